@@ -8,24 +8,25 @@ GO         ?= go
 export CGO_ENABLED ?= 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . envtest test test/clients test/controlplane test/aggregation test/egress test/extension test/compare test/etcd test/upstream test/upstream/admission test/corpus/published tools/kubectl test/oracle test/builtin test/changes test/operators test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further test/kubernetes bench tools/release
-TESTED      = . envtest test test/clients test/compare test/oracle test/builtin bench tools/release
-# These run what others publish, in processes of their own.
-PROGRAMS    = test/controlplane test/aggregation test/egress test/extension test/operators test/kubernetes
-# test/oracle and test/builtin compare results, tools/release writes files: they share nothing
-# between goroutines.
-RACED       = $(filter-out test/oracle test/builtin tools/release,$(TESTED)) test/etcd
+MODULES     = . envtest test test/upstream test/upstream/admission test/kubernetes test/corpus/published test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further tools/kubectl bench tools/release
+# Folders of test that run published programs, in processes of their own.
+PROGRAMS    = controlplane aggregation egress extension operators
+# Folders of test that compare results in one process: no goroutines share anything.
+COMPARED    = oracle builtin
+# The other folders of test, but for those with a target of their own.
+EVERYDAY    = $(filter-out $(PROGRAMS) $(COMPARED) changes etcd kubernetes upstream,$(notdir $(patsubst %/,%,$(wildcard test/*/))))
+patterns    = $(patsubst %,./%/...,$1)
 # make test RACE=1 tests with the race detector, where there is a C compiler.
 RACE       ?=
+gotest      = $(GO) -C $1 test -timeout 30m
+raced       = $(gotest)
 ifneq ($(RACE),)
 ifneq ($(shell command -v $$(CGO_ENABLED=1 $(GO) env CC)),)
-race        = $(if $(filter $1,$(RACED)),CGO_ENABLED=1 $(GO) -C $1 test -race,$(GO) -C $1 test)
+raced       = env CGO_ENABLED=1 $(gotest) -race
 else
 $(warning no C compiler: the race detector is left out)
 endif
 endif
-race       ?= $(GO) -C $1 test
-gotest      = echo "$(race) ./..."; $(race) -timeout 30m ./...
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -50,7 +51,14 @@ portable: ## vet the product for macOS and Windows; make release builds it for t
 	done
 
 test: ## run all tests of the product, then real kubectl against it (make test RACE=1: with the race detector)
-	@failed=0; $(foreach m,$(TESTED),{ $(call gotest,$m); } || failed=1; ) exit $$failed
+	@failed=0; try() { echo "$$*"; "$$@" || failed=1; }; \
+	try $(call raced,.) ./...; \
+	try $(call raced,envtest) ./...; \
+	try $(call raced,test) $(call patterns,$(EVERYDAY)); \
+	try $(call gotest,test) $(call patterns,$(COMPARED)); \
+	try $(call raced,bench) ./...; \
+	try $(call gotest,tools/release) ./...; \
+	exit $$failed
 
 quick: ## run the tests of one package and of those that import it (make quick PKG=internal/store/kv)
 	@test -n "$(PKG)" || { echo "make quick PKG=internal/store/kv"; exit 2; }
@@ -64,10 +72,11 @@ allocations: ## run the tests that count allocations, which the race detector ch
 	$(GO) test ./internal/app ./internal/server/rest -run Alloc -count=1
 
 etcd: ## run the tests with etcd: the store, servers that share one, and their failures
-	@$(call gotest,test/etcd)
+	$(call raced,test) ./etcd/...
 
 programs: ## run a sample of schedulers, kube-controller-manager, operators and Kubernetes' own tests against the server
-	@set -e; for m in $(PROGRAMS); do $(GO) -C $$m test -timeout 30m ./...; done
+	$(call gotest,test) -p 1 $(call patterns,$(PROGRAMS))
+	$(call gotest,test/kubernetes) ./...
 
 full: ## run everything that CI runs
 	.ci/run

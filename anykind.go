@@ -10,7 +10,7 @@
 //	config, err := clientcmd.RESTConfigFromKubeConfig(srv.Kubeconfig())
 //
 // Use client-go, controller-runtime or kubectl with config, as with any cluster. A server
-// starts in milliseconds, listens on a port of its own and shares nothing with other servers,
+// starts in milliseconds, listens on its own port and shares no state with other servers,
 // so every test can have one.
 //
 // The exported API uses only types of the standard library. Programs choose their own client
@@ -53,7 +53,7 @@ type Options struct {
 type Server struct {
 	app  *app.App
 	once sync.Once
-	err  error // of stopping
+	err  error // of Stop
 }
 
 // Start starts a Server and returns when it serves. ctx limits the start only: the Server runs

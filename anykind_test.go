@@ -32,11 +32,11 @@ func Example() {
 	}
 	defer srv.Close()
 
-	// A client that has the kubeconfig needs nothing else:
+	// A client needs only the kubeconfig:
 	//
 	//	config, err := clientcmd.RESTConfigFromKubeConfig(srv.Kubeconfig())
 	//
-	// One that only wants to know whether the server is there trusts its CA.
+	// A health check needs only the CA.
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(srv.CA())
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
@@ -52,8 +52,7 @@ func Example() {
 	// Output: ok
 }
 
-// administrator returns a client that has what a kubeconfig says and nothing
-// else, and the URL it says.
+// administrator returns a client with the credentials of the kubeconfig, and the URL of its cluster.
 func administrator(t *testing.T, kubeconfig []byte) (*http.Client, string) {
 	t.Helper()
 	config, err := apiruntime.Decode(latest.Codec, kubeconfig)
@@ -103,7 +102,7 @@ const widgets = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResour
 		"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
 			"type": "object", "properties": {"size": {"type": "integer"}}}}}]}}`
 
-// define makes a kind and an object of it, and opens a watch that stays open.
+// define creates a definition and an object of its kind, and opens a watch that stays open.
 func define(t *testing.T, srv *anykind.Server, name string) {
 	t.Helper()
 	c, url := administrator(t, srv.Kubeconfig())
@@ -124,7 +123,7 @@ func define(t *testing.T, srv *anykind.Server, name string) {
 	t.Cleanup(func() { watch.Body.Close() })
 }
 
-// Servers in one process know nothing of each other, and leave nothing.
+// Servers in one process are independent, and leave no goroutine.
 func TestSideBySide(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("five", func(t *testing.T) {
@@ -178,7 +177,7 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// On a directory, a server goes on where the last one stopped.
+// A server with a directory has the objects of the previous one.
 func TestDirectory(t *testing.T) {
 	o := anykind.Options{Dir: filepath.Join(t.TempDir(), "data")}
 	srv, err := anykind.Start(t.Context(), o)
@@ -207,7 +206,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// Stop cuts off what does not end by itself when its context ends.
+// Stop aborts the remaining requests when its context ends.
 func TestStopHasALimit(t *testing.T) {
 	srv, err := anykind.Start(t.Context(), anykind.Options{})
 	if err != nil {
@@ -251,7 +250,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// Versions that are off are turned on as by --runtime-config, and others off.
+// RuntimeConfig enables and disables versions, as --runtime-config does.
 func TestRuntimeConfig(t *testing.T) {
 	srv, err := anykind.Start(t.Context(), anykind.Options{
 		RuntimeConfig: map[string]string{"coordination.k8s.io/v1beta1": "true", "batch/v1": "false"},

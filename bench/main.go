@@ -1,8 +1,8 @@
-// Command bench measures anykind and kube-apiserver with etcd side by side, and
-// writes docs/benchmarks.md. `make bench` runs it; see -help.
+// Command bench measures anykind and kube-apiserver with etcd side by side, and writes
+// docs/benchmarks.md. `make bench` runs it; see -help.
 //
-// It builds the programs, runs each scenario of package row on both servers in turn,
-// and hands what was measured to package report.
+// It builds the programs, runs each scenario of package row on both servers in turn, and passes the
+// values to package report.
 package main
 
 import (
@@ -53,7 +53,7 @@ func main() {
 	}
 }
 
-// patterns says what of all is wanted.
+// patterns returns a filter for a list of patterns.
 func patterns(list string) func(string) bool {
 	return func(name string) bool {
 		if list == "" {
@@ -72,7 +72,7 @@ type bench struct {
 	scratch, side string
 	pairs         int
 	again         bool
-	versions      string // of what was built, when it was
+	versions      string // versions of the programs, from the time of their build
 	only          func(string) bool
 	size          row.Size
 	files         report.Files
@@ -92,7 +92,7 @@ func (b *bench) run(ctx context.Context) error {
 	if err := b.build(); err != nil {
 		return err
 	}
-	b.versions = b.describe() // the sources may change while the programs are measured
+	b.versions = b.describe() // the sources may change during the run
 	scenarios, err := row.Scenarios(b.size, b.only)
 	if err != nil {
 		return err
@@ -111,14 +111,14 @@ func (b *bench) run(ctx context.Context) error {
 		if b.side != "" {
 			continue
 		}
-		if err := b.files.Write(results); err != nil { // after each: an hour of measuring is not lost
+		if err := b.files.Write(results); err != nil { // after each: no failure loses an hour of results
 			return err
 		}
 	}
 	return nil
 }
 
-// build builds what was not given.
+// build builds the programs that no flag names.
 func (b *bench) build() (err error) {
 	if b.scratch == "" {
 		top, err := program.Top()
@@ -246,7 +246,7 @@ func plotted(of row.Row, s *row.Scenario, how report.Circumstances, rounds []rou
 	return p
 }
 
-// circumstances are what the numbers were measured with.
+// circumstances describes the machine and the programs.
 func (b *bench) circumstances() report.Circumstances {
 	command := "make bench"
 	if len(os.Args) > 1 {
@@ -259,7 +259,7 @@ func (b *bench) circumstances() report.Circumstances {
 	}
 }
 
-// describe says which programs are measured.
+// describe returns the versions of the measured programs.
 func (b *bench) describe() string {
 	return strings.Join([]string{
 		"anykind " + said("git", "describe", "--always", "--dirty"),
@@ -269,7 +269,7 @@ func (b *bench) describe() string {
 	}, ", ")
 }
 
-// said is the first line that a program writes.
+// said returns the first line of a program's output.
 func said(name string, args ...string) string {
 	out, err := exec.Command(name, args...).Output()
 	if err != nil {
@@ -294,7 +294,7 @@ func machine() string {
 	return text
 }
 
-// load is how many processes ran or waited in the last minute.
+// load returns the load average of the last minute.
 func load() string {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

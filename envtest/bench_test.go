@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// BenchmarkStart measures what BeforeSuite waits for: an Environment with one definition, from nothing
-// to a config. In one run: of controller-runtime with kube-apiserver and etcd, if they are in .build
-// at the top of the repository; of controller-runtime with anykind in their place; and of this
-// package, also from a Snapshot. The latter two stop as well.
+// BenchmarkStart measures the cost of BeforeSuite: from an Environment with one definition to a
+// config. In one run, it measures controller-runtime with kube-apiserver and etcd, if they are in
+// .build at the top of the repository; controller-runtime with anykind in their place; and this
+// package, also from a Snapshot. The latter two include the stop.
 //
 //	go test -run '^$' -bench Start -benchtime 5x
 func BenchmarkStart(b *testing.B) {
@@ -72,12 +72,12 @@ func benchPrograms(b *testing.B, dir string, crds []string) {
 	b.Helper()
 	for b.Loop() {
 		e := &envtest.Environment{BinaryAssetsDirectory: dir, CRDDirectoryPaths: crds}
-		e.ControlPlane.KubectlPath = "kubectl" // which nobody runs
+		e.ControlPlane.KubectlPath = "kubectl" // never run
 		benchEnvironment(b, e)
 	}
 }
 
-// assets is a folder as `anykind assets` fills it, but for kubectl.
+// assets makes a folder as `anykind assets` does, without kubectl.
 func assets(b *testing.B) string {
 	b.Helper()
 	dir := b.TempDir()

@@ -27,7 +27,7 @@ func inBubble(t *testing.T, e *Environment, test func(t *testing.T, config *rest
 	})
 }
 
-// An event is there for an hour.
+// An event expires after an hour.
 func TestEventsExpireInFakeTime(t *testing.T) {
 	t.Parallel()
 	inBubble(t, &Environment{}, func(t *testing.T, config *rest.Config) {
@@ -50,7 +50,7 @@ func TestEventsExpireInFakeTime(t *testing.T) {
 	})
 }
 
-// The token of a service account is good for as long as was asked for.
+// The token of a service account expires at the requested time.
 func TestTokensExpireInFakeTime(t *testing.T) {
 	t.Parallel()
 	inBubble(t, &Environment{}, func(t *testing.T, config *rest.Config) {
@@ -83,7 +83,7 @@ func TestTokensExpireInFakeTime(t *testing.T) {
 	})
 }
 
-// A leader that is cut off stops leading when its lease is over, and another one leads.
+// A disconnected leader stops when its lease expires, and another candidate leads.
 func TestLeasesRunOutInFakeTime(t *testing.T) {
 	t.Parallel()
 	e := &Environment{}
@@ -121,7 +121,8 @@ func TestLeasesRunOutInFakeTime(t *testing.T) {
 		if at, ok := led["first"]; !ok || at > 5*time.Second {
 			t.Errorf("the first leads at %v", at)
 		}
-		// It looks every 4.4 s at the latest, sees a last renewal, and waits for 15 s from then on.
+		// A candidate checks every 4.4 s at the latest, observes a last renewal, and waits for 15 s
+		// from then on.
 		if at, ok := led["second"]; !ok || at < 2*time.Minute || at > 2*time.Minute+25*time.Second {
 			t.Errorf("the second leads at %v", at)
 		}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The files of a directory of certificates.
+// Names of the files in the directory of certificates.
 const (
 	servingCertFile  = "apiserver.crt"
 	servingKeyFile   = "apiserver.key"
@@ -26,10 +26,10 @@ const (
 	clientsFile      = "client-cert-auth-ca.crt"
 )
 
-// credentials are how a server is known, and how it knows others. Servers that begin with one
-// snapshot have the same, so that tokens that one has issued count for another.
+// credentials are the keys and certificates of a server, and the CA for its clients. Servers from one
+// Snapshot share them, so that each accepts the others' tokens.
 type credentials struct {
-	serving  *keyPair // signed by itself
+	serving  *keyPair // self-signed
 	accounts *keyPair
 	clients  *keyPair
 }
@@ -62,8 +62,8 @@ func newCredentials() (c *credentials, err error) {
 	return c, err
 }
 
-// newKeyPair signs a certificate by an authority, or by itself. It is good at any time that a test
-// may think it is: in a bubble of testing/synctest, that is the year 2000.
+// newKeyPair returns a new certificate and its key, signed by another one or by itself. It is valid
+// from 1990: a bubble of testing/synctest begins in the year 2000.
 func newKeyPair(of *x509.Certificate, by *keyPair) (*keyPair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -95,8 +95,8 @@ func newKeyPair(of *x509.Certificate, by *keyPair) (*keyPair, error) {
 	}, err
 }
 
-// write writes what the server is told by files, unless there are such, and returns by which
-// certificate it is trusted.
+// write writes the files of the server, unless they exist, and returns the CA of its serving
+// certificate.
 func (c *credentials) write(dir string) (ca []byte, err error) {
 	ca, err = os.ReadFile(filepath.Join(dir, servingCertFile))
 	if err == nil || !errors.Is(err, os.ErrNotExist) {
@@ -113,7 +113,7 @@ func (c *credentials) write(dir string) (ca []byte, err error) {
 	return c.serving.certPEM, nil
 }
 
-// certificates is the Authn of users who have client certificates.
+// certificates is an Authn with client certificates.
 type certificates struct {
 	ca   *keyPair
 	file string

@@ -1,5 +1,5 @@
-// Package envtest runs Kubernetes API servers inside a Go test. It takes the place of the package
-// of the same name of controller-runtime: change the import line, and nothing else.
+// Package envtest runs Kubernetes API servers inside a Go test. It replaces the package of the same
+// name of controller-runtime: change the import line, and nothing else.
 //
 //	import "github.com/anykind/anykind/envtest" // was sigs.k8s.io/controller-runtime/pkg/envtest
 //

@@ -41,7 +41,8 @@ type Environment struct {
 	// ErrorIfCRDPathMissing fails Start if one of the paths does not exist.
 	ErrorIfCRDPathMissing bool
 
-	// CRDs are installed besides those of CRDInstallOptions. Start sets it to all that it installed.
+	// CRDs are installed besides those of CRDInstallOptions. Start sets it to all installed
+	// definitions.
 	CRDs []*apiextensionsv1.CustomResourceDefinition
 
 	// CRDDirectoryPaths are files and directories of CustomResourceDefinitions to install besides

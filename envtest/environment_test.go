@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// clientOf returns a client that reads nothing from caches.
+// clientOf returns a client without caches.
 func clientOf(t testing.TB, config *rest.Config) client.Client {
 	t.Helper()
 	c, err := client.New(config, client.Options{})
@@ -43,7 +43,7 @@ func gadget(name string, size int64) *unstructured.Unstructured {
 	}}
 }
 
-// What a suite with the envtest of controller-runtime relies on.
+// An Environment does all that suites expect of controller-runtime's envtest.
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	e := &Environment{CRDDirectoryPaths: []string{"testdata/crds"}, ErrorIfCRDPathMissing: true}
@@ -109,7 +109,7 @@ func TestControllers(t *testing.T) {
 	}
 }
 
-// Flags mean what they mean for kube-apiserver, or are refused.
+// Flags have the meaning of kube-apiserver's, or are rejected.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	e := &Environment{}
@@ -141,7 +141,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// An Environment can be started again, stops by its ControlPlane, too, and leaves nothing behind.
+// An Environment can start again, can stop by its ControlPlane, and leaves nothing behind.
 func TestStopAndStartAgain(t *testing.T) {
 	t.Parallel()
 	e := &Environment{}
@@ -181,7 +181,7 @@ func TestStopAndStartAgain(t *testing.T) {
 	}
 }
 
-// A cluster that exists is used, and is not stopped.
+// An existing cluster is used, and is not stopped.
 func TestExistingCluster(t *testing.T) {
 	t.Parallel()
 	cluster, yes := &Environment{}, true
@@ -214,7 +214,7 @@ func TestExistingCluster(t *testing.T) {
 	}
 }
 
-// What the server logs goes where the APIServer says.
+// The server's log goes to the output of the APIServer.
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	read, write := io.Pipe()

@@ -69,7 +69,7 @@ func ExampleEnvironment_controllers() {
 	// Output: true
 }
 
-// Servers begin with what another one held.
+// Servers begin with the state of another one.
 func ExampleEnvironment_Snapshot() {
 	ctx := context.Background()
 	template := &envtest.Environment{CRDDirectoryPaths: []string{"testdata/crds"}}
@@ -119,7 +119,7 @@ func ExampleEnvironment_Inject() {
 	// Output: 2 attempts, 1 conflict
 }
 
-// A watch ends, its client comes back, hears that this is too late, and lists again.
+// A watch ends. Its client resumes, gets 410, and lists again.
 func ExampleEnvironment_EndWatches() {
 	testEnv := &envtest.Environment{}
 	config, err := testEnv.Start()
@@ -144,12 +144,12 @@ func ExampleEnvironment_EndWatches() {
 
 	expired := testEnv.Inject(envtest.Fault{Requests: watches, Effect: envtest.Expired()})
 	ended := testEnv.EndWatches(watches)
-	waitFor(3) // the one that is too late, and the next
+	waitFor(3) // the rejected watch, and the next one
 	fmt.Println(ended, "watch ended,", expired.Count(), "was too late")
 	// Output: 1 watch ended, 1 was too late
 }
 
-// A server that has enough to do says when to come back, and clients do.
+// An overloaded server sends Retry-After, and clients retry then.
 func ExampleTooManyRequests() {
 	testEnv := &envtest.Environment{}
 	config, err := testEnv.Start()
@@ -167,7 +167,7 @@ func ExampleTooManyRequests() {
 	// Output: 2 true
 }
 
-// What a program has asked, and what came of it, can be compared with a golden file.
+// The requests of a program and their outcomes can be compared with a golden file.
 func ExampleEnvironment_Record() {
 	testEnv := &envtest.Environment{}
 	config, err := testEnv.Start()

@@ -31,8 +31,8 @@ type Effect func(next http.Handler) http.Handler
 type Injected struct {
 	fault   Fault
 	all     *faults
-	seen    int // requests that match
-	count   int // that it happened to
+	seen    int // matching requests
+	count   int // failed requests
 	removed bool
 }
 

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A fault happens to the requests that it is for, as often as it should, and to no others.
+// A fault hits its requests, as often as requested, and no others.
 func TestInject(t *testing.T) {
 	t.Parallel()
 	e := &Environment{}
@@ -56,7 +56,7 @@ func TestInject(t *testing.T) {
 	}
 }
 
-// Requests are told apart by what roles tell them apart by.
+// Requests selects by the attributes of RBAC rules.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	e := &Environment{}
@@ -175,7 +175,7 @@ func TestEffects(t *testing.T) {
 	})
 }
 
-// An informer goes on where its watch ended, and lists again where it is told that this is too long ago.
+// An informer resumes when its watch ends, and lists again after 410.
 func TestEndWatches(t *testing.T) {
 	t.Parallel()
 	e := &Environment{}
@@ -215,7 +215,7 @@ func TestEndWatches(t *testing.T) {
 	})
 }
 
-// A watch that is refused is told so in its stream.
+// A rejected watch gets the error as an event.
 func TestExpiredWatch(t *testing.T) {
 	t.Parallel()
 	e := &Environment{}
@@ -231,7 +231,7 @@ func TestExpiredWatch(t *testing.T) {
 	}
 }
 
-// Webhooks are slow, or are not there, for the requests that are chosen.
+// Webhooks are slow or unreachable for the chosen requests.
 func TestWebhooksFail(t *testing.T) {
 	t.Parallel()
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -256,7 +256,7 @@ func TestWebhooksFail(t *testing.T) {
 	}}
 	c := clientOf(t, e.StartFor(t))
 	ctx := t.Context()
-	// Whom to trust is the affair of Start, which knows another server.
+	// Start sets the caBundle of its own server, so it is not compared.
 	var stored admissionregistrationv1.ValidatingWebhookConfiguration
 	if err := c.Get(ctx, client.ObjectKey{Name: "hook"}, &stored); err != nil {
 		t.Fatal(err)
@@ -282,7 +282,7 @@ func TestWebhooksFail(t *testing.T) {
 	}
 }
 
-// Settle does not return before a request is answered, and says what it waited for in vain.
+// Settle waits for open requests, and its error names them.
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	e := &Environment{}

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// hooks are where the server is seen, and made to fail.
+// hooks are the functions by which an Environment observes its server and injects faults.
 func (s *server) hooks() app.Hooks {
 	return app.Hooks{
 		Answer: s.answering, Request: s.asked, Webhook: callWebhook,
@@ -18,7 +18,7 @@ func (s *server) hooks() app.Hooks {
 	}
 }
 
-// asked is told of every request.
+// asked observes every request.
 func (s *server) asked(r *http.Request, q *request.Request) (answered func(int)) {
 	if q.Info.IsLongRunning() {
 		return func(code int) { s.recorders.answered(r, q, code) }
@@ -33,7 +33,7 @@ func (s *server) asked(r *http.Request, q *request.Request) (answered func(int))
 	}
 }
 
-// answering has faults happen, and knows the watches.
+// answering injects faults, and tracks watches.
 func (s *server) answering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := request.From(r.Context())
@@ -50,7 +50,7 @@ func (s *server) answering(next http.Handler) http.Handler {
 	})
 }
 
-// watches are those that are open.
+// watches are the open watches.
 type watches struct {
 	mu  sync.Mutex
 	all map[*request.Request]context.CancelFunc
@@ -72,9 +72,9 @@ func (w *watches) add(ctx context.Context, q *request.Request) (context.Context,
 	}
 }
 
-// EndWatches ends the watches among the requests that are open now, as a server does whose time for
-// them is over, and returns how many these are. Clients come back and go on where they were. To have
-// one come back in vain, inject Expired for the verb watch before.
+// EndWatches ends the open watches among the requests, as a server does at their timeout, and returns
+// their number. Clients resume at their last resourceVersion. To reject that, inject Expired for the
+// verb watch before.
 func (te *Environment) EndWatches(of Requests) int {
 	if te.server == nil {
 		return 0
@@ -92,14 +92,14 @@ func (te *Environment) EndWatches(of Requests) int {
 	return ended
 }
 
-// store is the store of a server, which fails for requests that it is to fail for, and says what
-// requests have changed.
+// store wraps the store of a server. It fails for requests with FailStore, and records the changes of
+// requests.
 type store struct {
 	kv.Backend
 	server *server
 }
 
-// Unwrap lets kv.As find the store itself.
+// Unwrap lets kv.As find the wrapped store.
 func (s *store) Unwrap() kv.Backend { return s.Backend }
 
 // Get implements kv.Backend.

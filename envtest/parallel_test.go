@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/envtest"
 )
 
-// Tests with a server each run in parallel, and do not see what others write.
+// Tests with a server each run in parallel, and do not see each other's objects.
 func TestServerPerTest(t *testing.T) {
 	for _, color := range []string{"red", "green", "blue"} {
 		t.Run(color, func(t *testing.T) {

@@ -25,17 +25,17 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd/compile"
 )
 
-// compiled has what the servers of this process have compiled for definitions. It is made before
-// any test begins: what is made in the bubble of one test cannot be used in another.
+// compiled has the schemas that servers of this process share. It is created before any test: a value
+// from the bubble of one test cannot be used in another.
 var compiled = compile.NewShared()
 
-// A server is the one that runs for an Environment.
+// A server is the running server of an Environment.
 type server struct {
 	app       *app.App
 	keys      *credentials
-	issuers   []string     // of tokens that count; the first one is the server's own
-	underWay  atomic.Int64 // requests that are not answered, but for those that take as long as they like
-	writes    atomic.Int64 // requests that were answered and may have changed something
+	issuers   []string     // of accepted tokens; the first one is the server's own
+	underWay  atomic.Int64 // open requests, except long-running ones
+	writes    atomic.Int64 // completed requests that may have changed an object
 	faults    faults
 	watches   watches
 	recorders recorders
@@ -108,7 +108,7 @@ func (te *Environment) stopServer() error {
 	return stop()
 }
 
-// undoing is what takes back what was done, the last first.
+// undoing is a list of cleanup functions, run last to first.
 type undoing []func() error
 
 func (u *undoing) add(step func() error) { *u = append(*u, step) }
@@ -120,7 +120,7 @@ func (u *undoing) all() (err error) {
 	return err
 }
 
-// listen listens where SecureServing says, or anywhere, and has it say where that is.
+// listen listens at the address of SecureServing, or at a free port, and sets the address there.
 func (te *Environment) listen(s *APIServer, undo *undoing) (net.Listener, error) {
 	if s.SecurePort != 0 {
 		s.SecureServing.Port = fmt.Sprint(s.SecurePort)
@@ -142,7 +142,7 @@ func (te *Environment) listen(s *APIServer, undo *undoing) (net.Listener, error)
 	if err != nil {
 		return nil, err
 	}
-	undo.add(func() error { _ = l.Close(); return nil }) // if it was not the server's yet
+	undo.add(func() error { _ = l.Close(); return nil }) // in case the server does not own it yet
 	_, at.Port, err = net.SplitHostPort(l.Addr().String())
 	if err == nil {
 		s.SecurePort = l.Addr().(*net.TCPAddr).Port
@@ -189,10 +189,10 @@ func (te *Environment) prepare(s *APIServer, keys *credentials, listener net.Lis
 	return users.Start()
 }
 
-// stopping has the server stop also when its ControlPlane is stopped.
+// stopping stops the server together with its ControlPlane.
 func stopping(s *APIServer, stop func() error) { s.SecureServing.Authn.(*authn).stop = stop }
 
-// authn is an Authn whose users reach the server.
+// authn is an Authn whose users get configs that reach the server.
 type authn struct {
 	Authn
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -217,7 +217,7 @@ func (a *authn) Stop() error {
 	return err
 }
 
-// options returns what the flags say.
+// options returns the options from the flags.
 func (te *Environment) options(s *APIServer, issuers []string) (app.Options, error) {
 	arguments, err := arguments(s, issuers)
 	if err != nil {
@@ -247,7 +247,7 @@ func (te *Environment) options(s *APIServer, issuers []string) (app.Options, err
 	return given.Options(given.Log(out), controllers)
 }
 
-// arguments are the flags: those that were given over those that controller-runtime gives.
+// arguments returns the flags: the given ones, and the defaults of controller-runtime for the others.
 func arguments(s *APIServer, issuers []string) ([]string, error) {
 	always := map[string][]string{
 		"cert-dir":                         {s.CertDir},
@@ -266,7 +266,7 @@ func arguments(s *APIServer, issuers []string) ([]string, error) {
 	}
 	if len(s.Args) == 0 {
 		always["allow-privileged"] = []string{"true"}
-		// There are no accounts, because the controller that makes them does not run.
+		// Without its controller, there are no ServiceAccounts.
 		always["disable-admission-plugins"] = []string{"ServiceAccount"}
 	}
 	return append(given.AsStrings(always), rest...), nil
@@ -293,7 +293,8 @@ func templates(s *APIServer, to *Arguments) (rest []string, err error) {
 	return rest, nil
 }
 
-// findKubectl sets where kubectl is, for users who run it. One that is nowhere is missed by who does.
+// findKubectl sets the path of kubectl for AuthenticatedUser.Kubectl. Without a kubectl, only that
+// method fails.
 func (te *Environment) findKubectl() {
 	plane := &te.ControlPlane
 	if plane.KubectlPath == "" && te.BinaryAssetsDirectory != "" {
@@ -314,14 +315,14 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Settle waits until nothing is pending in the server: no request is under way, the controllers of
-// the server that run have done what follows from all that was written, and every watch was given
-// all of it. Tasks of controllers that wait for a later time are not waited for; one that fails is,
-// until it succeeds or ctx ends.
+// Settle waits until nothing is pending in the server: no request is open, the controllers of the
+// server have processed all writes, and every watch has been sent all of them. Settle does not wait
+// for tasks of controllers that are scheduled for later. It waits for a failing task until the task
+// succeeds or ctx ends.
 //
-// What the server has sent, a program may not have received or dealt with. So Settle cannot know
-// whether a controller of the test still has something to do: only that the server has nothing left
-// to tell it. In a bubble of testing/synctest both can be known: call synctest.Wait.
+// A client may not have received or processed all that the server has sent. So Settle cannot know
+// whether a controller of the test has work left, only that the server has nothing left to send. In a
+// bubble of testing/synctest, synctest.Wait covers both.
 func (te *Environment) Settle(ctx context.Context) error {
 	if te.server == nil {
 		return errNotStarted
@@ -332,7 +333,7 @@ func (te *Environment) Settle(ctx context.Context) error {
 		if err := s.app.Settle(ctx); err != nil {
 			return fmt.Errorf("the server is not settled; %d requests are in progress: %w", s.underWay.Load(), err)
 		}
-		// What was answered meanwhile may have given the controllers something to do.
+		// A request that completed meanwhile may have given the controllers work.
 		if s.underWay.Load() == 0 && s.writes.Load() == before {
 			return nil
 		}

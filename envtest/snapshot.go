@@ -16,7 +16,7 @@ type Snapshot struct {
 	objects *app.Snapshot
 	keys    *credentials
 	issuers []string
-	schemas []resource.Schema // which are kept compiled as long as the Snapshot is used
+	schemas []resource.Schema // keeps the schemas compiled while the Snapshot is in use
 }
 
 // Snapshot returns the current state of the server. It is atomic and consistent during concurrent

@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// prepared returns a Snapshot of a server with a definition and an object, and a token that it issued.
+// prepared returns a Snapshot of a server with a definition and an object, and a token from that
+// server.
 func prepared(t *testing.T) (*Snapshot, string) {
 	t.Helper()
 	e := &Environment{CRDDirectoryPaths: []string{"testdata/crds"}}
@@ -40,7 +41,7 @@ func prepared(t *testing.T) (*Snapshot, string) {
 	return taken, token.Status.Token
 }
 
-// Servers that begin with one snapshot run in parallel and do not see each other.
+// Servers from one snapshot run in parallel and do not see each other.
 func TestFrom(t *testing.T) {
 	t.Parallel()
 	from, token := prepared(t)
@@ -81,7 +82,7 @@ func nested(object map[string]any, field, below string) (any, bool, error) {
 	return inner[below], ok, nil
 }
 
-// A snapshot is of one moment, also while others write.
+// A snapshot is consistent, also during writes.
 func TestSnapshotWhileOthersWrite(t *testing.T) {
 	t.Parallel()
 	e := &Environment{}
@@ -121,7 +122,7 @@ func TestSnapshotWhileOthersWrite(t *testing.T) {
 	writers.Wait()
 }
 
-// A snapshot that was taken at one time is used in a bubble, where it is another.
+// A snapshot from one time works in a bubble, which has another time.
 func TestFromInBubble(t *testing.T) {
 	t.Parallel()
 	from, _ := prepared(t)
@@ -140,7 +141,7 @@ func TestFromInBubble(t *testing.T) {
 	}
 }
 
-// What a server in memory cannot do is refused.
+// A server in memory rejects unsupported options.
 func TestInMemoryRefuses(t *testing.T) {
 	t.Parallel()
 	e := &Environment{InMemory: true}

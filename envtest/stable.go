@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// stable words what was changed so that it is the same each time.
+// stable formats changes without values that differ between runs.
 type stable struct {
-	generated []string // names, and what stands for them
+	generated []string // generated names; the index makes the placeholder
 	count     int
 }
 
@@ -26,7 +26,7 @@ var variable = []struct {
 	{regexp.MustCompile(`\b(localhost|127\.0\.0\.1|\[::1\]):\d+\b`), "$1:<port>"},
 }
 
-// text replaces what is another thing each time.
+// text replaces values that differ between runs.
 func (s *stable) text(line string) string {
 	for _, v := range variable {
 		line = v.pattern.ReplaceAllString(line, v.stands)
@@ -34,7 +34,7 @@ func (s *stable) text(line string) string {
 	return strings.NewReplacer(s.generated...).Replace(line)
 }
 
-// describe says what was changed. The name of the object is left out where it ends the path.
+// describe formats a change. It omits the name of the object if the path ends with it.
 func (s *stable) describe(c change, at string) string {
 	name := path.Base(c.key) + " "
 	before, _ := plain(c.before)
@@ -60,7 +60,7 @@ func (s *stable) describe(c change, at string) string {
 	return name + strings.Join(fields, " ")
 }
 
-// note remembers a name that was generated.
+// note records a generated name.
 func (s *stable) note(object map[string]any) {
 	meta, _ := object["metadata"].(map[string]any)
 	begin, _ := meta["generateName"].(string)
@@ -75,7 +75,7 @@ func plain(data []byte) (object map[string]any, ok bool) {
 	return object, data != nil && json.Unmarshal(data, &object) == nil
 }
 
-// bare leaves out what is known from the path, and what is another thing each time.
+// bare removes the fields that the path implies, and those that differ between runs.
 func bare(object map[string]any) map[string]any {
 	object = maps.Clone(object)
 	delete(object, "apiVersion")
@@ -124,7 +124,7 @@ func compact(value any) string {
 	return strings.TrimSpace(out.String())
 }
 
-// differences adds the fields in which two values differ: what they are now, or that they are gone.
+// differences adds the fields in which two values differ, with their new values, or their removal.
 func differences(before, after any, at string, fields *[]string) {
 	old, isOld := before.(map[string]any)
 	now, isNow := after.(map[string]any)

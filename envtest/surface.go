@@ -50,6 +50,7 @@ var (
 	// DefaultKubeAPIServerFlags are flags of an old kube-apiserver.
 	//
 	// Deprecated: use APIServer.Configure.
+	//
 	//lint:ignore SA1019 it is part of the surface
 	DefaultKubeAPIServerFlags = envtest.DefaultKubeAPIServerFlags
 )

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// exported are the names that the package in a directory exports, with what they are: a function
-// with its signature, or a const, a var or a type.
+// exported returns the names that the package in a directory exports, each with its kind: const, var,
+// type, or func with its signature.
 func exported(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	names := map[string]string{}
@@ -59,7 +59,8 @@ func exported(t *testing.T, dir string) map[string]string {
 	return names
 }
 
-// What the package of controller-runtime exports, this one exports, and it is the same.
+// This package exports every name that the package of controller-runtime exports, with the same
+// declaration.
 func TestSurface(t *testing.T) {
 	list := exec.Command("go", "list", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime/pkg/envtest")
 	dir, err := list.Output()
@@ -77,7 +78,7 @@ func TestSurface(t *testing.T) {
 	}
 }
 
-// An Environment has the fields and methods of theirs. All other types are theirs.
+// An Environment has the fields and methods of controller-runtime's. All other types are aliases.
 func TestSurfaceOfEnvironment(t *testing.T) {
 	theirs, ours := reflect.TypeFor[envtest.Environment](), reflect.TypeFor[Environment]()
 	for i := range theirs.NumField() {
@@ -96,7 +97,7 @@ func TestSurfaceOfEnvironment(t *testing.T) {
 	}
 }
 
-// signature is that of a method without its receiver.
+// signature returns the signature of a method without its receiver.
 func signature(m reflect.Method) string {
 	if m.Type == nil {
 		return "none"

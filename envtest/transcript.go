@@ -32,7 +32,7 @@ type Transcript struct {
 	mu      sync.Mutex
 	stopped bool
 	lines   []*line
-	begun   map[*request.Request]*line // of requests that have changed something, or watch
+	begun   map[*request.Request]*line // of requests that have changed an object, and of watches
 }
 
 // A line is one request.

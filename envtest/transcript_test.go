@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Nothing in a transcript is another thing each time.
+// A transcript has no value that differs between runs.
 func TestTranscriptIsStable(t *testing.T) {
 	t.Parallel()
 	const want = `admin create /api/v1/namespaces/default/configmaps 201 c-<1> {"data":{"url":"https://127.0.0.1:<port>","when":"<time>"}}

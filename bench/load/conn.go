@@ -1,9 +1,9 @@
-// Package load is a client of any HTTP server that speaks HTTP/2 over TLS. It sends prepared
-// requests, counts the answers, and measures their time. It knows nothing of Kubernetes, or of
-// the server that it talks to.
+// Package load is a client of any HTTP server that speaks HTTP/2 over TLS. It sends prepared requests,
+// counts the responses and measures their latency. It knows nothing of Kubernetes or of the server
+// under test.
 //
-// It writes HTTP/2 frames itself, so it takes little of the machine that it shares with the
-// server, and its source shows exactly what is sent.
+// It writes HTTP/2 frames itself: the client takes little of the machine that it shares with the
+// server, and its source shows exactly the bytes that it sends.
 package load
 
 import (
@@ -22,42 +22,42 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// A Target is where requests go.
+// A Target is a server to which a client sends requests.
 type Target struct {
 	Address string // host:port
 	TLS     *tls.Config
 	Token   string // a bearer token
 }
 
-// A Request is what is sent. The path has the query.
+// A Request is one prepared HTTP request. The path includes the query.
 type Request struct {
 	Method, Path string
 	ContentType  string
-	Accept       string // the form of the answer, "" for JSON
+	Accept       string // media type of the response, "" for JSON
 	Body         []byte
-	Least        int // the answer has at least so many bytes, or it counts as an error
-	Refusable    int // a status of 4xx that is an answer as good as any, 0 for none
+	Least        int // a response with fewer bytes counts as an error
+	Refusable    int // a 4xx status that counts as success, 0 for none
 }
 
-// A Response is what came back. Start is the beginning of the body, and is valid
-// until the next request.
+// A Response is the result of a request. Start is the beginning of the body, and is valid until the
+// next request.
 type Response struct {
 	Status int
 	Size   int
 	Start  []byte
 }
 
-// kept is how much of a body is kept, to say what an error was.
+// kept is the number of bytes of a body that are kept for error messages.
 const kept = 2 << 10
 
-// window is how much a server may send before it is told that more is welcome.
+// window is the flow-control window: the bytes that a server may send before a WINDOW_UPDATE.
 const window = 1 << 30
 
-// received is how much is taken from the socket at once, so that what came since the
-// last time costs one call of the system, however many records of TLS it is.
+// received is the size of a read from the socket: one system call takes all TLS records that have
+// arrived.
 const received = 256 << 10
 
-// A gathered connection is a socket of which as much is read as there is.
+// A gathered connection reads as much from its socket as is available.
 type gathered struct {
 	net.Conn
 	in *bufio.Reader
@@ -75,14 +75,14 @@ type Conn struct {
 	header  bytes.Buffer
 	encoder *hpack.Encoder
 	decoder *hpack.Decoder
-	status  int // that the decoder has found
+	status  int // found by the decoder
 
 	next      uint32 // the stream of the next request
-	allowed   int64  // bytes that may be sent in all streams together
-	perStream int64  // ... in a new stream
-	largest   int    // frame that the server takes
-	taken     uint32 // bytes received that the server does not know of
-	keep      int    // how much of a body is kept
+	allowed   int64  // send window of the connection, in bytes
+	perStream int64  // initial send window of a new stream
+	largest   int    // largest frame that the server accepts
+	taken     uint32 // bytes received and not yet credited to the server
+	keep      int    // number of bytes of a body to keep
 	start     []byte
 }
 
@@ -96,7 +96,7 @@ func Dial(ctx context.Context, t Target) (*Conn, error) {
 		return nil, err
 	}
 	if config.ServerName == "" {
-		config.ServerName, _, _ = net.SplitHostPort(t.Address) // it was dialed
+		config.ServerName, _, _ = net.SplitHostPort(t.Address) // the address that was dialed
 	}
 	secure := tls.Client(gathered{plain, bufio.NewReaderSize(plain, received)}, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
@@ -113,7 +113,7 @@ func Dial(ctx context.Context, t Target) (*Conn, error) {
 	c.encoder = hpack.NewEncoder(&c.header)
 	c.decoder = hpack.NewDecoder(4096, func(f hpack.HeaderField) {
 		if f.Name == ":status" {
-			c.status, _ = strconv.Atoi(f.Value) // 0 is no status that anybody wants
+			c.status, _ = strconv.Atoi(f.Value) // 0 is not a valid status
 		}
 	})
 	if err := c.greet(); err != nil {
@@ -123,7 +123,7 @@ func Dial(ctx context.Context, t Target) (*Conn, error) {
 	return c, nil
 }
 
-// greet sends the preface, and returns when the server has said what it allows.
+// greet sends the preface, and returns once the server has sent its settings.
 func (c *Conn) greet() error {
 	if _, err := io.WriteString(c.out, http2.ClientPreface); err != nil {
 		return err
@@ -148,10 +148,10 @@ func (c *Conn) greet() error {
 	return c.own(f)
 }
 
-// Close ends the connection and the requests in it.
+// Close closes the connection and cancels its requests.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Do sends a request and reads the whole answer. An error says that there is none.
+// Do sends a request and reads the whole response. It fails if there is no response.
 func (c *Conn) Do(r *Request) (Response, error) {
 	stream, err := c.send(r)
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *Conn) Do(r *Request) (Response, error) {
 			return got, err
 		}
 		if f.Header().StreamID != stream {
-			continue // what is left of a stream that was given up
+			continue // rest of a stream that was given up
 		}
 		switch f := f.(type) {
 		case *http2.HeadersFrame:
@@ -217,7 +217,7 @@ func (c *Conn) send(r *Request) (uint32, error) {
 	return stream, c.out.Flush()
 }
 
-// sendBody writes what the server allows, and waits until it allows more.
+// sendBody writes within the flow-control window, and waits for the window to grow.
 func (c *Conn) sendBody(stream uint32, body []byte) error {
 	allowed := c.perStream
 	for len(body) > 0 {
@@ -249,12 +249,12 @@ func (c *Conn) sendBody(stream uint32, body []byte) error {
 }
 
 func (c *Conn) field(name, value string) {
-	// The buffer that is written to does not fail.
+	// Writes to the buffer do not fail.
 	_ = c.encoder.WriteField(hpack.HeaderField{Name: name, Value: value, Sensitive: false})
 }
 
-// read returns the next frame that is about a stream. It answers what is about the
-// connection, and has the status of headers.
+// read returns the next frame of a stream. It handles frames of the connection itself, and decodes the
+// status from headers.
 func (c *Conn) read() (http2.Frame, error) {
 	for {
 		f, err := c.framer.ReadFrame()
@@ -307,7 +307,7 @@ func (c *Conn) decode(block []byte, ended bool) error {
 	return nil
 }
 
-// own does what a frame about the connection asks for.
+// own handles a frame of the connection.
 func (c *Conn) own(f http2.Frame) error {
 	switch f := f.(type) {
 	case *http2.SettingsFrame:
@@ -341,8 +341,8 @@ func (c *Conn) own(f http2.Frame) error {
 	return c.out.Flush()
 }
 
-// Part reads a part of a list. It returns the size of it and the token by which the
-// next part is asked for, escaped, "" if there is none.
+// Part reads one chunk of a list. It returns its size and the continue token of the next chunk,
+// escaped, or "" at the end.
 func (c *Conn) Part(path string) (size int, next string, err error) {
 	c.keep = 64 << 20
 	defer func() { c.keep = kept }()
@@ -353,7 +353,7 @@ func (c *Conn) Part(path string) (size int, next string, err error) {
 	if got.Status != 200 {
 		return 0, "", fmt.Errorf("GET %s: %d %.300s", path, got.Status, got.Start)
 	}
-	// The token stands in the metadata of the list: at its end, or before the items.
+	// The continue token is in the metadata of the list: at the end, or before the items.
 	_, after, found := bytes.Cut(got.Start[max(0, len(got.Start)-kept):], []byte(`"continue":"`))
 	if !found {
 		_, after, _ = bytes.Cut(got.Start[:min(len(got.Start), kept)], []byte(`"continue":"`))

@@ -17,10 +17,9 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// BenchmarkFloor is what telling 200 watches of 4 connections an event costs that
-// nobody makes, finds or hands over: DATA frames of 1.75 kB, encrypted and sent in
-// pieces of 64 kB, and read as this client reads. An operation is one event for one
-// watch. What a server takes beyond is its own.
+// BenchmarkFloor measures the minimal cost of delivering an event to 200 watches on 4 connections:
+// DATA frames of 1.75 kB, encrypted, sent in pieces of 64 kB and read by this client. An operation is
+// one event for one watch. The difference to a server is the server's own cost.
 func BenchmarkFloor(b *testing.B) {
 	for _, portion := range []int{1, 4, 16} {
 		b.Run(fmt.Sprintf("%d at once", portion), func(b *testing.B) { benchmarkFloor(b, portion) })
@@ -80,7 +79,7 @@ func tell(c net.Conn, portion, times int) {
 			head := []byte{byte(n >> 16), byte(n >> 8), byte(n), byte(http2.FrameData), 0, 0, 0, 0, 0}
 			binary.BigEndian.PutUint32(head[5:], uint32(2*(i%Streams)+1))
 			if _, err := out.Write(append(head, rest[:n]...)); err != nil {
-				return // the reader says what is missing
+				return // the reader reports missing events
 			}
 			rest = rest[n:]
 		}
@@ -102,7 +101,7 @@ func listen(c net.Conn) (events int) {
 	}
 }
 
-// processor is how much of it this process has had.
+// processor returns the CPU time of this process.
 func processor(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -28,8 +28,7 @@ func serve(t *testing.T, h http.HandlerFunc) Target {
 	return Target{Address: s.Listener.Addr().String(), TLS: &tls.Config{RootCAs: roots}, Token: "secret"}
 }
 
-// Each percentile is a value that was measured: the smallest that so many do not
-// exceed.
+// Each percentile is a measured value, by the nearest-rank method.
 func TestPercentile(t *testing.T) {
 	hundred := make([]time.Duration, 100)
 	for i := range hundred {
@@ -60,7 +59,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// A rate has only what was answered as it should be.
+// A rate counts successful requests only.
 func TestRate(t *testing.T) {
 	r := Result{Done: 50, Errors: 50, Elapsed: 2 * time.Second}
 	if r.Rate() != 25 {
@@ -68,8 +67,8 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// Refusals, answers that are too short, answers that break off and connections that
-// break are errors, each is counted, and none has a latency.
+// Rejections, short responses, truncated responses and broken connections count as errors, and have no
+// latency.
 func TestErrorsAreCounted(t *testing.T) {
 	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -106,7 +105,7 @@ func TestErrorsAreCounted(t *testing.T) {
 	}
 }
 
-// A refusal that is as good as an answer is said to be one, and no other is.
+// An expected rejection counts as success, any other as an error.
 func TestRefusable(t *testing.T) {
 	target := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusConflict) })
 	for refusable, errors := range map[int]int{0: 1, 409: 0, 422: 1} {
@@ -119,7 +118,7 @@ func TestRefusable(t *testing.T) {
 	}
 }
 
-// What comes while warming up is not counted, but it is sent.
+// Warm-up requests are sent, and not counted.
 func TestWarmupIsNotCounted(t *testing.T) {
 	var asked atomic.Int64
 	target := serve(t, func(w http.ResponseWriter, r *http.Request) { asked.Add(1) })
@@ -129,8 +128,8 @@ func TestWarmupIsNotCounted(t *testing.T) {
 	}
 }
 
-// Two servers are sent the same, however fast each answers: every method, path,
-// header and body.
+// Two servers receive the same requests, however fast each responds: every method, path, header and
+// body.
 func TestBothGetTheSame(t *testing.T) {
 	record := func(slow bool) []string {
 		var mu sync.Mutex
@@ -164,8 +163,7 @@ func TestBothGetTheSame(t *testing.T) {
 	}
 }
 
-// Bodies that are larger than what may be on its way at once arrive whole, in both
-// directions.
+// Bodies larger than the flow-control window arrive whole, in both directions.
 func TestLargeBodies(t *testing.T) {
 	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -185,7 +183,7 @@ func TestLargeBodies(t *testing.T) {
 	}
 }
 
-// Events are lines, however they are cut into frames.
+// Events are lines, independent of the frame boundaries.
 func TestAudienceCountsLines(t *testing.T) {
 	tell := make(chan struct{})
 	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -215,7 +213,7 @@ func TestAudienceCountsLines(t *testing.T) {
 	}
 }
 
-// A watch that ends before all was seen is an error.
+// A watch that ends before its last event is an error.
 func TestAudienceThatIsCutShort(t *testing.T) {
 	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
@@ -231,7 +229,7 @@ func TestAudienceThatIsCutShort(t *testing.T) {
 	}
 }
 
-// A watch that is refused is no watch.
+// A rejected watch is an error.
 func TestAudienceThatIsRefused(t *testing.T) {
 	target := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })
 	if _, err := Watch(t.Context(), target, "/", 3); err == nil {
@@ -239,7 +237,7 @@ func TestAudienceThatIsRefused(t *testing.T) {
 	}
 }
 
-// A server that goes away leaves errors, not a crash, and a plan ends.
+// A server that disappears causes errors, not a crash, and the plan ends.
 func TestServerThatGoesAway(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	s.EnableHTTP2 = true
@@ -263,7 +261,7 @@ func TestServerThatGoesAway(t *testing.T) {
 	}
 }
 
-// Clients are spread evenly over several targets, whichever is quicker.
+// Clients are spread evenly over several targets, however fast each is.
 func TestSpread(t *testing.T) {
 	var counts [3]atomic.Int64
 	var targets []Target

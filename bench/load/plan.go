@@ -10,32 +10,32 @@ import (
 	"time"
 )
 
-// A Plan is a load: clients with a connection each, who send one request after the
-// other. The nth request is the same for every server.
+// A Plan is a load: clients with one connection each, which send one request after the other. The nth
+// request is the same for every server.
 type Plan struct {
 	Clients int
 	Make    func(n int, r *Request) // makes the nth request; the Request is zero before
-	Warmup  int                     // so many requests come first and are not counted
-	Begin   func() error            // called before the first that is counted; may be nil
-	Count   int                     // how many are counted,
-	For     time.Duration           // or for how long, if Count is 0
+	Warmup  int                     // number of first requests, which are not counted
+	Begin   func() error            // called before the first counted request; may be nil
+	Count   int                     // number of counted requests
+	For     time.Duration           // duration, if Count is 0
 }
 
-// A Result is what a plan led to.
+// A Result is the outcome of a plan.
 type Result struct {
-	Done       int // requests that were answered as they should be
-	Errors     int // all others
+	Done       int // successful requests
+	Errors     int // failed requests
 	FirstError string
 	Elapsed    time.Duration
-	Latencies  []time.Duration // of those answered as they should be, shortest first
-	Bytes      int64           // of the bodies of answers
+	Latencies  []time.Duration // of successful requests, shortest first
+	Bytes      int64           // in the bodies of responses
 }
 
-// Rate is the requests answered as they should be, in a second.
+// Rate is the number of successful requests a second.
 func (r *Result) Rate() float64 { return float64(r.Done) / r.Elapsed.Seconds() }
 
-// Percentile returns the latency that p in a hundred do not exceed: the smallest
-// that has been seen for which that is so.
+// Percentile returns the latency that p percent of the requests do not exceed, by the nearest-rank
+// method.
 func (r *Result) Percentile(p float64) time.Duration { return percentile(r.Latencies, p) }
 
 func percentile(sorted []time.Duration, p float64) time.Duration {
@@ -49,9 +49,8 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// Run opens the connections, which are spread evenly over the targets, warms up and
-// measures. The error says that there is no result; requests that fail are counted in
-// it.
+// Run opens the connections, spread evenly over the targets, warms up and measures. Failed requests
+// are counted in the result; the error means that there is no result.
 func (p Plan) Run(ctx context.Context, targets ...Target) (*Result, error) {
 	if p.Count <= 0 && p.For <= 0 {
 		return nil, errors.New("a plan needs to end: it has neither a number of requests nor a time")
@@ -63,7 +62,7 @@ func (p Plan) Run(ctx context.Context, targets ...Target) (*Result, error) {
 			return nil, err
 		}
 		defer func() {
-			if conns[i] != nil { // it broke, and there was no other
+			if conns[i] != nil { // a connection that broke could not be replaced
 				conns[i].Close()
 			}
 		}()
@@ -83,7 +82,7 @@ func (p Plan) Run(ctx context.Context, targets ...Target) (*Result, error) {
 	return p.part(ctx, targets, conns, p.Warmup, p.Count, p.For), ctx.Err()
 }
 
-// part sends requests from number first on. A connection that breaks is replaced.
+// part sends requests from number first on. It replaces a broken connection.
 func (p Plan) part(ctx context.Context, targets []Target, conns []*Conn, first, count int, long time.Duration) *Result {
 	var next atomic.Int64
 	next.Store(int64(first))
@@ -115,8 +114,7 @@ func (p Plan) part(ctx context.Context, targets []Target, conns []*Conn, first, 
 	return &total
 }
 
-// one sends one request, counts what happens, and returns the connection for the
-// next one.
+// one sends one request, counts its outcome, and returns the connection for the next one.
 func (r *Result) one(ctx context.Context, t Target, c *Conn, q *Request) *Conn {
 	began := time.Now()
 	got, err := c.Do(q)
@@ -158,7 +156,7 @@ func (r *Result) add(part *Result) {
 	}
 }
 
-// check says what is wrong with an answer.
+// check returns the fault of a response, or nil.
 func (q *Request) check(got *Response) error {
 	switch {
 	case got.Status >= 200 && got.Status < 300 && got.Size < q.Least:

@@ -12,24 +12,24 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// An Audience is many watches at once. Events are counted, not parsed: an event is
-// a line.
+// An Audience is a set of concurrent watches. It counts events, and does not parse them: an event is a
+// line.
 type Audience struct {
 	conns  []*Conn
 	counts [][]int64 // for each connection, the events of each of its streams
 	seen   atomic.Int64
-	waits  atomic.Int64 // how many events are waited for
+	waits  atomic.Int64 // number of events for which Wait waits
 	all    chan struct{}
 	failed chan error
 	group  sync.WaitGroup
 	ended  atomic.Bool
 }
 
-// Streams is how many watches share a connection.
+// Streams is the number of watches that share a connection.
 const Streams = 50
 
-// Watch opens n watches of a path, and returns when the server has accepted all of
-// them. Events are counted from then on.
+// Watch opens n watches of a path, and returns once the server has accepted all of them. It counts
+// events from then on.
 func Watch(ctx context.Context, t Target, path string, n int) (*Audience, error) {
 	a := &Audience{all: make(chan struct{}, 1), failed: make(chan error, 1)}
 	var opening sync.WaitGroup
@@ -65,7 +65,7 @@ func Watch(ctx context.Context, t Target, path string, n int) (*Audience, error)
 	return a, nil
 }
 
-// open sends the requests of one connection and reads until all are accepted.
+// open sends the requests of one connection and reads until the server has accepted all.
 func (a *Audience) open(ctx context.Context, t Target, path string, streams int) (*Conn, []int64, error) {
 	c, err := Dial(ctx, t)
 	if err != nil {
@@ -142,11 +142,10 @@ func (a *Audience) follow(c *Conn, counts []int64) {
 	}
 }
 
-// Seen is how many events there were.
+// Seen returns the number of events so far.
 func (a *Audience) Seen() int64 { return a.seen.Load() }
 
-// Wait returns when all watches together have seen so many events. It fails if a
-// watch ends before.
+// Wait returns once all watches together have seen that many events. It fails if a watch ends earlier.
 func (a *Audience) Wait(ctx context.Context, events int64, patience time.Duration) error {
 	a.waits.Store(events)
 	late := time.NewTimer(patience)
@@ -165,8 +164,8 @@ func (a *Audience) Wait(ctx context.Context, events int64, patience time.Duratio
 	return nil
 }
 
-// Close ends all watches, and returns the least and the most events that one of
-// them has seen.
+// Close ends all watches, and returns the lowest and the highest number of events that one of them has
+// seen.
 func (a *Audience) Close() (least, most int64) {
 	a.ended.Store(true)
 	for _, c := range a.conns {

@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// BehindGroup is the group of another API server, and BehindPath where its version is.
+// BehindGroup is the group of the aggregated API server, and BehindPath the path of its version.
 const (
 	BehindGroup = "behind.example.net"
 	BehindPath  = "/apis/" + BehindGroup + "/v1"
 )
 
-// Behind puts an API server at a port of this machine behind another.
+// Behind returns the objects that register an API server on a local port as an aggregated one.
 func Behind(port string) []Part {
 	body, err := json.Marshal(object{
 		"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "behind"},
 		"spec": object{"type": "ExternalName", "externalName": "localhost"},
 	})
 	if err != nil {
-		panic(err) // it is made of values that can be written
+		panic(err) // these values always marshal
 	}
 	return []Part{
 		{Path: "/api/v1/namespaces/default/services", Body: body},

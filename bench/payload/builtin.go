@@ -11,20 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// A Builtin is a kind that every server has.
+// A Builtin is a built-in kind.
 type Builtin struct {
-	Name             string // as the rows name it
+	Name             string // name in the rows
 	plural, apiRoot  string
 	apiVersion, kind string
 	make             func(meta metav1.ObjectMeta, revision int) marshaler
-	patch            func(spec object) object // of a pod, where it is
+	patch            func(spec object) object // wraps a patch of a pod spec into one of the object
 	number           string                   // a field of spec
 }
 
 type marshaler interface{ Marshal() ([]byte, error) }
 
-// Builtins are the kinds that are measured: pods, which have the most fields, and
-// Deployments, which have those in a template.
+// Builtins are the measured kinds: pods, which have the most fields, and Deployments, which have those
+// fields in a template.
 func Builtins() []Builtin {
 	return []Builtin{
 		{
@@ -67,16 +67,16 @@ func (b Builtin) object(namespace string, n, revision int) marshaler {
 	}, revision)
 }
 
-// JSON is the nth object, changed so often.
+// JSON is the nth object at a revision.
 func (b Builtin) JSON(namespace string, n, revision int) []byte {
 	return encode(b.object(namespace, n, revision))
 }
 
-// Protobuf is the same as Kubernetes sends it in protobuf.
+// Protobuf is the object of JSON in Kubernetes' protobuf encoding.
 func (b Builtin) Protobuf(namespace string, n, revision int) []byte {
 	raw, err := b.object(namespace, n, revision).Marshal()
 	if err != nil {
-		panic(err) // what is encoded here is made here
+		panic(err) // objects from this package always encode
 	}
 	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: b.apiVersion, Kind: b.kind}, Raw: raw}
 	data, err := envelope.Marshal()
@@ -91,18 +91,18 @@ func (b Builtin) StrategicPatch(revision int) []byte {
 	return encode(b.patch(object{"containers": []object{{"name": "sidecar", "image": image("sidecar", revision)}}}))
 }
 
-// MergePatch changes a number, which for a pod may only become less.
+// MergePatch changes a number, which for a pod may only decrease.
 func (b Builtin) MergePatch(revision int) []byte {
 	return encode(object{"spec": object{b.number: 1_000_000 - revision}})
 }
 
-// image has the same length for all revisions that there are.
+// image has the same length for every revision.
 func image(name string, revision int) string {
 	return fmt.Sprintf("registry.example.com/team/%s:v1.%07d", name, revision)
 }
 
-// podSpec is what two containers need: variables, probes, volumes, limits. It says what
-// Kubernetes would add by plugins of admission, so that both servers store the same.
+// podSpec has the usual fields of two containers: variables, probes, volumes, limits. It sets the
+// fields that admission plugins would add, so that both servers store the same object.
 func podSpec(revision int) corev1.PodSpec {
 	quantities := func(cpu, memory string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
@@ -138,7 +138,7 @@ func podSpec(revision int) corev1.PodSpec {
 	}
 }
 
-// ServiceAccount is the one of pods that name none, as JSON.
+// ServiceAccount is the ServiceAccount "default" as JSON: pods that name none use it.
 func ServiceAccount() []byte {
 	return encode(object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": object{"name": "default"}})
 }

@@ -6,26 +6,26 @@ import (
 	"github.com/anykind/anykind/test/corpus"
 )
 
-// A Definition is one of many.
+// A Definition is one CustomResourceDefinition of a Corpus.
 type Definition struct {
 	Body []byte // JSON
-	// First is the body of a first object, which may well be refused, and Objects
-	// the path to post it to.
+	// First is the body of a first object, which validation may reject. Objects is the path for its
+	// POST.
 	First   []byte
 	Objects string
 }
 
-// A Corpus is definitions that are repeated under groups of their own.
+// A Corpus repeats a set of definitions, each time under a different group.
 type Corpus struct {
-	What string // in words
+	What string // description
 	all  []object
 }
 
-// largest is the size of what is taken. Definitions that are there for being the
-// largest would make the mean five times that of a provider.
+// largest is the maximal size of a definition. Definitions that are in the corpus for their size would
+// make the mean five times that of a provider.
 const largest = 100_000
 
-// ReadCorpus reads the definitions of package corpus that are not too large.
+// ReadCorpus reads the definitions of package corpus up to the maximal size.
 func ReadCorpus() (*Corpus, error) {
 	all, err := corpus.Definitions()
 	if err != nil {
@@ -43,7 +43,7 @@ func ReadCorpus() (*Corpus, error) {
 	return c, nil
 }
 
-// Definition is the nth: one of the corpus in the nth group.
+// Definition returns the nth definition: one of the corpus, in the nth group.
 func (c *Corpus) Definition(n int) Definition {
 	crd := c.all[n%len(c.all)]
 	spec := clone(crd["spec"].(map[string]any))

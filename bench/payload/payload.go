@@ -1,6 +1,5 @@
-// Package payload makes what is sent to the servers: definitions, objects and patches. A number
-// determines all of it, so both servers get the same bytes. The package does not know for which
-// server they are.
+// Package payload makes the requests: definitions, objects and patches. A number determines all of it,
+// so both servers receive the same bytes. The package does not know the server.
 package payload
 
 import (
@@ -15,10 +14,10 @@ const (
 	Plural = "widgets"
 )
 
-// A Kind is a kind of Widgets. Each group has one.
+// A Kind is a kind Widget. Each group has one.
 type Kind struct{ Group string }
 
-// Objects is the path of all objects, or of those of a namespace.
+// Objects is the path of all objects, or of the objects of a namespace.
 func (k Kind) Objects(namespace string) string {
 	if namespace == "" {
 		return "/apis/" + k.Group + "/v1/" + Plural
@@ -31,10 +30,10 @@ func (k Kind) Object(namespace string, n int) string {
 	return k.Objects(namespace) + "/" + Name(n)
 }
 
-// Name is that of the nth object.
+// Name is the name of the nth object.
 func Name(n int) string { return fmt.Sprintf("widget-%07d", n) }
 
-// DefinitionsPath is where definitions are posted.
+// DefinitionsPath is the path of CustomResourceDefinitions.
 const DefinitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 // Definition is the CustomResourceDefinition of the kind, as JSON.
@@ -93,11 +92,11 @@ func (k Kind) wrap(schema object) []byte {
 	})
 }
 
-// Least is the least that an object takes in an answer.
+// Least is the minimal size of an object in a response.
 const Least = 1400
 
-// Widget is the nth object, as JSON. Stored, with what the server adds, it is of
-// about 1.7 kB.
+// Widget is the nth object, as JSON. The stored object, with the fields from the server, has about 1.7
+// kB.
 func (k Kind) Widget(namespace string, n int) []byte { return k.widget(namespace, n, n) }
 
 func (k Kind) widget(namespace string, n, revision int) []byte {
@@ -121,12 +120,12 @@ func (k Kind) widget(namespace string, n, revision int) []byte {
 	})
 }
 
-// Applied is the nth object as a client applies it that has changed it so often.
+// Applied is the nth object as an apply configuration of a client at its given revision.
 func (k Kind) Applied(namespace string, n, revision int) []byte {
 	return k.widget(namespace, n, revision)
 }
 
-// Patch is a merge patch that differs from every other.
+// Patch is a merge patch that differs for each revision.
 func Patch(revision int) []byte {
 	return encode(object{"spec": object{"image": fmt.Sprintf("registry.example.com/team/widget:v2.%d", revision)}})
 }
@@ -136,12 +135,11 @@ func Namespace(name string) []byte {
 	return encode(object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": name}})
 }
 
-// encode writes JSON. Maps are written in the order of their keys, so that the same
-// value is always the same bytes.
+// encode marshals JSON with sorted keys: equal values give equal bytes.
 func encode(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // what is encoded here is made here
+		panic(err) // objects from this package always encode
 	}
 	return data
 }

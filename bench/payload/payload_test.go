@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// What is sent follows from a number alone: asked again, it is the same bytes.
+// The number alone determines a payload: the same number gives the same bytes.
 func TestSameNumberSameBytes(t *testing.T) {
 	corpus, err := ReadCorpus()
 	if err != nil {
@@ -47,7 +47,7 @@ func TestSameNumberSameBytes(t *testing.T) {
 	}
 }
 
-// Definitions are as large as those of a provider are in the mean.
+// The mean size of definitions is that of a provider.
 func TestDefinitionsAreOfTheUsualSize(t *testing.T) {
 	corpus, err := ReadCorpus()
 	if err != nil {
@@ -62,7 +62,7 @@ func TestDefinitionsAreOfTheUsualSize(t *testing.T) {
 	}
 }
 
-// Protobuf says what JSON says.
+// Protobuf and JSON encode the same object.
 func TestProtobufIsTheSameObject(t *testing.T) {
 	for _, b := range Builtins() {
 		var envelope runtime.Unknown

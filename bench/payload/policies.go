@@ -4,8 +4,8 @@ import "fmt"
 
 const policiesAPI = "/apis/admissionregistration.k8s.io/v1"
 
-// Policy is the nth ValidatingAdmissionPolicy, about Widgets of a group, with its binding. It refuses
-// only the Widget with the number Probed.
+// Policy is the nth ValidatingAdmissionPolicy for Widgets of a group, with its binding. It denies only
+// the Widget with the number Probed.
 func Policy(n int, group string) []Part {
 	name := fmt.Sprintf("bench-%03d", n)
 	return []Part{
@@ -29,8 +29,8 @@ func Policy(n int, group string) []Part {
 	}
 }
 
-// Probed is the number of a Widget that a Policy refuses, in the words of ProbeRefused, so that it
-// can be seen whether that is in force.
+// Probed is the number of a Widget that a Policy denies with the message ProbeRefused. It shows
+// whether the policy is in force.
 const (
 	Probed       = 99_999_999
 	ProbeRefused = "it is a probe"

@@ -1,7 +1,7 @@
 package payload
 
-// Quota is a quota of the kind in a namespace, which nobody reaches, and the patch that says that nothing
-// is used of it.
+// Quota is a quota of the kind in a namespace with a limit out of reach, and the status patch that
+// sets its usage to zero.
 func (k Kind) Quota(namespace string) (quota, status []byte) {
 	name := "count/" + Plural + "." + k.Group
 	hard := object{name: "1000000"}

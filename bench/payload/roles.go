@@ -7,14 +7,13 @@ const (
 	rolesAPI = "/apis/" + roles + "/v1"
 )
 
-// A Part is an object that is made so that there are roles, and where it is posted.
+// A Part is an object of the RBAC setup, and the path for its POST.
 type Part struct {
 	Path string
 	Body []byte
 }
 
-// UserRole is a role in a namespace by which a user may do all with Widgets there, and its
-// binding.
+// UserRole is a role that gives a user all rights on Widgets of a namespace, and its binding.
 func (k Kind) UserRole(namespace, user string) []Part {
 	at := rolesAPI + "/namespaces/" + namespace
 	return []Part{
@@ -30,8 +29,8 @@ func (k Kind) UserRole(namespace, user string) []Part {
 	}
 }
 
-// OthersBinding is the nth binding of the ClusterRole view to a user, a group and a
-// ServiceAccount that ask nothing. Every other one is for a namespace, the rest are for all.
+// OthersBinding is the nth binding of the ClusterRole view to a user, a group and a ServiceAccount
+// that send no requests. Every other one is a RoleBinding, the rest are ClusterRoleBindings.
 func OthersBinding(namespace string, n int) Part {
 	name := fmt.Sprintf("others-%05d", n)
 	binding := object{

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Webhook is a configuration with one validating webhook at a URL, for what is created of a group.
+// Webhook is a configuration with one validating webhook at a URL, for creates in a group.
 func Webhook(n int, group, url string, ca []byte) Part {
 	body, err := json.Marshal(object{
 		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": object{"name": fmt.Sprintf("webhook-%d", n)},
@@ -16,7 +16,7 @@ func Webhook(n int, group, url string, ca []byte) Part {
 		}},
 	})
 	if err != nil {
-		panic(err) // it is made of values that can be written
+		panic(err) // these values always marshal
 	}
 	return Part{Path: "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", Body: body}
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/anykind/anykind/bench/row"
 )
 
-// Files are where a report is kept.
+// Files are the files of a report.
 type Files struct{ Docs string }
 
 func (f Files) results() string { return filepath.Join(f.Docs, "benchmarks", "results.json") }
 
-// Read returns what was measured before, nothing if nothing was.
+// Read returns the stored results, or empty ones if there are none.
 func (f Files) Read() (*Results, error) {
 	r := &Results{}
 	data, err := os.ReadFile(f.results())
@@ -138,7 +138,7 @@ func (c *Circumstances) words() string {
 	return text
 }
 
-// line writes a line of a table.
+// line writes a row of a table.
 func (m *Measured) line(b *strings.Builder) {
 	if m.Skipped != "" {
 		fmt.Fprintf(b, "| %s | %s | | | | |\n", m.Title, m.Skipped)
@@ -184,7 +184,7 @@ func met(yes bool) string {
 	return ", not met"
 }
 
-// errors says what the first error of each row of a section was.
+// errors writes the first error of each row of a section.
 func (r *Results) errors(b *strings.Builder, scenario string) {
 	none := true
 	for i := range r.Rows {
@@ -245,7 +245,7 @@ func (c *Plotted) section(b *strings.Builder) {
 	}
 }
 
-// growth is the power by which a value grows from the first point to the last.
+// growth is the exponent of a value's growth from the first point to the last.
 func growth(points []row.Point) string {
 	if len(points) < 2 || points[0].Value.Value <= 0 {
 		return "was not measured"

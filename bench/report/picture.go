@@ -8,14 +8,14 @@ import (
 	"github.com/anykind/anykind/bench/row"
 )
 
-// The colours can be told apart on white and on black, and in grey.
+// The colours are distinct on white, on black and in grey.
 const (
 	ours   = "#1f77b4"
 	theirs = "#d98a3d"
 	ink    = "#808080"
 )
 
-// bars are two bars, in proportion.
+// bars draws two bars, in proportion.
 func bars(anykind, reference float64, unit string) string {
 	most := max(anykind, reference)
 	if most <= 0 {
@@ -48,7 +48,7 @@ func escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 }
 
-// A plot is drawn in a frame, with both axes logarithmic.
+// A plot is a frame with two logarithmic axes.
 type plot struct {
 	strings.Builder
 	x0, x1, y0, y1 float64 // logarithms
@@ -68,7 +68,7 @@ func (p *plot) y(v float64) float64 {
 	return plotHeight - bottom - (math.Log10(v)-p.y0)/(p.y1-p.y0)*(plotHeight-top-bottom)
 }
 
-// lines draws a curve of each side.
+// lines draws a curve for each side.
 func lines(c *Plotted) string {
 	p := &plot{x0: math.Inf(1), x1: math.Inf(-1), y0: math.Inf(1), y1: math.Inf(-1)}
 	for _, points := range [][]row.Point{c.Anykind, c.Reference} {
@@ -128,7 +128,7 @@ func (p *plot) line(points []row.Point, colour, name string) {
 	fmt.Fprintf(p, `<text x="%.1f" y="%.1f" fill="%s">%s</text>`+"\n", x+7, y+4, colour, name)
 }
 
-// number writes three digits that matter, and thousands with commas.
+// number formats three significant digits, and thousands with commas.
 func number(v float64) string {
 	switch {
 	case v >= 100:
@@ -149,7 +149,7 @@ func number(v float64) string {
 	return "0"
 }
 
-// unitOf is a unit as it follows a number.
+// unitOf returns the unit as a suffix of a number.
 func unitOf(unit string) string {
 	if strings.HasPrefix(unit, "/") || strings.HasPrefix(unit, " ") {
 		return unit

@@ -9,8 +9,8 @@ import (
 	"github.com/anykind/anykind/bench/row"
 )
 
-// Results are what the page is written from. They are kept as JSON, so that a row
-// can be measured again without the others.
+// Results are the input of the page. They are stored as JSON, so that one row can be measured again
+// without the others.
 type Results struct {
 	Rows   []Measured
 	Curves []Plotted
@@ -23,28 +23,28 @@ type Measured struct {
 	About    string `json:",omitempty"`
 	How      Circumstances
 	Pairs    []Pair
-	Skipped  string   `json:",omitempty"` // why there is nothing
+	Skipped  string   `json:",omitempty"` // reason for missing values
 	Notes    []string `json:",omitempty"`
 }
 
-// Circumstances are what else there is to say about a measurement.
+// Circumstances describe the environment of a measurement.
 type Circumstances struct {
 	When     time.Time
 	Mode     string
 	Command  string
 	Machine  string
 	Versions string
-	Load     string // how busy the machine was before
+	Load     string // load of the machine before the run
 }
 
-// A Pair is two runs, one after the other, of the two servers.
+// A Pair is two consecutive runs, one of each server.
 type Pair struct {
 	AnykindFirst bool
 	Anykind      *row.Value
 	Reference    *row.Value
 }
 
-// A Plotted is a curve that was measured.
+// A Plotted is a measured curve.
 type Plotted struct {
 	row.Row
 	Scenario     string
@@ -55,14 +55,14 @@ type Plotted struct {
 	Notes        []string `json:",omitempty"`
 }
 
-// A Ratio is how many times better anykind is, over the pairs.
+// A Ratio is the factor by which anykind is better, over the pairs.
 type Ratio struct {
 	Median, Least, Most float64
 	Pairs               int
 }
 
-// Ratio compares pair by pair: above 1 anykind is better, whether more is better
-// or less. A pair of which one half is missing does not count.
+// Ratio compares pair by pair. Above 1 anykind is better, whether a higher or a lower value is better.
+// An incomplete pair does not count.
 func (m *Measured) Ratio() Ratio {
 	var all []float64
 	for _, p := range m.Pairs {
@@ -85,7 +85,7 @@ func times(anykind, reference float64, higher bool) float64 {
 	return reference / anykind
 }
 
-// Medians are those of each side by itself.
+// Medians returns the median of each side by itself.
 func (m *Measured) Medians() (anykind, reference float64) {
 	var a, r []float64
 	for _, p := range m.Pairs {
@@ -101,7 +101,7 @@ func (m *Measured) Medians() (anykind, reference float64) {
 	return median(a), median(r)
 }
 
-// median is that of sorted values, 0 of none.
+// median returns the median of sorted values, 0 for none.
 func median(sorted []float64) float64 {
 	n := len(sorted)
 	switch {
@@ -113,7 +113,7 @@ func median(sorted []float64) float64 {
 	return (sorted[n/2-1] + sorted[n/2]) / 2
 }
 
-// Errors are the requests that failed, of each side, in all rounds.
+// Errors returns the failed requests of each side, in all rounds.
 func (m *Measured) Errors() (anykind, reference int, first string) {
 	for _, p := range m.Pairs {
 		for _, side := range []struct {
@@ -141,8 +141,8 @@ func (m *Measured) Met() bool {
 	return a <= m.Aim
 }
 
-// AimedRatio is how many times better than the reference the aim was when it was set,
-// 0 if nobody knows. That is what can be compared on another machine, or another day.
+// AimedRatio is the ratio to the reference when the aim was set, 0 if unknown. It is comparable across
+// machines and days.
 func (m *Measured) AimedRatio() float64 {
 	if m.Aim == 0 || m.Stood == 0 {
 		return 0
@@ -150,7 +150,7 @@ func (m *Measured) AimedRatio() float64 {
 	return times(m.Aim, m.Stood, m.Higher)
 }
 
-// Put replaces what was known about a row, at its place.
+// Put replaces the values of a row, at its place.
 func (r *Results) Put(m Measured) {
 	r.Rows = put(r.Rows, m, func(other Measured) bool { return other.ID == m.ID })
 }

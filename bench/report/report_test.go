@@ -25,8 +25,7 @@ func pairs(values ...float64) (all []Pair) {
 	return all
 }
 
-// Ratios are made pair by pair, and above 1 anykind is better, whichever way is
-// better.
+// Ratios compare pair by pair. Above 1 anykind is better, whether a higher or a lower value is better.
 func TestRatio(t *testing.T) {
 	for name, c := range map[string]struct {
 		higher bool
@@ -64,7 +63,7 @@ func TestMet(t *testing.T) {
 	}
 }
 
-// An aim is also a multiple of what the reference did when it was set.
+// An aim is also a multiple of the reference's value at the time of the aim.
 func TestAimedRatio(t *testing.T) {
 	for _, c := range []struct {
 		row  row.Row
@@ -83,8 +82,8 @@ func TestAimedRatio(t *testing.T) {
 	}
 }
 
-// What went wrong stands on the page: errors with their number and the first of
-// them, what was skipped, what was given up.
+// The page lists failures: errors with their number and the first of them, skipped scenarios, and
+// curves that were cut short.
 func TestPageSaysWhatWentWrong(t *testing.T) {
 	failing := pairs(100, 50, 100, 50)
 	failing[1].Reference.Errors, failing[1].Reference.FirstError = 17, "POST /x: 429 too many"
@@ -103,7 +102,7 @@ func TestPageSaysWhatWentWrong(t *testing.T) {
 	}
 }
 
-// Nobody takes for a measurement of a quiet machine what is none.
+// A run on a busy machine is marked as such.
 func TestPageSaysThatTheMachineWasBusy(t *testing.T) {
 	for load, busy := range map[string]bool{"28.53": true, "0.31": false, "unknown": false} {
 		c := Circumstances{Load: load}
@@ -113,7 +112,7 @@ func TestPageSaysThatTheMachineWasBusy(t *testing.T) {
 	}
 }
 
-// A row that is measured again stays where it was; the others stay as they were.
+// A row that is measured again keeps its place; the other rows do not change.
 func TestMeasuredAgain(t *testing.T) {
 	files := Files{Docs: t.TempDir()}
 	r := &Results{}
@@ -172,7 +171,7 @@ func points(values ...float64) (all []row.Point) {
 	return all
 }
 
-// The power that is said of a curve.
+// Growth is the exponent of a curve.
 func TestGrowth(t *testing.T) {
 	for want, p := range map[string][]row.Point{
 		"grows as n^1.00":  points(10, 5, 1000, 500),

@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/bench/server"
 )
 
-// aggregated is what it costs to be in front of another API server.
+// aggregated measures the cost of proxying to an aggregated API server.
 func aggregated(s Size) *Scenario {
 	return &Scenario{
 		Name: "aggregated", Title: "Another API server behind", Pairs: s.LongPairs, Sides: server.Programs.AsShipped,
@@ -74,7 +74,7 @@ func runAggregated(ctx context.Context, r *Run) error {
 	return nil
 }
 
-// reaches waits until the server has found that the one behind it is available.
+// reaches waits until the APIService is available.
 func (r *Run) reaches(ctx context.Context) error {
 	c, err := load.Dial(ctx, r.server.Target)
 	if err != nil {
@@ -100,7 +100,7 @@ func (r *Run) reaches(ctx context.Context) error {
 	}
 }
 
-// A behind is an API server that has one object, and events when it is told to.
+// A behind is an API server that has one object, and events on demand.
 type behind struct {
 	*httptest.Server
 	object, event []byte
@@ -114,7 +114,7 @@ func newBehind() *behind {
 	b.event = fmt.Appendf(nil, "{\"type\":\"MODIFIED\",\"object\":%s}\n", bytes.ReplaceAll(b.object, []byte("\n"), nil))
 	b.Server = httptest.NewUnstartedServer(b)
 	b.EnableHTTP2 = true
-	b.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 250} // what a Kubernetes API server has is near
+	b.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 250} // close to the value of a Kubernetes API server
 	b.StartTLS()
 	return b
 }
@@ -131,7 +131,7 @@ func (b *behind) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// watch writes an event each time that there is one.
+// watch writes each event.
 func (b *behind) watch(w http.ResponseWriter, r *http.Request) {
 	events := make(chan struct{}, 1<<16)
 	b.mu.Lock()
@@ -153,7 +153,7 @@ func (b *behind) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// send has an event written to all watches.
+// send sends an event to all watches.
 func (b *behind) send() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/bench/server"
 )
 
-// An encoding is how objects are sent and asked for.
+// An encoding is the media type of objects in requests and responses.
 type encoding struct {
 	id, title   string
 	contentType string
@@ -21,7 +21,7 @@ var encodings = []encoding{
 	{"protobuf", "protobuf", "application/vnd.kubernetes.protobuf", payload.Builtin.Protobuf},
 }
 
-// builtins is what it costs to write and read kinds that every server has.
+// builtins measures writes and reads of built-in kinds.
 func builtins(s Size) *Scenario {
 	sc := &Scenario{
 		Name: "builtin", Title: "Pods and Deployments", Pairs: s.Pairs, Sides: server.Programs.AsShipped,
@@ -41,7 +41,7 @@ func builtins(s Size) *Scenario {
 	return sc
 }
 
-// A builtinStep is one kind of request, in the order in which they are measured.
+// A builtinStep is one kind of request. The order of the steps is the order of the measurements.
 type builtinStep struct {
 	id, title string
 	clients   int
@@ -52,7 +52,7 @@ func (s builtinStep) row(b payload.Builtin, e encoding) string {
 	return b.Name + "-" + s.id + "-" + e.id
 }
 
-// builtinSteps begin with the creation of what the others read and change.
+// builtinSteps begin with creates, which make the objects of the later steps.
 func builtinSteps(s Size) []builtinStep {
 	some := func(n int) int { return n * 7919 % s.Builtins }
 	patched := func(contentType string, body func(b payload.Builtin, revision int) []byte) func(payload.Builtin, encoding, string, int) load.Request {
@@ -85,7 +85,7 @@ func runBuiltins(ctx context.Context, r *Run) error {
 	for _, b := range payload.Builtins() {
 		for _, e := range encodings {
 			namespace := b.Name + "-" + e.id
-			// Namespaces have a ServiceAccount if a controller makes one: 409 is as good.
+			// A controller may have created the ServiceAccount: 409 is a success.
 			account := post("/api/v1/namespaces/"+namespace+"/serviceaccounts", payload.ServiceAccount())
 			account.Refusable = 409
 			for _, q := range []load.Request{post("/api/v1/namespaces", payload.Namespace(namespace)), account} {
@@ -105,7 +105,7 @@ func runBuiltins(ctx context.Context, r *Run) error {
 
 func (r *Run) builtin(ctx context.Context, b payload.Builtin, e encoding, step builtinStep, namespace string) error {
 	plan := load.Plan{Clients: step.clients, Warmup: warmup, Count: r.size.Builtins}
-	least := len(e.object(b, namespace, 0, 0)) // with what the server adds, an answer has more
+	least := len(e.object(b, namespace, 0, 0)) // the response has more, from the server
 	if step.id == "list" {
 		plan.Warmup, plan.Count, plan.For = 4, 0, r.size.Read
 		least *= r.size.Builtins

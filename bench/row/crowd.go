@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/bench/server"
 )
 
-// informers is many clients that start at once, as after a restart: each asks for
-// everything there is, and for what happens then, in one watch.
+// informers measures many clients that start at once, as after a restart: each gets all objects and
+// their later changes in one watch (WatchList).
 func informers(s Size) *Scenario {
 	return &Scenario{
 		Name: "informers", Title: fmt.Sprintf("%d informers of %d objects start at once", s.Informers, s.Informed), Pairs: s.LongPairs, Sides: server.Programs.AsShipped,
@@ -42,7 +42,7 @@ func runInformers(ctx context.Context, r *Run) error {
 		return err
 	}
 	defer audience.Close()
-	// Every object, and the bookmark that says that these were all.
+	// Every object, and the bookmark that ends the initial events.
 	events := int64(r.size.Informers) * int64(r.size.Informed+1)
 	if err := audience.Wait(ctx, events, 5*time.Minute); err != nil {
 		return err
@@ -57,7 +57,7 @@ func runInformers(ctx context.Context, r *Run) error {
 	return nil
 }
 
-// fleet is what controllers do all day: some watch, some read, some write.
+// fleet measures a mix of controllers: some watch, some read, some write.
 func fleet(s Size) *Scenario {
 	return &Scenario{
 		Name: "fleet", Title: "A fleet of controllers: 100 watchers of 1,000 objects; 16 clients that get, and list 50 of them every tenth time; 8 that patch, and create every fifth time", Pairs: s.Pairs, Sides: server.Programs.AsShipped,

@@ -11,10 +11,10 @@ import (
 	"github.com/anykind/anykind/bench/server"
 )
 
-// errFull says that a server would need more memory than there is.
+// errFull means that a server would exhaust the memory of the machine.
 var errFull = errors.New("stopped: less than 1.5 GB of memory were left on the machine")
 
-// room says whether there is memory for more.
+// room returns errFull if the machine is short of memory.
 func room() error {
 	if n, err := available(); err == nil && n < 1_500_000_000 {
 		return errFull
@@ -53,7 +53,7 @@ func (r *Run) byObjects(ctx context.Context) error {
 	if _, err := r.define(ctx, k, "list"); err != nil {
 		return err
 	}
-	const measured = 1000 // creates, which are among the objects
+	const measured = 1000 // creates that are measured, included in the objects
 	have := 0
 	for _, n := range r.size.Objects {
 		if err := room(); err != nil {
@@ -84,7 +84,7 @@ func (r *Run) byObjects(ctx context.Context) error {
 	return nil
 }
 
-// listInParts reads all objects as a client reads that follows continue tokens.
+// listInParts lists all objects in chunks, by continue tokens.
 func (r *Run) listInParts(ctx context.Context, k payload.Kind, n int) (time.Duration, error) {
 	c, err := load.Dial(ctx, r.server.Target)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/bench/server"
 )
 
-// overEtcd is a scenario with both sides over the same kind of etcd, and with rows of
-// its own. The aims are of anykind over its file.
+// overEtcd returns a scenario with rows of its own in which both servers use the same kind of etcd.
+// The aims are for anykind over its file.
 func (s *Scenario) overEtcd(title string) *Scenario {
 	other := *s
 	other.Name, other.Title, other.Sides, other.prefix = "etcd-"+s.Name, title, server.Programs.OverEtcd, "etcd-"
@@ -25,7 +25,7 @@ func (s *Scenario) overEtcd(title string) *Scenario {
 	return &other
 }
 
-// etcdTable is the table over etcd, and what of the memory is whose.
+// etcdTable is the table over etcd, with the memory of each process.
 func etcdTable(s Size) *Scenario {
 	sc := table(s).overEtcd("Over etcd: one server from its start to the end of the load")
 	sc.Rows = append(sc.Rows,
@@ -42,7 +42,7 @@ func etcdTable(s Size) *Scenario {
 	return sc
 }
 
-// memoryOf notes whose the memory is.
+// memoryOf records the memory of each process.
 func (r *Run) memoryOf(id string) error {
 	u, err := r.server.Usage()
 	if err != nil {
@@ -62,11 +62,11 @@ func etcdDefinitions(s Size, corpus *payload.Corpus) *Scenario {
 	return sc.overEtcd("Over etcd: " + sc.Title)
 }
 
-// share is how much of a core each server has in the scenario of several: three of
-// them, etcd and the client must find room on two cores.
+// share is the CPU share of each server in the scenario with several servers: three of them, etcd and
+// the client have to fit on two cores.
 const share = 0.2
 
-// byServers is what more servers over one etcd are good for.
+// byServers measures the scaling of reads with the number of servers over one etcd.
 func byServers(s Size) *Scenario {
 	var rows []Row
 	for _, read := range reads {
@@ -86,7 +86,7 @@ func byServers(s Size) *Scenario {
 	}
 }
 
-// listed is how many objects the lists of that have.
+// listed is the number of objects in the lists of byServers.
 const listed = 500
 
 // A read is one kind of request that spreads over servers.
@@ -141,7 +141,7 @@ func runByServers(ctx context.Context, r *Run) error {
 	return nil
 }
 
-// knows returns when a server that has just started knows what is asked for.
+// knows waits until a server that has just started answers a request with success.
 func (r *Run) knows(ctx context.Context, t load.Target, q load.Request) error {
 	c, err := load.Dial(ctx, t)
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *Run) knows(ctx context.Context, t load.Target, q load.Request) error {
 	return err
 }
 
-// spread has clients read from all servers.
+// spread measures clients that read from all servers.
 func (r *Run) spread(ctx context.Context, read read, k payload.Kind, o server.Options) error {
 	before, err := r.server.Usage()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/anykind/anykind/bench/server"
 )
 
-// instructions counts what anykind does for a request, which does not depend on what
-// else the machine does: a figure to compare with that of another version.
+// instructions counts the CPU instructions of anykind for a request. The number does not depend on the
+// load of the machine, so it is comparable between versions.
 func instructions(s Size) *Scenario {
 	return &Scenario{
 		Name: "instructions", Title: "Instructions for a request, by valgrind", Alone: true, Pairs: 1, Sides: server.Programs.AsShipped,
@@ -34,7 +34,7 @@ func instructions(s Size) *Scenario {
 	}
 }
 
-// Skipped is a scenario that needs what is not there.
+// Skipped is the error of a scenario whose prerequisites are missing.
 type Skipped struct{ Why string }
 
 func (s *Skipped) Error() string { return s.Why }
@@ -49,8 +49,8 @@ func runInstructions(ctx context.Context, r *Run) error {
 	counts := filepath.Join(r.dir, "callgrind.out")
 	err := r.start(ctx, server.Options{
 		Wrap: []string{"valgrind", "--tool=callgrind", "--callgrind-out-file=" + counts},
-		// valgrind does not understand the signals by which Go interrupts itself. With
-		// one processor, nobody counts who looks for work in vain.
+		// valgrind does not support the signals of Go's preemption. With one processor, idle threads
+		// that look for work are not counted.
 		Env:      []string{"GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1"},
 		Patience: 10 * time.Minute,
 	})
@@ -92,13 +92,13 @@ func runInstructions(ctx context.Context, r *Run) error {
 		}
 		r.putResult(step.id, float64(total)/float64(step.count)/1000, got)
 		v := r.Values[step.id]
-		v.Detail = fmt.Sprintf("%d requests", step.count) // how long they took is valgrind's
+		v.Detail = fmt.Sprintf("%d requests", step.count) // the latency would be valgrind's
 		r.Values[step.id] = v
 	}
 	return nil
 }
 
-// control tells callgrind to begin anew or to write down what it has.
+// control tells callgrind to reset or to dump its counters.
 func control(s *server.Server, what string) error {
 	said, err := exec.Command("callgrind_control", what, strconv.Itoa(s.PID())).CombinedOutput()
 	if err != nil {
@@ -107,7 +107,7 @@ func control(s *server.Server, what string) error {
 	return nil
 }
 
-// totals reads how many instructions are in a file of callgrind.
+// totals reads the number of instructions from a file of callgrind.
 func totals(name string) (int64, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {

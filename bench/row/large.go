@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/bench/server"
 )
 
-// definitions is many definitions: what it takes to have them served, and to keep
-// them, and to use one that nobody has used.
+// definitions measures many definitions: the time until all are served, their memory, and the first
+// use of one.
 func definitions(s Size, corpus *payload.Corpus) *Scenario {
 	n := s.Defined
 	return &Scenario{
@@ -29,7 +29,7 @@ func definitions(s Size, corpus *payload.Corpus) *Scenario {
 	}
 }
 
-// aimOf is an aim that holds for the full size.
+// aimOf returns an aim, which holds for the full size only.
 func aimOf(s Size, aim float64) float64 {
 	if s.Mode != "full" {
 		return 0
@@ -57,7 +57,7 @@ func (r *Run) definitions(ctx context.Context, corpus *payload.Corpus) error {
 		return err
 	}
 	defer c.Close()
-	// Every last one answers.
+	// Every definition is served.
 	for n := range r.size.Defined {
 		q := get(corpus.Definition(n).Objects, 0)
 		if _, err := served(ctx, c, &q); err != nil {
@@ -84,8 +84,8 @@ func (r *Run) definitions(ctx context.Context, corpus *payload.Corpus) error {
 	return r.cold(ctx, corpus)
 }
 
-// served asks until there is an answer that is neither 404 nor 429, which says that
-// a kind is not served yet, or not quite.
+// served repeats a request until the status is neither 404 nor 429: with these, the kind is not served
+// yet.
 func served(ctx context.Context, c *load.Conn, q *load.Request) (time.Duration, error) {
 	began := time.Now()
 	for {
@@ -107,16 +107,15 @@ func served(ctx context.Context, c *load.Conn, q *load.Request) (time.Duration, 
 	}
 }
 
-// cold posts the first object of kinds that nobody has used since the server
-// started. Most are refused, for which the schema is needed as well.
+// cold posts the first object of unused kinds after a start of the server. Most are invalid, which
+// takes the schema as well.
 func (r *Run) cold(ctx context.Context, corpus *payload.Corpus) error {
 	c, err := load.Dial(ctx, r.server.Target)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	// A server that is ready may not know its definitions yet. When it knows some,
-	// it is given time to know all.
+	// A server that is ready may not serve all definitions yet. Wait for the last one.
 	q := get(corpus.Definition(r.size.Defined-1).Objects, 0)
 	if _, err := served(ctx, c, &q); err != nil {
 		return err
@@ -139,7 +138,7 @@ func (r *Run) cold(ctx context.Context, corpus *payload.Corpus) error {
 	return nil
 }
 
-// stored is many objects: list of them, and start with them.
+// stored measures many objects: a list of them, and a start with them.
 func stored(s Size) *Scenario {
 	n := s.Stored
 	return &Scenario{
@@ -199,7 +198,7 @@ func runStored(ctx context.Context, r *Run) error {
 		return err
 	}
 	defer c.Close()
-	// A server that is ready may not know its definitions yet.
+	// A server that is ready may not serve its definitions yet.
 	if _, err := served(ctx, c, &all); err != nil {
 		return err
 	}

@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// available is the memory that the machine has left, where the system says so.
+// available returns the available memory of the machine, if the system reports it.
 func available() (int64, error) { return meminfo("MemAvailable:") }
 
-// Installed is the memory that the machine has.
+// Installed returns the memory of the machine.
 func Installed() (int64, error) { return meminfo("MemTotal:") }
 
 func meminfo(key string) (int64, error) {

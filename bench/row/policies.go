@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/bench/server"
 )
 
-// byPolicies is what admission policies cost that are not asked, and one that is.
+// byPolicies measures the cost of admission policies that do not match, and of one that does.
 func byPolicies(s Size) *Scenario {
 	return &Scenario{
 		Name: "policies", Title: "Admission policies", Pairs: s.LongPairs, Sides: server.Programs.AsShipped,
@@ -71,7 +71,7 @@ func runByPolicies(ctx context.Context, r *Run) error {
 	return creates("policies-asked")
 }
 
-// untilAsked returns once the policies are in force, which takes some servers a moment.
+// untilAsked waits until the policies are in force.
 func (r *Run) untilAsked(ctx context.Context, k payload.Kind, namespace string) error {
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()

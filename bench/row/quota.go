@@ -9,10 +9,10 @@ import (
 	"github.com/anykind/anykind/bench/server"
 )
 
-// creators is how many clients create what one quota limits.
+// creators is the number of clients that create objects under one quota.
 const creators = 64
 
-// underQuota is what it costs that a quota limits how many objects there are.
+// underQuota measures the cost of a quota on the number of objects.
 func underQuota(s Size) *Scenario {
 	return &Scenario{
 		Name: "quota", Title: "A quota of a custom kind", Pairs: s.LongPairs, Sides: server.Programs.AsShipped,
@@ -39,7 +39,7 @@ func runUnderQuota(ctx context.Context, r *Run) error {
 	if _, err := r.must(ctx, prepared); err != nil {
 		return err
 	}
-	if err := settle(ctx, r.size.Settle); err != nil { // a kube-apiserver knows it then
+	if err := settle(ctx, r.size.Settle); err != nil { // by then a kube-apiserver has the quota in its cache
 		return err
 	}
 	for _, row := range [][2]string{{"quota-none", "free"}, {"quota-one", "limited"}} {

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/bench/server"
 )
 
-// byRoles is what it costs to be somebody whose rights come from a role, and not a member of
+// byRoles measures the cost of a user whose rights come from RBAC, in comparison with a member of
 // system:masters.
 func byRoles(s Size) *Scenario {
 	sc := &Scenario{
@@ -68,7 +68,7 @@ func runByRoles(ctx context.Context, r *Run) error {
 	return r.both(ctx, "create", creates(objects), creates(objects+warmup+r.size.Many))
 }
 
-// both notes what a step takes as a member of system:masters, and as the user.
+// both records a step as a member of system:masters, and as the user.
 func (r *Run) both(ctx context.Context, step string, masters, user load.Plan) error {
 	all, err := r.rateAs(ctx, "roles-"+step+"-masters", r.server.Target, masters)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package row defines what is measured: the rows of the report and their values. A Scenario
-// starts one empty server, loads it, and yields the values of several rows. It treats every
-// server alike and cannot tell which one it has.
+// Package row defines the measurements: the rows of the report and their values. A Scenario starts one
+// empty server, loads it, and yields the values of several rows. It treats every server alike and
+// cannot tell them apart.
 package row
 
 import (
@@ -20,37 +20,37 @@ type Row struct {
 	ID     string
 	Title  string
 	Unit   string
-	Higher bool    // more is better
-	Aim    float64 // what DESIGN aims for, 0 for nothing
-	Stood  float64 // where the reference stood when it said so
+	Higher bool    // a higher value is better
+	Aim    float64 // the aim in DESIGN, 0 for none
+	Stood  float64 // the reference's value when the aim was set
 }
 
 // A Scenario is a run of one server from its start to its end.
 type Scenario struct {
 	Name  string
 	Title string
-	About string // what else there is to know of it, "" for nothing
-	Pairs int    // how often each server is run
-	Alone bool   // only anykind is run; About says why
+	About string // remarks, "" for none
+	Pairs int    // number of runs of each server
+	Alone bool   // only anykind runs; About has the reason
 	Sides func(server.Programs) server.Sides
-	Rows  []Row // what it yields
+	Rows  []Row // the rows that it yields
 	Curve *Curve
 
-	prefix string // of the IDs of rows
+	prefix string // prefix of the IDs of the rows
 	run    func(context.Context, *Run) error
 }
 
-// A Curve is how values change with the amount of something.
+// A Curve is a series of values by the amount of something.
 type Curve struct {
-	Along string // what there is more and more of
-	Shape string // why it has the shape it has
-	Rows  []Row  // each is a plot
+	Along string // the amount that grows
+	Shape string // reason for the shape
+	Rows  []Row  // one plot each
 }
 
-// A Value is what one run of a server yields for a row.
+// A Value is the value of one run of a server for a row.
 type Value struct {
 	Value      float64
-	Errors     int    `json:",omitempty"` // requests that failed meanwhile
+	Errors     int    `json:",omitempty"` // failed requests of the measurement
 	FirstError string `json:",omitempty"`
 	Detail     string `json:",omitempty"`
 }
@@ -71,12 +71,12 @@ type Run struct {
 	prefix   string
 	size     Size
 	server   *server.Server
-	revision int // where the numbers of the last patches began
+	revision int // number of the first of the last patches
 	log      func(format string, args ...any)
 }
 
-// Of runs the scenario on a server in a folder of its own, which is removed
-// afterwards. What was measured before an error is in the Run.
+// Of runs the scenario on a server in a temporary folder. On an error, the Run has the values up to
+// it.
 func (s *Scenario) Of(ctx context.Context, k server.Kind, parent string, size Size, log func(string, ...any)) (*Run, error) {
 	dir, err := os.MkdirTemp(parent, s.Name+"-")
 	if err != nil {
@@ -114,13 +114,13 @@ func (r *Run) restart(ctx context.Context, o server.Options) error {
 	return r.start(ctx, o)
 }
 
-// put notes a value.
+// put records a value.
 func (r *Run) put(id string, value float64, detail string) {
 	r.Values[r.prefix+id] = Value{Value: value, Detail: detail}
 	r.log("  %-28s %12.1f  %s", id, value, detail)
 }
 
-// putResult notes a value that was measured by a load, with the load's errors.
+// putResult records a value of a load, with the load's errors.
 func (r *Run) putResult(id string, value float64, of *load.Result) {
 	r.putDetailed(id, value, of, percentiles(of))
 }
@@ -134,7 +134,7 @@ func percentiles(of *load.Result) string {
 	return fmt.Sprintf("p50 %s, p99 %s", short(of.Percentile(50)), short(of.Percentile(99)))
 }
 
-// point notes a value of a curve.
+// point records a value of a curve.
 func (r *Run) point(id string, at int, v Value) {
 	r.Points[id] = append(r.Points[id], Point{float64(at), v})
 	r.log("  %-28s %8d %12.1f  %s %d errors %s", id, at, v.Value, v.Detail, v.Errors, v.FirstError)
@@ -154,7 +154,7 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 func megabytes(n int64) float64 { return float64(n) / 1e6 }
 
-// memory notes what is resident now.
+// memory records the resident memory.
 func (r *Run) memory(id string) error {
 	u, err := r.server.Usage()
 	if err != nil {
@@ -164,7 +164,7 @@ func (r *Run) memory(id string) error {
 	return nil
 }
 
-// parts says what each process has, if there are several.
+// parts returns the memory of each process, if there are several.
 func parts(u server.Usage) string {
 	if len(u.Each) < 2 {
 		return ""
@@ -179,7 +179,7 @@ func parts(u server.Usage) string {
 	return said + " MB"
 }
 
-// must makes one request that has to succeed.
+// must sends one request that has to succeed.
 func (r *Run) must(ctx context.Context, q load.Request) (*load.Result, error) {
 	got, err := load.Plan{Clients: 1, Count: 1, Make: func(_ int, out *load.Request) { *out = q }}.Run(ctx, r.server.Target)
 	if err == nil && got.Errors > 0 {
@@ -196,11 +196,10 @@ func get(path string, least int) load.Request {
 	return load.Request{Method: "GET", Path: path, Least: least}
 }
 
-// define makes a kind and its namespaces, and returns when an object of it could be
-// made.
+// define creates a kind and its namespaces, and returns once objects of it can be created.
 func (r *Run) define(ctx context.Context, k payload.Kind, namespaces ...string) (time.Duration, error) {
 	for _, name := range append([]string{"first"}, namespaces...) {
-		// Those of another kind may have been made before: 409 is as good.
+		// The namespaces may exist, from another kind: 409 is a success.
 		q := post("/api/v1/namespaces", payload.Namespace(name))
 		q.Refusable = 409
 		if _, err := r.must(ctx, q); err != nil {
@@ -221,11 +220,11 @@ func (r *Run) define(ctx context.Context, k payload.Kind, namespaces ...string) 
 	return first(ctx, c, &q, began)
 }
 
-// servedWithin is how long a kind may take to be served: the reference, with thousands
-// of them, takes minutes.
+// servedWithin limits the time until a kind is served: the reference, with thousands of kinds, takes
+// minutes.
 const servedWithin = 10 * time.Minute
 
-// first asks until a new kind is served.
+// first repeats a request until a new kind is served.
 func first(ctx context.Context, c *load.Conn, q *load.Request, began time.Time) (time.Duration, error) {
 	for {
 		got, err := c.Do(q)
@@ -246,7 +245,7 @@ func first(ctx context.Context, c *load.Conn, q *load.Request, began time.Time) 
 	}
 }
 
-// fill makes objects from number first on, as fast as it goes.
+// fill creates objects from number first on, as fast as possible.
 func (r *Run) fill(ctx context.Context, k payload.Kind, namespace func(n int) string, first, count, clients int) (*load.Result, error) {
 	got, err := load.Plan{Clients: clients, Count: count, Make: func(n int, q *load.Request) {
 		n += first

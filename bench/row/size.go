@@ -6,33 +6,33 @@ import (
 	"github.com/anykind/anykind/bench/payload"
 )
 
-// A Size is how much is measured.
+// A Size is the amount of work of a run.
 type Size struct {
 	Mode       string
-	Pairs      int // how often each server is run in the short scenarios
+	Pairs      int // runs of each server in the short scenarios
 	LongPairs  int // ... in the long ones
 	Settle     time.Duration
 	One        int           // creates by one client
 	Many       int           // creates, patches, deletes by 32
-	Read       time.Duration // how long is read
+	Read       time.Duration // duration of reads
 	List       int           // objects in the list of the table
-	Events     int           // writes that 200 watchers see
-	Builtins   int           // pods, and Deployments, of each encoding
+	Events     int           // writes for 200 watchers
+	Builtins   int           // pods, and Deployments, for each encoding
 	Defined    int           // definitions of the large load
 	Stored     int           // objects of the large load
-	Informers  int           // that start at once,
-	Informed   int           // each to be told of so many objects
+	Informers  int           // informers that start at once
+	Informed   int           // objects for each informer
 	Fleet      time.Duration
-	Bindings   int   // of roles to others than the user who asks
+	Bindings   int   // role bindings to users without requests
 	Objects    []int // the steps of the curves
 	Kinds      []int
 	Watchers   []int
-	Counted    int // requests whose instructions are counted
+	Counted    int // requests for the count of instructions
 	CurvePairs int
-	CurveTime  time.Duration // after which a server is not loaded further
+	CurveTime  time.Duration // limit of the load at one point of a curve
 }
 
-// Quick takes minutes. Its large loads are a tenth, and say so.
+// Quick takes minutes. Its large loads are a tenth of the full size, and the report says so.
 func Quick() Size {
 	return Size{
 		Mode: "quick", Pairs: 2, LongPairs: 1, CurvePairs: 1, Settle: 3 * time.Second,
@@ -42,8 +42,8 @@ func Quick() Size {
 	}
 }
 
-// Full is what DESIGN speaks of. It takes hours, and 32 GB of memory for the
-// reference with 5,000 definitions: less is said.
+// Full is the size in DESIGN. It takes hours, and 32 GB of memory for the reference with 5,000
+// definitions. With less memory, the report says so.
 func Full() Size {
 	return Size{
 		Mode: "full", Pairs: 5, LongPairs: 2, CurvePairs: 1, Settle: 10 * time.Second,
@@ -54,7 +54,7 @@ func Full() Size {
 	}
 }
 
-// Scenarios are all there are, in the order in which they are run.
+// Scenarios returns all scenarios, in the order of their runs.
 func Scenarios(s Size, only func(string) bool) ([]*Scenario, error) {
 	large, err := payload.ReadCorpus()
 	if err != nil {

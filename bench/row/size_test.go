@@ -2,7 +2,7 @@ package row
 
 import "testing"
 
-// Rows are told apart by their IDs, in the results and by the names of pictures.
+// Each row has a unique ID, for the results and for the names of pictures.
 func TestEachRowHasAnIDOfItsOwn(t *testing.T) {
 	scenarios, err := Scenarios(Quick(), func(string) bool { return true })
 	if err != nil {

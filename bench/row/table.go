@@ -14,10 +14,10 @@ import (
 
 const clients = 32
 
-// warmup is how many requests come before those that are counted.
+// warmup is the number of requests before the counted ones.
 const warmup = 200
 
-// table is the table of DESIGN, from the start of a server to its memory after all.
+// table is the table in DESIGN, from the start of a server to its memory at the end.
 func table(s Size) *Scenario {
 	return &Scenario{
 		Name: "table", Title: "One server from its start to the end of the load", Pairs: s.Pairs, Sides: server.Programs.AsShipped,
@@ -80,14 +80,14 @@ func settle(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// rate runs a plan and notes its rate, and how much of the processor the server took
-// for each request, which moves less with what else the machine does.
+// rate runs a plan and records its rate and the server's CPU time for each request. The CPU time
+// depends less on the load of the machine.
 func (r *Run) rate(ctx context.Context, id string, p load.Plan) error {
 	_, err := r.rateAs(ctx, id, r.server.Target, p)
 	return err
 }
 
-// rateAs is rate for requests to a target, and returns the processor time of each.
+// rateAs is rate for requests to a target. It returns the CPU time of each request.
 func (r *Run) rateAs(ctx context.Context, id string, target load.Target, p load.Plan) (time.Duration, error) {
 	before, err := r.server.Usage()
 	if err != nil {
@@ -141,7 +141,7 @@ func (r *Run) creates(ctx context.Context, k payload.Kind) error {
 	return nil
 }
 
-// some is the number of an object in the namespace "list", another one each time.
+// some returns the number of an object in the namespace "list", a different one for each n.
 func (r *Run) some(n int) int { return warmup + n*7919%r.size.List }
 
 func (r *Run) reads(ctx context.Context, k payload.Kind) error {
@@ -183,7 +183,7 @@ func patch(path string, revision int) load.Request {
 	}
 }
 
-// fanOut has 8 clients write what 200 watch, until all have seen all.
+// fanOut measures 8 writers and 200 watches, until all watches have all events.
 func (r *Run) fanOut(ctx context.Context, k payload.Kind) error {
 	const watchers = 200
 	rate, writes, err := r.watched(ctx, k, "list", watchers, r.size.Events)
@@ -194,8 +194,7 @@ func (r *Run) fanOut(ctx context.Context, k payload.Kind) error {
 	return nil
 }
 
-// watched has 8 clients patch objects that others watch, and returns the events
-// that reach them in a second.
+// watched has 8 clients patch watched objects, and returns the number of delivered events a second.
 func (r *Run) watched(ctx context.Context, k payload.Kind, namespace string, watchers, events int) (float64, *load.Result, error) {
 	from, err := r.now(ctx, k.Object(namespace, r.some(0)))
 	if err != nil {
@@ -207,7 +206,7 @@ func (r *Run) watched(ctx context.Context, k payload.Kind, namespace string, wat
 	}
 	defer audience.Close()
 	const warm = 20
-	r.revision += 1_000_000 // a patch that changes nothing is no event
+	r.revision += 1_000_000 // a patch without a change is no event
 	before := audience.Seen()
 	began := time.Now()
 	got, err := load.Plan{Clients: 8, Warmup: warm, Count: events, Make: func(n int, q *load.Request) {
@@ -230,7 +229,7 @@ func (r *Run) deletes(ctx context.Context, k payload.Kind) error {
 	}})
 }
 
-// now is a revision at which a watch can begin: that of a write.
+// now returns a resourceVersion for the start of a watch, from a write.
 func (r *Run) now(ctx context.Context, path string) (string, error) {
 	c, err := load.Dial(ctx, r.server.Target)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/bench/server"
 )
 
-// byWebhooks is what admission webhooks cost that are not asked, and one that is.
+// byWebhooks measures the cost of admission webhooks that do not match, and of one that does.
 func byWebhooks(s Size) *Scenario {
 	return &Scenario{
 		Name: "webhooks", Title: "Admission webhooks", Pairs: s.LongPairs, Sides: server.Programs.AsShipped,
@@ -76,7 +76,7 @@ func (r *Run) configure(ctx context.Context, p payload.Part) error {
 	return err
 }
 
-// A hook is a webhook that says yes.
+// A hook is a webhook that allows every request.
 type hook struct {
 	*httptest.Server
 	asked atomic.Int64

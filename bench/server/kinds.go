@@ -6,38 +6,36 @@ import (
 	"strconv"
 )
 
-// Programs are the files that are run.
+// Programs are the paths of the servers' programs.
 type Programs struct{ Anykind, KubeAPIServer, Etcd string }
 
-// Sides are the two servers that are compared.
+// Sides are the two servers of a comparison.
 type Sides struct{ Anykind, Reference Kind }
 
-// AsShipped compares what each is when it is started with nothing else: anykind over
-// a file of its own, and kube-apiserver over etcd, which it needs.
+// AsShipped compares each server in its minimal setup: anykind with a file, and kube-apiserver with
+// etcd, which it needs.
 func (p Programs) AsShipped() Sides {
 	return Sides{Anykind: Kind{Name: "anykind", serve: p.anykind}, Reference: p.reference()}
 }
 
-// OverEtcd compares both over the same kind of etcd.
+// OverEtcd compares both with the same kind of etcd.
 func (p Programs) OverEtcd() Sides {
 	return Sides{Anykind: Kind{Name: "anykind over etcd", etcd: p.Etcd, serve: p.anykind}, Reference: p.reference()}
 }
 
-// reference is Kubernetes' own server, with the store that it needs. All that is not
-// said here is as it is by default.
+// reference is kube-apiserver with its etcd. All flags that are not listed have their defaults.
 func (p Programs) reference() Kind {
 	return Kind{Name: "kube-apiserver over etcd", etcd: p.Etcd, serve: p.kubeAPIServer}
 }
 
-// A Kind is one of the servers compared: processes that serve what one etcd keeps, or
-// one process by itself.
+// A Kind is one server of a comparison: processes over one etcd, or one process by itself.
 type Kind struct {
 	Name  string
 	etcd  string // the program, "" for none
 	serve func(place) command
 }
 
-// A place is where a process serves.
+// A place is the address and the data of a process.
 type place struct {
 	dir     string // of its own
 	address string
@@ -45,8 +43,8 @@ type place struct {
 	*credentials
 }
 
-// commands returns what is to be run to serve some addresses with the data in a
-// folder. Each must accept connections before the next is started.
+// commands returns the processes that serve the addresses with the data in a folder. Each must accept
+// connections before the next one starts.
 func (k Kind) commands(dir string, addresses []string, c *credentials) (list []command) {
 	store := ""
 	if k.etcd != "" {
@@ -61,22 +59,22 @@ func (k Kind) commands(dir string, addresses []string, c *credentials) (list []c
 	return list
 }
 
-// Etcd is the name of its process in a Usage.
+// Etcd is the name of the etcd process in a Usage.
 const Etcd = "etcd"
 
-// etcd is one member, spoken to without TLS.
+// etcd is one member, without TLS.
 func etcd(program, dir string) command {
 	clients, err1 := freeAddress()
 	peers, err2 := freeAddress()
 	if err1 != nil || err2 != nil {
-		clients, peers = "127.0.0.1:2379", "127.0.0.1:2380" // and if those are not free, it does not start, and says so
+		clients, peers = "127.0.0.1:2379", "127.0.0.1:2380" // if these ports are in use, etcd fails
 	}
 	return command{Etcd, program, []string{
 		"--data-dir", dir,
 		"--listen-client-urls", "http://" + clients, "--advertise-client-urls", "http://" + clients,
 		"--listen-peer-urls", "http://" + peers, "--initial-advertise-peer-urls", "http://" + peers,
 		"--initial-cluster", "default=http://" + peers,
-		// A million objects do not fit into the 2 GB that it has by default.
+		// A million objects exceed etcd's default quota of 2 GB.
 		"--quota-backend-bytes", fmt.Sprint(8 << 30),
 	}, clients}
 }

@@ -1,13 +1,13 @@
-// Package server starts the servers to compare, each as it is meant to be run, and measures
-// their processes from outside: time to ready, memory, CPU time.
+// Package server starts the servers of a comparison, each in its recommended setup, and measures their
+// processes from outside: time to ready, memory, CPU time.
 //
-// Several processes over one etcd can serve together, and each may be limited to a share of the
-// CPU, as if it had a slower machine of its own.
+// Several processes over one etcd can serve together. Each can be limited to a share of the CPU, which
+// simulates a slower machine.
 //
-// Both servers get the same serving certificate and the same token, store data in a folder on
-// the same disk, and wait for the disk before they answer a write: anykind by fsync of its file,
-// etcd by fdatasync of its log. kube-apiserver speaks plain HTTP/2 with etcd on the loopback
-// interface, which is the cheapest way.
+// Both servers get the same serving certificate and the same token, store data in a folder on the same
+// disk, and sync to the disk before they acknowledge a write: anykind by fsync of its file, etcd by
+// fdatasync of its log. kube-apiserver speaks plain HTTP/2 with etcd on the loopback interface, which
+// is the cheapest way.
 package server
 
 import (
@@ -43,40 +43,39 @@ type command struct {
 	listens string // host:port
 }
 
-// A Server is a server that runs.
+// A Server is a running server.
 type Server struct {
-	Target     load.Target   // the first of
-	Targets    []load.Target // all that serve the same
-	UserTarget load.Target   // Target for User, and not a member of system:masters
-	Ready      time.Duration // from starting the first process to the answer that all are ready
+	Target     load.Target   // the first of Targets
+	Targets    []load.Target // one for each process
+	UserTarget load.Target   // Target as User, who is not a member of system:masters
+	Ready      time.Duration // time from the start of the first process until all are ready
 
 	processes []*process
 	ended     chan error
 	held      []*held
 }
 
-// A process is one of a server.
+// A process is one process of a server.
 type process struct {
 	name string
 	*exec.Cmd
 }
 
-// Options say how a server is started.
+// Options are the options of a start.
 type Options struct {
-	// Wrap is a program, with arguments, that runs the last process.
+	// Wrap is a program, with arguments, that runs the last process, such as valgrind.
 	Wrap []string
 	// Env is added to the environment.
 	Env []string
-	// Patience is how long to wait until it is ready.
+	// Patience limits the time until the server is ready.
 	Patience time.Duration
-	// Servers is how many processes serve, all over one etcd; 0 for one.
+	// Servers is the number of API servers over one etcd; 0 means one.
 	Servers int
-	// Share is how much of one core each of them may take; 0 for all it can get.
+	// Share is the share of one core for each API server; 0 means no limit.
 	Share float64
 }
 
-// Start starts a server with the data in a folder, which is made, and returns when
-// it says that it is ready.
+// Start creates a folder, starts a server with its data there, and returns once the server is ready.
 func Start(ctx context.Context, k Kind, dir string, o Options) (*Server, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -152,7 +151,7 @@ func (s *Server) start(dir string, c command, env []string) error {
 	return nil
 }
 
-// last is the end of a file.
+// last returns the end of a file.
 func last(name string) string {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -161,7 +160,7 @@ func last(name string) string {
 	return string(data[max(0, len(data)-600):])
 }
 
-// await asks again until there is no error.
+// await retries until there is no error.
 func (s *Server) await(ctx context.Context, ask func() error) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -202,10 +201,10 @@ func ready(ctx context.Context, t load.Target) error {
 	return err
 }
 
-// PID is that of the process that serves the API.
+// PID is the ID of the process that serves the API.
 func (s *Server) PID() int { return s.processes[len(s.processes)-1].Process.Pid }
 
-// Stop ends the processes in order, the last one first.
+// Stop stops the processes in reverse order.
 func (s *Server) Stop() error {
 	var failed error
 	for _, h := range s.held {
@@ -215,7 +214,7 @@ func (s *Server) Stop() error {
 	for i := len(s.processes) - 1; i >= 0; i-- {
 		p := s.processes[i].Process
 		if err := p.Signal(syscall.SIGTERM); err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		select {
 		case <-s.ended:
@@ -233,16 +232,16 @@ const (
 	userToken = "bench-user-token"
 )
 
-// User is somebody who may do what roles say.
+// User is a user whose rights come from RBAC.
 const User = "bench-user"
 
-// credentials are what both servers are given.
+// credentials are the keys, certificates and tokens of both servers.
 type credentials struct {
 	roots                            *x509.CertPool
 	cert, key, tokens, serviceSigner string // files
 }
 
-// readCredentials makes them at the first start of a server in a folder.
+// readCredentials reads the credentials of a folder, and creates them at the first start.
 func readCredentials(dir string) (*credentials, error) {
 	c := &credentials{
 		cert: filepath.Join(dir, "serving.crt"), key: filepath.Join(dir, "serving.key"),
@@ -301,8 +300,8 @@ func (c *credentials) write() error {
 	return nil
 }
 
-// freeAddress returns an address of the loopback that nobody listens at. Its port is
-// below those that systems give to connections, which come and go.
+// freeAddress returns a free address of the loopback interface. Its port is below the ephemeral ports,
+// which outgoing connections use.
 func freeAddress() (string, error) {
 	for range 100 {
 		address := fmt.Sprintf("127.0.0.1:%d", 20_000+mathrand.IntN(12_000))

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// A held process is stopped while it is ahead of its share of the processor.
+// A held process is suspended while it is ahead of its CPU share.
 type held struct {
 	let  chan struct{}
 	over chan error
 }
 
-// turn is how often is looked. The system counts the processor in parts as long.
+// turn is the interval of the checks. The system accounts CPU time in units of that length.
 const turn = tick
 
-// hold holds a process to a share of one core from now on. What it took too much it
-// has to wait for; what it left unused it cannot use later.
+// hold limits a process to a share of one core from now on. Excess use delays the process. Unused time
+// does not accumulate.
 func hold(p *os.Process, share float64) *held {
 	h := &held{make(chan struct{}), make(chan error, 1)}
 	go func() {
@@ -42,7 +42,7 @@ func (h *held) run(p *os.Process, share float64) error {
 		}
 		used, gone := processor(p.Pid)
 		if gone != nil {
-			return nil // it has ended
+			return nil // the process has ended
 		}
 		now := time.Now()
 		allowed = min(allowed+time.Duration(share*float64(now.Sub(last))), used+turn)
@@ -59,7 +59,7 @@ func (h *held) run(p *os.Process, share float64) error {
 	return err
 }
 
-// release lets the process take what it can get.
+// release removes the limit.
 func (h *held) release() error {
 	close(h.let)
 	return <-h.over

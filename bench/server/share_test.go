@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// busyVariable makes the test binary a process that takes all it can get.
+// busyVariable makes the test binary a process that uses all CPU time it can get.
 const busyVariable = "ANYKIND_BENCH_BUSY"
 
 func TestMain(m *testing.M) {
@@ -20,8 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A process that is held takes its share of the processor and no more, and goes on
-// when it is released.
+// A held process gets its CPU share and no more, and runs freely after its release.
 func TestHold(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux says what a process takes")
@@ -35,7 +34,7 @@ func TestHold(t *testing.T) {
 	defer child.Process.Kill()
 	h := hold(child.Process, 0.1)
 	began, before := time.Now(), taken(t, child)
-	// However busy the machine is.
+	// The process progresses, however busy the machine is.
 	await(t, child, before+10*tick)
 	if passed := time.Since(began); passed < 50*tick {
 		t.Errorf("it took %v of the processor in %v, more than half instead of a tenth", 10*tick, passed)
@@ -46,7 +45,7 @@ func TestHold(t *testing.T) {
 	await(t, child, taken(t, child)+5*tick)
 }
 
-// await returns when a process has taken so much.
+// await returns once a process has used that much CPU time.
 func await(t *testing.T, p *exec.Cmd, much time.Duration) {
 	t.Helper()
 	look := time.NewTicker(tick)

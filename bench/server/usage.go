@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// A Usage is what the processes of a server take together, as the system says.
+// A Usage is the resource usage of a server's processes, as the system reports it.
 type Usage struct {
 	Resident int64 // bytes in memory now
-	Peak     int64 // ... at most, since ResetPeak or the start
+	Peak     int64 // maximum since ResetPeak or the start
 	CPU      time.Duration
 	Each     []Part
 }
 
-// A Part is what one process takes.
+// A Part is the usage of one process.
 type Part struct {
 	Name     string
 	Resident int64
 	CPU      time.Duration
 }
 
-// Of is what some of the processes take.
+// Of sums the usage of selected processes.
 func (u Usage) Of(some func(name string) bool) (sum Part) {
 	for _, p := range u.Each {
 		if some(p.Name) {
@@ -34,8 +34,7 @@ func (u Usage) Of(some func(name string) bool) (sum Part) {
 	return sum
 }
 
-// Usage asks the system. Where it does not say (it needs Linux's /proc), it is an
-// error.
+// Usage reads the usage from the system. It fails without Linux's /proc.
 func (s *Server) Usage() (Usage, error) {
 	var u Usage
 	for _, p := range s.processes {
@@ -55,7 +54,7 @@ func (s *Server) Usage() (Usage, error) {
 	return u, nil
 }
 
-// ResetPeak has Peak begin anew.
+// ResetPeak resets Peak.
 func (s *Server) ResetPeak() error {
 	for _, p := range s.processes {
 		if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.Process.Pid), []byte("5"), 0); err != nil {
@@ -89,7 +88,7 @@ func memory(pid int) (resident, peak int64, err error) {
 	return resident, peak, nil
 }
 
-// tick is the unit of times in /proc, the same on all architectures of Linux.
+// tick is the unit of times in /proc, equal on all architectures of Linux.
 const tick = 10 * time.Millisecond
 
 func processor(pid int) (time.Duration, error) {
@@ -97,7 +96,7 @@ func processor(pid int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The name of the process is in parentheses and may have any character.
+	// The process name is in parentheses and may contain any character.
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
 	if len(fields) < 13 {
 		return 0, fmt.Errorf("process %d: cannot read %q", pid, data)

@@ -1,8 +1,7 @@
-// Package access is the wing of users and rights. It has no code of its own.
+// Package access is the wing of authentication and authorization. It has no code of its own.
 //
-// authn finds the user of a request: a package below it for each kind of credentials. authz
-// decides whether the user may send the request: a package below it for each authorizer, chain
-// for several of them, and impersonation.
+// authn authenticates requests: a package below it for each type of credentials. authz authorizes
+// them: a package below it for each authorizer, chain for several of them, and impersonation.
 //
 // The wing imports the wings object, store, network and registry.
 //

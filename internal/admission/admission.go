@@ -15,33 +15,32 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A Namespaces finds namespaces.
+// Namespaces looks up namespaces.
 type Namespaces struct {
 	Cache *watchcache.Cache
 	// Prefix is the storage prefix of namespaces.
 	Prefix string
-	// Ask is asked about a namespace that is not stored where namespaces are those of a cluster: it
-	// stores a copy if the namespace is there, or says that it is being deleted. Nil asks nobody.
+	// Ask looks up a namespace that is not stored, where namespaces belong to a remote cluster. If
+	// the namespace exists, Ask stores a copy. It also reports whether the namespace is being
+	// deleted. Nil if all namespaces are in the store.
 	Ask func(ctx context.Context, name string) (exists, deleting bool, err error)
 }
 
-// NamespaceLifecycle lets nothing be created in a namespace that does not exist
-// or is being deleted, and keeps the namespaces that a cluster cannot be without.
+// NamespaceLifecycle rejects creates in a namespace that does not exist or is being deleted, and
+// deletions of the system namespaces.
 //
-// What it allows holds at the moment of the write: the namespace becomes a guard
-// of the commit.
+// The decision holds until the commit: the namespace is a guard of the write.
 type NamespaceLifecycle struct{ Namespaces }
 
-// immortal are the namespaces that may not be deleted.
+// immortal lists the namespaces that cannot be deleted.
 var immortal = [...]string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic}
 
-// accessReview may be asked about a namespace that does not exist, so that its answer does not
-// tell who may not know.
+// accessReview may name a namespace that does not exist. Otherwise the response would reveal which
+// namespaces exist.
 var accessReview = schema.GroupResource{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"}
 
-// Mutate looks at the namespace of what is created, or at the namespace that is
-// deleted. It changes nothing: it is a Mutator so that nobody else is asked about an
-// object whose namespace is not there.
+// Mutate checks the namespace of a new object, or the namespace to delete. It changes nothing. It
+// is a Mutator so that no other plugin sees an object without a namespace.
 func (n *NamespaceLifecycle) Mutate(ctx context.Context, a *registry.Admission) error {
 	d := a.Target.Definition
 	if d.StoragePrefix == n.Prefix {
@@ -64,8 +63,8 @@ func (n *NamespaceLifecycle) Mutate(ctx context.Context, a *registry.Admission) 
 	return nil
 }
 
-// get returns the namespace of a name, or nil. One that this server has not
-// heard of may have been created a moment ago through another.
+// get returns the namespace of that name, or nil. On a miss it refreshes the cache: another server
+// may have created the namespace a moment ago.
 func (n *Namespaces) get(ctx context.Context, name string) (*watchcache.Object, error) {
 	key, namespaces := n.Prefix+name, n.Cache.Resource(n.Prefix)
 	found, err := namespaces.Get(ctx, key)
@@ -82,7 +81,7 @@ func (n *Namespaces) get(ctx context.Context, name string) (*watchcache.Object, 
 	return n.ask(ctx, key, name)
 }
 
-// ask looks where namespaces come from.
+// ask calls Ask, and then reads the copy that it stored.
 func (n *Namespaces) ask(ctx context.Context, key, name string) (*watchcache.Object, error) {
 	switch exists, deleting, err := n.Ask(ctx, name); {
 	case err != nil:

@@ -7,16 +7,16 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// AlwaysAdmit lets everything in. It is there because it has a name.
+// AlwaysAdmit allows every write. It exists for compatibility with kube-apiserver.
 type AlwaysAdmit struct{}
 
 // Validate implements registry.Validator.
 func (AlwaysAdmit) Validate(context.Context, *registry.Admission) error { return nil }
 
-// AlwaysDeny lets nothing in.
+// AlwaysDeny rejects every write.
 type AlwaysDeny struct{}
 
-// Mutate refuses a write. It changes nothing: it is a Mutator so that nobody else is asked.
+// Mutate rejects the write. AlwaysDeny is a Mutator so that no later plugin runs.
 func (AlwaysDeny) Mutate(_ context.Context, a *registry.Admission) error {
 	return a.Forbidden(errors.New("admission control is denying all modifications"))
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// AlwaysDeny refuses by the best name that there is; AlwaysAdmit refuses nothing.
+// AlwaysDeny names the object in its error, or the resource if there is no name. AlwaysAdmit
+// rejects nothing.
 func TestAlways(t *testing.T) {
 	d := resource.New(resource.Definition{Plural: "pods", Kind: "Pod"})
 	const why = "is forbidden: admission control is denying all modifications"

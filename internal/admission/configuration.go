@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/network/configfile"
 )
 
-// ReadConfiguration returns what a file with an AdmissionConfiguration says, by the names of
-// plugins. The file of a plugin is relative to that file.
+// ReadConfiguration reads an AdmissionConfiguration and returns the configuration of each plugin,
+// by name. The path of a plugin's file is relative to that file.
 func ReadConfiguration(file string) (map[string][]byte, error) {
 	if file == "" {
 		return nil, nil
@@ -26,7 +26,7 @@ func ReadConfiguration(file string) (map[string][]byte, error) {
 		return nil, fmt.Errorf("admission-control-config-file %s: %w", file, err)
 	}
 	configs := map[string][]byte{}
-	for _, p := range slices.Backward(c.Plugins) { // the first one of a name counts
+	for _, p := range slices.Backward(c.Plugins) { // the first entry of a name wins
 		if configs[p.Name], err = configurationOf(p, filepath.Dir(file)); err != nil {
 			return nil, fmt.Errorf("admission-control-config-file %s: plugin %s: %w", file, p.Name, err)
 		}

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Decode reads the configuration of a plugin, which has a kind in a version. None is read as an
-// empty one.
+// Decode decodes the configuration of a plugin, which has an apiVersion and a kind. A nil
+// configuration decodes as an empty one.
 func Decode[T any](config []byte, kind schema.GroupVersionKind) (*T, error) {
 	out := new(T)
 	if config == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// Metrics say how long plugins take, under the name that Kubernetes has for it.
+// Metrics measure the duration of plugins, under the metric name of Kubernetes.
 type Metrics struct{ durations *prometheus.HistogramVec }
 
 // NewMetrics returns Metrics that count from zero.
@@ -24,21 +24,21 @@ func NewMetrics() *Metrics {
 	}, []string{"name", "type", "operation", "rejected"})}
 }
 
-// Collectors are what is to be registered.
+// Collectors returns the collectors to register.
 func (m *Metrics) Collectors() []prometheus.Collector { return []prometheus.Collector{m.durations} }
 
-// operations are all that plugins are asked about.
+// operations are all operations of admission.
 var operations = [...]registry.Operation{registry.Create, registry.Update, registry.Delete, registry.Connect}
 
-// A timer observes what one plugin does as a mutator, a validator or a resolver. Looking up a series
-// takes longer than many a plugin, so they are kept.
+// A timer observes one plugin as a mutator, a validator or a resolver. It holds the series: a
+// lookup takes longer than many plugins.
 type timer struct {
 	metrics    *Metrics
-	name, kind string // of what the plugin does: admit or validate
+	name, kind string // kind is admit or validate
 	series     [len(operations)][2]atomic.Pointer[prometheus.Observer]
 }
 
-// add adds a plugin that is observed in all that it does.
+// add adds a plugin and observes each of its interfaces.
 func (m *Metrics) add(to *registry.Plugins, name string, plugin any) {
 	if p, ok := plugin.(registry.Mutator); ok {
 		to.Mutators = append(to.Mutators, mutator{p, &timer{metrics: m, name: name, kind: "admit"}})
@@ -91,7 +91,7 @@ func (r resolver) Resolve(ctx context.Context, a *registry.Admission) ([]resourc
 	return marks, err
 }
 
-// took observes what has begun at a time and came to an end now.
+// took observes a call that began at begun and ends now.
 func (t *timer) took(operation registry.Operation, begun time.Time, err error) {
 	d := time.Since(begun)
 	row, column := 0, 0

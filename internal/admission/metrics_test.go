@@ -22,7 +22,7 @@ func (slow) Mutate(_ context.Context, a *registry.Admission) error {
 
 func (slow) Validate(context.Context, *registry.Admission) error { return nil }
 
-// Each plugin is observed by what it does and what comes of it.
+// Each plugin is observed by its type and its result.
 func TestDurations(t *testing.T) {
 	m := NewMetrics()
 	plugins, err := Make([]Plugin{{Name: "Slow", Make: Always(slow{})}}, nil, m)

@@ -10,10 +10,10 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// NamespaceExists lets nothing be written in a namespace that does not exist.
+// NamespaceExists rejects writes in a namespace that does not exist.
 type NamespaceExists struct{ Namespaces }
 
-// Validate looks for the namespace of what is written.
+// Validate checks that the namespace exists.
 func (n *NamespaceExists) Validate(ctx context.Context, a *registry.Admission) error {
 	if a.Operation == registry.Connect || a.Target.Namespace == "" || a.Target.Definition.StoragePrefix == n.Prefix {
 		return nil
@@ -28,14 +28,14 @@ func (n *NamespaceExists) Validate(ctx context.Context, a *registry.Admission) e
 	return nil
 }
 
-// NamespaceAutoProvision makes the namespace of what is created, if there is none.
+// NamespaceAutoProvision creates the namespace of a new object if it does not exist.
 type NamespaceAutoProvision struct {
 	Namespaces
-	// Create creates a namespace that is not there.
+	// Create creates a missing namespace.
 	Create func(ctx context.Context, name string) error
 }
 
-// Mutate makes the namespace, in the name of the server and not in that of the client.
+// Mutate creates the namespace. The server is the user of that write, not the client.
 func (n *NamespaceAutoProvision) Mutate(ctx context.Context, a *registry.Admission) error {
 	if a.Operation != registry.Create || a.DryRun() || a.Target.Namespace == "" || a.Target.Definition.StoragePrefix == n.Prefix {
 		return nil

@@ -8,26 +8,25 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// A Plugin has the name that Kubernetes has for it, and is made where it is on.
+// A Plugin is a constructor of an admission plugin with its Kubernetes name.
 type Plugin struct {
 	Name string
-	// Make makes the plugin of its own part of the configuration file, which is nil where the
-	// file says nothing of it. A plugin is a registry.Mutator, a registry.Validator, a
-	// registry.Resolver, or several of them.
+	// Make returns the plugin for its part of the configuration file, which is nil if the file does
+	// not have one. A plugin is a registry.Mutator, a registry.Validator, a registry.Resolver, or
+	// several of them.
 	Make func(config []byte) (any, error)
 }
 
-// Always makes a plugin that cannot be configured.
+// Always returns a Make for a plugin without configuration.
 func Always(plugin any) func([]byte) (any, error) {
 	return func([]byte) (any, error) { return plugin, nil }
 }
 
-// Select returns which of the plugins are on, in Kubernetes' order: those that are on there by
-// default and those that are enabled, without those that are disabled.
+// Select returns the enabled plugins in Kubernetes' order: the defaults and the enabled ones,
+// without the disabled ones.
 //
-// A name that Kubernetes does not know is an error. One that it does, of a plugin that is not among
-// the given ones, can be disabled, so that a command line made for kube-apiserver need not be
-// changed, but not enabled.
+// An unknown name is an error. A plugin of Kubernetes that is not among plugins can be disabled but
+// not enabled, so that command lines for kube-apiserver work unchanged.
 func Select(plugins []Plugin, enable, disable []string) (on []Plugin, err error) {
 	if err := checkNames(plugins, enable, disable); err != nil {
 		return nil, err
@@ -41,8 +40,8 @@ func Select(plugins []Plugin, enable, disable []string) (on []Plugin, err error)
 	return on, nil
 }
 
-// Make makes plugins. configs has the parts of the configuration file by the names of plugins. How long
-// the plugins take is in metrics.
+// Make calls Make of each plugin with its part of the configuration file. metrics observes the
+// duration of the plugins.
 func Make(plugins []Plugin, configs map[string][]byte, metrics *Metrics) (made registry.Plugins, err error) {
 	for _, p := range plugins {
 		plugin, err := p.Make(configs[p.Name])
@@ -82,7 +81,7 @@ type knownPlugin struct {
 	on   bool // by default
 }
 
-// kubernetes returns the plugins of kube-apiserver v1.37 in the order in which they are asked.
+// kubernetes returns the plugins of kube-apiserver v1.37 in the order in which it calls them.
 func kubernetes() []knownPlugin {
 	var all []knownPlugin
 	for name := range strings.FieldsSeq(names) {
@@ -92,7 +91,7 @@ func kubernetes() []knownPlugin {
 	return all
 }
 
-// names are those of all plugins, with a minus before those that are off by default.
+// names lists all plugins, with a minus if off by default.
 const names = `
 -AlwaysAdmit -NamespaceAutoProvision NamespaceLifecycle -NamespaceExists
 -LimitPodHardAntiAffinityTopology LimitRanger ServiceAccount -NodeRestriction

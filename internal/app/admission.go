@@ -18,18 +18,18 @@ import (
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
-// Admission says which admission plugins are asked about a write.
+// Admission configures the admission plugins.
 type Admission struct {
-	// Enable and Disable name plugins, as Kubernetes does, that are on or off whatever the default.
+	// Enable and Disable override the defaults; plugins have the names of Kubernetes.
 	Enable, Disable []string
-	// ConfigFile has an AdmissionConfiguration, with what plugins are told; empty for none.
+	// ConfigFile is an AdmissionConfiguration with the configuration of plugins; empty for none.
 	ConfigFile string
-	// NotReadySeconds and UnreachableSeconds are how long a pod that says nothing of it stays on a node
-	// that is not ready or cannot be reached; nil is five minutes.
+	// NotReadySeconds and UnreachableSeconds are the default toleration of pods for nodes that are
+	// not ready or unreachable; nil is five minutes.
 	NotReadySeconds, UnreachableSeconds *int64
 }
 
-// plugins are the admission plugins there are. Before there is a store, they have names only.
+// plugins returns all admission plugins. Before the store is open, only their names can be used.
 func (w *wired) plugins(o Options, core *resource.Set) []admission.Plugin {
 	namespaces := func() admission.Namespaces {
 		n := admission.Namespaces{Cache: w.cache, Prefix: core.Lookup("", "namespaces").StoragePrefix}
@@ -67,12 +67,12 @@ func (w *wired) plugins(o Options, core *resource.Set) []admission.Plugin {
 	}...)
 }
 
-// selectPlugins returns the names of the plugins that are on, with how they are made.
+// selectPlugins returns the enabled plugins.
 func (w *wired) selectPlugins(o Options, core *resource.Set) ([]admission.Plugin, error) {
 	return admission.Select(w.plugins(o, core), o.Admission.Enable, o.Admission.Disable)
 }
 
-// admit makes the plugins that are on.
+// admit creates the enabled plugins.
 func (w *wired) admit(o Options, core *resource.Set, configs map[string][]byte) (registry.Plugins, error) {
 	on, err := w.selectPlugins(o, core)
 	if err != nil {

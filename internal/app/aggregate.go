@@ -13,8 +13,8 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate/published"
 )
 
-// aggregate makes the way to other API servers. A write of an APIService returns when it is in
-// force here.
+// aggregate creates the proxy for other API servers. A write of an APIService returns when it has
+// taken effect on this server.
 func (w *wired) aggregate(a *App, o Options, core *resource.Set) {
 	w.others = aggregate.New(aggregate.Options{
 		Cache: w.cache, Kinds: core, Catalog: w.catalog, Dialer: w.dialer,
@@ -25,20 +25,21 @@ func (w *wired) aggregate(a *App, o Options, core *resource.Set) {
 	a.later(func(context.Context) error { w.others.Close(); return nil })
 }
 
-// fresh returns once what is served, here and by others, is what was acknowledged to anyone before.
+// fresh waits until all acknowledged changes of served kinds, here and in other API servers, are
+// visible.
 func (w *wired) fresh(ctx context.Context) error {
 	_, err := w.others.Fresh(ctx)
 	return errors.Join(err, w.crds.Fresh(ctx))
 }
 
-// publishedFor asks the others what they have, and waits so long for one that does not answer.
+// publishedFor fetches the resources of other API servers. It waits up to patience for each.
 func (w *wired) publishedFor(patience time.Duration) func(context.Context, *aggregate.Services) map[schema.GroupVersion]*published.Version {
 	return func(ctx context.Context, services *aggregate.Services) map[schema.GroupVersion]*published.Version {
 		return w.published.Versions(ctx, services, patience)
 	}
 }
 
-// documented are the others as they describe themselves.
+// documented fetches the OpenAPI documents of other API servers.
 type documented struct{ *wired }
 
 func (d documented) Documents(ctx context.Context) map[string]published.Document {

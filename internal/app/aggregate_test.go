@@ -23,9 +23,9 @@ import (
 type fakeServer struct {
 	*httptest.Server
 	t *testing.T
-	// answers is what answers requests other than those for discovery.
+	// answers handles requests other than those for discovery.
 	answers atomic.Pointer[http.HandlerFunc]
-	openAPI atomic.Value // a string: its OpenAPI v2, if it has any
+	openAPI atomic.Value // a string: its OpenAPI v2, if any
 	app     *App
 	client  *http.Client // of the administrator
 }
@@ -33,7 +33,7 @@ type fakeServer struct {
 // flowers is the path of the version.
 const flowers = "/apis/flowers.dev/v1"
 
-// behind starts an App, and a fakeServer behind it that is available.
+// behind starts an App, with an available fakeServer behind it.
 func behind(t *testing.T, o Options, prepare ...func(*httptest.Server)) *fakeServer {
 	t.Helper()
 	f := &fakeServer{t: t}
@@ -63,7 +63,7 @@ func behind(t *testing.T, o Options, prepare ...func(*httptest.Server)) *fakeSer
 	return f
 }
 
-// available returns when requests reach the server.
+// available waits until requests reach the server.
 func (f *fakeServer) available() {
 	f.t.Helper()
 	for {
@@ -80,7 +80,7 @@ func (f *fakeServer) available() {
 	}
 }
 
-// must sends a request of the administrator, and wants a code.
+// must sends a request of the administrator, and requires a code.
 func (f *fakeServer) must(method, path, body string, want int) string {
 	f.t.Helper()
 	code, answer := ask(f.t, f.client, method, f.app.URL()+path, "", body)
@@ -90,7 +90,7 @@ func (f *fakeServer) must(method, path, body string, want int) string {
 	return answer
 }
 
-// answer says what answers from now on.
+// answer sets the handler of later requests.
 func (f *fakeServer) answer(h http.HandlerFunc) { f.answers.Store(&h) }
 
 func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -98,7 +98,7 @@ func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case flowers:
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"flowers.dev/v1","resources":[
-			{"name":"roses","singularName":"rose","namespaced":true,"kind":"Rose","verbs":["get","create"]}]}`) // nothing that a controller of the App would watch
+			{"name":"roses","singularName":"rose","namespaced":true,"kind":"Rose","verbs":["get","create"]}]}`) // without the verbs that a controller of the App needs
 	case flowers + "/ready":
 		fmt.Fprint(w, "ready")
 	case "/openapi/v2":
@@ -107,14 +107,14 @@ func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		http.NotFound(w, r)
-	case "/apis", "/openapi/v3": // the App asks for them when it likes
+	case "/apis", "/openapi/v3": // the App fetches them in the background
 		http.NotFound(w, r)
 	default:
 		(*f.answers.Load())(w, r)
 	}
 }
 
-// identity is what a request says of who asks, a line for each header.
+// identityOf formats the identity headers of a request, one per line.
 func identityOf(r *http.Request) string {
 	lines := []string{"certificate: none"}
 	if len(r.TLS.PeerCertificates) > 0 {
@@ -129,7 +129,7 @@ func identityOf(r *http.Request) string {
 	return strings.Join(lines, "\n")
 }
 
-// What a Backend sees is what its client has asked for, and who asks.
+// A Backend receives the request of the client with the user of the client.
 func TestForwarded(t *testing.T) {
 	f := behind(t, Options{})
 	f.answer(func(w http.ResponseWriter, r *http.Request) {
@@ -153,7 +153,7 @@ func TestForwarded(t *testing.T) {
 	}
 }
 
-// What an APIService says is in force when the write of it is answered.
+// An APIService takes effect before the response to its write.
 func TestAPIServicesInForce(t *testing.T) {
 	f := behind(t, Options{})
 	const service = "/apis/apiregistration.k8s.io/v1/apiservices/v1.flowers.dev"
@@ -171,8 +171,8 @@ func TestAPIServicesInForce(t *testing.T) {
 	says("404 404 page not found\n")
 }
 
-// An APIService that names a Service comes before a definition of the same version, whose kinds
-// are there again without it.
+// An APIService with a Service takes precedence over a definition of the same version. The kinds of
+// the definition are back after its deletion.
 func TestAPIServiceBeforeDefinition(t *testing.T) {
 	f := behind(t, Options{})
 	f.must("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", `{"metadata":{"name":"roses.flowers.dev"},"spec":{"group":"flowers.dev","scope":"Namespaced",
@@ -200,7 +200,7 @@ func TestAPIServiceBeforeDefinition(t *testing.T) {
 	}
 }
 
-// The certificate of files is shown to servers behind, and so is one that replaces it.
+// The proxy client certificate comes from files, and is reloaded when they change.
 func TestProxyClientCertificateFiles(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{}
@@ -225,12 +225,12 @@ func TestProxyClientCertificateFiles(t *testing.T) {
 		t.Errorf("the certificate is of %s", got)
 	}
 	put("another-proxy")
-	for got := ""; got != "another-proxy"; { // The files are looked at once a second.
+	for got := ""; got != "another-proxy"; { // The files are checked once a second.
 		got = f.must("GET", flowers+"/roses", "", http.StatusOK)
 	}
 }
 
-// clientOf is a client certificate for a name.
+// clientOf returns a client certificate for a name.
 func clientOf(t *testing.T, name string) *pki.Pair {
 	t.Helper()
 	dir := t.TempDir()
@@ -244,7 +244,7 @@ func clientOf(t *testing.T, name string) *pki.Pair {
 	return pair
 }
 
-// A server that is too old for OpenAPI v3 has it all the same, here: kubectl explain reads nothing else.
+// A server without OpenAPI v3 has it here, converted from v2: kubectl explain reads only v3.
 func TestOpenAPIOfAnOldServer(t *testing.T) {
 	f := behind(t, Options{})
 	f.openAPI.Store(`{"swagger":"2.0","info":{"title":"Flowers","version":"1"},"paths":{

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// raw sends a request as it is written over a connection of its own, and returns the answer.
+// raw sends the text of a request on a new connection, and returns the response.
 func (f *fakeServer) raw(as *tls.Certificate, text string) (*http.Response, *bufio.Reader, net.Conn) {
 	f.t.Helper()
 	config := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{*as}, NextProtos: []string{"http/1.1"}}
@@ -22,7 +22,7 @@ func (f *fakeServer) raw(as *tls.Certificate, text string) (*http.Response, *buf
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil { // of a test that hangs
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil { // if the test hangs
 		f.t.Fatal(err)
 	}
 	fmt.Fprint(conn, strings.ReplaceAll(text, "\n", "\r\n"))
@@ -34,8 +34,8 @@ func (f *fakeServer) raw(as *tls.Certificate, text string) (*http.Response, *buf
 	return answer, reader, conn
 }
 
-// spoofed are headers by which a client says that it is somebody else, some of which this server
-// believes proxies by.
+// spoofed lists the headers with which a client could claim another identity. This server trusts
+// some of them from front proxies.
 const spoofed = `X-Remote-User: root
 x-remote-uid: 1
 X-REMOTE-GROUP: system:masters
@@ -45,7 +45,7 @@ X-Other-User: root
 X-Other-Extra-Key: value
 `
 
-// Whatever a client says, and however, a Backend is told by this server who asks.
+// A Backend receives the identity that this server has authenticated, whatever the client sends.
 func TestSpoofedHeaders(t *testing.T) {
 	o := Options{}
 	o.Authentication.FrontProxy = o.Authentication.FrontProxy.OrOwn()
@@ -54,7 +54,7 @@ func TestSpoofedHeaders(t *testing.T) {
 	f := behind(t, o)
 	seen := make(chan string, 1)
 	f.answer(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // trailers come after it
+		_, _ = io.Copy(io.Discard, r.Body) // trailers follow the body
 		var trailer []string
 		for name := range r.Trailer {
 			trailer = append(trailer, "trailer "+name)
@@ -96,7 +96,7 @@ func TestSpoofedHeaders(t *testing.T) {
 		r.Header[name] = []string{value}
 	}
 	r.Header.Set("Impersonate-User", "jane")
-	r.Header.Set("Impersonate-Group", "system:masters") // who may ask
+	r.Header.Set("Impersonate-Group", "system:masters") // an impersonated group that may make the request
 	r.Header.Set("Impersonate-Extra-Key", "value")
 	answer, err := f.client.Do(r)
 	if err != nil {
@@ -111,12 +111,12 @@ func TestSpoofedHeaders(t *testing.T) {
 	}
 }
 
-// A connection is led through to a Backend only if the Backend has agreed to another protocol.
-// Otherwise a client would talk to it in the name of this server.
+// A connection is upgraded only if the Backend has accepted the upgrade. Otherwise a client could
+// send requests in the name of this server.
 func TestUpgrades(t *testing.T) {
 	f := behind(t, Options{})
 	path := flowers + "/namespaces/default/roses/a/exec"
-	root := atomic.Bool{} // has asked the Backend
+	root := atomic.Bool{} // a request of root reached the Backend
 	agreed := func(protocol string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			conn, both, err := http.NewResponseController(w).Hijack()
@@ -158,7 +158,8 @@ func TestUpgrades(t *testing.T) {
 		{"another protocol", agreed("websocket"), 503, `error dialing backend: backend tried to switch protocol "websocket" when "SPDY/3.1" was requested` + "\n"},
 	} {
 		f.answer(tt.backend)
-		// What follows is a request to the Backend as somebody else, if the connection leads there.
+		// The second request would reach the Backend with a forged user if the connection were
+		// piped.
 		second := "GET " + flowers + "/secret HTTP/1.1\nHost: x\nX-Remote-User: root\nX-Remote-Group: system:masters\n\n"
 		answer, reader, conn := f.raw(admin(t, f.app), "POST "+path+" HTTP/1.1\nHost: x\nConnection: Upgrade\nUpgrade: SPDY/3.1\n\n")
 		body, _ := io.ReadAll(answer.Body)
@@ -175,7 +176,7 @@ func TestUpgrades(t *testing.T) {
 	}
 }
 
-// A Backend cannot send a client elsewhere, nor this server.
+// A redirect of a Backend becomes a 502: neither this server nor the client follows it.
 func TestRedirects(t *testing.T) {
 	f := behind(t, Options{})
 	for _, tt := range []struct {
@@ -217,13 +218,13 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// A request reaches a Backend by its own paths only, and does not go round.
+// Only the paths of its APIServices reach a Backend, and a request cannot loop.
 func TestPaths(t *testing.T) {
 	f := behind(t, Options{})
 	f.answer(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.EscapedPath()) })
 	for path, want := range map[string]string{
 		flowers + "/roses":                    "200 " + flowers + "/roses",
-		flowers + "/namespaces/a%2Fb/roses":   "200 " + flowers + "/namespaces/a/b/roses", // as it is authorized
+		flowers + "/namespaces/a%2Fb/roses":   "200 " + flowers + "/namespaces/a/b/roses", // as authorized
 		flowers + "/../../../metrics":         "404 404 page not found\n",
 		flowers + "/%2e%2e/v2/roses":          "404 404 page not found\n",
 		flowers + "/roses/./a":                "404 404 page not found\n",
@@ -251,5 +252,5 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// maxHopsOf is through how many servers a request may come.
+// maxHopsOf is the limit of servers on the way of a request.
 const maxHopsOf = 16

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// A Backend that does not answer takes no room of the requests to this server, and of its own
-// only so much.
+// Requests to a hanging Backend do not count against the limits of this server. They have a limit
+// per Backend.
 func TestHangingBackend(t *testing.T) {
 	f := behind(t, Options{})
 	hanging := make(chan struct{}, 1000)
@@ -26,13 +26,13 @@ func TestHangingBackend(t *testing.T) {
 		<-r.Context().Done()
 		ended.Add(1)
 	})
-	const room = 400 // of a Backend, and of requests of this server that read
+	const room = 400 // the limit per Backend, and of read requests to this server
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	var clients sync.WaitGroup
 	one := client(t, f.app, admin(t, f.app))
 	for i := range room {
-		if i%90 == 0 { // more than fits a connection
+		if i%90 == 0 { // more than the buffers of a connection
 			one = client(t, f.app, admin(t, f.app))
 		}
 		r, _ := http.NewRequestWithContext(ctx, "GET", f.app.URL()+flowers+"/roses", nil)
@@ -54,16 +54,17 @@ func TestHangingBackend(t *testing.T) {
 	}
 	leave()
 	clients.Wait()
-	for ended.Load() < room { // The Backend hears of it a moment later.
+	for ended.Load() < room { // The Backend detects it a moment later.
 		f.must("GET", "/livez", "", http.StatusOK)
 	}
 	f.answer(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "well") })
 	f.must("GET", flowers+"/roses", "", http.StatusOK)
 }
 
-// What a hostile Backend answers is what its own clients see, and no more than they take.
+// A hostile response reaches only the clients of its Backend, and is read only as far as they read
+// it.
 func TestHostileAnswers(t *testing.T) {
-	f := behind(t, Options{}, func(s *httptest.Server) { s.EnableHTTP2 = false }) // it can lie then
+	f := behind(t, Options{}, func(s *httptest.Server) { s.EnableHTTP2 = false }) // so that it can forge framing
 	hijacked := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			conn, both, err := http.NewResponseController(w).Hijack()
@@ -102,8 +103,8 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// read sends a request, and returns the code and what there is of the answer. Whether the head of
-// an answer gets through that breaks off before its first byte is a matter of time: it is no answer.
+// read sends a request, and returns the code and the part of the body that arrived. A response that
+// breaks off before its first byte counts as none, because its header may or may not arrive.
 func (f *fakeServer) read(method, path string) string {
 	f.t.Helper()
 	r, _ := http.NewRequestWithContext(f.t.Context(), method, f.app.URL()+path, nil)
@@ -123,7 +124,7 @@ func (f *fakeServer) read(method, path string) string {
 	return got
 }
 
-// An answer without an end is passed on as it comes, and ends when its client leaves.
+// An endless response is streamed, and ends when its client disconnects.
 func TestEndlessAnswer(t *testing.T) {
 	f := behind(t, Options{})
 	ended := make(chan int, 1)
@@ -151,7 +152,7 @@ func TestEndlessAnswer(t *testing.T) {
 	}
 }
 
-// The time of a request is that of its client, whatever a Backend does with it.
+// The timeout of a request applies whatever the Backend does.
 func TestSlowBackend(t *testing.T) {
 	f := behind(t, Options{})
 	for name, backend := range map[string]http.HandlerFunc{
@@ -171,7 +172,7 @@ func TestSlowBackend(t *testing.T) {
 	}
 }
 
-// A watch passes at once, and ends with the Backend, with the client, and with this server.
+// A watch is streamed, and ends with the Backend, with the client, and with this server.
 func TestForwardedWatch(t *testing.T) {
 	f := behind(t, Options{})
 	events, ended := make(chan string), make(chan struct{}, 1)
@@ -233,7 +234,8 @@ func TestForwardedWatch(t *testing.T) {
 	}
 }
 
-// Connections to a Backend that nobody names any more are given up, and no goroutine stays.
+// Connections to a Backend are closed after its last APIService is deleted, and no goroutine is
+// left.
 func TestConnectionsGoWithTheirAPIService(t *testing.T) {
 	var open atomic.Int64
 	f := behind(t, Options{}, func(s *httptest.Server) {
@@ -252,13 +254,13 @@ func TestConnectionsGoWithTheirAPIService(t *testing.T) {
 	}
 	f.must("DELETE", "/apis/apiregistration.k8s.io/v1/apiservices/v1.flowers.dev", "", http.StatusOK)
 	f.must("GET", flowers+"/roses", "", http.StatusNotFound)
-	for open.Load() > 0 && t.Context().Err() == nil { // The Backend hears of it a moment later.
+	for open.Load() > 0 && t.Context().Err() == nil { // The Backend detects it a moment later.
 		f.must("GET", "/livez", "", http.StatusOK)
 	}
 }
 
-// An APIService that leads back to the server itself is not available, for the server says so. A
-// request does not go round for ever even if somebody writes that it is.
+// An APIService that leads back to this server is not available. A request cannot loop even if its
+// status is set to available.
 func TestLeadingBack(t *testing.T) {
 	o := Options{Controllers: []string{}}
 	o.Authentication.FrontProxy = o.Authentication.FrontProxy.OrOwn()

@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector allocates as well, and has pools forget what is in them.
+// The race detector allocates as well, and empties pools.
 
 package app
 
@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// handled is an App that is asked without a network between.
+// handled is an App that is called without a network.
 type handled struct {
 	testing.TB
 	app *App
@@ -44,8 +44,8 @@ func handle(t testing.TB) *handled {
 	return h
 }
 
-// do asks, and has what the client allocates counted too, which is little: the
-// request and what records the answer.
+// do makes a request. The count includes the allocations of the client, which are few: the request
+// and the recorder.
 func (h *handled) do(method, path, contentType, body string, want int) {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer secret")
@@ -75,7 +75,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A kindOfRequest is counted. Each time it makes another one.
+// A kindOfRequest is measured. Each call makes another request.
 type kindOfRequest struct {
 	name    string
 	ceiling float64
@@ -113,13 +113,12 @@ func (h *handled) requests() []kindOfRequest {
 	}
 }
 
-// A request does not allocate more than it did when these ceilings were set, a
-// tenth above what was measured. Lower one when it is too high; think before
-// raising it.
+// Allocations per request stay below these ceilings, set at ten percent above the measured value.
+// Lower one when it is too high; think before raising it.
 func TestAllocations(t *testing.T) {
 	for _, k := range handle(t).requests() {
 		n := 0
-		for range 50 { // what is kept from one to the next
+		for range 50 { // to fill caches and pools
 			k.do(n)
 			n++
 		}
@@ -145,7 +144,7 @@ func BenchmarkRequests(b *testing.B) {
 	}
 }
 
-// widget is the nth object of a set, as JSON.
+// widget returns the nth object of a set, as JSON.
 func widget(set string, n int, changed ...int) string {
 	replicas := n
 	if len(changed) > 0 {
@@ -161,12 +160,12 @@ func widget(set string, n int, changed ...int) string {
 		},
 	})
 	if err != nil {
-		panic(err) // it is made of what JSON has
+		panic(err) // it has only JSON types
 	}
 	return string(data)
 }
 
-// podOf is a pod of two containers, as JSON.
+// podOf returns a pod of two containers, as JSON.
 func podOf(name string, tag int) string {
 	container := func(name string, port int) map[string]any {
 		probe := map[string]any{"httpGet": map[string]any{"path": "/healthz", "port": "http"}}
@@ -190,7 +189,7 @@ func podOf(name string, tag int) string {
 		},
 	})
 	if err != nil {
-		panic(err) // it is made of what JSON has
+		panic(err) // it has only JSON types
 	}
 	return string(data)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/access/authz/chain"
 )
 
-// Without credentials one sees whether the server is well and which version it is; more, or
-// less, takes a flag, a file, or a server that is open like kube-apiserver.
+// By default, a request without credentials may read only health and version. A flag, a file or an
+// open server, as kube-apiserver, changes that.
 func TestAnonymous(t *testing.T) {
 	yes, no := true, false
 	says := func(anonymous string) string {
@@ -45,7 +45,7 @@ func TestAnonymous(t *testing.T) {
 	}
 }
 
-// Where everybody may do everything, that is everybody who is known, unless a file says otherwise.
+// AlwaysAllow applies to authenticated users only, unless a file enables anonymous requests.
 func TestAnonymousAndAlwaysAllow(t *testing.T) {
 	yes, no := true, false
 	file := write(t, filepath.Join(t.TempDir(), "authentication.yaml"), []byte("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\nanonymous: {enabled: true}\n"))

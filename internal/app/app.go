@@ -29,127 +29,118 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// History is how long the past of the store is kept, so that a watch can resume
-// and a list can go on.
+// History is the retention of old revisions, for watches that resume and lists that continue.
 const History = 5 * time.Minute
 
-// Options say what to serve, where, and to whom. The zero value serves what is
-// in memory on some port of this machine, and leaves nothing behind.
+// Options configures an App. The zero value serves from memory on a free port of this machine, and
+// leaves no files.
 type Options struct {
-	// Address is host:port to listen on; empty for some port of 127.0.0.1.
+	// Address is host:port to listen on; empty is a free port of 127.0.0.1.
 	Address string
-	// Listener is listened on in place of Address. The App closes it.
+	// Listener replaces Address. The App closes it.
 	Listener net.Listener
 
-	// Dir holds what is kept: the store and the credentials that were made.
-	// Empty keeps nothing.
+	// Dir is the directory for the store and generated credentials. Empty keeps everything in
+	// memory.
 	Dir string
-	// InMemory keeps objects in memory although there is a Dir.
+	// InMemory keeps objects in memory even with a Dir.
 	InMemory bool
 
-	// CertFile and KeyFile are the serving certificate; both empty to make one.
+	// CertFile and KeyFile are the serving certificate; both empty to generate one.
 	CertFile, KeyFile string
-	// NamedCertificates are shown to clients that ask for other names.
+	// NamedCertificates are serving certificates for further names (SNI).
 	NamedCertificates []pki.Named
-	// ClientCAFile has authorities whose client certificates are accepted,
-	// besides our own.
+	// ClientCAFile has CAs for client certificates, in addition to the server's own.
 	ClientCAFile string
-	// TokenFile has the bearer tokens that are accepted.
+	// TokenFile has static bearer tokens.
 	TokenFile string
-	// Authentication says how users are known, besides that.
+	// Authentication configures all other authenticators.
 	Authentication Authentication
 
-	// Authorization says how it is decided who may do what.
+	// Authorization configures the authorizers.
 	Authorization Authorization
-	// CRDs is a file, or a folder of files, with CustomResourceDefinitions that are there from the start;
-	// "" is for none.
+	// CRDs is a file or folder with CustomResourceDefinitions to create at the start; "" for none.
 	CRDs string
-	// Cluster is one that the server extends, if there is one.
+	// Cluster is the cluster that the server extends, if any.
 	Cluster Cluster
-	// ServiceAccounts say which tokens of service accounts count, and who signs them.
+	// ServiceAccounts configures tokens of service accounts.
 	ServiceAccounts serviceaccount.Options
-	// LegacyTokenCleanUpPeriod is after how long without a use the token of a Secret that
-	// was made with its account is marked, and after how long again it is deleted; 0 for
-	// legacytoken.DefaultPeriod.
+	// LegacyTokenCleanUpPeriod is the idle time after which an automatically created token Secret is
+	// marked invalid, and the time after that until it is deleted; 0 is legacytoken.DefaultPeriod.
 	LegacyTokenCleanUpPeriod time.Duration
 
-	// Kubelet says how kubelets are reached.
+	// Kubelet configures connections to kubelets.
 	Kubelet kubelet.Options
-	// EgressSelectorFile has an EgressSelectorConfiguration: which networks are reached through
-	// proxies. Empty for none.
+	// EgressSelectorFile is an EgressSelectorConfiguration: proxies for networks. Empty for none.
 	EgressSelectorFile string
 
-	// Admission says which admission plugins are asked about a write.
+	// Admission configures the admission plugins.
 	Admission Admission
 
-	// RuntimeConfig says which built-in kinds are served.
+	// RuntimeConfig selects the built-in kinds to serve.
 	RuntimeConfig builtin.RuntimeConfig
-	// AllowPrivileged lets containers be privileged.
+	// AllowPrivileged allows privileged containers.
 	AllowPrivileged bool
 
-	// Controllers says which controllers run, in the words of --controllers of
-	// kube-controller-manager: "*" is all, "foo" the one of that name, "-foo" not
-	// that one. Nil is all as well.
+	// Controllers selects the controllers to run, in the syntax of --controllers of
+	// kube-controller-manager: "*" is all, "foo" enables one, "-foo" disables it. Nil is all.
 	Controllers []string
 
-	// Services say which addresses and ports Services are given.
+	// Services configures addresses and ports of Services.
 	Services Services
 
-	// Offer is what media types the server speaks.
+	// Offer selects the media types of the server.
 	Offer codec.Offer
 
-	// Etcd is where the store is, in place of one in Dir or in memory, if it has
-	// servers.
+	// Etcd configures a store in etcd, if it has servers. It replaces a store in Dir or in memory.
 	Etcd Etcd
-	// Backend is the store, in place of all others. Others may write to it. The
-	// App closes it.
+	// Backend replaces all other stores. Other servers may write to it. The App closes it.
 	Backend kv.Backend
 
-	// From is what a store in memory holds at first; nil for nothing.
+	// From is the initial content of a store in memory; nil for none.
 	From *Snapshot
-	// Compiled has the schemas that other Apps of this process have compiled; nil for an App that
-	// shares none.
+	// Compiled shares compiled schemas with other Apps of this process; nil shares none.
 	Compiled *compile.Shared
-	// Hooks are for who tests programs with an App.
+	// Hooks are for tests of programs that use an App.
 	Hooks Hooks
 
-	// Undone is the newest revision of a past that the store was put back from, see
-	// kv.RestoredError: an App that fails with one is to be started anew with it.
+	// Undone is the newest revision before a restore of the store, see kv.RestoredError. An App that
+	// fails with that error must be restarted with it.
 	Undone int64
 
-	// MaxObjectBytes is how large an object may be as it is stored; 0 for
-	// kv.DefaultMaxValueBytes. It is the store's, and so not that of a Backend.
+	// MaxObjectBytes limits the size of a stored object; 0 is kv.DefaultMaxValueBytes. It does not
+	// apply to a Backend.
 	MaxObjectBytes int
 
-	// Kubeconfig is where the administrator's is written; empty to write none.
+	// Kubeconfig is the file for the administrator's kubeconfig; empty writes none.
 	Kubeconfig string
 
-	// Version is what clients are told as gitVersion; empty for that of the program.
+	// Version is the gitVersion for clients; empty is the version of the program.
 	Version string
-	// MinWatch is how long a watch lasts at least of which the client does not say how long;
-	// it lasts up to twice that. 0 is half an hour.
+	// MinWatch is the minimum timeout of a watch without timeoutSeconds; the maximum is twice that.
+	// 0 is half an hour.
 	MinWatch time.Duration
-	// StrictTransport are the directives of the header Strict-Transport-Security of every
-	// answer; none sends no header.
+	// StrictTransport are the directives of the header Strict-Transport-Security; none sends no
+	// header.
 	StrictTransport []string
-	// GoawayChance is how likely a request by HTTP/2 is the last one on its connection.
+	// GoawayChance is the probability that an HTTP/2 request closes its connection with GOAWAY.
 	GoawayChance float64
-	// Metrics say what of the metrics is shown.
+	// Metrics selects the exposed metrics.
 	Metrics server.MetricOptions
-	// Limits say how many requests are answered at a time.
+	// Limits limits concurrent requests.
 	Limits server.Limits
-	// Flags are those that the program was started with, for its /debug/ page.
+	// Flags are the flags of the process, for its /debug/ page.
 	Flags []string
 
-	// FlagValues are those of all flags, by their names.
+	// FlagValues are the values of all flags, by name.
 	FlagValues map[string]string
-	// SetVerbosity sets how much is logged, in the words of the flag -v. Nil sets nothing.
+	// SetVerbosity sets the log level, as the flag -v. Nil sets nothing.
 	SetVerbosity func(int)
 
-	// Log is for people who look after the server; nil for nobody.
+	// Log receives the log; nil logs nothing.
 	Log *slog.Logger
-	// Fatal is called when the store can no longer be trusted, and should end
-	// the process. Nil makes the App fail.
+	// Fatal is called when the store can no longer be trusted, and should end the process. Nil makes
+	// the App fail.
 	Fatal func(error)
 }
 
@@ -158,30 +149,29 @@ type App struct {
 	log      *slog.Logger
 	listener net.Listener
 	identity *identity
-	tokens   authn.Tokens // by which users are known
+	tokens   authn.Tokens // authenticators of bearer tokens
 	accounts *serviceAccounts
-	issuers  *oidc.Metrics            // of other issuers of tokens; nil if there are none
-	caches   *authn.TokenCacheMetrics // of what others say of tokens; nil if nobody is asked
-	issued   *certificates.Metrics    // certificates, for requests of them
+	issuers  *oidc.Metrics            // of external token issuers; nil without issuers
+	caches   *authn.TokenCacheMetrics // of delegated token authentication; nil without it
+	issued   *certificates.Metrics    // certificates of CertificateSigningRequests
 	backend  kv.Backend
 	parts    *parts
 	server   *server.Server
 	cache    *watchcache.Cache
 	catalog  *resource.Catalog
 	engines  engines
-	undo     []func(context.Context) error // what was started, in order
+	undo     []func(context.Context) error // steps of the start, in order
 
 	authorizer authz.Current
 	byRoles    rbac.Authorizer
-	admission  map[string][]byte // configurations of plugins, by their names
+	admission  map[string][]byte // configurations of plugins, by name
 	byNodes    node.Authorizer
 	chain      *chain.Chain
-	egress     *selector.Selector // the ways out
+	egress     *selector.Selector // connections by network
 }
 
-// Start returns once the server is ready. It looks at everything that can be
-// looked at before it changes anything, so an error leaves all as it was. ctx
-// bounds the start, not the life of the App.
+// Start returns once the server is ready. It validates all options before it changes anything, so an
+// error leaves no changes. ctx bounds the start, not the life of the App.
 func Start(ctx context.Context, o Options) (*App, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -249,17 +239,17 @@ func (a *App) start(ctx context.Context, o Options) error {
 	a.parts.run("listener", func(ctx context.Context) error {
 		err := a.server.Serve(a.listener)
 		if err == nil {
-			<-ctx.Done() // It was drained; the rest is about to stop.
+			<-ctx.Done() // The drain has ended; the process is about to stop.
 		}
 		return err
 	})
-	// Nobody waits for it, so it comes last. It ends first, while it can still
-	// leave the work to another server.
+	// Controllers start last, because no other part waits for them. They stop first, so that they
+	// can hand their work to another server.
 	return w.control(a, o)
 }
 
-// prepare looks at everything that can be looked at before anything is changed. It returns the
-// files that were given, and the built-in kinds.
+// prepare validates all options without side effects. It returns the parsed files and the built-in
+// kinds.
 func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err error) {
 	if a.egress, err = selector.Open(o.EgressSelectorFile); err != nil {
 		return given, nil, err
@@ -294,15 +284,15 @@ func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err
 	return given, kinds, err
 }
 
-// dialer connects to what is in a network.
+// dialer returns a dialer for a network.
 func (a *App) dialer(in selector.Name) *egress.Dialer {
 	return &egress.Dialer{Through: a.egress.Dial(in)}
 }
 
-// later remembers what undoes a step of the start.
+// later registers the undo function of a step of the start.
 func (a *App) later(undo func(context.Context) error) { a.undo = append(a.undo, undo) }
 
-// unwind undoes all steps, the last one first.
+// unwind calls the undo functions in reverse order.
 func (a *App) unwind(ctx context.Context) error {
 	var errs []error
 	for len(a.undo) > 0 {
@@ -313,25 +303,24 @@ func (a *App) unwind(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Stop stops the App in order: no new requests, watches end, requests under way
-// are answered, the parts end, the store is closed. When ctx ends, what is left
-// of the requests is cut off; the rest happens all the same. It is called once.
+// Stop stops the App in order: no new requests, watches end, requests in flight complete, the parts
+// stop, the store is closed. When ctx ends, the remaining requests are aborted; the other steps
+// still run. It is called once.
 func (a *App) Stop(ctx context.Context) error { return a.unwind(ctx) }
 
-// Failed yields the error of the first part that cannot go on. The App is to be
-// stopped then.
+// Failed yields the error of the first part that fails. The caller then stops the App.
 func (a *App) Failed() <-chan error { return a.parts.failed }
 
-// Address is where the App listens.
+// Address returns the address of the listener.
 func (a *App) Address() net.Addr { return a.listener.Addr() }
 
-// URL is how clients on this machine reach it.
+// URL returns the URL for clients on this machine.
 func (a *App) URL() string { return "https://" + reachable(a.listener.Addr()) }
 
-// CA returns the certificates, as PEM, by which clients trust the App.
+// CA returns the CA certificates of the App, as PEM.
 func (a *App) CA() []byte { return a.identity.kubeconfig.CA }
 
-// Kubeconfig returns the administrator's, with all that it refers to inside.
+// Kubeconfig returns the administrator's kubeconfig, self-contained.
 func (a *App) Kubeconfig() []byte { return a.identity.kubeconfig.Encode() }
 
 func listen(ctx context.Context, address string) (net.Listener, error) {
@@ -344,7 +333,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return server.Listen(ctx, address)
 }
 
-// reachable is an address that leads to a listener that may listen on all.
+// reachable returns an address to connect to. The listener may listen on all addresses.
 func reachable(at net.Addr) string {
 	host, port, err := net.SplitHostPort(at.String())
 	if err != nil {

@@ -45,22 +45,23 @@ func stop(t *testing.T, a *App) {
 	}
 }
 
-// settle returns when a new App has written what it writes after its start: an
-// account and a ConfigMap for each namespace, that its ServiceCIDR is ready and that FlowSchemas
-// have their levels, where it is, and how users are known.
+// settle waits until a new App has made its initial writes: a service account and a ConfigMap for
+// each namespace, the status of its ServiceCIDR and of FlowSchemas, its endpoint, and its
+// authentication settings.
 func settle(t *testing.T, a *App) {
 	t.Helper()
 	settleAs(t, a, nil)
 }
 
-// settleAs is settle for an App that was started with a RuntimeConfig.
+// settleAs is settle for an App with a RuntimeConfig.
 func settleAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
 	t.Helper()
 	kinds := builtin.Definitions()
 	if err := config.Apply(kinds); err != nil {
 		t.Fatal(err)
 	}
-	// There is no APIService of the group that they are of, and one for definitions.
+	// Each group version has an APIService, except for those of apiregistration.k8s.io. The
+	// definitions add one.
 	services := 1
 	for _, g := range resource.NewSet(kinds).Groups() {
 		if g.Name != apiregistration.Group {
@@ -74,7 +75,7 @@ func settleAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
 		"/registry/serviceaccounts/", "/registry/endpointslices/", "/registry/prioritylevelconfigurations/",
 		"/registry/priorityclasses/", "/registry/apiregistration.k8s.io/",
 	}
-	missing++ // since when uses of tokens in Secrets are noted
+	missing++ // the ConfigMap of legacy token tracking
 	for batch, err := range a.backend.Watch(t.Context(), "", 1) {
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +89,7 @@ func settleAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
 			if ready || strings.HasSuffix(e.Key, "/kube-root-ca.crt") || strings.HasSuffix(e.Key, "/extension-apiserver-authentication") || slices.ContainsFunc(begin, func(b string) bool { return strings.HasPrefix(e.Key, b) }) {
 				missing--
 			}
-			// The role admin has what edit has, which has what view has, when all is done.
+			// The role admin aggregates edit, and edit aggregates view, once the controller is done.
 			if strings.HasSuffix(e.Key, "/clusterroles/admin") && strings.Contains(string(e.Value), "resourcequotas/status") {
 				aggregated = true
 			}
@@ -99,13 +100,13 @@ func settleAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
 	}
 }
 
-// admin is the certificate of an App's administrator.
+// admin returns the certificate of the administrator.
 func admin(t *testing.T, a *App) *tls.Certificate {
 	t.Helper()
 	return certificate(t, a.identity.kubeconfig.Certificate, a.identity.kubeconfig.Key)
 }
 
-// pairOf is a key pair as a client shows it.
+// pairOf converts a key pair to a client certificate.
 func pairOf(t *testing.T, p *pki.Pair) *tls.Certificate {
 	t.Helper()
 	return certificate(t, p.CertPEM(), p.KeyPEM())
@@ -120,7 +121,7 @@ func certificate(t *testing.T, cert, key []byte) *tls.Certificate {
 	return &pair
 }
 
-// A client of an App; the certificate may be nil.
+// client returns a client of an App; the certificate may be nil.
 func client(t *testing.T, a *App, as *tls.Certificate) *http.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -134,7 +135,7 @@ func client(t *testing.T, a *App, as *tls.Certificate) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// ask sends one request and returns the code and the body of the answer.
+// ask sends a request and returns the code and the body of the response.
 func ask(t *testing.T, c *http.Client, method, url, token, body string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -199,7 +200,7 @@ func authority(t *testing.T) *pki.PKI {
 	return p
 }
 
-// What stops a start is said in one line, and nothing has changed after it.
+// A failed start has an error of one line, and leaves no changes.
 func TestStartErrors(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -267,7 +268,7 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
-// keys names what differs.
+// keys returns the paths that differ.
 func keys(before, after map[string]string) (paths []string) {
 	for path, data := range after {
 		if was, ok := before[path]; !ok || was != data {
@@ -290,7 +291,7 @@ func TestDirectoryThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// What was stored, and who is trusted, is the same after a restart.
+// Objects and credentials are the same after a restart.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{Dir: dir, Kubeconfig: filepath.Join(dir, "kubeconfig")}
@@ -357,7 +358,7 @@ func TestSystemNamespacesExist(t *testing.T) {
 	}
 }
 
-// Of an object that is to be in no namespace that there is, nothing else is validated.
+// A missing namespace is reported before other validation errors.
 func TestMissingNamespaceComesFirst(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)
@@ -368,8 +369,7 @@ func TestMissingNamespaceComesFirst(t *testing.T) {
 	}
 }
 
-// Who one is comes from our certificates, those of other authorities that are
-// named, and tokens.
+// Users come from client certificates of the server's CA, those of other configured CAs, and tokens.
 func TestWho(t *testing.T) {
 	dir := t.TempDir()
 	theirs := authority(t)
@@ -436,7 +436,7 @@ func TestHealth(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)
 	for _, page := range []string{"readyz", "livez"} {
-		want, err := os.ReadFile(filepath.Join("testdata", page+".txt")) // as kube-apiserver v1.37.1 answers
+		want, err := os.ReadFile(filepath.Join("testdata", page+".txt")) // responses of kube-apiserver v1.37.1
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -457,7 +457,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// When the store is gone from under it, the App says so and is not well.
+// An App whose store fails reports it, and becomes unhealthy.
 func TestPartThatFails(t *testing.T) {
 	a := start(t, Options{})
 	if code, body := ask(t, client(t, a, nil), "GET", a.URL()+"/livez", "", ""); code != 200 || body != "ok" {
@@ -475,7 +475,7 @@ func TestPartThatFails(t *testing.T) {
 	stop(t, a)
 }
 
-// A start that is given up leaves nothing running.
+// A cancelled start leaves nothing running.
 func TestStartIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

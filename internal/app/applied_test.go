@@ -8,15 +8,15 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// establishedBy is the entry of managedFields for the status of a definition. The server sets this status.
+// establishedBy is the entry of managedFields for the status of a definition, which the server sets.
 const establishedBy = `kube-apiserver Update status apiextensions.k8s.io/v1 {"f:status":{` +
 	`"f:acceptedNames":{"f:kind":{},"f:listKind":{},"f:plural":{},"f:singular":{}},"f:conditions":{` +
 	`"k:{\"type\":\"Established\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}},` +
 	`"k:{\"type\":\"NamesAccepted\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`
 
-// What is applied where nothing was belongs to who applied it, and to nobody else:
-// that some kinds are written with empty fields nobody has said is not a word of
-// anybody's. What somebody made before anyone applied is theirs as it was.
+// The first apply makes its manager the owner of the applied fields, and no other manager owns any.
+// Empty fields that the server adds to some kinds have no owner. Fields of an earlier create stay
+// with the manager of that create.
 func TestAppliedFirst(t *testing.T) {
 	c := startConverting(t)
 	const in = "/namespaces/default/"
@@ -37,11 +37,11 @@ func TestAppliedFirst(t *testing.T) {
 		body := fmt.Sprintf(`{"apiVersion":%s,"metadata":{"name":%q},%s}`, fields.kind, path[strings.LastIndex(path, "/")+1:], fields.body)
 		o, _ := c.must("PATCH", path+"?fieldManager=me", body, 201)
 		want := fmt.Sprintf("me Apply %s %s", object.APIVersion(o), fields.owns)
-		if status, _ := o["status"].(object.Tree); status["conditions"] != nil { // the server has established it
+		if status, _ := o["status"].(object.Tree); status["conditions"] != nil { // established by the server
 			want = establishedBy + "\n" + want
 		}
 		c.expect(path, owners(o), want)
-		// That nobody owns anything of it is not usual, but for old objects.
+		// An object without owners is unusual, except for old objects.
 		delete(object.Metadata(o), "managedFields")
 		object.Metadata(o)["managedFields"] = []any{object.Tree{}}
 		o, _ = c.must("PUT", path, string(object.AppendJSON(nil, o)), 200)
@@ -53,7 +53,7 @@ func TestAppliedFirst(t *testing.T) {
 	}
 }
 
-// A write of a status counts for its status only: if it names another kind, no manager loses a field.
+// A write of a status affects the status only: if it names another kind, no manager loses a field.
 func TestStatusOfAnotherKind(t *testing.T) {
 	c := startConverting(t)
 	const path = "/apis/example.com/v1beta1/namespaces/default/crontabs"

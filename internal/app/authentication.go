@@ -21,31 +21,31 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Authentication says how users are known, as the flags of kube-apiserver do.
+// Authentication configures authenticators, as the flags of kube-apiserver do.
 type Authentication struct {
-	// Anonymous says whether requests may come without credentials, to any path. Nil leaves it
-	// to the ConfigFile.
+	// Anonymous enables or disables requests without credentials, to any path. Nil leaves it to the
+	// ConfigFile.
 	Anonymous *bool
-	// Open allows such requests where neither says anything. Without it they are for health and
-	// version only.
+	// Open is the default for anonymous requests: all paths, or without Open only health and
+	// version.
 	Open bool
-	// FrontProxy says which proxies are believed whose a request is.
+	// FrontProxy configures authentication by front proxies.
 	FrontProxy FrontProxy
-	// BootstrapTokens says whether the bootstrap tokens in Secrets count.
+	// BootstrapTokens accepts the bootstrap tokens in Secrets.
 	BootstrapTokens bool
-	// ConfigFile has an AuthenticationConfiguration: issuers of JSON web tokens, and which
-	// requests may come without credentials.
+	// ConfigFile is an AuthenticationConfiguration: issuers of JSON web tokens, and anonymous
+	// requests.
 	ConfigFile string
 	// OIDC describes one issuer, if there is no ConfigFile.
 	OIDC oidc.Flags
-	// Webhook is asked about tokens that nobody else knows.
+	// Webhook authenticates tokens that no other authenticator recognizes.
 	Webhook TokenWebhook
 
-	everything bool // everybody may do it, so nobody comes without credentials unless ConfigFile says so
+	everything bool // the authorizer is AlwaysAllow, so anonymous requests need a ConfigFile
 }
 
-// config returns what the file or the flags say of issuers of JSON web tokens, or nil. own are
-// the issuers of the server's own tokens, which no other issuer may claim to be.
+// config returns the configuration of issuers from the file or the flags, or nil. own are the
+// issuers of the server's own tokens, which external issuers may not use.
 func (o *Authentication) config(own []string) (*oidc.Config, error) {
 	if err := o.OIDC.Check(o.ConfigFile); err != nil {
 		return nil, err
@@ -56,11 +56,11 @@ func (o *Authentication) config(own []string) (*oidc.Config, error) {
 	return oidc.Load(o.ConfigFile, own, o.Anonymous != nil)
 }
 
-// SigningAlgorithms are those with which JSON web tokens may be signed.
+// SigningAlgorithms returns the accepted signing algorithms of JSON web tokens.
 func SigningAlgorithms() []string { return oidc.Algorithms() }
 
-// suit turns requests without credentials off where the flags let everybody do everything, as
-// kube-apiserver does. What a file says of such requests stays.
+// suit disables anonymous requests if the flags select AlwaysAllow, as kube-apiserver does. A
+// configuration file overrides this.
 func (o *Authentication) suit(z *Authorization, log *slog.Logger) {
 	if z.ConfigFile != "" || !slices.Contains(z.Modes, chain.AlwaysAllow) || o.Anonymous != nil && !*o.Anonymous {
 		return
@@ -69,12 +69,12 @@ func (o *Authentication) suit(z *Authorization, log *slog.Logger) {
 	o.everything = true
 }
 
-// publicPaths show whether a server is well and which version it is.
+// publicPaths are the paths of health and version.
 func publicPaths() []string {
 	return []string{"/healthz", "/livez", "/readyz", "/version", "/version/"}
 }
 
-// anonymous says which requests may come without credentials.
+// anonymous returns the configuration of anonymous requests.
 func (o *Authentication) anonymous(config *oidc.Config) authn.Anonymous {
 	switch {
 	case config != nil && config.Anonymous != nil:
@@ -94,7 +94,7 @@ func (o *Authentication) anonymous(config *oidc.Config) authn.Anonymous {
 	}
 }
 
-// authenticator finds the users of requests, in the order of kube-apiserver.
+// authenticator returns the authenticator of requests, with the order of kube-apiserver.
 func (i *identity) authenticator(anonymous authn.Anonymous, tokens *authn.Tokens) authn.Authenticator {
 	var chain authn.Chain
 	var said []func() authn.Proxies
@@ -106,8 +106,8 @@ func (i *identity) authenticator(anonymous authn.Anonymous, tokens *authn.Tokens
 	return authn.WithoutCredentials(authn.OrAnonymous(chain, anonymous), said...)
 }
 
-// useTokens says which kinds of bearer tokens there are, in the order of kube-apiserver.
-// accounts know the tokens that this server has issued.
+// useTokens sets the authenticators of bearer tokens, in the order of kube-apiserver. accounts
+// authenticate tokens of this server.
 func (a *App) useTokens(o Options, given files, kinds []*resource.Definition, accounts ...authn.TokenAuthenticator) error {
 	if given.delegated != nil {
 		given.delegated.useTokens(a, &o)
@@ -135,15 +135,15 @@ func (a *App) useTokens(o Options, given files, kinds []*resource.Definition, ac
 	return nil
 }
 
-// tokenSuccess and tokenFailure are how long it is remembered that a token was found good, or
-// not, by what somebody else says. One that is refused may be good in a moment, but a client
-// that sends it again and again is to cost less than one with a good token.
+// tokenSuccess and tokenFailure are the TTLs of cached answers of delegated token authentication. A
+// rejected token may become valid, so its TTL is short, but repeating it must cost less than using a
+// valid token.
 const (
 	tokenSuccess = 10 * time.Second
 	tokenFailure = time.Second
 )
 
-// otherIssuers know the tokens that others issue, and that are not known here.
+// otherIssuers returns the authenticators of tokens of external issuers and of the webhook.
 func (a *App) otherIssuers(o Options, given files) (tokens []authn.TokenAuthenticator, err error) {
 	if given.issuers != nil || given.webhook != nil {
 		a.caches = authn.NewTokenCacheMetrics()
@@ -164,7 +164,7 @@ func (a *App) otherIssuers(o Options, given files) (tokens []authn.TokenAuthenti
 	return tokens, nil
 }
 
-// jwt returns what knows users by JSON web tokens, and follows its file.
+// jwt returns the authenticator of JSON web tokens, and follows its file.
 func (a *App) jwt(o Options, config *oidc.Config) (*oidc.Issuers, error) {
 	metrics := oidc.NewMetrics(serverID())
 	issuers, err := oidc.New(a.parts.ctx, config, oidc.Options{Transport: a.transport, Egress: a.ways(), Own: o.ServiceAccounts.IssuersOf(), Metrics: metrics, Log: o.Log})
@@ -181,7 +181,7 @@ func (a *App) jwt(o Options, config *oidc.Config) (*oidc.Issuers, error) {
 	return issuers, nil
 }
 
-// serverID tells this server apart from others in metrics, as kube-apiserver does.
+// serverID identifies this server in metrics, as kube-apiserver does.
 func serverID() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -191,7 +191,7 @@ func serverID() string {
 	return "apiserver-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
 }
 
-// bootstrapSecret returns what reads the Secret of a bootstrap token.
+// bootstrapSecret returns a function that reads the Secret of a bootstrap token.
 func (a *App) bootstrapSecret(secrets *resource.Definition) func(context.Context, string) ([]byte, error) {
 	return func(ctx context.Context, name string) ([]byte, error) {
 		record, err := a.backend.Get(ctx, secrets.Key(bootstraptoken.Namespace, name), kv.Latest)
@@ -202,7 +202,7 @@ func (a *App) bootstrapSecret(secrets *resource.Definition) func(context.Context
 	}
 }
 
-// trust is what other API servers are told of how users are known.
+// trust returns the authentication settings to publish for extension API servers.
 func (i *identity) trust(o Options) clusterauthentication.Trust {
 	proxy := &o.Authentication.FrontProxy
 	return clusterauthentication.Trust{

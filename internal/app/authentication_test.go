@@ -24,7 +24,7 @@ func newIssuer(t *testing.T) *oidctest.Issuer {
 	return i
 }
 
-// tokenBy is a token that an issuer makes for a user.
+// tokenBy returns a token of an issuer for a user.
 func tokenBy(t *testing.T, i *oidctest.Issuer, user string) string {
 	t.Helper()
 	token, err := i.Token(map[string]any{"aud": "anykind", "sub": user})
@@ -34,7 +34,7 @@ func tokenBy(t *testing.T, i *oidctest.Issuer, user string) string {
 	return token
 }
 
-// until asks as the owner of a token until the answer has a text in it.
+// until repeats a request with a token until the response contains a text.
 func until(t *testing.T, a *App, token, want string) {
 	t.Helper()
 	anybody := client(t, a, nil)
@@ -48,8 +48,8 @@ func until(t *testing.T, a *App, token, want string) {
 	}
 }
 
-// Tokens of an issuer count when it is found, also over a file that changes. The file says which
-// requests may come without any.
+// Tokens of an issuer are accepted after its discovery, also after a change of the file. The file
+// also configures anonymous requests.
 func TestAuthenticationConfig(t *testing.T) {
 	one, two := newIssuer(t), newIssuer(t)
 	text := func(i *oidctest.Issuer, prefix string) []byte {
@@ -87,7 +87,8 @@ jwt:
 	}
 }
 
-// A webhook is asked about tokens that nobody else knows, and its answers are remembered.
+// The webhook receives only tokens that no other authenticator recognizes, and its answers are
+// cached.
 func TestTokenWebhook(t *testing.T) {
 	asked := map[string]int{}
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -25,23 +25,23 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// AuthorizeByRoles is the way to decide who may do what where nothing else is said.
+// AuthorizeByRoles is the default authorization mode.
 const AuthorizeByRoles = chain.RBAC
 
-// AllowAlways is the way to decide of a kube-apiserver where nothing else is said.
+// AllowAlways is the default authorization mode of kube-apiserver.
 const AllowAlways = chain.AlwaysAllow
 
-// Authorization says how it is decided who may do what, as the flags of kube-apiserver do.
+// Authorization configures authorizers, as the flags of kube-apiserver do.
 type Authorization struct {
 	chain.Flags
-	// ConfigFile has an AuthorizationConfiguration, in place of the Flags.
+	// ConfigFile is an AuthorizationConfiguration, in place of the Flags.
 	ConfigFile string
 }
 
-// AuthorizationModes returns the modes there are.
+// AuthorizationModes returns all authorization modes.
 func AuthorizationModes() []string { return chain.Types() }
 
-// config returns what the file or the flags say.
+// config returns the configuration from the file or the flags.
 func (o *Authorization) config() (*chain.Config, error) {
 	switch {
 	case o.ConfigFile == "":
@@ -53,7 +53,7 @@ func (o *Authorization) config() (*chain.Config, error) {
 	}
 }
 
-// newChain returns the authorizers of a configuration. Who reads what is stored does so later.
+// newChain creates the authorizers of a configuration. Those that read the store do so later.
 func (a *App) newChain(o Options, c *chain.Config) (err error) {
 	byType := map[string]authz.Authorizer{chain.RBAC: &a.byRoles, chain.Node: &a.byNodes}
 	if c.Asks(chain.ABAC) {
@@ -71,12 +71,11 @@ func (a *App) newChain(o Options, c *chain.Config) (err error) {
 	return err
 }
 
-// rolesRetry is how long to wait before default roles that could not be written are tried
-// again.
+// rolesRetry is the pause between attempts to write the default roles.
 const rolesRetry = time.Second
 
-// authorize has the authorizer read the roles, and makes the default ones. A server whose
-// store takes no writes starts nevertheless, and goes on trying: it is not ready meanwhile.
+// authorize makes the authorizers follow the store, and writes the default roles. If the store
+// rejects writes, the server starts all the same and retries: it is not ready meanwhile.
 func (w *wired) authorize(ctx context.Context, a *App, o Options, core *resource.Set) {
 	a.byRoles.Read(w.cache, core)
 	a.byNodes.Read(w.cache, core)
@@ -118,7 +117,7 @@ func (w *wired) authorize(ctx context.Context, a *App, o Options, core *resource
 	})
 }
 
-// objects are what is stored, for those who write in their own name.
+// objects returns access to stored objects for controllers, under a field manager.
 func (w *wired) objects(manager string, log *slog.Logger) controller.Objects {
 	return controller.Objects{
 		Backend: w.backend, Catalog: w.catalog, Registry: w.registry, Refresh: w.crds.Fresh, Manager: manager, Logger: log,
@@ -126,15 +125,15 @@ func (w *wired) objects(manager string, log *slog.Logger) controller.Objects {
 	}
 }
 
-// defaultRoles writes the roles and bindings that every cluster has.
+// defaultRoles writes the default roles and bindings.
 type defaultRoles struct {
 	controller.Objects
 	set   *resource.Set
-	whole *atomic.Bool // there is nothing to do; it is set once that was found
+	whole *atomic.Bool // all objects are complete; set after the first check
 }
 
-// ensure makes those that are missing, all at once, so that one write to disk is enough, and
-// completes those that were changed.
+// ensure creates missing objects concurrently, so that one write to disk is enough, and completes
+// modified ones.
 func (r *defaultRoles) ensure(ctx context.Context) error {
 	if r.whole.Load() {
 		return nil
@@ -178,7 +177,7 @@ func (r *defaultRoles) ensure(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// write makes an object, or completes it.
+// write creates or completes an object.
 func (r *defaultRoles) write(ctx context.Context, d *resource.Definition, o *defaults.Object, exists bool) error {
 	namespace, name := object.Namespace(o.Tree), object.Name(o.Tree)
 	key := d.Key(namespace, name)

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// people are users with tokens, and the App that they ask.
+// people is an App with users, who have tokens.
 type people struct {
 	*testing.T
 	app    *App
@@ -38,8 +38,8 @@ func startPeople(t *testing.T, o Options) *people {
 	return p
 }
 
-// does has somebody do something, with an object in YAML, and compares the code and the message of
-// the answer.
+// does sends a request of a user, with an object in YAML, and compares the code and the message of
+// the response.
 func (p *people) does(who, method, path, document string, code int, message string) string {
 	p.Helper()
 	body, err := yaml.YAMLToJSON([]byte(document))
@@ -82,14 +82,14 @@ const (
 	configMaps = "/api/v1/namespaces/default/configmaps"
 )
 
-// grant gives bob rules in the namespace default.
+// grant grants rules to bob in the namespace default.
 func (p *people) grant(rules string) {
 	p.Helper()
 	p.does("root", "PUT", rbacPath+"/namespaces/default/roles/r", `{metadata: {name: r}, rules: [`+rules+`]}`, p.code("roles/r"), "")
 	p.does("root", "PUT", rbacPath+"/namespaces/default/rolebindings/b", `{metadata: {name: b}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}, subjects: [{kind: User, name: bob}]}`, p.code("rolebindings/b"), "")
 }
 
-// code is that of a PUT: whether there is an object already.
+// code returns the code of a successful PUT: 200 for an existing object, else 201.
 func (p *people) code(of string) int {
 	if code, _ := ask(p.T, p.client, "GET", p.app.URL()+rbacPath+"/namespaces/default/"+of, "root", ""); code == 200 {
 		return 200
@@ -97,7 +97,7 @@ func (p *people) code(of string) int {
 	return 201
 }
 
-// What is granted counts at once, and so does that it is not any more.
+// Granted and revoked rights take effect at once.
 func TestGrants(t *testing.T) {
 	p := startPeople(t, Options{})
 	defer stop(t, p.app)
@@ -114,8 +114,8 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// Everything that is done is authorized: each verb, what creates by another one, and what names
-// an object by a selector.
+// Every action is authorized: each verb, creates by other verbs, and requests that name an object by
+// a selector.
 func TestVerbs(t *testing.T) {
 	p := startPeople(t, Options{})
 	defer stop(t, p.app)
@@ -170,8 +170,8 @@ func TestVerbs(t *testing.T) {
 	p.does("root", "GET", "/api/v1/watch", "", 500, "")
 }
 
-// Nobody gives away what they do not have, by whichever verb they write: with a role, with a binding
-// to one, with labels by which another role takes its rules, or with the token of a stronger account.
+// No verb lets a user escalate rights: by a role, a binding to one, labels that aggregate the role,
+// or the token of a stronger account.
 func TestEscalationByEachVerb(t *testing.T) {
 	p := startPeople(t, Options{})
 	defer stop(t, p.app)
@@ -206,11 +206,11 @@ func TestEscalationByEachVerb(t *testing.T) {
 	} {
 		p.does("bob", tt.method, tt.path, tt.document, 403, "")
 	}
-	// Less, and what they have themselves, they may.
+	// A subset of own rights may be granted.
 	p.does("bob", asMerge, roles+"/there", `{rules: [{apiGroups: [''], resources: [serviceaccounts], verbs: [get]}]}`, 200, "")
 }
 
-// The ways to decide, which a flag chooses. system:masters may do everything in each.
+// The authorization modes. system:masters may do everything in each of them.
 func TestModes(t *testing.T) {
 	for _, tt := range []struct {
 		modes []string
@@ -238,7 +238,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// Policies of a file decide, and say what somebody may do.
+// ABAC policies from a file decide, and list rules.
 func TestPolicyFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policies")
 	text := `{"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": {"user": "bob", "namespace": "*", "resource": "namespaces", "apiGroup": "*", "readonly": true}}`
@@ -257,8 +257,8 @@ func TestPolicyFile(t *testing.T) {
 	}
 }
 
-// A node may read what its pods use, from the write on that binds a pod to it, and no longer than
-// there is the pod.
+// A node may read the objects of its pods from the write that binds a pod to it until the pod is
+// deleted.
 func TestNodes(t *testing.T) {
 	dir := t.TempDir()
 	tokens := filepath.Join(dir, "tokens")
@@ -287,7 +287,7 @@ func TestNodes(t *testing.T) {
 	p.does("n1", "GET", "/api/v1/services", "", 200, "")
 }
 
-// A configuration in a file is in force, and those who decide are asked in its order.
+// A configuration file is in force, and its authorizers are asked in order.
 func TestAuthorizationConfiguration(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "authorization.yaml")
 	text := "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n- {type: AlwaysDeny, name: alwaysdeny}\n- {type: RBAC, name: rbac}\n"
@@ -308,8 +308,8 @@ func TestAuthorizationConfiguration(t *testing.T) {
 	}
 }
 
-// A start completes the default roles and bindings: what is missing is added, what is there
-// besides is kept, and who says so is left alone.
+// A start completes the default roles and bindings: it adds missing parts, keeps additional ones,
+// and skips objects that are annotated as exempt.
 func TestDefaultRoles(t *testing.T) {
 	dir := t.TempDir()
 	p := startPeople(t, Options{Dir: dir, Controllers: []string{}})
@@ -359,8 +359,8 @@ func TestDefaultRoles(t *testing.T) {
 	}
 }
 
-// What everybody may see was part of what can be discovered until Kubernetes v1.14. Who is let in by the
-// binding of that, and whether it is completed, stays when the other binding is made.
+// Until Kubernetes v1.14 system:public-info-viewer was part of system:discovery. The new binding
+// takes over the subjects of the old one, and its exemption from updates.
 func TestPublicInfoIsForThoseWhoCouldDiscover(t *testing.T) {
 	const discovery, public = rbacPath + "/clusterrolebindings/system:discovery", rbacPath + "/clusterrolebindings/system:public-info-viewer"
 	for update, want := range map[string]string{
@@ -381,7 +381,7 @@ func TestPublicInfoIsForThoseWhoCouldDiscover(t *testing.T) {
 	}
 }
 
-// A full store takes no writes to some keys for a while.
+// full is a store that rejects writes to some keys for a while.
 type full struct {
 	kv.Backend
 	until chan struct{}
@@ -398,8 +398,7 @@ func (f full) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	return f.Backend.Commit(ctx, w)
 }
 
-// A server whose store does not take the default roles starts, is not ready, and makes them when
-// it can.
+// A server whose store rejects the default roles starts, is not ready, and creates them later.
 func TestDefaultRolesLater(t *testing.T) {
 	store := full{memkv.New(memkv.Options{}), make(chan struct{})}
 	p := startPeople(t, Options{Backend: store})

@@ -12,9 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// openBackend opens the store the options ask for. Its errors are what somebody
-// reads who started a server that does not start. toEtcd connects to etcd; nil for the way that
-// others go.
+// openBackend opens the store of the options. Its errors are for the administrator of a server that
+// fails to start. toEtcd dials etcd; nil is the default dialer.
 func openBackend(ctx context.Context, o Options, toEtcd egress.Dial, failed func(error)) (kv.Backend, error) {
 	if o.Backend != nil {
 		return o.Backend, nil
@@ -50,7 +49,7 @@ func openBackend(ctx context.Context, o Options, toEtcd egress.Dial, failed func
 	return nil, err
 }
 
-// backendCheck asks the store for the least it can say.
+// backendCheck returns a check that makes the cheapest request to the store.
 func backendCheck(b kv.Backend) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := b.Revision(ctx)

@@ -13,8 +13,7 @@ import (
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// ruled is a CustomResourceDefinition of objects with the properties, which all
-// have the rules.
+// ruled returns a CustomResourceDefinition with properties and validation rules for its objects.
 func ruled(kind, properties string, rules ...string) string {
 	var all []string
 	for _, r := range rules {
@@ -26,8 +25,8 @@ func ruled(kind, properties string, rules ...string) string {
 		"schema":{"openAPIV3Schema":{"type":"object","properties":%s,"x-kubernetes-validations":[%s]}}}]}}`, plural, kind, properties, strings.Join(all, ","))
 }
 
-// While definitions and objects are refused that were made to take long, others are
-// served: many for each of those. What is refused is not kept in memory.
+// Rejecting definitions and objects with expensive rules does not block other requests, and keeps no
+// memory.
 func TestRuleBombs(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)
@@ -39,7 +38,7 @@ func TestRuleBombs(t *testing.T) {
 			t.Errorf("%d %.300s, want %d %s", got, answer, code, says)
 		}
 	}
-	// Each rule may cost a little less than one may, all of them less than all may.
+	// The estimated cost is just below the limits: of each rule, and of all rules together.
 	post(definitions, ruled("Bomb", `{"foo":{"type":"array","items":{"type":"integer"}}}`, slices.Repeat([]string{"self.foo.all(x, x == x)"}, 12)...), 201, "")
 	post(definitions, ruled("Small", `{"x":{"type":"integer"}}`, "self.x > 0"), 201, "")
 	bomb := `{"apiVersion":"example.com/v1","kind":"Bomb","metadata":{"name":"a"},"foo":[` + strings.Repeat("1,", 150_000) + `1]}`
@@ -98,8 +97,8 @@ func heapInUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// Why a definition is refused for what its rules cost, and what would be enough,
-// is in the log.
+// The log has the reason why a definition with expensive rules is rejected, and bounds that would be
+// sufficient.
 func TestCostsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	a := start(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A bootstrap token counts from the write of its Secret to its deletion, and only if it is
-// asked for.
+// A bootstrap token is valid from the write of its Secret to its deletion, and only if bootstrap
+// tokens are enabled.
 func TestBootstrapTokens(t *testing.T) {
 	const token = "abcdef.0123456789abcdef"
 	for _, enabled := range []bool{false, true} {

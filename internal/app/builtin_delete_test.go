@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A client that deletes Jobs and says nothing of their pods is warned that they stay.
+// A client that deletes Jobs without a propagation policy gets a warning that their pods stay.
 func TestJobsWarnOfPodsThatStay(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)

@@ -7,25 +7,25 @@ import (
 	"github.com/anykind/anykind/internal/server"
 )
 
-// health has the parts that the checks of health look at. Nil parts are well.
+// health has the parts that health checks examine. Nil parts are healthy.
 type health struct {
 	store       func(context.Context) error
 	cache       server.Check
 	definitions server.Check
 	history     server.Check
-	roles       func(context.Context) error // nil where no default roles are made
-	// controllers are looked at once they run, after the server has begun to listen.
+	roles       func(context.Context) error // nil if no default roles are written
+	// controllers is set when they run, after the server has begun to listen.
 	controllers atomic.Pointer[server.Check]
-	// fair says that the server has the priority levels of Leases.
+	// fair reports that the server has the priority levels for Leases.
 	fair bool
 }
 
-// hook is what Kubernetes calls a check of something that begins with the server.
+// hook is the prefix of Kubernetes' checks for post-start hooks.
 const hook = "poststarthook/"
 
-// checks are those of kube-apiserver v1.37, in its order, by which probes and clients know them.
-// Each looks at the part that does here what its name says. What is done before the server listens
-// is well: otherwise there was no answer.
+// checks returns the checks of kube-apiserver v1.37, with its names and order. Each examines the
+// part with the task of its name. Steps that precede the listener are always healthy: otherwise no
+// request would arrive.
 func (h *health) checks() []server.Check {
 	done := func(context.Context) error { return nil }
 	controllers := func(ctx context.Context) error {
@@ -37,7 +37,7 @@ func (h *health) checks() []server.Check {
 	checks := []server.Check{
 		{Name: "log", Run: done},
 		{Name: "loopback-serving-certificate", Run: done, Live: true}, // the server does not call itself
-		{Name: "etcd", Run: h.store},                                  // whichever store it is
+		{Name: "etcd", Run: h.store},                                  // for any backend
 		{Name: "etcd-readiness", Run: h.store, Ready: true},
 		{Name: "informer-sync", Run: h.cache.Run, Ready: true},
 	}

@@ -30,42 +30,41 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// DelegationTTL is how long it is remembered what the cluster has said of a token or a right, unless
-// somebody says otherwise.
+// DelegationTTL is the default TTL of cached answers of the cluster about tokens and authorization.
 const DelegationTTL = 10 * time.Second
 
-// A Cluster is one that this server extends, with what is left to it. Each file is a kubeconfig, or
-// kubeconfig.InCluster.
+// A Cluster is a cluster that this server extends, with the tasks that are delegated to it. Each
+// file is a kubeconfig, or kubeconfig.InCluster.
 type Cluster struct {
-	// File is where namespaces are; "" for namespaces of this server. Then the controllers of the
-	// cluster collect garbage, too.
+	// File is the cluster with the namespaces; "" for namespaces of this server. The cluster's
+	// controllers collect garbage as well.
 	File string
-	// Service is the one by which the cluster of File reaches this server, as publish.ParseService reads
-	// it. "" publishes nothing there.
+	// Service is the Service through which the cluster of File reaches this server, in the format of
+	// publish.ParseService. "" publishes nothing there.
 	Service string
-	// AuthenticationFile is where users are known; "" for users of this server.
+	// AuthenticationFile is the cluster for authentication; "" authenticates here.
 	AuthenticationFile string
-	// SkipLookup does not read in the cluster which certificates count.
+	// SkipLookup does not read the CAs for certificates from the cluster.
 	SkipLookup bool
-	// TolerateLookupFailure starts also if that cannot be read.
+	// TolerateLookupFailure starts even if they cannot be read.
 	TolerateLookupFailure bool
-	// TokenTTL is how long answers about tokens are remembered.
+	// TokenTTL is the TTL of cached answers about tokens.
 	TokenTTL time.Duration
-	// Authorization says where it is decided who may do what; without a File, here.
+	// Authorization is the cluster for authorization; without a File, this server authorizes.
 	Authorization chain.Delegation
 }
 
-// tokenReviews is where the cluster is asked about tokens.
+// tokenReviews is the path of TokenReviews in the cluster.
 const tokenReviews = "/apis/authentication.k8s.io/v1/tokenreviews"
 
-// A delegated is how users are known where the cluster knows them.
+// delegated is authentication by the cluster.
 type delegated struct {
 	tokens *review.Client
-	trust  *delegation.Trust // nil where nothing is read
+	trust  *delegation.Trust // nil with SkipLookup
 }
 
-// open opens the connections to the cluster, and reads what it says of certificates. It returns nil if
-// users are known here.
+// open connects to the cluster and reads the CAs for certificates. It returns nil if this server
+// authenticates.
 func (c *Cluster) open(ctx context.Context, log *slog.Logger) (*delegated, error) {
 	if c.AuthenticationFile == "" {
 		return nil, nil
@@ -89,10 +88,10 @@ func (c *Cluster) open(ctx context.Context, log *slog.Logger) (*delegated, error
 	return &d, err
 }
 
-// errTwoDeciders says that there are two who decide who may do what.
+// errTwoDeciders reports a conflict of delegated authorization with local authorizers.
 var errTwoDeciders = errors.New("--authorization-kubeconfig can not be specified when --authorization-config or --authorization-mode are defined")
 
-// authorizationConfig returns who decides who may do what.
+// authorizationConfig returns the configuration of the authorizers.
 func (o *Options) authorizationConfig() (*chain.Config, error) {
 	switch d := &o.Cluster.Authorization; {
 	case d.File == "":
@@ -104,7 +103,7 @@ func (o *Options) authorizationConfig() (*chain.Config, error) {
 	}
 }
 
-// useTokens says that bearer tokens are those that the cluster knows.
+// useTokens makes the cluster the only authenticator of bearer tokens.
 func (d *delegated) useTokens(a *App, o *Options) {
 	a.later(func(context.Context) error { d.tokens.Close(); return nil })
 	a.caches = authn.NewTokenCacheMetrics()
@@ -112,7 +111,7 @@ func (d *delegated) useTokens(a *App, o *Options) {
 	a.tokens.Use(authn.NewTokenCache(tokenreview.New(d.tokens, "v1", nil), authn.TokenCacheOptions{Success: ttl, Failure: ttl, Metrics: a.caches, Log: o.Log}))
 }
 
-// follow reads again what the cluster says of certificates whenever it changes.
+// follow rereads the CAs of the cluster after each change.
 func (d *delegated) follow(a *App) {
 	if d.trust != nil {
 		a.parts.run("clusterauthentication", func(ctx context.Context) error {
@@ -122,7 +121,7 @@ func (d *delegated) follow(a *App) {
 	}
 }
 
-// delegate has the cluster say which certificates count, where no file does.
+// delegate takes the CAs from the cluster if no file has them.
 func (i *identity) delegate(o Options, d *delegated) {
 	if d == nil || d.trust == nil {
 		return
@@ -135,7 +134,7 @@ func (i *identity) delegate(o Options, d *delegated) {
 	}
 }
 
-// mirrorNamespaces keeps copies of the namespaces of the cluster, if they are there.
+// mirrorNamespaces keeps copies of the cluster's namespaces, if the cluster has them.
 func (w *wired) mirrorNamespaces(a *App, c *Cluster, namespaces *resource.Definition) error {
 	if c.File == "" {
 		return nil
@@ -152,12 +151,12 @@ func (w *wired) mirrorNamespaces(a *App, c *Cluster, namespaces *resource.Defini
 	return nil
 }
 
-// byName finds a Service of the cluster by its name, as pods do.
+// byName resolves a Service of the cluster by its DNS name, as pods do.
 func byName(_ context.Context, s egress.Service) ([]string, error) {
 	return []string{net.JoinHostPort(s.Name+"."+s.Namespace+".svc", strconv.Itoa(int(s.Port)))}, nil
 }
 
-// ensureCluster makes what every cluster has, unless this server extends one that has it.
+// ensureCluster creates the default objects of a cluster, unless this server extends one.
 func (w *wired) ensureCluster(ctx context.Context, core *resource.Set) error {
 	if w.mirror != nil {
 		return nil
@@ -165,20 +164,21 @@ func (w *wired) ensureCluster(ctx context.Context, core *resource.Set) error {
 	return errors.Join(w.ensureNamespaces(ctx, core.Lookup("", "namespaces")), w.ensureServices(ctx, core))
 }
 
-// ExtensionControllers are those that run where the cluster has the others. The one of namespaces is
-// among them: it empties what is being deleted in the cluster, and the cluster waits for that.
+// ExtensionControllers are the controllers that run in a server that extends a cluster. The
+// namespace controller is one of them: it deletes the objects in a terminating namespace of the
+// cluster, and the cluster waits for that.
 func ExtensionControllers() []string {
 	return []string{definition.Name, namespace.Name, migration.Name}
 }
 
-// ExtensionKinds are the built-in kinds that are served where the cluster has the others.
+// ExtensionKinds are the built-in kinds of a server that extends a cluster.
 func ExtensionKinds() builtin.RuntimeConfig {
 	return builtin.RuntimeConfig{"api/all": "false", apiextensionsv1.SchemeGroupVersion.String(): "true"}
 }
 
 var errNowhere = errors.New("--publish-as needs --cluster-kubeconfig, the cluster for its APIServices")
 
-// service is the one by which the cluster reaches this server, or nil.
+// service returns the Service of this server in the cluster, or nil.
 func (c *Cluster) service() (*publish.Service, error) {
 	if c.Service == "" {
 		return nil, nil
@@ -193,7 +193,7 @@ func (c *Cluster) service() (*publish.Service, error) {
 	return &s, nil
 }
 
-// hosts are those by which this server is found, with those of its Service.
+// hosts returns the names and addresses of this server, including those of its Service.
 func (c *Cluster) hosts(others []string) ([]string, error) {
 	s, err := c.service()
 	if err != nil || s == nil {
@@ -202,7 +202,7 @@ func (c *Cluster) hosts(others []string) ([]string, error) {
 	return append(others, s.Hosts()...), nil
 }
 
-// publishes is the controller that publishes custom resources in the cluster, if it is to.
+// publishes returns the controller that publishes custom resources in the cluster, if configured.
 func (w *wired) publishes(a *App, c *Cluster) ([]controller.Descriptor, error) {
 	s, err := c.service()
 	if err != nil || s == nil {
@@ -211,7 +211,7 @@ func (w *wired) publishes(a *App, c *Cluster) ([]controller.Descriptor, error) {
 	return []controller.Descriptor{{Name: publish.Name, New: publish.New(publish.Options{Cluster: w.extended, Service: *s, CA: a.CA()})}}, nil
 }
 
-// joined returns the authorities of two together. They are the same pointer for as long as both are.
+// joined returns the union of two sets of CAs. The pointer changes only when one of the two does.
 func joined(one, other func() *pki.Authorities) func() *pki.Authorities {
 	var last struct {
 		sync.Mutex

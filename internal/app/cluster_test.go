@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/network/cluster/clustertest"
 )
 
-// reviewing has a cluster know the token of jane, who may list roses, and answer with an error where
-// fails says so.
+// reviewing makes a cluster accept the token of jane, who may list roses. While fails is set, it
+// responds with an error.
 func reviewing(t *testing.T, s *clustertest.Server, asked *int, fails *bool) {
 	t.Helper()
 	answer := func(status func(spec map[string]any) map[string]any) http.HandlerFunc {
@@ -27,7 +27,7 @@ func reviewing(t *testing.T, s *clustertest.Server, asked *int, fails *bool) {
 				return
 			}
 			review["status"] = status(review["spec"].(map[string]any))
-			_ = json.NewEncoder(w).Encode(review) // who has gone needs no answer
+			_ = json.NewEncoder(w).Encode(review) // the client may be gone
 		}
 	}
 	s.Answer(tokenReviews, answer(func(spec map[string]any) map[string]any {
@@ -39,8 +39,8 @@ func reviewing(t *testing.T, s *clustertest.Server, asked *int, fails *bool) {
 	}))
 }
 
-// Whose a token is and what they may do is what the cluster says, for as long as that is remembered. What
-// it does not say is no right.
+// The cluster authenticates and authorizes, with cached answers. A right that it does not grant is
+// denied.
 func TestDelegation(t *testing.T) {
 	cluster := clustertest.Start(t)
 	var asked int
@@ -92,7 +92,7 @@ func TestDelegation(t *testing.T) {
 	}
 }
 
-// Namespaces and what must not be said together.
+// Errors of namespaces and of conflicting options.
 func TestClusterErrors(t *testing.T) {
 	file := clustertest.Start(t).Kubeconfig()
 	for _, tt := range []struct {

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The store is healthy. Whether a scheduler and a controller manager run on this machine is
-// not for this test to say, but both are asked.
+// The store is healthy. The test does not expect a scheduler or a controller manager on this
+// machine, but both are probed.
 func TestComponentStatuses(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)

@@ -37,11 +37,11 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate/availability"
 )
 
-// told is what controllers are told of the server.
+// told has the facts about the server that controllers need.
 type told struct {
-	ca        []byte                      // clients trust it by that
-	trust     clusterauthentication.Trust // whom it knows clients by
-	accounts  *serviceAccounts            // whose tokens it knows
+	ca        []byte                      // CA of the server
+	trust     clusterauthentication.Trust // authentication settings
+	accounts  *serviceAccounts            // signer and authenticator of tokens
 	server    kubernetesservice.Server
 	addresses *allocation.Allocator
 	quotas    quotacontroller.Options
@@ -49,12 +49,12 @@ type told struct {
 	identity  serveridentity.Server
 }
 
-// controllers are those that there are.
+// controllers returns all controllers.
 func controllers(of told) []controller.Descriptor {
 	return append(ofManager(of), ofServer(of)...)
 }
 
-// ofManager are those of kube-controller-manager.
+// ofManager returns the controllers of kube-controller-manager.
 func ofManager(of told) []controller.Descriptor {
 	return append(of.accounts.controllers(of.ca), []controller.Descriptor{
 		{Name: namespace.Name, Alias: "namespace", Others: true, New: namespace.New},
@@ -70,8 +70,8 @@ func ofManager(of told) []controller.Descriptor {
 	}...)
 }
 
-// ofServer are those that a kube-apiserver runs by itself, or does not need because its store does
-// that for it.
+// ofServer returns the controllers of kube-apiserver, and those that it does not need because its
+// store does their work.
 func ofServer(of told) []controller.Descriptor {
 	return []controller.Descriptor{
 		{Name: expiry.Name, New: expiry.New},
@@ -89,8 +89,8 @@ func ofServer(of told) []controller.Descriptor {
 	}
 }
 
-// OwnControllers returns, in the words of Options.Controllers, the controllers that a kube-apiserver
-// runs, and besides them those of kube-controller-manager that others names in the same words.
+// OwnControllers returns the controllers of kube-apiserver, in the syntax of Options.Controllers,
+// and adds those of kube-controller-manager that others selects in the same syntax.
 func OwnControllers(others string) []string {
 	var names []string
 	none := told{accounts: &serviceAccounts{}}
@@ -103,14 +103,14 @@ func OwnControllers(others string) []string {
 	return names
 }
 
-// checkControllers returns an error for names of controllers that there are not.
+// checkControllers returns an error for unknown names of controllers.
 func checkControllers(names []string) error {
 	_, err := controller.Select(controllers(told{accounts: &serviceAccounts{}}), names)
 	return err
 }
 
-// control runs the controllers that are on. Of the servers of a store one runs them, but for
-// those that each one runs.
+// control runs the enabled controllers. One server of a store is the leader and runs them, except
+// for those that each server runs.
 func (w *wired) control(a *App, o Options) error {
 	host, _ := os.Hostname()
 	identity := serveridentity.Server{Host: host, Instance: uuid.NewString(), Address: w.server.Address}
@@ -156,7 +156,7 @@ func (w *wired) control(a *App, o Options) error {
 	return nil
 }
 
-// watch has the checks of health look at controllers, besides those that they look at already.
+// watch adds controllers to the health checks.
 func (w *wired) watch(controllers server.Check) {
 	if others := w.health.controllers.Load(); others != nil {
 		own := controllers.Run
@@ -165,8 +165,8 @@ func (w *wired) watch(controllers server.Check) {
 	w.health.controllers.Store(&controllers)
 }
 
-// leave lets clients see that a server of several goes. That they cannot is no fault: they find out
-// later.
+// leave retires the Lease of this server, so that others see at once that it stops. A failure is
+// only logged: the Lease expires.
 func (w *wired) leave(ctx context.Context, objects *controller.Objects, s serveridentity.Server) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
@@ -175,7 +175,7 @@ func (w *wired) leave(ctx context.Context, objects *controller.Objects, s server
 	}
 }
 
-// apart divides controllers into those that one server of a store runs, and those that each runs.
+// apart divides controllers into those that only the leader runs, and those that every server runs.
 func apart(all []controller.Descriptor) (once, everywhere []controller.Descriptor) {
 	for _, d := range all {
 		if d.Everywhere {

@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A controller that is off does nothing, and the others do what they do.
+// A disabled controller does nothing, and the others still run.
 func TestControllersThatAreOff(t *testing.T) {
 	a := start(t, Options{Controllers: []string{"*", "-serviceaccount-controller"}})
 	defer stop(t, a)
@@ -37,7 +37,8 @@ func TestControllersThatAreOff(t *testing.T) {
 		t.Errorf("waiting for the ConfigMap: %v", err)
 	}
 	response.Body.Close()
-	// It goes when all is deleted that is in it, so by then it could have been made.
+	// The namespace disappears after all its objects are deleted. A service account could exist by
+	// then.
 	if code, body := ask(t, admin, "DELETE", a.URL()+"/api/v1/namespaces/dev", "", ""); code != http.StatusOK {
 		t.Fatalf("delete: %d %s", code, body)
 	}
@@ -50,7 +51,7 @@ func TestControllersThatAreOff(t *testing.T) {
 	}
 }
 
-// Each server of a store says how it knows users, whichever of them runs the other controllers.
+// Every server of a store publishes its authentication settings, whichever server leads.
 func TestEachServerSaysHowItKnowsUsers(t *testing.T) {
 	store := memkv.New(memkv.Options{})
 	defer store.Close()
@@ -72,7 +73,7 @@ func TestEachServerSaysHowItKnowsUsers(t *testing.T) {
 	}
 }
 
-// Each has a name and an alias of its own.
+// Every controller has a unique name and alias.
 func TestControllersHaveNames(t *testing.T) {
 	seen := map[string]bool{"": true, "*": true}
 	for _, d := range controllers(told{accounts: &serviceAccounts{}}) {
@@ -83,7 +84,7 @@ func TestControllersHaveNames(t *testing.T) {
 	}
 }
 
-// What every write of the store costs all controllers, where nobody owns anything.
+// BenchmarkEvent measures the cost of one write for all controllers, without owner references.
 func BenchmarkEvent(b *testing.B) {
 	catalog := &resource.Catalog{}
 	kinds := builtin.Definitions()

@@ -18,8 +18,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// converting is a server with the kind CronTab, whose v1beta1 has hostPort where
-// its v1 has host and port, and the webhook that converts between the two.
+// converting is a server with the kind CronTab and its conversion webhook. v1beta1 has hostPort in
+// place of host and port of v1.
 type converting struct {
 	t      *testing.T
 	app    *App
@@ -28,10 +28,10 @@ type converting struct {
 	calls  atomic.Int64
 	sent   atomic.Int64 // objects, in all calls
 	down   atomic.Bool
-	hang   atomic.Pointer[chan struct{}] // while it is open
-	// hostile answers in place of the webhook.
+	hang   atomic.Pointer[chan struct{}] // calls block while it is open
+	// hostile replaces the webhook's handler.
 	hostile atomic.Pointer[http.HandlerFunc]
-	// arrived has one for each call that hangs.
+	// arrived receives a value for each call that hangs.
 	arrived chan struct{}
 }
 
@@ -83,7 +83,7 @@ func (c *converting) convert(w http.ResponseWriter, r *http.Request) {
 		<-*hang
 	}
 	if hostile := c.hostile.Load(); hostile != nil {
-		(*hostile)(w, r.WithContext(c.t.Context())) // it ends with the test
+		(*hostile)(w, r.WithContext(c.t.Context())) // ends with the test
 		return
 	}
 	if c.down.Load() {
@@ -122,8 +122,7 @@ func (c *converting) convert(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-// do makes a request and returns what was answered and how often the webhook was
-// called for it.
+// do sends a request, and returns the response and the number of webhook calls for it.
 func (c *converting) do(method, path, body string) (code int, answer object.Tree, calls int64) {
 	c.t.Helper()
 	before := c.calls.Load()
@@ -150,7 +149,7 @@ func (c *converting) do(method, path, body string) (code int, answer object.Tree
 	return response.StatusCode, answer, c.calls.Load() - before
 }
 
-// must is do for a request of which the code is known.
+// must is do with an expected code.
 func (c *converting) must(method, path, body string, code int) (object.Tree, int64) {
 	c.t.Helper()
 	got, answer, calls := c.do(method, path, body)
@@ -184,8 +183,7 @@ func (c *converting) expect(what string, got, want any) {
 	}
 }
 
-// A list converts what it shows in few calls; whoever comes later, in whatever
-// form, finds it done.
+// A list converts its objects in few calls. Later requests of any type reuse the result.
 func TestConvertLists(t *testing.T) {
 	c := startConverting(t)
 	const n = 300
@@ -207,13 +205,13 @@ func TestConvertLists(t *testing.T) {
 	found, _ := c.must("GET", path("v1", "")+"?fieldSelector=spec.host%3Dh7", "", 200)
 	items, _ = found["items"].([]any)
 	c.expect("items found by a field of v1", len(items), 1)
-	// One is written: one is converted.
+	// One write converts one object.
 	c.must("PATCH", path("v1beta1", "c7"), `{"spec":{"note":"x"}}`, 200)
 	_, calls = c.must("GET", path("v1", ""), "", 200)
 	c.expect("calls after one write", calls, int64(1))
 }
 
-// A list by a field of a version that must be converted is a few calls, too.
+// A list with a field selector of a converted version takes few calls, too.
 func TestConvertToSelect(t *testing.T) {
 	c := startConverting(t)
 	for i := range 20 {
@@ -225,8 +223,8 @@ func TestConvertToSelect(t *testing.T) {
 	c.expect("calls", calls, int64(1))
 }
 
-// A watch shows its version of what happens, and many who watch share one conversion of each
-// object. Those who begin at the same time may divide the objects between them.
+// A watch has its version of each event. Concurrent watches share one conversion per object; those
+// that start at the same time may share the work.
 func TestConvertWatches(t *testing.T) {
 	c := startConverting(t)
 	for i := range 10 {
@@ -268,13 +266,13 @@ func TestConvertWatches(t *testing.T) {
 	c.expect("objects converted in all", c.sent.Load()-before, int64(11))
 }
 
-// An object is written, patched and applied in any version, and its storage
-// version changes midway: nothing is lost, and everybody owns what was theirs.
+// An object is written, patched and applied in every version while the storage version changes: no
+// field and no field owner is lost.
 func TestConvertWrites(t *testing.T) {
 	c := startConverting(t)
 	made, calls := c.must("POST", path("v1", "")+"?fieldManager=maker", crontab("v1", "a", `"host":"h","port":"80"`, ""), 201)
 	c.expect("spec of the answer", spec(made), `{"host":"h","port":"80"}`)
-	c.expect("calls of a create in another version", calls, int64(2)) // there and back
+	c.expect("calls of a create in another version", calls, int64(2)) // one conversion in each direction
 	got, _ := c.must("GET", path("v1beta1", "a"), "", 200)
 	c.expect("spec in v1beta1", spec(got), `{"hostPort":"h:80"}`)
 
@@ -310,19 +308,19 @@ func TestConvertWrites(t *testing.T) {
 			t.Errorf("owners are\n%s, want %s", owners, want)
 		}
 	}
-	// A write that changes nothing is none.
+	// A no-op write does not change the object.
 	again, _ := c.must("PATCH", path("v1", "a"), `{"spec":{"note":"m"}}`, 200)
 	c.expect("resourceVersion", object.ResourceVersion(again), object.ResourceVersion(got))
 }
 
-// While the webhook is down, what needs it fails and says so, and nothing else.
+// While the webhook is down, only requests that need a conversion fail, with an error that says so.
 func TestConvertDown(t *testing.T) {
 	c := startConverting(t)
 	for _, name := range []string{"a", "b", "c", "d"} {
 		c.must("POST", path("v1beta1", ""), crontab("v1beta1", name, `"hostPort":"h:80"`, ""), 201)
 	}
 	c.must("POST", path("v1beta1", ""), crontab("v1beta1", "held", `"hostPort":"h:80"`, `,"finalizers":["example.com/f"]`), 201)
-	// From here on all that is stored is stored in another version.
+	// From here on all stored objects are in another version.
 	c.store("v1")
 	c.down.Store(true)
 
@@ -346,7 +344,7 @@ func TestConvertDown(t *testing.T) {
 		c.expect("message of a delete", answer["message"], "Internal error occurred: "+why)
 	}
 	c.must("DELETE", path("v1beta1", "b"), "", 200)
-	c.must("DELETE", path("v1beta1", "held"), "", 200) // it is marked
+	c.must("DELETE", path("v1beta1", "held"), "", 200) // it only gets a deletionTimestamp
 	held, _ := c.must("GET", path("v1beta1", "held"), "", 200)
 	c.expect("deletionTimestamp", object.Deleting(held), true)
 	c.must("PATCH", path("v1beta1", "held"), `{"metadata":{"finalizers":null}}`, 200)
@@ -354,14 +352,13 @@ func TestConvertDown(t *testing.T) {
 	c.must("DELETE", path("v1beta1", "")+"?fieldSelector=metadata.name%3Dc", "", 200)
 	c.must("GET", path("v1beta1", "c"), "", 404)
 	c.must("GET", path("v1beta1", "d"), "", 200)
-	// It would have to take along what is stored in v1.
+	// This would delete objects stored in v1.
 	c.must("DELETE", path("v1beta1", ""), "", 500)
 	c.must("GET", path("v1beta1", "d"), "", 200)
 	c.must("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.example.com", "", 200)
 }
 
-// What follows from a deletion follows although the webhook is down: dependents
-// go, and namespaces are emptied.
+// Controllers work while the webhook is down: dependents are deleted, and namespaces are emptied.
 func TestConvertDownLifecycle(t *testing.T) {
 	c := startConverting(t)
 	c.must("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"going"}}`, 201)
@@ -397,8 +394,7 @@ func TestConvertDownLifecycle(t *testing.T) {
 	}
 }
 
-// A webhook may be named by a Service: one with EndpointSlices, by the name of
-// its port, or one that stands for a name outside.
+// A webhook may be a Service: with EndpointSlices and a named port, or of the type ExternalName.
 func TestConvertByService(t *testing.T) {
 	c := startConverting(t)
 	_, port, err := net.SplitHostPort(c.hook.Listener.Addr().String())
@@ -450,7 +446,7 @@ func TestConvertByService(t *testing.T) {
 	c.expect("calls of another webhook", calls, int64(1))
 }
 
-// certificateFor returns a certificate for a name, by itself.
+// certificateFor returns a self-signed certificate for a name.
 func certificateFor(t *testing.T, name string) tls.Certificate {
 	t.Helper()
 	return *pkitest.Sign(t, nil, x509.Certificate{DNSNames: []string{name}, IsCA: true, BasicConstraintsValid: true}).TLS()

@@ -13,18 +13,18 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// A crontabModel is what an object should be, and who should own what of it: a
-// manager and the version it wrote in.
+// A crontabModel is the expected state of an object and its field owners: a manager, and the version
+// of its last write.
 type crontabModel struct {
 	host, port, note, seen string
 	placed, noted, saw     string
 }
 
-// A random is a server whose objects are written at random, and what they should be.
+// random is a server with randomly written objects, and their expected state.
 type random struct {
 	*converting
 	*rand.Rand
-	none    bool // the conversion: every version has host and port
+	none    bool // strategy None: every version has host and port
 	objects map[string]crontabModel
 	storage string
 }
@@ -47,10 +47,9 @@ func (r *random) fields(version string, m crontabModel) object.Tree {
 
 func encoded(t object.Tree) string { return string(object.AppendJSON(nil, t)) }
 
-// Whatever is written in whatever version by whatever verb, and however often the
-// storage version changes, every version shows the same objects, to who reads, lists
-// and watches; who owns a field is known in the version it was written in; and what
-// was converted once is not converted again.
+// Random writes in all versions and by all verbs, with changes of the storage version: every version
+// shows the same objects in gets, lists and watches. A field owner keeps the version of its write.
+// No object is converted twice.
 func TestConvertAtRandom(t *testing.T) {
 	for _, none := range []bool{false, true} {
 		t.Run(map[bool]string{false: "webhook", true: "none"}[none], func(t *testing.T) {
@@ -80,7 +79,7 @@ func TestConvertAtRandom(t *testing.T) {
 	}
 }
 
-// crdOf is the definition with a storage version.
+// crdOf returns the definition with a storage version.
 func (r *random) crdOf(storage string) string {
 	if !r.none {
 		return r.crd(storage)
@@ -99,13 +98,13 @@ func (r *random) crdOf(storage string) string {
 	return encoded(crd)
 }
 
-// store makes a version the one that objects are stored in.
+// store changes the storage version.
 func (c *converting) store(version string) {
 	c.t.Helper()
 	c.define(c.crd(version))
 }
 
-// step does one thing.
+// step makes one random write.
 func (r *random) step(step int) {
 	r.t.Helper()
 	name, version := fmt.Sprint("c", r.IntN(8)), r.either()
@@ -133,7 +132,7 @@ func (r *random) step(step int) {
 		m.host, m.port, m.placed = fmt.Sprint("h", step), fmt.Sprint(step), "putter "+version
 		now, _ := r.must("GET", at, "", 200)
 		now["spec"] = r.fields(version, m)
-		delete(now, "status") // it is kept
+		delete(now, "status") // an update does not change it
 		r.must("PUT", at+"?fieldManager=putter", encoded(now), 200)
 	default:
 		m.host, m.port, m.placed = fmt.Sprint("h", step), fmt.Sprint(step), "Go-http-client "+version
@@ -144,10 +143,10 @@ func (r *random) step(step int) {
 	r.objects[name] = m
 }
 
-// inner returns an object's JSON without its brackets.
+// inner returns a JSON object without its braces.
 func inner(data string) string { return data[1 : len(data)-1] }
 
-// check compares an object with what it should be in a version.
+// check compares an object in a version with its expected state.
 func (r *random) check(version string, o object.Tree) {
 	r.t.Helper()
 	name := object.Name(o)
@@ -173,7 +172,7 @@ func owned(by string) []string {
 	return []string{by}
 }
 
-// leafOwners returns who owns the fields of an object, whatever they are called.
+// leafOwners returns the owners of the fields of an object, in any version.
 func leafOwners(o object.Tree) map[string][]string {
 	out := map[string][]string{"host": nil, "port": nil, "note": nil, "seen": nil}
 	list, _ := object.Metadata(o)["managedFields"].([]any)
@@ -195,8 +194,7 @@ func leafOwners(o object.Tree) map[string][]string {
 	return out
 }
 
-// compare checks what every version shows, and that to show it again takes no
-// conversion.
+// compare checks the objects in every version, and that another read needs no conversion.
 func (r *random) compare() {
 	r.t.Helper()
 	for _, version := range []string{"v1", "v1beta1"} {
@@ -206,7 +204,7 @@ func (r *random) compare() {
 		for _, item := range items {
 			r.check(version, item.(object.Tree))
 		}
-		// Those who watch may still be at what was written last.
+		// Watches may still be converting the last write.
 		calls := int64(1)
 		for try := 0; try < 5 && calls > 0; try++ {
 			_, calls = r.must("GET", path(version, ""), "", 200)
@@ -219,17 +217,17 @@ func (r *random) compare() {
 	}
 }
 
-// A follower watches one version, over and over, and has what it was told.
+// A follower watches one version, with reconnects, and records the events.
 type follower struct {
 	version string
 	objects map[string]object.Tree
 	wrong   error
-	seen    chan struct{} // closed when the last object is there
+	seen    chan struct{} // closed after the last object
 }
 
 const lastObject = "last"
 
-// follow has a follower of each version begin.
+// follow starts a follower of each version.
 func (r *random) follow() []*follower {
 	var out []*follower
 	for _, version := range []string{"v1", "v1beta1"} {
@@ -241,8 +239,8 @@ func (r *random) follow() []*follower {
 	return out
 }
 
-// run watches until the last object is there. A definition that changes ends
-// watches, which go on where they were.
+// run watches until the last object appears. A change of the definition ends watches, and they
+// resume.
 func (w *follower) run(c *converting, revision string) {
 	defer close(w.seen)
 	for w.wrong == nil {
@@ -285,7 +283,7 @@ func (w *follower) run(c *converting, revision string) {
 	}
 }
 
-// compare checks what a follower has been told.
+// compare checks the recorded events of a follower.
 func (w *follower) compare(r *random) {
 	r.t.Helper()
 	if code, _, _ := r.do("GET", path("v1", lastObject), ""); code == 404 {
@@ -301,8 +299,7 @@ func (w *follower) compare(r *random) {
 	}
 }
 
-// Requests that wait for a webhook that hangs leave room for those that need
-// none.
+// Requests that wait for a hanging webhook do not block requests that need no conversion.
 func TestConvertHanging(t *testing.T) {
 	c := startConverting(t)
 	c.must("POST", path("v1beta1", ""), crontab("v1beta1", "a", `"hostPort":"h:80"`, ""), 201)

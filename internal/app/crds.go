@@ -23,23 +23,23 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// crdManager is who writes definitions of files, in their managedFields.
+// crdManager is the field manager of definitions from files.
 const crdManager = "anykind"
 
-// crdsAgain is how often files of definitions are looked at.
+// crdsAgain is the interval between checks of the files.
 const crdsAgain = time.Second
 
-// A crdFolder has files with CustomResourceDefinitions, which are made what the files say. One that is
-// in no file any more stays: its objects would go with it.
+// A crdFolder applies the CustomResourceDefinitions of files. A definition that is removed from the
+// files stays, because its deletion would delete its objects.
 type crdFolder struct {
 	path    string
 	objects controller.Objects
 	kind    *resource.Definition
 	log     *slog.Logger
-	last    []byte // what was read last
+	last    []byte // the last content
 }
 
-// applyDefinitions makes the definitions of files, and goes on to when the files change.
+// applyDefinitions applies the definitions of files, and again after each change of the files.
 func (w *wired) applyDefinitions(ctx context.Context, a *App, o Options) error {
 	if o.CRDs == "" {
 		return nil
@@ -74,7 +74,7 @@ func (f *crdFolder) follow(ctx context.Context) {
 	}
 }
 
-// look applies the files if they have changed. What could not be applied is tried again.
+// look applies the files if they have changed. A failed apply is retried.
 func (f *crdFolder) look(ctx context.Context) error {
 	texts, err := f.read()
 	if err != nil {
@@ -95,7 +95,7 @@ func (f *crdFolder) look(ctx context.Context) error {
 	return nil
 }
 
-// read returns the objects of the files, in the order of the names of these.
+// read returns the objects in the files, ordered by file name.
 func (f *crdFolder) read() (texts [][]byte, err error) {
 	names := []string{f.path}
 	if info, err := os.Stat(f.path); err != nil {
@@ -134,13 +134,13 @@ func (f *crdFolder) read() (texts [][]byte, err error) {
 	return texts, nil
 }
 
-// apply makes a definition what a text says. Labels and annotations that others have added stay.
+// apply creates or updates a definition. It keeps labels and annotations of other managers.
 func (f *crdFolder) apply(ctx context.Context, text []byte) error {
 	t, duplicates, err := codec.Decode(codec.YAML, text)
 	switch {
 	case err != nil:
 		return err
-	case t == nil: // comments only
+	case t == nil: // only comments
 		return nil
 	case len(duplicates) > 0:
 		return errors.New(strings.Join(duplicates, ", "))

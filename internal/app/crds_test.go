@@ -23,7 +23,8 @@ spec:
       openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `
 
-// Definitions of files are there when the server is, and follow the files; none goes with its file.
+// Definitions of files exist from the start and follow changes of the files. They stay after the
+// removal of a file.
 func TestCRDs(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "crontabs.yaml")
@@ -60,7 +61,7 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
-// What is no definition stops the start.
+// An object that is not a definition fails the start.
 func TestCRDsErrors(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n", `ConfigMap "a" of "v1" is not a CustomResourceDefinition`},

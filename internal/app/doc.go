@@ -1,12 +1,12 @@
-// Package app puts a server together from options, and takes it apart again.
+// Package app composes a server from options, and stops it.
 //
-// It is the only package that knows which backends and which parts there are, and in which
-// order the parts start; they stop in reverse order. It does not know what a part does.
+// It is the only package that knows all backends and parts, and the order in which the parts
+// start. They stop in reverse order. It does not know the work of a part.
 //
 // # The wing
 //
-// flags turns the flags of a server into options; etcddoor answers for programs that start an
-// etcd. The wing imports all wings before it.
+// flags turns the flags of a server into options; etcddoor answers programs that start an etcd.
+// The wing imports all wings before it.
 //
 // Begin with wire.go.
 package app

@@ -22,25 +22,24 @@ import (
 	"github.com/anykind/anykind/internal/store/transform"
 )
 
-// Etcd says where the store in etcd is, and how it is reached.
+// Etcd configures a store in etcd.
 type Etcd struct {
 	Servers []string // URLs
-	// CAFile has the authorities by which the servers are trusted; empty for those
-	// of the system.
+	// CAFile has the CAs of the servers; empty for those of the system.
 	CAFile string
-	// CertFile and KeyFile are our certificate; both empty for none.
+	// CertFile and KeyFile are the client certificate; both empty for none.
 	CertFile, KeyFile string
-	// Prefix is what all keys start with; empty for /registry.
+	// Prefix is the prefix of all keys; empty is /registry.
 	Prefix string
-	// CompactionInterval is how often one of its servers compacts the store; 0
-	// for never.
+	// CompactionInterval is the interval between compactions by one of the store's API servers; 0
+	// disables compaction.
 	CompactionInterval time.Duration
 }
 
-// shared says that others may write to the store.
+// shared reports whether other servers may write to the store.
 func (o Options) shared() bool { return o.Backend != nil || len(o.Etcd.Servers) > 0 }
 
-// isEtcdURL reports whether etcd may listen at a URL: on a port, or on a socket of this machine.
+// isEtcdURL reports whether a URL is valid for etcd: with a port, or with a Unix socket.
 func isEtcdURL(server string) bool {
 	u, err := url.Parse(server)
 	switch {
@@ -52,8 +51,8 @@ func isEtcdURL(server string) bool {
 	return u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// open connects to the store, and returns when it answers. What is offered to
-// clients as CBOR is stored as CBOR, as kube-apiserver has it.
+// open connects to the store, and returns when it responds. If CBOR is enabled, custom objects are
+// stored as CBOR, as in kube-apiserver.
 func (e Etcd) open(ctx context.Context, offer codec.Offer, maxBytes int, dial egress.Dial) (kv.Backend, error) {
 	for _, server := range e.Servers {
 		if !isEtcdURL(server) {
@@ -76,8 +75,7 @@ func (e Etcd) open(ctx context.Context, offer codec.Offer, maxBytes int, dial eg
 		Dial:      dial,
 		Root:      resource.Root,
 		Prefix:    strings.TrimRight("/"+strings.TrimLeft(e.Prefix, "/"), "/") + "/",
-		// An object may be larger in the form in which it is stored. etcd has the
-		// last word.
+		// The stored form of an object may be larger than its JSON. etcd enforces its own limit.
 		MaxValueBytes: 2 * maxBytes,
 	}
 	store, err := etcdkv.Open(options)
@@ -94,14 +92,14 @@ func (e Etcd) open(ctx context.Context, offer codec.Offer, maxBytes int, dial eg
 	return transform.New(store, form, transform.Options{MaxValueBytes: maxBytes}), nil
 }
 
-// storedForm is the form in which kube-apiserver keeps objects in etcd.
+// storedForm converts objects to and from kube-apiserver's storage format in etcd.
 type storedForm struct {
 	kinds []*resource.Definition
 	cbor  bool // custom objects are written as CBOR
 }
 
-// Decode returns the JSON of what is stored, or the value itself if that cannot be
-// had: whoever reads it will say so.
+// Decode returns the JSON of a stored value. It returns an undecodable value unchanged: the reader
+// reports the error.
 func (f storedForm) Decode(key string, value []byte) []byte {
 	value = builtin.StoredJSON(f.kinds, key, value)
 	if strings.HasPrefix(key, crd.Prefix) {
@@ -110,8 +108,8 @@ func (f storedForm) Decode(key string, value []byte) []byte {
 	return value
 }
 
-// Encode returns what is stored of the JSON of an object. Our own kinds stay JSON,
-// which kube-apiserver takes where it writes protobuf.
+// Encode returns the stored value of a JSON object. Built-in kinds stay JSON, which kube-apiserver
+// can read although it writes protobuf.
 func (f storedForm) Encode(key string, value []byte) []byte {
 	under := func(d *resource.Definition) bool { return strings.HasPrefix(key, d.StoragePrefix) }
 	switch {
@@ -130,7 +128,7 @@ func orItself(rewrite func([]byte) ([]byte, error), value []byte) []byte {
 	return value
 }
 
-// tls returns nil if no server is spoken to by TLS.
+// tls returns the TLS configuration, or nil if no server has an https URL.
 func (e Etcd) tls() (*tls.Config, error) {
 	if (e.CertFile == "") != (e.KeyFile == "") {
 		return nil, fmt.Errorf("etcd: want both --etcd-certfile (%q) and --etcd-keyfile (%q)", e.CertFile, e.KeyFile)
@@ -164,12 +162,12 @@ func (e Etcd) tls() (*tls.Config, error) {
 		if _, err := load(nil); err != nil {
 			return nil, err
 		}
-		config.GetClientCertificate = load // read for each connection: the files may be replaced
+		config.GetClientCertificate = load // loaded for each connection: the files may change
 	}
 	return config, nil
 }
 
-// retain shortens the history of the store until ctx ends.
+// retain compacts the history of the store until ctx ends.
 func (o Options) retain(ctx context.Context, b kv.Backend, failed func(error)) error {
 	store, ok := kv.As[*etcdkv.Store](b)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/network/pki/pkitest"
 )
 
-// etcd is on a port, or, as Kubernetes' own tests start it, on a socket of the machine.
+// etcd listens on a port or, in Kubernetes' own tests, on a Unix socket.
 func TestEtcdURL(t *testing.T) {
 	for server, want := range map[string]bool{
 		"http://127.0.0.1:2379": true, "https://etcd:2379": true, "unix:///tmp/etcd.sock": true, "unixs:///tmp/etcd.sock": true,
@@ -24,7 +24,7 @@ func TestEtcdURL(t *testing.T) {
 	}
 }
 
-// A certificate for etcd that is replaced in its files is used by the next connection.
+// A replaced client certificate for etcd is used by the next connection.
 func TestEtcdCertificateIsReadAgain(t *testing.T) {
 	dir, authority := t.TempDir(), pkitest.Authority(t, "etcd-ca")
 	leaf := func(name string, use x509.ExtKeyUsage) *pki.Pair {

@@ -14,21 +14,21 @@ import (
 	"github.com/anykind/anykind/internal/network/review"
 )
 
-// files are what the options name, read and found good.
+// files are the parsed and validated files of the options.
 type files struct {
-	certificate *pki.Reloaded[*tls.Certificate] // nil where one is to be made
+	certificate *pki.Reloaded[*tls.Certificate] // nil to generate one
 	named       func(*tls.ClientHelloInfo) *tls.Certificate
 	tokens      *authn.TokenFile
-	issuers     *oidc.Config   // of JSON web tokens; nil if there are none
-	webhook     *review.Client // is asked about tokens; nil if nobody is
+	issuers     *oidc.Config   // of JSON web tokens; nil without issuers
+	webhook     *review.Client // for tokens; nil without a webhook
 
 	authorization *chain.Config
-	delegated     *delegated        // to the cluster that is extended; nil if users are known here
-	admission     map[string][]byte // configurations of plugins, by their names
+	delegated     *delegated        // to the extended cluster; nil if this server authenticates
+	admission     map[string][]byte // configurations of plugins, by name
 }
 
-// readFiles reads what the options name. It changes nothing. to connects to the webhooks that the
-// files name.
+// readFiles reads the files of the options, without side effects. to dials the webhooks in the
+// files.
 func readFiles(o Options, to *egress.Dialer) (f files, err error) {
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		return f, fmt.Errorf("serving certificate: want both a certificate file (%q) and a key file (%q)", o.CertFile, o.KeyFile)

@@ -14,27 +14,26 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
-// A FrontProxy says which proxies are believed whose a request is, as the flags
-// --requestheader-* of kube-apiserver do.
+// A FrontProxy configures authentication by front proxies, as the flags --requestheader-* of
+// kube-apiserver do.
 type FrontProxy struct {
-	CAFile       string   // authorities of their certificates; "" is for no proxies
-	AllowedNames []string // common names of their certificates; nil is all
+	CAFile       string   // CAs of their certificates; "" disables front proxies
+	AllowedNames []string // common names of their certificates; nil allows all
 	Headers      authn.ProxyHeaders
 
-	// CertFile and KeyFile are the certificate of this server where it is a proxy in front of
-	// other API servers.
+	// CertFile and KeyFile are the client certificate of this server as a proxy to other API
+	// servers.
 	CertFile, KeyFile string
 
-	own bool // the authority is made by the server
+	own bool // the server generates the CA
 }
 
-// frontProxyName is that of a front proxy in a certificate by an authority that the server
-// made.
+// frontProxyName is the common name of front proxies with a certificate of the generated CA.
 const frontProxyName = "front-proxy-client"
 
-// OrOwn returns f if it names authorities. If not, the server makes one, which the programs
-// that know users as this server does are told of: without one they log errors all the time.
-// Headers that f does not name are the standard ones then.
+// OrOwn returns f if it has a CA. Otherwise the server generates one and publishes it to extension
+// API servers, which would otherwise log errors all the time. Headers that f omits default to the
+// standard ones.
 func (f FrontProxy) OrOwn() FrontProxy {
 	if f.CAFile != "" {
 		return f
@@ -52,13 +51,12 @@ func (f FrontProxy) OrOwn() FrontProxy {
 	return f
 }
 
-// said says which proxies are believed, of those with a certificate to trust.
+// said returns the allowed names and the headers of front proxies.
 func (f *FrontProxy) said() authn.Proxies {
 	return authn.Proxies{AllowedNames: f.AllowedNames, Headers: f.Headers}
 }
 
-// check reports values that mean nothing, and headers without which other servers are not
-// told whose a request is.
+// check reports invalid values, and missing headers that would hide the user from other servers.
 func (f *FrontProxy) check(clientCAFile string, log *slog.Logger) error {
 	var errs []error
 	for _, list := range []struct {
@@ -89,8 +87,7 @@ func (f *FrontProxy) check(clientCAFile string, log *slog.Logger) error {
 	return utilerrors.NewAggregate(append(errs, f.checkAuthorities(clientCAFile)))
 }
 
-// checkAuthorities reports authorities whose certificates make everybody a proxy who has one
-// for themselves.
+// checkAuthorities reports CAs that would let any client with a certificate act as a proxy.
 func (f *FrontProxy) checkAuthorities(clientCAFile string) error {
 	if f.CAFile == "" {
 		return nil
@@ -101,7 +98,7 @@ func (f *FrontProxy) checkAuthorities(clientCAFile string) error {
 	}
 	clients, err := pki.LoadAuthorities(clientCAFile)
 	if err != nil {
-		return nil // is said elsewhere
+		return nil // reported elsewhere
 	}
 	if pki.NewAuthorities(clients...).Shares(pki.NewAuthorities(proxies...)) {
 		return errors.New("--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users")
@@ -109,9 +106,8 @@ func (f *FrontProxy) checkAuthorities(clientCAFile string) error {
 	return nil
 }
 
-// authorities returns those that sign the certificates of proxies, as they are when it is
-// called, or nil if there are none. The second result is the certificate of this server where it
-// is a proxy in front of other API servers, or nil.
+// authorities returns the current CAs of proxies, or nil if there are none. The second result is the
+// client certificate of this server as a proxy to other API servers, or nil.
 func (f *FrontProxy) authorities(own *pki.PKI, log *slog.Logger) (func() *pki.Authorities, func() *tls.Certificate, error) {
 	certificate, err := f.certificate(log)
 	if err != nil {
@@ -141,9 +137,9 @@ func (f *FrontProxy) authorities(own *pki.PKI, log *slog.Logger) (func() *pki.Au
 	return given.Get, certificate, nil
 }
 
-// certificate returns the one that was given for this server as a proxy, or nil.
+// certificate returns the configured client certificate, or nil.
 func (f *FrontProxy) certificate(log *slog.Logger) (func() *tls.Certificate, error) {
-	if f.CertFile == "" || f.KeyFile == "" { // one alone counts for nothing, as in Kubernetes
+	if f.CertFile == "" || f.KeyFile == "" { // one alone is ignored, as in Kubernetes
 		return nil, nil
 	}
 	given, err := pki.LoadCertificate(f.CertFile, f.KeyFile, log)

@@ -17,8 +17,8 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
-// A server believes a front proxy that has the right certificate, and nobody else. Other API
-// servers are told which proxy that is.
+// A server trusts only a front proxy with the right certificate. It publishes the settings to other
+// API servers.
 func TestFrontProxy(t *testing.T) {
 	dir := t.TempDir()
 	theirs, clients := authority(t), authority(t)
@@ -76,8 +76,8 @@ func TestFrontProxy(t *testing.T) {
 	}
 }
 
-// What would let everybody who has a certificate be anybody stops the start, in the words of
-// kube-apiserver.
+// Settings that would let every client with a certificate claim any identity fail the start, with
+// the messages of kube-apiserver.
 func TestFrontProxyErrors(t *testing.T) {
 	dir := t.TempDir()
 	one, other := authority(t), authority(t)
@@ -118,8 +118,7 @@ func TestFrontProxyErrors(t *testing.T) {
 	}
 }
 
-// The authority of proxies may be replaced under a running server, and clients are told of the
-// new one.
+// The CA of proxies may be replaced while the server runs, and the new one is published.
 func TestFrontProxyReload(t *testing.T) {
 	old, next := authority(t), authority(t)
 	file := write(t, filepath.Join(t.TempDir(), "proxies.pem"), old.CA())
@@ -162,8 +161,8 @@ func TestFrontProxyReload(t *testing.T) {
 	}
 }
 
-// A server that is told of no authority makes one, which is not that of its users, and tells
-// others of it.
+// A server without a configured CA generates one, distinct from that of its clients, and publishes
+// it.
 func TestOwnFrontProxy(t *testing.T) {
 	dir, signer := t.TempDir(), t.TempDir()
 	a := start(t, Options{Dir: dir, Authentication: Authentication{FrontProxy: FrontProxy{}.OrOwn()}})
@@ -212,7 +211,7 @@ func TestOwnFrontProxy(t *testing.T) {
 	}
 }
 
-// What was said of proxies counts for those of the server's own authority, too.
+// Configured names and headers also apply to proxies of the generated CA.
 func TestOwnFrontProxyKeepsFlags(t *testing.T) {
 	got := FrontProxy{AllowedNames: []string{"mine"}, Headers: authn.ProxyHeaders{Username: []string{"X-Remote-User", "X-Who"}, UID: []string{"X-Uid"}}}.OrOwn()
 	want := authn.StandardProxyHeaders()

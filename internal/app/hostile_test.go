@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// changed answers a ConversionReview rightly, but for a change.
+// changed returns a valid response to a ConversionReview, modified by change.
 func changed(change func(response map[string]any, objects []any) []any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var review map[string]any
@@ -31,8 +31,8 @@ func changed(change func(response map[string]any, objects []any) []any) http.Han
 	}
 }
 
-// hostile are webhooks that do what they should not, and what those who need them are
-// told. Of those who never end, nobody who waits is told anything soon.
+// hostile lists misbehaving webhooks, with the error of requests that need them. A webhook that
+// never ends has no error: its requests wait.
 func hostile() []struct {
 	name   string
 	handle http.HandlerFunc
@@ -79,9 +79,8 @@ func hostile() []struct {
 	}
 }
 
-// Whatever a webhook does, those who need it are told, and those who do not are not
-// affected: other kinds, the version that is stored, garbage collection, namespaces
-// and the definition that go.
+// A misbehaving webhook fails the requests that need it. It does not affect other kinds, the storage
+// version, garbage collection, or the deletion of namespaces and the definition.
 func TestConvertHostile(t *testing.T) {
 	for _, tt := range hostile() {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,7 +94,7 @@ func TestConvertHostile(t *testing.T) {
 	}
 }
 
-// A webhook that cannot be believed is asked nothing, and nobody else notices.
+// A webhook with an untrusted certificate receives no request, and other requests are not affected.
 func TestConvertUntrusted(t *testing.T) {
 	c := startConverting(t)
 	c.dependents()
@@ -108,9 +107,9 @@ func TestConvertUntrusted(t *testing.T) {
 	c.unaffected()
 }
 
-// dependents makes what is there in what follows: three CronTabs in the namespace
-// default, one of which is owned by another, and one in a namespace that will go. All
-// are stored in a version that is no longer that of storage.
+// dependents creates the objects for the later checks: three CronTabs in the namespace default, one
+// with an owner among them, and one in a namespace that will be deleted. All are stored in a version
+// that is no longer the storage version.
 func (c *converting) dependents() {
 	c.t.Helper()
 	c.must("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"going"}}`, 201)
@@ -124,11 +123,11 @@ func (c *converting) dependents() {
 
 func inGoing() string { return strings.Replace(path("v1beta1", ""), "/default/", "/going/", 1) }
 
-// told checks what those are told who need the webhook: "" asks none of them.
+// told checks the error of a request that needs the webhook; "" only starts a request that waits.
 func (c *converting) told(want string) {
 	c.t.Helper()
 	if want == "" {
-		go c.client.Get(c.app.URL() + path("v1", "")) // it waits, and others do not
+		go c.client.Get(c.app.URL() + path("v1", "")) // it waits without blocking others
 		for c.calls.Load() == 0 {
 		}
 		return
@@ -139,7 +138,7 @@ func (c *converting) told(want string) {
 	}
 }
 
-// unaffected checks what needs no webhook, to the end of the kind.
+// unaffected checks everything that needs no webhook, up to the deletion of the definition.
 func (c *converting) unaffected() {
 	c.t.Helper()
 	c.must("GET", path("v1beta1", ""), "", 200)
@@ -155,7 +154,7 @@ func (c *converting) unaffected() {
 	c.must("GET", "/api/v1/namespaces/default/configmaps/other", "", 200)
 }
 
-// gone waits until none of the names is in a list.
+// gone waits until a list has none of the names.
 func (c *converting) gone(at string, names ...string) {
 	c.t.Helper()
 	code, list, _ := c.do("GET", at, "")
@@ -179,8 +178,8 @@ func (c *converting) gone(at string, names ...string) {
 	})
 }
 
-// Who watches in a version that cannot be had is told so where an event would be, and
-// who watches in another sees it.
+// A watch of a version that cannot be converted gets an error event, and a watch of another version
+// gets the object.
 func TestConvertDownWatches(t *testing.T) {
 	c := startConverting(t)
 	c.must("POST", path("v1beta1", ""), crontab("v1beta1", "a", `"hostPort":"h:80"`, ""), 201)

@@ -11,23 +11,22 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
-// credentials is where in the data directory our certificates and keys are.
+// credentials is the folder of generated certificates and keys in the data directory.
 const credentials = "pki"
 
-// An identity is who the server is, and how it knows others.
+// An identity has the server's certificates and its authenticators.
 type identity struct {
 	tls        *tls.Config
-	clients    func() *pki.Authorities // sign certificates of clients
-	proxies    func() *pki.Authorities // sign certificates of front proxies; nil if there are none
-	said       func() authn.Proxies    // which of those proxies are believed
-	asProxy    func() *tls.Certificate // the server's own as a front proxy; nil for none
+	clients    func() *pki.Authorities // CAs of client certificates
+	proxies    func() *pki.Authorities // CAs of front proxies; nil without front proxies
+	said       func() authn.Proxies    // allowed names and headers of front proxies
+	asProxy    func() *tls.Certificate // client certificate as a front proxy; nil for none
 	users      authn.Authenticator     // of requests
 	kubeconfig kubeconfig.Credentials
 }
 
-// newIdentity makes the identity of a server that listens at an address, of what
-// was given and, for the rest, of certificates of our own. tokens are those by which it
-// knows users.
+// newIdentity creates the identity of a server that listens at an address, from the given files and
+// generated certificates. tokens authenticate bearer tokens.
 func newIdentity(o Options, given files, at net.Addr, tokens *authn.Tokens) (*identity, error) {
 	dir := ""
 	if o.Dir != "" {
@@ -46,8 +45,8 @@ func newIdentity(o Options, given files, at net.Addr, tokens *authn.Tokens) (*id
 		return nil, err
 	}
 	i := &identity{
-		// Whose certificate it is, and whether to believe it, is found out later:
-		// one that is not good is no reason to hang up.
+		// Certificates are verified during authentication: an invalid one does not end the
+		// connection.
 		tls: &tls.Config{GetCertificate: own.GetCertificate, ClientAuth: tls.RequestClientCert},
 		kubeconfig: kubeconfig.Credentials{
 			User: kubeconfig.Administrator, Server: "https://" + reachable(at), CA: own.CA(), Certificate: own.Admin().CertPEM(), Key: own.Admin().KeyPEM(),
@@ -77,8 +76,8 @@ func newIdentity(o Options, given files, at net.Addr, tokens *authn.Tokens) (*id
 	return i, nil
 }
 
-// clients returns the authorities whose client certificates count, as they are when
-// it is called: our own, and those of the file that was given.
+// clients returns the current CAs of client certificates: the server's own, and those of the
+// configured file.
 func clients(o Options, own *pki.PKI) (func() *pki.Authorities, error) {
 	if o.ClientCAFile == "" {
 		only := pki.NewAuthorities(own.Authority())
@@ -91,7 +90,7 @@ func clients(o Options, own *pki.PKI) (func() *pki.Authorities, error) {
 	return given.Get, nil
 }
 
-// told returns the authorities that clients are told of, who choose a certificate by them.
+// told returns the CAs in the TLS handshake, by which clients choose a certificate.
 func (i *identity) told() func() *x509.CertPool {
 	if i.proxies == nil {
 		return poolOf(i.clients)

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Metrics say how many certificates were issued for requests with a duration, and for how many that
-// was kept.
+// Metrics count issued certificates of requests with expirationSeconds, and those with exactly that
+// duration.
 func TestIssuedDurations(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)

@@ -22,7 +22,7 @@ import (
 	"github.com/anykind/anykind/internal/network/kubelet"
 )
 
-// A fakeKubelet answers as a kubelet does, and says what it was asked.
+// A fakeKubelet imitates a kubelet and records its requests.
 type fakeKubelet struct {
 	*httptest.Server
 	port  string
@@ -61,17 +61,17 @@ func (k *fakeKubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// follow writes a line, and another one when it is told to.
+// follow writes a line, and with follow waits for the end of the request.
 func (k *fakeKubelet) follow(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "one")
 	_ = http.NewResponseController(w).Flush()
 	if r.URL.Query().Get("follow") != "" {
-		<-r.Context().Done() // until the client has enough
+		<-r.Context().Done() // until the client disconnects
 		k.asked <- "the client has left"
 	}
 }
 
-// talk says everything again that it is told.
+// talk echoes its input.
 func (k *fakeKubelet) talk(w http.ResponseWriter, r *http.Request) {
 	conn, both, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -83,7 +83,7 @@ func (k *fakeKubelet) talk(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(conn, both)
 }
 
-// kubeletServer is an App with nodes that have kubelets, and pods on them.
+// kubeletServer starts an App with nodes that have kubelets, and pods on them.
 func kubeletServer(t *testing.T, k *fakeKubelet, o Options) (*App, *http.Client) {
 	a := start(t, o)
 	t.Cleanup(func() { stop(t, a) })
@@ -113,7 +113,7 @@ func kubeletServer(t *testing.T, k *fakeKubelet, o Options) (*App, *http.Client)
 	return a, c
 }
 
-// What a client is told of logs, and what the kubelet was asked for it.
+// Requests for logs, their responses, and the requests that reach the kubelet.
 func TestLogs(t *testing.T) {
 	k := startKubelet(t)
 	a, c := kubeletServer(t, k, Options{})
@@ -147,7 +147,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// was checks what a kubelet was asked last.
+// was checks the last request to the kubelet.
 func (k *fakeKubelet) was(t *testing.T, want string) {
 	t.Helper()
 	got := ""
@@ -161,7 +161,7 @@ func (k *fakeKubelet) was(t *testing.T, want string) {
 	}
 }
 
-// Who follows a log sees each line at once, and the kubelet learns when they leave.
+// A followed log is streamed line by line, and the kubelet sees when the client disconnects.
 func TestFollowedLog(t *testing.T) {
 	k := startKubelet(t)
 	a, c := kubeletServer(t, k, Options{})
@@ -183,8 +183,8 @@ func TestFollowedLog(t *testing.T) {
 	k.was(t, "the client has left")
 }
 
-// The server shows its certificate to kubelets, and takes only theirs if it knows who
-// signs them.
+// The server sends its client certificate to kubelets. With a configured CA it accepts only serving
+// certificates of that CA.
 func TestCertificatesOfKubelets(t *testing.T) {
 	k := startKubelet(t)
 	dir := t.TempDir()
@@ -224,7 +224,7 @@ func TestCertificatesOfKubelets(t *testing.T) {
 	}
 }
 
-// Clients and kubelets talk over upgraded connections, whatever protocol they speak.
+// Upgraded connections between clients and kubelets work with each protocol.
 func TestTalkToContainers(t *testing.T) {
 	k := startKubelet(t)
 	a, _ := kubeletServer(t, k, Options{})
@@ -249,7 +249,7 @@ func TestTalkToContainers(t *testing.T) {
 	}
 }
 
-// A server that stops ends what clients and kubelets say to each other.
+// A server that stops closes upgraded connections.
 func TestStopEndsTalks(t *testing.T) {
 	k := startKubelet(t)
 	var conn conversation
@@ -260,14 +260,13 @@ func TestStopEndsTalks(t *testing.T) {
 		if line, err := conn.answers.ReadString('\n'); line != "ping\n" || err != nil {
 			inner.Fatalf("got %q, %v", line, err)
 		}
-	}) // which stops the server
+	}) // stops the server
 	if rest, err := io.ReadAll(conn.answers); len(rest) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("got %q, %v", rest, err)
 	}
 }
 
-// A client that only asks is told that it has to talk, and one that may not, or to nobody,
-// why.
+// Requests without an upgrade, and those without a valid target, fail with an error.
 func TestNobodyToTalkTo(t *testing.T) {
 	k := startKubelet(t)
 	a, c := kubeletServer(t, k, Options{})
@@ -293,7 +292,7 @@ func TestNobodyToTalkTo(t *testing.T) {
 		to := a.URL() + "/api/v1/" + strings.Replace(path, "NS", "namespaces/default", 1)
 		code, body := ask(t, c, "GET", to, "", "")
 		var status struct{ Message string }
-		_ = json.Unmarshal([]byte(body), &status) // what is none says nothing
+		_ = json.Unmarshal([]byte(body), &status) // a body without JSON leaves it empty
 		if got := fmt.Sprint(code, " ", status.Message); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %s %s", path, got, body)
 		}
@@ -307,7 +306,7 @@ type conversation struct {
 	answers *bufio.Reader
 }
 
-// upgrade asks for another protocol over HTTP/1.1, as clients do.
+// upgrade requests another protocol over HTTP/1.1, as clients do.
 func upgrade(t *testing.T, a *App, method, path, protocol string) conversation {
 	t.Helper()
 	config := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{*admin(t, a)}, NextProtos: []string{"http/1.1"}}
@@ -316,7 +315,7 @@ func upgrade(t *testing.T, a *App, method, path, protocol string) conversation {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil { // of a test that hangs
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil { // if the test hangs
 		t.Fatal(err)
 	}
 	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", method, path, protocol)

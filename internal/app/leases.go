@@ -13,15 +13,14 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// How long the servers that share a store believe that one of them is alive, and how often
-// it says so: as between kube-apiservers.
+// TTL and renewal interval of the lease of a server that shares a store, as those of kube-apiserver.
 const (
 	masterLease = 15 * time.Second
 	masterRenew = 10 * time.Second
 )
 
-// master says, as long as ctx lasts, that there is a server at an address. Others over the
-// same store, also kube-apiservers, add it to the endpoints of the Service kubernetes.
+// master keeps a lease with the address of this server until ctx ends. Other servers of the store,
+// including kube-apiservers, add the address to the endpoints of the Service kubernetes.
 func (w *wired) master(ctx context.Context, leaser kv.Leaser, at netip.Addr) error {
 	key := resource.MasterLeasesPrefix + at.String()
 	for generation := int64(1); ; generation++ {
@@ -41,7 +40,7 @@ func (w *wired) master(ctx context.Context, leaser kv.Leaser, at netip.Addr) err
 	}
 }
 
-// leaseOf is the record of a server, in the form that kube-apiserver has for it.
+// leaseOf returns the record of a server, in the format of kube-apiserver.
 func leaseOf(at netip.Addr, generation int64) ([]byte, error) {
 	//lint:ignore SA1019 a lease is one, in Kubernetes
 	return json.Marshal(&corev1.Endpoints{
@@ -52,8 +51,7 @@ func leaseOf(at netip.Addr, generation int64) ([]byte, error) {
 	})
 }
 
-// retire lets the others know that the server goes. That it cannot is no fault: they find
-// out.
+// retire deletes the lease. A failure is ignored: the lease expires.
 func (w *wired) retire(ctx context.Context, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

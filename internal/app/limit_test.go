@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// An object is as large in every store as in all others, however it becomes so: by
-// one request or by many that each add a little.
+// The limit of an object's size is the same in every store, for one large request and for many small
+// additions.
 func TestLimitOfObjects(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -55,12 +55,12 @@ func TestLimitOfObjects(t *testing.T) {
 			if want := test.limit / 400_200; grown != want {
 				t.Errorf("%d patches of 400,000 bytes were taken, want %d", grown, want)
 			}
-			// What is there can be sent back, and is as it was before the refusal.
+			// The object can be written back, and equals its state before the rejection.
 			was := do("GET", one, "", 200)
 			if now := do("PUT", one, was, 200); now != was {
 				t.Errorf("sent back, it is %d bytes, and was %d", len(now), len(was))
 			}
-			// What is stored besides x of an object without managedFields.
+			// The size of the stored object apart from x, without managedFields.
 			var o object.Tree
 			if err := json.Unmarshal([]byte(do("POST", bigs, big("b", 1), 201)), &o); err != nil {
 				t.Fatal(err)
@@ -76,7 +76,7 @@ func TestLimitOfObjects(t *testing.T) {
 	}
 }
 
-// definitionOf is a CustomResourceDefinition of objects that may have any fields.
+// definitionOf returns a CustomResourceDefinition that preserves unknown fields.
 func definitionOf(kind, description string) string {
 	plural := strings.ToLower(kind) + "s"
 	return fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%s.example.com"},

@@ -10,8 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// owners are the managers of an object, sorted, each with what it owns of it besides
-// its metadata.
+// owners returns the managers of an object, sorted, each with its fields outside the metadata.
 func owners(o object.Tree) string {
 	var out []string
 	list, _ := object.Metadata(o)["managedFields"].([]any)
@@ -29,7 +28,7 @@ func owners(o object.Tree) string {
 	return strings.Join(out, "\n")
 }
 
-// versioned is a definition of CronTabs with None conversion and a status in every
+// versioned returns a definition of CronTabs with conversion None and a status subresource in every
 // version.
 func versioned(storage string, versions ...string) string {
 	var all []string
@@ -45,7 +44,7 @@ func versioned(storage string, versions ...string) string {
 		"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"crontabs","kind":"CronTab"},"versions":[%s]}}`, strings.Join(all, ","))
 }
 
-// define writes the definition of the CronTabs, in the place of the one there is.
+// define replaces the definition of the CronTabs.
 func (c *converting) define(crd string) {
 	c.t.Helper()
 	old, _ := c.must("GET", cronTabs, "", 200)
@@ -57,10 +56,10 @@ func (c *converting) define(crd string) {
 	c.must("PUT", cronTabs, string(object.AppendJSON(nil, t)), 200)
 }
 
-// Who writes the status in one version leaves what others own in another: the spec,
-// and what else there is beside the status. Who writes the rest leaves the status,
-// also without showing it. (In Kubernetes both lose what others own in another
-// version, and fields beside spec and status their owner in any.)
+// A write of the status in one version keeps the owners of all other fields in another version. A
+// write of the other fields keeps the owners of the status, even if it omits the status. (In
+// Kubernetes, both writes lose owners in another version, and fields beside spec and status lose
+// their owner in any version.)
 func TestOwnersAndStatus(t *testing.T) {
 	c := startConverting(t)
 	c.define(versioned("v1beta1", "v1", "v1beta1"))
@@ -90,9 +89,9 @@ seer Apply status v1beta1 {"f:status":{"f:seen":{}}}`
 	c.expect("owners after a patch", strings.Contains(owners(now), "seer Apply status v1beta1 {\"f:status\":{\"f:seen\":{}}}"+teller), true)
 }
 
-// A version that is taken out of the definition takes no owner along: they stay as they are, and
-// nobody is added or refused a field until a client says anew who owns what. An apply, which would
-// have to know, is refused.
+// The removal of a version from the definition keeps owners in that version unchanged. No field gets
+// a new owner or a conflict until a client writes managedFields. An apply, which needs the owners,
+// fails.
 func TestOwnersAndRemovedVersions(t *testing.T) {
 	c := startConverting(t)
 	c.define(versioned("v1beta1", "v1", "v1beta1"))
@@ -130,8 +129,8 @@ noter Apply v1beta1 {"f:spec":{"f:note":{}}}`
 	c.expect("what is no longer applied is gone", spec(now), `{"host":"g"}`)
 }
 
-// Who is said to own what in a version that the kind never had is nobody: for a custom resource, and
-// then the write is nobody's; for a kind that is compiled in, it is its manager's.
+// An entry of managedFields in a version that the kind never had is dropped. For a custom resource,
+// the write has no owner then; for a built-in kind, the manager of the write owns the fields.
 func TestOwnersAndUnknownVersions(t *testing.T) {
 	c := startConverting(t)
 	entries := func(version string) string {
@@ -150,8 +149,8 @@ func TestOwnersAndUnknownVersions(t *testing.T) {
 	}
 }
 
-// A definition that forgets a version in which objects are stored does not take them
-// along: without a webhook they are as readable in another one as before.
+// Objects stored in a version that is removed from the definition stay readable in other versions,
+// if the conversion needs no webhook.
 func TestObjectsOfADroppedVersionAreRead(t *testing.T) {
 	c := startConverting(t)
 	c.define(versioned("v1beta1", "v1", "v1beta1"))

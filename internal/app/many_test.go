@@ -17,8 +17,7 @@ import (
 
 var manyBehind = flag.Int("behind", 2, "how many servers are behind one in TestManyBehind, which says what they cost")
 
-// Several servers with stores of their own are one API: each serves some of its groups, behind one that
-// users talk to.
+// Several servers, each with a store and some API groups, are one API behind a front server.
 func TestManyBehind(t *testing.T) {
 	front := start(t, Options{Authentication: Authentication{FrontProxy: FrontProxy{}.OrOwn()}})
 	t.Cleanup(func() { stop(t, front) })
@@ -64,7 +63,7 @@ func TestManyBehind(t *testing.T) {
 			took(t, client(t, own[0], admin(t, own[0])), own[0].URL()+crontabsOf(0)+"/nightly"))
 		t.Logf("GET of /openapi/v3: %v", took(t, c, front.URL()+"/openapi/v3"))
 	}
-	// One that is gone takes no other with it.
+	// A stopped server does not affect the others.
 	if err := own[0].Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +73,7 @@ func TestManyBehind(t *testing.T) {
 	}
 }
 
-// extend starts a server of a group behind another one, to which it publishes itself.
+// extend starts a server of a group behind another one, where it publishes itself.
 func extend(t *testing.T, front *App, c *http.Client, file string, i int) *App {
 	t.Helper()
 	name := fmt.Sprint("part", i)
@@ -95,7 +94,7 @@ func extend(t *testing.T, front *App, c *http.Client, file string, i int) *App {
 			Service: fmt.Sprintf("default/%s:%d", name, listener.Addr().(*net.TCPAddr).Port),
 		},
 	})
-	if i > 0 { // the first one is stopped by the test
+	if i > 0 { // the test stops the first one
 		t.Cleanup(func() { stop(t, a) })
 	}
 	return a
@@ -122,7 +121,7 @@ func waitFor(t *testing.T, c *http.Client, url string, want int) {
 	}
 }
 
-// took is how long a request takes, of the fastest of some.
+// took returns the duration of the fastest of some requests.
 func took(t *testing.T, c *http.Client, url string) time.Duration {
 	t.Helper()
 	best := time.Hour

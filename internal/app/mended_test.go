@@ -10,9 +10,9 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// What a webhook answered wrongly is not seen any more once it is mended and that can be
-// known: because a call failed in between, or because the definition names it anew.
-// Who deletes is not answered from what was kept at all.
+// Wrong results of a conversion webhook are dropped once the server can detect its repair: after a
+// failed call, or after a change of its configuration in the definition. A delete never uses cached
+// results.
 func TestConvertMended(t *testing.T) {
 	c := startConverting(t)
 	withColumn := func(crd string) string {
@@ -34,7 +34,7 @@ func TestConvertMended(t *testing.T) {
 		spec, _ := t["spec"].(map[string]any)
 		return fmt.Sprint(spec["host"])
 	}
-	// hosts are what is seen of an object in every way there is.
+	// hosts returns the host of an object in each type of read.
 	hosts := func() string {
 		t.Helper()
 		one, _ := c.must("GET", path("v1", "a"), "", 200)

@@ -18,14 +18,14 @@ const (
 	cronTabs   = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.example.com"
 )
 
-// ask makes a migration of the CronTabs.
+// ask creates a migration of the CronTabs.
 func (c *converting) ask(name string) {
 	c.t.Helper()
 	c.must("POST", migrations, fmt.Sprintf(`{"apiVersion":"storagemigration.k8s.io/v1","kind":"StorageVersionMigration",
 		"metadata":{"name":%q},"spec":{"resource":{"group":"example.com","resource":"crontabs"}}}`, name), 201)
 }
 
-// conditions are those of an object, as type=status: message.
+// conditions formats the conditions of an object as type=status: message.
 func conditions(o object.Tree) string {
 	var out []string
 	for _, v := range list(o, "status", "conditions") {
@@ -41,8 +41,7 @@ func list(o object.Tree, field, name string) []any {
 	return l
 }
 
-// watch yields the events of what is in a list until done says so. What is there
-// already comes as events, too.
+// watch receives the events of a list until done returns true. Existing objects are events, too.
 func (c *converting) watch(list, query string, done func(event string, o object.Tree) bool) {
 	c.t.Helper()
 	r, err := http.NewRequestWithContext(c.t.Context(), "GET", c.app.URL()+list+"?watch=1&timeoutSeconds=30&"+query, nil)
@@ -68,7 +67,7 @@ func (c *converting) watch(list, query string, done func(event string, o object.
 	}
 }
 
-// until waits for the conditions of what is at a path to contain a text.
+// until waits until the conditions of an object contain a text.
 func (c *converting) until(at, want string) {
 	c.t.Helper()
 	in, name := at[:strings.LastIndexByte(at, '/')], at[strings.LastIndexByte(at, '/')+1:]
@@ -77,7 +76,7 @@ func (c *converting) until(at, want string) {
 	})
 }
 
-// stored returns how many CronTabs are stored in each version.
+// stored returns the number of stored CronTabs per version.
 func (c *converting) stored() string {
 	c.t.Helper()
 	page, err := c.app.backend.List(c.t.Context(), kv.Range{Prefix: "/registry/example.com/crontabs/"})
@@ -101,7 +100,7 @@ func (c *converting) storedVersions() string {
 	return fmt.Sprint(list(o, "status", "storedVersions"))
 }
 
-// fill makes n CronTabs and has others stored in another version than they are.
+// fill creates n CronTabs and then changes the storage version.
 func (c *converting) fill(n int) {
 	c.t.Helper()
 	for i := range n {
@@ -111,8 +110,8 @@ func (c *converting) fill(n int) {
 	c.expect("before", c.stored()+c.storedVersions(), fmt.Sprintf("map[example.com/v1beta1:%d][v1beta1 v1]", n))
 }
 
-// A migration stores every object in the storage version, converted many at a
-// time, and changes nothing else of them.
+// A migration writes every object in the storage version, with batched conversions, and changes
+// nothing else.
 func TestMigrate(t *testing.T) {
 	c := startConverting(t)
 	const n = 300
@@ -131,7 +130,7 @@ func TestMigrate(t *testing.T) {
 	c.expect("an object", string(object.AppendJSON(nil, after)), string(object.AppendJSON(nil, before)))
 }
 
-// A migration waits for a webhook that is down, and says so.
+// A migration waits for a webhook that is down, and reports that in a condition.
 func TestMigrateDown(t *testing.T) {
 	c := startConverting(t)
 	c.fill(3)
@@ -146,15 +145,15 @@ func TestMigrateDown(t *testing.T) {
 	c.expect("after", c.stored()+c.storedVersions(), "map[example.com/v1:2][v1]")
 }
 
-// A definition with the annotation is migrated whenever its storage version
-// changes, and its migrations go when it goes.
+// A definition with the annotation is migrated after each change of its storage version. Its
+// migrations are deleted with it.
 func TestMigrateByAnnotation(t *testing.T) {
 	c := startConverting(t)
 	c.must("POST", path("v1beta1", ""), crontab("v1beta1", "c", `"hostPort":"h:80"`, ""), 201)
 	c.must("PATCH", cronTabs, `{"metadata":{"annotations":{"anykind.dev/migrate-storage":"true"}}}`, 200)
 	for generation, version := range []string{"v1beta1", "v1", "v1beta1"} {
 		if generation == 0 {
-			continue // as it was created
+			continue // right after its creation
 		}
 		o, _ := c.must("GET", cronTabs, "", 200)
 		versions := list(o, "spec", "versions")
@@ -180,8 +179,8 @@ func TestMigrateByAnnotation(t *testing.T) {
 	}
 }
 
-// A definition that changes while it is migrated keeps its stored versions:
-// nobody knows what was written meanwhile.
+// A definition that changes during its migration keeps its storedVersions, because concurrent writes
+// may have used the old version.
 func TestMigrateWhileTheDefinitionChanges(t *testing.T) {
 	c := startConverting(t)
 	c.must("POST", path("v1beta1", ""), crontab("v1beta1", "c", `"hostPort":"h:80"`, ""), 201)
@@ -198,8 +197,8 @@ func TestMigrateWhileTheDefinitionChanges(t *testing.T) {
 	c.expect("stored versions", c.storedVersions(), "[v1beta1]")
 }
 
-// A migration that waits is not tried again because it says that it waits, and is
-// tried again at once when its definition changes.
+// The status update of a waiting migration does not trigger a retry. A change of its definition
+// does, at once.
 func TestMigrateWaits(t *testing.T) {
 	c := startConverting(t)
 	c.fill(3)
@@ -209,7 +208,7 @@ func TestMigrateWaits(t *testing.T) {
 	c.until(migrations+"/m", "transient error")
 	now, _ := c.must("GET", migrations+"/m", "", 200)
 	before := object.ResourceVersion(now)
-	// By the fifth time the pauses are so long that a sixth would be a loop.
+	// After five attempts the backoff is so long that a sixth one shows a loop.
 	for c.calls.Load()-calls < 5 {
 		runtime.Gosched()
 	}
@@ -220,7 +219,7 @@ func TestMigrateWaits(t *testing.T) {
 	c.until(migrations+"/m", "Succeeded=True: Migration completed")
 }
 
-// A migration that is deleted is not running, also when nobody looks at that moment.
+// A deleted migration stops, even if the server was not running at its deletion.
 func TestMigrateDeleted(t *testing.T) {
 	o := Options{Dir: t.TempDir()}
 	c := startConvertingWith(t, o)
@@ -243,7 +242,7 @@ func TestMigrateDeleted(t *testing.T) {
 	c.expect("stored versions", c.storedVersions(), "[v1beta1 v1]")
 }
 
-// forget deletes what a store in a folder has at a key.
+// forget deletes a key from the store in a folder.
 func forget(t *testing.T, dir, key string) {
 	t.Helper()
 	store, err := boltkv.Open(dir, boltkv.Options{})

@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
-// A client that asks for the server by another name is shown the certificate for it.
+// A client that connects with a configured name (SNI) gets the certificate for it.
 func TestNamedCertificates(t *testing.T) {
 	made, err := pki.Open("", []string{"other.example.com"})
 	if err != nil {

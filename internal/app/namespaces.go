@@ -17,8 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// ensureNamespaces creates the namespaces that always exist, at once, so that
-// one write to disk is enough for all.
+// ensureNamespaces creates the system namespaces concurrently, so that one write to disk is enough.
 func (w *wired) ensureNamespaces(ctx context.Context, d *resource.Definition) error {
 	names := builtin.SystemNamespaces()
 	errs := make([]error, len(names))
@@ -30,7 +29,7 @@ func (w *wired) ensureNamespaces(ctx context.Context, d *resource.Definition) er
 	return errors.Join(errs...)
 }
 
-// exists reports whether there is an object of the name of t.
+// exists reports whether an object with the name of t exists.
 func (w *wired) exists(ctx context.Context, d *resource.Definition, t object.Tree) (bool, error) {
 	_, err := w.backend.Get(ctx, d.Key(object.Namespace(t), object.Name(t)), kv.Latest)
 	if errors.Is(err, kv.ErrNotFound) {
@@ -39,7 +38,7 @@ func (w *wired) exists(ctx context.Context, d *resource.Definition, t object.Tre
 	return err == nil, err
 }
 
-// ensure creates an object if there is none of its name, and says of an error what it was about.
+// ensure creates an object if it is missing. Its errors name the object.
 func (w *wired) ensure(ctx context.Context, d *resource.Definition, t object.Tree) error {
 	there, err := w.exists(ctx, d, t)
 	if there || err != nil {
@@ -51,7 +50,7 @@ func (w *wired) ensure(ctx context.Context, d *resource.Definition, t object.Tre
 	return nil
 }
 
-// make creates an object, if no other server of the same store has done so.
+// make creates an object, unless another server of the store has done so.
 func (w *wired) make(ctx context.Context, d *resource.Definition, t object.Tree) error {
 	target := registry.StorageTarget(d, object.Namespace(t), object.Name(t))
 	t["apiVersion"], t["kind"] = d.APIVersion(target.Version.Name), d.Kind

@@ -15,34 +15,34 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// offlinePast is how many bytes of what is no longer stored an Offline keeps. Nobody watches it.
+// offlinePast is the size of an Offline's history in bytes. It has no watches.
 const offlinePast = 4 << 20
 
-// needsOthers returns the admission plugins that refuse or change an object because of other
-// objects, or because these are missing. An Offline has none of these, and does not ask the plugins.
+// needsOthers returns the admission plugins that depend on other objects. An Offline has none of
+// those objects, and disables the plugins.
 func needsOthers() []string {
 	return []string{"NamespaceLifecycle", "ServiceAccount", "PodSecurity", "Priority", "RuntimeClass", "PersistentVolumeClaimResize"}
 }
 
-// errOffline is why no webhook answers.
+// errOffline is the error of every webhook call.
 var errOffline = errors.New("webhooks are not called offline")
 
-// OfflineOptions say what an Offline serves.
+// OfflineOptions configures an Offline.
 type OfflineOptions struct {
 	RuntimeConfig   builtin.RuntimeConfig
 	AllowPrivileged bool
 }
 
-// An Offline answers the requests for objects of the program that it is part of, as the handler
-// behind the filters of a server does: it is that handler, over a store in memory. It listens
-// nowhere and runs no controllers, everything is allowed, and namespaces need not exist.
+// An Offline handles requests for objects inside the process. It is the handler behind the filters
+// of a server, with a store in memory. It has no listener and no controllers, allows every request,
+// and needs no namespaces.
 type Offline struct {
 	app     App
 	wired   *wired
 	handler *rest.Handler
 }
 
-// NewOffline returns an Offline with nothing stored.
+// NewOffline returns an empty Offline.
 func NewOffline(ctx context.Context, o OfflineOptions) (*Offline, error) {
 	f := &Offline{}
 	if err := f.start(ctx, o); err != nil {
@@ -55,7 +55,7 @@ func (f *Offline) start(ctx context.Context, given OfflineOptions) error {
 	a := &f.app
 	a.log = slog.New(slog.DiscardHandler)
 	a.backend = memkv.New(memkv.Options{MaxPastBytes: offlinePast})
-	// What is stored is of somebody else: nothing says that it has the form that its schema asks for.
+	// The store has objects of another server, which may violate their schemas.
 	o := Options{
 		Backend: a.backend, Log: a.log, RuntimeConfig: given.RuntimeConfig, AllowPrivileged: given.AllowPrivileged,
 		Admission: Admission{Disable: needsOthers()},
@@ -79,19 +79,19 @@ func (f *Offline) start(ctx context.Context, given OfflineOptions) error {
 		return err
 	}
 	f.wired.server.CIDRs = f.wired.services.cidrs
-	return f.wired.ensureRange(ctx, f.wired.core) // or no Service would get an address
+	return f.wired.ensureRange(ctx, f.wired.core) // needed to allocate addresses of Services
 }
 
-// ServeHTTP answers a request of the administrator.
+// ServeHTTP handles a request of the administrator.
 func (f *Offline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := &request.Request{Info: request.Parse(r), User: &request.User{Name: "anykind", Groups: []string{request.Masters, request.Authenticated}}}
 	f.handler.ServeHTTP(w, r.WithContext(request.With(r.Context(), q)))
 }
 
-// Definitions are those of all kinds that are served now.
+// Definitions returns all served kinds.
 func (f *Offline) Definitions() *resource.Set { return f.wired.catalog.Set() }
 
-// Put stores a value as it is, whatever was there. Nil deletes what was there.
+// Put stores a value unchanged, and replaces the previous one. Nil deletes the key.
 func (f *Offline) Put(ctx context.Context, key string, value []byte) error {
 	for {
 		w := kv.Write{Key: key, Value: value}
@@ -111,5 +111,5 @@ func (f *Offline) Put(ctx context.Context, key string, value []byte) error {
 	}
 }
 
-// Stop ends the Offline.
+// Stop stops the Offline.
 func (f *Offline) Stop(ctx context.Context) error { return f.app.unwind(ctx) }

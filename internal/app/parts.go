@@ -10,13 +10,13 @@ import (
 	"github.com/anykind/anykind/internal/server"
 )
 
-// parts are the goroutines that run for as long as the App does.
+// parts are goroutines with the life of the App.
 type parts struct {
 	log    *slog.Logger
 	ctx    context.Context
 	cancel context.CancelFunc
 	group  sync.WaitGroup
-	failed chan error // has room for the first failure
+	failed chan error // buffers the first failure
 }
 
 func newParts(log *slog.Logger) *parts {
@@ -25,15 +25,15 @@ func newParts(log *slog.Logger) *parts {
 	return p
 }
 
-// before returns parts that can be stopped while these still run.
+// before returns parts that can be stopped before these.
 func (p *parts) before() *parts {
 	b := &parts{log: p.log, failed: p.failed}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
 }
 
-// run starts a part. That it ends before it is told to is a failure, and its
-// health check says so from then on.
+// run starts a part. A part that returns before it is stopped has failed. The returned check reports
+// that.
 func (p *parts) run(name string, part func(context.Context) error) server.Check {
 	var mu sync.Mutex
 	var ended error
@@ -57,16 +57,16 @@ func (p *parts) run(name string, part func(context.Context) error) server.Check 
 	}}
 }
 
-// fail says that the App cannot go on.
+// fail reports that the App cannot continue.
 func (p *parts) fail(err error) {
 	p.log.Error("the server failed and stops", "error", err)
 	select {
 	case p.failed <- err:
-	default: // The first failure says why, the others follow from it.
+	default: // The first failure is the cause of later ones.
 	}
 }
 
-// stop ends all parts and waits for them.
+// stop stops all parts and waits for them.
 func (p *parts) stop(context.Context) error {
 	p.cancel()
 	p.group.Wait()

@@ -23,10 +23,10 @@ import (
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
-// tolerationSeconds is how long pods stay on a node that they should leave, if nobody says it.
+// tolerationSeconds is the default toleration of pods for nodes that are not ready or unreachable.
 const tolerationSeconds = 300
 
-// pluginsOfKinds are the admission plugins that are about one kind, or few.
+// pluginsOfKinds are the admission plugins for one kind or a few.
 func (w *wired) pluginsOfKinds(o Options, core *resource.Set) []admission.Plugin {
 	listed := sync.OnceValue(func() *stored.Lister[corev1.Node] {
 		return stored.List[corev1.Node](w.cache, core, corev1.Resource("nodes"))
@@ -60,7 +60,7 @@ func (w *wired) pluginsOfKinds(o Options, core *resource.Set) []admission.Plugin
 		{Name: "StorageObjectInUseProtection", Make: admission.Always(storage.InUseProtection{})},
 		{Name: "DefaultStorageClass", Make: func([]byte) (any, error) { return &storage.DefaultStorageClass{Classes: classes()}, nil }},
 		{Name: "PersistentVolumeClaimResize", Make: func([]byte) (any, error) { return &storage.ClaimResize{Classes: classes()}, nil }},
-		// The feature GenericWorkload is off, so that there are no PodGroups.
+		// The feature GenericWorkload is off, so PodGroups do not exist.
 		{Name: "PodGroupProtection", Make: admission.Always(nil)},
 		{Name: "CertificateApproval", Make: admission.Always(&certificates.Approval{Authorizer: w.authorizer})},
 		{Name: "CertificateSigning", Make: admission.Always(&certificates.Signing{Authorizer: w.authorizer})},
@@ -73,7 +73,7 @@ func (w *wired) pluginsOfKinds(o Options, core *resource.Set) []admission.Plugin
 	}...)
 }
 
-// pluginsOfPods are the admission plugins that are about pods.
+// pluginsOfPods are the admission plugins for pods.
 func (w *wired) pluginsOfPods(o Options, core *resource.Set, nodes func() *stored.Lister[corev1.Node]) []admission.Plugin {
 	seconds := func(asked *int64) int64 {
 		if asked == nil {

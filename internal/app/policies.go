@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// policyParts are what policies need. The registry is there when the first of them is asked.
+// policyParts returns the dependencies of policies. The registry exists before the first evaluation.
 func (w *wired) policyParts(core *resource.Set) policy.Parts {
 	return policy.Parts{
 		Cache: w.cache, Core: core, Catalog: w.catalog, Authorizer: w.authorizer, Log: w.log, Metrics: w.policies, Manifests: w.manifests, Shared: &w.expressions,

@@ -18,9 +18,8 @@ import (
 
 var shrink = flag.Bool("shrink", false, "write the kinds that are not served to internal/builtin/testdata")
 
-// What clients are told of the built-in kinds is what a kube-apiserver tells them, as far
-// as the kinds are served. Those that are not are in missing.txt, and what differs for a
-// reason is in differences.txt.
+// Discovery and OpenAPI of the served built-in kinds equal those of kube-apiserver. Kinds that are
+// not served are in missing.txt, and intended differences in differences.txt.
 func TestPublished(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)
@@ -32,7 +31,7 @@ func TestPublished(t *testing.T) {
 	compareFiles(t, dir, recorded(t, dir, nil), ours)
 }
 
-// The same is true of versions that are off unless --runtime-config turns them on.
+// The same applies to versions that --runtime-config enables.
 func TestPublishedWhenTurnedOn(t *testing.T) {
 	a := start(t, Options{RuntimeConfig: builtin.RuntimeConfig{"api/all": "true"}})
 	defer stop(t, a)
@@ -43,7 +42,7 @@ func TestPublishedWhenTurnedOn(t *testing.T) {
 	dir := filepath.Join("..", "builtin", "testdata", "v"+openapi.Kubernetes)
 	usual, dir := recorded(t, dir, nil), filepath.Join(dir, "off")
 	theirs := recorded(t, dir, usual)
-	delete(ours, "groups.txt") // has the versions of groups that are there for some of their kinds
+	delete(ours, "groups.txt") // it has groups with only some of their kinds
 	for name, r := range ours {
 		ours[name] = r.Only(func(subject string) bool { return theirs[name].Has(subject) || !usual[name].Has(subject) })
 	}
@@ -64,7 +63,7 @@ func recorded(t *testing.T, dir string, other recording.Files) recording.Files {
 	return files
 }
 
-// lines are those of a file of texts to be found or not, without the comments.
+// lines returns the lines of a file without comments.
 func lines(t *testing.T, dir, name string) []string {
 	all := strings.Split(read(t, dir, name), "\n")
 	return slices.DeleteFunc(all, func(line string) bool { return line == "" || strings.HasPrefix(line, "#") })
@@ -109,8 +108,8 @@ func compareFiles(t *testing.T, dir string, theirs, ours recording.Files) {
 	}
 }
 
-// expected returns which subjects of a kube-apiserver are to be found here: all but the
-// missing resources, and groups, types and parameters that only those need.
+// expected returns a filter for subjects of kube-apiserver that must exist here. It excludes missing
+// resources, and groups, types and parameters that only those need.
 func expected(theirs, ours recording.Files, missing map[string]bool) func(string) bool {
 	return func(subject string) bool {
 		switch {
@@ -132,7 +131,7 @@ func read(t *testing.T, dir, name string) string {
 	return string(data)
 }
 
-// asking asks an App.
+// asking returns a client of an App.
 func asking(t *testing.T, a *App) recording.Server {
 	c := client(t, a, admin(t, a))
 	return func(method, path, accept, body string) (int, []byte, error) {

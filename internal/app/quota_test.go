@@ -16,8 +16,8 @@ const gears = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDef
 "spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"gears","kind":"Gear"},
 "versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
 
-// Sixty-four clients create objects of a custom kind as fast as they can. There are as many as the
-// quota allows, at every revision that is kept, whatever the store.
+// Sixty-four clients create custom objects as fast as they can. The quota is exact at every stored
+// revision, in every store.
 func TestQuotaUnderSixtyFourCreators(t *testing.T) {
 	const clients, each, most = 64, 4, 150
 	for name, o := range map[string]Options{"memory": {InMemory: true}, "file": {}} {
@@ -67,8 +67,8 @@ func TestQuotaUnderSixtyFourCreators(t *testing.T) {
 	}
 }
 
-// replay looks at every change there was: of what a quota allows there are never more than are charged,
-// nor more than it allows.
+// replay checks every revision: the charged usage covers the existing objects and is within the
+// quota.
 func replay(t *testing.T, a *App) (there, charged int64) {
 	t.Helper()
 	end, err := a.backend.Revision(t.Context())

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A Table of FlowSchemas is in the order in which requests meet them. A list is by name.
+// A Table of FlowSchemas is ordered by matching precedence. A list is ordered by name.
 func TestFlowSchemaRows(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)

@@ -8,8 +8,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin"
 )
 
-// Clients miss the kinds that are turned off. The server itself goes on with them: its
-// controllers work, and definitions are served.
+// Disabled kinds are hidden from clients. The server itself still uses them: controllers work, and
+// definitions are served.
 func TestRuntimeConfig(t *testing.T) {
 	var config builtin.RuntimeConfig
 	if err := config.Set("api/all=false,coordination.k8s.io/v1=true,/v1/configmaps=true"); err != nil {

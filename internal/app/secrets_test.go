@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A buffer is a log that is written by several.
+// A buffer is a log with concurrent writers.
 type buffer struct {
 	mu   sync.Mutex
 	data bytes.Buffer
@@ -30,8 +30,7 @@ func (b *buffer) String() string {
 	return b.data.String()
 }
 
-// Whoever sends something secret, in whatever place, good or bad, nothing of it is in the log, at any
-// level, or in the metrics.
+// No secret in a request, valid or not, appears in the log, at any level, or in the metrics.
 func TestNothingSecretIsLogged(t *testing.T) {
 	var log buffer
 	p := startPeople(t, Options{

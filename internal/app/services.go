@@ -19,50 +19,48 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// What Services are given unless something else is said, as in Kubernetes.
+// Default ranges of Services, as in Kubernetes.
 const (
 	DefaultServiceCIDR      = "10.0.0.0/24"
 	DefaultServiceNodePorts = "30000-32767"
 )
 
-// Of an address in a range of Services, so many bits are not the range's.
+// Limits of the number of host bits in a range of cluster IPs.
 const (
 	fewestHostBits = 3
 	mostHostBits   = 64
 )
 
-// How servers say at which addresses they are, in the words of --endpoint-reconciler-type.
+// Reconcilers of the endpoints of the Service kubernetes, as in --endpoint-reconciler-type.
 const (
 	ReconcileByLease = "lease"
 	ReconcileNothing = "none"
-	// ReconcileByCount is deprecated in Kubernetes, and is ReconcileByLease here: addresses of servers
-	// that are gone do not stay.
+	// ReconcileByCount is deprecated in Kubernetes. Here it is ReconcileByLease: addresses of
+	// stopped servers are removed.
 	ReconcileByCount = "master-count"
 )
 
-// Services say what Services are given, and how the server is found by one.
+// Services configures the addresses and ports of Services, and the address of the server.
 type Services struct {
-	// CIDRs are the ranges of cluster IPs, of one family or one of each; empty for
-	// DefaultServiceCIDR.
+	// CIDRs are the ranges of cluster IPs, one or one per IP family; empty is DefaultServiceCIDR.
 	CIDRs []string
-	// NodePorts are the ports of nodes; empty for DefaultServiceNodePorts.
+	// NodePorts is the range of node ports; empty is DefaultServiceNodePorts.
 	NodePorts string
-	// Advertise is the address at which others find the server; empty for the one that
-	// it listens on or, if it listens on all, that of the first interface that leads
-	// outside.
+	// Advertise is the advertised address of the server. Empty is the address of its listener or, if
+	// that listens on all addresses, the address of the first interface with a default route.
 	Advertise string
-	// Reconciler is ReconcileNothing, ReconcileByCount or, which empty is as well, ReconcileByLease.
+	// Reconciler is ReconcileByLease (the default), ReconcileByCount or ReconcileNothing.
 	Reconciler string
-	// ClusterIPs says that what is behind a Service is called by its cluster IP, which takes
-	// somebody who leads it on. Otherwise the endpoints are called.
+	// ClusterIPs makes the server connect to a Service by its cluster IP, which needs a service
+	// proxy. Otherwise it connects to the endpoints.
 	ClusterIPs bool
 }
 
-// given are Services that can be.
+// given are parsed and validated Services.
 type given struct {
 	cidrs     []netip.Prefix
 	ports     utilnet.PortRange
-	advertise netip.Addr // the zero Addr if nobody has said
+	advertise netip.Addr // the zero Addr if not configured
 	reconcile bool
 }
 
@@ -101,7 +99,7 @@ func (s Services) read() (g given, err error) {
 	return g, nil
 }
 
-// server is how a server is found that listens at an address.
+// server returns the addresses of a server with a listener at an address.
 func (g given) server(at net.Addr) (s kubernetesservice.Server, err error) {
 	listening, err := netip.ParseAddrPort(at.String())
 	if err != nil {
@@ -117,8 +115,7 @@ func (g given) server(at net.Addr) (s kubernetesservice.Server, err error) {
 	return kubernetesservice.Server{CIDRs: g.cidrs, Address: netip.AddrPortFrom(ip, listening.Port()), Reconcile: g.reconcile}, nil
 }
 
-// outside is the address of the interface that leads outside. A machine that is not
-// connected is only found by itself.
+// outside returns the address of the interface with a default route, or else a loopback address.
 func outside() netip.Addr {
 	if chosen, err := utilnet.ChooseHostInterface(); err == nil {
 		if ip, ok := netip.AddrFromSlice(chosen); ok {
@@ -128,8 +125,8 @@ func outside() netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
 
-// ensureServices makes what Services are given addresses of, and the one by which the
-// server is found, so that no other gets its address.
+// ensureServices creates the ServiceCIDR and the Service kubernetes, before another Service can get
+// its address.
 func (w *wired) ensureServices(ctx context.Context, core *resource.Set) error {
 	if err := w.ensureRange(ctx, core); err != nil {
 		return err
@@ -143,8 +140,8 @@ func (w *wired) ensureServices(ctx context.Context, core *resource.Set) error {
 	return err
 }
 
-// ensureRange makes the ServiceCIDR of the ranges. Before that, Services that an earlier
-// version has stored are given the addresses that they have.
+// ensureRange creates the ServiceCIDR. Before that, it allocates the addresses of stored Services of
+// an earlier version.
 func (w *wired) ensureRange(ctx context.Context, core *resource.Set) error {
 	cidrs := w.server.CIDRs
 	t := servicecidr.Object(cidrs)

@@ -15,7 +15,7 @@ func TestServiceOptions(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		in   Services
-		want string // ranges, ports, or what is wrong
+		want string // ranges and ports, or the error
 	}{
 		{"nothing", Services{}, "[10.0.0.0/24] 30000-32767 true"},
 		{"both families", Services{CIDRs: []string{"fd00::/108", "10.0.0.0/16"}, NodePorts: "1-9", Reconciler: "none"}, "[fd00::/108 10.0.0.0/16] 1-9 false"},
@@ -43,7 +43,7 @@ func TestServiceOptions(t *testing.T) {
 	}
 }
 
-// Others find the server where it says, or where it listens.
+// The advertised address is the configured one, or that of the listener.
 func TestAdvertisedAddress(t *testing.T) {
 	for _, tt := range []struct{ advertise, listens, want string }{
 		{"", "127.0.0.1:6443", "127.0.0.1:6443"},
@@ -76,8 +76,8 @@ type keeping struct{ kv.Backend }
 
 func (keeping) Close() error { return nil }
 
-// What an earlier version stored has its addresses before anybody else can get them, also
-// the server itself.
+// Stored Services of an earlier version keep their addresses: they are allocated first, even before
+// that of the Service kubernetes.
 func TestStoredServicesComeFirst(t *testing.T) {
 	store := memkv.New(memkv.Options{})
 	t.Cleanup(func() { _ = store.Close() })

@@ -15,20 +15,21 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// Hooks are where tests see what an App does, and have it go wrong. Nil ones are not called.
+// Hooks let tests observe an App and inject failures. Nil ones are not called.
 type Hooks struct {
-	// Answer wraps what answers requests that may be made; who asks is known by then.
+	// Answer wraps the handler of authorized requests. The user is known by then.
 	Answer func(http.Handler) http.Handler
-	// Request is told of every request when it begins, and what it returns when it was answered.
+	// Request is called at the start of every request. It returns a function to call after the
+	// response.
 	Request func(*http.Request, *request.Request) (answered func(code int))
 	// Store wraps the store.
 	Store func(kv.Backend) kv.Backend
-	// Webhook is called before each call of an admission or conversion webhook, in the time that
-	// the call has, and makes it fail by an error.
+	// Webhook is called before each call of an admission or conversion webhook, within its timeout.
+	// An error fails the call.
 	Webhook func(context.Context) error
 }
 
-// engines are those that run, of which some are expected to.
+// engines are the running controller engines, and the number of expected ones.
 type engines struct {
 	mu       sync.Mutex
 	expected int
@@ -66,12 +67,12 @@ func (e *engines) settled(revision int64) bool {
 	return len(e.all) >= e.expected
 }
 
-// settleLook is how long Settle waits before it looks again.
+// settleLook is the polling interval of Settle.
 const settleLook = time.Millisecond
 
-// Settle returns when nothing is left to do: the controllers of the App have done what follows from
-// all that was written, and every watch was given all of it. Whether somebody who was given it
-// still has something to do, nobody here knows. Only the time in ctx ends it otherwise.
+// Settle waits until the controllers of the App have handled all writes, and every watch has
+// received all events. It cannot know whether a client of a watch still has work to do. It also
+// returns when ctx ends.
 func (a *App) Settle(ctx context.Context) error {
 	for {
 		settled, err := a.settled(ctx)
@@ -91,20 +92,20 @@ func (a *App) settled(ctx context.Context) (bool, error) {
 	if err != nil || !a.engines.settled(before) || !a.cache.Quiet() {
 		return false, err
 	}
-	// What was idle before others were looked at may have been given something by them since,
-	// which is something that was written.
+	// An engine that was idle at its check may have new work from another one since. Such work is a
+	// write, so the revision shows it.
 	after, err := a.backend.Revision(ctx)
 	return before == after && a.engines.settled(before), err
 }
 
-// A Snapshot is what was stored at one moment, with which other Apps begin. What one of them finds
-// out about it, the next need not.
+// A Snapshot is the content of a store at one moment, for the start of other Apps. Results of checks
+// on it are shared by these Apps.
 type Snapshot struct {
 	stored *memkv.Snapshot
-	roles  atomic.Bool // the default ones are in it
+	roles  atomic.Bool // it has all default roles
 }
 
-// Snapshot returns what is stored, if that is in memory.
+// Snapshot returns the content of the store, which must be in memory.
 func (a *App) Snapshot() (*Snapshot, error) {
 	store, ok := kv.As[*memkv.Store](a.backend)
 	if !ok {
@@ -121,7 +122,7 @@ func (s *Snapshot) objects() *memkv.Snapshot {
 	return s.stored
 }
 
-// hasRoles tells whether the default roles are in it, as far as somebody has looked.
+// hasRoles returns the shared flag for the presence of all default roles.
 func (s *Snapshot) hasRoles() *atomic.Bool {
 	if s == nil {
 		return &atomic.Bool{}
@@ -129,6 +130,6 @@ func (s *Snapshot) hasRoles() *atomic.Bool {
 	return &s.roles
 }
 
-// Definitions are those of all kinds that are served now. What was compiled for them is kept as long
-// as somebody has them.
+// Definitions returns all served kinds. Their compiled schemas stay in memory while the caller holds
+// the set.
 func (a *App) Definitions() *resource.Set { return a.catalog.Set() }

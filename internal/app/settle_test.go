@@ -32,8 +32,7 @@ func (c *counted) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	return c.Backend.Commit(ctx, w)
 }
 
-// When an App has settled, its controllers have done what follows from what was written, and its
-// hooks have seen all of it.
+// After Settle, the controllers have handled all writes, and the hooks have seen all requests.
 func TestSettle(t *testing.T) {
 	store := &counted{}
 	var mu sync.Mutex
@@ -87,7 +86,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// An App that has a task to try again does not settle.
+// An App with a task to retry does not settle.
 func TestSettleWaitsForRetries(t *testing.T) {
 	a := start(t, Options{Hooks: Hooks{Store: func(b kv.Backend) kv.Backend { return &stubborn{b} }}})
 	defer stop(t, a)
@@ -105,7 +104,7 @@ func TestSettleWaitsForRetries(t *testing.T) {
 	}
 }
 
-// stubborn lets no controller write the namespace.
+// stubborn rejects the writes of controllers to the namespace.
 type stubborn struct{ kv.Backend }
 
 func (s *stubborn) Commit(ctx context.Context, w kv.Write) (int64, error) {
@@ -115,7 +114,7 @@ func (s *stubborn) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	return s.Backend.Commit(ctx, w)
 }
 
-// Servers that begin with a snapshot have what the other one had, and their own life.
+// Apps that start from a snapshot have its objects, and are independent afterwards.
 func TestFromSnapshot(t *testing.T) {
 	first := start(t, Options{})
 	defer stop(t, first)

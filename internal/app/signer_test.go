@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
 )
 
-// A tokenSigner is a program that signs tokens for servers.
+// A tokenSigner is an external signer of tokens.
 type tokenSigner struct {
 	externaljwt.UnimplementedExternalJWTSignerServer
 	key *ecdsa.PrivateKey
@@ -61,7 +61,7 @@ func (s *tokenSigner) Metadata(context.Context, *externaljwt.MetadataRequest) (*
 	return &externaljwt.MetadataResponse{MaxTokenExpirationSeconds: 86400}, nil
 }
 
-// listenForServers starts the program at a socket.
+// listenForServers starts the signer at a socket.
 func (s *tokenSigner) listenForServers(t *testing.T) (socket string) {
 	t.Helper()
 	var err error
@@ -84,7 +84,8 @@ func (s *tokenSigner) listenForServers(t *testing.T) (socket string) {
 	return socket
 }
 
-// Another program signs the tokens of service accounts. They count, and discovery names its key.
+// An external signer signs the tokens of service accounts. They are accepted, and discovery has its
+// key.
 func TestSigningEndpoint(t *testing.T) {
 	var signer tokenSigner
 	socket := signer.listenForServers(t)

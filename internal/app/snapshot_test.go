@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// looks counts how often somebody lists cluster roles.
+// looks counts the lists of cluster roles.
 type looks struct {
 	kv.Backend
 	count *atomic.Int64
@@ -22,8 +22,8 @@ func (l looks) List(ctx context.Context, r kv.Range) (kv.Page, error) {
 	return l.Backend.List(ctx, r)
 }
 
-// The first App that begins with a snapshot looks whether all default roles are in it, and the next
-// ones need not. A role that is missing in the snapshot is made by each of them.
+// The first App that starts from a snapshot checks whether it has all default roles, and the next
+// ones skip the check. A role that is missing in the snapshot is created by each App.
 func TestRolesOfSnapshot(t *testing.T) {
 	const role = "/registry/clusterroles/system:discovery"
 	begin := func(from *Snapshot) (a *App, looked int64) {

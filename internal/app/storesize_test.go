@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Metrics say how many objects there are of each resource.
+// Metrics have the number of objects per resource.
 func TestObjectCounts(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)
@@ -30,7 +30,7 @@ func TestObjectCounts(t *testing.T) {
 	}
 }
 
-// Metrics say what Services were given, and what is left.
+// Metrics have the allocated and the available addresses and ports of Services.
 func TestAllocationMetrics(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)
@@ -38,7 +38,7 @@ func TestAllocationMetrics(t *testing.T) {
 	services := a.URL() + "/api/v1/namespaces/default/services"
 	for body, want := range map[string]int{
 		`{"metadata":{"name":"a"},"spec":{"type":"NodePort","ports":[{"port":80}]}}`:                  201,
-		`{"metadata":{"name":"b"},"spec":{"ports":[{"port":80}],"clusterIP":"10.0.0.1"}}`:             422, // that of the Service kubernetes
+		`{"metadata":{"name":"b"},"spec":{"ports":[{"port":80}],"clusterIP":"10.0.0.1"}}`:             422, // the address of the Service kubernetes
 		`{"metadata":{"name":"c"},"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":30001}]}}`: 201,
 	} {
 		if code, answer := ask(t, c, "POST", services, "application/json", body); code != want {
@@ -52,7 +52,7 @@ func TestAllocationMetrics(t *testing.T) {
 		addresses + `allocated_ips{cidr="10.0.0.0/24"} 3`, addresses + `available_ips{cidr="10.0.0.0/24"} 251`,
 		ports + `allocation_total{scope="dynamic"} 1`, ports + `allocation_total{scope="static"} 1`, ports + "allocated_ports 2", ports + "available_ports 2766",
 	}
-	// The last Service is counted when the cache has seen it.
+	// The last Service is counted after the cache has received it.
 	for deadline := time.Now().Add(time.Minute); ; {
 		_, metrics := ask(t, c, "GET", a.URL()+"/metrics", "", "")
 		missing := slices.DeleteFunc(slices.Clone(want), func(line string) bool { return strings.Contains(metrics, "\n"+line+"\n") })
@@ -65,7 +65,7 @@ func TestAllocationMetrics(t *testing.T) {
 	}
 }
 
-// Metrics say how many events were sent, and how large they were.
+// Metrics have the number and the size of watch events.
 func TestSentEvents(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)
@@ -90,7 +90,7 @@ func TestSentEvents(t *testing.T) {
 	}
 }
 
-// Metrics say how large the file of the store is. A store in memory has none.
+// Metrics have the size of the store's file. A store in memory has none.
 func TestStoreSize(t *testing.T) {
 	size := regexp.MustCompile(`(?m)^apiserver_storage_size_bytes\{storage_cluster_id="etcd-0"\} (\S+)$`)
 	shown := func(o Options) []string {

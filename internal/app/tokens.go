@@ -19,18 +19,18 @@ import (
 	"github.com/anykind/anykind/internal/server/openapi"
 )
 
-// serviceAccounts are who signs the tokens of service accounts, and who knows them.
+// serviceAccounts has the signer and the authenticator of service account tokens.
 type serviceAccounts struct {
 	options serviceaccount.Options
-	keys    serviceaccount.Keys // nil before open, if none were given
+	keys    serviceaccount.Keys // nil before open, if none are configured
 	issuer  *serviceaccount.Issuer
 	metrics *serviceaccount.Metrics
-	signer  *external.Signer // nil unless another program signs
+	signer  *external.Signer // nil without an external signer
 
 	cleanUpPeriod time.Duration
 }
 
-// newServiceAccounts reads what the options name. It changes nothing.
+// newServiceAccounts reads the files of the options, without side effects.
 func newServiceAccounts(o Options) (*serviceAccounts, error) {
 	keys, err := o.ServiceAccounts.Read()
 	if err != nil {
@@ -46,7 +46,7 @@ func newServiceAccounts(o Options) (*serviceAccounts, error) {
 	}, nil
 }
 
-// open finds keys in the data directory, or makes them, if none were given.
+// open reads or generates keys in the data directory, if none are configured.
 func (s *serviceAccounts) open(ctx context.Context, a *App, o Options) (err error) {
 	switch {
 	case s.options.SigningEndpoint != "":
@@ -64,7 +64,7 @@ func (s *serviceAccounts) open(ctx context.Context, a *App, o Options) (err erro
 	return err
 }
 
-// connect takes the keys of the program that signs.
+// connect fetches the keys of the external signer.
 func (s *serviceAccounts) connect(ctx context.Context, a *App, o Options) (err error) {
 	if s.signer, err = external.Open(s.options.SigningEndpoint); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (s *serviceAccounts) connect(ctx context.Context, a *App, o Options) (err e
 	return nil
 }
 
-// authenticator returns what knows service accounts by their tokens.
+// authenticator returns the authenticator of service account tokens.
 func (s *serviceAccounts) authenticator(w *wired, o Options, core *resource.Set) authn.TokenAuthenticator {
 	secrets := core.Lookup("", "secrets")
 	return serviceaccount.NewAuthenticator(s.options, serviceaccount.Parts{
@@ -94,7 +94,7 @@ func (s *serviceAccounts) authenticator(w *wired, o Options, core *resource.Set)
 	})
 }
 
-// controllers are those of tokens in Secrets. ca is what clients trust the server by. An external
+// controllers returns the controllers of tokens in Secrets. ca is the CA of the server. An external
 // signer signs no such tokens.
 func (s *serviceAccounts) controllers(ca []byte) []controller.Descriptor {
 	cleaner := controller.Descriptor{Name: legacytoken.Name, Alias: "legacy-service-account-token-cleaner", New: legacytoken.New(s.cleanUpPeriod)}
@@ -107,7 +107,7 @@ func (s *serviceAccounts) controllers(ca []byte) []controller.Descriptor {
 	}
 }
 
-// discovery returns what others are told of how to verify tokens.
+// discovery returns the OpenID Connect discovery of the issuer.
 func (s *serviceAccounts) discovery(w *wired) *serviceaccount.Discovery {
 	d, err := serviceaccount.NewDiscovery(s.options, s.keys, w.server.Address.String())
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *serviceAccounts) discovery(w *wired) *serviceaccount.Discovery {
 	return d
 }
 
-// pages are the names of the documents about what discovery says.
+// pages are the names of the OpenAPI documents about discovery.
 func pages(d *serviceaccount.Discovery) []string {
 	if len(d.Paths()) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// must asks an App as its administrator, who is allowed to.
+// must sends a request of the administrator, and requires success.
 func must(t *testing.T, a *App, method, path, body string) string {
 	t.Helper()
 	code, answer := ask(t, client(t, a, admin(t, a)), method, a.URL()+path, "", body)
@@ -27,7 +27,7 @@ const (
 	robot     = `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"robot"}}`
 )
 
-// tokenOf asks for a token of the account robot.
+// tokenOf requests a token of the account robot.
 func tokenOf(t *testing.T, a *App, spec string) string {
 	t.Helper()
 	var request struct{ Status struct{ Token string } }
@@ -38,7 +38,7 @@ func tokenOf(t *testing.T, a *App, spec string) string {
 	return request.Status.Token
 }
 
-// counts reports whether a token is that of the account robot, who may do nothing.
+// counts reports whether the token authenticates as the account robot, which has no rights.
 func counts(t *testing.T, a *App, token string) bool {
 	t.Helper()
 	code, body := ask(t, client(t, a, nil), "GET", a.URL()+inDefault+"/secrets", token, "")
@@ -54,7 +54,7 @@ func counts(t *testing.T, a *App, token string) bool {
 	return false
 }
 
-// A token ends with the answer to the write that deletes what it depends on.
+// A token is invalid from the response to the write that deletes an object it depends on.
 func TestTokenEnds(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)
@@ -92,7 +92,8 @@ func TestTokenEnds(t *testing.T) {
 	}
 }
 
-// The key is made once. Who has it can make tokens, so nobody else may read it.
+// The key is generated once. Its file is readable by the owner only, because the key can sign
+// tokens.
 func TestTokensAfterRestart(t *testing.T) {
 	dir := t.TempDir()
 	a := start(t, Options{Dir: dir})
@@ -110,8 +111,8 @@ func TestTokensAfterRestart(t *testing.T) {
 	}
 }
 
-// Servers that share a store and have the same keys take each other's tokens, and what one
-// deletes ends a token at the other.
+// Servers that share a store and a key accept each other's tokens. A deletion at one server
+// invalidates a token at the other.
 func TestTokensOfSeveralServers(t *testing.T) {
 	keys := filepath.Join(t.TempDir(), "pki")
 	if err := os.MkdirAll(keys, 0o700); err != nil {
@@ -141,7 +142,7 @@ func TestTokensOfSeveralServers(t *testing.T) {
 	}
 }
 
-// How to verify tokens is said only if the issuer is one that others can find.
+// Discovery is served only for an issuer with a discoverable URL.
 func TestDiscoveryOfTheIssuer(t *testing.T) {
 	for issuer, want := range map[string]int{
 		"https://issuer.example":     http.StatusOK,
@@ -167,7 +168,7 @@ func TestDiscoveryOfTheIssuer(t *testing.T) {
 	}
 }
 
-// A token may be asked for for longer than it may be valid; it is then not.
+// A requested lifetime above the maximum is reduced.
 func TestLongestToken(t *testing.T) {
 	a := start(t, Options{ServiceAccounts: serviceaccount.Options{MaxExpiration: 7200e9}})
 	defer stop(t, a)

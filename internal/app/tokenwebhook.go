@@ -13,9 +13,9 @@ import (
 	"github.com/anykind/anykind/internal/network/review"
 )
 
-// A TokenWebhook is asked whose a token is.
+// A TokenWebhook authenticates tokens by a webhook.
 type TokenWebhook struct {
-	ConfigFile string // kubeconfig; "" is for nobody
+	ConfigFile string // kubeconfig; "" disables the webhook
 	Version    string // of TokenReview
 	CacheTTL   time.Duration
 }
@@ -39,7 +39,7 @@ const (
 	idleTimeout      = 90 * time.Second
 )
 
-// transport returns what makes requests to an issuer of tokens.
+// transport returns the transport for requests to an issuer of tokens.
 func (a *App) transport(config *tls.Config, through egress.Dial) http.RoundTripper {
 	d := egress.Dialer{Through: through}
 	t := &http.Transport{
@@ -50,8 +50,8 @@ func (a *App) transport(config *tls.Config, through egress.Dial) http.RoundTripp
 	return t
 }
 
-// ways are those to issuers of tokens, by the names of egress selections; nil if there is no
-// configuration of any.
+// ways returns the dialers to issuers of tokens, by egress selection; nil without an egress
+// configuration.
 func (a *App) ways() func(name string) egress.Dial {
 	if !a.egress.Configured() {
 		return nil

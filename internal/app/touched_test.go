@@ -21,7 +21,7 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// A witness remembers what was authorized, and which keys were written since.
+// A witness records authorized attributes, and the keys written since.
 type witness struct {
 	kv.Backend
 
@@ -48,13 +48,13 @@ func (w *witness) Commit(ctx context.Context, write kv.Write) (int64, error) {
 	return revision, err
 }
 
-// A touch is an App with a witness, whose requests are checked.
+// A touch is an App with a witness that checks requests.
 type touch struct {
 	*testing.T
 	app     *App
 	kinds   *resource.Set
 	witness *witness
-	done    map[string]int // writes and reads that were compared, by verb
+	done    map[string]int // checked writes and reads, by verb
 }
 
 func startTouch(t *testing.T) *touch {
@@ -70,7 +70,7 @@ func startTouch(t *testing.T) *touch {
 	return c
 }
 
-// ask sends a request, and compares what it does with what was authorized.
+// ask sends a request, and compares its effects with the authorized attributes.
 func (c *touch) ask(method, line, contentType, header, body string) {
 	c.Helper()
 	u, err := url.ParseRequestURI(line)
@@ -80,7 +80,7 @@ func (c *touch) ask(method, line, contentType, header, body string) {
 	r := httptest.NewRequestWithContext(c.Context(), "GET", "/", strings.NewReader(body))
 	r.Method, r.URL, r.RequestURI = method, u, line
 	if info := request.Parse(r); info.IsLongRunning() {
-		return // it would not end
+		return // it would not return
 	}
 	r.Header.Set("Content-Type", contentType)
 	if name, value, ok := strings.Cut(header, ": "); ok {
@@ -100,12 +100,12 @@ func (c *touch) ask(method, line, contentType, header, body string) {
 	}
 }
 
-// permits reports whether something that was authorized is to write a key.
+// permits reports whether authorized attributes cover a write of a key.
 func (c *touch) permits(a *authz.Attributes, t *kv.Change) bool {
-	verbs := []string{"update", "patch", "delete", "deletecollection"} // a deletion may be a mark
+	verbs := []string{"update", "patch", "delete", "deletecollection"} // a deletion may only set deletionTimestamp
 	switch {
 	case t.Value == nil:
-		verbs = []string{"delete", "deletecollection", "update", "patch"} // of the last finalizer
+		verbs = []string{"delete", "deletecollection", "update", "patch"} // an update may remove the last finalizer
 	case t.Expect == kv.Absent:
 		verbs = []string{"create"}
 	}
@@ -124,7 +124,7 @@ func (c *touch) permits(a *authz.Attributes, t *kv.Change) bool {
 	return t.Key == d.Key(namespace, name)
 }
 
-// shown compares what a client sees with what was authorized.
+// shown compares the objects in a response with the authorized attributes.
 func (c *touch) shown(what string, a *authz.Attributes, body []byte) {
 	type object struct {
 		Kind     string
@@ -172,7 +172,7 @@ var (
 	}
 )
 
-// random sends a request made up of few words, so that some are about something.
+// random sends a request made of few words, so that some requests match objects.
 func (c *touch) random(r *rand.Rand) {
 	of := func(words []string) string { return words[r.IntN(len(words))] }
 	line := of(touchRoots)
@@ -206,7 +206,7 @@ func (c *touch) random(r *rand.Rand) {
 	method := of([]string{"GET", "GET", "POST", "POST", "PUT", "PATCH", "PATCH", "DELETE", "HEAD", "OPTIONS", "get"})
 	if method == "DELETE" {
 		if body = ""; kind == "Namespace" {
-			method = "GET" // nobody here would empty it
+			method = "GET" // no controller would empty the namespace
 		}
 	}
 	contentType := touchTypes[0]
@@ -216,7 +216,7 @@ func (c *touch) random(r *rand.Rand) {
 	c.ask(method, line, contentType, of(touchHeaders), body)
 }
 
-// Whatever a request looks like, it touches the objects that it was authorized for and no others.
+// A request of any form affects only the objects that it was authorized for.
 func TestTouchesWhatWasAuthorized(t *testing.T) {
 	c := startTouch(t)
 	r := rand.New(rand.NewPCG(18, 2))
@@ -245,7 +245,7 @@ type nextDoor struct{ kv.Backend }
 
 func (nextDoor) Close() error { return nil }
 
-// A role that is changed through one server counts at once through another one of the same store.
+// A role that is changed through one server takes effect at once in another server of the store.
 func TestGrantsThroughAnotherServer(t *testing.T) {
 	store := memkv.New(memkv.Options{})
 	defer store.Close()

@@ -11,17 +11,17 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
-// A User is somebody who gets a client certificate of a server.
+// A User is a user with a client certificate of a server.
 type User struct {
 	Name   string
 	Groups []string
 	Life   time.Duration // of the certificate
 
-	Dir           string // the data directory of the server
-	Administrator string // the file with the administrator's kubeconfig, which says where the server is
+	Dir           string // of the server
+	Administrator string // the administrator's kubeconfig, with the URL of the server
 }
 
-// Credentials makes the certificate, offline. It returns until when it is good, too.
+// Credentials issues the certificate offline. It also returns the expiry.
 func (u User) Credentials() (kubeconfig.Credentials, time.Time, error) {
 	none := kubeconfig.Credentials{}
 	if err := u.check(); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A webhook that cannot be asked counts as its failure policy says, and one that was asked does not: its
-// no, and a change that makes nothing of the kind, are the answer whatever that policy is.
+// The failure policy applies to a webhook that cannot be called. It does not apply to a denial, or
+// to a patch that makes the object invalid.
 func TestWebhookFailureModes(t *testing.T) {
 	const fails = `Internal error occurred: failed calling webhook "hook.example.com": `
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
@@ -29,18 +29,18 @@ func TestWebhookFailureModes(t *testing.T) {
 	const both, mutating, validating = "Mutating Validating", "Mutating", "Validating"
 	tests := []struct {
 		name, kinds string
-		url         string // that of a server if it is empty
-		ca          []byte // the same
+		url         string // empty for the URL of the server
+		ca          []byte // empty for the CA of the server
 		answer      http.HandlerFunc
-		more        string // fields of the webhook
+		more        string // further fields of the webhook
 		want        string
-		anyway      bool // it fails, whatever the failure policy
+		anyway      bool // it fails whatever the failure policy
 	}{
 		{name: "it says yes", kinds: both, answer: saying(nil)},
 		{name: "it says no", kinds: both, answer: saying(map[string]any{"allowed": false, "status": map[string]any{"message": "no", "code": 418}}),
 			want: `admission webhook "hook.example.com" denied the request: no`, anyway: true},
 		{name: "it times out", kinds: both, more: `,"timeoutSeconds":1`, answer: func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is seen
+			_, _ = io.Copy(io.Discard, r.Body) // to detect the end of the connection
 			<-r.Context().Done()
 		},
 			want: fails + `failed to call webhook: Post "https://`},
@@ -85,7 +85,7 @@ func TestWebhookFailureModes(t *testing.T) {
 					folder := map[string]string{mutating: mutatingWebhooks, validating: validatingWebhooks}[kind]
 					h.must("POST", folder, h.configuration(kind, url, ca, fmt.Sprintf(`,"failurePolicy":%q%s`, policy, test.more)), 201)
 					defer h.must("DELETE", folder+"/hook", "", 200)
-					// Nothing is kept, so that the next one may be created.
+					// A dry run, so that the next request can create the object.
 					code, answer, _ := h.do("POST", inConfigMaps+"?dryRun=All", configMap("a"))
 					message := fmt.Sprint(answer["message"])
 					switch failed := test.want != "" && (policy == "Fail" || test.anyway); {
@@ -100,7 +100,7 @@ func TestWebhookFailureModes(t *testing.T) {
 	}
 }
 
-// A webhook with side effects is not asked when nothing may be done, and the request fails.
+// A webhook with side effects is not called for a dry run, and the request fails.
 func TestWebhookDryRun(t *testing.T) {
 	h := startAdmitting(t, Options{})
 	for kind, folder := range map[string]string{"Mutating": mutatingWebhooks, "Validating": validatingWebhooks} {
@@ -113,7 +113,7 @@ func TestWebhookDryRun(t *testing.T) {
 			}
 			h.must("DELETE", folder+"/hook", "", 200)
 		}
-		// v1 takes no others, but what was written before v1 may have them.
+		// v1 rejects other values, but objects written before v1 may have them.
 		answer, _ := h.must("POST", folder, strings.Replace(h.configuration(kind, h.hook.URL, h.ca(), ""), `"sideEffects":"None"`, `"sideEffects":"Some"`, 1), 422)
 		if want := `Unsupported value: "Some": supported values: "None", "NoneOnDryRun"`; !strings.Contains(fmt.Sprint(answer["message"]), want) {
 			t.Errorf("%v, want %s", answer["message"], want)
@@ -132,7 +132,7 @@ func TestWebhookDryRun(t *testing.T) {
 	}
 }
 
-// rewrite changes a configuration where it is stored, as a server of an earlier version could have written it.
+// rewrite modifies a stored configuration, as a server of an earlier version could have written it.
 func (h *admitting) rewrite(plural, old, now string) {
 	h.t.Helper()
 	key := resource.BuiltInPrefix(plural) + "hook"

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
-// mutatingWebhooks makes the plugin that asks mutating webhooks.
+// mutatingWebhooks returns the constructor of the plugin for mutating webhooks.
 func (w *wired) mutatingWebhooks(core *resource.Set) func([]byte) (any, error) {
 	return func(config []byte) (any, error) {
 		c, err := admissionwebhook.ReadConfig(config)
@@ -22,7 +22,7 @@ func (w *wired) mutatingWebhooks(core *resource.Set) func([]byte) (any, error) {
 	}
 }
 
-// validatingWebhooks makes the plugin that asks validating webhooks.
+// validatingWebhooks returns the constructor of the plugin for validating webhooks.
 func (w *wired) validatingWebhooks(core *resource.Set) func([]byte) (any, error) {
 	return func(config []byte) (any, error) {
 		c, err := admissionwebhook.ReadConfig(config)
@@ -34,8 +34,8 @@ func (w *wired) validatingWebhooks(core *resource.Set) func([]byte) (any, error)
 	}
 }
 
-// withFiles returns a plugin, or why it could not be made. The files of its folder are followed, if
-// it has one.
+// withFiles returns a plugin, or the error of its constructor. It follows the folder of the plugin's
+// files, if there is one.
 func withFiles[P interface{ Follow(context.Context) }](w *wired, folder string, p P, err error) (any, error) {
 	if err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ type admitting struct {
 	*converting
 	hook   *httptest.Server
 	open   atomic.Int64
-	closed chan struct{} // gets one for each connection that ends
+	closed chan struct{} // receives a value for each closed connection
 	answer atomic.Pointer[http.HandlerFunc]
 	// last is the last request to the webhook.
 	last atomic.Pointer[http.Request]
@@ -58,7 +58,7 @@ func startAdmitting(t *testing.T, o Options) *admitting {
 	h.hook.StartTLS()
 	t.Cleanup(h.hook.Close)
 	h.says(saying(nil))
-	t.Cleanup(func() { // no connection is left when the server has ended
+	t.Cleanup(func() { // no connection is left after the server has stopped
 		for h.open.Load() > 0 {
 			<-h.closed
 		}
@@ -72,7 +72,7 @@ func startAdmitting(t *testing.T, o Options) *admitting {
 
 func (h *admitting) says(answer http.HandlerFunc) { h.answer.Store(&answer) }
 
-// saying answers a review with yes, unless response says something else.
+// saying returns a handler that allows a review, unless response overrides this.
 func saying(response map[string]any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var review object.Tree
@@ -87,7 +87,7 @@ func saying(response map[string]any) http.HandlerFunc {
 	}
 }
 
-// patching answers with a JSON patch.
+// patching returns a handler that responds with a JSON patch.
 func patching(patch string) http.HandlerFunc {
 	return saying(map[string]any{"patch": base64.StdEncoding.EncodeToString([]byte(patch)), "patchType": "JSONPatch"})
 }
@@ -96,7 +96,8 @@ func (h *admitting) ca() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.hook.Certificate().Raw})
 }
 
-// configuration is one with a webhook for ConfigMaps that are created or changed. more are fields of it.
+// configuration returns a configuration with a webhook for creates and updates of ConfigMaps. more
+// are further fields of the webhook.
 func (h *admitting) configuration(kind, url string, ca []byte, more string) string {
 	bundle, _ := json.Marshal(ca)
 	return fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"%sWebhookConfiguration","metadata":{"name":"hook"},"webhooks":[
@@ -108,7 +109,7 @@ func configMap(name string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"k":"v"}}`, name)
 }
 
-// told checks what is said to who writes a ConfigMap.
+// told checks the error of a write of a ConfigMap.
 func (h *admitting) told(want string) {
 	h.t.Helper()
 	if code, answer, _ := h.do("POST", inConfigMaps, configMap("a")); code < 400 || !strings.Contains(fmt.Sprint(answer["message"]), want) {
@@ -116,15 +117,15 @@ func (h *admitting) told(want string) {
 	}
 }
 
-// Whatever a webhook does, who needs it is told, other kinds are not affected, and no connection
-// is left in use.
+// A misbehaving webhook fails the writes that need it. It does not affect other kinds, and its
+// connections are closed.
 func TestWebhookHostile(t *testing.T) {
 	const failed = `Internal error occurred: failed calling webhook "hook.example.com": `
 	double := `{"op":"copy","from":"/data","path":"/data/x"},{"op":"copy","from":"/data","path":"/data/y"},`
 	tests := []struct {
 		name   string
 		answer http.HandlerFunc
-		more   string // of the webhook
+		more   string // further fields of the webhook
 		want   string
 	}{
 		{name: "wrong uid", answer: saying(map[string]any{"uid": "other"}), want: failed + `received invalid webhook response: expected response.uid="`},
@@ -140,7 +141,7 @@ func TestWebhookHostile(t *testing.T) {
 			http.Redirect(w, r, "https://127.0.0.1:1/", http.StatusPermanentRedirect)
 		}, want: failed + "failed to call webhook: the server responded with the status code 308"},
 		{name: "slow", answer: func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is seen
+			_, _ = io.Copy(io.Discard, r.Body) // to detect the end of the connection
 			<-r.Context().Done()
 		}, more: `,"timeoutSeconds":1`, want: failed + `failed to call webhook: Post "https://`},
 		{name: "a patch that doubles and doubles", answer: patching("[" + strings.Repeat(double, 60) + `{"op":"test","path":"/data/k","value":"v"}]`),
@@ -170,7 +171,7 @@ func TestWebhookHostile(t *testing.T) {
 	}
 }
 
-// A webhook that is the server itself gets nowhere: nobody asks for it.
+// A webhook with the URL of the server itself fails: the request has no credentials.
 func TestWebhookItself(t *testing.T) {
 	h := startAdmitting(t, Options{})
 	h.must("POST", validatingWebhooks, h.configuration("Validating", h.app.URL()+inConfigMaps, h.app.CA(), ""), 201)
@@ -179,8 +180,8 @@ func TestWebhookItself(t *testing.T) {
 	h.must("POST", inConfigMaps, configMap("a"), 201)
 }
 
-// A configuration counts for what is written after it, and so does what is changed of it: a
-// caBundle that is injected later, a webhook that is taken away.
+// A configuration and its changes take effect with the next write: a caBundle that is injected
+// later, or a removed webhook.
 func TestWebhookInForce(t *testing.T) {
 	h := startAdmitting(t, Options{})
 	h.says(saying(map[string]any{"allowed": false, "status": map[string]any{"message": "no"}}))
@@ -215,8 +216,8 @@ func (h *admitting) patch(path, patch string) {
 	}
 }
 
-// What is in files counts for configurations as well, which nobody else is asked about. A change
-// of a file counts soon.
+// Webhooks from files also apply to webhook configurations, unlike those from the API. A changed
+// file takes effect soon.
 func TestWebhookFiles(t *testing.T) {
 	dir := t.TempDir()
 	manifests := filepath.Join(dir, "manifests")
@@ -260,7 +261,7 @@ plugins: [{name: ValidatingAdmissionWebhook, configuration:
 	h.expect("message", answer["message"], `admission webhook "hook.example.com" denied the request: not by the API`)
 }
 
-// place writes a file in one step, as who renames it into its place does.
+// place writes a file atomically, by renaming it.
 func place(t *testing.T, name, content string) {
 	t.Helper()
 	if err := os.WriteFile(name+".new", []byte(content), 0o600); err != nil {
@@ -271,7 +272,7 @@ func place(t *testing.T, name, content string) {
 	}
 }
 
-// A webhook is told who asks, if a file says what for its host.
+// A webhook receives credentials if a kubeconfig has some for its host.
 func TestWebhookCredentials(t *testing.T) {
 	dir := t.TempDir()
 	config, users := filepath.Join(dir, "admission.yaml"), filepath.Join(dir, "users.yaml")

@@ -48,7 +48,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// wired are the parts between the store and the listener.
+// wired has the parts between the store and the listener.
 type wired struct {
 	backend  kv.Backend
 	log      *slog.Logger
@@ -59,21 +59,21 @@ type wired struct {
 	health   health
 
 	authorizer authz.Authorizer
-	later      func(undo func(context.Context) error) // when the server ends
+	later      func(undo func(context.Context) error) // registers an undo function
 
-	core      *resource.Set // the kinds that are built in
+	core      *resource.Set // the built-in kinds
 	services  given
 	addresses *allocation.Allocator
 	usage     *usage.Evaluators
-	charging  quota.Turns              // of who charges something to quotas
-	server    kubernetesservice.Server // how it is found by a Service
+	charging  quota.Turns              // of charges to quotas
+	server    kubernetesservice.Server // its addresses in the Service kubernetes
 
 	extended *cluster.Client    // the cluster that this server extends; nil for none
-	mirror   *mirror.Namespaces // of those of a cluster; nil where namespaces are this server's
+	mirror   *mirror.Namespaces // of the cluster; nil for namespaces of this server
 
 	dialer      *egress.Dialer
 	others      *aggregate.Aggregator
-	published   *published.Library // by the others
+	published   *published.Library // of other API servers
 	webhooks    *webhook.Client
 	conversions *convert.Metrics
 	admissions  *admissionwebhook.Metrics
@@ -81,7 +81,7 @@ type wired struct {
 	conditions  *match.Metrics // of webhooks and policies
 	plugged     *admission.Metrics
 	manifests   *manifest.Metrics
-	following   []func(context.Context) // what is elsewhere, while the server runs
+	following   []func(context.Context) // while the server runs
 	standards   *podsecurity.Metrics
 	expressions celpolicy.Shared // of policies
 
@@ -89,7 +89,7 @@ type wired struct {
 	keys     *serviceaccount.Discovery
 }
 
-// assemble makes the parts between the store and who answers requests. None of them runs yet.
+// assemble creates the parts between the store and the handler. None of them runs yet.
 func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) {
 	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}, standards: podsecurity.NewMetrics(), authorizer: &a.authorizer, later: a.later}
 	var err error
@@ -130,8 +130,7 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	return w, nil
 }
 
-// wire makes the parts, starts those that run, and returns once everything that
-// is stored is served.
+// wire creates the parts, starts them, and returns once all stored objects are served.
 func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
 	w, err := a.assemble(o, kinds)
 	if err != nil {
@@ -156,7 +155,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	for _, follow := range w.following {
 		a.parts.run("following", func(ctx context.Context) error { follow(ctx); return ctx.Err() })
 	}
-	if w.server.Leases && w.server.Reconcile && !w.server.Address.Addr().IsLoopback() { // nobody else could reach it
+	if w.server.Leases && w.server.Reconcile && !w.server.Address.Addr().IsLoopback() { // not reachable by others
 		a.parts.run("leases", func(ctx context.Context) error { return w.master(ctx, leaser, w.server.Address.Addr()) })
 	}
 	if err := a.until(ctx, w.crds.Fresh); err != nil {
@@ -172,7 +171,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	return w, err
 }
 
-// kinds returns the built-in kinds, with ways to kubelets and pods.
+// kinds returns the built-in kinds, with connections to kubelets and pods.
 func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 	cluster := a.dialer(selector.Cluster)
 	a.issued = certificates.NewMetrics()
@@ -183,7 +182,7 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 	}
 	network := proxy.Transport(cluster.DialContext)
 	network.Proxy = cluster.Proxy
-	store := func(ctx context.Context) error { return backendCheck(a.backend)(ctx) } // which is opened later
+	store := func(ctx context.Context) error { return backendCheck(a.backend)(ctx) } // opened later
 	a.later(func(context.Context) error {
 		kubelets.Close()
 		network.CloseIdleConnections()
@@ -192,8 +191,8 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 	return builtin.Parts{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens, Certificates: a.issued}.Definitions(), nil
 }
 
-// toServices returns what connects to Services. Those of a cluster that this server extends have a name
-// there.
+// toServices returns the dialer to Services. Those of a cluster that this server extends have a DNS
+// name.
 func (a *App) toServices(w *wired, core *resource.Set, clusterIPs bool) *egress.Dialer {
 	d := a.dialer(selector.Cluster)
 	if w.extended != nil {
@@ -210,7 +209,7 @@ func (a *App) toServices(w *wired, core *resource.Set, clusterIPs bool) *egress.
 	return d
 }
 
-// until calls step, and gives it up when a part that it may be waiting for fails.
+// until calls step, and cancels it if a part fails.
 func (a *App) until(ctx context.Context, step func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -226,12 +225,12 @@ func (a *App) until(ctx context.Context, step func(context.Context) error) error
 	}
 }
 
-// serverOptions are what the listener serves.
+// serverOptions returns the options of the server.
 func (w *wired) serverOptions(a *App, o Options) server.Options {
 	objects := rest.New(w.registry, w.catalog, rest.Options{
 		MinWatch: o.MinWatch,
 		Refresh:  w.crds.Fresh,
-		MaxBody:  max(rest.MaxBody, 2*int64(o.MaxObjectBytes)), // what can be stored can be sent, too
+		MaxBody:  max(rest.MaxBody, 2*int64(o.MaxObjectBytes)), // an object that fits the store fits a request
 	})
 	checks := w.health.checks()
 	version := server.BuildVersion()
@@ -272,7 +271,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 	}
 }
 
-// page shows how far the parts have come.
+// page returns the page with the progress of the store, the cache and controllers.
 func (w *wired) page(b kv.Backend, log *slog.Logger) server.Page {
 	return server.Page{Path: "store", About: "how far the store and what follows it have come", Serve: func(rw http.ResponseWriter, r *http.Request) {
 		start := time.Now()

@@ -9,8 +9,8 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// GiveAddresses has the kind Service, of the kinds, give its objects addresses of ranges
-// and ports, and returns who gives them. The kinds must not be in use yet.
+// GiveAddresses makes the kind Service allocate cluster IPs and node ports, and returns the
+// Allocator. The kinds must not be in use yet.
 func GiveAddresses(kinds *resource.Set, cache *watchcache.Cache, cidrs []netip.Prefix, ports allocation.PortRange) *allocation.Allocator {
 	services := kinds.Lookup("", "services")
 	a := allocation.New(allocation.Options{

@@ -12,7 +12,7 @@ const autoscaler = `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, 
 		{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 70}}},
 		{type: Pods, pods: {metric: {name: requests}, target: {type: AverageValue, averageValue: "5"}}}]}}`
 
-// An autoscaler is the same in both of its versions: what v1 has no fields for is in its
+// An autoscaler has the same content in both versions: v1 keeps the fields that it lacks in
 // annotations.
 func TestAutoscalerVersions(t *testing.T) {
 	d := definition(t, "horizontalpodautoscalers")
@@ -34,7 +34,7 @@ func TestAutoscalerVersions(t *testing.T) {
 	same(t, "metrics, of which the CPU is the last now", len(metrics), 2)
 	same(t, "annotations in v2", object.Metadata(back)["annotations"], nil)
 
-	// Without any metric, both versions want the same of the CPU.
+	// Without metrics, both versions have the same CPU target.
 	least, _, err := d.Version("v1").Schema.Complete(read(t, `{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: a},
 		spec: {scaleTargetRef: {kind: ReplicationController, name: r}, maxReplicas: 2}}`))
 	if err != nil {
@@ -44,7 +44,7 @@ func TestAutoscalerVersions(t *testing.T) {
 	same(t, "in v1", messages(d.Validate(t.Context(), &resource.Change{Object: converted(t, d, least, "v2")})), []string(nil))
 }
 
-// converted returns an object in another version, and leaves obj as it is.
+// converted returns a copy of an object, converted to another version.
 func converted(t *testing.T, d *resource.Definition, obj map[string]any, version string) map[string]any {
 	t.Helper()
 	out, err := d.Convert(t.Context(), []map[string]any{object.CloneTree(obj)}, version)
@@ -54,7 +54,7 @@ func converted(t *testing.T, d *resource.Definition, obj map[string]any, version
 	return out[0]
 }
 
-// What is wrong with an autoscaler is told of v2, whichever version was sent.
+// Errors name fields of v2, in whichever version the autoscaler was sent.
 func TestValidateAutoscaler(t *testing.T) {
 	d := definition(t, "horizontalpodautoscalers")
 	for text, want := range map[string][]string{
@@ -89,7 +89,7 @@ func TestValidateAutoscaler(t *testing.T) {
 	}
 }
 
-// Cells of kinds that make pods, and of autoscalers.
+// Cells of workloads and autoscalers.
 func TestWorkloadCells(t *testing.T) {
 	for _, tt := range []struct {
 		plural, object, column string
@@ -126,7 +126,7 @@ func TestWorkloadCells(t *testing.T) {
 	}
 }
 
-// A new autoscaler has no status, wherever v1 says one.
+// A new autoscaler has no status, even in the annotations of v1.
 func TestAutoscalerStatusInV1(t *testing.T) {
 	d := definition(t, "horizontalpodautoscalers")
 	v := d.Version("v1")

@@ -41,40 +41,40 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Parts are what kinds answer requests with that are about other servers, and what pods may
-// be. Those that are
-// left out are made, and know nobody.
+// Parts are dependencies of kinds, and rules for pods. A missing dependency gets a default that
+// knows no servers, users or roles.
 type Parts struct {
-	// AllowPrivileged lets containers be privileged.
+	// AllowPrivileged allows privileged containers.
 	AllowPrivileged bool
 
 	Kubelets *kubelet.Client
 	// Network reaches pods.
 	Network http.RoundTripper
-	// Authorizer says who may do what, for kinds that ask by themselves.
+	// Authorizer is for kinds that check permissions themselves.
 	Authorizer authz.Authorizer
-	// Roles are the rules that users have.
+	// Roles resolve the RBAC rules of users.
 	Roles *authzrbac.Authorizer
-	// Tokens signs the tokens of service accounts.
+	// Tokens signs service account tokens.
 	Tokens *serviceaccount.Issuer
-	// Store returns why the store does not answer, or nil.
+	// Store returns the error of a store that does not respond, or nil.
 	Store func(context.Context) error
-	// Certificates count what is issued.
+	// Certificates count issued certificates.
 	Certificates *certificates.Metrics
-	// Users are who knows users by their tokens.
+	// Users authenticate tokens.
 	Users authn.TokenAuthenticator
 }
 
-// Definitions returns the built-in kinds, with versions that a RuntimeConfig can turn on.
+// Definitions returns the built-in kinds with all versions. A RuntimeConfig enables those that are
+// off by default.
 func Definitions() []*resource.Definition { return Parts{}.Definitions() }
 
-// Definitions returns the built-in kinds, with these parts.
+// Definitions returns the built-in kinds with these parts.
 func (p Parts) Definitions() []*resource.Definition {
 	if p.Certificates == nil {
 		p.Certificates = certificates.NewMetrics()
 	}
 	if p.Kubelets == nil {
-		p.Kubelets, _ = kubelet.New(kubelet.Options{}) // no file of it can be missing
+		p.Kubelets, _ = kubelet.New(kubelet.Options{}) // without files there is no error
 	}
 	if p.Network == nil {
 		p.Network = proxy.Transport(nil)
@@ -134,7 +134,7 @@ func (p Parts) Definitions() []*resource.Definition {
 	)
 }
 
-// one is the kind of a name.
+// one returns the kind with that plural.
 func one(of []*resource.Definition, plural string) *resource.Definition {
 	return of[slices.IndexFunc(of, func(d *resource.Definition) bool { return d.Plural == plural })]
 }
@@ -146,7 +146,7 @@ func SystemNamespaces() []string {
 	}
 }
 
-// ImmortalNamespaces are the namespaces that may not be deleted.
+// ImmortalNamespaces are the namespaces that cannot be deleted.
 func ImmortalNamespaces() []string {
 	return []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// read reads an object.
+// read parses an object.
 func read(t testing.TB, text string) map[string]any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -30,7 +30,7 @@ func read(t testing.TB, text string) map[string]any {
 	return out
 }
 
-// definition returns the kind of a plural or plural.group.
+// definition returns the kind of PLURAL or PLURAL.GROUP.
 func definition(t testing.TB, name string) *resource.Definition {
 	t.Helper()
 	plural, group, _ := strings.Cut(name, ".")
@@ -44,7 +44,7 @@ func definition(t testing.TB, name string) *resource.Definition {
 	return all[i]
 }
 
-// write does with an object what the server does before it stores it.
+// write runs the hooks of a write up to validation.
 func write(t testing.TB, d *resource.Definition, obj, old map[string]any) (map[string]any, field.ErrorList) {
 	t.Helper()
 	v := d.Versions[0]
@@ -72,7 +72,7 @@ func write(t testing.TB, d *resource.Definition, obj, old map[string]any) (map[s
 	return obj, errs
 }
 
-// allocate does what a dry run does, which chooses the same every time.
+// allocate allocates as a dry run does, whose choices are deterministic.
 func allocate(t testing.TB, d *resource.Definition, obj, old map[string]any) (errs field.ErrorList) {
 	t.Helper()
 	if d.Allocate == nil {
@@ -93,7 +93,7 @@ func allocate(t testing.TB, d *resource.Definition, obj, old map[string]any) (er
 	return errs
 }
 
-// causeType has errors shown as the text that they bring.
+// causeType is the type of errors that are shown by their detail only.
 const causeType = field.ErrorTypeInternal
 
 func messages(errs field.ErrorList) (out []string) {
@@ -114,13 +114,13 @@ func same(t testing.TB, what string, got, want any) {
 	}
 }
 
-// Some namespaces are there from the start, and three for ever.
+// Four namespaces are created at the start, and three cannot be deleted.
 func TestNamesOfNamespaces(t *testing.T) {
 	same(t, "system namespaces", SystemNamespaces(), []string{"default", "kube-system", "kube-public", "kube-node-lease"})
 	same(t, "immortal namespaces", ImmortalNamespaces(), []string{"default", "kube-system", "kube-public"})
 }
 
-// The models have what the Go types do not say.
+// OpenAPI models have the properties that Go types lack.
 func TestModels(t *testing.T) {
 	for _, d := range Definitions() {
 		if !d.Allows("list") {
@@ -155,7 +155,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// No APIService can ask for a place in discovery before the group of APIServices.
+// No APIService can have a higher group priority than the group of APIServices.
 func TestFirstGroup(t *testing.T) {
 	const highest = 20000
 	apiServices := definition(t, "apiservices.apiregistration.k8s.io")
@@ -169,7 +169,7 @@ func TestColumns(t *testing.T) {
 	created := resource.Age("2026-01-02T03:04:05Z")
 	for _, tt := range []struct {
 		plural, object string
-		want           []any // names and values in turn
+		want           []any // names and values, alternating
 	}{
 		{"namespaces", `{` + meta + `, status: {phase: Active}}`, []any{"Status", "Active", "Age", created}},
 		{"namespaces", `{metadata: {}}`, []any{"Status", "", "Age", "<unknown>"}},

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// signed returns a request for a certificate as bytes, and as a field has it.
+// signed returns a certificate request in DER, and as the value of its field.
 func signed(t *testing.T) (der []byte, field string) {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
@@ -33,7 +33,7 @@ func inPEM(kind string, der []byte) string {
 	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// Who asks for a certificate is who makes the request, whatever it says.
+// The user of a certificate request is the user of the HTTP request.
 func TestRequestsAreOfTheirUser(t *testing.T) {
 	_, field := signed(t)
 	d := definition(t, "certificatesigningrequests")
@@ -85,7 +85,7 @@ func TestSigningRequests(t *testing.T) {
 	}
 }
 
-// Who approves does not sign, and who signs does not approve.
+// The subresource approval cannot sign, and status cannot approve.
 func TestApproval(t *testing.T) {
 	_, good := signed(t)
 	csr := func(status string) map[string]any {
@@ -101,7 +101,7 @@ func TestApproval(t *testing.T) {
 		through, old, in string
 		want             []string
 	}{
-		{"approval", `{}`, `{conditions: [` + approved + `], certificate: eA==}`, nil}, // which it does not write
+		{"approval", `{}`, `{conditions: [` + approved + `], certificate: eA==}`, nil}, // not writable through it
 		{"approval", `{conditions: [` + approved + `]}`, `{}`, []string{`status.conditions: Forbidden: updates may not remove a condition of type "Approved"`}},
 		{"approval", `{}`, `{conditions: [{type: Approved, status: "False"}]}`, []string{`status.conditions[0].status: Unsupported value: "False": supported values: "True"`}},
 		{"approval", `{conditions: [` + approved + `]}`, `{conditions: [` + approved + `, ` + denied + `]}`, []string{
@@ -127,7 +127,7 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// The name of a bundle begins with that of its signer.
+// The name of a bundle begins with the name of its signer.
 func TestTrustBundles(t *testing.T) {
 	const anchors = "spec.trustBundle: Invalid value: \"<value omitted>\": "
 	for _, tt := range []struct {
@@ -150,7 +150,7 @@ func TestTrustBundles(t *testing.T) {
 	}
 }
 
-// A request for the certificate of a pod has one outcome, and stays what it was.
+// A PodCertificateRequest has one final condition and an immutable spec.
 func TestPodCertificateRequests(t *testing.T) {
 	der, _ := signed(t)
 	pcr := func(spec, status string) map[string]any {

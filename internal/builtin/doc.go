@@ -1,15 +1,15 @@
-// Package builtin lists the kinds that are served without a CustomResourceDefinition:
-// those a client or a controller takes for granted.
+// Package builtin lists the kinds that are served without a CustomResourceDefinition: those a
+// client or a controller takes for granted.
 //
-// Each is one resource.Definition, in a folder for its API group. The packages
-// do not know how objects are stored or served, and nothing of what other components do
-// to them later: no package here expires events or empties namespaces.
+// Each is one resource.Definition, in a folder for its API group. The packages do not know how
+// objects are stored or served, and nothing about controllers: no package here expires events or
+// empties namespaces.
 //
 // # The wing
 //
 // kind builds a Definition from a Go type; rule has the table of rules of fields
-// (rule/types/GROUP.VERSION.txt); allocation gives addresses and ports to Services; usage
-// measures what quotas count. The wing imports the wings object, store, network, registry,
+// (rule/types/GROUP.VERSION.txt); allocation allocates addresses and ports for Services; usage
+// measures the usage for quotas. The wing imports the wings object, store, network, registry,
 // access and schema.
 //
 // Begin with coordination/lease.go, a short kind, then builtin.go.

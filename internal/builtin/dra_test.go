@@ -6,7 +6,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// What a claim asks for, in the words of a v1.37 server.
+// Errors of claims are those of a v1.37 server.
 func TestClaims(t *testing.T) {
 	const (
 		one    = `{name: a, exactly: {deviceClassName: gpu}}`
@@ -65,9 +65,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// Which devices there are, and where.
-// What the type of an object says is told in the fields of the version of the client, and the
-// rest in those of v1.
+// Errors of slices in old versions. Errors of the type name fields of the client's version, others
+// name fields of v1.
 func TestErrorsOfOldVersions(t *testing.T) {
 	exactly := func(more string) string {
 		return `{name: one, exactly: {deviceClassName: gpu, allocationMode: ` + more + `}}`
@@ -142,8 +141,8 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// A driver says nothing of a device that the claim was not given, and what it said of one
-// goes with the device.
+// A driver can only report allocated devices. The report of a device is removed with its
+// allocation.
 func TestStatusOfClaims(t *testing.T) {
 	claim := func(status string) map[string]any {
 		return read(t, `{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: a, namespace: a},

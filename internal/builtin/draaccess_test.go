@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// rights are what a user may do, as "verb resource/subresource namespace/name".
+// rights are the permissions of a user, as "verb resource/subresource namespace/name".
 type rights []string
 
 func (r rights) Authorize(_ context.Context, a *authz.Attributes) (authz.Decision, string, error) {
@@ -21,8 +21,8 @@ func (r rights) Authorize(_ context.Context, a *authz.Attributes) (authz.Decisio
 	return authz.NoOpinion, "", nil
 }
 
-// Who may write the status of a claim needs a right of its own to give it devices, and one for
-// each driver of whose devices they say something. The words are those of v1.37.1.
+// Allocation needs its own permission, and the status of devices one for each driver. The messages
+// are those of v1.37.1.
 func TestRightsToTheStatusOfClaims(t *testing.T) {
 	const (
 		result  = `{request: one, driver: d.example.com, pool: p, device: gpu-0}`

@@ -56,7 +56,7 @@ func TestEndpointSliceChanges(t *testing.T) {
 	now, _ := write(t, d, read(t, `{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: a, generation: 1}, addressType: IPv4}`), old)
 	same(t, "generation with other labels", kind.Value(now, "metadata", "generation"), int64(2))
 
-	// What nobody writes any more is still a hint to where an endpoint is.
+	// topology has a deprecated field that still gives the zone of an endpoint.
 	const topology = `addressType: IPv4, endpoints: [{addresses: [%], deprecatedTopology: {kubernetes.io/hostname: here}}]}`
 	stored := read(t, head+strings.ReplaceAll(topology, "%", "1.1.1.1"))
 	now, _ = write(t, d, read(t, head+strings.ReplaceAll(topology, "%", "1.1.1.2")), stored)
@@ -64,7 +64,7 @@ func TestEndpointSliceChanges(t *testing.T) {
 	now, _ = write(t, d, stored, nil)
 	same(t, "new topology", now["endpoints"], read(t, `{l: [{addresses: [1.1.1.1], conditions: {}}]}`)["l"])
 
-	// What was taken once is not validated again.
+	// A stored value is not validated again.
 	bad := read(t, head+`addressType: IPv4, endpoints: [{addresses: [010.1.1.1], conditions: {}}]}`)
 	_, errs = write(t, d, read(t, head+`addressType: IPv4, endpoints: [{addresses: [010.1.1.1]}]}`), bad)
 	same(t, "unchanged endpoints", messages(errs), []string(nil))

@@ -15,8 +15,7 @@ const newEvent = `{metadata: {namespace: dev}, eventTime: "2026-01-02T03:04:05.0
 
 var unknownFinalizer = []string{`metadata.finalizers[0]: Invalid value: "foo": name is neither a standard finalizer name nor is it fully qualified`}
 
-// What is wrong with an object, in the words of a v1.37 server. old is what it
-// replaces, if anything.
+// Errors are those of a v1.37 server. old is the replaced object, if any.
 func TestValidate(t *testing.T) {
 	for _, tt := range []struct {
 		plural, old, object string
@@ -182,7 +181,7 @@ func TestWarnings(t *testing.T) {
 	same(t, "set before", account.Warn(t.Context(), &resource.Change{Object: marked, Old: marked}), []string(nil))
 }
 
-// An event of either group can be read in the other, and back.
+// Events of both groups convert to each other and back.
 func TestConvertEvents(t *testing.T) {
 	core, new := definition(t, "events"), definition(t, "events.events.k8s.io")
 	if core == new {
@@ -211,7 +210,7 @@ func TestConvertEvents(t *testing.T) {
 				t.Fatal(err)
 			}
 			same(t, "converted", got[0], read(t, c.want))
-			// It is in the form the type writes, so that nothing changes it again.
+			// The result is already in the form that the type encodes.
 			again, _, err := c.to.Versions[0].Schema.Complete(read(t, c.want))
 			if err != nil {
 				t.Fatal(err)

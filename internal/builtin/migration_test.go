@@ -8,13 +8,12 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// migration is a StorageVersionMigration with a status.
+// migration returns a StorageVersionMigration with a status.
 func migration(status string) string {
 	return `{metadata: {name: x}, spec: {resource: {group: example.com, resource: things}}, status: {` + status + `}}`
 }
 
-// having is a status with conditions, each a name that is true, or one that is
-// false after an exclamation mark.
+// having returns a status with conditions. Each is a name, after an exclamation mark if false.
 func having(conditions ...string) string {
 	var out []string
 	for _, name := range conditions {
@@ -27,8 +26,7 @@ func having(conditions ...string) string {
 	return "conditions: [" + strings.Join(out, ",") + "]"
 }
 
-// What is wrong with a migration whose status, or who itself if there was none,
-// is written, in the words of a v1.37 server.
+// Errors of a migration, or of its status if there is an old one, are those of a v1.37 server.
 func TestValidateMigration(t *testing.T) {
 	d := definition(t, "storageversionmigrations")
 	for _, tt := range []struct {
@@ -74,7 +72,7 @@ func TestValidateMigration(t *testing.T) {
 	}
 }
 
-// The status is written through its subresource, and nothing else is.
+// The subresource status only changes the status, and the object only the rest.
 func TestMigrationStatusApart(t *testing.T) {
 	v := definition(t, "storageversionmigrations").Versions[0]
 	created := read(t, migration(`resourceVersion: "3"`))

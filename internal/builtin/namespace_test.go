@@ -26,14 +26,14 @@ metadata: {name: dev, labels: {kubernetes.io/metadata.name: dev}}
 spec: {finalizers: [example.com/x, kubernetes]}
 status: {phase: Active}`))
 
-	// Deleting it shows in the phase, and the finalizers hold it.
+	// A deletion sets the phase, and the finalizers hold the namespace.
 	d.BeforeDelete(t.Context(), &resource.Change{Object: updated}, &metav1.DeleteOptions{})
 	same(t, "phase", kind.Text(updated, "status", "phase"), "Terminating")
 	if !d.HasFinalizers(updated) {
 		t.Error("a namespace with finalizers is let go")
 	}
 
-	// The finalize subresource changes the finalizers and not the status.
+	// The subresource finalize changes the finalizers and not the status.
 	finalized := read(t, `{metadata: {name: dev}, spec: {}, status: {phase: Active}}`)
 	v.Subresource("finalize").Revert(t.Context(), &resource.Change{Object: finalized, Old: updated})
 	same(t, "finalized", finalized, read(t, `{metadata: {name: dev}, spec: {}, status: {phase: Terminating}}`))
@@ -41,7 +41,7 @@ status: {phase: Active}`))
 		t.Error("a namespace without finalizers is held")
 	}
 
-	// The status subresource changes the status and not the finalizers.
+	// The subresource status changes the status and not the finalizers.
 	status := read(t, `{metadata: {name: dev}, spec: {}, status: {phase: Active}}`)
 	v.Subresource("status").Revert(t.Context(), &resource.Change{Object: status, Old: created})
 	same(t, "status", status, read(t, `{metadata: {name: dev}, spec: {finalizers: [example.com/x, kubernetes]}, status: {phase: Active}}`))

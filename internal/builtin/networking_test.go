@@ -8,7 +8,7 @@ import (
 
 const badAddress = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
-// Who has an address, and from which ranges addresses are, in the words of a v1.37 server.
+// Errors of networking kinds are those of a v1.37 server.
 func TestNetworkingValidation(t *testing.T) {
 	const owner = `parentRef: {resource: services, namespace: a, name: b}`
 	for _, tt := range []struct {
@@ -59,7 +59,7 @@ func TestNetworkingValidation(t *testing.T) {
 	}
 }
 
-// Ranges are ready when somebody says so in the status, and there only.
+// The condition Ready is set through the subresource status only.
 func TestServiceCIDRStatus(t *testing.T) {
 	d := definition(t, "servicecidrs")
 	const text = `{apiVersion: networking.k8s.io/v1, kind: ServiceCIDR, metadata: {name: a, labels: {a: b}}, spec: {cidrs: [10.0.0.0/24]},

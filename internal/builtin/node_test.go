@@ -2,7 +2,7 @@ package builtin
 
 import "testing"
 
-// How pods are run, in the words of a v1.37 server.
+// Errors of RuntimeClasses are those of a v1.37 server.
 func TestRuntimeClasses(t *testing.T) {
 	for _, tt := range []struct {
 		old, class string

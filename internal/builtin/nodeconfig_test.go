@@ -6,8 +6,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A node that named the configuration of its kubelet when that was possible may still do so,
-// if it says it rightly.
+// A node that refers to a kubelet configuration, an old feature, may keep a valid reference.
 func TestNodeConfigSource(t *testing.T) {
 	d := definition(t, "nodes")
 	old := read(t, `{metadata: {name: a}, spec: {configSource: {configMap: {name: c, namespace: d, kubeletConfigKey: k}}}, status: {}}`)

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A certificate that is issued to a pod is for the key of the request, and good from now.
+// A certificate for a pod matches the key and the lifetime of the request.
 func TestIssuedPodCertificates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, key, err := ed25519.GenerateKey(rand.Reader)

@@ -58,7 +58,7 @@ func (c *cluster) target(group, plural, name, subresource string) registry.Targe
 	return t
 }
 
-// create creates an object, and gives it a status if it is to have one.
+// create creates an object, and sets its status if it has one.
 func (c *cluster) create(group, plural, text string) {
 	c.Helper()
 	tree := read(c, text)
@@ -97,7 +97,7 @@ func (c *cluster) get(group, plural, name string) object.Tree {
 	return tree
 }
 
-// Who writes the status of a pod does not say when it is deleted, nor whose it is.
+// An update of the status changes neither the deletion timestamp nor the owners.
 func TestStatusLeavesMetadata(t *testing.T) {
 	c := newCluster(t, memkv.New(memkv.Options{}))
 	c.create("", "pods", `{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}`)
@@ -121,13 +121,13 @@ func TestStatusLeavesMetadata(t *testing.T) {
 	same(t, "the message", kind.Value(pod, "status", "message"), "seen")
 }
 
-// send creates something under a pod.
+// send creates an object through a subresource of a pod.
 func (c *cluster) send(pod, subresource, text string) error {
 	_, err := c.registry.Answer(c.Context(), c.target("", "pods", pod, subresource), registry.Given(read(c, text)), registry.WriteOptions{})
 	return err
 }
 
-// together calls do so many times at once.
+// together calls do n times concurrently.
 func together(n int, do func(i int)) {
 	var all sync.WaitGroup
 	start := make(chan struct{})
@@ -149,7 +149,7 @@ spec: {nodeName: %s, terminationGracePeriodSeconds: 30, containers: [{name: c, i
 status: {phase: Running, conditions: [{type: Ready, status: "True", lastProbeTime: null, lastTransitionTime: null}]}
 `
 
-// Of many who bind a pod to their nodes one wins, and the others are told who.
+// Of many concurrent bindings of a pod one succeeds, and the errors of the others name the node.
 func TestOneBinderWins(t *testing.T) {
 	c := newCluster(t, memkv.New(memkv.Options{}))
 	for round := range 8 {
@@ -187,8 +187,7 @@ status: {observedGeneration: 1, currentHealthy: 64, desiredHealthy: %d, disrupti
 
 const eviction = `{apiVersion: policy/v1, kind: Eviction, metadata: {name: %s}}`
 
-// However many evict at once, a budget allows as many as it says, and it names those that
-// go.
+// Concurrent evictions never exceed the budget, and the budget lists the evicted pods.
 func TestNoBudgetIsBroken(t *testing.T) {
 	const pods, allowed = 64, 10
 	c := newCluster(t, memkv.New(memkv.Options{}))
@@ -218,7 +217,7 @@ func TestNoBudgetIsBroken(t *testing.T) {
 	}
 }
 
-// failing is a store that cannot be written any more after so many writes.
+// failing is a store that fails after a number of writes.
 type failing struct {
 	kv.Backend
 	left atomic.Int64
@@ -231,8 +230,8 @@ func (f *failing) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	return f.Backend.Commit(ctx, w)
 }
 
-// Wherever an eviction is cut off, the budget has given an allowance for the pod if and
-// only if the pod says that it is being evicted.
+// At whatever write an eviction is interrupted, the budget has used an allowance exactly if the pod
+// is marked.
 func TestEvictionIsCutOff(t *testing.T) {
 	for writes := range int64(3) {
 		f := &failing{Backend: memkv.New(memkv.Options{})}
@@ -256,7 +255,7 @@ func TestEvictionIsCutOff(t *testing.T) {
 	}
 }
 
-// A pod that becomes ready while it is evicted as one that is not counts again.
+// A pod that becomes ready during its eviction as an unready pod needs an allowance.
 func TestReadyMeanwhile(t *testing.T) {
 	var meanwhile func()
 	o := &overtaking{Backend: memkv.New(memkv.Options{})}
@@ -295,8 +294,7 @@ func (o *overtaking) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	return o.Backend.Commit(ctx, w)
 }
 
-// A client that names a state of the pod is told when it was overtaken, and not tried
-// for again.
+// An eviction with a resourceVersion gets a conflict after a concurrent change, and is not retried.
 func TestEvictionOfAState(t *testing.T) {
 	o := &overtaking{Backend: memkv.New(memkv.Options{})}
 	c := newCluster(t, o)
@@ -310,7 +308,7 @@ func TestEvictionOfAState(t *testing.T) {
 	}
 }
 
-// touch has somebody else write pod a.
+// touch updates pod a, as another client would.
 func (c *cluster) touch() {
 	_, err := c.registry.Modify(c.Context(), c.target("", "pods", "a", ""), func(old object.Tree) (object.Tree, error) {
 		out := object.CloneTree(old)
@@ -322,13 +320,13 @@ func (c *cluster) touch() {
 	}
 }
 
-// nothing is what somebody may do besides what they do.
+// nothing denies all additional permissions.
 type nothing struct{}
 
 func (nothing) May(_ context.Context, verb string) error { return errors.New("may not " + verb) }
 
-// Who may only read a pod may not talk to its containers, although a client can ask for it
-// by reading.
+// A permission to get a pod is not sufficient to connect to its containers, although a client can
+// do so with GET.
 func TestWhoMayTalk(t *testing.T) {
 	c := newCluster(t, memkv.New(memkv.Options{}))
 	c.create("", "pods", `{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}`)
@@ -337,7 +335,7 @@ func TestWhoMayTalk(t *testing.T) {
 		{"exec", "GET", "may not create"},
 		{"attach", "GET", "may not create"},
 		{"portforward", "GET", "may not create"},
-		{"exec", "POST", "pod a does not have a host assigned"}, // which was asked before
+		{"exec", "POST", "pod a does not have a host assigned"}, // the kubelet is checked first
 	} {
 		target := c.target("", "pods", "a", tt.subresource)
 		options, err := target.Version.Subresource(tt.subresource).ReadOptions(nil)

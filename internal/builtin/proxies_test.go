@@ -16,8 +16,8 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// behind answers for every address, and says which one was connected to and what it was
-// asked. Those in 10.9 do not answer.
+// behind listens at every address, and responds with the address and the request. Addresses in 10.9
+// do not respond.
 func behind(_ context.Context, _, address string) (net.Conn, error) {
 	if strings.HasPrefix(address, "10.9.") {
 		return nil, fmt.Errorf("%s does not answer", address)
@@ -35,8 +35,7 @@ func behind(_ context.Context, _, address string) (net.Conn, error) {
 	return ours, nil
 }
 
-// Where the proxies of pods and services lead, by the name in the path: a scheme, a name
-// and a port.
+// Proxies of pods and services resolve the name in the path: a scheme, a name and a port.
 func TestProxies(t *testing.T) {
 	kubelets, err := kubelet.New(kubelet.Options{Dial: behind})
 	if err != nil {
@@ -91,7 +90,7 @@ endpoints: [%s]`, of, of, endpoints))
 	}
 }
 
-// visit returns what is said below a proxy, or why nothing is.
+// visit returns the response below a proxy, or the error.
 func (c *cluster) visit(plural, name, below string) string {
 	r := httptest.NewRequestWithContext(c.Context(), "GET", "/proxy"+below, nil)
 	path, _, _ := strings.Cut(below, "?")

@@ -15,13 +15,12 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A RuntimeConfig says which versions and resources of the built-in kinds are served, as
-// --runtime-config of kube-apiserver does. Unless it says otherwise, a version is served if
-// it is neither alpha nor beta. The server itself goes on with kinds that are not served.
+// A RuntimeConfig selects the served versions and resources of the built-in kinds, like
+// --runtime-config of kube-apiserver. By default a version is served unless it is alpha or beta.
+// The server itself uses kinds that are not served.
 type RuntimeConfig map[string]string
 
-// sets are the versions that have a name together, in the order in which they are looked
-// at: the last word counts.
+// sets are named sets of versions, in order of evaluation: the last one wins.
 var sets = []struct {
 	key      string
 	versions *regexp.Regexp
@@ -34,7 +33,7 @@ var sets = []struct {
 
 var stable = regexp.MustCompile(`^v\d+$`)
 
-// Set adds what a flag says: KEY=VALUE, or several of them with commas between.
+// Set parses a flag: KEY=VALUE, or several of them separated by commas.
 func (c *RuntimeConfig) Set(text string) error {
 	if *c == nil {
 		*c = RuntimeConfig{}
@@ -56,11 +55,10 @@ func (c *RuntimeConfig) String() string {
 	return strings.Join(pairs, ",")
 }
 
-// Type is what help calls a value.
+// Type returns the name of the value type in help.
 func (*RuntimeConfig) Type() string { return "mapStringString" }
 
-// Apply makes exactly those versions of the kinds, which nobody uses yet, served that are
-// to be.
+// Apply sets which versions of the kinds are served. The kinds must not be in use yet.
 func (c RuntimeConfig) Apply(kinds []*resource.Definition) error {
 	wanted, err := c.parse()
 	if err != nil {
@@ -77,7 +75,7 @@ func (c RuntimeConfig) Apply(kinds []*resource.Definition) error {
 	return nil
 }
 
-// A selection is a RuntimeConfig that was understood.
+// A selection is a parsed RuntimeConfig.
 type selection struct {
 	sets      map[string]bool
 	versions  map[schema.GroupVersion]bool
@@ -143,8 +141,8 @@ func (c RuntimeConfig) parse() (selection, error) {
 	return s, nil
 }
 
-// withoutOldNames returns a copy in which the core group is called as the others are. A
-// single resource of it cannot be named in the old way: that is about all of them.
+// withoutOldNames returns a copy in which the core group has the same form as others. The old form
+// cannot name a single resource: it applies to all of them.
 func (c RuntimeConfig) withoutOldNames() RuntimeConfig {
 	out := RuntimeConfig{}
 	for _, key := range slices.Sorted(maps.Keys(c)) {
@@ -159,7 +157,7 @@ func (c RuntimeConfig) withoutOldNames() RuntimeConfig {
 	return out
 }
 
-// checkGroups refuses keys that are not of a group that Kubernetes has.
+// checkGroups rejects keys of groups that Kubernetes does not have.
 func (c RuntimeConfig) checkGroups() error {
 	var unknown []string
 	for _, key := range slices.Sorted(maps.Keys(c)) {
@@ -177,15 +175,15 @@ func (c RuntimeConfig) checkGroups() error {
 	return nil
 }
 
-// split takes GROUP/VERSION/RESOURCE apart, where the resource may be missing.
+// split parses GROUP/VERSION/RESOURCE, where the resource is optional.
 func split(key string) (gv schema.GroupVersion, plural string) {
 	gv.Group, key, _ = strings.Cut(key, "/")
 	gv.Version, plural, _ = strings.Cut(key, "/")
 	return gv, plural
 }
 
-// check refuses to do without definitions. To turn on what Kubernetes has by name only, such as
-// apps/v1beta1, changes nothing, as there.
+// check rejects a configuration without the kind CustomResourceDefinition. As in Kubernetes,
+// enabling a version without resources, such as apps/v1beta1, has no effect.
 func (s selection) check() error {
 	const name = apiextensionsv1.GroupName + "/v1"
 	refused := func(gv schema.GroupVersion, plural string, on bool) error {

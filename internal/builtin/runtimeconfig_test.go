@@ -15,7 +15,7 @@ func TestRuntimeConfig(t *testing.T) {
 		{"api/beta=true", usual + " batch/v1beta1/cronjobs", ""},
 		{"api/alpha=true", usual + " resource.k8s.io/v1alpha3/deviceclasses", ""},
 		{"api/ga=false,api/beta=true", "batch/v1beta1/cronjobs", ""},
-		{"api/all=false,api/ga=true", usual, ""}, // the narrower one counts
+		{"api/all=false,api/ga=true", usual, ""}, // the narrower key wins
 		{"api/all=false,batch/v1=true", "batch/v1/jobs batch/v1/cronjobs", ""},
 		{"api/all=false,batch/v1=true,batch/v1/jobs=false", "batch/v1/cronjobs", ""},
 		{"api/all=false,batch/v1/jobs", "batch/v1/jobs", ""}, // no value is true
@@ -24,9 +24,9 @@ func TestRuntimeConfig(t *testing.T) {
 		{"v1=false", usual[len("v1/pods "):], ""},
 		{"api/v1=false", usual[len("v1/pods "):], ""},
 		{"/v1/pods=false", usual[len("v1/pods "):], ""},
-		{"v1/none=false", usual[len("v1/pods "):], ""}, // the old name is of the whole version
+		{"v1/none=false", usual[len("v1/pods "):], ""}, // the old form applies to the whole version
 		{"/v1/none=false,api/legacy=false,apps/v1beta1=false", usual, ""},
-		{"apps/v1beta1=true,apps/v1/none=true", usual, ""}, // are there by name only
+		{"apps/v1beta1=true,apps/v1/none=true", usual, ""}, // versions without resources
 
 		{"api/all=false", "", "invalid runtime-config with only api/all=false"},
 		{"api/all=maybe", "", "invalid value api/all=maybe"},
@@ -73,7 +73,7 @@ func TestRuntimeConfig(t *testing.T) {
 	}
 }
 
-// of is a resource with the versions, all of them served.
+// of returns a resource with the versions, all of them served.
 func of(group, plural string, versions ...string) *resource.Definition {
 	d := resource.Definition{Group: group, Plural: plural}
 	for _, v := range versions {

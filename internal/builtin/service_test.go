@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// completed returns an object as it is after its defaults.
+// completed returns an object with its defaults.
 func completed(t *testing.T, d *resource.Definition, text string) map[string]any {
 	t.Helper()
 	v := d.Versions[0]
@@ -34,7 +34,7 @@ func completed(t *testing.T, d *resource.Definition, text string) map[string]any
 	return obj
 }
 
-// services returns the kind Service, whose objects are given addresses of ranges.
+// services returns the kind Service with an Allocator for the ranges.
 func services(t *testing.T, cidrs ...string) *resource.Definition {
 	t.Helper()
 	backend := memkv.New(memkv.Options{})
@@ -59,7 +59,7 @@ func service(t *testing.T, spec string) map[string]any {
 	return read(t, `{apiVersion: v1, kind: Service, metadata: {name: a}, spec: `+spec+`}`)
 }
 
-// What the server fills in. A dry run is shown the address of the network, and ports from
+// Fields that the server sets. A dry run gets placeholders: the network address, and ports from
 // 32769 on.
 func TestServiceDefaults(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
@@ -67,7 +67,7 @@ func TestServiceDefaults(t *testing.T) {
 			clusterIP: 10.0.0.0, clusterIPs: [10.0.0.0], ipFamilies: [IPv4], ipFamilyPolicy: SingleStack}`},
 		{`{clusterIP: 10.0.0.1}`, `{clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1], type: ClusterIP, sessionAffinity: None, internalTrafficPolicy: Cluster,
 			ipFamilies: [IPv4], ipFamilyPolicy: SingleStack}`},
-		// The endpoints of a service without a selector are of whatever family.
+		// A service without a selector has no restriction of families.
 		{`{clusterIP: None}`, `{clusterIP: None, clusterIPs: [None], type: ClusterIP, sessionAffinity: None, internalTrafficPolicy: Cluster,
 			ipFamilies: [IPv4, IPv6], ipFamilyPolicy: RequireDualStack}`},
 		{`{clusterIP: None, selector: {a: b}}`, `{clusterIP: None, clusterIPs: [None], selector: {a: b}, type: ClusterIP, sessionAffinity: None, internalTrafficPolicy: Cluster,
@@ -131,7 +131,7 @@ func TestServiceValidation(t *testing.T) {
 			`spec.externalIPs[2]: Invalid value: "x": ` + notAnIP,
 		}},
 
-		// What belongs to some types only.
+		// Fields of some types only.
 		{"", `{ports: [{port: 80}], loadBalancerClass: a/b, allocateLoadBalancerNodePorts: true, loadBalancerSourceRanges: [10.0.0.1/8], externalTrafficPolicy: Local, healthCheckNodePort: 1}`, []string{
 			"spec.LoadBalancerSourceRanges: Forbidden: may only be used when `type` is 'LoadBalancer'",
 			`spec.LoadBalancerSourceRanges[0]: Invalid value: "10.0.0.1/8": must not have bits set beyond the prefix length`,
@@ -163,8 +163,7 @@ func TestServiceValidation(t *testing.T) {
 	}
 }
 
-// What a service was given is still there when it is written again without, and what
-// belongs to its type goes with the type.
+// An update that omits allocations keeps them, and fields of a type are dropped with the type.
 func TestServiceKeeps(t *testing.T) {
 	for _, tt := range []struct{ old, in, want string }{
 		{`{type: NodePort, clusterIP: 10.0.0.1, ports: [{port: 80, name: a, nodePort: 30000}, {port: 81, name: b, nodePort: 30001}]}`,
@@ -193,7 +192,7 @@ func TestServiceKeeps(t *testing.T) {
 	}
 }
 
-// A service that is a name only has no traffic of its own.
+// An ExternalName service has no fields for traffic.
 func TestExternalServiceSettles(t *testing.T) {
 	d := services(t, "10.0.0.0/24")
 	obj, _ := write(t, d, service(t, `{type: ExternalName, externalName: a.b, internalTrafficPolicy: Local}`), nil)
@@ -259,19 +258,19 @@ func TestServiceWarnings(t *testing.T) {
 	}
 }
 
-// A Table shows of a kind what kubectl shows of it elsewhere.
+// cellsOf returns the cells of an object in its Table.
 func cellsOf(t *testing.T, d *resource.Definition, text string) (cells []any) {
 	t.Helper()
 	obj := completed(t, d, text)
 	if status := read(t, text)["status"]; status != nil {
-		obj["status"] = status // which somebody wrote since
+		obj["status"] = status // written since then
 	}
 	for _, c := range d.Versions[0].Columns() {
 		if c.Name != "Age" {
 			cells = append(cells, c.Cell(obj))
 		}
 	}
-	// They can be written.
+	// The cells can be encoded.
 	_ = codec.NewColumns(d.Versions[0].Columns()).Cells(obj)
 	return cells
 }

@@ -25,13 +25,13 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A shop is a registry over a store, where Services are written.
+// A shop is a registry that writes Services to a store.
 type shop struct {
 	*registry.Registry
 	kind *resource.Definition
 }
 
-// shops returns registries over one store, each as in a server of its own.
+// shops returns registries over one store, each like a server.
 func shops(t *testing.T, n int, cidrs string, ports allocation.PortRange) (kv.Backend, []shop) {
 	t.Helper()
 	backend := memkv.New(memkv.Options{})
@@ -82,8 +82,8 @@ func (s shop) delete(ctx context.Context, name string) error {
 	return err
 }
 
-// audit fails unless what is recorded is what Services have, and each has its own. It
-// returns how many addresses and ports that are.
+// audit fails unless the recorded allocations are exactly those of the Services, without
+// duplicates. It returns the number of addresses and ports.
 func audit(t *testing.T, backend kv.Backend, ports allocation.PortRange) (addresses, nodePorts int) {
 	t.Helper()
 	list := func(prefix string) (all []map[string]any) {
@@ -145,8 +145,8 @@ func audit(t *testing.T, backend kv.Backend, ports allocation.PortRange) (addres
 	return addresses, len(owner)
 }
 
-// Many who write through two servers until nothing is left are each given something of
-// their own, and give all of it back.
+// Concurrent clients of two servers allocate until the ranges are full. All allocations are
+// distinct, and all are released.
 func TestServicesShareNothing(t *testing.T) {
 	const writers, rounds = 64, 6
 	ports := allocation.PortRange{Base: 30000, Size: 100}
@@ -194,7 +194,7 @@ func TestServicesShareNothing(t *testing.T) {
 			t.Errorf("told that %s", reason)
 		}
 	}
-	// What is left is given to the last.
+	// The remaining addresses can be allocated.
 	for i := addresses; i < 126; i++ {
 		name := fmt.Sprint("last", i)
 		if _, err := both[i%2].create(t.Context(), name, `{"ports":[{"port":80}]}`); err != nil {
@@ -222,7 +222,7 @@ func asStatus(err error, into **status.Error) bool {
 	return ok
 }
 
-// What one server has released, another one gives at once, however far its cache is.
+// An allocation that one server releases is available on another at once, even if its cache lags.
 func TestReleasedIsGivenAtOnce(t *testing.T) {
 	_, both := shops(t, 2, "10.0.0.0/29", allocation.PortRange{Base: 30000, Size: 1})
 	const spec = `{"type":"NodePort","clusterIP":"10.0.0.2","ports":[{"port":80,"nodePort":30000}]}`

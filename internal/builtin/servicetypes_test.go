@@ -31,8 +31,8 @@ func (s shop) modify(t *testing.T, name, spec string) (object.Tree, error) {
 	return result.Tree, err
 }
 
-// givenTo shows what a Service has: an address of a range as 4 or 6, a port of the range as
-// N, and that for health checks as H.
+// givenTo formats the allocations of a Service: an address of a range as 4 or 6, a port of the
+// range as N, and the health check port as H.
 func givenTo(service object.Tree) string {
 	var out []string
 	for _, ip := range kind.Texts(service, "spec", "clusterIPs") {
@@ -56,7 +56,7 @@ func givenTo(service object.Tree) string {
 	return strings.Join(out, " ")
 }
 
-// What a Service has after each change, and that all of it is recorded and nothing else.
+// After each change of a Service, exactly its allocations are recorded.
 func TestServiceTypesGiveAndRelease(t *testing.T) {
 	const (
 		cluster      = `{"type":"ClusterIP"}`
@@ -110,8 +110,7 @@ func TestServiceTypesGiveAndRelease(t *testing.T) {
 	}
 }
 
-// A port that a Service had without holding it, because its type has none, is asked for like
-// any other.
+// A port in a Service whose type does not hold it is requested like any other.
 func TestAPortThatWasNotHeld(t *testing.T) {
 	ports := allocation.PortRange{Base: 30000, Size: 100}
 	_, all := shops(t, 1, "10.0.0.0/24", ports)
@@ -129,8 +128,8 @@ func TestAPortThatWasNotHeld(t *testing.T) {
 	}
 }
 
-// A Service that an earlier version stored without an address and ports gets them when it
-// is written, and what it has is nobody else's before that.
+// A Service without allocations, stored by an earlier version, gets them at its next write. Its
+// existing values are reserved until then.
 func TestStoredServicesAreGivenTheirs(t *testing.T) {
 	ports := allocation.PortRange{Base: 30000, Size: 2}
 	backend, all := shops(t, 1, "10.0.0.0/24", ports)

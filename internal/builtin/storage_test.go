@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// writeStatus does with the status of an object what the server does before it stores it.
+// writeStatus runs the hooks of a status update up to validation.
 func writeStatus(t testing.TB, d *resource.Definition, obj, old map[string]any) (map[string]any, field.ErrorList) {
 	t.Helper()
 	v := d.Versions[0]
@@ -31,8 +31,8 @@ func writeStatus(t testing.TB, d *resource.Definition, obj, old map[string]any) 
 
 const pv = `capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce]`
 
-// What is wrong with volumes, claims and what belongs to storage, in the words of a v1.37
-// server. old is what an object replaces, if anything.
+// Errors of volumes, claims and storage kinds are those of a v1.37 server. old is the replaced
+// object, if any.
 func TestValidateStorage(t *testing.T) {
 	for _, tt := range []struct {
 		plural, old, object string
@@ -53,7 +53,7 @@ func TestValidateStorage(t *testing.T) {
 				`nodeAffinity: Invalid value: {"Required":{"NodeSelectorTerms":[{"MatchExpressions":[{"Key":"b","Operator":"Exists","Values":null}],"MatchFields":null}]}}: field is immutable, except for updating from beta label to GA`,
 			}},
 
-		// A claim may be given its volume and its class once, and may grow when it is bound.
+		// The volume and the class of a claim can be set once, and a bound claim can grow.
 		{"persistentvolumeclaims", `{spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`,
 			`{spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, volumeName: a, storageClassName: b}}`, nil},
 		{"persistentvolumeclaims", `{spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}, status: {phase: Bound}}`,
@@ -149,8 +149,8 @@ func TestValidateStorage(t *testing.T) {
 	}
 }
 
-// A claim says in both ways where its content comes from. What only the new way may name is
-// dropped from the old one.
+// The two data source fields of a claim are kept consistent. Sources that are only valid in
+// dataSourceRef are dropped from dataSource.
 func TestDataSources(t *testing.T) {
 	d := definition(t, "persistentvolumeclaims")
 	const claim, other, elsewhere = `{kind: PersistentVolumeClaim, name: a}`, `{apiGroup: x.y, kind: K, name: a}`, `{apiGroup: x.y, kind: K, name: a, namespace: other}`
@@ -170,7 +170,7 @@ func TestDataSources(t *testing.T) {
 		for _, name := range []string{"dataSource", "dataSourceRef"} {
 			source, _ := spec[name].(map[string]any)
 			if _, ok := source["apiGroup"]; ok && source["apiGroup"] == nil {
-				delete(source, "apiGroup") // that of core is null
+				delete(source, "apiGroup") // nil for the core group
 			}
 			same(t, tt.source+" "+tt.ref+" "+name, spec[name], want[name])
 		}
@@ -181,7 +181,7 @@ func TestDataSources(t *testing.T) {
 	same(t, "what another server has stored", stored["spec"].(map[string]any)["dataSourceRef"], any(read(t, other)))
 }
 
-// The server records when a volume changes its phase, unless who writes it does.
+// The server sets the transition time of the phase, unless the client does.
 func TestPhaseOfVolume(t *testing.T) {
 	const then, later = "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"
 	d := definition(t, "persistentvolumes")
@@ -201,8 +201,7 @@ func TestPhaseOfVolume(t *testing.T) {
 	}
 }
 
-// Claims that name no class get the newest of those that say that they are the default, by either
-// annotation.
+// A claim without a class gets the newest default class, with either annotation.
 func TestDefaultStorageClass(t *testing.T) {
 	class := func(name, created, annotation string) map[string]any {
 		return read(t, `{metadata: {name: `+name+`, creationTimestamp: "`+created+`", annotations: {`+annotation+`}}}`)

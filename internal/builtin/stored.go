@@ -15,12 +15,12 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// protobufMark begins what a kube-apiserver has stored as protobuf, which it does
-// with kinds that have no CustomResourceDefinition.
+// protobufMark begins values that a kube-apiserver has stored as protobuf, as it does for built-in
+// kinds.
 var protobufMark = []byte("k8s\x00")
 
-// Stored returns the kinds of all that a kube-apiserver stores and we read: the built-in
-// ones, and those of records that clients do not see.
+// Stored returns the kinds of all objects that a kube-apiserver stores and this server reads: the
+// built-in ones, and internal records.
 func Stored() []*resource.Definition {
 	hidden := func(kind, prefix string, object func() runtime.Object) *resource.Definition {
 		return resource.New(resource.Definition{Kind: kind, StoragePrefix: prefix, Versions: []*resource.Version{{Name: "v1", Storage: true, New: object}}})
@@ -33,10 +33,9 @@ func Stored() []*resource.Definition {
 	)
 }
 
-// StoredJSON makes JSON, in the version in which objects are stored now, of what others have stored
-// as protobuf or in a version that is not served any more, if it is of one of the kinds; and JSON of
-// CBOR. It returns every other value as it is, and also one that cannot be decoded: whoever reads
-// that will say so.
+// StoredJSON converts a value of one of the kinds to JSON in the storage version, from protobuf or
+// from a removed version. It also converts CBOR to JSON. It returns other values unchanged, also
+// those that cannot be decoded: a later read reports the error.
 func StoredJSON(kinds []*resource.Definition, key string, value []byte) []byte {
 	switch {
 	case codec.IsCBOR(value):
@@ -65,7 +64,7 @@ func StoredJSON(kinds []*resource.Definition, key string, value []byte) []byte {
 	return value
 }
 
-// under are the kinds of a name whose objects are under a prefix of the key.
+// under yields the kinds of that name whose prefix the key has.
 func under(kinds []*resource.Definition, key, kind string) iter.Seq[*resource.Definition] {
 	return func(yield func(*resource.Definition) bool) {
 		for _, d := range kinds {
@@ -76,8 +75,7 @@ func under(kinds []*resource.Definition, key, kind string) iter.Seq[*resource.De
 	}
 }
 
-// typeOf reads the type of an object from the beginning of JSON, where a kube-apiserver writes it
-// unless it writes protobuf.
+// typeOf reads apiVersion and kind from the beginning of JSON, where a kube-apiserver writes them.
 func typeOf(value []byte) runtime.TypeMeta {
 	rest, ok := bytes.CutPrefix(value, []byte(`{"kind":"`))
 	if !ok {
@@ -88,7 +86,7 @@ func typeOf(value []byte) runtime.TypeMeta {
 	return runtime.TypeMeta{APIVersion: string(apiVersion), Kind: string(kind)}
 }
 
-// decodeProtobuf makes JSON of an object of d, if it is one.
+// decodeProtobuf converts an object of d from protobuf to JSON, if it is one.
 func decodeProtobuf(d *resource.Definition, envelope *runtime.Unknown) ([]byte, bool) {
 	create, old := goType(d, envelope.TypeMeta)
 	if create == nil {
@@ -107,8 +105,8 @@ func decodeProtobuf(d *resource.Definition, envelope *runtime.Unknown) ([]byte, 
 	return decoded, err == nil
 }
 
-// goType returns what makes an object of d in a version, and whether that is none that is served. It
-// returns nil where there is no such version.
+// goType returns a constructor for an object of d in a version, and whether that version was
+// removed. It returns nil for an unknown version.
 func goType(d *resource.Definition, is runtime.TypeMeta) (create func() runtime.Object, old bool) {
 	for _, v := range d.Versions {
 		if v.HasGoType() && d.APIVersion(v.Name) == is.APIVersion {
@@ -122,7 +120,8 @@ func goType(d *resource.Definition, is runtime.TypeMeta) (create func() runtime.
 	return v.Object, ok
 }
 
-// raised is an object of a former version as d stores it now, or itself.
+// raised converts an object of a removed version to the storage version of d. It returns others
+// unchanged.
 func raised(d *resource.Definition, is runtime.TypeMeta, value []byte) []byte {
 	v, _ := former.Find(is.APIVersion, is.Kind)
 	tree, _, err := codec.Decode(codec.JSON, value)

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// stored is a ConfigMap as a kube-apiserver writes it to etcd.
+// stored returns a ConfigMap in the form in which a kube-apiserver stores it.
 func stored(t *testing.T) []byte {
 	t.Helper()
 	raw, err := (&corev1.ConfigMap{
@@ -68,7 +68,7 @@ func TestOtherStoredValuesStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// Objects may still be in etcd as old servers stored them, in versions that were removed since.
+// Objects in etcd may be in versions that were removed since they were stored.
 func TestFormerVersionsAreReadAsStoredToday(t *testing.T) {
 	envelope := func(obj runtime.Object) string {
 		raw, err := obj.(interface{ Marshal() ([]byte, error) }).Marshal()

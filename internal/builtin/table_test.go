@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
-// Every line of the table is about a field of a Go type that a kind has, but for those of
-// lists, and of kinds that are not served yet.
+// Every line of the table applies to a Go type of a kind, except lists and kinds that are not
+// served yet.
 func TestTableIsAboutTypes(t *testing.T) {
 	fields := map[string]map[string]bool{}
 	var read func(reflect.Type)

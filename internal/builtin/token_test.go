@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// What a TokenRequest is answered with: what the token is bound to, or why there is none.
+// A TokenRequest returns a bound token, or an error.
 func TestTokenRequest(t *testing.T) {
 	keys, err := serviceaccount.OpenKeys("")
 	if err != nil {
@@ -72,7 +72,7 @@ func TestTokenRequest(t *testing.T) {
 	}
 }
 
-// complete is a TokenRequest with what a client did not say.
+// complete returns a TokenRequest with the defaults.
 func complete(c *cluster, spec string) object.Tree {
 	c.Helper()
 	target := c.target("", "serviceaccounts", "", "token")
@@ -86,7 +86,7 @@ func complete(c *cluster, spec string) object.Tree {
 
 type named struct{ Name, UID string }
 
-// claims are those of a token.
+// claims are the claims of a token.
 type claims struct {
 	ID         string   `json:"jti"`
 	Audience   []string `json:"aud"`

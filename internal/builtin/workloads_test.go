@@ -7,14 +7,14 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// podSpec is a spec of pods that run for ever, and endingSpec of those that end.
+// podSpec is the spec of pods that run forever, and endingSpec of those that end.
 const (
 	podSpec    = `{restartPolicy: Always, containers: [{name: c, image: i, imagePullPolicy: Always, terminationMessagePolicy: File}], dnsPolicy: Default}`
 	endingSpec = `{restartPolicy: Never, containers: [{name: c, image: i, imagePullPolicy: Always, terminationMessagePolicy: File}], dnsPolicy: Default}`
 )
 
-// workload writes an object of a kind that makes pods: $FOREVER and $ENDING are the specs of
-// pods, and $SELECTED is a selector with a template.
+// workload fills in a manifest: $FOREVER and $ENDING are pod specs, and $SELECTED is a selector
+// with a template.
 func workload(text string) string {
 	return strings.NewReplacer(
 		"$SELECTED", `selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: `+podSpec+`}`,
@@ -22,8 +22,7 @@ func workload(text string) string {
 	).Replace(text)
 }
 
-// What is wrong with a workload, in the words of a v1.37 server. old is what it replaces,
-// if anything.
+// Errors of workloads are those of a v1.37 server. old is the replaced object, if any.
 func TestValidateWorkloads(t *testing.T) {
 	for _, tt := range []struct {
 		plural, old, object string
@@ -135,7 +134,7 @@ func TestValidateWorkloads(t *testing.T) {
 	}
 }
 
-// What the status of a Job may become.
+// Transitions of the status of a Job.
 func TestValidateJobStatus(t *testing.T) {
 	d := definition(t, "jobs")
 	const spec = `metadata: {name: a, uid: u}, spec: {template: {spec: ` + endingSpec + `}}`
@@ -178,7 +177,7 @@ func TestValidateJobStatus(t *testing.T) {
 	}
 }
 
-// What the server makes of a workload before it stores it.
+// Hooks complete a workload before it is stored.
 func TestPrepareWorkloads(t *testing.T) {
 	daemons := definition(t, "daemonsets")
 	first := completed(t, daemons, workload(`{metadata: {name: a}, spec: {$SELECTED}}`))

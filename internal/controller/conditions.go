@@ -13,11 +13,11 @@ type Condition struct {
 	Type               string
 	Status             bool
 	Reason, Message    string
-	ObservedGeneration int64 // 0 where the condition does not say
+	ObservedGeneration int64 // 0 if not set
 }
 
-// SetConditions writes conditions to the status of t and reports whether that
-// changed anything. The time of a transition only moves when the status does.
+// SetConditions updates conditions in the status of t and reports whether anything changed. The
+// transition time changes only if the status of the condition does.
 func SetConditions(t object.Tree, now string, conditions ...Condition) (changed bool) {
 	status, _ := t["status"].(object.Tree)
 	if status == nil {
@@ -32,8 +32,8 @@ func SetConditions(t object.Tree, now string, conditions ...Condition) (changed 
 	return changed
 }
 
-// set returns a list of conditions in which c is what it says, and whether that
-// was changed, or changed before.
+// set updates c in a list of conditions. It reports whether this or an earlier call changed
+// anything.
 func (c *Condition) set(list []any, now string, changed bool) ([]any, bool) {
 	wanted := object.Tree{
 		"type": c.Type, "status": string(metav1.ConditionFalse), "reason": c.Reason, "message": c.Message, "lastTransitionTime": now,

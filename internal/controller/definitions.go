@@ -9,20 +9,19 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A Definition is a CustomResourceDefinition that is stored.
+// A Definition is a stored CustomResourceDefinition.
 type Definition struct {
 	*Header
-	Kind   *resource.Definition // which CustomResourceDefinitions are of
+	Kind   *resource.Definition // of CustomResourceDefinitions
 	Object apiextensionsv1.CustomResourceDefinition
 }
 
-// DefinitionPrefix is what the keys of CustomResourceDefinitions begin with.
+// DefinitionPrefix returns the key prefix of CustomResourceDefinitions.
 func (o *Objects) DefinitionPrefix() string {
 	return o.Prefix(apiextensionsv1.GroupName, "customresourcedefinitions")
 }
 
-// Definition returns the CustomResourceDefinition of a name as it is stored now,
-// or nil.
+// Definition returns the stored CustomResourceDefinition of that name, or nil.
 func (o *Objects) Definition(ctx context.Context, name string) (*Definition, error) {
 	d := o.Lookup(apiextensionsv1.GroupName, "customresourcedefinitions")
 	if d == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// The times of an election. The holder of the Lease stops before another server may take it: it
-// counts renewDeadline from before the write that renewed the Lease, others count leaseDuration
+// The timing of an election. The holder of the Lease must stop before another server can take it.
+// So it counts renewDeadline from before its renewing write, and other servers count leaseDuration
 // from after that write.
 const (
 	leaseSeconds  = 5
@@ -21,25 +21,23 @@ const (
 	renewPeriod   = time.Second
 )
 
-// ElectionLease is the name of the Lease in kube-system that says which of the
-// servers of one store does the work.
+// ElectionLease is the name of the Lease in kube-system that elects one of the servers of a store.
 const ElectionLease = "anykind-lifecycle"
 
 var errHeld = errors.New("the lease is held by another")
 
-// An Election lets one of several servers of a store do the work of an Engine.
-// How old a Lease is, is told by how long it was seen not to change, so clocks
-// need not agree.
+// An Election elects one of several servers of a store to run an Engine. A server measures the age
+// of a Lease by the time during which it has not seen it change, so clocks need not agree.
 type Election struct {
 	Objects  Objects
-	Identity string // who we are, unlike all others
+	Identity string // unique for each server
 
-	seen  string    // the Lease of another, as it was last
-	since time.Time // when that was first seen
+	seen  string    // holder and renewTime of another server's Lease
+	since time.Time // time of the first observation of seen
 }
 
-// Run calls work whenever, and for as long as, we are the one to do it. It
-// returns when ctx ends, or with the error of work that ended by itself.
+// Run calls work while this server holds the Lease. It returns when ctx ends, or with the error of
+// a work that returns early.
 func (e *Election) Run(ctx context.Context, work func(context.Context) error) error {
 	e.Objects.complete()
 	for {
@@ -64,8 +62,8 @@ func (e *Election) Run(ctx context.Context, work func(context.Context) error) er
 	}
 }
 
-// lead works until the Lease is lost, or, which is done, the work or ctx ends. The write that took
-// the Lease began at asked.
+// lead runs work until the Lease is lost, work returns or ctx ends; done is true in the last two
+// cases. asked is the time before the write that took the Lease.
 func (e *Election) lead(ctx context.Context, asked time.Time, work func(context.Context) error) (done bool, err error) {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -92,13 +90,13 @@ func (e *Election) lead(ctx context.Context, asked time.Time, work func(context.
 	}
 }
 
-// A renewal is the outcome of a write that keeps the Lease.
+// A renewal is the result of a write that renews the Lease.
 type renewal struct {
 	held  bool
 	asked time.Time // before the write
 }
 
-// renew keeps the Lease and reports each outcome that is known.
+// renew renews the Lease periodically and sends each known result.
 func (e *Election) renew(ctx context.Context, renewed chan<- renewal) {
 	for {
 		select {
@@ -123,15 +121,15 @@ func (e *Election) leases() *resource.Definition {
 	return e.Objects.Lookup("coordination.k8s.io", "leases")
 }
 
-// tryWithin tries for a time. A write without an answer by then may still happen: others then see
-// a Lease that is held, and the next attempt finds it ours.
+// tryWithin is try with a timeout. A write that times out may still succeed. Other servers then see
+// a held Lease, and the next attempt of this server renews it.
 func (e *Election) tryWithin(ctx context.Context, limit time.Duration) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return e.try(ctx)
 }
 
-// try takes or keeps the Lease, if it is free or ours.
+// try takes or renews the Lease, if it is free or held by this server.
 func (e *Election) try(ctx context.Context) (bool, error) {
 	d := e.leases()
 	err := e.Objects.Replace(ctx, d, metav1.NamespaceSystem, ElectionLease, func(old object.Tree) (object.Tree, error) {
@@ -143,8 +141,8 @@ func (e *Election) try(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// release leaves the Lease to whoever comes next, who would wait otherwise until it
-// has run out. That it cannot is no fault.
+// release gives up the Lease, so that the next server need not wait until it expires. An error is
+// only logged.
 func (e *Election) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewPeriod)
 	defer cancel()
@@ -162,7 +160,7 @@ func (e *Election) release(ctx context.Context) {
 	}
 }
 
-// next is the Lease once we hold it.
+// next returns the Lease as held by this server.
 func (e *Election) next(old object.Tree, d *resource.Definition, now time.Time) (object.Tree, error) {
 	t := object.Tree{
 		"apiVersion": d.APIVersion(d.StorageVersion().Name), "kind": d.Kind,

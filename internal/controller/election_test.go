@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A candidate says on a channel when it begins to work and when it ends.
+// A candidate reports on a channel when its work begins and ends.
 type candidate struct {
 	working chan bool
 	stop    func()
@@ -48,8 +48,7 @@ func candidateOf(w *controllertest.World, e *controller.Election) *candidate {
 	return c
 }
 
-// A server that ends leaves the work to another; one that dies does not renew its
-// lease any more.
+// After a server stops, another one takes over at once. After a crash, the lease expires first.
 func TestOneServerAtATimeDoesTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := controllertest.New(t, nil)
@@ -88,7 +87,7 @@ func TestOneServerAtATimeDoesTheWork(t *testing.T) {
 	})
 }
 
-// lateAnswers is a store whose answers to writes come late.
+// lateAnswers is a store with slow responses to writes.
 type lateAnswers struct {
 	kv.Backend
 	late *atomic.Int64 // a time.Duration
@@ -104,7 +103,7 @@ func (b lateAnswers) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	}
 }
 
-// A server that learns late that it has the Lease does no work that another does meanwhile.
+// A server that learns late that it holds the Lease does not work at the same time as another.
 func TestLateAnswersMakeNoSecondLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := controllertest.New(t, nil)
@@ -114,7 +113,7 @@ func TestLateAnswersMakeNoSecondLeader(t *testing.T) {
 		slow.Objects.Registry = registry.New(lateAnswers{w.Backend, late}, w.Cache, registry.Options{})
 		late.Store(int64(9 * time.Second))
 		first := candidateOf(w, slow)
-		time.Sleep(500 * time.Millisecond) // its write is there, the answer is not
+		time.Sleep(500 * time.Millisecond) // the write is committed before the response
 		second := newCandidate(w, "second")
 		working := map[*candidate]bool{}
 		note := func() {

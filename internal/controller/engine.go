@@ -11,16 +11,16 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Options of an Engine. Objects, Follow and Controllers are needed.
+// Options of an Engine. Objects, Follow and Controllers are required.
 type Options struct {
 	Objects Objects
-	// Follow yields what happens to keys with a prefix after a revision, like a watch
-	// of the Backend, without being one more.
+	// Follow yields the events of a key prefix after a revision. It does not open another watch of
+	// the Backend.
 	Follow func(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error]
-	// Controllers are those that run.
+	// Controllers are the controllers to run.
 	Controllers []Descriptor
-	// Workers is how many tasks of one controller are done at a time at most; 16 if
-	// 0. Controllers do not wait for each other.
+	// Workers limits the concurrent tasks of one controller; 16 if 0. Each controller has its own
+	// limit.
 	Workers int
 }
 
@@ -29,20 +29,20 @@ type Engine struct {
 	objects Objects
 	follow  func(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error]
 	members []member
-	kinds   string // begins the keys of CustomResourceDefinitions
+	kinds   string // key prefix of CustomResourceDefinitions
 	seen    atomic.Int64
 
-	mu    sync.Mutex // held by who shows an event
-	event Event      // the one that controllers are shown
+	mu    sync.Mutex // held while an event is delivered
+	event Event      // the event being delivered
 
-	services        string        // begins the keys of APIServices
-	servicesChanged chan struct{} // something has happened to those
+	services        string        // key prefix of APIServices
+	servicesChanged chan struct{} // signals a change of APIServices
 	followers       sync.WaitGroup
 }
 
-// Settled reports whether the controllers were shown everything up to a revision and have nothing
-// left to do: no task is being done, is to be done now, or has failed and will be tried again.
-// Tasks that wait for a later time, or for a kind to be served, are not looked at.
+// Settled reports whether the controllers have processed all events up to a revision and have no
+// work left: no task is running, pending, or waiting for a retry. Tasks that wait for a later time,
+// or for a kind to be served, do not count.
 func (e *Engine) Settled(revision int64) bool {
 	if e.seen.Load() < revision {
 		return false
@@ -59,12 +59,12 @@ func (e *Engine) Settled(revision int64) bool {
 type member struct {
 	Controller
 	queue  *Queue
-	all    bool     // it looks at all keys
-	others bool     // and at those of other servers
-	keys   []string // the prefixes it looks at, otherwise
+	all    bool     // it observes all keys
+	others bool     // and those of other servers
+	keys   []string // otherwise the observed prefixes
 }
 
-// New returns an Engine, which does nothing before Run.
+// New returns an Engine. It does nothing before Run.
 func New(o Options) *Engine {
 	o.Objects.complete()
 	if o.Workers == 0 {
@@ -91,9 +91,8 @@ func New(o Options) *Engine {
 	return e
 }
 
-// Run does what there is to do, and what comes up, until ctx ends. It returns
-// nil then, and otherwise the error of a store that will not answer any more. It
-// runs once.
+// Run runs the controllers until ctx ends, and then returns nil. Otherwise it returns the error of
+// a failed store. Run can be called once.
 func (e *Engine) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	for _, m := range e.members {

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A recorder is a controller that writes down what it is shown and what it does.
+// A recorder is a controller that records its events and tasks.
 type recorder struct {
 	keys []string
 	see  func(q *controller.Queue, e *controller.Event)
@@ -62,8 +62,8 @@ func (r *recorder) note(line string) {
 	r.lines = append(r.lines, line)
 }
 
-// wants checks what was written down since it was called last. Tasks that follow each other are
-// done at the same time, so they are compared without their order.
+// wants compares the records since the last call. Consecutive tasks are compared in any order, as
+// they run concurrently.
 func (r *recorder) wants(t *testing.T, want string) {
 	t.Helper()
 	synctest.Wait()
@@ -85,8 +85,8 @@ func (r *recorder) wants(t *testing.T, want string) {
 
 func addKey(q *controller.Queue, e *controller.Event) { q.Add(controller.Task{Key: e.Key}) }
 
-// A controller is shown everything under its keys that is stored, once, and does
-// what follows when it knows all of it. Then it is shown what happens.
+// A controller first receives each stored object under its keys, then does the tasks, and then
+// receives events.
 func TestWhatAControllerIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		narrow := &recorder{keys: []string{"/registry/namespaces/", "/registry/namespaces/b"}, see: addKey}
@@ -105,7 +105,7 @@ func TestWhatAControllerIsShown(t *testing.T) {
 	})
 }
 
-// What nobody looks at is not loaded.
+// Keys that no controller observes are not loaded.
 func TestOnlyWhatIsLookedAtIsLoaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{keys: []string{"/registry/namespaces/a", "/registry/test.example.com/hubs/", "/registry/namespaces/"}}
@@ -120,7 +120,7 @@ func TestOnlyWhatIsLookedAtIsLoaded(t *testing.T) {
 	})
 }
 
-// A controller that has a lot to do does not hold up another.
+// A busy controller does not block another.
 func TestControllersDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
@@ -147,8 +147,8 @@ func TestControllersDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
-// A task that fails is done again after a while, and one that needs a kind that
-// is not served when other kinds are.
+// A failed task is retried after a delay. A task for a kind that is not served is retried when the
+// served kinds change.
 func TestTasksThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failures := 3

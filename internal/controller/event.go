@@ -5,13 +5,11 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// An Event is a write of a key, or, while everything is loaded, what is stored at
-// a key as if it had just been created. Controllers share it: what one of them
-// reads of the object need not be read again by the next. It is theirs until See
-// returns.
+// An Event is a write of a key or, during a load, a stored object in the form of a create.
+// Controllers share it: an object is parsed once for all of them. It is valid until See returns.
 type Event struct {
 	kv.Event
-	// Loading says that the event is part of a load.
+	// Loading is true during a load.
 	Loading bool
 
 	now, was parsed
@@ -19,7 +17,7 @@ type Event struct {
 	err      error // of header
 }
 
-// A parsed is the result of object.Scan once it is done.
+// A parsed caches the result of object.Scan.
 type parsed struct {
 	done    bool
 	encoded object.Encoded
@@ -34,20 +32,20 @@ func (p *parsed) scan(value []byte, revision int64) (*object.Encoded, error) {
 	return &p.encoded, p.err
 }
 
-// reset makes e about another event. It is used for all, one after the other.
+// reset reuses e for another event.
 func (e *Event) reset(event *kv.Event, loading bool) {
 	e.Event, e.Loading = *event, loading
 	e.now.done, e.was.done = false, false
 	e.header, e.err = nil, nil
 }
 
-// Now returns the object as it was written.
+// Now returns the object after the write.
 func (e *Event) Now() (*object.Encoded, error) { return e.now.scan(e.Value, e.Revision) }
 
-// Was returns the object as it was before.
+// Was returns the object before the write.
 func (e *Event) Was() (*object.Encoded, error) { return e.was.scan(e.Prev, e.PrevRevision) }
 
-// Header returns the header of the object as it was written, which may be kept.
+// Header returns the header of the object after the write. The caller may keep it.
 func (e *Event) Header() (*Header, error) {
 	if e.header != nil || e.err != nil {
 		return e.header, e.err

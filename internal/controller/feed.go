@@ -10,11 +10,10 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// pageSize is how many objects are read at a time.
+// pageSize is the number of objects in a page of a load.
 const pageSize = 500
 
-// feed shows the controllers all that is stored and then what happens, until an
-// error.
+// feed delivers a load and then events to the controllers, until an error.
 func (e *Engine) feed(ctx context.Context) error {
 	revision, err := e.load(ctx)
 	if err != nil {
@@ -39,8 +38,8 @@ func (e *Engine) feed(ctx context.Context) error {
 	return errors.New("the feed of the store ended")
 }
 
-// load shows what is stored once, page by page of one state of the store, and
-// returns the revision of it. Tasks that follow are held until all is known.
+// load delivers all stored objects of one revision, page by page, and returns the revision. Tasks
+// are held until it ends.
 func (e *Engine) load(ctx context.Context) (revision int64, err error) {
 	for _, m := range e.members {
 		m.queue.hold()
@@ -63,8 +62,7 @@ func (e *Engine) load(ctx context.Context) (revision int64, err error) {
 	return revision, nil
 }
 
-// ranges are the prefixes of what has to be loaded, none of which is part of
-// another.
+// ranges returns the key prefixes to load, without prefixes that another one contains.
 func (e *Engine) ranges() []string {
 	var all []string
 	for _, m := range e.members {
@@ -102,7 +100,7 @@ func (e *Engine) loadRange(ctx context.Context, prefix string, revision int64) (
 	}
 }
 
-// see shows an event to those who look at its key.
+// see delivers an event to the controllers that observe its key.
 func (e *Engine) see(event *kv.Event) {
 	if strings.HasPrefix(event.Key, e.kinds) {
 		e.retryUnknown()
@@ -110,7 +108,7 @@ func (e *Engine) see(event *kv.Event) {
 	if strings.HasPrefix(event.Key, e.services) {
 		select {
 		case e.servicesChanged <- struct{}{}:
-		default: // It is known already.
+		default: // a signal is already pending
 		}
 	}
 	e.show(event, false)

@@ -11,18 +11,18 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// A Header is what decides about the life of a stored object. Its strings are
-// parts of the stored bytes: who remembers one of them for long clones it.
+// A Header has the parts of a stored object that decide about its life cycle. Its strings are
+// slices of the stored bytes, so long-lived copies need strings.Clone.
 type Header struct {
 	object.Encoded
 	Key        string
 	Finalizers []string
 	Owners     []metav1.OwnerReference
-	// Ends is when an object is to be gone that is being deleted and has time to end.
+	// Ends is the end of the grace period of an object in deletion.
 	Ends time.Time
 }
 
-// ReadHeader reads the header of what is stored at a key.
+// ReadHeader reads the header of a stored object.
 func ReadHeader(key string, value []byte, revision int64) (*Header, error) {
 	e, err := object.Scan(value, revision)
 	if err != nil {
@@ -53,7 +53,7 @@ func headerOf(key string, e *object.Encoded) (*Header, error) {
 	return h, nil
 }
 
-// Group is the API group that the object says it is of.
+// Group is the API group in the apiVersion of the object.
 func (h *Header) Group() string {
 	gv, _ := schema.ParseGroupVersion(h.APIVersion())
 	return gv.Group

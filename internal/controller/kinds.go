@@ -11,13 +11,13 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Lookup returns the Definition of a resource that is served now, or nil.
+// Lookup returns the Definition of a served resource, or nil.
 func (o *Objects) Lookup(group, plural string) *resource.Definition {
 	return o.Catalog.Set().Lookup(group, plural)
 }
 
-// Prefix returns what the keys of the objects of a resource begin with. For one
-// that is not served it is a prefix that no key has.
+// Prefix returns the key prefix of a resource. For an unserved one it returns a prefix that no key
+// has.
 func (o *Objects) Prefix(group, plural string) string {
 	if d := o.Lookup(group, plural); d != nil {
 		return d.StoragePrefix
@@ -25,8 +25,7 @@ func (o *Objects) Prefix(group, plural string) string {
 	return "\x00"
 }
 
-// Kind returns the Definition that serves a kind. An UnknownError says that there
-// is none.
+// Kind returns the Definition that serves a kind, or an UnknownError.
 func (o *Objects) Kind(ctx context.Context, apiVersion, kind string) (*resource.Definition, error) {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
@@ -50,9 +49,8 @@ func (o *Objects) Kind(ctx context.Context, apiVersion, kind string) (*resource.
 	return d, nil
 }
 
-// With calls do with the Definition of the object of a group at a key, and again
-// with another one when that is no longer in force. An UnknownError says that
-// there is none.
+// With calls do with the Definition of the object at a key, and again if that Definition is no
+// longer in force. If no kind of the group has the key, it returns an UnknownError.
 func (o *Objects) With(ctx context.Context, group, key string, do func(*resource.Definition) error) error {
 	if IsOthers(key) {
 		d, err := o.otherKey(ctx, key)
@@ -92,8 +90,7 @@ func findKind(set *resource.Set, gv schema.GroupVersion, kind string) *resource.
 	return nil
 }
 
-// findKey returns the Definition of the object of a group that is stored at a
-// key, or nil.
+// findKey returns the Definition of a group that has the key, or nil.
 func findKey(set *resource.Set, group, key string) *resource.Definition {
 	first, second, _ := resource.SplitCustom(key)
 	plurals := []string{first}
@@ -108,8 +105,8 @@ func findKey(set *resource.Set, group, key string) *resource.Definition {
 	return nil
 }
 
-// An UnknownError says that a kind is not served, perhaps not yet. A task that
-// ends with one is done again when other kinds are served.
+// An UnknownError means that a kind is not served, perhaps not yet. A task that returns it is
+// retried when the served kinds change.
 type UnknownError struct{ What string }
 
 func (e *UnknownError) Error() string {

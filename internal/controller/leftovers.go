@@ -7,30 +7,29 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Leftovers are the objects that are left in places that are being emptied, such
-// as a namespace that goes. A controller deletes what is in a place, says what is
-// left, and is told by the events when that is gone: it waits without looking.
-// Its zero value is empty.
+// Leftovers track the remaining objects of a place that is being emptied, such as a namespace in
+// deletion. A controller deletes the objects of a place and records those that remain. Events then
+// tell it when they are gone, without polling. The zero value is empty.
 type Leftovers[Note any] struct {
-	active atomic.Int32 // places
+	active atomic.Int32 // number of places
 	mu     sync.Mutex
 	places map[string]*place[Note]
 }
 
-// A place is what is known of one. Nothing is created in it, so it only gets less.
+// A place has the remaining objects of one place. Nothing is created in it, so they only get fewer.
 type place[Note any] struct {
-	note Note            // of who has looked last
-	left map[string]bool // keys of the objects that were seen to be left
-	// gone are the keys that were deleted, and when, since a look began. Nil
-	// while nobody looks.
+	note Note            // of the last look
+	left map[string]bool // keys of the remaining objects
+	// gone are the keys deleted since the present look began, with their revisions. Nil between
+	// looks.
 	gone map[string]int64
 }
 
-// Any reports whether there is any place to be emptied.
+// Any reports whether any place is being emptied.
 func (l *Leftovers[Note]) Any() bool { return l.active.Load() > 0 }
 
-// See takes note of what happens in a place. It reports whether something that
-// was left has changed, and whether nothing is left.
+// See processes an event in a place. It reports whether a remaining object has changed, and whether
+// none remain.
 func (l *Leftovers[Note]) See(name string, e *kv.Event) (changed, none bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +50,7 @@ func (l *Leftovers[Note]) See(name string, e *kv.Event) (changed, none bool) {
 	return true, len(p.left) == 0
 }
 
-// Begin says that somebody looks at a place, and returns the note of who did last.
+// Begin begins a look at a place, and returns the note of the previous look.
 func (l *Leftovers[Note]) Begin(name string) Note {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,8 +67,8 @@ func (l *Leftovers[Note]) Begin(name string) Note {
 	return p.note
 }
 
-// End ends a look that has found keys, each as of a revision, to be left. It
-// reports whether any of them still is.
+// End ends a look that found remaining objects, by key and revision. It reports whether any of them
+// still remain.
 func (l *Leftovers[Note]) End(name string, keys map[string]int64, note Note) (left bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +87,7 @@ func (l *Leftovers[Note]) End(name string, keys map[string]int64, note Note) (le
 	return len(p.left) > 0
 }
 
-// GiveUp ends a look that has found nothing out.
+// GiveUp ends a failed look.
 func (l *Leftovers[Note]) GiveUp(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +96,7 @@ func (l *Leftovers[Note]) GiveUp(name string) {
 	}
 }
 
-// Forget says that a place is gone.
+// Forget removes a place.
 func (l *Leftovers[Note]) Forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

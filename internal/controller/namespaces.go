@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// NamespaceOf returns the namespace of the object at a key, if it is in one.
+// NamespaceOf returns the namespace in a key, or "".
 func NamespaceOf(key string) string {
 	i := strings.LastIndexByte(key, '/')
 	if i < 0 {
@@ -22,15 +22,15 @@ func NamespaceOf(key string) string {
 	return key[strings.LastIndexByte(key[:i], '/')+1 : i]
 }
 
-// A Namespace is one that is stored.
+// A Namespace is a stored namespace.
 type Namespace struct {
 	*Header
-	Kind   *resource.Definition // which namespaces are of
+	Kind   *resource.Definition // of namespaces
 	Spec   corev1.NamespaceSpec
 	Status corev1.NamespaceStatus
 }
 
-// Namespace returns the namespace of a name as it is stored now, or nil.
+// Namespace returns the stored namespace of that name, or nil.
 func (o *Objects) Namespace(ctx context.Context, name string) (*Namespace, error) {
 	d := o.Lookup("", "namespaces")
 	h, err := o.Read(ctx, d.Key("", name))
@@ -45,8 +45,7 @@ func (o *Objects) Namespace(ctx context.Context, name string) (*Namespace, error
 	return &Namespace{Header: h, Kind: d, Spec: n.Spec, Status: n.Status}, err
 }
 
-// ActiveNamespace returns the name of the namespace that an event is about, if it
-// is not being deleted, and otherwise "".
+// ActiveNamespace returns the name of the event's namespace if it is not in deletion, otherwise "".
 func (e *Event) ActiveNamespace(prefix string) string {
 	name, ok := strings.CutPrefix(e.Key, prefix)
 	if !ok || e.Value == nil {
@@ -58,8 +57,8 @@ func (e *Event) ActiveNamespace(prefix string) string {
 	return name
 }
 
-// InNamespace calls do if a namespace is there and active. That it goes meanwhile
-// is no error.
+// InNamespace calls do if a namespace exists and is active. It ignores the error if the namespace
+// is deleted meanwhile.
 func (o *Objects) InNamespace(ctx context.Context, name string, do func() error) error {
 	n, err := o.Namespace(ctx, name)
 	if err != nil || n == nil || n.Deleting || n.Status.Phase != corev1.NamespaceActive {

@@ -18,35 +18,35 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Manager is what the work of controllers is recorded as in managedFields.
+// Manager is the field manager of controllers.
 const Manager = "kube-controller-manager"
 
-// Objects reads and writes what is stored. Backend, Catalog and Registry are
-// needed; the Catalog serves what is built in from the start.
+// Objects reads and writes stored objects. Backend, Catalog and Registry are required. The Catalog
+// has the built-in kinds from the start.
 type Objects struct {
 	Backend  kv.Backend
 	Catalog  *resource.Catalog
 	Registry *registry.Registry
-	// Others have objects, too, with keys of their own; nil for nobody. They can be read, deleted
-	// and changed like those that are stored.
+	// Others are other servers, whose objects have keys of their own; nil for none. Their objects
+	// can be read, changed and deleted like stored ones.
 	Others Others
-	// Refresh returns once the Catalog has everything that was committed before
-	// the call. It is called before something is taken for unknown.
+	// Refresh waits until the Catalog has everything committed before the call. It is called before
+	// a kind counts as unknown.
 	Refresh func(context.Context) error
-	// Manager is who is recorded in managedFields; "" records nothing.
+	// Manager is the field manager; "" records nothing.
 	Manager string
 	Now     func() time.Time // time.Now if nil
 	Logger  *slog.Logger     // slog.Default if nil
 }
 
-// ManagedBy returns o for a part of the program with a manager of its own.
+// ManagedBy returns a copy of o with another field manager.
 func (o *Objects) ManagedBy(manager string) *Objects {
 	own := *o
 	own.Manager = manager
 	return &own
 }
 
-// complete fills in what was left out.
+// complete sets the defaults.
 func (o *Objects) complete() {
 	if o.Refresh == nil {
 		o.Refresh = func(context.Context) error { return nil }
@@ -59,15 +59,14 @@ func (o *Objects) complete() {
 	}
 }
 
-// StaleRetries is how often something is started over because the Definition it
-// was started with is no longer in force.
+// StaleRetries limits retries after the Definition in use is no longer in force.
 const StaleRetries = 10
 
-// IsStale reports whether an error says that something is to be started over with
-// what is true now: a Definition or a namespace has changed.
+// IsStale reports whether an operation must start over because a Definition or a namespace has
+// changed.
 func IsStale(err error) bool { return errors.Is(err, registry.ErrStale) }
 
-// Read returns the header of what is stored at a key now, or nil.
+// Read returns the header of the object at a key, or nil.
 func (o *Objects) Read(ctx context.Context, key string) (*Header, error) {
 	if IsOthers(key) {
 		return o.readOther(ctx, key)
@@ -82,7 +81,7 @@ func (o *Objects) Read(ctx context.Context, key string) (*Header, error) {
 	return ReadHeader(key, record.Value, record.Revision)
 }
 
-// Pages calls do for everything with a prefix, as it is when the call is made.
+// Pages calls do for all objects with a prefix, as of the time of the call.
 func (o *Objects) Pages(ctx context.Context, prefix string, do func(kv.Page)) error {
 	if IsOthers(prefix) {
 		return o.Others.Pages(ctx, prefix, do)
@@ -102,10 +101,10 @@ func (o *Objects) Pages(ctx context.Context, prefix string, do func(kv.Page)) er
 	}
 }
 
-// errSame says that there is nothing to change.
+// errSame means that there is nothing to change.
 var errSame = errors.New("nothing to change")
 
-// Delete deletes the object at a key. It is no error that there is none.
+// Delete deletes the object at a key. A missing object is no error.
 func (o *Objects) Delete(ctx context.Context, d *resource.Definition, key string, options *metav1.DeleteOptions) error {
 	if IsOthers(key) {
 		return o.Others.Delete(ctx, key, options)
@@ -115,8 +114,8 @@ func (o *Objects) Delete(ctx context.Context, d *resource.Definition, key string
 	return ignoreMissing(err)
 }
 
-// Change writes what edit makes of the object at a key, unless edit reports that
-// nothing changed, or the object is not the one with the uid any more.
+// Change updates the object at a key with edit. It writes nothing if edit returns false, or if the
+// object has another UID.
 func (o *Objects) Change(ctx context.Context, d *resource.Definition, key, uid, subresource string, edit func(object.Tree) bool) error {
 	if IsOthers(key) {
 		return o.changeOther(ctx, key, uid, edit)
@@ -130,8 +129,8 @@ func (o *Objects) Change(ctx context.Context, d *resource.Definition, key, uid, 
 	})
 }
 
-// Apply applies what wanted says that the Manager wants of the object at a key, fields of others
-// among it, unless that is nil, or the object is not the one with the uid any more.
+// Apply is a forced server-side apply by the Manager to the object at a key. wanted returns the
+// applied configuration. Nothing is written if that is nil, or if the object has another UID.
 func (o *Objects) Apply(ctx context.Context, d *resource.Definition, key, uid, subresource string, wanted func(old object.Tree) object.Tree) error {
 	return o.modify(ctx, d, key, uid, subresource, func(target registry.Target, old object.Tree) (object.Tree, error) {
 		t := wanted(old)
@@ -148,8 +147,8 @@ func (o *Objects) Apply(ctx context.Context, d *resource.Definition, key, uid, s
 	})
 }
 
-// modify writes what edit makes of the object at a key, unless that is errSame, or the object is
-// not the one with the uid any more.
+// modify updates the object at a key with edit. It writes nothing if edit returns errSame, or if
+// the object has another UID.
 func (o *Objects) modify(ctx context.Context, d *resource.Definition, key, uid, subresource string, edit func(registry.Target, object.Tree) (object.Tree, error)) error {
 	namespace, name := d.Split(key)
 	target := registry.StorageTarget(d, namespace, name)
@@ -166,13 +165,13 @@ func (o *Objects) modify(ctx context.Context, d *resource.Definition, key, uid, 
 	return ignoreMissing(err)
 }
 
-// Create makes an object. It is no error that there is one.
+// Create creates an object. An existing object is no error.
 func (o *Objects) Create(ctx context.Context, d *resource.Definition, namespace string, t object.Tree) error {
 	return o.create(ctx, d, namespace, t, registry.WriteOptions{})
 }
 
-// CreateFor makes an object as a consequence of another one, as that was read. It reports
-// whether it did: not if the other one has changed since, which is an event of its own.
+// CreateFor creates an object as a consequence of another one. It returns false if the other object
+// has changed since it was read; that change has its own event.
 func (o *Objects) CreateFor(ctx context.Context, because *Header, d *resource.Definition, namespace string, t object.Tree) (bool, error) {
 	guard := kv.Guard{Key: because.Key, Revision: because.Revision}
 	err := o.create(ctx, d, namespace, t, registry.WriteOptions{Guards: []kv.Guard{guard}})
@@ -201,14 +200,15 @@ func (o *Objects) create(ctx context.Context, d *resource.Definition, namespace 
 	return err
 }
 
-// Replace writes what edit makes of an object, which is nil if there is none. It
-// returns the errors of edit, and records nothing.
+// Replace updates an object with edit, whose argument is nil if the object does not exist. It
+// returns the errors of edit, and records no field manager.
 func (o *Objects) Replace(ctx context.Context, d *resource.Definition, namespace, name string, edit func(old object.Tree) (object.Tree, error)) error {
 	_, err := o.Registry.Modify(ctx, registry.StorageTarget(d, namespace, name), edit, registry.WriteOptions{})
 	return err
 }
 
-// Put writes what edit makes of an object, which is nil if there is none, and records it.
+// Put creates or updates an object with edit, whose argument is nil if the object does not exist.
+// It records the field manager.
 func (o *Objects) Put(ctx context.Context, d *resource.Definition, namespace, name string, edit func(old object.Tree) object.Tree) error {
 	target := registry.StorageTarget(d, namespace, name)
 	_, err := o.Registry.Modify(ctx, target, func(old object.Tree) (object.Tree, error) {
@@ -224,29 +224,27 @@ func (o *Objects) Put(ctx context.Context, d *resource.Definition, namespace, na
 	return err
 }
 
-// Outdated returns the objects of d that may be stored in another form than the
-// one in which an update would store them now, and how many objects there are.
+// Outdated returns the objects of d that may be stored in another form than the one in which an
+// update would store them, and the number of all objects.
 func (o *Objects) Outdated(ctx context.Context, d *resource.Definition) (objects []*watchcache.Object, total int, err error) {
 	return o.Registry.Outdated(ctx, d)
 }
 
-// Convert has objects converted to the storage version together, so that Rewrite
-// need not do it one by one. It returns the context in which that serves. An error
-// comes again from Rewrite, for each of the objects that it is about.
+// Convert converts objects to the storage version in one batch. Rewrite with the returned context
+// then uses the results. Rewrite also returns the error of each object.
 func (o *Objects) Convert(ctx context.Context, d *resource.Definition, batch []*watchcache.Object) context.Context {
 	ctx = o.Registry.Anew(ctx, d)
 	_ = o.Registry.Warm(ctx, d, d.StorageVersion(), batch)
 	return ctx
 }
 
-// Rewrite stores an object in the form in which an update that changes nothing
-// would store it.
+// Rewrite stores an object in the form in which an update without changes would store it.
 func (o *Objects) Rewrite(ctx context.Context, d *resource.Definition, stored *watchcache.Object) error {
 	return o.Registry.Rewrite(ctx, d, stored)
 }
 
-// record says in t's managedFields that the Manager made it of old. An object of which
-// nobody keeps account, or that is about to go, is left as it is.
+// record updates t's managedFields for the change from old by the Manager. Objects without
+// managedFields, and those about to be deleted, stay unchanged.
 func (o *Objects) record(ctx context.Context, target registry.Target, old, t object.Tree) (object.Tree, error) {
 	if o.Manager == "" {
 		return t, nil
@@ -254,7 +252,7 @@ func (o *Objects) record(ctx context.Context, target registry.Target, old, t obj
 	if old != nil && (object.Metadata(old)["managedFields"] == nil || object.Deleting(t) && len(object.Finalizers(t)) == 0 && target.Subresource == "") {
 		return t, nil
 	}
-	// What is changed as it is stored may be in another version than the target.
+	// An object changed in its stored form may have another version than the target.
 	v := target.Version
 	for _, other := range target.Definition.Versions {
 		if target.Definition.IsAPIVersion(object.APIVersion(t), other.Name) {
@@ -271,10 +269,10 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// Parallel is how many objects one task mostly writes at a time.
+// Parallel is the usual number of concurrent writes of a task.
 const Parallel = 8
 
-// Each calls do for all items, so many at a time, and returns one of the errors.
+// Each calls do for all items, with limited concurrency, and returns one of the errors.
 func Each[T any](ctx context.Context, parallel int, items []T, do func(T) error) error {
 	var (
 		workers sync.WaitGroup

@@ -18,38 +18,37 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Others are the API servers behind this one. To a controller their objects are like those that are
-// stored: a kind has a Definition, and an object a key. The keys begin with OthersRoot, and what
-// is done to an object at such a key is asked of its server.
+// Others are the aggregated API servers. Controllers handle their objects like stored ones: a kind
+// has a Definition, and an object has a key. The keys begin with OthersRoot, and operations on them
+// are requests to the server of the kind.
 type Others interface {
-	// As are the Others as the ServiceAccount of a controller sees them.
+	// As returns Others whose requests impersonate the ServiceAccount of a controller.
 	As(account string) Others
-	// Any reports whether there are any. Nobody is asked.
+	// Any reports whether there are any such servers. It sends no request.
 	Any(ctx context.Context) bool
-	// Kinds returns the kinds of which objects can be deleted. The error says for which versions
-	// it could not be known; the kinds of all others are returned.
+	// Kinds returns the kinds whose objects can be deleted. The error lists versions whose
+	// discovery failed; the other kinds are still returned.
 	Kinds(ctx context.Context) ([]*resource.Definition, error)
-	// Get returns the JSON of an object, or nil if its server says that there is none of that name.
+	// Get returns an object as JSON, or nil if its server responds that it does not exist.
 	Get(ctx context.Context, key string) ([]byte, error)
-	// Pages calls do for all objects with a prefix, which is that of a kind or of a namespace in it.
+	// Pages calls do for all objects with a prefix, of a kind or of a namespace in it.
 	Pages(ctx context.Context, prefix string, do func(kv.Page)) error
 	// Put replaces an object.
 	Put(ctx context.Context, key string, body []byte) error
-	// Delete deletes an object. It is no error that there is none.
+	// Delete deletes an object. A missing object is no error.
 	Delete(ctx context.Context, key string, options *metav1.DeleteOptions) error
-	// Follow yields all objects of a kind, and what happens to them from then on, until ctx ends.
-	// They may have nothing but metadata.
+	// Follow yields all objects of a kind and then their events, until ctx ends. Objects may have
+	// metadata only.
 	Follow(ctx context.Context, d *resource.Definition) iter.Seq[kv.Event]
 }
 
-// OthersRoot is what the keys of objects of other servers begin with. No stored object has such
-// a key.
+// OthersRoot begins the keys of objects of other servers. No stored object has such a key.
 const OthersRoot = "/others/"
 
-// IsOthers reports whether a key is one of an object that another server has.
+// IsOthers reports whether a key belongs to an object of another server.
 func IsOthers(key string) bool { return strings.HasPrefix(key, OthersRoot) }
 
-// For returns Objects of which those of other servers are asked for as a ServiceAccount.
+// For returns a copy of o whose requests to other servers impersonate a ServiceAccount.
 func (o *Objects) For(account string) *Objects {
 	own := *o
 	if own.Others != nil {
@@ -58,7 +57,7 @@ func (o *Objects) For(account string) *Objects {
 	return &own
 }
 
-// OtherKinds returns the kinds that other servers have.
+// OtherKinds returns the kinds of other servers.
 func (o *Objects) OtherKinds(ctx context.Context) ([]*resource.Definition, error) {
 	if o.Others == nil {
 		return nil, nil
@@ -66,7 +65,7 @@ func (o *Objects) OtherKinds(ctx context.Context) ([]*resource.Definition, error
 	return o.Others.Kinds(ctx)
 }
 
-// otherKind returns the Definition of a kind that another server has.
+// otherKind returns the Definition of a kind of another server.
 func (o *Objects) otherKind(ctx context.Context, gv schema.GroupVersion, kind string) (*resource.Definition, error) {
 	kinds, err := o.OtherKinds(ctx)
 	for _, d := range kinds {
@@ -77,7 +76,7 @@ func (o *Objects) otherKind(ctx context.Context, gv schema.GroupVersion, kind st
 	return nil, err
 }
 
-// otherKey returns the Definition of the object at a key of another server.
+// otherKey returns the Definition for a key of another server.
 func (o *Objects) otherKey(ctx context.Context, key string) (*resource.Definition, error) {
 	kinds, err := o.OtherKinds(ctx)
 	for _, d := range kinds {
@@ -100,7 +99,7 @@ func (o *Objects) readOther(ctx context.Context, key string) (*Header, error) {
 	return ReadHeader(key, body, RevisionOf(body))
 }
 
-// changeOther writes what edit makes of an object of another server.
+// changeOther updates an object of another server with edit.
 func (o *Objects) changeOther(ctx context.Context, key, uid string, edit func(object.Tree) bool) error {
 	for attempt := 0; ; attempt++ {
 		body, err := o.Others.Get(ctx, key)
@@ -120,8 +119,7 @@ func (o *Objects) changeOther(ctx context.Context, key, uid string, edit func(ob
 	}
 }
 
-// RevisionOf returns the resourceVersion in the JSON of an object of another server, if it is a number
-// as usual, and otherwise 0.
+// RevisionOf returns the resourceVersion of another server's object, or 0 if it is not a number.
 func RevisionOf(body []byte) int64 {
 	var t struct {
 		Metadata struct{ ResourceVersion string }
@@ -133,14 +131,14 @@ func RevisionOf(body []byte) int64 {
 	return revision
 }
 
-// lookAgain is after how long it is looked at again which kinds other servers have.
+// lookAgain is the interval of discovery of other servers' kinds.
 const lookAgain = 30 * time.Second
 
-// followOthers shows what happens to objects of other servers to those who look at them, until ctx
-// ends. It does nothing while there are none.
+// followOthers delivers events of other servers to the controllers that observe them, until ctx
+// ends. It does nothing while there are no such servers.
 func (e *Engine) followOthers(ctx context.Context) {
 	others := e.objects.Others.As(collector)
-	following := map[string]context.CancelFunc{} // by what keys of a kind begin with
+	following := map[string]context.CancelFunc{} // by the key prefix of a kind
 	for {
 		kinds, err := others.Kinds(ctx)
 		known := map[string]bool{}
@@ -170,7 +168,7 @@ func (e *Engine) followOthers(ctx context.Context) {
 	}
 }
 
-// collector is the ServiceAccount as which objects of other servers are followed.
+// collector is the ServiceAccount for watches of other servers.
 const collector = "generic-garbage-collector"
 
 func (e *Engine) followOther(ctx context.Context, others Others, d *resource.Definition) context.CancelFunc {

@@ -17,12 +17,12 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A garden is another server, with roses.
+// A garden is another server, with the kind Rose.
 type garden struct {
 	roses     map[string]string // by key
-	conflicts int               // how many writes fail because somebody else was faster
+	conflicts int               // number of writes to fail with a conflict
 	err       error             // of discovery
-	known     bool              // it says that it has roses
+	known     bool              // discovery has the kind
 }
 
 var rose = &resource.Definition{Group: "flowers.dev", Plural: "roses", Kind: "Rose", Namespaced: true,
@@ -64,8 +64,8 @@ func (g *garden) Follow(context.Context, *resource.Definition) iter.Seq[kv.Event
 	return func(func(kv.Event) bool) {}
 }
 
-// What is done to an object of another server is asked of that server. A kind that nobody knows is
-// unknown, and one of which it cannot be known is an error: neither is gone.
+// Operations on objects of another server are requests to it. An unknown kind leads to an
+// UnknownError, and failed discovery to another error. Neither counts as deleted.
 func TestOthers(t *testing.T) {
 	ctx, key := t.Context(), rose.Key("dev", "a")
 	g := &garden{known: true, conflicts: 2, roses: map[string]string{key: `{"metadata":{"name":"a","namespace":"dev","uid":"1","resourceVersion":"7","finalizers":["x"]}}`}}

@@ -7,16 +7,14 @@ import (
 	"time"
 )
 
-// How long a task that failed waits before it is tried again. It waits longer
-// each time.
+// The backoff of a failed task: it doubles up to the maximum.
 const (
 	ShortestRetry = 50 * time.Millisecond
 	LongestRetry  = time.Minute
 )
 
-// A Queue has the tasks of one controller done, some at a time, each of them once
-// at a time, and one that fails again after a while. It has goroutines while there
-// is something to do.
+// A Queue runs the tasks of one controller: some concurrently, equal ones never at the same time,
+// failed ones again after a backoff. It has goroutines only while there is work.
 type Queue struct {
 	ctx   context.Context // of all tasks
 	limit int
@@ -26,16 +24,15 @@ type Queue struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	held    bool // nothing is begun
+	held    bool // no task may begin
 	pending []Task
 	entries map[Task]*entry
 	workers int
-	unknown map[Task]bool // those that wait for other kinds to be served
-	changed int           // how often the kinds that are served have changed
+	unknown map[Task]bool // tasks that wait for other kinds to be served
+	changed int           // number of changes of the served kinds
 }
 
-// An entry is a task that is pending, running, waiting for its time, or has
-// failed.
+// An entry is a task that is pending, running, delayed, or has failed.
 type entry struct {
 	pending  bool
 	running  bool
@@ -44,14 +41,13 @@ type entry struct {
 	due      time.Time // of timer
 }
 
-// newQueue returns one that takes tasks from its start on, and does them with do,
-// which is to be set before that.
+// newQueue returns a Queue that accepts tasks at once, and runs them with do after its start. do
+// must be set before that.
 func newQueue(limit int, log *slog.Logger) *Queue { return &Queue{limit: limit, log: log} }
 
 func (q *Queue) start(ctx context.Context) { q.ctx = ctx }
 
-// Add has a task done soon: once more if it is being done, and only once if it
-// is added again before.
+// Add queues tasks. A running task runs once more; a pending task stays as it is.
 func (q *Queue) Add(tasks ...Task) {
 	if len(tasks) == 0 {
 		return
@@ -74,7 +70,7 @@ func (q *Queue) push(t Task) {
 	q.employ(1)
 }
 
-// employ starts workers for new tasks, up to the limit, and none once the context has ended.
+// employ starts workers for new tasks, up to the limit. It starts none once the context has ended.
 func (q *Queue) employ(tasks int) {
 	if q.ctx.Err() != nil {
 		return
@@ -85,7 +81,7 @@ func (q *Queue) employ(tasks int) {
 	}
 }
 
-// hold lets no task begin until release.
+// hold prevents tasks from beginning until release.
 func (q *Queue) hold() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -99,7 +95,7 @@ func (q *Queue) release() {
 	q.employ(len(q.pending))
 }
 
-// After has a task done after a while, unless it is to be done earlier anyway.
+// After queues a task after a delay, unless it is due earlier.
 func (q *Queue) After(t Task, delay time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -136,7 +132,7 @@ func (e *entry) stop() {
 	}
 }
 
-// work does what is pending until nothing is.
+// work runs pending tasks until none is left.
 func (q *Queue) work() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -154,7 +150,7 @@ func (q *Queue) work() {
 	q.workers--
 }
 
-// pop takes the first pending task that is not being done.
+// pop takes the first pending task that is not running.
 func (q *Queue) pop() (Task, bool) {
 	for i, t := range q.pending {
 		e := q.entries[t]
@@ -187,8 +183,8 @@ func (q *Queue) done(t Task, err error) {
 	q.schedule(t, delay)
 }
 
-// Try does a task at once, as part of another one, even if it is being done, and
-// has it done later if that fails.
+// Try runs a task at once as part of another task, even if it is already running. If it fails, Try
+// queues it.
 func (q *Queue) Try(ctx context.Context, t Task) {
 	q.mu.Lock()
 	changed := q.changed
@@ -201,9 +197,8 @@ func (q *Queue) Try(ctx context.Context, t Task) {
 	}
 }
 
-// park sets a task aside that ended with err, if that says that a kind is not
-// known, and returns any other err. When kinds have changed since the task was
-// begun it is done again.
+// park sets a task aside whose err is an UnknownError, and returns any other err. If the served
+// kinds have changed since the task began, it is queued instead.
 func (q *Queue) park(t Task, changed int, err error) error {
 	if !IsUnknown(err) {
 		return err
@@ -219,8 +214,7 @@ func (q *Queue) park(t Task, changed int, err error) error {
 	return nil
 }
 
-// retryUnknown has those tasks done that were set aside, now that the kinds that
-// are served have changed.
+// retryUnknown queues the tasks that were set aside, after the served kinds have changed.
 func (q *Queue) retryUnknown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -231,7 +225,7 @@ func (q *Queue) retryUnknown() {
 	q.unknown = nil
 }
 
-// Forget drops tasks that were set aside, for their object is gone.
+// Forget drops tasks that were set aside: their object is gone.
 func (q *Queue) Forget(tasks ...Task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -240,14 +234,14 @@ func (q *Queue) Forget(tasks ...Task) {
 	}
 }
 
-// Idle reports whether the Queue remembers no task.
+// Idle reports whether the Queue has no task at all.
 func (q *Queue) Idle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.entries)+len(q.unknown) == 0
 }
 
-// busy reports whether there is a task that is done, is to be done, or has failed.
+// busy reports whether a task is running, pending, or waiting for a retry.
 func (q *Queue) busy() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -262,8 +256,8 @@ func (q *Queue) busy() bool {
 	return false
 }
 
-// wait returns when nothing runs any more. The context of the queue must have
-// ended: no worker and no timer starts after it, and the lock orders those that did before.
+// wait waits until no task is running. The context of the queue must have ended: no worker and no
+// timer starts after it, and the lock orders those that did before.
 func (q *Queue) wait() {
 	q.mu.Lock()
 	for _, e := range q.entries {

@@ -13,14 +13,14 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A Warning is what people are told of an object by an Event.
+// A Warning is the content of an Event of type Warning.
 type Warning struct {
-	Reporter             string // which controller says so
+	Reporter             string // the controller
 	Reason, Action, Note string
 }
 
-// Warn creates an Event about the object of d at a key. That it cannot is no fault: it is
-// logged like the warning itself.
+// Warn creates an Event about the object of d at a key. A failure is only logged, as is the warning
+// itself.
 func (o *Objects) Warn(ctx context.Context, d *resource.Definition, about *Header, w Warning) {
 	namespace, name := d.Split(about.Key)
 	o.Logger.Warn(w.Note, "reason", w.Reason, "kind", d.Kind, "namespace", namespace, "name", name)

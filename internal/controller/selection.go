@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// Select returns those of all controllers that names turn on, as the flag
-// --controllers of kube-controller-manager does: "*" is every controller, "foo"
-// is the one of that name, and "-foo" leaves it out. What is said first of a
-// controller counts, and "*" counts for those of which nothing else is said, but
-// not for those that are off. Nil is the same as "*".
+// Select returns the controllers that names enable, like the flag --controllers of
+// kube-controller-manager: "*" is every controller, "foo" enables one, and "-foo" disables one. The
+// first entry for a controller wins. "*" applies to controllers without an entry, but not to those
+// that are off by default. Nil is the same as "*".
 func Select(all []Descriptor, names []string) ([]Descriptor, error) {
 	if names == nil {
 		names = []string{"*"}

@@ -22,11 +22,11 @@ func TestSelect(t *testing.T) {
 		{names: "*,-namespace-controller", want: "garbage-collector-controller serviceaccount-controller"},
 		{names: "-namespace,*", want: "garbage-collector-controller serviceaccount-controller"},
 		{names: "-namespace-controller", want: ""},
-		// What is said first counts.
+		// The first entry wins.
 		{names: "namespace,-namespace-controller", want: "namespace-controller"},
 		{names: "-namespace,namespace", want: ""},
 		{names: "serviceaccount-controller,namespace-controller", want: "namespace-controller serviceaccount-controller"},
-		// What is off has to be named.
+		// A controller that is off needs its name.
 		{names: "*,tokencleaner", want: "namespace-controller garbage-collector-controller serviceaccount-controller token-cleaner-controller"},
 		{names: "token-cleaner-controller", want: "token-cleaner-controller"},
 		{names: "*,-foo", err: `"foo" is not in the list of known controllers`},

@@ -7,10 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// An Accessor is a tree for those who want a metav1.Object. It reads and writes
-// metadata.managedFields without reflection, which an Unstructured does not, and
-// which would take a third of the work of a write. Any other form is
-// left to the Unstructured, so that the result is always the same.
+// An Accessor is a tree as a metav1.Object. It reads and writes metadata.managedFields without
+// reflection. The reflection of an Unstructured would take a third of the time of a write.
+// Unusual forms are left to the Unstructured, so that the result is always the same.
 type Accessor struct{ *unstructured.Unstructured }
 
 // AccessorOf returns the Accessor of t, which it reads and writes.
@@ -33,7 +32,7 @@ func (a Accessor) GetManagedFields() []metav1.ManagedFieldsEntry {
 	return entries
 }
 
-// readEntry reports whether it could read an entry.
+// readEntry decodes an entry, and reports whether it could.
 func readEntry(t Tree, e *metav1.ManagedFieldsEntry) bool {
 	for key, value := range t {
 		if key == "fieldsV1" {
@@ -91,7 +90,7 @@ func (a Accessor) SetManagedFields(entries []metav1.ManagedFieldsEntry) {
 	metadata["managedFields"] = list
 }
 
-// writeEntry reports whether it could write an entry.
+// writeEntry encodes an entry, and reports whether it could.
 func writeEntry(e *metav1.ManagedFieldsEntry) (Tree, bool) {
 	t := make(Tree, 7)
 	for _, field := range [...]struct{ key, value string }{
@@ -118,9 +117,8 @@ func writeEntry(e *metav1.ManagedFieldsEntry) (Tree, bool) {
 	return t, true
 }
 
-// readSets reads JSON that is nothing but objects in objects, without spaces, as
-// sets of fields are written. It reports whether data begins with such, and returns
-// what follows.
+// readSets parses nested JSON objects without spaces, the form of field sets. It reports whether
+// data begins with such an object, and returns the rest.
 func readSets(data []byte) (t Tree, rest []byte, ok bool) {
 	if len(data) < 2 || data[0] != '{' {
 		return nil, nil, false
@@ -151,7 +149,7 @@ func readSets(data []byte) (t Tree, rest []byte, ok bool) {
 	}
 }
 
-// readKey reads a string and the colon behind it.
+// readKey parses a string and the colon behind it.
 func readKey(data []byte) (key string, rest []byte, ok bool) {
 	if len(data) == 0 || data[0] != '"' {
 		return "", nil, false
@@ -161,7 +159,7 @@ func readKey(data []byte) (key string, rest []byte, ok bool) {
 	for i := 1; i < len(data)-1; i++ {
 		switch c := data[i]; {
 		case c < ' ' || c > '~':
-			return "", nil, false // it may not be what it is taken for
+			return "", nil, false // not a plain string
 		case c == '\\':
 			if next := data[i+1]; next != '"' && next != '\\' {
 				return "", nil, false

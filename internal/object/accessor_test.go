@@ -11,7 +11,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Accounts of all sorts: as servers write them, as clients may send them, broken.
+// managedFields of all sorts: as servers write them, as clients may send them, and broken.
 var accounts = []string{
 	`[]`,
 	`[{}]`,
@@ -32,8 +32,8 @@ var accounts = []string{
 	`{}`,
 }
 
-// same has an account read and written by us and by the Unstructured, whose results
-// must not differ.
+// same decodes and encodes managedFields by an Accessor and by an Unstructured, and compares the
+// results.
 func same(t *testing.T, list any) {
 	t.Helper()
 	tree := func() Tree {
@@ -52,7 +52,7 @@ func same(t *testing.T, list any) {
 	}
 }
 
-// sets is what a set of fields means, whatever its JSON looks like.
+// sets decodes a field set, whatever the form of its JSON.
 func sets(f metav1.FieldsV1) any {
 	var v any
 	if err := json.Unmarshal(f.GetRawBytes(), &v); err != nil {
@@ -83,7 +83,7 @@ func FuzzAccounts(f *testing.F) {
 	})
 }
 
-// The JSON of sets is read as any JSON is, or not at all.
+// readSets decodes like encoding/json, or refuses.
 func FuzzSets(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `{"f:a":{}}`, `{"f:a":{},"f:b":{".":{},"k:{\"a\":1}":{}}}`, `{"a":{}`, `{"a":{},}`, `{,}`, `{"a":1}`, `{"a"{}}`,
@@ -106,7 +106,7 @@ func FuzzSets(f *testing.F) {
 	})
 }
 
-// What a field manager writes is of the usual form: none of it takes the slow way.
+// Everything that a field manager writes has the usual form, and avoids reflection.
 func TestUsualAccountsAreFast(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC))
 	e := metav1.ManagedFieldsEntry{
@@ -121,7 +121,7 @@ func TestUsualAccountsAreFast(t *testing.T) {
 	if !readEntry(tree, &back) {
 		t.Fatal("it was not read")
 	}
-	back.Time = e.Time // of which fractions of seconds are not kept
+	back.Time = e.Time // times have no fractions of seconds
 	if diff := cmp.Diff(e, back, cmp.Transformer("json", sets)); diff != "" {
 		t.Error(diff)
 	}

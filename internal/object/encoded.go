@@ -10,10 +10,10 @@ import (
 	"unsafe"
 )
 
-// Encoded is an object as it is stored: its JSON in the storage version, without
-// a resourceVersion, and what is needed to serve it without parsing it.
+// Encoded is an object as it is stored: its JSON in the storage version, without a
+// resourceVersion, and the offsets that are needed to serve it without parsing.
 //
-// Its strings are parts of JSON, which therefore is never changed.
+// Its strings share the bytes of JSON, so JSON must not change.
 type Encoded struct {
 	JSON     []byte
 	Revision int64 // of the write that stored it, served as resourceVersion
@@ -25,19 +25,18 @@ type Encoded struct {
 	Deleting  bool // has a deletionTimestamp
 	Held      bool // has finalizers
 
-	commaBefore, commaAfter bool // the resourceVersion needs one
+	commaBefore, commaAfter bool // around the resourceVersion
 
-	apiVersion span // the literal's content, between its quotes
+	apiVersion span // the content of the string, without quotes
 	kind       span // likewise
 	metadata   span // with its braces
-	version    span // what the resourceVersion replaces: nothing, in what we store
+	version    span // replaced by the resourceVersion; empty in our own store
 }
 
 // A span is a part of Encoded.JSON.
 type span struct{ from, to int32 }
 
-// Labels are the labels of an object in the order they are stored. They
-// implement the interface that selectors match against.
+// Labels are the labels of an object in stored order. They implement the interface for selectors.
 type Labels []Label
 
 // A Label is one key and its value.
@@ -59,9 +58,8 @@ func (l Labels) Lookup(key string) (string, bool) {
 	return "", false
 }
 
-// Scan reads the header of a stored object. It looks at the outermost fields
-// and at metadata, and skips the rest; a value that is not an object with
-// metadata is an error.
+// Scan scans the header of a stored object: the top-level fields and the metadata. It skips the
+// rest. A value that is not an object with metadata is an error.
 func Scan(data []byte, revision int64) (Encoded, error) {
 	e := Encoded{JSON: data, Revision: revision, version: span{-1, -1}}
 	s := scanner{data: data}
@@ -84,7 +82,7 @@ func Scan(data []byte, revision int64) (Encoded, error) {
 		case "metadata":
 			from := s.pos
 			err := e.scanMetadata(&s)
-			if e.version.from >= int32(from) { // or it was in other metadata
+			if e.version.from >= int32(from) { // or it was in an earlier, duplicate metadata
 				e.metadata = span{int32(from), int32(s.pos)}
 			}
 			return err
@@ -157,19 +155,19 @@ func (e *Encoded) scanLabels(s *scanner) error {
 	})
 }
 
-// APIVersion returns the apiVersion that is stored.
+// APIVersion returns the stored apiVersion.
 func (e *Encoded) APIVersion() string { return text(e.JSON[e.apiVersion.from:e.apiVersion.to]) }
 
-// versionRoom is how long a resourceVersion is with its key, its quotes and a comma.
+// versionRoom is the maximal size of a resourceVersion field.
 const versionRoom = len(`"resourceVersion":"9223372036854775807",`)
 
-// Append appends the object as a client sees it: with its resourceVersion, and
-// as apiVersion, unless that is "".
+// Append appends the object for a client: with its resourceVersion, and with apiVersion unless
+// that is "".
 func (e *Encoded) Append(dst []byte, apiVersion string) []byte {
 	data := e.JSON
 	from := int32(0)
 	dst = slices.Grow(dst, len(data)+len(apiVersion)+versionRoom)
-	// The two changes are made in the order they stand in.
+	// The two changes are made in the order of their offsets.
 	first := e.apiVersion.from < e.version.from
 	if apiVersion != "" && e.apiVersion.to > 0 && first {
 		dst = append(dst, data[:e.apiVersion.from]...)
@@ -203,15 +201,14 @@ func (e *Encoded) appendVersion(dst []byte) []byte {
 	return dst
 }
 
-// text shares the bytes of an object that nobody changes.
+// text returns a string that shares b, which must not change.
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// A scanner walks over JSON that was written by a program. It finds the ends of
-// values and does not check what is between them.
+// A scanner scans trusted JSON. It finds the ends of values, and does not validate them.
 type scanner struct {
 	data     []byte
 	pos      int
-	keyStart int // where the key of the field that object calls back for begins
+	keyStart int // start of the key of the current field
 }
 
 func (s *scanner) errorf(format string, args ...any) error {
@@ -229,7 +226,7 @@ func (s *scanner) space() {
 	}
 }
 
-// rest reports whether anything but white space follows.
+// rest reports whether anything but white space remains.
 func (s *scanner) rest() bool { s.space(); return s.pos < len(s.data) }
 
 // next reports whether the next value starts with the word.
@@ -250,8 +247,8 @@ func (s *scanner) expect(c byte) error {
 	return nil
 }
 
-// object calls field for every field of the object that starts here; field
-// must consume the value.
+// object calls field for every field of the object at the current position; field must consume
+// the value.
 func (s *scanner) object(field func(key string) error) error {
 	if err := s.expect('{'); err != nil {
 		return err
@@ -283,7 +280,7 @@ func (s *scanner) object(field func(key string) error) error {
 	}
 }
 
-// str consumes a string and returns what it says.
+// str consumes a string and returns its value.
 func (s *scanner) str() (string, error) {
 	s.space()
 	start := s.pos

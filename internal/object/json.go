@@ -8,13 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// AppendJSON appends the JSON of v, a value of a Tree, with the keys of objects
-// in order. It writes what encoding/json writes for the same value, byte for
-// byte, so that two servers store the same bytes for the same object. Only minus
-// zero loses its sign: whoever reads it takes it for the integer.
+// AppendJSON appends the JSON of v, a value of a Tree, with the keys of objects sorted. The
+// output equals that of encoding/json byte for byte, so that two servers store the same bytes for
+// the same object. Only minus zero loses its sign, because it is decoded as an integer.
 //
-// It panics on a value that no Tree holds, for such a value cannot come from
-// outside.
+// It panics on a value that a Tree cannot contain: such a value never comes from outside.
 func AppendJSON(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -93,8 +91,8 @@ func appendFloat(dst []byte, f float64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// plain says which bytes stand for themselves inside a JSON string. The
-// characters that mean something to HTML do not.
+// plain marks the bytes of a JSON string that are not escaped. Characters with a meaning in HTML
+// are escaped.
 var plain = func() (t [utf8.RuneSelf]bool) {
 	for c := range t {
 		t[c] = c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&'

@@ -1,7 +1,7 @@
 package object
 
-// AppendMetadata appends the metadata as a client sees it, with its
-// resourceVersion, and nothing else of the object.
+// AppendMetadata appends the metadata for a client, with its resourceVersion, and nothing else of
+// the object.
 func (e *Encoded) AppendMetadata(dst []byte) []byte {
 	dst = append(dst, e.JSON[e.metadata.from:e.version.from]...)
 	dst = e.appendVersion(dst)

@@ -2,7 +2,7 @@ package object
 
 import "testing"
 
-// The metadata is that of the object as it is served.
+// The metadata equals that of the served object.
 func TestAppendMetadata(t *testing.T) {
 	for stored, want := range map[string]string{
 		`{"apiVersion":"v1","metadata":{"name":"n","uid":"u"},"spec":{"metadata":{}}}`: `{"name":"n","resourceVersion":"7","uid":"u"}`,

@@ -2,9 +2,8 @@ package object
 
 import "k8s.io/apimachinery/pkg/api/validate/content"
 
-// ValidatePathSegment returns what keeps a name, or the prefix of one that is to
-// be generated, from being a part of a path. It is the least that every name
-// must be.
+// ValidatePathSegment returns the reasons why a name, or the prefix of a generated one, is not a
+// valid path segment. Every name must satisfy it.
 func ValidatePathSegment(name string, prefix bool) []string {
 	if prefix {
 		return content.IsPathSegmentPrefix(name)

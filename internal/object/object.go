@@ -2,12 +2,11 @@ package object
 
 import "time"
 
-// Tree is a decoded object. Its values are nil, bool, int64, float64, string,
-// []any and Tree's own type, and nothing else.
+// Tree is a decoded object. Its values are nil, bool, int64, float64, string, []any and Tree.
 type Tree = map[string]any
 
-// Metadata returns the metadata of t, which it makes if there is none. A
-// metadata that is not an object is replaced.
+// Metadata returns the metadata of t, and creates it if it is missing. A metadata that is not an
+// object is replaced.
 func Metadata(t Tree) Tree {
 	if m, ok := t["metadata"].(Tree); ok {
 		return m
@@ -35,8 +34,7 @@ func SetMetaString(t Tree, field, value string) {
 	Metadata(t)[field] = value
 }
 
-// Name, Namespace, UID and ResourceVersion are the fields of metadata that
-// everyone asks for.
+// Name, Namespace, UID and ResourceVersion return the most common fields of metadata.
 func Name(t Tree) string            { return MetaString(t, "name") }
 func Namespace(t Tree) string       { return MetaString(t, "namespace") }
 func UID(t Tree) string             { return MetaString(t, "uid") }
@@ -85,15 +83,13 @@ func SetFinalizers(t Tree, finalizers []string) {
 	Metadata(t)["finalizers"] = list
 }
 
-// Timestamp renders a time as metadata's timestamps are written.
+// Timestamp formats a time as in metadata.
 func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// MaxDepth is how deep the arrays and objects of an object may be nested. What is
-// deeper is JSON that nobody decodes.
+// MaxDepth limits the nesting of arrays and objects. Deeper JSON is not decoded.
 const MaxDepth = 10_000
 
-// Deeper reports whether arrays and objects are nested more than some levels deep
-// in v.
+// Deeper reports whether v nests arrays and objects more than levels deep.
 func Deeper(v any, levels int) bool {
 	switch v := v.(type) {
 	case Tree:
@@ -118,7 +114,7 @@ func Deeper(v any, levels int) bool {
 	return false
 }
 
-// Clone returns a copy of v that shares nothing that can be changed.
+// Clone returns a deep copy of v.
 func Clone(v any) any {
 	switch v := v.(type) {
 	case Tree:
@@ -137,7 +133,7 @@ func Clone(v any) any {
 	}
 }
 
-// CloneTree is Clone for a whole object.
+// CloneTree returns a deep copy of an object.
 func CloneTree(t Tree) Tree {
 	if t == nil {
 		return nil
@@ -149,8 +145,8 @@ func CloneTree(t Tree) Tree {
 	return out
 }
 
-// Equal reports whether two values are the same JSON. An integer and a float of
-// one value are the same number.
+// Equal reports whether two values are the same JSON. An integer and a float of equal value are
+// equal.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case Tree:

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What AppendJSON writes is what encoding/json writes, but for minus zero: that is
-// read back as the integer 0, so that it is written as what it is going to be.
+// AppendJSON writes the same as encoding/json, except for minus zero: it is decoded as the
+// integer 0, so it is written as 0.
 func FuzzAppendJSON(f *testing.F) {
 	for _, s := range []string{
 		`null`, `{}`, `[]`, `{"b":1,"a":[true,false,null,"x"]}`, `"<&>\u2028\ud800\t\u0001\""`,
@@ -31,7 +31,7 @@ func FuzzAppendJSON(f *testing.F) {
 	})
 }
 
-// unsigned returns v without minus zeros.
+// unsigned replaces minus zeros in v.
 func unsigned(v any) any {
 	switch v := v.(type) {
 	case float64:

@@ -1,12 +1,10 @@
 package object
 
-// Omit appends the JSON of a stored object to dst without the fields that omit
-// reports. It is asked once for every field that is not inside an omitted one,
-// with the keys that lead to it; the elements of an array share the path of the
-// array. The path is only valid during the call.
+// Omit appends the JSON of a stored object to dst without the fields for which omit returns true.
+// omit is called once for every field outside omitted ones, with the path of keys; elements of an
+// array share the path of the array. The path is valid only during the call.
 //
-// It is for those who need a small part of a large object: what is omitted is
-// passed over once and never parsed.
+// It is for readers of a small part of a large object: omitted parts are skipped without parsing.
 func Omit(dst, data []byte, omit func(path []string) bool) ([]byte, error) {
 	o := omitter{scanner: scanner{data: data}, dst: dst, omit: omit}
 	if err := o.value(); err != nil {
@@ -75,8 +73,8 @@ func (o *omitter) elements() error {
 	return nil
 }
 
-// Field returns the JSON of an outermost field of a stored object, nil if there
-// is none. It is a part of data.
+// Field returns the JSON of a top-level field of a stored object, or nil. It is a subslice of
+// data.
 func Field(data []byte, field string) (json []byte, err error) {
 	s := scanner{data: data}
 	err = s.object(func(key string) error {
@@ -93,8 +91,8 @@ func Field(data []byte, field string) (json []byte, err error) {
 	return json, err
 }
 
-// Each calls visit with the JSON of every value that a path of keys leads to, in an
-// object or an array: the elements of an array share its path. It is a part of data.
+// Each calls visit with the JSON of every value at a path of keys, in an object or an array:
+// elements of an array share its path. The JSON is a subslice of data.
 func Each(data []byte, path []string, visit func(json []byte) error) error {
 	s := scanner{data: data}
 	return s.each(path, visit)

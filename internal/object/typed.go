@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// AppendTyped appends the object as Append does, in the order in which Kubernetes writes
-// a Go type: kind, apiVersion and metadata come first. An object that is not stored in the
-// usual form keeps its order.
+// AppendTyped appends the object as Append does, in the order of Kubernetes' Go types: kind,
+// apiVersion and metadata first. An object that is stored in another form keeps its order.
 func (e *Encoded) AppendTyped(dst []byte, apiVersion string) []byte {
 	f, ok := e.front()
 	if !ok {
@@ -25,8 +24,8 @@ func (e *Encoded) AppendTyped(dst []byte, apiVersion string) []byte {
 	return e.appendRest(dst, f)
 }
 
-// AppendUntyped appends the object as AppendTyped does, but without its
-// apiVersion and kind, which lists of kinds with a Go type leave away.
+// AppendUntyped is AppendTyped without apiVersion and kind, which items in lists of typed kinds
+// omit.
 func (e *Encoded) AppendUntyped(dst []byte) []byte {
 	f, ok := e.front()
 	if !ok {
@@ -36,7 +35,7 @@ func (e *Encoded) AppendUntyped(dst []byte) []byte {
 	return e.appendRest(append(dst, '{'), f)
 }
 
-// appendRest appends the metadata and all other fields but those in front of it.
+// appendRest appends the metadata and all other fields except those of f.
 func (e *Encoded) appendRest(dst []byte, f [3]span) []byte {
 	dst = append(dst, `"metadata":`...)
 	dst = e.AppendMetadata(dst)
@@ -47,13 +46,13 @@ func (e *Encoded) appendRest(dst []byte, f [3]span) []byte {
 		from = gone.to
 	}
 	if e.JSON[from] == '}' {
-		dst = dst[:len(dst)-1] // there is nothing after the last comma
+		dst = dst[:len(dst)-1] // drop the trailing comma
 	}
 	return append(dst, e.JSON[from:]...)
 }
 
-// front returns where kind, apiVersion and metadata are, in the order of the JSON, each with
-// the comma that follows. It reports false where that is not the usual form.
+// front returns the spans of kind, apiVersion and metadata, in the order of the JSON, each with
+// the following comma. It returns false for other forms.
 func (e *Encoded) front() (f [3]span, ok bool) {
 	if e.JSON[0] != '{' {
 		return f, false
@@ -75,11 +74,11 @@ func (e *Encoded) front() (f [3]span, ok bool) {
 			f[i], f[i+1] = f[i+1], f[i]
 		}
 	}
-	// A last field has the comma before it, which is the end of another one.
+	// A last field has the preceding comma, which overlaps the span of another one.
 	return f, f[0].to <= f[1].from && f[1].to <= f[2].from
 }
 
-// field returns where a field of that value is, with the comma that follows, if any.
+// field returns the span of the field with that value, and the following comma, if any.
 func (e *Encoded) field(value span, key string) (span, bool) {
 	at := span{value.from - int32(len(key)), value.to}
 	if value.from < 0 || at.from < 1 || int(at.to) >= len(e.JSON) || text(e.JSON[at.from:value.from]) != key {
@@ -98,7 +97,7 @@ func (e *Encoded) field(value span, key string) (span, bool) {
 	return span{}, false
 }
 
-// AppendTypedJSON appends the JSON of an object as AppendJSON does, in the order of AppendTyped.
+// AppendTypedJSON is AppendJSON in the order of AppendTyped.
 func AppendTypedJSON(dst []byte, t Tree) []byte {
 	dst = append(dst, '{')
 	for _, key := range [...]string{"kind", "apiVersion", "metadata"} {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// An object and an item of a list begin as Kubernetes writes a Go type, whoever wrote the stored bytes.
+// Objects and list items begin as Kubernetes writes a Go type, whatever the order of the stored
+// bytes.
 func TestAppendTyped(t *testing.T) {
 	const (
 		metadata = `"metadata":{"name":"n","resourceVersion":"7"}`

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// An Operation is what a write does to an object.
+// Operation is the operation that admission decides on.
 type Operation string
 
 // The operations.
@@ -25,33 +25,33 @@ const (
 	Create Operation = "CREATE"
 	Update Operation = "UPDATE"
 	Delete Operation = "DELETE"
-	// Connect is no write: the client talks to what is behind an object.
+	// Connect writes nothing: the client connects to the backend of an object.
 	Connect Operation = "CONNECT"
 )
 
-// An Admission is a write that asks to be let in.
+// An Admission is a request for a write, as plugins see it.
 type Admission struct {
 	Operation Operation
 	Target    Target
-	// Object is what is written, as the client sees it: through a subresource it may be
-	// of another kind. For Connect it is the options of the client. It is nil for Delete.
-	// A Mutator may change it or put another one in its place.
+	// Object is the object to write, as the client sees it: through a subresource it may be of another
+	// kind. For Connect it is the options of the client. It is nil for Delete. A Mutator may change or
+	// replace it.
 	Object object.Tree
-	// Read is Object as it was read, with lists and maps that are empty, which are not stored. It is
-	// nil if there are none. Only a Validator sees it.
+	// Read is Object as it was decoded, with empty lists and maps that are not stored. It is nil if
+	// there are none. Only a Validator sees it.
 	Read object.Tree
-	// Changed is set by a Mutator that has changed Object. It is completed again then.
+	// A Mutator sets Changed when it has changed Object, which then is completed again.
 	Changed bool
-	// Extended is set by a Mutator that has added to Object only what is complete, in the place
-	// and form that it has when it is stored, so that nothing needs to be completed again.
+	// A Mutator sets Extended when it has only added fields to Object, complete and in their stored
+	// form, so that Object needs no second completion.
 	Extended bool
-	// User asks for the write. What nobody asks for is asked for by request.Server.
+	// User is the user who requests the write: request.Server for writes of the server itself.
 	User *request.User
 	// Guards are conditions on other keys under which the permission holds. They are
 	// part of the commit.
 	Guards []kv.Guard
-	// Again says that the Mutators are asked a second time, because one of them wants those
-	// before it to see what it has changed.
+	// Again is true on the second call of a Mutator. A later Mutator has asked for it, so that the
+	// earlier ones see its changes.
 	Again bool
 
 	reinvoke bool
@@ -63,13 +63,12 @@ type Admission struct {
 	old      object.Tree
 	oldest   func(context.Context) (object.Tree, error)
 	annotate func(key, value string)
-	// annotateRequest annotates what says as much as the request itself.
+	// annotateRequest adds an annotation to audit events of level Request and above.
 	annotateRequest func(key, value string)
 }
 
-// Old returns the object that is replaced or deleted, as the client sees it, and nil
-// for Create. It is not to be changed. An object that can be deleted without being
-// parsed is parsed here, when somebody asks.
+// Old returns the object to replace or delete, as the client sees it, and nil for Create. The caller
+// must not change it. An object whose deletion needs no parsing is parsed by the first call.
 func (a *Admission) Old(ctx context.Context) (object.Tree, error) {
 	if a.old == nil && a.oldest != nil {
 		var err error
@@ -80,11 +79,11 @@ func (a *Admission) Old(ctx context.Context) (object.Tree, error) {
 	return a.old, nil
 }
 
-// Reinvoke has all Mutators asked once more. It does nothing when they are asked again.
+// Reinvoke requests a second call of all Mutators. During that second call it does nothing.
 func (a *Admission) Reinvoke() { a.reinvoke = true }
 
-// Recall returns what a plugin keeps of the write until the Mutators are asked again, which make
-// makes when it is first asked for.
+// Recall returns the state of a plugin for this write and calls make at the first use. The second call
+// of the Mutators sees the same state.
 func (a *Admission) Recall(plugin any, make func() any) any {
 	kept, ok := a.recalled[plugin]
 	if !ok {
@@ -97,9 +96,9 @@ func (a *Admission) Recall(plugin any, make func() any) any {
 	return kept
 }
 
-// Turn has a Resolver wait until its turn, by which writes that would only overtake each other are
-// made one after the other. It is taken once for a write, and end is called when that has ended: with
-// the revision at which it was made, or 0.
+// Turn lets a Resolver wait for its turn: writes that would only conflict with each other go one after
+// the other. A write takes one turn. end is called at the end of the write, with its revision, or 0 if
+// nothing was written.
 func (a *Admission) Turn(take func() (end func(revision int64), err error)) (err error) {
 	if a.endTurn == nil {
 		a.endTurn, err = take()
@@ -107,27 +106,27 @@ func (a *Admission) Turn(take func() (end func(revision int64), err error)) (err
 	return err
 }
 
-// Is reports whether one of some operations is about a resource, or through a subresource, which
-// is "" for the resource itself.
+// Is reports whether the operation is one of operations, for a resource and a subresource, which is ""
+// for the resource itself.
 func (a *Admission) Is(of schema.GroupResource, subresource string, operations ...Operation) bool {
 	return a.Target.Subresource == subresource && a.Target.Definition.GroupResource() == of && slices.Contains(operations, a.Operation)
 }
 
-// DryRun says that nothing will be stored, so that nothing else may be done either.
+// DryRun reports whether the request is a dry run. Plugins must then have no side effects.
 func (a *Admission) DryRun() bool { return a.options.DryRun }
 
-// Warn tells the client something that is not an error.
+// Warn adds a warning to the response.
 func (a *Admission) Warn(message string) { a.options.warn(message) }
 
-// Annotate adds to what the audit log says of the request.
+// Annotate adds an annotation to the audit event of the request.
 func (a *Admission) Annotate(key, value string) {
 	if a.annotate != nil {
 		a.annotate(key, value)
 	}
 }
 
-// Forbidden refuses the write for a reason. What is refused already stays as it is, and a store that
-// does not answer is no reason to refuse.
+// Forbidden rejects the write with 403. It keeps an error that is a 403 already. An unavailable store
+// is not a rejection.
 func (a *Admission) Forbidden(err error) error {
 	if errors.Is(err, kv.ErrUnavailable) {
 		return StorageError(err)
@@ -142,7 +141,7 @@ func (a *Admission) Forbidden(err error) error {
 	return status.Forbidden(a.Target.Definition.GroupResource(), name, err)
 }
 
-// AnnotateRequest is Annotate for what is in the audit log only where requests are.
+// AnnotateRequest is Annotate for audit events of level Request and above.
 func (a *Admission) AnnotateRequest(key, value string) {
 	if a.annotateRequest != nil {
 		a.annotateRequest(key, value)
@@ -183,20 +182,20 @@ type Mutator interface {
 	Mutate(ctx context.Context, a *Admission) error
 }
 
-// A Validator sees an object as it will be stored, and may refuse it.
+// A Validator sees an object as it will be stored, and may reject it.
 type Validator interface {
 	Validate(ctx context.Context, a *Admission) error
 }
 
-// A Resolver decides on what is written and on other objects at once, such as a count that may
-// not be exceeded. It is asked when all others have let the write in.
+// A Resolver checks a write together with other objects, for example against a quota. It is called
+// after all other plugins have admitted the write.
 type Resolver interface {
-	// Resolve returns the marks by which it has decided. It is asked again when one of them has
-	// moved before the write was made.
+	// Resolve returns the marks on which the decision depends. It is called again if one of them has
+	// moved before the commit.
 	Resolve(ctx context.Context, a *Admission) ([]resource.Mark, error)
 }
 
-// Plugins are all who is asked about a write, in the order in which they are asked.
+// Plugins are the admission plugins, in the order of their calls.
 type Plugins struct {
 	Mutators   []Mutator
 	Validators []Validator
@@ -216,7 +215,7 @@ func (p *Plugins) Add(plugin any) {
 	}
 }
 
-// mutate asks the Mutators, and once more if one of them wants it.
+// mutate calls the Mutators, and a second time if one of them requests it.
 func (p *Plugins) mutate(ctx context.Context, a *Admission) error {
 	for {
 		for _, m := range p.Mutators {
@@ -251,7 +250,7 @@ func (p *Plugins) resolve(ctx context.Context, a *Admission) (marks []resource.M
 	return marks, nil
 }
 
-// admissionOf is what admission is asked about a write.
+// admissionOf returns the Admission of a write.
 func (w *write) admissionOf(ctx context.Context) *Admission {
 	a := &Admission{Operation: Update, Target: w.target, Object: w.shown, options: w.options, old: w.shownOld}
 	if w.current == nil {
@@ -264,7 +263,8 @@ func (w *write) admissionOf(ctx context.Context) *Admission {
 	return a
 }
 
-// from takes what the context says of the request. Without one, it is the server who writes.
+// from copies user and audit functions from the request in the context. Without a request the server
+// is the user.
 func (a *Admission) from(ctx context.Context) {
 	a.User = request.Server
 	if q := request.From(ctx); q != nil {

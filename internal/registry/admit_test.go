@@ -14,7 +14,7 @@ type validator func(*registry.Admission)
 
 func (v validator) Validate(_ context.Context, a *registry.Admission) error { v(a); return nil }
 
-// As in Kubernetes, who refuses objects sees them in the form in which they are stored.
+// As in Kubernetes, validating plugins see objects in their stored form.
 func TestValidatorsSeeTheCanonicalForm(t *testing.T) {
 	d := *items(true)
 	d.Canonicalize = func(obj map[string]any) { object.Metadata(obj)["labels"] = object.Tree{"canonical": "yes"} }

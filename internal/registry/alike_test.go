@@ -20,8 +20,8 @@ import (
 const itemSchema = `{"type":"object","description":%q,"properties":{"spec":{"type":"object","properties":{
 	"name":{"type":"string"},"items":{"type":"array","items":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string","default":"x"}}}}}}}}`
 
-// items is a kind with two versions, which are stored in v1. Their schemas are the
-// same, or differ by their description.
+// items is a kind with two versions; v1 is the storage version. Their schemas are equal, or differ in
+// their description.
 func items(same bool) *resource.Definition {
 	var shared structural.Shared
 	d := &resource.Definition{Group: "example.com", Plural: "items", Singular: "item", Kind: "Item", ListKind: "ItemList", StoragePrefix: "/registry/items/"}
@@ -59,9 +59,8 @@ func read(t testing.TB, d *resource.Definition) (*registry.Registry, *watchcache
 	return registry.New(backend, cache, registry.Options{}), o
 }
 
-// "When the schemas agree it is the same bytes with another prefix": what a version
-// with the same schema shows is what is stored, and what a version with another one
-// shows, which knows the same fields, is the same to the byte.
+// "When the schemas agree it is the same bytes with another prefix": a version with the same schema
+// shows the stored bytes. A version with another schema of the same fields shows equal bytes.
 func TestAlike(t *testing.T) {
 	var shown [2][]byte
 	for i, same := range []bool{true, false} {
@@ -86,8 +85,8 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// BenchmarkView shows an object of 1.7 kB in another version than it is stored in:
-// one that is like that, and one that is not, for the first time and later.
+// BenchmarkView measures View of an object of 1.7 kB in a version other than its stored one: with and
+// without the same schema, for the first time and later.
 func BenchmarkView(b *testing.B) {
 	show := func(b *testing.B, same bool, again bool) {
 		d := items(same)

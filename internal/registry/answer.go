@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// Creater returns who answers a create of the target instead of the store, or nil.
+// Creater returns the handler for creates of the target, or nil: the store handles them.
 func (t *Target) Creater() resource.Creater {
 	if s := t.Version.Subresource(t.Subresource); s != nil {
 		return s.Creater
@@ -20,8 +20,8 @@ func (t *Target) Creater() resource.Creater {
 	return t.Version.Creater
 }
 
-// Shown describes what the client reads and writes: the resource, or the kind that one
-// of its subresources has.
+// Shown returns the type that the client reads and writes: the resource, or the kind of its
+// subresource.
 func (t *Target) Shown() (*resource.Definition, *resource.Version) {
 	if s := t.Version.Subresource(t.Subresource); s != nil && s.Definition != nil {
 		return s.Definition, s.Definition.StorageVersion()
@@ -29,15 +29,14 @@ func (t *Target) Shown() (*resource.Definition, *resource.Version) {
 	return t.Definition, t.Version
 }
 
-// Answer has the Creater of the target answer a create. The answer is nil where there is
-// nothing to say.
+// Answer calls the Creater of the target for a create. The result is nil for an empty response.
 func (r *Registry) Answer(ctx context.Context, target Target, change Change, o WriteOptions) (object.Tree, error) {
 	w := &write{Registry: r, target: target, options: o, change: change, creater: target.Creater()}
 	err := w.through(ctx, answering[:])
 	return w.result.Tree, err
 }
 
-// validateSent collects everything that is wrong with what is sent to a Creater.
+// validateSent collects all errors of an object sent to a Creater.
 func (w *write) validateSent(ctx context.Context) error {
 	d, v := w.target.Shown()
 	if errs := validateType(Target{Definition: d, Version: v}, w.object); len(errs) > 0 {
@@ -56,7 +55,7 @@ func (w *write) validateSent(ctx context.Context) error {
 	return nil
 }
 
-// answer lets the kind answer.
+// answer calls the Creater of the kind.
 func (w *write) answer(ctx context.Context) (err error) {
 	if err := w.options.fits(); err != nil {
 		return err
@@ -67,8 +66,8 @@ func (w *write) answer(ctx context.Context) (err error) {
 	return err
 }
 
-// Connect returns who answers a client that connects to the target, once admission lets
-// it. Its Subresource has a Connecter. warn may be nil.
+// Connect admits a connection to the target and returns its handler. The Subresource of the target has
+// a Connecter. warn may be nil.
 func (r *Registry) Connect(ctx context.Context, target Target, c resource.Connection, warn func(message string)) (http.Handler, error) {
 	s := target.Version.Subresource(target.Subresource)
 	if !s.Reads {
@@ -81,8 +80,8 @@ func (r *Registry) Connect(ctx context.Context, target Target, c resource.Connec
 	return s.Connecter.Connect(ctx, c)
 }
 
-// admitConnection asks admission about a connection. What it sees are the options, and what it
-// makes of them is returned.
+// admitConnection runs admission for a connection. The plugins see the options and may change them;
+// the result is returned.
 func (r *Registry) admitConnection(ctx context.Context, target Target, options runtime.Object, o WriteOptions) (runtime.Object, error) {
 	a := &Admission{Operation: Connect, Target: target, options: o}
 	if options != nil {

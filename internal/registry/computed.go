@@ -16,7 +16,7 @@ import (
 // compute returns the object of a Reader that the target names.
 func compute(ctx context.Context, target *Target, from resource.Reader) (*watchcache.Object, error) {
 	if !slices.Contains(from.Names(), target.Name) {
-		// Kubernetes names such a resource as one of its objects.
+		// Kubernetes names such a resource like one of its objects.
 		return nil, status.NotFound(schema.GroupResource{Group: target.Definition.Group, Resource: target.Definition.Singular}, target.Name)
 	}
 	return computed(target.Definition, target.Name, from.Read(ctx, target.Name))

@@ -14,16 +14,14 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// generateAttempts is how many names are tried for a generateName.
+// generateAttempts limits the names tried for a generateName.
 const generateAttempts = 8
 
-// maxDepth is how deep an object may be nested that is stored. A client decodes it
-// as part of a list, a Table or an event, and one object must not make all of a
-// list something that nobody can decode.
+// maxDepth limits the nesting of a stored object. A client decodes it as part of a list, a Table or an
+// event, and one object must not make a whole list undecodable.
 const maxDepth = object.MaxDepth - 8
 
-// Create stores the new object that change makes of nothing. Target.Name may be left
-// out.
+// Create stores the new object that change returns for nil. Target.Name may be empty.
 func (r *Registry) Create(ctx context.Context, target Target, change Change, o WriteOptions) (Result, error) {
 	return o.fitting(func(o WriteOptions) (Result, error) {
 		asked := &write{Registry: r, target: target, options: o, change: change, posted: true, generates: target.Name == ""}
@@ -50,8 +48,8 @@ func (r *Registry) Create(ctx context.Context, target Target, change Change, o W
 	})
 }
 
-// attempt is one attempt to make the new object that was asked for. It may be the only one, with
-// nothing copied, if the object has a name and is allocated nothing.
+// attempt returns one attempt at the requested create. A copy is needed only for an object with a
+// generated name or with allocations, which may take several attempts.
 func (w *write) attempt() *write {
 	if w.target.Name != "" && w.target.Definition.Allocate == nil {
 		return w
@@ -64,11 +62,11 @@ func (w *write) attempt() *write {
 	return &another
 }
 
-// allocateAttempts is how often an object is given something that somebody else has by
-// the time when it is stored.
+// allocateAttempts limits the allocations for one object, after each of which another write took the
+// same value.
 const allocateAttempts = 100
 
-// givenUp returns an error if it was too often.
+// givenUp returns an error once the limit is reached.
 func (t *Target) givenUp(ctx context.Context, taken int) error {
 	if taken < allocateAttempts {
 		return ctx.Err()
@@ -76,14 +74,13 @@ func (t *Target) givenUp(ctx context.Context, taken int) error {
 	return status.Conflict(t.Definition.GroupResource(), t.Name, resource.ErrTaken)
 }
 
-// Given is the Change that makes t of nothing.
+// Given is the Change that creates t.
 func Given(t object.Tree) Change {
 	return func(object.Tree) (object.Tree, error) { return object.CloneTree(t), nil }
 }
 
-// exists says that there is an object of a name, and whether it is about to go. Where
-// the new object has a generateName, it is worth trying again, even if the client chose
-// the name.
+// exists returns the error for a name that exists, and tells whether that object is being deleted.
+// With a generateName the client may retry, even if it also chose the name.
 func (w *write) exists(ctx context.Context) error {
 	taken := status.AlreadyExists
 	if object.MetaString(w.object, "generateName") != "" {
@@ -96,11 +93,11 @@ func (w *write) exists(ctx context.Context) error {
 	return e
 }
 
-// addressNew checks that a new object is one that may be created here.
+// addressNew checks that a new object belongs to the target of the request.
 func (w *write) addressNew() error {
 	d, t := w.target.Definition, w.object
-	// Clients make a dry run with what they have read, and get it back with its
-	// resourceVersion: only what stores looks at it.
+	// Clients send a dry run with an object that they have read, and get it back with its
+	// resourceVersion: only a real create checks it.
 	looks := w.posted && w.options.DryRun
 	if !looks {
 		if err := w.namesRevision(); err != nil {
@@ -125,8 +122,8 @@ func (w *write) addressNew() error {
 	return nil
 }
 
-// namesRevision refuses a new object that says at which revision it is. One that is posted may say
-// what is no number, or zero: Kubernetes takes that for nothing.
+// namesRevision rejects a new object with a resourceVersion. In a POST, zero and values that are no
+// number count as empty, as in Kubernetes.
 func (w *write) namesRevision() error {
 	if !w.posted {
 		_, err := askedRevision(w.object)
@@ -138,8 +135,7 @@ func (w *write) namesRevision() error {
 	return nil
 }
 
-// prepare completes the object with what the server says of it, and with what it keeps
-// of the old one.
+// prepare sets the metadata of the server, and the fields that it keeps from the old object.
 func (w *write) prepare(ctx context.Context) error {
 	d, v := w.target.Definition, w.target.Version
 	if d.Authorize != nil && w.target.Subresource == "" {
@@ -176,7 +172,7 @@ func (w *write) prepare(ctx context.Context) error {
 		d.Prepare(ctx, w.hooks())
 	}
 	if w.target.Name == "" {
-		w.target.Name = object.Name(w.object) // which the kind may have given
+		w.target.Name = object.Name(w.object) // the kind may have set it
 	}
 	if !d.CountsDropped {
 		w.count()
@@ -184,7 +180,7 @@ func (w *write) prepare(ctx context.Context) error {
 	return nil
 }
 
-// validate collects everything that is wrong with the object.
+// validate collects all errors of the object.
 func (w *write) validate(ctx context.Context) error {
 	d, v, t, old := w.target.Definition, w.target.Version, w.object, w.old
 	if errs := validateType(w.target, t); len(errs) > 0 {
@@ -225,7 +221,7 @@ func (w *write) validate(ctx context.Context) error {
 	return nil
 }
 
-// validateType checks that t says that it is what the request is about.
+// validateType checks apiVersion and kind of t against the request.
 func validateType(target Target, t object.Tree) (errs field.ErrorList) {
 	d := target.Definition
 	if kind := object.Kind(t); kind != d.Kind {
@@ -238,7 +234,7 @@ func validateType(target Target, t object.Tree) (errs field.ErrorList) {
 	return errs
 }
 
-// withRules returns errs with the errors of the rules of the schema.
+// withRules appends the errors of the CEL rules of the schema.
 func (w *write) withRules(ctx context.Context, errs field.ErrorList) field.ErrorList {
 	if s, ok := w.target.Version.Schema.(resource.RuledSchema); ok {
 		errs = append(errs, s.ValidateRules(ctx, w.object, w.old, errs)...)
@@ -246,8 +242,8 @@ func (w *write) withRules(ctx context.Context, errs field.ErrorList) field.Error
 	return errs
 }
 
-// withType returns errs, which are about apiVersion and kind, with all other errors of the object.
-// The schema does not check its single values. A new object's metadata is not checked.
+// withType appends to errs, which concern apiVersion and kind, all other errors of the object. The
+// schema does not check its single values. A new object's metadata is not checked.
 func (w *write) withType(ctx context.Context, errs field.ErrorList) field.ErrorList {
 	d, v, t, old := w.target.Definition, w.target.Version, w.object, w.old
 	if old != nil {

@@ -17,24 +17,23 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A Deletion is what came of deleting an object.
+// A Deletion is the result of a delete.
 type Deletion struct {
-	// Object as the client sees it: as it was last or, where it is only marked
-	// as being deleted, as it is now. Of one that is gone, and that the kind does
-	// not answer with, it has no more than is in a header.
+	// Object as the client sees it: its last state or, if it is only marked as being deleted, its
+	// present state. If the object is gone and the kind's response does not include it, Object has
+	// only the fields of the header.
 	Object Result
-	// Gone says that the object does not exist any more.
+	// Gone is true if the object no longer exists.
 	Gone bool
-	// ended says that the object is only marked, that it has no time to end, and that
-	// nothing holds it.
+	// ended is true if the object is only marked, without a grace period, and nothing holds it.
 	ended bool
 }
 
-// Delete deletes an object, or marks it as being deleted where something still
-// holds it or it has time to end. The options are valid.
+// Delete deletes an object, or marks it as being deleted if a finalizer or a grace period holds it.
+// The options are valid.
 //
-// An object of a kind that gives time to end is marked before it is removed, even if it
-// has none: those who watch see that it was deleted, and not only that it is gone.
+// An object of a kind with grace periods is marked before it is removed, even if its period is 0:
+// watchers see the deletion mark, and not only the removal.
 func (r *Registry) Delete(ctx context.Context, target Target, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
 	ctx = r.Anew(ctx, target.Definition)
 	marked, err := r.deleteOnce(ctx, target, options, o)
@@ -42,14 +41,14 @@ func (r *Registry) Delete(ctx context.Context, target Target, options *metav1.De
 		return marked, err
 	}
 	removed, err := r.deleteOnce(ctx, target, afterMark(options, marked.Object.Tree), o)
-	if status.Is(err, metav1.StatusReasonNotFound) { // somebody else was faster
+	if status.Is(err, metav1.StatusReasonNotFound) { // another delete was faster
 		marked.Gone = true
 		return marked, nil
 	}
 	return removed, err
 }
 
-// deleteOnce makes one write that deletes an object.
+// deleteOnce makes one attempt to delete an object.
 func (r *Registry) deleteOnce(ctx context.Context, target Target, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
 	for {
 		deletion, err := r.delete(ctx, target, options, o)
@@ -81,8 +80,8 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if o.AsStored {
 		target.Version = stored
 	}
-	// What is only marked stays in the version it is stored in, if that is known. Versions
-	// that differ by no more than their schema are stored in the storage version.
+	// A marked object stays in its stored version, if that is known. Versions that differ only in
+	// their schema are stored in the storage version.
 	o.AsStored = target.Version == stored && (d.Convert != nil || stored.Storage)
 	old, err := r.Decode(ctx, d, target.Version, current)
 	if err != nil && !json.Valid(current.JSON) {
@@ -97,7 +96,7 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if err := checkPreconditions(&target, old, options.Preconditions); err != nil {
 		return Deletion{}, err
 	}
-	options = options.DeepCopy() // admission sees how long the object has
+	options = options.DeepCopy() // admission sees the grace period of the object
 	w := r.deletionOf(ctx, target, current, options, o)
 	w.old, w.admission.old = old, old
 	if to := deciding(d, target.Version); to != target.Version && !o.AsStored {
@@ -123,7 +122,7 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	return Deletion{Object: result, Gone: w.gone || ended && o.DryRun, ended: ended && !o.DryRun}, err
 }
 
-// deletionOf is a write that deletes an object, or marks it.
+// deletionOf returns the write that removes or marks an object.
 func (r *Registry) deletionOf(ctx context.Context, target Target, current *watchcache.Object, options *metav1.DeleteOptions, o WriteOptions) *write {
 	w := &write{Registry: r, target: target, options: o, current: current}
 	w.admission = &Admission{Operation: Delete, Target: target, options: o, deletion: options}
@@ -134,7 +133,7 @@ func (r *Registry) deletionOf(ctx context.Context, target Target, current *watch
 	return w
 }
 
-// removeUnparsed deletes an object of which the header says enough.
+// removeUnparsed removes an object whose header is enough for admission.
 func (r *Registry) removeUnparsed(ctx context.Context, target Target, current *watchcache.Object, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
 	t := headerOf(&target, current)
 	if err := checkPreconditions(&target, t, options.Preconditions); err != nil {
@@ -143,7 +142,7 @@ func (r *Registry) removeUnparsed(ctx context.Context, target Target, current *w
 	return r.remove(ctx, target, current, t, options, o)
 }
 
-// remove deletes an object that the client sees as t.
+// remove removes an object, with t as its last state for the client.
 func (r *Registry) remove(ctx context.Context, target Target, current *watchcache.Object, t object.Tree, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
 	w := r.deletionOf(ctx, target, current, options, o)
 	w.gone, w.object = true, t
@@ -154,8 +153,8 @@ func (r *Registry) remove(ctx context.Context, target Target, current *watchcach
 	return Deletion{Object: Result{Tree: t}, Gone: true}, err
 }
 
-// isRemoval reports whether all that is needed to delete an object is in its header:
-// nothing holds it or is to hold it, and nobody is shown it.
+// isRemoval reports whether the header is enough for a delete: nothing holds the object, no finalizer
+// is to be added, and no response shows it.
 func isRemoval(target *Target, current *watchcache.Object, o *metav1.DeleteOptions) bool {
 	d := target.Definition
 	switch {
@@ -174,7 +173,7 @@ func isRemoval(target *Target, current *watchcache.Object, o *metav1.DeleteOptio
 	return leave == nil || !*leave
 }
 
-// headerOf is as much of an object as can be told without parsing it.
+// headerOf returns the fields of an object that are known without parsing it.
 func headerOf(target *Target, o *watchcache.Object) object.Tree {
 	t := object.Tree{}
 	object.SetMetaString(t, "name", target.Name)
@@ -183,8 +182,7 @@ func headerOf(target *Target, o *watchcache.Object) object.Tree {
 	return t
 }
 
-// markDeleted returns what old is once its deletion was asked for, and what becomes of
-// the time that it has to end.
+// markDeleted returns old with its deletion mark, and the effect on its grace period.
 func (r *Registry) markDeleted(ctx context.Context, target *Target, old object.Tree, options *metav1.DeleteOptions, o WriteOptions) (object.Tree, graceTime) {
 	d := target.Definition
 	deleting := object.Deleting(old)
@@ -213,9 +211,8 @@ func (r *Registry) markDeleted(ctx context.Context, target *Target, old object.T
 	return t, time
 }
 
-// propagate records in the finalizers of t what is to become of its dependents:
-// with a finalizer they are orphaned, or deleted, before t goes. What the client
-// asks for counts before what was asked for earlier.
+// propagate records the propagation policy in the finalizers of t: a finalizer orphans or deletes the
+// dependents before t goes. The options of this request take precedence over earlier ones.
 func propagate(d *resource.Definition, t object.Tree, options *metav1.DeleteOptions) {
 	const orphan, wait = metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents
 	was := object.Finalizers(t)
@@ -249,8 +246,8 @@ func propagate(d *resource.Definition, t object.Tree, options *metav1.DeleteOpti
 	}
 }
 
-// deleteUnreadable removes what nobody can decode, so that it is not there for
-// ever. Nothing that it may once have said can hold it.
+// deleteUnreadable removes an object that cannot be decoded. Its finalizers are unknown and cannot
+// hold it.
 func (r *Registry) deleteUnreadable(ctx context.Context, target Target, current *watchcache.Object, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
 	if err := checkPreconditions(&target, headerOf(&target, current), options.Preconditions); err != nil {
 		return Deletion{}, err
@@ -267,7 +264,7 @@ func checkPreconditions(target *Target, old object.Tree, p *metav1.Preconditions
 	}
 	d := target.Definition
 	told := d.ToldKind()
-	// Kubernetes names the kind here where it names the resource elsewhere.
+	// Kubernetes names the kind here; elsewhere it names the resource.
 	of := schema.GroupResource{Group: told.Group, Resource: told.Kind}
 	wrong := "the %s in the precondition (%s) does not match the %s in record (%s). The object might have been %s"
 	if failed := d.Strategy.PreconditionFailed; failed != "" {
@@ -282,11 +279,10 @@ func checkPreconditions(target *Target, old object.Tree, p *metav1.Preconditions
 	return nil
 }
 
-// DeleteCollection deletes the objects of a list one after the other and
-// returns them as they were. What is gone already when its turn comes is not an
-// error.
+// DeleteCollection deletes the objects of a list one after the other and returns their last states. An
+// object that is already gone is not an error.
 func (r *Registry) DeleteCollection(ctx context.Context, target Target, list ListOptions, options *metav1.DeleteOptions, o WriteOptions) (*List, error) {
-	if list.Limit == 0 { // kube-apiserver reads pages, for which a revision means that one and no later one
+	if list.Limit == 0 { // kube-apiserver reads pages, for which a revision is exact
 		list.Limit = math.MaxInt64
 	}
 	l, err := r.List(ctx, target, list)

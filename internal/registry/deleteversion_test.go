@@ -17,8 +17,8 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// An object that is marked as being deleted through a version that is not the storage
-// version is stored in the storage version, where no webhook converts.
+// An object that is marked as being deleted through another version is stored in the storage version,
+// if no webhook converts.
 func TestDeletionIsStoredInTheStorageVersion(t *testing.T) {
 	const stored = `{"apiVersion":"example.com/v1beta1","kind":"Item","metadata":{"finalizers":["example.com/x"],"name":"a","uid":"u"},"spec":{"v1beta1":"old"}}`
 	var shared structural.Shared

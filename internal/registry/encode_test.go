@@ -14,8 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// What nobody could read is not stored, whoever made it: one such object would fail
-// every list of its kind.
+// An undecodable object is never stored, not even by the server: it would fail every list of its kind.
 func TestUnreadableIsNotStored(t *testing.T) {
 	d := *resource.NewSet(builtin.Definitions()).Lookup("", "configmaps")
 	spoil := false

@@ -8,8 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// caching returns a cache of backend that runs until the test ends, when both are
-// closed.
+// caching returns a running cache of backend. Both are closed at the end of the test.
 func caching(t testing.TB, backend *memkv.Store) *watchcache.Cache {
 	t.Helper()
 	cache := watchcache.New(backend, watchcache.Options{})

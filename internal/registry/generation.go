@@ -5,7 +5,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// count counts a change of what the object asks for in its metadata.generation.
+// count increments metadata.generation if the write changes the spec of the object.
 func (w *write) count() {
 	d, v := w.target.Definition, w.target.Version
 	if !d.HasGeneration || w.current == nil {
@@ -15,8 +15,7 @@ func (w *write) count() {
 	switch s, _ := v.Schema.(resource.SettlingSchema); {
 	case w.read == nil:
 	case d.CountsEmpty:
-		// kube-apiserver stores that bytes are there and empty, so that they are no change
-		// when they are sent again.
+		// kube-apiserver stores empty byte fields, so that sending them again is no change.
 		asks = s.DropEmptyBytes(asks)
 	default:
 		asks = s.DropEmpty(asks)
@@ -26,8 +25,8 @@ func (w *write) count() {
 	}
 }
 
-// asksForOther reports whether the object asks for something else than the old one did: in
-// anything but its metadata and, where that has a path of its own, its status.
+// asksForOther reports whether the object differs from the old one in anything but its metadata and,
+// if that is a subresource, its status.
 func asksForOther(v *resource.Version, t, old object.Tree) bool {
 	ownStatus := v.Subresource("status") != nil
 	skip := func(k string) bool {

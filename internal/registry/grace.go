@@ -9,17 +9,16 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// graceTime is what a deletion makes of the time that an object has to end.
+// graceTime is the effect of a delete on the grace period of an object.
 type graceTime int
 
 const (
-	none   graceTime = iota // it has none, or has had it
-	begins                  // it has it from now on, or less of it than before, or is told that it has none
-	runs                    // it has no more of it than is asked for now, and nothing changes
+	none   graceTime = iota // no grace period, or it is over
+	begins                  // the period begins, becomes shorter, or is set to 0
+	runs                    // the present period is at most the requested one; nothing changes
 )
 
-// grace gives t, which is a copy of a stored object, time to end. The options say how
-// much of it afterwards.
+// grace sets the grace period of t, a copy of a stored object. It writes the period to options.
 func (r *Registry) grace(d *resource.Definition, t object.Tree, options *metav1.DeleteOptions) graceTime {
 	if d.GracePeriod == nil {
 		return none
@@ -50,8 +49,8 @@ func (r *Registry) grace(d *resource.Definition, t object.Tree, options *metav1.
 	return begins
 }
 
-// shorten gives t less time than it had. If it has had that already, it still has a
-// second, for somebody sees to it that it ends; unless it shall end at once.
+// shorten reduces the grace period of t. If the new one is over already, one second remains for the
+// kubelet; a period of 0 ends at once.
 func (r *Registry) shorten(t object.Tree, had, seconds int64) {
 	now := r.now()
 	ends, err := time.Parse(time.RFC3339, object.MetaString(t, "deletionTimestamp"))
@@ -65,8 +64,7 @@ func (r *Registry) shorten(t object.Tree, had, seconds int64) {
 	object.Metadata(t)["deletionGracePeriodSeconds"] = seconds
 }
 
-// setDeletion says in t that it is to be gone after so many seconds. One that was to be
-// gone earlier is so still.
+// setDeletion sets the deletion time and the grace period of t. An earlier deletion time stays.
 func (r *Registry) setDeletion(t object.Tree, seconds int64) {
 	ends := r.now().Add(time.Duration(seconds) * time.Second)
 	was, err := time.Parse(time.RFC3339, object.MetaString(t, "deletionTimestamp"))
@@ -76,13 +74,13 @@ func (r *Registry) setDeletion(t object.Tree, seconds int64) {
 	object.Metadata(t)["deletionGracePeriodSeconds"] = seconds
 }
 
-// gracePeriod is how many seconds an object has that is being deleted.
+// gracePeriod returns the grace period in seconds of an object that is being deleted.
 func gracePeriod(t object.Tree) int64 {
 	seconds, _ := object.Metadata(t)["deletionGracePeriodSeconds"].(int64)
 	return seconds
 }
 
-// afterMark are the options by which an object is removed that was marked.
+// afterMark returns the options for the removal of a marked object.
 func afterMark(options *metav1.DeleteOptions, marked object.Tree) *metav1.DeleteOptions {
 	options = options.DeepCopy()
 	options.GracePeriodSeconds = new(int64(0))

@@ -20,9 +20,8 @@ type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-// What deletions of one pod, one after the other, make of the time it has: the second
-// since the beginning at which it is to be gone, its grace period, its generation and how
-// often it was written; or that it is gone.
+// Each case deletes one pod several times and gives the results: the second of its deletion time, its
+// grace period, its generation and the number of writes; or that it is gone.
 func TestGracefulDeletion(t *testing.T) {
 	const end = "gone"
 	seconds := func(n int64) *metav1.DeleteOptions { return &metav1.DeleteOptions{GracePeriodSeconds: &n} }
@@ -37,7 +36,7 @@ func TestGracefulDeletion(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name  string
-		pod   func(object.Tree) // what is special about it
+		pod   func(object.Tree) // how the pod differs from others
 		steps []step
 	}{
 		{"what the pod says", nil, []step{{0, unsaid(), "at 30, 30s, generation 2, write 2"}}},
@@ -98,10 +97,10 @@ func TestGracefulDeletion(t *testing.T) {
 	}
 }
 
-// unsaid are the options of a client that leaves all to the pod.
+// unsaid returns options that leave the grace period to the pod.
 func unsaid() *metav1.DeleteOptions { return &metav1.DeleteOptions{} }
 
-// told is what an answer says of a deletion. The first write of a store is at 2.
+// told describes the result of a deletion. The first write of a store has revision 2.
 func told(d registry.Deletion, began time.Time) string {
 	if d.Gone {
 		return "gone"
@@ -113,8 +112,8 @@ func told(d registry.Deletion, began time.Time) string {
 		int(ends.Sub(began).Seconds()), metadata["deletionGracePeriodSeconds"], object.Generation(d.Object.Tree), revision-2)
 }
 
-// pod returns a store with a pod on a node, and something special about it. Its kind
-// orphans nobody.
+// pod returns a store with a pod on a node; special changes the pod. The kind never orphans
+// dependents.
 func pod(t *testing.T, special func(object.Tree)) (*store, *clock, registry.Target) {
 	backend := memkv.New(memkv.Options{})
 	c := &clock{time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
@@ -130,7 +129,7 @@ func pod(t *testing.T, special func(object.Tree)) (*store, *clock, registry.Targ
 	if _, err := w.registry.Create(w.ctx, target, registry.Given(tree), registry.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// A new pod is pending, so that its status is another write, always.
+	// A new pod always is pending, so its status needs a second write.
 	target.Subresource = "status"
 	_, err := w.registry.Modify(w.ctx, target, func(old object.Tree) (object.Tree, error) {
 		out := object.CloneTree(old)
@@ -148,8 +147,7 @@ func pod(t *testing.T, special func(object.Tree)) (*store, *clock, registry.Targ
 	return w, c, target
 }
 
-// Watchers see that a pod was deleted before they see that it is gone, and what it was
-// then.
+// Watchers see the deletion mark of a pod, and its state at that time, before they see its removal.
 func TestDeletionIsSeen(t *testing.T) {
 	w, _, target := pod(t, nil)
 	events, err := w.registry.Watch(w.ctx, registry.StorageTarget(target.Definition, "default", ""), registry.WatchOptions{ResourceVersion: "3"})
@@ -176,7 +174,7 @@ func TestDeletionIsSeen(t *testing.T) {
 	}
 }
 
-// A dry run answers as if it had been done, and does nothing.
+// A dry run has the response of a real deletion and no effect.
 func TestDryGracefulDeletion(t *testing.T) {
 	for seconds, want := range map[int64]string{0: "gone", 5: "at 5, 5s, generation 2, write 1"} {
 		w, c, target := pod(t, nil)
@@ -193,7 +191,7 @@ func TestDryGracefulDeletion(t *testing.T) {
 	}
 }
 
-// A precondition holds for both writes of a deletion without time.
+// A precondition holds for both writes of a deletion without a grace period.
 func TestPreconditionsOfGracefulDeletion(t *testing.T) {
 	w, _, target := pod(t, nil)
 	stored, err := w.registry.Get(w.ctx, target, "")

@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// numbered is a kind whose objects are each given a number, by keys under /numbers/.
+// numbered is a kind whose objects each have a number, reserved by keys under /numbers/.
 func numbered(allocate func(context.Context, *resource.Change) error, resolve func(context.Context, *resource.Change) ([]resource.Mark, error)) *resource.Definition {
 	anything := true
 	d := resource.Definition{Group: "example.com", Plural: "items", Singular: "item", Kind: "Item", ListKind: "ItemList", StoragePrefix: "/registry/items/"}
@@ -33,12 +33,12 @@ func item(name string) registry.Change {
 	return registry.Given(object.Tree{"apiVersion": "example.com/v1", "kind": "Item", "metadata": object.Tree{"name": name}})
 }
 
-// A write that is given what somebody else has taken is given something else, and all of
-// its marks are stored with it. Marks that have moved are looked at again.
+// A write whose allocation is taken allocates again, and stores all of its marks. If a mark has moved,
+// the write is resolved again.
 func TestMarks(t *testing.T) {
 	backend := memkv.New(memkv.Options{})
 	number, allocated, resolved := int64(0), 0, 0
-	counter := int64(0) // revision of a mark that everybody moves
+	counter := int64(0) // revision of a mark that all writes move
 	commit := func(w kv.Write) int64 {
 		revision, err := backend.Commit(t.Context(), w)
 		if err != nil {
@@ -59,7 +59,7 @@ func TestMarks(t *testing.T) {
 			return nil, resource.ErrTaken
 		}
 		known := counter
-		if resolved == 2 { // somebody moves it before the write is made
+		if resolved == 2 { // another write moves it before the commit
 			counter = commit(kv.Write{Key: "/counter/x", Value: []byte("1")})
 		}
 		return []resource.Mark{
@@ -81,7 +81,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// A write that is given what somebody else has, again and again, ends.
+// A write ends if every allocation is taken.
 func TestTakenForEver(t *testing.T) {
 	backend := memkv.New(memkv.Options{})
 	d := numbered(nil, func(context.Context, *resource.Change) ([]resource.Mark, error) { return nil, resource.ErrTaken })

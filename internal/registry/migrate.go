@@ -10,11 +10,9 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Outdated returns the objects of d that may be stored in another form than the
-// one in which an update would store them now, and how many objects there are.
-// What is created later is stored in that form, and what is changed is not
-// stored in an older version than before, so who rewrites these has rewritten
-// all.
+// Outdated returns the objects of d that may be stored in an outdated form, one that an update would
+// change, and the number of all objects. New objects have the present form, and an update never stores
+// an older version than before. So rewriting these objects completes a migration.
 func (r *Registry) Outdated(ctx context.Context, d *resource.Definition) (objects []*watchcache.Object, total int, err error) {
 	if _, err := r.cache.Fresh(ctx); err != nil {
 		return nil, 0, StorageError(err)
@@ -33,10 +31,9 @@ func (r *Registry) Outdated(ctx context.Context, d *resource.Definition) (object
 	return objects, total, nil
 }
 
-// Rewrite stores an object in the form in which an update that changes nothing
-// would store it: in the storage version, pruned and defaulted by it. The object
-// was valid when it was written and means what it meant, so nobody is asked
-// again. An object that is gone meanwhile needs nothing.
+// Rewrite stores an object as an update without changes would: in the storage version, pruned and
+// defaulted. The object was valid and its meaning stays, so admission is skipped. An object that is
+// gone needs no rewrite.
 func (r *Registry) Rewrite(ctx context.Context, d *resource.Definition, o *watchcache.Object) error {
 	v := d.StorageVersion()
 	namespace, name := d.Split(o.Key)

@@ -7,11 +7,11 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// heldKey names the Moment of a Definition that holds in a context.
+// heldKey is the context key of the held Moment of a Definition.
 type heldKey struct{ *resource.Definition }
 
-// Hold returns a context in which it stays the same moment for what is converted of d,
-// so that what was converted together at its beginning serves to its end.
+// Hold returns a context with a fixed Moment for conversions of d. Objects converted at the beginning
+// of a request stay valid to its end.
 func (r *Registry) Hold(ctx context.Context, d *resource.Definition) context.Context {
 	if d.Moment == nil {
 		return ctx
@@ -19,9 +19,8 @@ func (r *Registry) Hold(ctx context.Context, d *resource.Definition) context.Con
 	return context.WithValue(ctx, heldKey{d}, r.Moment(ctx, d))
 }
 
-// Anew is Hold for whoever writes: nothing serves that was converted earlier, unless
-// ctx is one that holds already. What is written must not be made of what a webhook
-// would not say any more.
+// Anew is Hold for writes: earlier conversions are not reused, unless ctx holds a Moment already. A
+// write must not rely on an outdated response of a webhook.
 func (r *Registry) Anew(ctx context.Context, d *resource.Definition) context.Context {
 	if d.Moment == nil || ctx.Value(heldKey{d}) != nil {
 		return ctx
@@ -30,7 +29,7 @@ func (r *Registry) Anew(ctx context.Context, d *resource.Definition) context.Con
 	return context.WithValue(ctx, heldKey{d}, watchcache.Moment{Since: at, At: at})
 }
 
-// Moment returns the moment of whoever asks for what is converted of d, or made of it.
+// Moment returns the moment of a request for conversions of d, and for data derived from them.
 func (r *Registry) Moment(ctx context.Context, d *resource.Definition) watchcache.Moment {
 	if d.Moment == nil {
 		return watchcache.Moment{}

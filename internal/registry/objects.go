@@ -14,8 +14,8 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// objects are what is stored, for kinds that answer requests by themselves or look at other
-// objects. The Registry is one that asks nobody.
+// objects gives kinds access to stored objects, for their own handlers and for hooks. Its Registry has
+// no admission.
 type objects struct{ *Registry }
 
 func (o objects) Get(ctx context.Context, d *resource.Definition, namespace, name string) (object.Tree, error) {
@@ -47,8 +47,8 @@ func (o objects) List(ctx context.Context, d *resource.Definition, namespace str
 	return all, nil
 }
 
-// Replace is one write of the store. An object that has not changed is a guard of it, so
-// that what was decided on is what is there.
+// Replace commits changes of several objects in one transaction. Unchanged objects are guards: the
+// commit fails if one of them has changed.
 func (o objects) Replace(ctx context.Context, changed ...resource.Object) (string, error) {
 	var (
 		w     kv.Write
@@ -91,7 +91,7 @@ func (o objects) Replace(ctx context.Context, changed ...resource.Object) (strin
 	return strconv.FormatInt(revision, 10), nil
 }
 
-// unchanged returns what is stored of an object, which must be what it was made of.
+// unchanged returns the stored object if it is still the one that c is based on.
 func (o objects) unchanged(ctx context.Context, c resource.Object) (*watchcache.Object, error) {
 	target := StorageTarget(c.Definition, object.Namespace(c.Tree), object.Name(c.Tree))
 	current, err := o.current(ctx, &target)

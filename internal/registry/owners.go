@@ -8,8 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// DropDuplicateOwners drops the owner references of t that are there already. It warns
-// of them, and says when.
+// DropDuplicateOwners drops duplicate owner references of t, with a warning that includes when.
 func DropDuplicateOwners(t object.Tree, when string, warn func(message string)) {
 	refs, _ := object.Metadata(t)["ownerReferences"].([]any)
 	var once []any

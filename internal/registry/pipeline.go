@@ -17,39 +17,38 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// asking and making are what happens to every write, in this order. A phase that fails ends the
-// write, and nothing is stored. An update that was overtaken by another one begins again with the
-// first phase. A new object whose name, or what it was allocated, is taken begins again with
-// making: admission that may change it is asked once.
+// asking and making are the phases of every write, in this order. A phase that fails ends the write,
+// and nothing is stored. An update that conflicts with another write begins again with the first
+// phase. A create whose generated name or allocation is taken begins again with making: mutating
+// admission runs once.
 //
-// Fields are accounted for before admission changes the object, as in Kubernetes: what
-// a webhook sets is nobody's.
+// Fields are accounted for before mutating admission, as in Kubernetes: fields set by a webhook have
+// no manager.
 var asking = [...]func(*write, context.Context) error{
-	(*write).decode,   // what is wanted, of the body of a request or of a patch of the old object
+	(*write).decode,   // the new object, from the body of a request or from a patch of the old object
 	(*write).complete, // an object of its schema: pruned, with defaults
-	(*write).account,  // who manages which field
-	(*write).address,  // is it the object that the request is about, in the state that the client saw?
-	(*write).mutate,   // admission that changes the object, which is completed again
+	(*write).account,  // the manager of each field
+	(*write).address,  // is it the object of the request, in the state that the client saw?
+	(*write).mutate,   // mutating admission; changed objects are completed again
 }
 
 var making = [...]func(*write, context.Context) error{
-	(*write).translate,    // the version in which the kind decides on it
-	(*write).prepare,      // what the server says of it, and what it keeps of the old object
-	(*write).validate,     // all that is wrong with it
-	(*write).canonicalize, // the form in which it is stored
-	(*write).admit,        // admission that refuses
+	(*write).translate,    // conversion to the version in which the kind validates
+	(*write).prepare,      // metadata of the server, and fields kept from the old object
+	(*write).validate,     // all errors of the object
+	(*write).canonicalize, // the stored form
+	(*write).admit,        // validating admission
 }
 
-// deletion are the phases of a write that marks an object as being deleted, or removes
-// it.
+// deletion are the phases of a write that marks or removes an object.
 var deletion = [...]func(*write, context.Context) error{(*write).mutate, (*write).admit}
 
-// storing are the phases that end every write. They are gone through again where others
-// have moved a mark by which the write was resolved.
+// storing are the phases that end every write. They are repeated if a mark that resolve used has
+// moved.
 var storing = [...]func(*write, context.Context) error{
-	(*write).resolve, // what follows from other objects
-	(*write).encode,  // the bytes to store, once
-	(*write).commit,  // stored, and seen by everybody
+	(*write).resolve, // consequences of other objects
+	(*write).encode,  // the stored bytes, encoded once
+	(*write).commit,  // stored and visible
 }
 
 // answering are the phases of a create that a Creater answers. Nothing is stored.
@@ -59,7 +58,7 @@ var answering = [...]func(*write, context.Context) error{
 	(*write).account,
 	(*write).address,
 	(*write).mutate,
-	(*write).validateSent, // what was sent is not an object that is stored
+	(*write).validateSent, // the object of the request is not stored
 	(*write).admit,
 	(*write).answer, // by the kind
 }
@@ -71,38 +70,37 @@ type write struct {
 	options WriteOptions
 	change  Change
 
-	current *watchcache.Object // what is stored; nil for a new object
-	// old and object are what is stored and what is written, in the version of the
-	// target. old is nil for a new object.
+	current *watchcache.Object // the stored object; nil for a create
+	// old and object are the stored and the new object, in the version of the target. old is nil for a
+	// create.
 	old, object object.Tree
-	// shownOld and shown are the same as the client sees them, who may see another kind
-	// through a subresource.
+	// shownOld and shown are the same objects as the client sees them. Through a subresource they may
+	// be of another kind.
 	shownOld, shown object.Tree
-	asked           *resource.Version // the version of the client, where it is not that of the target any more
-	// read is the object with what nobody sees of it once it is stored; nil if there is
-	// nothing of that kind.
+	asked           *resource.Version // the version of the client, if it is no longer that of the target
+	// read is the object with fields that are dropped before it is stored; nil if there are none.
 	read object.Tree
 
-	creater    resource.Creater // who answers instead of storing; nil for most
+	creater    resource.Creater // handles a create instead of the store; nil for most kinds
 	admission  *Admission
-	managed    any // who manages which field, before admission
+	managed    any // managedFields before admission
 	guards     []kv.Guard
 	unresolved object.Tree     // object before it was resolved
-	marks      []resource.Mark // by which it was resolved
-	hooked     resource.Change // what the hooks of the kind are told
+	marks      []resource.Mark // marks of resolve
+	hooked     resource.Change // the argument of the kind's hooks
 	gone       bool            // nothing holds the object any more, and it is removed
 	ending     bool            // the object is marked, although nothing holds it
-	last       object.Tree     // what the client sees of it then, if not object
-	encoded    object.Encoded  // to be stored, if it is not gone
-	same       bool            // encoded is what the client sees
+	last       object.Tree     // the client's view of it then, if not object
+	encoded    object.Encoded  // the bytes to store, unless gone
+	same       bool            // encoded is the client's view
 	endTurn    func()
-	posted     bool // by Create, not by an update that found nothing
-	generates  bool // the object brings its name, or is given one
-	generated  bool // it was given one
+	posted     bool // by Create, not by an update of a missing object
+	generates  bool // the name comes with the object or is generated
+	generated  bool // the name was generated
 	result     Result
 }
 
-// run takes a write through phases and stores it.
+// run runs a write through phases and stores it.
 func (w *write) run(ctx context.Context, phases []func(*write, context.Context) error) (Result, error) {
 	defer func() {
 		if w.endTurn != nil {
@@ -131,16 +129,16 @@ func (w *write) through(ctx context.Context, phases []func(*write, context.Conte
 	return nil
 }
 
-// overtaken reports whether a write failed because one of its marks has moved, and is to be
-// resolved again. Somebody else has written then, so the writers of a kind do not keep
-// each other from writing for ever.
+// overtaken reports whether a write failed because one of its marks has moved, and needs to be
+// resolved again. Another write has then succeeded, so writers of a kind cannot block each other
+// forever.
 func (w *write) overtaken(ctx context.Context, err error) bool {
 	var stale *staleError
 	isStale := func(m resource.Mark) bool { return m.Key == stale.key }
 	return errors.As(err, &stale) && slices.ContainsFunc(w.marks, isStale) && ctx.Err() == nil
 }
 
-// projection is set where the client sees another kind than the resource's.
+// projection returns the projection of a subresource of another kind, or nil.
 func (w *write) projection() *resource.Projection {
 	if s := w.subresource(); s != nil {
 		return s.Projection
@@ -148,7 +146,7 @@ func (w *write) projection() *resource.Projection {
 	return nil
 }
 
-// hooks is the write as the hooks of the kind see it now. It is good until the next call.
+// hooks returns the argument of the kind's hooks. It is valid until the next call.
 func (w *write) hooks() *resource.Change {
 	w.hooked = resource.Change{
 		Object: w.object, Old: w.old,
@@ -162,7 +160,7 @@ func (w *write) subresource() *resource.Subresource {
 	return w.target.Version.Subresource(w.target.Subresource)
 }
 
-// decode makes the object that is wanted.
+// decode creates the new object.
 func (w *write) decode(ctx context.Context) (err error) {
 	if w.current != nil {
 		if w.options.AsStored {
@@ -182,7 +180,7 @@ func (w *write) decode(ctx context.Context) (err error) {
 	return err
 }
 
-// complete makes what came from a client an object of its schema.
+// complete prunes and defaults the object of a client.
 func (w *write) complete(context.Context) (err error) {
 	if w.options.Complete != nil {
 		if w.shown, err = w.options.Complete(w.shown); err != nil {
@@ -193,7 +191,7 @@ func (w *write) complete(context.Context) (err error) {
 	return nil
 }
 
-// account notes who manages which field.
+// account records the manager of each field.
 func (w *write) account(ctx context.Context) error {
 	switch {
 	case w.options.Account == nil:
@@ -205,8 +203,8 @@ func (w *write) account(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// accountAsked accounts for an object that is not stored as if it were: an empty list has no
-// manager, though the kind sees it.
+// accountAsked is account for an object that is not stored: an empty list has no manager, though the
+// kind sees it.
 func (w *write) accountAsked(ctx context.Context) {
 	_, v := w.target.Shown()
 	s, ok := v.Schema.(resource.SettlingSchema)
@@ -223,7 +221,7 @@ func (w *write) accountAsked(ctx context.Context) {
 	object.Metadata(w.shown)["managedFields"] = object.Metadata(accounted)["managedFields"]
 }
 
-// address checks that the object is the one that the request is about.
+// address checks that the object is the target of the request.
 func (w *write) address(context.Context) error {
 	if err := w.merge(); err != nil {
 		return err
@@ -237,7 +235,7 @@ func (w *write) address(context.Context) error {
 	return addressOld(&w.target, w.object, w.old)
 }
 
-// merge makes the object of what the client sees of it.
+// merge creates the object from the client's view of it.
 func (w *write) merge() error {
 	w.object = w.shown
 	if p := w.projection(); p != nil {
@@ -247,8 +245,8 @@ func (w *write) merge() error {
 	return nil
 }
 
-// addressAgain checks what admission has made of the object. Its name is validated like other
-// fields that may not change.
+// addressAgain repeats address after admission. A changed name is an error of validation, as with
+// other immutable fields.
 func (w *write) addressAgain(ctx context.Context) error {
 	if w.creater != nil || w.current == nil {
 		return w.address(ctx)
@@ -262,8 +260,7 @@ func (w *write) addressAgain(ctx context.Context) error {
 	return matchRevision(&w.target, w.object, w.old)
 }
 
-// mutate lets admission change the object. What it has changed is completed like what a
-// client sends.
+// mutate runs mutating admission. A changed object is completed like one from a client.
 func (w *write) mutate(ctx context.Context) (err error) {
 	if w.admission == nil {
 		w.admission = w.admissionOf(ctx)
@@ -291,14 +288,13 @@ func (w *write) mutate(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if w.current != nil && object.ResourceVersion(w.object) == "" { // which admission has not seen
+	if w.current != nil && object.ResourceVersion(w.object) == "" { // admission has not seen it
 		object.SetMetaString(w.object, "resourceVersion", object.ResourceVersion(w.old))
 	}
 	return nil
 }
 
-// completeAgain makes what admission has changed an object of its schema. Nobody is told
-// of fields that are unknown.
+// completeAgain prunes and defaults the object after admission. Unknown fields cause no warning.
 func (w *write) completeAgain() (err error) {
 	_, v := w.target.Shown()
 	if w.shown, _, err = v.Schema.Complete(w.admission.Object); err != nil {
@@ -310,7 +306,7 @@ func (w *write) completeAgain() (err error) {
 	return nil
 }
 
-// keepManaged takes back what admission has made of managedFields, if that says nothing.
+// keepManaged restores managedFields if admission has made them invalid.
 func (w *write) keepManaged() {
 	metadata, ok := w.shown["metadata"].(map[string]any)
 	if !ok {
@@ -326,8 +322,7 @@ func (w *write) keepManaged() {
 	w.admission.Warn(".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: " + err.Error())
 }
 
-// translate brings the object, and what it replaces, into the version in which the kind
-// decides on it.
+// translate converts the new and the old object to the version in which the kind validates.
 func (w *write) translate(ctx context.Context) (err error) {
 	w.reread()
 	d, from := w.target.Definition, w.target.Version
@@ -350,7 +345,7 @@ func (w *write) translate(ctx context.Context) (err error) {
 	return nil
 }
 
-// deciding returns the version in which a kind decides on an object of version v.
+// deciding returns the version in which a kind validates an object of version v.
 func deciding(d *resource.Definition, v *resource.Version) *resource.Version {
 	if d.Dialect.DecidesAsStored {
 		return d.StorageVersion()
@@ -358,18 +353,18 @@ func deciding(d *resource.Definition, v *resource.Version) *resource.Version {
 	return v
 }
 
-// seen returns t, the object that is written, as its client sees it.
+// seen returns t, the new object, as its client sees it.
 func (w *write) seen(ctx context.Context, t object.Tree) (object.Tree, error) {
 	if w.asked == nil {
 		return t, nil
 	}
 	t = object.CloneTree(t)
-	w.target.Version.Schema.Default(t) // as it will be when it is read
+	w.target.Version.Schema.Default(t) // as a read will show it
 	return Convert(ctx, w.target.Definition, w.asked, t)
 }
 
-// admit lets admission refuse the object as it will be stored. Before that, who creates by an
-// update is asked whether they may create.
+// admit runs validating admission on the object as it will be stored. First, an update that creates is
+// authorized as a create.
 func (w *write) admit(ctx context.Context) (err error) {
 	if w.current == nil && !w.posted && w.creater == nil {
 		if err = request.May(ctx, "create"); err != nil {
@@ -388,12 +383,12 @@ func (w *write) admit(ctx context.Context) (err error) {
 	return nil
 }
 
-// showAdmission shows admission the object as it will be stored, as a client will read it.
+// showAdmission sets the objects of the Admission to their stored form, as a client will read it.
 func (w *write) showAdmission(ctx context.Context) (err error) {
 	a := w.admission
 	a.Read = w.read
 	if w.target.Name != "" {
-		a.Target.Name = w.target.Name // which may have been generated
+		a.Target.Name = w.target.Name // it may have been generated
 	}
 	p := w.projection()
 	if p == nil {
@@ -411,7 +406,7 @@ func (w *write) showAdmission(ctx context.Context) (err error) {
 	return nil
 }
 
-// canonicalize brings the object into the form in which it is stored.
+// canonicalize brings the object into its stored form.
 func (w *write) canonicalize(context.Context) error {
 	w.settleRead()
 	if c := w.target.Definition.Canonicalize; c != nil {
@@ -420,9 +415,8 @@ func (w *write) canonicalize(context.Context) error {
 	return nil
 }
 
-// resolve waits for the kind's turn, if it has turns, and brings the object to what
-// follows from other objects. The turn ends with the write. Nobody outside is asked anything
-// meanwhile.
+// resolve waits for the turn of the kind, if it has turns, and applies the consequences of other
+// objects. The turn ends with the write. No webhook is called during a turn.
 func (w *write) resolve(ctx context.Context) (err error) {
 	d := w.target.Definition
 	if d.Begin != nil && w.endTurn == nil {
@@ -445,7 +439,7 @@ func (w *write) resolve(ctx context.Context) (err error) {
 	return err
 }
 
-// encode makes the bytes that are stored, and refuses those that nobody could read.
+// encode encodes the object for the store, and rejects an undecodable one.
 func (w *write) encode(ctx context.Context) (err error) {
 	d, v := w.target.Definition, w.target.Version
 	w.gone = w.gone || w.current != nil && !w.ending && deletable(d, w.object)

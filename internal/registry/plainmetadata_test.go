@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// What is taken for plain metadata is what Kubernetes finds nothing wrong with.
+// Metadata that plainMetadata accepts is valid for Kubernetes.
 func TestPlainMetadata(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	words := []string{
@@ -45,7 +45,7 @@ func TestPlainMetadata(t *testing.T) {
 		}
 		for key, v := range m {
 			if v == nil {
-				delete(m, key) // it would be no metadata at all
+				delete(m, key) // it would not be metadata
 			}
 		}
 		return m

@@ -17,8 +17,7 @@ type mutator func(*registry.Admission)
 
 func (m mutator) Mutate(_ context.Context, a *registry.Admission) error { m(a); return nil }
 
-// A Mutator that wants the others to see what it has changed has all of them asked once more, and
-// not more often.
+// A Mutator that requests it causes a second call of all Mutators, and no third one.
 func TestMutatorsAreAskedAgain(t *testing.T) {
 	backend := memkv.New(memkv.Options{})
 	var again []bool
@@ -32,8 +31,8 @@ func TestMutatorsAreAskedAgain(t *testing.T) {
 	}
 }
 
-// Plugins, and the policies and webhooks that they ask, are told who writes. What nobody asks for,
-// such as what a controller does, the server writes.
+// Plugins, and the policies and webhooks behind them, see the user of a write. Writes of controllers
+// have the server as their user.
 func TestPluginsAreToldWhoWrites(t *testing.T) {
 	backend := memkv.New(memkv.Options{})
 	var user *request.User
@@ -55,9 +54,8 @@ func TestPluginsAreToldWhoWrites(t *testing.T) {
 	}
 }
 
-// A generated name that somebody else takes meanwhile is generated anew. Those who may change the
-// object have been asked about it without a name, and are not asked again; those who may refuse it
-// are asked about each name.
+// If a generated name is taken meanwhile, another one is generated. Mutating plugins see the object
+// without a name, once; validating plugins see each name.
 func TestGeneratedNameIsTaken(t *testing.T) {
 	backend := memkv.New(memkv.Options{})
 	var r *registry.Registry
@@ -81,7 +79,7 @@ func TestGeneratedNameIsTaken(t *testing.T) {
 	}
 }
 
-// counter lets so many objects in, by a count that is stored beside them.
+// counter admits a limited number of objects, by a count stored beside them.
 type counter struct {
 	backend kv.Backend
 	key     string
@@ -98,7 +96,7 @@ func (c *counter) Resolve(ctx context.Context, _ *registry.Admission) ([]resourc
 	default:
 		return nil, err
 	}
-	if c.asked == 1 { // somebody else counts meanwhile
+	if c.asked == 1 { // another write increments the count meanwhile
 		if _, err := c.backend.Commit(ctx, kv.Write{Key: c.key, Value: []byte{'1'}}); err != nil {
 			return nil, err
 		}
@@ -106,7 +104,7 @@ func (c *counter) Resolve(ctx context.Context, _ *registry.Admission) ([]resourc
 	return []resource.Mark{m}, nil
 }
 
-// What a Resolver decides on is part of the write, and it is asked again when it has changed.
+// The objects that a Resolver reads are guards of the write. It is called again if one has changed.
 func TestResolversAreAskedAgain(t *testing.T) {
 	backend := memkv.New(memkv.Options{})
 	c := &counter{backend: backend, key: "/registry/.anykind/count"}

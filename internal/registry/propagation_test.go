@@ -16,9 +16,8 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// What a deletion makes of the finalizers, by what the client asks for: nothing,
-// Background, Foreground, Orphan, and orphanDependents false and true. Where no
-// finalizer is left the object is gone.
+// Each case gives the finalizers after a deletion, by the options of the client: none, Background,
+// Foreground, Orphan, and orphanDependents false and true. Without a finalizer the object is gone.
 func TestPropagation(t *testing.T) {
 	const f, o, x = metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents, "example.com/x"
 	const gone = "gone"
@@ -32,15 +31,15 @@ func TestPropagation(t *testing.T) {
 		{"configmaps", f, [6]string{f, gone, f, o, gone, o}},
 		{"configmaps", o, [6]string{o, gone, f, o, gone, o}},
 		{"configmaps", o + " " + x, [6]string{o + " " + x, x, x + " " + f, o + " " + x, x, o + " " + x}},
-		// Some kinds leave dependents alone unless the client says what is to become of them.
+		// Some kinds orphan their dependents by default.
 		{"jobs", "", [6]string{o, gone, f, o, gone, o}},
 		{"jobs", f, [6]string{f, gone, f, o, gone, o}},
 		{"jobs", x, [6]string{x + " " + o, x, x + " " + f, x + " " + o, x, x + " " + o}},
 		// Events own nothing.
 		{"events", "", [6]string{gone, gone, gone, gone, gone, gone}},
 		{"events", f + " " + x, [6]string{x, x, x, x, x, x}},
-		// A namespace stays for its own reasons, and understands orphanDependents
-		// in another way.
+		// Finalizers of a namespace are independent of the request, and orphanDependents has another
+		// meaning.
 		{"namespaces", "", [6]string{"", "", f, o, f, o}},
 		{"namespaces", o, [6]string{o, "", f, o, f, o}},
 	} {
@@ -57,8 +56,8 @@ func TestPropagation(t *testing.T) {
 	}
 }
 
-// Who deletes an object that is being deleted already can still change what
-// becomes of its dependents, or let it go; who asks for nothing changes nothing.
+// A delete of an object that is being deleted can change its propagation policy, or let it go. Without
+// options it changes nothing.
 func TestPropagationAgain(t *testing.T) {
 	w := newStore(t)
 	target := w.create("configmaps", nil)
@@ -78,14 +77,14 @@ func TestPropagationAgain(t *testing.T) {
 		}
 	}
 
-	// The mark is set once, and repeating changes nothing at all.
+	// The deletion mark is set once, and a repetition changes nothing.
 	w.create("configmaps", nil)
 	first, _ := w.registry.Delete(w.ctx, target, policies[2], registry.WriteOptions{})
 	again, err := w.registry.Delete(w.ctx, target, policies[2], registry.WriteOptions{})
 	if err != nil || again.Object.Revision != first.Object.Revision {
 		t.Errorf("repeated: revision %d and then %d, %v", first.Object.Revision, again.Object.Revision, err)
 	}
-	// A namespace that is on its way is not changed any more.
+	// A namespace that is being deleted does not change any more.
 	namespace := w.create("namespaces", nil)
 	w.delete(namespace, policies[3])
 	if got := w.delete(namespace, policies[2]); got != "orphan" {
@@ -93,7 +92,7 @@ func TestPropagationAgain(t *testing.T) {
 	}
 }
 
-// asks are all that a client can ask for.
+// asks returns all options of a client.
 func asks() []*metav1.DeleteOptions {
 	var all []*metav1.DeleteOptions
 	all = append(all, &metav1.DeleteOptions{})
@@ -133,7 +132,7 @@ func newStore(t *testing.T) *store {
 	return &store{t, t.Context(), registry.New(backend, caching(t, backend), registry.Options{}), resource.NewSet(append(builtin.Definitions(), jobs()))}
 }
 
-// jobs are like configmaps, but leave their dependents alone.
+// jobs are like configmaps, but orphan their dependents by default.
 func jobs() *resource.Definition {
 	return resource.NewSet(builtin.Definitions()).Lookup("", "configmaps").Continue(func(d *resource.Definition) {
 		d.Plural, d.StoragePrefix, d.OrphansDependents = "jobs", "/registry/jobs/", true
@@ -156,7 +155,7 @@ func (w *store) create(plural string, finalizers []string) registry.Target {
 	return target
 }
 
-// delete deletes an object and returns the finalizers it has then.
+// delete deletes an object and returns its remaining finalizers.
 func (w *store) delete(target registry.Target, options *metav1.DeleteOptions) string {
 	w.t.Helper()
 	deletion, err := w.registry.Delete(w.ctx, target, options, registry.WriteOptions{})

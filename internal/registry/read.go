@@ -15,11 +15,10 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// futureWait is how long a read waits for a revision that has not happened.
+// futureWait limits the wait of a read for a future revision.
 const futureWait = 3 * time.Second
 
-// Get returns one object, at least as new as resourceVersion says: "" is the
-// newest there is.
+// Get returns one object, at least as new as resourceVersion; "" is the newest state.
 func (r *Registry) Get(ctx context.Context, target Target, resourceVersion string) (*watchcache.Object, error) {
 	if err := target.checkName(); err != nil {
 		return nil, err
@@ -40,7 +39,7 @@ func (r *Registry) Get(ctx context.Context, target Target, resourceVersion strin
 	return o, nil
 }
 
-// current returns the newest state of an object that is to be written, or nil.
+// current returns the newest state of an object for a write, or nil.
 func (r *Registry) current(ctx context.Context, target *Target) (*watchcache.Object, error) {
 	if err := target.checkName(); err != nil {
 		return nil, err
@@ -55,8 +54,8 @@ func (r *Registry) current(ctx context.Context, target *Target) (*watchcache.Obj
 	return o, nil
 }
 
-// fresh waits for everything that was acknowledged before it is called or, if the store was
-// asked for the request before, that was acknowledged before the request came.
+// fresh waits until the cache has all acknowledged writes. If the request has already read the
+// revision of the store, it waits for that revision.
 func (r *Registry) fresh(ctx context.Context) error {
 	if q := request.From(ctx); q != nil {
 		if revision, ok := q.TakeSeen(); ok {
@@ -78,8 +77,8 @@ func (r *Registry) reachFor(ctx context.Context, d *resource.Definition, resourc
 	return r.reachNow(ctx, resourceVersion)
 }
 
-// reachNow is reach for what Kubernetes reads from its store: it does not wait for a revision that
-// no write has.
+// reachNow is reach for reads that Kubernetes sends to its store: it does not wait for a future
+// revision.
 func (r *Registry) reachNow(ctx context.Context, resourceVersion string) error {
 	revision, err := parseAsked(resourceVersion)
 	if err != nil || resourceVersion == "0" {
@@ -96,7 +95,7 @@ func (r *Registry) reachNow(ctx context.Context, resourceVersion string) error {
 	return nil
 }
 
-// reach waits until the cache is as new as a resourceVersion asks for.
+// reach waits until the cache has a resourceVersion.
 func (r *Registry) reach(ctx context.Context, resourceVersion string) error {
 	switch resourceVersion {
 	case "0":
@@ -111,7 +110,7 @@ func (r *Registry) reach(ctx context.Context, resourceVersion string) error {
 	return r.await(ctx, revision)
 }
 
-// await waits until the cache is as new as a revision.
+// await waits until the cache has a revision.
 func (r *Registry) await(ctx context.Context, revision int64) error {
 	if revision <= r.cache.Revision() {
 		return nil
@@ -125,8 +124,8 @@ func (r *Registry) await(ctx context.Context, revision int64) error {
 	return StorageError(err)
 }
 
-// parseAsked reads the resourceVersion of a read. That its error is a 500 to those
-// who get or watch, and only lists make a 400 of it, is how Kubernetes has it.
+// parseAsked parses the resourceVersion of a read. As in Kubernetes, its error is a 500 for get and
+// watch; list turns it into a 400.
 func parseAsked(resourceVersion string) (int64, error) {
 	revision, err := ParseRevision(resourceVersion)
 	if err != nil {
@@ -135,7 +134,7 @@ func parseAsked(resourceVersion string) (int64, error) {
 	return revision, nil
 }
 
-// ListOptions say which objects, of which state of the store, how many.
+// ListOptions select objects, a state of the store, and a page.
 type ListOptions struct {
 	Selection       Selection
 	ResourceVersion string
@@ -144,13 +143,13 @@ type ListOptions struct {
 	Continue        string
 }
 
-// A List is a part, or all, of the objects of one state of the store.
+// A List is a page, or all, of the objects of one state of the store.
 type List struct {
 	Items    []*watchcache.Object
 	Revision int64
-	// Continue is the token of the next part, or "".
+	// Continue is the token of the next page, or "".
 	Continue string
-	// Remaining is how many objects follow this part, where that is known.
+	// Remaining is the number of objects after this page, if known.
 	Remaining *int64
 }
 
@@ -184,8 +183,8 @@ func (r *Registry) List(ctx context.Context, target Target, o ListOptions) (*Lis
 	return l, nil
 }
 
-// limit ends a list with the object at the key last, after which there are others. As in Kubernetes the
-// list may go on although nothing else is selected: it does not look at the others.
+// limit ends a page with the object at the key last, with more objects after it. As in Kubernetes,
+// there is a next page even if the selection matches none of them: the list does not look ahead.
 func (l *List) limit(prefix, last string, others int, s *Selection) {
 	if others == 0 {
 		return
@@ -197,8 +196,7 @@ func (l *List) limit(prefix, last string, others int, s *Selection) {
 	}
 }
 
-// snapshot returns the state of the store that a list is to show, and the key
-// after which it goes on.
+// snapshot returns the state of the store for a list, and the key after which the list continues.
 func (r *Registry) snapshot(ctx context.Context, target Target, prefix string, o ListOptions) (*watchcache.Snapshot, string, error) {
 	cached := r.cache.Resource(target.Definition.StoragePrefix)
 	if o.Continue != "" {
@@ -209,7 +207,7 @@ func (r *Registry) snapshot(ctx context.Context, target Target, prefix string, o
 		return nil, "", status.BadRequest("invalid resource version: %v", err)
 	}
 	_, one := o.Selection.scope(&target)
-	pages := o.Match == "" && o.Limit > 0 && revision > 0 // which means that revision, but for one object
+	pages := o.Match == "" && o.Limit > 0 && revision > 0 // then the revision is exact, except for a single object
 	exact := o.Match == metav1.ResourceVersionMatchExact
 	reach := r.reach
 	if target.Definition.Uncached || one && (exact || pages) {
@@ -225,8 +223,8 @@ func (r *Registry) snapshot(ctx context.Context, target Target, prefix string, o
 	return s, "", StorageError(err)
 }
 
-// resume returns the state that a continue token was made for or, where that is
-// no longer kept and the token allows it, the newest one.
+// resume returns the state of a continue token. If it is compacted and the token allows it, resume
+// returns the newest state.
 func (r *Registry) resume(ctx context.Context, cached *watchcache.Resource, prefix string, o ListOptions) (*watchcache.Snapshot, string, error) {
 	revision, after, err := decodeContinue(o.Continue, prefix)
 	if err != nil {
@@ -242,7 +240,7 @@ func (r *Registry) resume(ctx context.Context, cached *watchcache.Resource, pref
 		s, err := cached.Snapshot(ctx, kv.Latest)
 		return s, after, StorageError(err)
 	}
-	if err := r.await(ctx, revision); err != nil { // another server may have made the token
+	if err := r.await(ctx, revision); err != nil { // the token may come from another server
 		return nil, "", err
 	}
 	s, err := cached.Snapshot(ctx, revision)

@@ -22,10 +22,10 @@ import (
 // be made again from its beginning.
 var ErrStale = errors.New("a precondition of the write has changed")
 
-// errConflict says that somebody else wrote the key.
+// errConflict is the error of a write to a key that has changed meanwhile.
 var errConflict = errors.New("the object was written by someone else")
 
-// Registry is the access to all objects.
+// Registry gives access to all objects.
 type Registry struct {
 	backend kv.Backend
 	cache   *watchcache.Cache
@@ -35,9 +35,9 @@ type Registry struct {
 	objects resource.Objects // for the kinds
 }
 
-// Options of a Registry. All may be left out.
+// Options of a Registry. The zero value works.
 type Options struct {
-	// Plugins are asked about every write.
+	// Plugins are called for every write.
 	Plugins Plugins
 	Now     func() time.Time
 	Logger  *slog.Logger
@@ -59,8 +59,8 @@ func New(backend kv.Backend, cache *watchcache.Cache, o Options) *Registry {
 	return r
 }
 
-// A Target is what a request is about: a resource in the version the client
-// speaks, and perhaps one object of it.
+// A Target is the target of a request: a resource in the version of the client, and often the name of
+// an object.
 type Target struct {
 	Definition  *resource.Definition
 	Version     *resource.Version
@@ -76,7 +76,7 @@ func StorageTarget(d *resource.Definition, namespace, name string) Target {
 
 func (t *Target) key() string { return t.Definition.Key(t.Namespace, t.Name) }
 
-// checkName refuses a name that no object has, because it is not one part of a path.
+// checkName rejects a name that is not one segment of a path, so that no object can have it.
 func (t *Target) checkName() error {
 	if problems := object.ValidatePathSegment(t.Name, false); len(problems) > 0 {
 		return status.BadRequest("Name parameter invalid: %q: %s", t.Name, strings.Join(problems, ";"))
@@ -84,8 +84,8 @@ func (t *Target) checkName() error {
 	return nil
 }
 
-// Match checks that the object in a request is the one that the request is about,
-// and makes its namespace that of the request.
+// Match checks that the object of a request is the target of its path, and sets its namespace to that
+// of the request.
 func (t *Target) Match(obj object.Tree) error {
 	if err := matchNamespace(t, obj); err != nil {
 		return err
@@ -101,32 +101,31 @@ func (t *Target) invalid(name string, errs field.ErrorList) error {
 	return status.Invalid(t.Definition.ToldKind(), name, errs)
 }
 
-// WriteOptions say how a write is made.
+// WriteOptions are the options of a write.
 type WriteOptions struct {
-	// DryRun does everything but the write.
+	// DryRun runs all phases and stores nothing.
 	DryRun bool
-	// CreateMissing lets Modify create what does not exist, whatever the kind
-	// says of updates.
+	// CreateMissing lets Modify create a missing object, even if the kind forbids that for updates.
 	CreateMissing bool
-	// AsStored lets Modify and Delete work on an object in the version that it is
-	// stored in, whatever the Target says, so that nothing is converted.
+	// AsStored lets Modify and Delete use the stored version of an object in place of the Target's, so
+	// that no conversion is needed.
 	AsStored bool
-	// Warn is told what the client should know. It may be nil.
+	// Warn sends a warning to the client. It may be nil.
 	Warn func(message string)
-	// Fits returns why the client cannot be shown the outcome. Then nothing is stored. Nil for never.
+	// Fits returns an error if the response cannot show the result. Then nothing is stored. It may be
+	// nil.
 	Fits func() error
-	// Guards are conditions on other keys, under which the server writes at all.
+	// Guards are conditions on other keys for any write of the server.
 	Guards []kv.Guard
-	// FieldManager and FieldValidation are what the client said, for admission.
+	// FieldManager and FieldValidation are the options of the client, for admission.
 	FieldManager, FieldValidation string
-	// collected says that an object is deleted as one of many, so that admission is told no name.
+	// collected is true for a deletion of a collection: admission sees no name.
 	collected bool
 
-	// Complete makes what came from a client an object of its schema. Nil leaves as it
-	// is what the server made.
+	// Complete prunes and defaults the object of a client. It is nil for objects of the server, which
+	// stay unchanged.
 	Complete func(t object.Tree) (object.Tree, error)
-	// Account notes in t, which has been made of old, who manages which field. Nil leaves
-	// that to the Change.
+	// Account records the managers of the changes from old in t. If it is nil, the Change has done so.
 	Account func(ctx context.Context, old, t object.Tree) object.Tree
 }
 
@@ -146,28 +145,26 @@ func (o *WriteOptions) warn(messages ...string) {
 	}
 }
 
-// A Result is an object after a write.
+// A Result is the result of a write.
 type Result struct {
-	// Tree is the object in the version of the Target, with its
-	// resourceVersion. Nobody changes it.
+	// Tree is the object in the version of the Target, with its resourceVersion. It is read-only.
 	Tree object.Tree
-	// Stored is the object as it was written where that is what the Target's
-	// version shows, and otherwise empty.
+	// Stored is the stored object if the Target's version shows the stored bytes, and otherwise empty.
 	Stored object.Encoded
-	// Revision of the write, or 0 where nothing was written.
+	// Revision of the write, or 0 if nothing was written.
 	Revision int64
-	// Created says that the object did not exist before.
+	// Created is true if the object did not exist before.
 	Created bool
 }
 
-// A staleError is ErrStale, and says which key it is about.
+// A staleError is ErrStale for a key.
 type staleError struct{ key string }
 
 func (e *staleError) Error() string { return ErrStale.Error() }
 func (e *staleError) Unwrap() error { return ErrStale }
 
-// commit makes one write. It returns errConflict when the key is not where it
-// was expected to be, and ErrStale when a guard does not hold.
+// commit commits one write. It returns errConflict if the key has another revision than expected, and
+// ErrStale if a guard does not hold.
 func (r *Registry) commit(ctx context.Context, d *resource.Definition, w kv.Write) (int64, error) {
 	if d.Guard != nil {
 		key, revision := d.Guard()
@@ -187,16 +184,16 @@ func (r *Registry) commit(ctx context.Context, d *resource.Definition, w kv.Writ
 	case conflict.Key == w.Key:
 		return 0, errConflict
 	}
-	// Whoever tries again should see what has changed.
+	// A retry must see the change.
 	if _, err := r.cache.Fresh(ctx); err != nil {
 		return 0, StorageError(err)
 	}
 	return 0, &staleError{conflict.Key}
 }
 
-// StorageError puts an error of the store into words for a client.
+// StorageError converts an error of the store for the client.
 func StorageError(err error) error {
-	if err == nil { // most often: nothing is made
+	if err == nil { // the usual case allocates nothing
 		return nil
 	}
 	var (

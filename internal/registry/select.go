@@ -12,16 +12,15 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A Selection says which objects of a resource a client wants. The zero value
-// selects all.
+// A Selection selects objects of a resource by labels and fields. The zero value selects all.
 type Selection struct {
 	labels labels.Selector
 	fields fields.Selector
-	// wanted are the fields besides name and namespace that fields asks for.
+	// wanted are the selected fields besides name and namespace.
 	wanted []string
 }
 
-// Select reads the selectors of a request to version v of d.
+// Select parses the selectors of a request to version v of d.
 func Select(d *resource.Definition, v *resource.Version, labelSelector, fieldSelector string) (Selection, error) {
 	var s Selection
 	if labelSelector != "" {
@@ -61,7 +60,7 @@ func (s *Selection) All() bool {
 	return (s.labels == nil || s.labels.Empty()) && (s.fields == nil || s.fields.Empty())
 }
 
-// name returns the one name that s can match, if it is of that sort.
+// name returns the only name that s can match, if there is one.
 func (s *Selection) name() (string, bool) {
 	if s.fields == nil {
 		return "", false
@@ -83,10 +82,9 @@ func (s *Selection) scope(target *Target) (prefix string, one bool) {
 	return prefix, false
 }
 
-// matches reports whether an object is selected. value tells what a wanted field
-// of it is.
+// matches reports whether an object is selected. value returns the value of a wanted field.
 func (s *Selection) matches(o *watchcache.Object, value func(field string) (string, error)) (bool, error) {
-	if s.labels != nil && !s.labels.Matches(&o.Labels) { // a pointer needs no memory to be an interface
+	if s.labels != nil && !s.labels.Matches(&o.Labels) { // a pointer becomes an interface without an allocation
 		return false, nil
 	}
 	if s.fields == nil {
@@ -103,8 +101,7 @@ func (s *Selection) matches(o *watchcache.Object, value func(field string) (stri
 	return s.fields.Matches(set), nil
 }
 
-// valueOf returns what a selectable field is in the form in which the version
-// shows an object.
+// valueOf returns the value of a selectable field in the version of the target.
 func (r *Registry) valueOf(ctx context.Context, target *Target, o *watchcache.Object, field string) (string, error) {
 	t, err := r.Decode(ctx, target.Definition, target.Version, o)
 	if err != nil {
@@ -113,18 +110,17 @@ func (r *Registry) valueOf(ctx context.Context, target *Target, o *watchcache.Ob
 	return target.Version.SelectableFields[field](t), nil
 }
 
-// minIndexed is how many objects there must be for an index to be worth it.
+// minIndexed is the minimum number of objects for an index.
 const minIndexed = 256
 
-// indexKey names the index of a selectable field, of what holds that was converted
-// since a moment.
+// indexKey is the key of the index of a selectable field, for conversions since a moment.
 type indexKey struct {
 	viewKey
 	field string
 	since int64
 }
 
-// indexes are those of the fields that a selection wants, by field.
+// indexes are the indexes for a selection, by field.
 type indexes map[string]*watchcache.Index
 
 func (x indexes) value(field, key string) (string, bool) {
@@ -134,7 +130,7 @@ func (x indexes) value(field, key string) (string, bool) {
 	return "", false
 }
 
-// indexes returns the indexes of a snapshot that help to find what s selects.
+// indexes returns the indexes of a snapshot for s.
 func (r *Registry) indexes(ctx context.Context, s *Selection, target *Target, snapshot *watchcache.Snapshot) (indexes, error) {
 	found := indexes{}
 	since := r.Moment(ctx, target.Definition).Since
@@ -145,7 +141,7 @@ func (r *Registry) indexes(ctx context.Context, s *Selection, target *Target, sn
 				return r.valueOf(ctx, target, o, f)
 			},
 			Ahead: func(ctx context.Context, objects []*watchcache.Object) {
-				// An error comes again where the object is looked into.
+				// An error comes again from the later look at the object.
 				_ = r.Warm(ctx, target.Definition, target.Version, objects)
 			},
 		})
@@ -157,8 +153,8 @@ func (r *Registry) indexes(ctx context.Context, s *Selection, target *Target, sn
 	return found, nil
 }
 
-// candidates yields those objects of the snapshot with the prefix and after a
-// key that s may select, in order, without a look into them, as far as that goes.
+// candidates yields the objects that s may select, in order, as far as indexes and headers tell: those
+// of the snapshot with the prefix and after a key.
 func (s *Selection) candidates(snapshot *watchcache.Snapshot, found indexes, prefix, after string) iter.Seq[*watchcache.Object] {
 	for _, f := range s.wanted {
 		if value, ok := s.fields.RequiresExactMatch(f); ok && found[f] != nil {
@@ -168,9 +164,8 @@ func (s *Selection) candidates(snapshot *watchcache.Snapshot, found indexes, pre
 	return snapshot.Scan(prefix, after)
 }
 
-// selected yields the objects of the snapshot with the prefix and after a key
-// that s selects, in order. One that cannot be told to be selected comes with an
-// error.
+// selected yields the objects of the snapshot with the prefix and after a key that s selects, in
+// order. It yields an error with an object whose fields cannot be read.
 func (r *Registry) selected(ctx context.Context, s *Selection, target *Target, snapshot *watchcache.Snapshot, prefix, after string) iter.Seq2[*watchcache.Object, error] {
 	return func(yield func(*watchcache.Object, error) bool) {
 		var found indexes

@@ -44,9 +44,8 @@ func selection(t testing.TB, target registry.Target, labels, fields string) regi
 	return s
 }
 
-// What is selected by a field is the same whether there are few objects, which
-// are looked through, or many, which are found: whole, in a namespace, with other
-// selectors, and in parts.
+// A field selector selects the same objects with a scan of few objects and with an index of many: in
+// all namespaces, in one, with other selectors, and in pages.
 func TestSelectedByField(t *testing.T) {
 	for _, n := range []int{100, 2000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -111,8 +110,8 @@ func TestSelectedByField(t *testing.T) {
 	}
 }
 
-// BenchmarkSelective lists 10 of 100,000 objects of 1.7 kB: with a look into each
-// to make the index, with the index, and with one that a write was made since.
+// BenchmarkSelective lists 10 of 100,000 objects of 1.7 kB: with the build of the index, with the
+// index, and with the index after one write.
 func BenchmarkSelective(b *testing.B) {
 	r, target, backend := secrets(b, 100_000, 1600)
 	list := func(b *testing.B, target registry.Target) {
@@ -153,7 +152,7 @@ func BenchmarkSelective(b *testing.B) {
 	})
 }
 
-// Which fields of a kind that has none of its own can be selected by.
+// The selectable fields of a kind without own ones.
 func TestFieldsOfEveryKind(t *testing.T) {
 	kinds := resource.NewSet(builtin.Definitions())
 	for _, tt := range []struct{ group, plural, fields, want string }{

@@ -5,9 +5,9 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// settle drops from what is written what nobody sees of it once it is stored. Who manages
-// fields, and admission that may change the object, see nothing of that before, either, but lists
-// and maps that are empty and written; the kind does. What a Creater is asked is not stored.
+// settle drops parts of the new object that are never stored. Managed fields and mutating admission do
+// not see them either, except empty lists and maps with omitted values; the hooks of the kind see all.
+// The object of a Creater is not stored and stays unchanged.
 func (w *write) settle() {
 	w.read = nil
 	if w.creater != nil {
@@ -25,7 +25,7 @@ func (w *write) settle() {
 	w.shown = settled
 }
 
-// reread gives the kind the object as it was read, with the metadata that it has now.
+// reread passes the object as decoded, with its present metadata, to the hooks of the kind.
 func (w *write) reread() {
 	if w.read != nil {
 		w.read["metadata"] = w.object["metadata"]
@@ -33,15 +33,15 @@ func (w *write) reread() {
 	}
 }
 
-// settleRead drops what settle has dropped from what the kind has made of the object.
+// settleRead settles the object after the hooks of the kind.
 func (w *write) settleRead() {
 	if w.read != nil {
 		w.object, _ = w.target.Version.Schema.(resource.SettlingSchema).Settle(w.object)
 	}
 }
 
-// graft gives the object as it was read what admission has added to the settled one, which has
-// the same lists and maps but for those that are empty.
+// graft copies the changes of admission from the settled object to the object as decoded. Their lists
+// and maps differ only in empty ones.
 func graft(read, settled any) any {
 	switch settled := settled.(type) {
 	case object.Tree:

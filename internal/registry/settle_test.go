@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What admission adds is added to the object as it was read, too, which keeps what is empty.
+// Additions of admission also reach the object as decoded, which keeps its empty values.
 func TestGraft(t *testing.T) {
 	for _, test := range []struct{ name, read, settled, want string }{
 		{"a field", `{"a":{"empty":[]}}`, `{"a":{"b":1}}`, `{"a":{"b":1,"empty":[]}}`},

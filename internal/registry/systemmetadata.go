@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// systemMetadata fills in what the server says of a new object.
+// systemMetadata sets the metadata of the server in a new object.
 func (r *Registry) systemMetadata(d *resource.Definition, t object.Tree) {
 	ClearSystemMetadata(t)
 	metadata := object.Metadata(t)
@@ -25,7 +25,7 @@ func (r *Registry) systemMetadata(d *resource.Definition, t object.Tree) {
 	}
 }
 
-// ClearSystemMetadata drops what a client cannot say of a new object.
+// ClearSystemMetadata drops metadata that a client cannot set in a new object.
 func ClearSystemMetadata(t object.Tree) {
 	metadata := object.Metadata(t)
 	for _, f := range []string{"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "uid"} {
@@ -33,8 +33,8 @@ func ClearSystemMetadata(t object.Tree) {
 	}
 }
 
-// generatedSuffix is how many random characters follow a generateName, and
-// generatedPrefix how much of it is kept.
+// generatedSuffix is the number of random characters after a generateName, generatedPrefix the maximum
+// length of the prefix.
 const (
 	generatedSuffix = 5
 	generatedPrefix = 63 - generatedSuffix
@@ -47,8 +47,7 @@ func generateName(base string) string {
 	return base + rand.String(generatedSuffix)
 }
 
-// matchNamespace makes the object's namespace that of the request, which is ""
-// for an object without one.
+// matchNamespace sets the object's namespace to that of the request; "" for cluster-scoped objects.
 func matchNamespace(target *Target, t object.Tree) error {
 	namespace := object.Namespace(t)
 	switch {
@@ -58,7 +57,7 @@ func matchNamespace(target *Target, t object.Tree) error {
 		object.SetMetaString(t, "namespace", target.Namespace)
 		return nil
 	case target.Namespace == "":
-		// There is no namespace that could be meant.
+		// The kind has no namespaces.
 		object.SetMetaString(t, "namespace", "")
 		return nil
 	default:
@@ -66,7 +65,7 @@ func matchNamespace(target *Target, t object.Tree) error {
 	}
 }
 
-// matchName checks that the object is the one the request is about.
+// matchName checks the object's name against the request.
 func matchName(target *Target, t object.Tree) error {
 	name := object.Name(t)
 	switch name {
@@ -79,7 +78,7 @@ func matchName(target *Target, t object.Tree) error {
 	}
 }
 
-// keepSystemMetadata undoes what a write may not change of an object's metadata.
+// keepSystemMetadata restores the immutable metadata of an object.
 func keepSystemMetadata(t, old object.Tree) {
 	now, was := object.Metadata(t), object.Metadata(old)
 	delete(now, "selfLink")
@@ -87,7 +86,7 @@ func keepSystemMetadata(t, old object.Tree) {
 		v, had := was[f]
 		_, has := now[f]
 		switch {
-		case has && (f == "uid" || f == "deletionGracePeriodSeconds"): // which validation compares
+		case has && (f == "uid" || f == "deletionGracePeriodSeconds"): // validation compares them
 		case had:
 			now[f] = v
 		case f == "generation":
@@ -96,8 +95,7 @@ func keepSystemMetadata(t, old object.Tree) {
 	}
 }
 
-// validateMetadata returns what is wrong with the metadata of t. old is nil for
-// a new object.
+// validateMetadata returns the errors in the metadata of t. old is nil for a new object.
 func validateMetadata(d *resource.Definition, t, old object.Tree) field.ErrorList {
 	if (d.ValidateName == nil || old != nil) && plainMetadata(d.Namespaced, t, old) {
 		return nil
@@ -113,7 +111,7 @@ func fullyValidateMetadata(d *resource.Definition, t, old object.Tree) field.Err
 		validName = apivalidation.NameIsDNSSubdomain
 	}
 	if old != nil {
-		// A name that was once good enough stays so.
+		// An existing name stays valid.
 		validName = object.ValidatePathSegment
 	}
 	errs := apivalidation.ValidateObjectMetaAccessor(meta, d.Namespaced, validName, at)
@@ -123,8 +121,8 @@ func fullyValidateMetadata(d *resource.Definition, t, old object.Tree) field.Err
 	return errs
 }
 
-// ParseRevision reads a resourceVersion; "" is 0. One that is larger than any
-// revision can be lies in the future, as the largest that can be does.
+// ParseRevision parses a resourceVersion; "" is 0. A number beyond the largest revision counts as the
+// largest, which is in the future.
 func ParseRevision(s string) (int64, error) {
 	if s == "" {
 		return 0, nil

@@ -6,9 +6,9 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// keepTimes takes back the times that a write gave to managedFields, if it has changed
-// nothing else. Who applies cannot know that: what is applied may say what an object says
-// anyway, or what is dropped before it is stored.
+// keepTimes restores the times of managedFields if the write changes nothing else. An apply cannot
+// detect this by itself: its configuration may equal the object, or its changes may be dropped before
+// storage.
 func (w *write) keepTimes() {
 	if w.old == nil {
 		return
@@ -27,7 +27,7 @@ func (w *write) keepTimes() {
 	metadata["managedFields"] = object.Clone(was)
 }
 
-// onlyTimes reports whether entries differ, and in nothing but their times.
+// onlyTimes reports whether entries differ only in their times.
 func onlyTimes(was, now []any) bool {
 	if len(was) != len(now) {
 		return false

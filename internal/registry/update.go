@@ -19,14 +19,13 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A Change makes a new object of an old one, which it must neither change nor
-// share parts of. It is called again when somebody else was faster. old is nil
-// where the object does not exist and may be created.
+// A Change returns the new object for an old one, which it must neither change nor share parts with.
+// It is called again after a conflict with another write. old is nil if the object does not exist and
+// may be created.
 type Change func(old object.Tree) (object.Tree, error)
 
-// Modify replaces an object by what change makes of it. An object that comes
-// back with a resourceVersion other than the stored one is a Conflict; one
-// without is written over whatever is there, if the kind allows that.
+// Modify replaces an object by the result of change. A resourceVersion other than the stored one is a
+// Conflict; without a resourceVersion the update is unconditional, if the kind allows that.
 func (r *Registry) Modify(ctx context.Context, target Target, change Change, o WriteOptions) (Result, error) {
 	ctx = r.Anew(ctx, target.Definition)
 	return o.fitting(func(o WriteOptions) (Result, error) {
@@ -66,8 +65,8 @@ func (r *Registry) modify(ctx context.Context, target Target, change Change, o W
 	return w.run(ctx, making[:])
 }
 
-// fitting makes a write, and makes it again without an account of who manages what if
-// the object is too large for the store with it. What is applied is not stored without.
+// fitting repeats a write without managedFields if they make the object too large for the store. An
+// apply is not repeated.
 func (o WriteOptions) fitting(write func(WriteOptions) (Result, error)) (Result, error) {
 	result, err := write(o)
 	if o.Account == nil || !status.Is(err, metav1.StatusReasonRequestEntityTooLarge) {
@@ -80,7 +79,7 @@ func (o WriteOptions) fitting(write func(WriteOptions) (Result, error)) (Result,
 	return write(o)
 }
 
-// withoutUID refuses to create an object of a uid that an update is about.
+// withoutUID rejects an update with a uid if the object does not exist.
 func withoutUID(target *Target, change Change) Change {
 	return func(old object.Tree) (object.Tree, error) {
 		t, err := change(old)
@@ -92,7 +91,7 @@ func withoutUID(target *Target, change Change) Change {
 	}
 }
 
-// commit stores what was encoded, or removes an object that nothing holds any more.
+// commit stores the encoded object, or removes an object that nothing holds any more.
 func (w *write) commit(ctx context.Context) error {
 	if err := w.options.fits(); err != nil {
 		return cmp.Or(w.commitNothing(ctx), err)
@@ -108,7 +107,7 @@ func (w *write) commit(ctx context.Context) error {
 	switch {
 	case w.current == nil:
 		w.result.Created = true
-	case !w.gone && bytes.Equal(w.encoded.JSON, w.current.JSON): // nothing changes, and nothing is written
+	case !w.gone && bytes.Equal(w.encoded.JSON, w.current.JSON): // no change, so no write
 		w.stored(w.current.Revision)
 		return nil
 	default:
@@ -123,7 +122,7 @@ func (w *write) commit(ctx context.Context) error {
 		return err
 	case w.gone:
 		if w.last != nil {
-			setRevision(w.last, revision) // who deletes learns when, as who watches does
+			setRevision(w.last, revision) // the client learns the revision of the deletion, as watchers do
 		}
 		w.result.Tree = w.lastSeen()
 	default:
@@ -135,7 +134,7 @@ func (w *write) commit(ctx context.Context) error {
 	return nil
 }
 
-// stored says what the client sees of an object that is stored at a revision.
+// stored sets the client's view of an object stored at a revision.
 func (w *write) stored(revision int64) {
 	setRevision(w.object, revision)
 	w.result.Tree, w.result.Revision = w.object, revision
@@ -145,7 +144,7 @@ func (w *write) stored(revision int64) {
 	}
 }
 
-// lastSeen is what the client sees of an object that is not stored.
+// lastSeen returns the client's view of an object that is not stored.
 func (w *write) lastSeen() object.Tree {
 	if w.last != nil {
 		return w.last
@@ -166,8 +165,7 @@ func (w *write) commitNothing(ctx context.Context) error {
 	return err
 }
 
-// deletable reports whether an object that is being deleted has nothing left to
-// wait for.
+// deletable reports whether nothing holds an object that is being deleted.
 func deletable(d *resource.Definition, t object.Tree) bool {
 	if !object.Deleting(t) || gracePeriod(t) > 0 || len(object.Finalizers(t)) > 0 {
 		return false
@@ -175,8 +173,7 @@ func deletable(d *resource.Definition, t object.Tree) bool {
 	return d.HasFinalizers == nil || !d.HasFinalizers(t)
 }
 
-// addressOld checks that t may replace old: that it means the same object, in the state
-// that the client has seen.
+// addressOld checks that t may replace old: it is the same object, in the state that the client saw.
 func addressOld(target *Target, t, old object.Tree) error {
 	if err := target.Match(t); err != nil {
 		return err
@@ -184,8 +181,7 @@ func addressOld(target *Target, t, old object.Tree) error {
 	return matchRevision(target, t, old)
 }
 
-// matchRevision checks that an object is of the state that the client saw. One that says of none
-// is of any.
+// matchRevision compares the resourceVersions of t and old. An empty one matches any state.
 func matchRevision(target *Target, t, old object.Tree) error {
 	d := target.Definition
 	revision, err := askedRevision(t)
@@ -195,7 +191,7 @@ func matchRevision(target *Target, t, old object.Tree) error {
 	if revision == 0 {
 		if !d.AllowUnconditionalUpdate && !target.Version.Lenient {
 			errs := field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")}
-			// Kubernetes names the resource here where it names the kind elsewhere.
+			// Kubernetes names the resource here; elsewhere it names the kind.
 			return status.Invalid(schema.GroupKind{Group: d.Group, Kind: d.Plural}, target.Name, errs)
 		}
 	} else if strconv.FormatInt(revision, 10) != object.ResourceVersion(old) {
@@ -204,7 +200,7 @@ func matchRevision(target *Target, t, old object.Tree) error {
 	return nil
 }
 
-// askedRevision is the revision that a client says an object has.
+// askedRevision returns the revision in the resourceVersion of the client.
 func askedRevision(t object.Tree) (int64, error) {
 	revision, err := ParseRevision(object.ResourceVersion(t))
 	if err != nil {

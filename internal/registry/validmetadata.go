@@ -10,12 +10,11 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// Metadata in which nothing can be wrong, nearly all there is, is recognised by a
-// walk. The rest is validated by Kubernetes' own code, and only that says what is
-// wrong.
+// A fast check recognizes valid metadata, nearly all there is. The rest is validated by Kubernetes'
+// own code, which alone produces errors.
 
-// plainMetadata reports whether nothing is wrong with the metadata of t, whose kind
-// has no rules of its own for names. old is nil for a new object.
+// plainMetadata reports whether the metadata of t is certainly valid. The kind has no rules of its own
+// for names. old is nil for a new object.
 func plainMetadata(namespaced bool, t, old object.Tree) bool {
 	m, ok := t["metadata"].(object.Tree)
 	if !ok || !plainNames(m, namespaced) || old != nil && !plainUpdate(m, old) {
@@ -24,7 +23,7 @@ func plainMetadata(namespaced bool, t, old object.Tree) bool {
 	for key, v := range m {
 		switch key {
 		case "name", "namespace":
-			// plainNames has seen them.
+			// plainNames has checked them.
 		case "uid", "resourceVersion", "creationTimestamp":
 			if _, ok := v.(string); !ok {
 				return false
@@ -73,7 +72,7 @@ func plainNames(m object.Tree, namespaced bool) bool {
 	return plainName(s)
 }
 
-// plainUpdate reports whether an update leaves alone what it must.
+// plainUpdate reports whether an update keeps immutable metadata.
 func plainUpdate(m, old object.Tree) bool {
 	was, ok := old["metadata"].(object.Tree)
 	if !ok || was["deletionTimestamp"] != nil {
@@ -155,8 +154,7 @@ func plainName(s string) bool {
 	return s != "" && len(s) <= maxLabel
 }
 
-// plainKey reports whether s is the key of a label, in lower case where that is asked
-// for somewhere.
+// plainKey reports whether s is a label key, in lower case where some rule requires it.
 func plainKey(s string) bool {
 	prefix, name, ok := strings.Cut(s, "/")
 	if !ok {
@@ -173,7 +171,7 @@ func plainKey(s string) bool {
 	return true
 }
 
-// plainWord reports whether s is the name in a key, or the value of a label.
+// plainWord reports whether s is the name part of a key, or a label value.
 func plainWord(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {

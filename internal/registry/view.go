@@ -15,20 +15,19 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// viewKey names the form in which a version of a Definition shows an object.
+// viewKey is the key of an object's form in a version of a Definition.
 type viewKey struct {
 	definition *resource.Definition
 	version    string
 }
 
-// asStored reports whether what is stored is what v shows. What can be converted
-// may be stored in another form than the storage version's: an earlier one's, or
-// that of another group.
+// asStored reports whether v shows the stored bytes. With conversion, objects may be stored in another
+// version than the storage version: an earlier one, or one of another group.
 func asStored(d *resource.Definition, v *resource.Version, o *watchcache.Object) bool {
 	return v.Storage && !d.Unsettled && o.Revision > d.Since && (d.Convert == nil || o.APIVersion() == d.APIVersion(v.Name))
 }
 
-// shows reports whether what is stored is what v shows, but for the apiVersion.
+// shows reports whether v shows the stored bytes, except for the apiVersion.
 func shows(d *resource.Definition, v *resource.Version, o *watchcache.Object) bool {
 	if d.Convert != nil || v.Storage {
 		return asStored(d, v, o)
@@ -36,15 +35,14 @@ func shows(d *resource.Definition, v *resource.Version, o *watchcache.Object) bo
 	return !d.Unsettled && o.Revision > d.Since && v.Alike(d.StorageVersion())
 }
 
-// converts reports whether o must be converted for v to show it.
+// converts reports whether v needs a conversion of o.
 func converts(d *resource.Definition, v *resource.Version, o *watchcache.Object) bool {
 	return d.Convert != nil && o.APIVersion() != d.APIVersion(v.Name)
 }
 
-// View returns o as version v of d shows it, but for the apiVersion, which may be
-// that of another version that shows the same: who writes it says which. What is
-// stored in that form already is not parsed, and what is not is brought into it
-// once, or as long as a conversion holds.
+// View returns o in version v of d, except for the apiVersion: it may be that of another version with
+// the same form, and the encoder of the response sets it. Bytes stored in that form are not parsed.
+// Others are converted once, or once for each validity of a conversion.
 func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Encoded, error) {
 	if o.Err != nil {
 		return object.Encoded{}, unreadable(o)
@@ -62,7 +60,7 @@ func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource
 			return nil, err
 		}
 		refresh(d, t, o.Revision)
-		// Others wait for this too, whatever becomes of the request.
+		// Other requests wait for this result, even if this one is canceled.
 		if t, err = Convert(context.WithoutCancel(ctx), d, v, t); err != nil {
 			return nil, unconverted(err)
 		}
@@ -77,7 +75,7 @@ func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource
 	return object.Scan(data, o.Revision)
 }
 
-// encodeAs is encode for an object that may be o, whose bytes are then enough.
+// encodeAs is encode for an object that may equal o, whose bytes then are the result.
 func encodeAs(t object.Tree, o *watchcache.Object) []byte {
 	if data := encode(t); !bytes.Equal(data, o.JSON) {
 		return data
@@ -85,11 +83,11 @@ func encodeAs(t object.Tree, o *watchcache.Object) []byte {
 	return o.JSON
 }
 
-// same reports whether two slices are one.
+// same reports whether two slices share their array.
 func same(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
 
-// Decode returns o as version v of d shows it, for someone who will change it.
-// It has a resourceVersion. A conversion is that of View.
+// Decode returns o in version v of d, for callers that change it. It has a resourceVersion. A
+// conversion is that of View.
 func (r *Registry) Decode(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error) {
 	if o.Err != nil {
 		return nil, unreadable(o)
@@ -118,7 +116,7 @@ func (r *Registry) Decode(ctx context.Context, d *resource.Definition, v *resour
 	return t, nil
 }
 
-// parse makes a tree of data, which is o in some version.
+// parse parses data, a form of o.
 func parse(o *watchcache.Object, data []byte) (object.Tree, error) {
 	t, _, err := codec.Decode(codec.JSON, data)
 	if err == nil && t == nil {
@@ -130,7 +128,7 @@ func parse(o *watchcache.Object, data []byte) (object.Tree, error) {
 	return t, nil
 }
 
-// unconverted is the error of a read whose object cannot be converted.
+// unconverted returns the error of a read whose conversion failed.
 func unconverted(err error) error {
 	var known *status.Error
 	if errors.As(err, &known) {
@@ -143,9 +141,8 @@ func unreadable(o *watchcache.Object) error {
 	return status.Internal(fmt.Errorf("the stored object %s cannot be decoded: %w", o.Key, o.Err))
 }
 
-// refresh makes t, which was stored at a revision, what its own version says of
-// it now: without what that does not know, and with its defaults. Objects that
-// were stored since d is in force are in that form already, unless it is unsettled.
+// refresh updates t, stored at a revision, to the present schema of its own version: it drops unknown
+// fields and sets defaults. Objects stored under d have that form already, unless it is unsettled.
 func refresh(d *resource.Definition, t object.Tree, revision int64) {
 	apiVersion := object.APIVersion(t)
 	for _, own := range d.Versions {
@@ -153,14 +150,14 @@ func refresh(d *resource.Definition, t object.Tree, revision int64) {
 			own.Schema.Prune(t)
 			own.Schema.Default(t)
 			if d.HasGeneration && object.Generation(t) == 0 {
-				object.SetGeneration(t, 1) // it was stored before there were any
+				object.SetGeneration(t, 1) // it was stored before generations existed
 			}
 		}
 	}
 }
 
-// Convert brings t, which it may change, from the form of its own version into
-// that of version v of d, which may be another resource that stores the same objects.
+// Convert converts t, which it may change, from its own version to version v of d, which may be
+// another resource that stores the same objects.
 func Convert(ctx context.Context, d *resource.Definition, v *resource.Version, t object.Tree) (object.Tree, error) {
 	if d.Convert != nil && object.APIVersion(t) != d.APIVersion(v.Name) {
 		out, err := d.Convert(ctx, []map[string]any{t}, v.Name)
@@ -173,15 +170,15 @@ func Convert(ctx context.Context, d *resource.Definition, v *resource.Version, t
 	return t, nil
 }
 
-// show makes t, which needs no conversion, what version v shows. It has the
-// defaults of the version it is stored in, not those of v, as in Kubernetes.
+// show converts t to version v in place; the versions differ only in their schemas. t has the defaults
+// of its stored version, not those of v, as in Kubernetes.
 func show(d *resource.Definition, v *resource.Version, t object.Tree) {
 	t["apiVersion"] = d.APIVersion(v.Name)
 	v.Schema.Prune(t)
 }
 
-// stored returns what is to be stored for t, an object in version v, what a
-// client of v sees of that, and whether the two are the same.
+// stored returns the bytes to store for t, an object in version v, the view of them for a client of v,
+// and whether the two are equal.
 func stored(ctx context.Context, d *resource.Definition, v *resource.Version, t object.Tree) (data []byte, shown object.Tree, same bool, err error) {
 	if v.Storage {
 		return encode(t), t, true, nil
@@ -192,8 +189,8 @@ func stored(ctx context.Context, d *resource.Definition, v *resource.Version, t 
 		return nil, nil, false, err
 	}
 	data = encode(s)
-	// What the client sees has come back, as it will when it is read: with the
-	// defaults of the storage version, which are not stored.
+	// The client's view is converted back, as a read will do: it has the defaults of the storage
+	// version, which are not stored.
 	d.StorageVersion().Schema.Default(s)
 	if s, err = Convert(ctx, d, v, s); err != nil {
 		return nil, nil, false, err
@@ -202,10 +199,9 @@ func stored(ctx context.Context, d *resource.Definition, v *resource.Version, t 
 	return data, s, false, nil
 }
 
-// storedIn returns the version that an object is stored in, where it is known
-// and versions differ by more than their schema, and otherwise v. What
-// the server does to an object by itself it does in that version: that takes no
-// conversion, and so works while nothing can be converted.
+// storedIn returns the stored version of an object, if it is known and versions differ by more than
+// their schema, and otherwise v. The server's own changes to an object use that version: they need no
+// conversion, and work while the webhook fails.
 func storedIn(d *resource.Definition, v *resource.Version, o *watchcache.Object) *resource.Version {
 	if d.Convert == nil || o.Err != nil {
 		return v
@@ -228,17 +224,17 @@ func encode(t object.Tree) []byte {
 	}
 	scratch := scratches.Get().(*[]byte)
 	*scratch = object.AppendJSON((*scratch)[:0], t)
-	data := bytes.Clone(*scratch) // it is kept, and is as long as it has to be
+	data := bytes.Clone(*scratch) // a copy of exact length, because it is kept
 	if cap(*scratch) <= maxScratch {
 		scratches.Put(scratch)
 	}
 	return data
 }
 
-// scratches are what objects are encoded into, before it is known how long they are.
+// scratches are buffers for encoding objects of unknown length.
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxScratch is how much of it is kept from one object to the next.
+// maxScratch limits the size of a buffer in the pool.
 const maxScratch = 64 << 10
 
 func setRevision(t object.Tree, revision int64) {

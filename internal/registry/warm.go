@@ -9,13 +9,12 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// warmBatch is how many objects are converted together, at most.
+// warmBatch limits the objects of one conversion.
 const warmBatch = 256
 
-// Warm converts those of items, which may have nils, that version v shows in
-// another version than they are stored in, many at a time, so that View of each
-// finds it done. What somebody else is converting is left to them. An error is
-// that of a conversion; View of what was not converted says it again.
+// Warm converts items, which may have nils, to version v in batches, so that View finds the results.
+// It skips objects that another request is converting. It returns the error of a conversion; View
+// returns it again for each unconverted object.
 func (r *Registry) Warm(ctx context.Context, d *resource.Definition, v *resource.Version, items []*watchcache.Object) error {
 	if d.Convert == nil {
 		return nil
@@ -43,7 +42,7 @@ func (r *Registry) Warm(ctx context.Context, d *resource.Definition, v *resource
 	return nil
 }
 
-// claims are objects that we have to convert because others wait for us to.
+// claims are objects to convert here, for which other requests wait.
 type claims struct {
 	objects []*watchcache.Object
 	settle  []func([]byte, error)
@@ -74,7 +73,7 @@ func (c *claims) convert(ctx context.Context, d *resource.Definition, v *resourc
 		trees, at = append(trees, t), append(at, i)
 	}
 	if len(trees) > 0 {
-		// Others wait for this too, whatever becomes of the request.
+		// Other requests wait for this result, even if this one is canceled.
 		converted, failed := d.Convert(context.WithoutCancel(ctx), trees, v.Name)
 		if failed != nil {
 			err = unconverted(failed)
@@ -89,8 +88,7 @@ func (c *claims) convert(ctx context.Context, d *resource.Definition, v *resourc
 	return nil
 }
 
-// ahead yields what items does. Where a selection looks into objects that must
-// be converted for that, it converts them some at a time before it yields them.
+// ahead yields items. If a selection needs converted objects, it converts them in batches first.
 func (r *Registry) ahead(ctx context.Context, s *Selection, target *Target, items iter.Seq[*watchcache.Object]) iter.Seq[*watchcache.Object] {
 	if len(s.wanted) == 0 || target.Definition.Convert == nil {
 		return items
@@ -98,7 +96,7 @@ func (r *Registry) ahead(ctx context.Context, s *Selection, target *Target, item
 	return func(yield func(*watchcache.Object) bool) {
 		var next []*watchcache.Object
 		flush := func() bool {
-			// An error comes again where the object is looked into.
+			// An error comes again from the later look at the object.
 			_ = r.Warm(ctx, target.Definition, target.Version, next)
 			for _, o := range next {
 				if !yield(o) {

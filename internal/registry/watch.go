@@ -15,54 +15,53 @@ import (
 )
 
 const (
-	// initialBatch is how many initial events Next returns at once.
+	// initialBatch is the number of initial events that Next returns at once.
 	initialBatch = 256
-	// keptEvents is for how many events a watch keeps space while nothing happens.
+	// keptEvents is the number of events for which an idle watch keeps its buffer.
 	keptEvents = 16
 )
 
-// WatchOptions say what to watch, and from when on.
+// WatchOptions are the options of a watch.
 type WatchOptions struct {
 	Selection       Selection
 	ResourceVersion string
-	// SendInitialEvents asks for, or forbids, an ADDED event for each object
-	// that exists. Nil leaves it to ResourceVersion: yes for "" and "0".
+	// SendInitialEvents requests or forbids an ADDED event for each existing object. If it is nil,
+	// ResourceVersion decides: yes for "" and "0".
 	SendInitialEvents *bool
 }
 
-// A Watch tells a client what happens to the objects it selects.
+// A Watch delivers the events of the selected objects to a client.
 type Watch struct {
 	registry  *Registry
 	target    Target
 	selection Selection
 	watcher   *watchcache.Watcher
 	initial   []*watchcache.Object
-	// from is the revision the client knows already. It may be one that has not
-	// happened yet.
+	// from is the revision that the client has. It may be in the future.
 	from   int64
-	events []WatchEvent // what Next returns
+	events []WatchEvent // the result of Next
 }
 
-// A WatchEvent is one thing that happened, as the selection of the watch sees it.
+// A WatchEvent is an event as the selection of the watch sees it.
 type WatchEvent struct {
 	Type watch.EventType
-	// Object after the event or, where the client sees it last, before it.
+	// Object after the event, or its last selected state.
 	Object *watchcache.Object
-	// Revision at which the client sees Object.
+	// Revision of Object for the client.
 	Revision int64
 	Shared   Shared
 }
 
-// Shared keeps what is computed of events for all who are told them. Compute must
-// not depend on who asks, but for what the key says.
+// Shared caches data derived from events, for all watchers of them. The key must cover everything on
+// which compute depends.
 type Shared interface {
 	Memo(key any, m watchcache.Moment, compute func() ([]byte, error)) ([]byte, error)
 }
 
-// A Portion is what happened since the one before, as far as it is told at once.
+// A Portion is the result of one Next.
 type Portion struct {
 	Events []WatchEvent // valid until the next portion of the watch
-	// Shared is nil unless others may have a portion of the same events.
+	// Shared is nil if no other watcher has the same events.
 	Shared Shared
 }
 
@@ -99,7 +98,7 @@ func (r *Registry) Watch(ctx context.Context, target Target, o WatchOptions) (*W
 			if err != nil && (item == nil || item.Err == nil) {
 				return nil, err
 			}
-			w.initial = append(w.initial, item) // even one that will make the watch fail
+			w.initial = append(w.initial, item) // including one that fails the watch
 		}
 	}
 	w.watcher, err = cached.Watch(ctx, prefix, w.from)
@@ -109,11 +108,10 @@ func (r *Registry) Watch(ctx context.Context, target Target, o WatchOptions) (*W
 // Close ends the watch.
 func (w *Watch) Close() { w.watcher.Close() }
 
-// Initial reports whether there are still initial events to come.
+// Initial reports whether initial events remain.
 func (w *Watch) Initial() bool { return len(w.initial) > 0 }
 
-// Progress returns the revision from which a client that has seen all events so
-// far could resume.
+// Progress returns the revision from which a client with all events so far can resume.
 func (w *Watch) Progress() int64 {
 	if w.Initial() {
 		return 0
@@ -121,8 +119,8 @@ func (w *Watch) Progress() int64 {
 	return max(w.from, w.watcher.Progress())
 }
 
-// Next waits for events. When ctx ends before there are some, the watch is not
-// over. A watch that cannot go on says why with a Status, or ErrEnded.
+// Next waits for events. If ctx ends first, the watch stays usable. A watch that cannot continue
+// returns a Status or ErrEnded.
 func (w *Watch) Next(ctx context.Context) (Portion, error) {
 	clear(w.events)
 	if w.events = w.events[:0]; cap(w.events) > keptEvents {
@@ -134,7 +132,7 @@ func (w *Watch) Next(ctx context.Context) (Portion, error) {
 			w.events = append(w.events, WatchEvent{watch.Added, o, o.Revision, o})
 		}
 		if w.initial = w.initial[n:]; len(w.initial) == 0 {
-			w.initial = nil // a watch lives long, and would hold what was there when it began
+			w.initial = nil // a watch lives long, and must not hold the initial objects
 		}
 		return Portion{Events: w.events}, nil
 	}
@@ -163,8 +161,7 @@ func (w *Watch) Next(ctx context.Context) (Portion, error) {
 	return p, nil
 }
 
-// ErrEnded says that the watch has nothing more to tell: the resource is gone,
-// or the server stops.
+// ErrEnded is the regular end of a watch: the resource is gone, or the server stops.
 var ErrEnded = errors.New("the watch has ended")
 
 func (w *Watch) explain(err error) error {
@@ -181,7 +178,7 @@ func (w *Watch) explain(err error) error {
 	}
 }
 
-// warm converts what the selection has to look into, all at once.
+// warm converts the objects that the selection needs, in one batch.
 func (w *Watch) warm(ctx context.Context, events []*watchcache.Event) {
 	d := w.target.Definition
 	if len(w.selection.wanted) == 0 || d.Convert == nil {
@@ -191,12 +188,12 @@ func (w *Watch) warm(ctx context.Context, events []*watchcache.Event) {
 	for _, e := range events {
 		objects = append(objects, e.Prev, e.Object)
 	}
-	// An error comes again where the object is looked into.
+	// An error comes again from the later look at the object.
 	_ = w.registry.Warm(ctx, d, w.target.Version, objects)
 }
 
-// see turns an event of the store into one of the watch: an object that comes
-// into the selection is added, one that leaves it is deleted.
+// see turns an event of the store into one of the watch: an object that enters the selection is added,
+// one that leaves it is deleted.
 func (w *Watch) see(ctx context.Context, e *watchcache.Event) (WatchEvent, bool, error) {
 	now, err := w.sees(ctx, e, e.Object)
 	if err != nil {
@@ -218,23 +215,22 @@ func (w *Watch) see(ctx context.Context, e *watchcache.Event) (WatchEvent, bool,
 	}
 }
 
-// eventKey names what a selectable field is in the object of an event, or in the
-// one before it.
+// eventKey is the key of a field's value in the object of an event, or in the object before it.
 type eventKey struct {
 	viewKey
 	field  string
 	before bool
 }
 
-// sees reports whether the watch shows an object of an event, which may be nil.
-// All who watch an event take one look into it.
+// sees reports whether the watch selects an object of an event, which may be nil. All watchers of an
+// event share the result.
 func (w *Watch) sees(ctx context.Context, e *watchcache.Event, o *watchcache.Object) (bool, error) {
 	switch {
 	case o == nil:
 		return false, nil
 	case o.Err != nil:
-		// Nobody can say whether it is selected. Showing it makes the watch fail
-		// where an object that does match would be missing.
+		// The selection is unknown. Showing the object makes the watch fail; hiding it could lose a
+		// match.
 		return true, nil
 	}
 	return w.selection.matches(o, func(field string) (string, error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// "Resumable at the last revision it delivered": also at a server that has only
-// just started, and has not yet looked at its store.
+// "Resumable at the last revision it delivered": also at a server that has just started, and has not
+// yet read its store.
 func TestWatchResumesAtOnce(t *testing.T) { synctest.Test(t, testWatchResumesAtOnce) }
 
 func testWatchResumesAtOnce(t *testing.T) {

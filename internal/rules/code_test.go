@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// The measures of a file that can be read in one go.
+// Limits of a readable file.
 const (
 	maxFileLines    = 600
 	maxFuncLines    = 80
-	maxCommandLines = 100 // of a file of a command: it has flags, not logic
-	minComment      = 100 // bytes of a package comment that says something
+	maxCommandLines = 100 // a file of a command has flags, not logic
+	minComment      = 100 // bytes of a meaningful package comment
 )
 
 func TestEveryPackageSaysWhatItIs(t *testing.T) {
@@ -70,7 +70,7 @@ func TestNamesSaySomething(t *testing.T) {
 	empty := regexp.MustCompile(`^(utils?|commons?|helpers?|managers?|base|misc|types|interfaces?)$`)
 	for _, f := range goFiles(t) {
 		if f.isTest() {
-			continue // is named after what it tests
+			continue // named after its subject
 		}
 		for _, word := range strings.FieldsFunc(strings.TrimSuffix(f.name, ".go"), func(r rune) bool { return r == '/' || r == '_' || r == '.' }) {
 			if empty.MatchString(word) {
@@ -101,7 +101,7 @@ func TestFilesAreFormatted(t *testing.T) {
 	}
 }
 
-// A test may sleep only where time is not real.
+// A test may sleep only on a fake clock.
 func TestTestsDoNotWait(t *testing.T) {
 	for _, f := range goFiles(t) {
 		inBubble := false
@@ -122,8 +122,8 @@ func TestTestsDoNotWait(t *testing.T) {
 	}
 }
 
-// The keys of what is stored are spelled in one place. Tests spell them out, so that
-// they see it when that place changes.
+// The prefixes of stored keys are constants in one place. Tests have them as literals, so that they
+// detect a change.
 func TestKeysAreSpelledOnce(t *testing.T) {
 	const place = "internal/object/resource/keys.go"
 	spelled := false
@@ -147,7 +147,7 @@ func TestKeysAreSpelledOnce(t *testing.T) {
 	}
 }
 
-// spellsKey reports whether a literal is a string that begins as keys do.
+// spellsKey reports whether a literal is a string with a key prefix.
 func spellsKey(literal string) bool {
 	value, err := strconv.Unquote(literal)
 	return err == nil && (value == "/registry" || strings.HasPrefix(value, "/registry/"))

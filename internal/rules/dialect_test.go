@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// How a kind answers is said by its Dialect. Whether it has a Go type matters only
-// where bytes are made of a Go value or a Go value of bytes.
+// The Dialect decides how a kind responds. Only encoding and decoding of Go values may depend on
+// whether it has a Go type.
 func TestNobodyAsksWhetherAKindIsBuiltIn(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if !f.inProduct() || f.isTest() || f.folder() == "internal/object/codec" {

@@ -13,7 +13,7 @@ import (
 
 var markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// A link to a file of the repository leads there.
+// Links to files of the repository resolve.
 func TestLinksResolve(t *testing.T) {
 	for _, f := range files(t) {
 		if path.Ext(f.name) != ".md" {
@@ -32,7 +32,7 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
-// What the documents name in backquotes as a Go file is one.
+// Go files named in backquotes in documents exist.
 func TestNamedFilesExist(t *testing.T) {
 	named := regexp.MustCompile("`((?:internal|cmd|test|tools|docs)/[A-Za-z0-9_./-]+\\.(?:go|txtar|md))`")
 	for _, f := range files(t) {
@@ -47,7 +47,7 @@ func TestNamedFilesExist(t *testing.T) {
 	}
 }
 
-// The flags that the README speaks of are flags of the program.
+// The flags in the README are flags of the program.
 func TestNamedFlagsExist(t *testing.T) {
 	var named map[string]bool
 	var command strings.Builder
@@ -66,7 +66,7 @@ func TestNamedFlagsExist(t *testing.T) {
 	}
 }
 
-// Every module that the product imports itself is a decision with its reason.
+// Each direct dependency of the product has a decision with its reason.
 func TestDependenciesAreDecisions(t *testing.T) {
 	const decision = "docs/decisions/0002-direct-dependencies.md"
 	var decided, required, direct map[string]bool
@@ -103,11 +103,11 @@ func TestDependenciesAreDecisions(t *testing.T) {
 	}
 }
 
-// requirement finds a module in a line of go.mod.
+// requirement matches a module in a line of go.mod.
 const requirement = `(?m)^(?:require )?\t?([a-z][^ \n]*\.[^ \n]*/[^ \n]+) v`
 
-// importedModules returns which of the required modules the product's code
-// imports, its tests included.
+// importedModules returns the required modules that the product's code imports, including its
+// tests.
 func importedModules(t *testing.T, required map[string]bool) map[string]bool {
 	imported := map[string]bool{}
 	for _, f := range goFiles(t) {
@@ -129,7 +129,7 @@ func importedModules(t *testing.T, required map[string]bool) map[string]bool {
 	return imported
 }
 
-// findAll returns what the first group of an expression matches.
+// findAll returns the matches of an expression's first group.
 func findAll(data []byte, expression string) map[string]bool {
 	found := map[string]bool{}
 	for _, m := range regexp.MustCompile(expression).FindAllSubmatch(data, -1) {
@@ -162,7 +162,7 @@ func TestDecisionsAreInOrder(t *testing.T) {
 		}
 		names = append(names, name)
 	}
-	for i, name := range names { // in order, as they were walked
+	for i, name := range names { // sorted by the walk
 		if want := fmt.Sprintf("%04d-", i+1); !strings.HasPrefix(name, want) {
 			t.Errorf("%s/%s comes after %d others: its number is %s", folder, name, i, want)
 		}

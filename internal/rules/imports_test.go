@@ -8,21 +8,21 @@ import (
 	"testing"
 )
 
-// A ban is on the import of a path and of everything below it.
+// A ban forbids the import of a path and everything below it.
 type ban struct {
 	path   string
-	except []string // what may be imported nevertheless, with what is below it
+	except []string // allowed paths, with everything below them
 	why    string
 }
 
-// bans are what the product does not import. Its tests may, where the module
-// has it.
+// bans are the forbidden imports of the product. Tests may have them if the module has the
+// dependency.
 func bans() []ban {
 	const ours = "this is what anykind is: write it, or test against it from a module under test/"
 	return []ban{
 		{path: "k8s.io/apiserver", except: []string{
 			"k8s.io/apiserver/pkg/cel", "k8s.io/apiserver/pkg/apis/apiserver", "k8s.io/apiserver/pkg/authentication/cel", "k8s.io/apiserver/pkg/authorization/cel",
-			// the interfaces by which the library of CEL asks what users may do
+			// interfaces of the CEL library for authorization
 			"k8s.io/apiserver/pkg/authentication/user", "k8s.io/apiserver/pkg/authorization/authorizer",
 		}, why: ours},
 		{path: "k8s.io/apiextensions-apiserver", except: []string{"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"}, why: ours},
@@ -63,7 +63,7 @@ func TestBannedImports(t *testing.T) {
 	}
 }
 
-// What one package of ours is for, no other does: only these import it.
+// Some packages may be imported by these packages only.
 func TestImportsWithOnePlace(t *testing.T) {
 	places := map[string][]string{
 		"go.etcd.io/bbolt":                           {"internal/store/boltkv"},
@@ -105,7 +105,7 @@ func TestBansForbidWhatIsBelowThem(t *testing.T) {
 	}
 }
 
-// parse makes a file of source.
+// parse returns a file with that source.
 func parse(t *testing.T, source string) *file {
 	t.Helper()
 	f := &file{name: "p.go", data: []byte(source), set: token.NewFileSet()}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// references are the packages that anykind is compared with. Bans are on imports of
-// ours; these must not get in through a dependency of a dependency either.
+// references are the packages with which anykind is compared. Bans apply to direct imports; these
+// packages must not be linked through any dependency either.
 func references() []ban {
 	const why = "it is what anykind is compared with: do without who imports it"
 	return []ban{
@@ -22,7 +22,7 @@ func references() []ban {
 	}
 }
 
-// What the program is made of, with all that its dependencies import.
+// The program does not link the reference, with all transitive imports.
 func TestProgramDoesNotLinkTheReference(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./cmd/anykind", ".")
 	list.Dir = top

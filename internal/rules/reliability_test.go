@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// The tests that docs/reliability.md names for its promises are there, and there is
-// no promise without one.
+// The tests that docs/reliability.md names for its promises exist, and each promise has one.
 func TestPromisesAreShown(t *testing.T) {
 	tests := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// top is the top folder of the repository, seen from here.
+// top is the path of the repository's top folder from this one.
 const top = "../.."
 
 // module is the import path of the product.
@@ -25,7 +25,7 @@ type file struct {
 	name string // with slashes, from the top
 	data []byte
 
-	// Of Go files only.
+	// of Go files only
 	set    *token.FileSet
 	syntax *ast.File
 }
@@ -36,17 +36,17 @@ func (f *file) isTest() bool { return strings.HasSuffix(f.name, "_test.go") }
 // lines returns the number of lines.
 func (f *file) lines() int { return strings.Count(string(f.data), "\n") }
 
-// line returns the number of the line of a position.
+// line returns the line number of a position.
 func (f *file) line(p token.Pos) int { return f.set.Position(p).Line }
 
-// inProduct reports whether the file is part of the product's module, and not of
-// one of those beside it: tests from outside, tools, the test kit.
+// inProduct reports whether the file belongs to the product's module, and not to a separate one:
+// external tests, tools, the test kit.
 func (f *file) inProduct() bool {
 	return !strings.HasPrefix(f.name, "test/") && !strings.HasPrefix(f.name, "tools/") && !strings.HasPrefix(f.name, "bench/") &&
 		!strings.HasPrefix(f.name, "envtest/")
 }
 
-// folder is where the file is: "." for the top.
+// folder returns the folder of the file, "." for the top.
 func (f *file) folder() string { return path.Dir(f.name) }
 
 // imports returns the import paths of a Go file.
@@ -62,8 +62,7 @@ func (f *file) imports() []string {
 // readOnce reads the repository once for all rules.
 var readOnce = sync.OnceValues(readAll)
 
-// files returns the files of the repository that somebody wrote: what git
-// ignores is not among them.
+// files returns the files of the repository, without ignored folders.
 func files(t *testing.T) []*file {
 	t.Helper()
 	all, err := readOnce()

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// A package has no state: what changes belongs to a value that somebody made.
-// This finds package-level variables that are written to in a function, and
-// those that are locks or counters.
+// A package has no mutable state: a value that a caller creates holds it. The rule finds
+// package-level variables that a function writes, and those that are locks or counters.
 func TestPackagesHaveNoState(t *testing.T) {
 	byFolder := map[string][]*file{}
 	for _, f := range goFiles(t) {
@@ -53,7 +52,7 @@ func packageVariables(f *file) []*ast.ValueSpec {
 	return specs
 }
 
-// mutableType reports whether a type is there to be changed.
+// mutableType reports whether a type is mutable by nature.
 func mutableType(e ast.Expr) bool {
 	if i, ok := e.(*ast.IndexExpr); ok {
 		e = i.X
@@ -66,8 +65,8 @@ func mutableType(e ast.Expr) bool {
 	return ok && (x.Name == "atomic" || x.Name == "sync" && s.Sel.Name != "Pool")
 }
 
-// writes returns where fn writes to one of the variables. A name that fn
-// declares anywhere is taken for its own.
+// writes returns the places where fn writes to one of the variables. A name that fn declares
+// anywhere counts as its own.
 func writes(fn *ast.FuncDecl, variables map[string]bool) []*ast.Ident {
 	own := map[string]bool{}
 	var written []*ast.Ident
@@ -124,7 +123,7 @@ func declare(own map[string]bool, list ...ast.Expr) {
 	}
 }
 
-// root returns what x, x.f, x[i] and *x begin with.
+// root returns the first operand of x, x.f, x[i] and *x.
 func root(e ast.Expr) *ast.Ident {
 	for {
 		switch x := e.(type) {
@@ -144,7 +143,7 @@ func root(e ast.Expr) *ast.Ident {
 	}
 }
 
-// The finder finds what it is there for, and no more.
+// The rule finds writes to variables, and nothing else.
 func TestWritesToVariablesAreFound(t *testing.T) {
 	const source = `package p
 var count int

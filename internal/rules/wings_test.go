@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "draw the picture in ARCHITECTURE.md aga
 // A wing is a folder of internal, with all packages below it.
 type wing struct {
 	folder string // such as internal/store
-	what   string // one line about it
+	what   string // its description
 }
 
 var wingRow = regexp.MustCompile("(?m)^\\| \\d+ \\| `(internal/\\w+)` \\| ([^|]+) \\|$")
@@ -48,7 +48,7 @@ func wings(t *testing.T) []wing {
 	return list
 }
 
-// position returns the place of a folder's wing in the order. Packages outside internal come after
+// position returns the index of a folder's wing in the order. Packages outside internal come after
 // all wings.
 func position(order []wing, folder string) int {
 	for i, w := range order {
@@ -59,7 +59,7 @@ func position(order []wing, folder string) int {
 	return len(order)
 }
 
-// folderOf returns the folder of an import of ours.
+// folderOf returns the folder of an import of this module.
 func folderOf(importPath string) (string, bool) {
 	if importPath == module {
 		return ".", true
@@ -67,8 +67,7 @@ func folderOf(importPath string) (string, bool) {
 	return strings.CutPrefix(importPath, module+"/")
 }
 
-// arrows yields the imports of the product from one folder to another. Tests may import more, as long
-// as it compiles.
+// arrows calls do for the imports of the product from one folder to another. Tests may import more.
 func arrows(t *testing.T, do func(f *file, from, to string)) {
 	for _, f := range goFiles(t) {
 		if !f.inProduct() || f.isTest() {
@@ -93,7 +92,7 @@ func TestImportsFollowTheWings(t *testing.T) {
 	})
 }
 
-// The folders of a wing have no circle, counted with the packages below each folder.
+// The folders of a wing have no import cycle, counted with the packages below each folder.
 func TestFoldersHaveNoCircle(t *testing.T) {
 	folder := func(name string) string {
 		parts := strings.Split(name, "/")
@@ -113,7 +112,7 @@ func TestFoldersHaveNoCircle(t *testing.T) {
 	}
 }
 
-// circles returns a circle for each folder from which one is found first.
+// circles returns one cycle for each folder at which one is first found.
 func circles(imports map[string]map[string]bool) (found [][]string) {
 	const open, done = 1, 2
 	state := map[string]int{}
@@ -157,7 +156,7 @@ func TestCirclesAreFound(t *testing.T) {
 	}
 }
 
-// Every folder of internal is a wing, each wing has a page, and the table names no other.
+// Every folder of internal is a wing, each wing has a page, and the table has no other entries.
 func TestEveryFolderIsAWing(t *testing.T) {
 	order := wings(t)
 	exists := map[string]bool{}
@@ -177,7 +176,7 @@ func TestEveryFolderIsAWing(t *testing.T) {
 	}
 }
 
-// mermaid draws the wings, each with its folders, in their order.
+// mermaid draws the wings with their folders, in their order.
 func mermaid(order []wing, folders map[string][]string) string {
 	var b strings.Builder
 	b.WriteString("```mermaid\nflowchart TB\n")
@@ -195,7 +194,7 @@ func mermaid(order []wing, folders map[string][]string) string {
 	return b.String()
 }
 
-// folders returns the names of the folders of each wing that have product code.
+// folders returns the folders of each wing that have product code.
 func folders(t *testing.T, order []wing) map[string][]string {
 	found := map[string][]string{}
 	for _, f := range goFiles(t) {

@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// A word is one that documents, comments or names of files do without.
+// A word is banned from documents, comments or file names.
 type word struct {
 	pattern *regexp.Regexp
-	instead string   // what to write
-	except  []string // files and folders that have it for now, with what is below them
+	instead string   // the suggestion
+	except  []string // files and folders with present exceptions, with everything below them
 }
 
-// words are what documents and comments do without. A word that turns out to mean
-// several things, or nothing, gets a line.
+// words are banned from documents and comments: a word with several meanings, or with none, gets a
+// line.
 func words() []word {
 	const say = "say what it does, and how much where that can be measured"
 	return []word{
@@ -33,8 +33,7 @@ func words() []word {
 	}
 }
 
-// fileWords are what names of Go files do without: they say nothing to somebody who
-// has not opened the file.
+// fileWords are banned from the names of Go files: they do not describe the content.
 func fileWords() []word {
 	return []word{{
 		pattern: regexp.MustCompile(`^(keep|tell|again|pieces|ruled|hub|flow|explainmore|settled|judge|stuff|more|other|new|old)$`),
@@ -43,7 +42,7 @@ func fileWords() []word {
 	}}
 }
 
-// find returns what of a text is such a word, with what stands around it.
+// find returns the occurrences of a word in a text, with their surroundings.
 func (w word) find(f *file, text string) []string {
 	if slices.ContainsFunc(w.except, func(e string) bool { return below(f.name, e) }) {
 		return nil
@@ -55,7 +54,7 @@ func (w word) find(f *file, text string) []string {
 	return found
 }
 
-// prose returns what of a file is written for people, each paragraph or comment as
+// prose returns the text of a document or the comments of a Go file, each paragraph or comment as
 // one line.
 func prose(f *file) []string {
 	var all []string
@@ -98,7 +97,7 @@ func TestNamesOfFiles(t *testing.T) {
 	}
 }
 
-// The finder finds words across lines and in comments only, and makes exceptions.
+// Words are found across lines and in comments only, with exceptions.
 func TestWordsAreFound(t *testing.T) {
 	f := parse(t, "// Package p serves clients as\n// they are. It judges.\npackage p\n\nvar judge = \"judge\"\n\n// What is\n// not.\n")
 	found := 0

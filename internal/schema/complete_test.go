@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/schematest"
 )
 
-// The words are those a v1.37 server answers with.
+// The messages are those of a v1.37 server.
 func TestCompleteRefusesMetadataThatIsNone(t *testing.T) {
 	s := ofSpec(t, `{type: object, properties: {
 		emb: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true},
@@ -31,7 +31,7 @@ func TestCompleteRefusesMetadataThatIsNone(t *testing.T) {
 			t.Errorf("%s:\n got %v\nwant %s", tt.object, err, prefix+tt.want)
 		}
 	}
-	// A null that is dropped is not looked at.
+	// A dropped null is not checked.
 	if _, _, err := s.Complete(schematest.Tree(t, `{spec: {typed: {kind: null}}}`)); err != nil {
 		t.Error(err)
 	}
@@ -48,8 +48,7 @@ func TestCompletePrunesAndDefaults(t *testing.T) {
 	schematest.Same(t, "object", obj, schematest.Tree(t, `{metadata: {name: x}, spec: {a: x, emb: {metadata: {}}}}`))
 }
 
-// What is of another kind is refused for that alone: of its fields nothing is said,
-// but of its metadata.
+// An object of another kind has only that error: its fields are not checked, except for its metadata.
 func TestCompleteOfAnotherKind(t *testing.T) {
 	s := ofSpec(t, `{type: object, properties: {a: {type: string, default: x}}}`)
 	for _, another := range []string{"kind: CronTabList", "kind: Other, apiVersion: stable.example.com/v1", "kind: CronTab, apiVersion: other.example.com/v1"} {

@@ -37,22 +37,20 @@ type program struct {
 	kind model.Kind
 	// structural is the schema of a custom resource.
 	structural structural.Schema
-	// typ is the Go type of a built-in kind, nil for a custom resource, and fields
-	// are those that it knows.
+	// typ is the Go type of a built-in kind, nil for a custom resource, and fields are its fields.
 	typ    *gotype.Type
 	fields structural.TypeFields
 }
 
-// isNot reports whether obj says that it is of another kind or group than k.
+// isNot reports whether obj has another kind or group than k.
 func isNot(k model.Kind, obj map[string]any) bool {
 	kind := object.Kind(obj)
 	group, _, _ := strings.Cut(object.APIVersion(obj), "/")
 	return kind != "" && kind != k.Kind || group != "" && group != k.Group
 }
 
-// Parse compiles the schema of one version of a custom resource. The error says
-// why props is not a schema that can be compiled; package check finds all that is
-// wrong with one.
+// Parse compiles the schema of one version of a custom resource. It returns the first reason for which
+// props does not compile; package check finds all errors.
 func Parse(props *apiextensionsv1.JSONSchemaProps, kind model.Kind) (*Schema, error) {
 	s := Lazy(func() (*apiextensionsv1.JSONSchemaProps, error) { return props, nil }, kind)
 	if _, err := s.program(); err != nil {
@@ -61,9 +59,8 @@ func Parse(props *apiextensionsv1.JSONSchemaProps, kind model.Kind) (*Schema, er
 	return s, nil
 }
 
-// Lazy returns the schema that source will give once somebody needs it. Source
-// is called again after a Drop, and for the Model; what it returns is not kept.
-// It must have passed package check.
+// Lazy returns the schema that source returns, at the first use. Source is called again after a Drop,
+// and for the Model; its result is not kept. It must have passed package check.
 func Lazy(source func() (*apiextensionsv1.JSONSchemaProps, error), kind model.Kind) *Schema {
 	compile := func() (structural.Schema, error) {
 		props, err := source()
@@ -75,8 +72,7 @@ func Lazy(source func() (*apiextensionsv1.JSONSchemaProps, error), kind model.Ki
 	return lazy(kind, compile, source)
 }
 
-// Stored is Lazy for a schema in JSON. What is compiled of it is shared with others
-// of the same JSON.
+// Stored is Lazy for a schema in JSON. Schemas of the same JSON share the compiled form.
 func Stored(source *jsonschema.Source, kind model.Kind, shared *structural.Shared) *Schema {
 	compile := func() (structural.Schema, error) { return shared.Compile(source, kind.PreserveUnknownFields) }
 	return lazy(kind, compile, source.Props)
@@ -136,8 +132,8 @@ func (s *Schema) program() (*program, error) {
 	return p, nil
 }
 
-// must is program for methods that have no error to return. What can fail was
-// checked before the definition was stored, so a failure is damage to the store.
+// must returns program for methods without an error result. The schema was checked before it was
+// stored, so an error means a damaged store.
 func (s *Schema) must() *program {
 	p, err := s.program()
 	if err != nil {
@@ -150,18 +146,17 @@ func (s *Schema) must() *program {
 // way are not disturbed.
 func (s *Schema) Drop() { s.current.Store(nil) }
 
-// DropIdle forgets the program if nobody has used it since the last call.
+// DropIdle drops the program if it was not used since the last call.
 func (s *Schema) DropIdle() {
 	if !s.used.Swap(false) {
 		s.Drop()
 	}
 }
 
-// Compiled reports whether a program is kept.
+// Compiled reports whether a program is in memory.
 func (s *Schema) Compiled() bool { return s.current.Load() != nil }
 
-// Shape is equal for schemas of custom resources that share a program. It keeps the
-// program alive.
+// Shape is equal for schemas of custom resources that share a program. It keeps the program in memory.
 func (s *Schema) Shape() any {
 	p := s.must()
 	if p.typ != nil {
@@ -170,12 +165,10 @@ func (s *Schema) Shape() any {
 	return p.structural
 }
 
-// Complete makes what a client sent into an object of the schema. It says first
-// what cannot be read at all: a metadata that is none, or, for a built-in kind,
-// any field of another type than the Go type has. Then it does what Prune and
-// Default do. An object that says that it is of another kind is wrong for that, so
-// that only its metadata is looked at. The error is the Status of a bad request. obj
-// may be changed and is not to be used any more.
+// Complete turns the object of a client into an object of the schema, as Prune and Default do. Its
+// errors are Statuses of bad requests: invalid metadata or, for a built-in kind, a field of another
+// type than that of the Go type. For an object of another kind it checks only the metadata. obj may be
+// changed, and must not be used any more.
 func (s *Schema) Complete(obj map[string]any) (out map[string]any, unknown []string, err error) {
 	p := s.must()
 	if p.typ != nil {
@@ -191,7 +184,7 @@ func (s *Schema) Complete(obj map[string]any) (out map[string]any, unknown []str
 	return obj, unknown, nil
 }
 
-// decode makes an object of the Go type of obj in one of two ways.
+// decode brings obj into the form of its Go type, in one of two ways.
 func (p *program) decode(obj map[string]any, as func(map[string]any) (map[string]any, error)) (out map[string]any, unknown []string, err error) {
 	unknown = p.fields.Prune(obj)
 	if out, err = as(obj); err != nil {
@@ -200,15 +193,14 @@ func (p *program) decode(obj map[string]any, as func(map[string]any) (map[string
 	return out, unknown, nil
 }
 
-// notOfKind says that what a client sent cannot be read as the kind.
+// notOfKind returns the error for an object that cannot be decoded as the kind.
 func notOfKind(kind model.Kind, err error) error {
 	return status.BadRequest("%s in version %q cannot be handled as a %s: %v", kind.Kind, kind.Version, kind.Kind, err)
 }
 
-// Prune removes from obj what the schema does not know and returns the paths of
-// what it removed. For a custom resource those are of the metadata first, then
-// of the fields, then of the metadata of embedded objects; a metadata that is
-// not of the form of ObjectMeta loses the fields that are not.
+// Prune removes unknown fields from obj and returns their paths. For a custom resource the order is:
+// the metadata, the fields, the metadata of embedded objects. Metadata fields that are not valid for
+// ObjectMeta are removed as well.
 func (s *Schema) Prune(obj map[string]any) []string {
 	p := s.must()
 	if p.typ != nil {
@@ -217,47 +209,42 @@ func (s *Schema) Prune(obj map[string]any) []string {
 	return p.structural.Prune(obj)
 }
 
-// What follows does nothing to objects of a Go type: its structural schema is empty.
+// The following methods do nothing for objects of a Go type: its structural schema is empty.
 
 // Default drops nulls where the schema does not allow them and fills in default
 // values.
 func (s *Schema) Default(obj map[string]any) { s.must().structural.Default(obj) }
 
-// Fill fills in default values and leaves nulls that have none. What is metadata is
-// brought into form.
+// Fill sets default values and keeps nulls without a default. It brings metadata into form.
 func (s *Schema) Fill(obj map[string]any) { s.must().structural.Fill(obj) }
 
-// Validate returns all that is wrong with obj, a whole object that Complete or
-// Default has completed. old is what it replaces, or nil: what was wrong with it
-// already and did not change is not refused again.
+// Validate returns all errors of obj, a whole object after Complete or Default. old is the replaced
+// object, or nil: errors of unchanged values are not reported.
 func (s *Schema) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
 	return s.must().structural.Validate(ctx, obj, old)
 }
 
-// ValidateStatus is Validate for a write of the status alone, of which obj is the
-// whole that results.
+// ValidateStatus is Validate for a write of the status alone; obj is the whole result.
 func (s *Schema) ValidateStatus(_ context.Context, obj, old map[string]any) field.ErrorList {
 	return s.must().structural.ValidateStatus(obj, old)
 }
 
-// ValidateValues is the part of Validate that is about single values.
+// ValidateValues is the part of Validate for single values.
 func (s *Schema) ValidateValues(obj, old map[string]any) field.ErrorList {
 	return s.must().structural.ValidateValues(obj, old)
 }
 
-// ValidateStatusValues is the part of ValidateStatus that is about single values.
+// ValidateStatusValues is the part of ValidateStatus for single values.
 func (s *Schema) ValidateStatusValues(obj, old map[string]any) field.ErrorList {
 	return s.must().structural.ValidateStatusValues(obj, old)
 }
 
-// ValidateParts is the part of Validate that is about objects in the object and
-// about elements that a list may have once only.
+// ValidateParts is the part of Validate for embedded objects and unique elements of lists.
 func (s *Schema) ValidateParts(ctx context.Context, obj, old map[string]any) field.ErrorList {
 	return s.must().structural.ValidateParts(ctx, obj, old)
 }
 
-// ValidateLists is the part of Validate that is about elements that a list may
-// have once only.
+// ValidateLists is the part of Validate for unique elements of lists.
 func (s *Schema) ValidateLists(obj, old map[string]any) field.ErrorList {
 	return s.must().structural.ValidateLists(obj, old)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/schematest"
 )
 
-// ofSpec reads a schema that says something of spec only.
+// ofSpec parses a schema of spec only.
 func ofSpec(t testing.TB, text string) *Schema {
 	t.Helper()
 	s, err := Parse(schematest.OfSpec(t, text), testKind)

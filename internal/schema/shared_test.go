@@ -9,8 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/structural"
 )
 
-// Kinds with the same schema have one program, which is as good for each of them.
-// What nobody uses any more is not kept.
+// Kinds with the same schema share one program. Unused programs are collected.
 func TestShared(t *testing.T) {
 	const one, other = `{"type":"object","properties":{"spec":{"type":"object"}}}`, `{"type":"object"}`
 	shared := &structural.Shared{}
@@ -51,7 +50,7 @@ func TestShared(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// A version without a schema keeps what it is given.
+// A version without a schema keeps all fields.
 func TestStoredNothing(t *testing.T) {
 	s := Stored(jsonschema.NewSource(func() ([]byte, error) { return nil, nil }), model.Kind{PreserveUnknownFields: true}, &structural.Shared{})
 	if removed := s.Prune(map[string]any{"spec": "x"}); len(removed) > 0 {

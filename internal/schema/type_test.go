@@ -54,8 +54,8 @@ func TestRecursiveType(t *testing.T) {
 	})
 }
 
-// A float is no integer of a Go type, though it is one of a schema. YAML knows no
-// difference, and JSON that was decoded no longer knows how it was written.
+// A float is not valid for an integer of a Go type, though it is for one of a schema. YAML has no
+// difference, and decoded JSON has lost its spelling.
 func TestCoerceNumbers(t *testing.T) {
 	service := FromType(reflect.TypeFor[corev1.Service](), model.TypeOptions{Kind: model.Kind{Version: "v1", Kind: "Service"}})
 	for _, tt := range []struct {

@@ -1,31 +1,30 @@
 package schema
 
-// Typed is the schema of a Go type whose Complete keeps what the type holds and does not
-// write: lists and maps that are there and empty, parts of a second. Kubernetes looks at
-// them until it stores an object.
+// Typed is the schema of a Go type whose Complete keeps values that the type does not encode: empty
+// lists and maps, and fractions of a second. Kubernetes processes them until it stores an object.
 type Typed struct{ *Schema }
 
-// Complete is that of Schema, but for what it keeps.
+// Complete is that of Schema, but keeps these values.
 func (s Typed) Complete(obj map[string]any) (out map[string]any, unknown []string, err error) {
 	p := s.must()
 	return p.decode(obj, p.typ.Read)
 }
 
-// Settle drops what Complete keeps, and reports whether there was anything. It changes
-// nothing in obj.
+// Settle drops the values that Complete keeps, and reports whether there were any. It does not change
+// obj.
 func (s Typed) Settle(obj map[string]any) (out map[string]any, dropped bool) {
 	return s.must().typ.Settle(obj)
 }
 
-// DropUnwritten is Settle, but keeps lists and maps that are empty and written.
+// DropUnwritten is Settle, but keeps empty lists and maps that are encoded.
 func (s Typed) DropUnwritten(obj map[string]any) map[string]any {
 	return s.must().typ.DropUnwritten(obj)
 }
 
-// DropEmpty does of Settle what is about lists, maps and bytes.
+// DropEmpty is the part of Settle for lists, maps and bytes.
 func (s Typed) DropEmpty(obj map[string]any) map[string]any { return s.must().typ.DropEmpty(obj) }
 
-// DropEmptyBytes does of Settle what is about bytes.
+// DropEmptyBytes is the part of Settle for bytes.
 func (s Typed) DropEmptyBytes(obj map[string]any) map[string]any {
 	return s.must().typ.DropEmptyBytes(obj)
 }

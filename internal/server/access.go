@@ -16,8 +16,8 @@ import (
 
 var errPanic = errors.New("this request caused the server to panic; its log says where")
 
-// authenticated finds out who is asking. HTTP/2 connections of those nobody
-// knows serve one request: they are what makes flooding cheap.
+// authenticated authenticates the request. An HTTP/2 connection of an unauthenticated or
+// anonymous client serves one request: such connections make flooding cheap.
 func (s *Server) authenticated(next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		for _, message := range authn.Warnings(r) {
@@ -42,7 +42,7 @@ func (s *Server) authenticated(next handler) handler {
 		}
 		s.access.authenticated(user.Name, true, nil, begun)
 		x.User = user
-		// Nobody needs the credential from here on.
+		// No later filter needs the credential.
 		r.Header.Del("Authorization")
 		next(x, r)
 	}
@@ -55,7 +55,7 @@ func leave(x *exchange, r *http.Request) {
 	}
 }
 
-// impersonating has the request made as somebody else, where it asks for that and may.
+// impersonating impersonates the user that the request names, if the caller is allowed to.
 func (s *Server) impersonating(next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		as, err := s.impersonator.As(r.Context(), r.Header, &authz.Attributes{User: x.User, Info: x.Info})
@@ -70,13 +70,14 @@ func (s *Server) impersonating(next handler) handler {
 	}
 }
 
-// Keys of what is said of an authorization in the audit log.
+// Keys of audit annotations about authorization.
 const (
 	decisionKey = "authorization.k8s.io/decision"
 	reasonKey   = "authorization.k8s.io/reason"
 )
 
-// authorized asks whether they may. Whom an authorizer lets in although something failed is in.
+// authorized authorizes the request. A request that an authorizer allows passes even if another
+// authorizer failed.
 func (s *Server) authorized(next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		x.asked = access{authz.Attributes{User: x.User, Info: x.Info}, s.options.Authorizer}
@@ -101,19 +102,20 @@ func (s *Server) authorized(next handler) handler {
 	}
 }
 
-// refuse answers who may not. The error quotes what they sent, which no browser is to take for a page.
+// refuse rejects a request that is not allowed. The message quotes the request, so nosniff keeps
+// browsers from rendering it as HTML.
 func (x *exchange) refuse(r *http.Request, err error) {
 	x.Header().Set("X-Content-Type-Options", "nosniff")
 	x.fail(r, err)
 }
 
-// plainError answers what nobody can answer, not even with a Status.
+// plainError answers 500 as plain text, for errors that have no Status in Kubernetes.
 func plainError(x *exchange, r *http.Request, err error) {
 	message := fmt.Sprintf("Internal Server Error: %q: %v", r.RequestURI, err)
 	http.Error(x, authz.Htmlless(message), http.StatusInternalServerError)
 }
 
-// understood refuses a request that does not say what it is about.
+// understood rejects a request whose path has no kind or namespace where it needs one.
 func understood(next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		if x.Info.Incomplete {
@@ -124,7 +126,7 @@ func understood(next handler) handler {
 	}
 }
 
-// An access is what somebody asks for, and who decides about it.
+// An access is the attributes of a request and the authorizer that decides about them.
 type access struct {
 	authz.Attributes
 	authorizer authz.Authorizer

@@ -13,8 +13,8 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A recorder decides by the path, and has the last request that it was asked about. It lets
-// everybody be everybody for a request that it allows.
+// A recorder decides by the path and records the last request. It allows impersonation wherever
+// it allows the request.
 type recorder struct{ last *request.Request }
 
 func (z *recorder) Authorize(ctx context.Context, a *authz.Attributes) (authz.Decision, string, error) {
@@ -38,8 +38,8 @@ func recorded() (*Server, *recorder) {
 	return New(o), z
 }
 
-// The request has all that an audit log says of who may do what: the decision, why, and both users
-// where one acts as the other.
+// The request carries all that an audit event says about authorization: the decision, its reason,
+// and both users of an impersonation.
 func TestWhatIsSaidOfARequest(t *testing.T) {
 	const decision, reason = "authorization.k8s.io/decision", "authorization.k8s.io/reason"
 	s, z := recorded()
@@ -65,8 +65,7 @@ func TestWhatIsSaidOfARequest(t *testing.T) {
 	}
 }
 
-// Requests are counted by what came of them, and by the kind of their users' names, never by the
-// names themselves.
+// Requests are counted by outcome and by the class of the user name, never by the name itself.
 func TestAccessMetrics(t *testing.T) {
 	s, _ := recorded()
 	s.options.Authenticator.(tokens)["mail"] = &request.User{Name: "bob@example.com"}
@@ -108,7 +107,7 @@ func TestAccessMetrics(t *testing.T) {
 	}
 }
 
-// No browser takes a refusal for a page, which may have in it what somebody sent.
+// Browsers do not render a refusal as HTML: it may contain text of the request.
 func TestRefusalsAreNoPages(t *testing.T) {
 	s, _ := recorded()
 	denied := newRequest("GET", "/denied", "bob")

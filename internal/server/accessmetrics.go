@@ -9,8 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authz"
 )
 
-// accessMetrics count who came, and what was allowed to them, under the names that Kubernetes has
-// for that.
+// accessMetrics counts authentications and authorizations, under Kubernetes' names.
 type accessMetrics struct {
 	users           *prometheus.CounterVec
 	authentications outcomes
@@ -32,7 +31,7 @@ func (m *accessMetrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.users, a.count, a.took, z.count, z.took}
 }
 
-// authenticated counts an authentication that began at a time.
+// authenticated counts an authentication that started at begun.
 func (m *accessMetrics) authenticated(name string, ok bool, err error, begun time.Time) {
 	result := "success"
 	switch {
@@ -46,7 +45,7 @@ func (m *accessMetrics) authenticated(name string, ok bool, err error, begun tim
 	m.authentications.observe(result, begun)
 }
 
-// authorized counts an authorization that began at a time.
+// authorized counts an authorization that started at begun.
 func (m *accessMetrics) authorized(decision authz.Decision, err error, begun time.Time) {
 	result := "no-opinion"
 	switch {
@@ -60,7 +59,8 @@ func (m *accessMetrics) authorized(decision authz.Decision, err error, begun tim
 	m.authorizations.observe(result, begun)
 }
 
-// kindOfName keeps the names of users out of metrics: there may be many, and some are secret.
+// kindOfName returns the class of a user name. Metrics have no user names: there may be many, and
+// some are secret.
 func kindOfName(name string) string {
 	switch {
 	case name == "admin", name == "client", name == "kube_proxy", name == "kubelet", name == "system:serviceaccount:kube-system:default":
@@ -72,7 +72,7 @@ func kindOfName(name string) string {
 	}
 }
 
-// outcomes count what came of something that is done for every request, and how long it took.
+// outcomes counts the results of a step of every request, and its duration.
 type outcomes struct {
 	count *prometheus.CounterVec
 	took  *prometheus.HistogramVec

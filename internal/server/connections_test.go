@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A counted connection notes in how many pieces it is written to.
+// A counted connection counts the calls of Write.
 type counted struct {
 	net.Conn
 	pieces []string
@@ -25,7 +25,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// However many watches share a connection, each is told everything in order.
+// Every watch of a shared connection gets all its events in order.
 func TestWatchesOfOneConnection(t *testing.T) {
 	const watches, events = 20, 300
 	measured(t, func(b *bench) {
@@ -39,7 +39,7 @@ func TestWatchesOfOneConnection(t *testing.T) {
 			}
 		}
 		c := b.client(2)
-		first, err := b.ask(c, "GET", "/healthz", nil) // which opens the connection
+		first, err := b.ask(c, "GET", "/healthz", nil) // opens the connection
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestWatchesOfOneConnection(t *testing.T) {
 	})
 }
 
-// An answer is written to the connection at once, whatever its length, and none of it waits.
+// An answer is written to the connection at once, whatever its length.
 func TestAnswersArePaired(t *testing.T) {
 	measured(t, func(b *bench) {
 		var sent *counted

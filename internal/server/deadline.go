@@ -11,11 +11,10 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// answerGrace is how long a request whose time is up has to write that it is.
+// answerGrace is the time for writing the answer after the timeout of a request.
 const answerGrace = 5 * time.Second
 
-// timed ends the context of a request when its time is up, and that of a watch
-// when the server drains.
+// timed ends the context of a request at its timeout, and that of a watch when the server drains.
 func (s *Server) timed(next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		if x.longRunning() {
@@ -44,7 +43,7 @@ func (s *Server) timed(next handler) handler {
 	}
 }
 
-// timeLimit returns what the client asked for, if that is less than most.
+// timeLimit returns the timeout that the client asked for, at most most.
 func timeLimit(r *http.Request, most time.Duration) (time.Duration, error) {
 	if r.URL.RawQuery == "" {
 		return most, nil
@@ -63,9 +62,8 @@ func timeLimit(r *http.Request, most time.Duration) (time.Duration, error) {
 	return most, nil
 }
 
-// A cutoff frees a handler that waits for a client that neither sends nor takes.
-// net/http forbids touching a connection after its handler returned, so end and
-// cut exclude each other.
+// A cutoff unblocks a handler that waits for a client which neither sends nor reads. net/http
+// forbids the use of a connection after its handler returned, so end and cut exclude each other.
 type cutoff struct {
 	controller *http.ResponseController
 	mu         sync.Mutex
@@ -78,7 +76,7 @@ func (c *cutoff) cut() {
 	if c.ended {
 		return
 	}
-	// A writer that cannot have deadlines, in a test, does without.
+	// Writers of tests may not support deadlines.
 	_ = c.controller.SetReadDeadline(time.Unix(1, 0))
 	_ = c.controller.SetWriteDeadline(time.Now().Add(answerGrace))
 }
@@ -92,8 +90,8 @@ func (c *cutoff) end(stop func() bool) {
 	c.ended = true
 }
 
-// A timedBody says of a read that was cut off that time was up, in words that
-// become the right Status.
+// A timedBody replaces the error of a read that was cut off with that of the context, which
+// becomes the right Status.
 type timedBody struct {
 	io.ReadCloser
 	ctx context.Context

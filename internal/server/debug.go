@@ -14,10 +14,9 @@ import (
 	"github.com/anykind/anykind/internal/server/page"
 )
 
-// A Page is something the server can show of itself under /debug/, to those
-// who may see it.
+// A Page is a page under /debug/, for users that may read it.
 type Page struct {
-	Path  string // below /debug/, without it
+	Path  string // below /debug/
 	About string // one line
 	Serve http.HandlerFunc
 }
@@ -44,7 +43,7 @@ func (s *Server) debugPages() pages {
 	return p
 }
 
-// links are the pages there are to see, in the order of their paths.
+// links returns the pages, sorted by path.
 func (s *Server) links() []Page {
 	links := []Page{
 		{Path: "/livez?verbose", About: "whether it should be restarted"},
@@ -66,8 +65,8 @@ func (s *Server) links() []Page {
 	return links
 }
 
-// serveIndex shows a person what there is to see, and tells a program in the form
-// in which Kubernetes tells the paths at /.
+// serveIndex answers a browser with a page of links, and other clients with the paths in the
+// format of Kubernetes' /.
 func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) {
 	links := s.links()
 	if !codec.AcceptsPage(r) {

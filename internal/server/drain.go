@@ -6,13 +6,12 @@ import (
 	"sync"
 )
 
-// Draining is closed when Drain has begun.
+// Draining is closed once Drain is called.
 func (s *Server) Draining() <-chan struct{} { return s.draining.Done() }
 
-// Drain stops the Server without cutting anybody short: from now on it is not
-// ready and takes no connection; watches end; clients are told to go; requests
-// under way are answered. When ctx ends before that, the connections that are
-// left are closed and the error says so.
+// Drain shuts the Server down gracefully. The server is no longer ready and accepts no
+// connection, watches end, clients are asked to reconnect elsewhere, and requests in flight are
+// answered. When ctx ends first, the remaining connections are closed and Drain returns an error.
 func (s *Server) Drain(ctx context.Context) error {
 	s.drain()
 	var group sync.WaitGroup

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// serve starts s on a port of its own and returns where, and what Serve returned
-// once it has.
+// serve starts s on a free port. It returns the URL and a channel with the result of Serve.
 func serve(t *testing.T, s *Server) (base string, served chan error) {
 	t.Helper()
 	l, err := Listen(t.Context(), "127.0.0.1:0")
@@ -141,7 +140,7 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// A panic takes its request down, not the connection others share.
+// A panic ends its request, not the connection that others share.
 func TestConnectionSurvivesPanic(t *testing.T) {
 	o := everyone(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("panic") {

@@ -8,22 +8,21 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// An exchange is one request on its way through the filters and back. It is the
-// ResponseWriter the handlers see, and remembers what was answered. Its Request is the
-// one in the context of the request.
+// An exchange is one request on its way through the filters and back. It is the ResponseWriter of
+// the handlers, and records the answer. Its Request is the one in the context of the request.
 type exchange struct {
 	http.ResponseWriter
 	request.Request
 	started time.Time
 	code    int   // 0 until the header is written
 	size    int64 // of the body so far
-	flushed bool  // some of it may have been sent
+	flushed bool  // parts of it may have been sent
 	asked   access
-	inside  interface{ leave() }  // what the request has entered; nil if it has left
-	noted   [2]request.Annotation // where there is room for those that every request has
+	inside  interface{ leave() }  // limit that the request counts against; nil if none
+	noted   [2]request.Annotation // room for the annotations of every request
 }
 
-// A handler is what a filter wraps, and is.
+// A handler is a step of the filter chain.
 type handler func(x *exchange, r *http.Request)
 
 func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
@@ -32,9 +31,9 @@ func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 	return x
 }
 
-// WriteHeader and Write remember what is written.
+// WriteHeader and Write record the code and the size.
 func (x *exchange) WriteHeader(code int) {
-	// 1xx codes come before the answer and are not it.
+	// 1xx codes precede the answer.
 	if x.code == 0 && code >= http.StatusOK {
 		x.code = code
 	}
@@ -61,8 +60,7 @@ func (x *exchange) Flush() {
 	}
 }
 
-// answered is the code of the answer. What a handler leaves open, net/http
-// answers with 200.
+// answered returns the code of the answer. Without an explicit one, net/http sends 200.
 func (x *exchange) answered() int {
 	if x.code == 0 {
 		return http.StatusOK
@@ -70,24 +68,24 @@ func (x *exchange) answered() int {
 	return x.code
 }
 
-// Unwrap gives http.ResponseController the rest.
+// Unwrap is for http.ResponseController.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 // fail answers with the Status of err.
 func (x *exchange) fail(r *http.Request, err error) { request.Fail(x, r, err) }
 
-// longRunning reports whether the request may take as long as it likes.
+// longRunning reports whether the request has no timeout.
 func (x *exchange) longRunning() bool {
 	return x.Info.IsLongRunning() || under(x.Info.Path, "/debug/pprof")
 }
 
-// under reports whether path is root or below it.
+// under reports whether path is root or is below it.
 func under(path, root string) bool {
 	return len(path) >= len(root) && path[:len(root)] == root && (len(path) == len(root) || path[len(root)] == '/')
 }
 
-// answering expects the answer of a request whose handler is about to return, if all
-// of it is still to be sent.
+// answering announces the answer of a request whose handler is about to return, if none of it was
+// flushed.
 func (x *exchange) answering(r *http.Request) {
 	if r.ProtoMajor >= 2 && !x.flushed && r.Method != http.MethodHead {
 		conn.ExpectAnswer(r.Context(), x.size)

@@ -14,8 +14,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// stabilityNames are the metrics of kube-apiserver v1.37 that are not merely those of the Go runtime,
-// a line each: the name and the level of its stability.
+// stabilityNames lists the metrics of kube-apiserver v1.37 except those of the Go runtime, one
+// per line: its name and its stability level.
 //
 //go:embed stability.txt
 var stabilityNames string
@@ -29,17 +29,17 @@ var stability = sync.OnceValue(func() map[string]string {
 	return levels
 })
 
-// MetricOptions say what of the metrics is shown.
+// MetricOptions select the metrics that are shown.
 type MetricOptions struct {
-	// Allowed has the values that labels may have, by the name of the metric and that of the label.
-	// Series with other values are shown as one, with the value "unexpected".
+	// Allowed has the allowed values of labels, by metric and label. Series with other values are
+	// merged into one with the value "unexpected".
 	Allowed map[string]map[string][]string
-	// Disabled are metrics that are not shown.
+	// Disabled metrics are not shown.
 	Disabled []string
 }
 
-// A gatherer shows what another one gathers. All that it does is done when it is asked for metrics,
-// and nothing when something is counted.
+// A gatherer filters the metrics of another one. It works during a scrape only; counting costs
+// nothing.
 type gatherer struct {
 	prometheus.Gatherer
 	options MetricOptions
@@ -62,14 +62,14 @@ func (g gatherer) Gather() ([]*dto.MetricFamily, error) {
 	return all, err
 }
 
-// unexpected is the value of labels whose value is not allowed.
+// unexpected replaces values of labels that are not allowed.
 var unexpected = "unexpected"
 
-// constrain adds up metrics whose labels have values that are not allowed.
+// constrain merges metrics whose labels have values that are not allowed.
 func constrain(metrics []*dto.Metric, allowed map[string][]string) (shown []*dto.Metric) {
 	sums := map[string]*dto.Metric{}
 	for _, m := range metrics {
-		m.Label = slices.Clone(m.GetLabel()) // which others share
+		m.Label = slices.Clone(m.GetLabel()) // shared with others
 		var key strings.Builder
 		for i, l := range m.GetLabel() {
 			if values, limited := allowed[l.GetName()]; limited && !slices.Contains(values, l.GetValue()) {
@@ -87,7 +87,7 @@ func constrain(metrics []*dto.Metric, allowed map[string][]string) (shown []*dto
 	return shown
 }
 
-// add adds one metric to another of the same family.
+// add adds a metric to another of the same family.
 func add(to, m *dto.Metric) {
 	sum := func(a, b float64) *float64 { a += b; return &a }
 	count := func(a, b uint64) *uint64 { a += b; return &a }
@@ -105,8 +105,8 @@ func add(to, m *dto.Metric) {
 	}
 }
 
-// metricsPage serves the metrics. Describing those of the Go runtime takes a
-// moment, which only a server that is asked for them spends.
+// metricsPage serves the metrics. The metrics of the Go runtime are described on the first
+// request, because that takes a while.
 func (s *Server) metricsPage() http.Handler {
 	page := sync.OnceValue(s.gatherer)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -134,7 +134,7 @@ func (s *Server) exposition(registry prometheus.Gatherer) http.Handler {
 	return promhttp.HandlerFor(gatherer{registry, s.options.Metrics}, promhttp.HandlerOpts{ProcessStartTime: s.started})
 }
 
-// versions are the metrics of what is running.
+// versions returns the metrics about the running build.
 func (s *Server) versions() []prometheus.Collector {
 	one := func(name, help string, labels prometheus.Labels) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 { return 1 })

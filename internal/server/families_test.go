@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Metrics say how stable they are, and since when the process runs.
+// Metrics have their stability level, and the start time of the process.
 func TestFamilies(t *testing.T) {
 	o := everyone(nothing)
 	o.Version = "v1.37.1+mine"
@@ -37,7 +37,7 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// Series with values that are not allowed are shown as one. Metrics that are disabled are not shown.
+// Series with values that are not allowed are merged into one. Disabled metrics are not shown.
 func TestAllowedLabels(t *testing.T) {
 	o := everyone(nothing)
 	o.Catalog = &resource.Catalog{}
@@ -50,7 +50,7 @@ func TestAllowedLabels(t *testing.T) {
 		Disabled: []string{"go_goroutines"},
 	}
 	s := New(o)
-	for range 2 { // the series stay what they are
+	for range 2 { // stays the same
 		for _, path := range []string{"/api/v1/pods", "/api/v1/namespaces/a/pods/x", "/api/v1/namespaces/a/pods/x?watch=0"} {
 			ask(s, "GET", path, "bob")
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// filters is the chain, the first one outermost.
+// filters returns the chain, outermost filter first.
 func (s *Server) filters(h handler) handler {
 	h = s.counted(h)
 	h = s.authorized(h)
@@ -28,8 +28,8 @@ func (s *Server) filters(h handler) handler {
 	return identified(h)
 }
 
-// identified gives the request an audit id, the client's own if it sent one, and
-// keeps answers out of caches.
+// identified gives the request an audit id, the client's own if it sent one, and forbids caching
+// of the answer.
 func identified(next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		x.AuditID = r.Header.Get("Audit-Id")
@@ -43,11 +43,11 @@ func identified(next handler) handler {
 	}
 }
 
-// noCache is shared by all answers, which only ever replace it.
+// noCache is shared by all answers: headers are replaced, never appended to.
 var noCache = []string{"no-cache, private"}
 
-// measured tells the one who wants to know of the request, also of one that is aborted, and logs
-// it for debugging.
+// measured reports the request to Options.Begun, even if it is aborted, and logs it for
+// debugging.
 func (s *Server) measured(next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		answered := func(int) {}
@@ -64,7 +64,7 @@ func (s *Server) measured(next handler) handler {
 	}
 }
 
-// watching has the output of connections with several watches gathered.
+// watching buffers the output of connections with several watches.
 func watching(next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		if x.Info.IsWatch() {
@@ -74,8 +74,8 @@ func watching(next handler) handler {
 	}
 }
 
-// recovered answers a panic with a 500, so that only its request fails. Where
-// the answer had begun, the client sees that it was cut off.
+// recovered answers a panic with 500, so that only its request fails. If the answer had begun, it
+// is cut off.
 func (s *Server) recovered(next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		defer func() {

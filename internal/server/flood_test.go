@@ -12,22 +12,21 @@ import (
 	"time"
 )
 
-// The frames of HTTP/2 that these tests write themselves, because no client does
-// what they do.
+// The HTTP/2 frames that these tests write themselves, because no client misbehaves like this.
 const (
 	frameHeaders  = 1
 	frameReset    = 3
 	frameSettings = 4
 	framePing     = 6
 
-	endOfRequest = 1 | 4 // the flags of headers without a body
+	endOfRequest = 1 | 4 // flags of headers without a body
 )
 
-// frames is a connection on which a test writes HTTP/2 itself. Nobody reads from
-// it.
+// frames is a connection on which a test writes HTTP/2 frames. It is never read, except by a test
+// itself.
 type frames struct{ net.Conn }
 
-// frames opens a connection and greets.
+// frames opens a connection and sends the preface.
 func (b *bench) frames() frames {
 	c := frames{tls.Client(b.dial(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})}
 	if _, err := io.WriteString(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"); err != nil {
@@ -45,11 +44,11 @@ func (c frames) write(kind, flags byte, stream uint32, payload []byte) error {
 	return err
 }
 
-// get is bob's request for a path.
+// get sends bob's request for a path.
 func (c frames) get(stream uint32, path string) error {
 	headers := []byte{0x82, 0x87} // GET, https
 	for _, h := range [][2]string{{":authority", "anykind"}, {":path", path}, {"authorization", "Bearer bob"}} {
-		headers = append(headers, 0) // in full, and not to be remembered
+		headers = append(headers, 0) // a literal, never indexed
 		for _, s := range h {
 			headers = append(append(headers, byte(len(s))), s...)
 		}
@@ -57,9 +56,9 @@ func (c frames) get(stream uint32, path string) error {
 	return c.write(frameHeaders, endOfRequest, stream, headers)
 }
 
-// "CVE-2023-44487 HTTP/2 rapid reset: stream cap": requests that are withdrawn at
-// once are no way to have more of them at work than the cap, and who goes on with
-// it is hung up on.
+// "CVE-2023-44487 HTTP/2 rapid reset: stream cap": resetting streams at once does not raise the
+// number of requests in progress above the cap, and the server closes the connection of a client
+// that goes on.
 func TestRapidReset(t *testing.T) {
 	measured(t, func(b *bench) {
 		release := make(chan struct{})
@@ -85,9 +84,9 @@ func TestRapidReset(t *testing.T) {
 	})
 }
 
-// "A slow or dead watcher does not hold memory after it is gone", "request time:
-// 60 s": who takes nothing from a connection is hung up on, however busy it is
-// saying things. Neither what ends one stream nor a ping would be taken.
+// "A slow or dead watcher does not hold memory after it is gone", "request time: 60 s": the
+// server closes the connection of a client that reads nothing, however much it sends. Such a
+// client would not read a stream reset or a ping either.
 func TestDeafClient(t *testing.T) {
 	for _, path := range []string{"/apis/g/v1/things", "/apis/g/v1/things?watch=true"} {
 		t.Run(path, func(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"net/http"
 )
 
-// leaving ends the connections of some clients, so that they come back by another one: a load
-// balancer sees connections, and those of HTTP/2 last. What is under way on the connection goes on,
-// watches included; the client is told (GOAWAY) to ask for nothing more there.
+// leaving closes the connections of a random share of clients, so that they reconnect: a load
+// balancer distributes connections, and HTTP/2 connections are long-lived. GOAWAY asks the client
+// to send no new request there. Requests in flight, watches included, go on.
 func (s *Server) leaving(next handler) handler {
 	if s.options.GoawayChance <= 0 {
 		return next

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A client that is to go away makes its next request on another connection. The watch that it has
-// goes on where it is, and a client of HTTP/1.1, which a load balancer sees each request of, stays.
+// After GOAWAY a client makes its next request on another connection. Its watch stays where it
+// is. HTTP/1.1 connections stay: a load balancer sees each of their requests.
 func TestGoaway(t *testing.T) {
 	for _, tt := range []struct{ protocol, connections int }{{2, 3}, {1, 2}} {
 		t.Run(fmt.Sprint("HTTP ", tt.protocol), func(t *testing.T) {

@@ -10,25 +10,25 @@ import (
 	"strings"
 )
 
-// A Check is one thing that is looked at to know whether the server is well.
+// A Check is one condition of the server's health.
 type Check struct {
 	Name string
-	// Run returns what is wrong. It should take no time.
+	// Run returns the problem, if any. It should return at once.
 	Run func(ctx context.Context) error
-	// Ready checks are about whether to send requests, not about whether to
-	// restart the server, and so only part of /readyz.
+	// Ready checks decide whether to send requests, not whether to restart the server. They are
+	// part of /readyz only.
 	Ready bool
 	// Live checks are not part of /readyz.
 	Live bool
 }
 
-// isHealth reports whether path asks how the server is.
+// isHealth reports whether path is a health endpoint.
 func isHealth(path string) bool {
 	return under(path, "/healthz") || under(path, "/livez") || under(path, "/readyz")
 }
 
-// health returns the pages that say how the server is. Who may see only whether
-// it is well does not learn why it is not: that is on the page of each check.
+// health returns the health endpoints. A summary has the results but not the errors; the page of
+// each check has its error.
 func (s *Server) health() map[string]http.Handler {
 	ping := Check{Name: "ping", Run: func(context.Context) error { return nil }}
 	shutdown := Check{Name: "shutdown", Run: func(context.Context) error {
@@ -50,8 +50,7 @@ func (s *Server) health() map[string]http.Handler {
 	return all
 }
 
-// Paths returns the paths of a Server with these checks that are for everyone to
-// know of.
+// Paths returns the public paths of a Server with these checks.
 func Paths(checks []Check) []string {
 	s := &Server{options: Options{Checks: checks}}
 	paths := append(slices.Collect(maps.Keys(s.health())), "/metrics", "/metrics/slis", "/version", "/statusz", "/flagz")
@@ -59,7 +58,7 @@ func Paths(checks []Check) []string {
 	return paths
 }
 
-// ServeHTTP answers for one check.
+// ServeHTTP answers with the result of one check.
 func (c Check) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := c.Run(r.Context()); err != nil {
 		http.Error(w, fmt.Sprintf("internal server error: %v", err), http.StatusInternalServerError)
@@ -69,7 +68,7 @@ func (c Check) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "ok")
 }
 
-// summary answers for all checks but those the client excludes.
+// summary answers with the results of all checks except those that the client excludes.
 func (s *Server) summary(name string, checks []Check) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What came of each check is a metric, as of other components of Kubernetes.
+// The result of each check is a metric, as in other components of Kubernetes.
 func TestSLIs(t *testing.T) {
 	var wrong error
 	o := everyone(nothing)

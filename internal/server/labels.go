@@ -12,20 +12,20 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// labels name what a request was about. Every value is one of the server's own:
-// a client that makes up names does not make series.
+// labels describe a request in metrics. Every value comes from the server: a client cannot create
+// series by inventing names.
 type labels struct {
 	verb, group, version, resource, subresource, scope, component string
 	dryRun                                                        string
 	code                                                          int
 }
 
-// values are those of the labels that all metrics of requests have.
+// values returns the values of the labels that all metrics of requests have.
 func (l labels) values() []string {
 	return []string{l.verb, l.group, l.version, l.resource, l.subresource, l.scope, l.component}
 }
 
-// dryRun is what a request says of it: nothing, All, or something else.
+// dryRun returns the label for the dryRun parameter: empty, All or invalid.
 func dryRun(r *http.Request) string {
 	if !strings.Contains(r.URL.RawQuery, "dryRun") {
 		return ""
@@ -41,7 +41,7 @@ func dryRun(r *http.Request) string {
 	}
 }
 
-// component is the label of what the API server itself answers.
+// component is the label of requests that this server answers itself.
 const component = "apiserver"
 
 // Scopes of requests.
@@ -51,7 +51,7 @@ const (
 	scopeCluster   = "cluster"
 )
 
-// Verbs of metrics that are no methods of HTTP.
+// Verbs of metrics other than HTTP methods.
 const (
 	verbList    = "LIST"
 	verbWatch   = "WATCH"
@@ -60,7 +60,7 @@ const (
 	verbOther   = "other"
 )
 
-// paths are the labels of what is not a resource and is counted.
+// paths has the labels of counted paths that are no resources.
 var paths = map[string]labels{
 	"/healthz":    {subresource: "/healthz"},
 	"/livez":      {subresource: "/livez"},
@@ -72,9 +72,9 @@ var paths = map[string]labels{
 	"/flagz":      {resource: "flagz", component: component},
 }
 
-// labelsOf returns the labels of a request, and whether requests of its kind are counted: those
-// for what is served. It takes every string from the Catalog or from here, also because one
-// taken from the request would keep it in memory.
+// labelsOf returns the labels of a request, and whether it is counted: only requests for existing
+// resources are. Every string comes from the Catalog or from this package. A string of the
+// request would also keep that request in memory.
 func labelsOf(info *request.Info, r *http.Request, catalog *resource.Catalog) (l labels, counted bool) {
 	if !info.IsResource {
 		l, counted = paths[info.Path]
@@ -108,7 +108,7 @@ func labelsOf(info *request.Info, r *http.Request, catalog *resource.Catalog) (l
 	return l, true
 }
 
-// hasPath reports whether requests for a kind have such paths.
+// hasPath reports whether a kind has the path of the request.
 func hasPath(d *resource.Definition, info *request.Info) bool {
 	switch {
 	case !d.Namespaced:
@@ -120,7 +120,7 @@ func hasPath(d *resource.Definition, info *request.Info) bool {
 	}
 }
 
-// scope is what a request is about: one object, those of a namespace, or all.
+// scope returns the scope of a request: one object, a namespace, or the cluster.
 func scope(info *request.Info, named bool) string {
 	switch {
 	case named || info.Verb == "create":
@@ -143,8 +143,8 @@ func verbOf(info *request.Info, r *http.Request, scope string) string {
 	return methodVerb(r, scope)
 }
 
-// methodVerb is the verb of a method. Of the types of patches, only the one of an apply in YAML is
-// told from the others, as in Kubernetes.
+// methodVerb returns the verb of a method. Of the patch types only an apply in YAML has a verb of
+// its own, as in Kubernetes.
 func methodVerb(r *http.Request, scope string) string {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// counts are the series of a metric with their values.
+// counts returns the series of a metric with their values.
 func counts(t *testing.T, s *Server, metric string) (series []string) {
 	t.Helper()
 	r := newRequest("GET", "/metrics", "root")
@@ -28,7 +28,7 @@ func counts(t *testing.T, s *Server, metric string) (series []string) {
 	return series
 }
 
-// fewLabels leaves out what is the same for all kinds of these tests.
+// fewLabels matches labels that are the same in all these tests.
 var fewLabels = regexp.MustCompile(`group="[^"]*",|,version="[^"]*"|dry_run="",`)
 
 func kinds() *resource.Set {
@@ -43,7 +43,7 @@ func kinds() *resource.Set {
 	return resource.NewSet([]*resource.Definition{pods, things})
 }
 
-// The labels of requests are those of kube-apiserver v1.37.1, which was asked the same.
+// The labels equal those of kube-apiserver v1.37.1 for the same requests.
 func TestLabels(t *testing.T) {
 	const pods, things = "/api/v1/namespaces/a/pods", "/apis/g/v1/namespaces/a/things"
 	resources := func(code, resource, scope, subresource, verb string) string {
@@ -112,7 +112,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// A rejected request is counted although it came to no handler, and as one that the server ended.
+// A rejected request is counted although it reaches no handler, and counts as a termination.
 func TestRejectedIsCounted(t *testing.T) {
 	arrived, release := make(chan struct{}), make(chan struct{})
 	o := everyone(func(http.ResponseWriter, *http.Request) { arrived <- struct{}{}; <-release })
@@ -139,7 +139,7 @@ func TestRejectedIsCounted(t *testing.T) {
 	}
 }
 
-// The time of webhooks and queues is not the server's.
+// The SLI duration excludes webhooks and queues.
 func TestWaitedIsNotCounted(t *testing.T) {
 	o := everyone(func(_ http.ResponseWriter, r *http.Request) { request.From(r.Context()).Wait(time.Hour) })
 	o.Catalog = &resource.Catalog{}
@@ -154,7 +154,7 @@ func TestWaitedIsNotCounted(t *testing.T) {
 	}
 }
 
-// What is asked of a deprecated version is told, and the size of what is read.
+// Requests for a deprecated version, and the sizes of responses, have metrics.
 func TestRequestFamilies(t *testing.T) {
 	o := everyone(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 5000)) })
 	o.Catalog = &resource.Catalog{}

@@ -13,25 +13,24 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// Limits say how many requests are answered at a time. The zero value has the defaults.
+// Limits are the maximal numbers of requests in flight. The zero value has the defaults.
 type Limits struct {
-	// Reading and Writing limit requests that read and requests that write: 0 is the default,
-	// Unlimited is no limit.
+	// Reading and Writing limit reads and writes: 0 is the default, Unlimited is no limit.
 	Reading, Writing int
 	// Plain counts requests for Leases among the others.
 	Plain bool
 }
 
-// Unlimited is a limit that no request exceeds.
+// Unlimited is no limit.
 const Unlimited = -1
 
-// The limits of a Server whose Options have none.
+// The defaults of Limits.
 const (
 	DefaultReading = 400
 	DefaultWriting = 200
 )
 
-// A gate lets so many requests in at a time, and all of them if the limit is Unlimited.
+// A gate limits the requests in flight.
 type gate struct {
 	limit  int64
 	inside atomic.Int64
@@ -47,7 +46,7 @@ func (g *gate) enter() bool {
 
 func (g *gate) leave() { g.inside.Add(-1) }
 
-// most is the limit, for the /debug/ page.
+// most returns the limit for the /debug/ page.
 func (g *gate) most() string {
 	if g.limit == Unlimited {
 		return "any number"
@@ -55,10 +54,11 @@ func (g *gate) most() string {
 	return strconv.FormatInt(g.limit, 10)
 }
 
-// A queue lets as many requests in at a time as it has room for. The others wait.
+// A queue limits the requests in progress. The others wait.
 type queue chan struct{}
 
-// enter reports whether the request got in before its context ended. A nil queue has room for all.
+// enter reports whether the request was admitted before its context ended. A nil queue admits
+// all.
 func (q queue) enter(ctx context.Context) bool {
 	if q == nil {
 		return true
@@ -77,7 +77,7 @@ func (q queue) leave() {
 	}
 }
 
-// newQueue returns a queue for as many requests as a limit allows.
+// newQueue returns a queue for limit requests.
 func newQueue(limit int) queue {
 	if limit == Unlimited {
 		return nil
@@ -93,9 +93,8 @@ func (x *exchange) Leave() {
 	}
 }
 
-// limited rejects requests when the server has enough to do. Watches, which
-// mostly wait, health, which must say so, and administrators, who must be able to
-// act, are let in. Requests for Leases have a queue of their own.
+// limited rejects requests when the server has reached its limits. Watches, which mostly wait,
+// health checks, and administrators are exempt. Requests for Leases have their own queue.
 func (s *Server) limited(next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		if x.longRunning() || isHealth(x.Info.Path) {
@@ -125,7 +124,7 @@ func (s *Server) limited(next handler) handler {
 	}
 }
 
-// queued answers a request for a Lease.
+// queued answers a request for a Lease, after a wait if need be.
 func (s *Server) queued(next handler, x *exchange, r *http.Request) {
 	begun := time.Now()
 	entered := s.renewing.enter(r.Context())
@@ -139,9 +138,9 @@ func (s *Server) queued(next handler, x *exchange, r *http.Request) {
 	next(x, r)
 }
 
-// renewsLease reports whether a request is part of a heartbeat of a node or of a leader election
-// among the programs of a cluster. If such a request fails, healthy nodes and leaders count as lost.
-// The default FlowSchemas of Kubernetes have priority levels of their own for it.
+// renewsLease reports whether a request is part of a node heartbeat or of a leader election. If
+// such requests fail, healthy nodes and leaders count as lost. Kubernetes' default FlowSchemas
+// have their own priority levels for them.
 func renewsLease(q *request.Request) bool {
 	i := &q.Info
 	if i.Resource != "leases" || i.Group != "coordination.k8s.io" || q.User.Name == request.Anonymous {

@@ -17,8 +17,7 @@ import (
 	"time"
 )
 
-// A wire is a listener whose connections are in memory, so that time is that of
-// the test.
+// A wire is a listener with connections in memory, so that the test controls time.
 type wire struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -50,7 +49,7 @@ func (w *wire) dial() (net.Conn, error) {
 	}
 }
 
-// A bench is a server at a wire, for one test.
+// A bench is a server on a wire, for one test.
 type bench struct {
 	*testing.T
 	server *Server
@@ -60,7 +59,7 @@ type bench struct {
 	dialed []net.Conn
 }
 
-// measured runs a test with a server, in time of its own.
+// measured runs a test with a server, in a synctest bubble.
 func measured(t *testing.T, test func(b *bench), change ...func(*Options)) {
 	t.Helper()
 	config, _ := certificate(t)
@@ -75,8 +74,9 @@ func measured(t *testing.T, test func(b *bench), change ...func(*Options)) {
 		served := make(chan error, 1)
 		go func() { served <- b.server.Serve(b.wire) }()
 		test(b)
-		// The connections go first: nobody may read what both ends say in farewell,
-		// and the server holds its lock, on which time does not pass, as it says it.
+		// The connections close first. Otherwise the server would write its farewell to them,
+		// which is never read, while it holds a lock; a bubble's time does not pass for a
+		// goroutine that waits for a lock.
 		b.mu.Lock()
 		for _, c := range b.dialed {
 			c.Close()
@@ -84,7 +84,7 @@ func measured(t *testing.T, test func(b *bench), change ...func(*Options)) {
 		b.mu.Unlock()
 		b.server.http.Close()
 		<-served
-		time.Sleep(time.Minute) // what is left of connections ends
+		time.Sleep(time.Minute) // remaining connections end
 	})
 }
 
@@ -105,12 +105,12 @@ func (b *bench) connections() int {
 	return len(b.dialed)
 }
 
-// raw is a connection on which a test writes HTTP/1.1 itself.
+// raw returns a connection on which a test writes HTTP/1.1.
 func (b *bench) raw() net.Conn {
 	return tls.Client(b.dial(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
 }
 
-// client speaks HTTP/2, or 1.1. It uses as many connections as it needs.
+// client returns a client for HTTP/2 or 1.1. It opens as many connections as it needs.
 func (b *bench) client(protocol int) *http.Client {
 	transport := &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
@@ -123,7 +123,7 @@ func (b *bench) client(protocol int) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// ask makes a request as bob.
+// ask sends a request as bob.
 func (b *bench) ask(c *http.Client, method, path string, body io.Reader, header ...string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(b.Context(), method, "https://anykind"+path, body)
 	if err != nil {
@@ -151,7 +151,7 @@ func TestHeaderSize(t *testing.T) {
 			for size, want := range map[int]int{1<<20 - 16<<10: 200, 1<<20 + 16<<10: 431} {
 				r, err := b.ask(c, "GET", "/api", nil, "Padding", strings.Repeat("x", size))
 				if err != nil {
-					// HTTP/2 clients know the limit and do not even try.
+					// An HTTP/2 client knows the limit and does not send the request.
 					if protocol != 2 || want == 200 {
 						b.Errorf("headers of %d bytes: %v", size, err)
 					}
@@ -167,8 +167,8 @@ func TestHeaderSize(t *testing.T) {
 	})
 }
 
-// "Header read: 32 s": whoever does not finish the head of a request is hung up on,
-// however often something of it comes.
+// "Header read: 32 s": the server closes the connection of a client that does not complete its
+// headers, even if bytes keep arriving.
 func TestHeaderTime(t *testing.T) {
 	measured(t, func(b *bench) {
 		c := b.raw()
@@ -212,7 +212,7 @@ func TestIdleTime(t *testing.T) {
 	})
 }
 
-// "HTTP/2 streams: 100": whoever wants more at once needs another connection.
+// "HTTP/2 streams: 100": more concurrent requests need another connection.
 func TestStreams(t *testing.T) {
 	const most = 150
 	measured(t, func(b *bench) {
@@ -261,7 +261,7 @@ func TestUnknownConnections(t *testing.T) {
 	})
 }
 
-// drip is a body that goes on for ever, a byte at a time.
+// drip is an endless body that yields one byte at a time.
 type drip struct{ every time.Duration }
 
 func (d drip) Read(p []byte) (int, error) {
@@ -270,8 +270,7 @@ func (d drip) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// "Body read: a deadline of its own": that something comes now and then does not
-// help.
+// "Body read: a deadline of its own": bytes that keep arriving do not extend it.
 func TestBodyTime(t *testing.T) {
 	protocols(t, func(t *testing.T, protocol int) {
 		measured(t, func(b *bench) {
@@ -298,8 +297,8 @@ func TestBodyTime(t *testing.T) {
 	})
 }
 
-// "Request time: 60 s, watches excepted": a client that does not take its answer
-// does not hold a handler for ever.
+// "Request time: 60 s, watches excepted": a client that does not read its answer does not block a
+// handler for ever.
 func TestAnswerTime(t *testing.T) {
 	measured(t, func(b *bench) {
 		ended := make(chan time.Time, 1)
@@ -320,14 +319,14 @@ func TestAnswerTime(t *testing.T) {
 		if _, err := bufio.NewReader(c).ReadString('\n'); err != nil {
 			b.Fatal(err)
 		}
-		// TLS waits a little for its farewell to be taken.
+		// TLS waits briefly until its close_notify is read.
 		if took := (<-ended).Sub(began); took > 60*time.Second+2*answerGrace {
 			b.Errorf("the handler was free after %v", took)
 		}
 	})
 }
 
-// A silent connection is one whose client is gone without a word.
+// A silent connection is one whose client vanished.
 type silent struct {
 	net.Conn
 	gone chan struct{}
@@ -337,7 +336,7 @@ func (s silent) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	select {
 	case <-s.gone:
-		// What comes is taken from the wire and looked at by nobody.
+		// Incoming bytes are discarded.
 		for err == nil {
 			_, err = s.Conn.Read(p)
 		}
@@ -347,7 +346,7 @@ func (s silent) Read(p []byte) (int, error) {
 	}
 }
 
-// The watch of a client that vanished ends, although nothing is ever written to it.
+// The watch of a vanished client ends, although no event is ever written to it.
 func TestVanishedWatcher(t *testing.T) {
 	measured(t, func(b *bench) {
 		ended := make(chan time.Time, 1)

@@ -12,26 +12,25 @@ import (
 	"time"
 )
 
-// What a connection may cost, whoever is at its other end.
+// Limits of a connection.
 const (
 	maxHeaderBytes    = 1 << 20
 	readHeaderTimeout = 32 * time.Second
 	idleTimeout       = 90 * time.Second
 	maxStreams        = 100
-	// Most objects fit in one frame of this size.
+	// Most objects fit into one frame of this size.
 	streamBuffer     = 256 << 10
-	connectionBuffer = 4<<20 - 1 // the most that net/http takes
-	// A peer that says nothing for so long is asked whether it is there, so
-	// that the watches of one that vanished do not stay.
+	connectionBuffer = 4<<20 - 1 // the maximum of net/http
+	// A silent HTTP/2 connection is pinged after pingAfter, so that watches of vanished clients
+	// end.
 	pingAfter = 30 * time.Second
-	// A peer of HTTP/2 that takes nothing is hung up on after so long. What
-	// ends one of its streams, or asks whether it is there, it would not take
-	// either, and it may go on saying things. Over HTTP/1.1 a deadline of the
-	// request ends the connection.
+	// writeStall closes an HTTP/2 connection whose client reads nothing. Such a client would not
+	// read a stream reset or a ping either, and it may go on sending. On HTTP/1.1 the deadline of
+	// the request closes the connection.
 	writeStall = 60 * time.Second
 )
 
-// Listen takes a TCP address. Its errors say what to do.
+// Listen listens on a TCP address. Its errors name the remedy.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)
@@ -49,7 +48,7 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	}
 }
 
-// configure sets up what of HTTP and TLS is the same for every request.
+// configure sets the options of HTTP and TLS.
 func (s *Server) configure() {
 	config := &tls.Config{}
 	if s.options.TLS != nil {
@@ -82,7 +81,7 @@ func (s *Server) configure() {
 			SendPingTimeout:               pingAfter,
 			WriteByteTimeout:              writeStall,
 		},
-		// What it says is about clients that fail the handshake or go away.
+		// net/http logs failed handshakes and aborted connections.
 		ErrorLog: slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug),
 	}
 }

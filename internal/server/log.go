@@ -8,11 +8,11 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// levelAccess is where the access log is.
+// levelAccess is the level of the access log.
 const levelAccess = slog.LevelDebug
 
-// attributes describe a request that was answered. Neither the query, where
-// people put secrets, nor a body or a header is among them.
+// attributes describes an answered request. It omits the query, which may contain secrets,
+// headers and bodies.
 func (x *exchange) attributes(r *http.Request, elapsed time.Duration) []slog.Attr {
 	return []slog.Attr{
 		slog.String("verb", x.Info.Verb),

@@ -11,13 +11,13 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// metrics count requests. The names and labels are kube-apiserver's where they
-// mean the same, so that its dashboards work.
+// metrics count requests. Names and labels with the same meaning are kube-apiserver's, so that
+// its dashboards work.
 type metrics struct {
 	catalog      *resource.Catalog
 	requests     *prometheus.CounterVec
 	durations    *prometheus.HistogramVec
-	own          *prometheus.HistogramVec // durations without the time that others took
+	own          *prometheus.HistogramVec // without webhooks and queues
 	sizes        *prometheus.HistogramVec
 	longRunning  *prometheus.GaugeVec
 	terminations *prometheus.CounterVec
@@ -25,17 +25,16 @@ type metrics struct {
 
 	mu     sync.RWMutex
 	series map[labels]*series
-	// pruneAt is how many series make it worth looking for those of resources
-	// that are gone.
+	// pruneAt is the number of series at which those of removed resources are dropped.
 	pruneAt int
 }
 
-// A series is where the requests with some labels are counted: looking it up in
-// the vectors takes longer than counting.
+// A series holds the counters of one set of labels: a lookup in the vectors takes longer than
+// counting.
 type series struct {
 	requests   prometheus.Counter
 	durations  prometheus.Observer
-	own, sizes prometheus.Observer // nil for requests of which they are not observed
+	own, sizes prometheus.Observer // nil for requests that are not observed
 }
 
 const pruneAtLeast = 1024
@@ -74,12 +73,12 @@ func newMetrics(catalog *resource.Catalog) *metrics {
 	}
 }
 
-// collectors are all that it has.
+// collectors returns the collectors to register.
 func (m *metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.requests, m.durations, m.own, m.sizes, m.longRunning, m.terminations, m.deprecated}
 }
 
-// counted counts requests that have come through all other filters, for what is served.
+// counted counts requests for existing resources that have passed all other filters.
 func (s *Server) counted(next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		l, ok := labelsOf(&x.Info, r, s.metrics.catalog)
@@ -164,7 +163,7 @@ func (m *metrics) of(l labels) *series {
 	return s
 }
 
-// noteDeprecated says that a version was asked for, if it is deprecated.
+// noteDeprecated records a request for a version if that version is deprecated.
 func (m *metrics) noteDeprecated(l labels) {
 	d := m.catalog.Set().Lookup(l.group, l.resource)
 	if d == nil {
@@ -177,7 +176,7 @@ func (m *metrics) noteDeprecated(l labels) {
 	m.deprecated.WithLabelValues(l.group, l.version, l.resource, l.subresource, v.RemovedRelease).Set(1)
 }
 
-// prune forgets the series of resources that are no longer there. m.mu is held.
+// prune drops the series of removed resources. The caller holds m.mu.
 func (m *metrics) prune() {
 	set := m.catalog.Set()
 	for l := range m.series {
@@ -192,7 +191,7 @@ func (m *metrics) prune() {
 		m.sizes.DeletePartialMatch(gone)
 		m.terminations.DeletePartialMatch(gone)
 		m.deprecated.DeletePartialMatch(gone)
-		// A watch that is still about to end counts itself out of nowhere.
+		// A watch that has not yet ended will decrement a gauge that is gone.
 		m.longRunning.DeletePartialMatch(gone)
 	}
 }

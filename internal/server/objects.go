@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// objectCounts is the metric of how many objects are stored, under the name that Kubernetes has for
-// it. They are counted when the metrics are read, and at most once in countedFor.
+// objectCounts is the metric of stored objects, under Kubernetes' name. A scrape counts them, at
+// most once in countedFor.
 type objectCounts struct {
 	store   kv.Counter
 	catalog *resource.Catalog
@@ -25,16 +25,16 @@ type objectCounts struct {
 }
 
 const (
-	// countedFor is how long a count is shown, as in Kubernetes.
+	// countedFor is the lifetime of a count, as in Kubernetes.
 	countedFor = time.Minute
-	// countPatience is how long counting may take.
+	// countPatience limits the time for counting.
 	countPatience = 5 * time.Second
 )
 
 var objectCountDesc = prometheus.NewDesc("apiserver_resource_objects",
 	"Stored objects of a resource, counted at most a minute ago; -1 if they could not be counted.", []string{"group", "resource"}, nil)
 
-// ObjectCounts are the collectors for the objects of the catalog in a store.
+// ObjectCounts returns collectors for the stored objects of the catalog.
 func ObjectCounts(b kv.Backend, catalog *resource.Catalog, log *slog.Logger) []prometheus.Collector {
 	store, ok := kv.As[kv.Counter](b)
 	if !ok {
@@ -65,7 +65,7 @@ func (c *objectCounts) count() {
 	c.counts = nil
 	var failed error
 	for d := range c.catalog.Set().All() {
-		elsewhere := !d.StoredAs.Empty() && d.StoredAs.Group != d.Group // with the objects of another resource
+		elsewhere := !d.StoredAs.Empty() && d.StoredAs.Group != d.Group // among the objects of another group
 		if !d.Stored() || !d.Served() || elsewhere {
 			continue
 		}

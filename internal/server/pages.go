@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// pages are the paths that the server answers itself: exact ones, and prefixes
-// that end in a slash.
+// pages maps the server's own paths to handlers: exact paths, and prefixes that end in a slash.
 type pages map[string]http.Handler
 
 func (s *Server) ownPages() pages {
@@ -42,8 +41,7 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
-// owns reports whether path is below one of the server's own roots, where the
-// API has nothing to say.
+// owns reports whether path is below one of the server's own roots. The API has no paths there.
 func owns(path string) bool {
 	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug") || path == "/statusz" || path == "/flagz"
 }

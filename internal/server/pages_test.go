@@ -28,7 +28,7 @@ func TestVersion(t *testing.T) {
 	if v.Major != "1" || v.Minor != "37" || v.Anykind == "" || v.GoVersion == "" || v.Platform == "" {
 		t.Errorf("version %+v", v)
 	}
-	// Clients read it as a semantic version.
+	// Clients parse it as a semantic version.
 	parsed, err := utilversion.ParseSemantic(v.GitVersion)
 	if err != nil || parsed.Minor() != 37 || parsed.BuildMetadata() != "anykind" {
 		t.Errorf("gitVersion %q: %v, %v", v.GitVersion, parsed, err)
@@ -55,7 +55,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// Every answer tells browsers to come by TLS only, if the server is to.
+// Every answer has Strict-Transport-Security if the server is configured so.
 func TestStrictTransport(t *testing.T) {
 	const header = "Strict-Transport-Security"
 	o := everyone(nothing)
@@ -90,13 +90,13 @@ func TestDebugIndexLeadsToItsPages(t *testing.T) {
 	}
 	for _, l := range links {
 		if strings.HasSuffix(l[1], "/profile") {
-			continue // takes its time
+			continue // These take long.
 		}
 		if w := ask(s, "GET", l[1], "bob"); w.Code != 200 {
 			t.Errorf("%s answered %d", l[1], w.Code)
 		}
 	}
-	// A program is told the same in JSON.
+	// Clients other than browsers get JSON.
 	var list struct{ Paths []string }
 	if err := json.Unmarshal(ask(s, "GET", "/debug/", "bob").Body.Bytes(), &list); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestMetricsNameOnlyWhatThereIs(t *testing.T) {
 		}
 	}
 
-	// What is gone is not counted for ever.
+	// Series of a removed resource are dropped.
 	o.Catalog.Swap(resource.NewSet(nil))
 	if got := ask(s, "GET", "/metrics", "bob").Body.String(); strings.Contains(got, "widgets") {
 		t.Error("metrics still have the resource that is gone")

@@ -22,53 +22,52 @@ import (
 	"github.com/anykind/anykind/internal/server/api"
 )
 
-// Options say what a Server serves and to whom. The zero value of a limit is
-// its default.
+// Options of a Server. The zero value of a limit is its default.
 type Options struct {
-	// API answers every path that is not a page of the server itself.
+	// API serves all paths other than the server's own pages.
 	API http.Handler
-	// TLS has the serving certificate and says whether clients are asked for
-	// one. The Server adds what is the same for everyone.
+	// TLS has the serving certificate and the policy for client certificates. The Server adds the
+	// remaining settings.
 	TLS *tls.Config
-	// ClientCAs are the authorities that clients are told of, as they are when a
-	// client comes. nil tells of those that TLS has.
+	// ClientCAs returns the current CAs for the certificate request to clients. With nil, the CAs
+	// of TLS are sent.
 	ClientCAs func() *x509.CertPool
-	// Authenticator says who is asking. A request it cannot say it of is a 401.
+	// Authenticator authenticates requests. It fails with 401.
 	Authenticator authn.Authenticator
-	// Authorizer says whether they may.
+	// Authorizer authorizes requests.
 	Authorizer authz.Authorizer
-	// Offer is what media types the server speaks.
+	// Offer has the optional media types.
 	Offer codec.Offer
-	// Catalog says which resources there are, so that a metric names no other.
+	// Catalog has the served resources; labels of metrics come from it.
 	Catalog *resource.Catalog
 
 	Checks     []Check                // of health, besides ping and shutdown
 	Collectors []prometheus.Collector // of metrics, besides the Server's own
 	Pages      []Page                 // under /debug/
-	Version    string                 // what /version says as gitVersion; empty for the program's
-	Flags      []string               // what the program was started with, to be shown there
-	FlagValues map[string]string      // of all flags, for /flagz
-	// SetVerbosity sets how much is logged. Nil sets nothing.
+	Version    string                 // gitVersion in /version; default: that of the program
+	Flags      []string               // command line, for /debug/
+	FlagValues map[string]string      // all flags, for /flagz
+	// SetVerbosity sets the log level; nil for none.
 	SetVerbosity func(int)
 
-	// Within wraps what answers requests that may be made. It sees who asks, by the Request in
-	// their context. Nil wraps nothing.
+	// Within wraps the handler behind the filters. It finds the user in the Request of the
+	// context. Nil wraps nothing.
 	Within func(http.Handler) http.Handler
-	// Begun is told of every request when it begins, and what it returns when that was answered,
-	// also with a refusal: the code is 0 if there was no answer. Nil is not told.
+	// Begun is called at the start of every request, and its result at the end, also of a
+	// rejected request: the code is 0 without an answer. May be nil.
 	Begun func(*http.Request, *request.Request) (answered func(code int))
 
-	Log *slog.Logger // nil logs nothing
+	Log *slog.Logger // nil discards
 
-	StrictTransport []string // directives of the header Strict-Transport-Security; none sends no header
-	GoawayChance    float64  // how likely a request by HTTP/2 is the last one on its connection
+	StrictTransport []string // directives of Strict-Transport-Security; without any, no header
+	GoawayChance    float64  // probability that an HTTP/2 request is the last of its connection
 
 	Limits  Limits        // of requests in flight
 	Metrics MetricOptions // what is shown
 	Timeout time.Duration // of a request that is not a watch
 }
 
-// DefaultTimeout is the timeout of a Server whose Options have none.
+// DefaultTimeout is the default of Options.Timeout.
 const DefaultTimeout = 60 * time.Second
 
 // A Server serves one listener.
@@ -81,9 +80,9 @@ type Server struct {
 	access   *accessMetrics
 	reading  gate
 	writing  gate
-	renewing queue // of Leases
+	renewing queue // for Leases
 	started  time.Time
-	draining context.Context // ends when the server no longer wants requests
+	draining context.Context // ends when draining begins
 	drain    context.CancelFunc
 
 	connections  conn.Connections
@@ -128,7 +127,7 @@ func orDefault[T int | time.Duration](value, otherwise T) T {
 	return value
 }
 
-// ServeHTTP answers one request. It lets a test do without a listener.
+// ServeHTTP answers one request, for tests without a listener.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	growStack()
 	x := newExchange(w, r)
@@ -137,9 +136,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.answering(r)
 }
 
-// growStack has the goroutine of a request, which is new and has little on its stack,
-// get as large a stack as most requests need. Otherwise it is copied to a larger one
-// again and again, with more on it each time.
+// growStack grows the stack of a new goroutine once to the size that most requests need.
+// Otherwise the runtime copies it repeatedly, larger each time.
 //
 //go:noinline
 func growStack() {
@@ -150,7 +148,7 @@ func growStack() {
 //go:noinline
 func hold(*[8 << 10]byte) {}
 
-// Serve answers what comes in at l until Drain, or until l fails.
+// Serve accepts connections from l until Drain is called or l fails.
 func (s *Server) Serve(l net.Listener) error {
 	err := s.http.ServeTLS(s.connections.Listener(l), "", "")
 	if errors.Is(err, http.ErrServerClosed) {

@@ -22,8 +22,8 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// tokens is who the requests of these tests are from, by bearer token. Without
-// one they are anonymous; with an unknown one nobody knows.
+// tokens maps bearer tokens to the users of these tests. Without a token a request is anonymous;
+// an unknown token fails.
 type tokens map[string]*request.User
 
 func (t tokens) Authenticate(r *http.Request) (*request.User, bool, error) {
@@ -45,7 +45,7 @@ func (f authorizer) Authorize(_ context.Context, a *authz.Attributes) (authz.Dec
 	return authz.NoOpinion, reason, err
 }
 
-// everyone may do everything, and bob and root have tokens.
+// everyone allows everything, with tokens for bob and root.
 func everyone(api http.HandlerFunc) Options {
 	return Options{
 		API: api,
@@ -120,7 +120,7 @@ func TestPanicFailsOneRequest(t *testing.T) {
 		}
 	}
 
-	// An answer that had begun must not look like a whole one.
+	// An answer that had begun must not look complete.
 	defer func() {
 		if got := recover(); got != http.ErrAbortHandler {
 			t.Errorf("panicked with %v", got)
@@ -174,7 +174,7 @@ func TestRequestTime(t *testing.T) {
 }
 
 func TestUnreadableTimeout(t *testing.T) {
-	// It is said before anyone asks who is asking.
+	// The timeout is checked before authentication.
 	w := ask(New(everyone(nothing)), "GET", "/apis/g/v1/things?timeout=abc", "nobody")
 	want := `invalid timeout specified in the request URL - time: invalid duration "abc"`
 	if st := statusOf(t, w); w.Code != 400 || st.Message != want {
@@ -182,7 +182,7 @@ func TestUnreadableTimeout(t *testing.T) {
 	}
 }
 
-// stuckBody never has anything to read, until the connection has a deadline.
+// stuckBody blocks reads until the connection has a deadline.
 type stuckBody struct{ deadline chan struct{} }
 
 func (b stuckBody) Read([]byte) (int, error) { <-b.deadline; return 0, errors.New("i/o timeout") }
@@ -262,18 +262,18 @@ func TestFullServer(t *testing.T) {
 	}
 	release <- struct{}{}
 	for ask(s, "GET", "/apis/g/v1/things", "bob").Code == 429 && ask(s, "PUT", "/apis/g/v1/things/x", "bob").Code == 429 {
-		// The one that was released is about to leave.
+		// The released request is about to leave.
 	}
 }
 
-// Without limits, no request is rejected. Requests for Leases have a limit, and wait.
+// Without limits no request is rejected. Requests for Leases are limited, and wait.
 func TestLimits(t *testing.T) {
 	const lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/a"
 	tests := []struct {
 		name   string
 		limits Limits
 		path   string
-		want   int // of the second request at a time
+		want   int // code of a second concurrent request
 	}{
 		{"none", Limits{Reading: Unlimited, Writing: Unlimited}, "/apis/g/v1/things/x", 200},
 		{"one", Limits{Reading: 1, Writing: 1}, "/apis/g/v1/things/x", 429},
@@ -330,7 +330,7 @@ func TestAccess(t *testing.T) {
 		name, path, token string
 		code              int
 		body              string
-		http2             string // Connection header where the client speaks HTTP/2
+		http2             string // Connection header for an HTTP/2 client
 	}{
 		{"allowed", "/apis/g/v1/things", "root", 200, "root", ""},
 		{"forbidden", "/apis/g/v1/things", "bob", 403, `"Forbidden"`, ""},
@@ -357,8 +357,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// Somebody who may impersonate is somebody else from then on: for the authorizer, for the handler and
-// in what is asked for besides. The handler does not see the headers.
+// An impersonated request has the other user from then on: for the authorizer, for the handler,
+// and for further access checks. The handler does not see the headers.
 func TestImpersonation(t *testing.T) {
 	o := everyone(func(w http.ResponseWriter, r *http.Request) {
 		q := request.From(r.Context())
@@ -410,8 +410,7 @@ func TestAccessLog(t *testing.T) {
 	}
 }
 
-// certificate borrows one for this machine from httptest, with what a client
-// needs to trust it.
+// certificate returns a certificate for localhost of httptest, and a client that trusts it.
 func certificate(t *testing.T) (*tls.Config, *http.Client) {
 	t.Helper()
 	borrowed := httptest.NewUnstartedServer(nil)
@@ -421,7 +420,7 @@ func certificate(t *testing.T) (*tls.Config, *http.Client) {
 	return &tls.Config{Certificates: borrowed.TLS.Certificates}, borrowed.Client()
 }
 
-// A request can be asked about with another verb.
+// A handler can check access with another verb.
 func TestAllowed(t *testing.T) {
 	o := everyone(func(w http.ResponseWriter, r *http.Request) {
 		for _, verb := range []string{"get", "create", "break"} {

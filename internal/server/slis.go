@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// slis are the service level indicators of Kubernetes' components: what came of the checks of
-// health when somebody asked for them. The names and labels are kube-apiserver's.
+// slis are the service level indicators of Kubernetes' components: results of health checks,
+// counted on request. Names and labels are kube-apiserver's.
 type slis struct {
 	last  *prometheus.GaugeVec
 	total *prometheus.CounterVec
@@ -26,7 +26,7 @@ func newSLIs() *slis {
 	}
 }
 
-// observe counts a check that was part of a summary.
+// observe counts a check of a summary.
 func (s *slis) observe(name, summary string, err error) {
 	well, status := 1.0, "success"
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *slis) observe(name, summary string, err error) {
 	s.total.WithLabelValues(name, summary, status).Inc()
 }
 
-// page serves them.
+// page returns the handler of the metrics.
 func (s *slis) page(show func(prometheus.Gatherer) http.Handler) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(s.last, s.total)

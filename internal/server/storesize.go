@@ -10,19 +10,19 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// storeSize is the metric of how large the store is, under the name that Kubernetes has for it. It is
-// looked at when somebody asks for metrics. A store in memory has none.
+// storeSize is the metric of the store's size, under Kubernetes' name. A scrape measures it. A
+// store in memory has none.
 type storeSize struct {
 	store kv.Sizer
 	log   *slog.Logger
 }
 
-// storeSizePatience is how long a store may take to say it.
+// storeSizePatience limits the time of a measurement.
 const storeSizePatience = time.Second
 
 var storeSizeDesc = prometheus.NewDesc("apiserver_storage_size_bytes", "Size of the file or the database of the store.", []string{"storage_cluster_id"}, nil)
 
-// StoreSizes are the collectors for a store.
+// StoreSizes returns the collectors for a store.
 func StoreSizes(b kv.Backend, log *slog.Logger) []prometheus.Collector {
 	store, ok := kv.As[kv.Sizer](b)
 	if !ok {

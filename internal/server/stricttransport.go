@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// strict tells browsers to come by TLS only, if the server is to.
+// strict sets Strict-Transport-Security, if the server is configured so.
 func (s *Server) strict(next handler) handler {
 	if len(s.options.StrictTransport) == 0 {
 		return next

@@ -15,26 +15,26 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// The Kubernetes version whose API this is.
+// The Kubernetes version that this server implements.
 const (
 	kubernetesMajor   = "1"
 	kubernetesMinor   = "37"
 	kubernetesVersion = "v1.37.1"
-	// Release is that of the Go modules of Kubernetes.
+	// Release is the version of the Kubernetes Go modules.
 	Release     = "v0.37.1"
 	oldestMinor = "36"
 )
 
-// A Version is what /version and anykind version say: the Kubernetes version that clients
-// go by, and our own. BuildDate is the time of the commit, so that building it again does not
-// change it.
+// A Version is the content of /version and the output of anykind version: the Kubernetes version,
+// which clients use, and our own. BuildDate is the time of the commit, so that builds are
+// reproducible.
 type Version struct {
 	version.Info
 	Anykind string `json:"anykindVersion"`
 }
 
-// release is the version that the linker was told, for a program that is not built from the tag
-// of its release: go build -ldflags '-X github.com/anykind/anykind/internal/server.release=v1.2.3'.
+// release is set by the linker in a program that is not built from a release tag: go build
+// -ldflags '-X github.com/anykind/anykind/internal/server.release=v1.2.3'.
 var release string
 
 // BuildVersion returns the version of this program.
@@ -43,8 +43,8 @@ var BuildVersion = sync.OnceValue(func() Version {
 	return versionOf(build, release)
 })
 
-// versionOf is what the Go toolchain, and possibly the linker, wrote into a program. build is nil
-// if the program does not have it.
+// versionOf returns the version from the build information and the linker's release. build is nil
+// if the program has none.
 func versionOf(build *debug.BuildInfo, release string) Version {
 	v := Version{
 		Info: version.Info{
@@ -63,7 +63,7 @@ func versionOf(build *debug.BuildInfo, release string) Version {
 		Anykind: cmp.Or(release, ownVersion(build)),
 	}
 	if build == nil || build.Main.Path != module {
-		return v // the commit, if there is one, is not ours
+		return v // the commit, if any, belongs to another module
 	}
 	for _, s := range build.Settings {
 		switch s.Key {
@@ -84,7 +84,7 @@ const (
 	unknown     = "(devel)"
 )
 
-// ownVersion finds our module in a program, which may be one that embeds us.
+// ownVersion returns the version of our module in a program, which may embed it.
 func ownVersion(build *debug.BuildInfo) string {
 	switch {
 	case build == nil:
@@ -100,7 +100,7 @@ func ownVersion(build *debug.BuildInfo) string {
 	return unknown
 }
 
-// version is what clients are told.
+// version returns the version for clients.
 func (s *Server) version() Version {
 	v := BuildVersion()
 	if s.options.Version != "" {

@@ -19,21 +19,21 @@ import (
 	"github.com/anykind/anykind/internal/server/page"
 )
 
-// zGroup is the group of the objects that /statusz and /flagz answer with.
+// zGroup is the group of the objects in /statusz and /flagz.
 const zGroup = "config.k8s.io"
 
-// zVersions are the versions of such an object.
+// zVersions are their versions.
 var zVersions = []string{"v1beta1", "v1alpha1"}
 
-// A zPage is a page that the components of Kubernetes have of themselves: a text for people, and
-// an object for a client that asks for it by group, version and kind.
+// A zPage is a diagnostic page of a Kubernetes component: text for people, and an object for
+// clients that request its group, version and kind.
 type zPage struct {
 	kind string
 	text func(io.Writer)
 	fill func(*zObject)
 }
 
-// A zObject is such an object: a Statusz or a Flagz. Both versions of it have the same fields.
+// A zObject is a Statusz or a Flagz. Both versions have the same fields.
 type zObject struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -47,7 +47,7 @@ type zObject struct {
 	Flags            map[string]string `json:"flags,omitempty"`
 }
 
-// ServeHTTP answers in the form that the client accepts.
+// ServeHTTP answers in the format that the client accepts.
 func (p zPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, version := range zVersions {
 		if f, ok := codec.AcceptAs(r, zGroup, version, p.kind); ok && f.Media != codec.Protobuf {
@@ -85,7 +85,7 @@ func (p zPage) serveObject(w http.ResponseWriter, r *http.Request, f codec.Forma
 	_, _ = w.Write(doc)
 }
 
-// zVersion is the group and the version of the object that a request asks for, or "".
+// zVersion returns the group and version of the requested object, or "".
 func zVersion(r *http.Request) (group, version string) {
 	for _, kind := range []string{"Statusz", "Flagz"} {
 		for _, v := range zVersions {
@@ -97,10 +97,10 @@ func zVersion(r *http.Request) (group, version string) {
 	return "", ""
 }
 
-// zPaths are the paths of the server's own pages for everyone who watches over it.
+// zPaths are the diagnostic paths in /statusz.
 var zPaths = []string{"/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"}
 
-// statusz is the page of what runs, and for how long it has.
+// statusz returns the page with the version and the uptime.
 func (s *Server) statusz() http.Handler {
 	v := s.version()
 	binary, emulated := strings.TrimPrefix(kubernetesVersion, "v"), v.EmulationMajor+"."+v.EmulationMinor
@@ -115,7 +115,7 @@ func (s *Server) statusz() http.Handler {
 	}}
 }
 
-// flagz is the page of the flags with which the server runs.
+// flagz returns the page with the values of the flags.
 func (s *Server) flagz() http.Handler {
 	flags := s.options.FlagValues
 	return zPage{"Flagz", func(w io.Writer) {
@@ -125,23 +125,23 @@ func (s *Server) flagz() http.Handler {
 	}, func(o *zObject) { o.Flags = flags }}
 }
 
-// Paths of the flags that can be set while the server runs.
+// Paths for flags that can be changed at run time.
 const (
 	flagsPage     = "/debug/flags"
 	verbosityPage = "/debug/flags/v"
 )
 
-// serveFlags names those flags.
+// serveFlags lists those flags.
 func serveFlags(w http.ResponseWriter, _ *http.Request) {
 	p := page.New("anykind: flags")
 	p.Add("<p>PUT a number to %s to set how much is logged.</p>\n", verbosityPage)
 	p.Serve(w)
 }
 
-// maxVerbosity is the size of the body of a PUT to verbosityPage.
+// maxVerbosity limits the body of a PUT to verbosityPage.
 const maxVerbosity = 64
 
-// serveVerbosity sets how much is logged, as kube-apiserver does.
+// serveVerbosity sets the log level, as kube-apiserver does.
 func (s *Server) serveVerbosity(w http.ResponseWriter, r *http.Request) {
 	answer := func(code int, text string) {
 		w.Header().Set("Content-Type", "text/plain")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// /statusz and /flagz have a text for people, and an object for who asks for it.
+// /statusz and /flagz answer with text, or with an object if the client requests it.
 func TestZPages(t *testing.T) {
 	o := everyone(nothing)
 	o.FlagValues = map[string]string{"v": "2", "bind-address": "127.0.0.1"}
@@ -58,7 +58,7 @@ func TestZPages(t *testing.T) {
 	}
 }
 
-// How much is logged can be set while the server runs.
+// The log level can be changed at run time.
 func TestVerbosity(t *testing.T) {
 	o, level := everyone(nothing), 0
 	o.SetVerbosity = func(v int) { level = v }

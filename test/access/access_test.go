@@ -1,7 +1,7 @@
-// Package access has the recipes of docs/access.md as tests, and RBAC as its users write it.
+// Package access tests the recipes of docs/access.md, and RBAC as its users write it.
 //
-// Each script starts a server of its own and uses it with kubectl, as the document says. It
-// knows what users see, and nothing of what decides.
+// Each script starts a server of its own and uses it with kubectl, as the document describes. It sees
+// the effects for users, and nothing of the authorizers.
 package access
 
 import (
@@ -27,7 +27,7 @@ func TestAccess(t *testing.T) {
 	script.Run(t, ".", o)
 }
 
-// A session is a part of the page that shows commands and what they print.
+// A session is a part of the page with commands and their output.
 var (
 	session  = regexp.MustCompile("(?s)```console\n(.*?)```")
 	manifest = regexp.MustCompile("(?s)```yaml\n(.*?)```")
@@ -35,8 +35,8 @@ var (
 	captured = regexp.MustCompile(`^[A-Z]+=\$\((.*)\)$`)
 )
 
-// What the page shows is what the scripts do: each recipe names its script, which gives the
-// commands of the recipe in their order and compares what they print with what is shown.
+// The page and the scripts agree: each recipe names its script, which runs the commands of the recipe
+// in their order and compares their output with the page.
 func TestPage(t *testing.T) {
 	top, err := program.Top()
 	if err != nil {
@@ -71,7 +71,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// shows says what of a recipe is not in its script.
+// shows returns an error for a command or an output of a recipe that its script lacks.
 func shows(text string, archive *txtar.Archive) error {
 	for _, m := range manifest.FindAllStringSubmatch(text, -1) {
 		if !holds(archive, func(file string) bool { return file == m[1] }) {
@@ -108,7 +108,7 @@ func holds(archive *txtar.Archive, is func(file string) bool) bool {
 	return false
 }
 
-// find returns the line of a script that has a command as a shell has it.
+// find returns the line of a script that has a shell command.
 func find(lines []string, command string) int {
 	if m := captured.FindStringSubmatch(command); m != nil {
 		command = m[1]

@@ -10,13 +10,13 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
-// An authority signs certificates, and writes them to files in a folder.
+// An authority is a CA that writes its certificates to files in a folder.
 type authority struct {
 	*pki.Pair
 	dir, name string
 }
 
-// newAuthority makes one. Its certificate is in NAME.crt.
+// newAuthority creates a CA. Its certificate is in NAME.crt.
 func newAuthority(dir, name string) (*authority, error) {
 	p, err := sign(nil, x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
@@ -35,7 +35,8 @@ func sign(by *pki.Pair, of x509.Certificate) (*pki.Pair, error) {
 	return pki.Sign(by, &of)
 }
 
-// issue writes a certificate for clients or for a server of some names, and returns the files.
+// issue writes a client certificate, or the certificate of a server with DNS names, and returns the
+// files.
 func (a *authority) issue(name string, names ...string) (certFile, keyFile string, err error) {
 	use := x509.ExtKeyUsageClientAuth
 	if len(names) > 0 {

@@ -13,26 +13,26 @@ import (
 	"time"
 )
 
-// patience is how long anything may take.
+// patience limits every wait.
 const patience = time.Minute
 
-// A backend is sample-apiserver with an etcd of its own, as processes: what runs in the pod of the
+// A backend is sample-apiserver with an etcd of its own, as processes. They replace the pod of the
 // page's Deployment.
 type backend struct {
 	dir    string
-	port   string // of the server, the same for its whole life
+	port   string // of the server; it never changes
 	store  string // URL of its etcd
 	cert   string // files
 	key    string
-	config string // kubeconfig file of its ServiceAccount
+	config string // kubeconfig of its ServiceAccount
 
 	etcd, server *child
 }
 
-// A child is a process that was started here.
+// A child is a process that this package started.
 type child struct {
 	cmd   *exec.Cmd
-	log   bytes.Buffer // to be read when it has ended
+	log   bytes.Buffer // read after the end of the process
 	ended chan struct{}
 }
 
@@ -52,12 +52,12 @@ func spawn(ctx context.Context, path string, args ...string) (*child, error) {
 
 func (c *child) kill() {
 	if c != nil {
-		c.cmd.Process.Kill() // fails only if it has ended
+		c.cmd.Process.Kill() // fails only after the end of the process
 		<-c.ended
 	}
 }
 
-// newBackend finds a place for a backend in a folder, with certificates of a Service by an authority.
+// newBackend prepares a backend in a folder, with certificates for a Service, signed by a CA.
 func newBackend(dir, service string) (*backend, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func newBackend(dir, service string) (*backend, error) {
 	return &backend{dir: dir, port: port, cert: cert, key: key, config: filepath.Join(dir, "kubeconfig")}, err
 }
 
-// start starts what is not running of it.
+// start starts the processes that are not running.
 func (b *backend) start(ctx context.Context) error {
 	if b.etcd == nil {
 		if err := b.startStore(ctx); err != nil {
@@ -118,7 +118,7 @@ func (b *backend) startStore(ctx context.Context) error {
 	return err
 }
 
-// ready returns when the server says that it is ready.
+// ready waits until the server is ready.
 func (b *backend) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -144,7 +144,7 @@ func (b *backend) ready(ctx context.Context) error {
 	}
 }
 
-// kill ends the server as it stands. What it stored is still there.
+// kill kills the server. Its data stay in etcd.
 func (b *backend) kill(logs string) error {
 	if b.server == nil {
 		return nil
@@ -155,14 +155,15 @@ func (b *backend) kill(logs string) error {
 	return err
 }
 
-// end ends all of it.
+// end stops the server and its etcd.
 func (b *backend) end(logs string) error {
 	err := b.kill(logs)
 	b.etcd.kill()
 	return err
 }
 
-// ownAddress returns an address of this machine that an EndpointSlice may have, "" if there is none.
+// ownAddress returns an address of this machine that is valid in an EndpointSlice, "" if there is
+// none.
 func ownAddress() string {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
@@ -176,7 +177,7 @@ func ownAddress() string {
 	return ""
 }
 
-// freeAddress returns an address of this machine at which nothing listens.
+// freeAddress returns a free address of this machine.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

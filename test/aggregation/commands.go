@@ -16,16 +16,16 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// A stage is what runs behind the server of a script.
+// A stage is the backend of a script.
 type stage struct {
 	ctx     context.Context
-	address string // of the backend; "" if its Service says where it is
+	address string // of the backend; "" if its Service has an ExternalName
 	backend *backend
 }
 
 type stageKey struct{}
 
-// newStage gives a script its stage, which ends with it.
+// newStage gives a script its stage, and stops the backend at the end of the script.
 func newStage(ctx context.Context, env *testscript.Env, address, logs string) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &stage{ctx: ctx, address: address}
@@ -40,26 +40,26 @@ func newStage(ctx context.Context, env *testscript.Env, address, logs string) {
 	})
 }
 
-// commands are what a script has besides those of package script:
+// commands are the commands of a script besides those of package script:
 //
 //	backend certificate DNSNAME
-//	    Makes an authority and a certificate for a server of that name: ca.crt, tls.crt and
-//	    tls.key. CA_BUNDLE is the authority as an APIService has it, and PORT a free port.
+//	\tCreates a CA and a certificate for a server of that name: ca.crt, tls.crt and tls.key.
+//	\tCA_BUNDLE is the CA as an APIService has it, and PORT a free port.
 //	backend start TOKENFILE
-//	    Starts sample-apiserver with an etcd of its own at PORT, with the certificate, and
-//	    returns when it is ready. It is to the server who the token says.
+//	\tStarts sample-apiserver with an etcd of its own at PORT, with the certificate, and
+//	\treturns once it is ready. The token is its identity at the server in front.
 //	backend install
-//	    Does all steps of the page at once. Its Service is at an EndpointSlice in the scripts about
-//	    endpoints, and elsewhere a name.
+//	\tDoes all steps of the page at once. Its Service has an EndpointSlice in the scripts
+//	\tabout endpoints, and elsewhere an ExternalName.
 //	backend kill
-//	    Kills it. Its etcd goes on.
+//	\tKills the server. Its etcd goes on.
 //	backend return
-//	    Starts it again, with what it had stored.
+//	\tStarts the server again, with its data.
 //	[!] eventually kubectl ARG...
-//	    Runs kubectl until it succeeds, or fails after a !: for what a server learns from others.
+//	\tRuns kubectl until it succeeds, or fails after a !: for asynchronous effects.
 //
 // ADDRESS is an address of this machine in the scripts about endpoints. The condition [reference]
-// holds beside kube-apiserver.
+// holds for kube-apiserver.
 func (o *aggregationOptions) commands() map[string]script.Command {
 	return map[string]script.Command{"backend": o.backend, "eventually": eventually}
 }
@@ -102,7 +102,7 @@ func (o *aggregationOptions) backend(ts *testscript.TestScript, neg bool, args [
 	ts.Fatalf("usage: backend certificate DNSNAME, start TOKENFILE, install, kill or return")
 }
 
-// writeKubeconfig writes a file like another one, for somebody with a token.
+// writeKubeconfig writes a kubeconfig like another one, with a token as its user.
 func writeKubeconfig(file, like, token string) error {
 	config, err := clientcmd.LoadFromFile(like)
 	if err != nil {

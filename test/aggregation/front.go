@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// Each program is brought up to date once.
+// Each program is built once.
 var (
 	anykind               = sync.OnceValues(program.Anykind)
 	kubeAPIServer         = sync.OnceValues(program.KubeAPIServer)
@@ -28,14 +28,14 @@ var published = sync.OnceValues(func() (string, error) {
 	return modules[path].Dir, err
 })
 
-// A front is an API server that others are behind: anykind, or kube-apiserver with
-// kube-controller-manager. It is configured as the page "Configure the Aggregation Layer" says.
+// A front is an aggregating API server: anykind, or kube-apiserver with kube-controller-manager. Its
+// configuration follows the page "Configure the Aggregation Layer".
 type front struct {
-	kubeconfig string // the file of an administrator
+	kubeconfig string // kubeconfig of an administrator
 	stop       func() error
 }
 
-// flags are those of the page, with an authority of its own for the front.
+// flags returns the flags of the page, with a CA for the front proxy's client certificate.
 func flags(dir string) ([]string, error) {
 	proxies, err := newAuthority(dir, "front-proxy-ca")
 	if err != nil {
@@ -53,7 +53,8 @@ func flags(dir string) ([]string, error) {
 	}, err
 }
 
-// startFront starts one with what it keeps in a folder and more flags: kube-apiserver with an etcd, or anykind.
+// startFront starts a front with its data in a folder and additional flags: kube-apiserver with an
+// etcd, or anykind.
 func startFront(ctx context.Context, dir string, reference bool, more ...string) (*front, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -86,7 +87,8 @@ func startReference(ctx context.Context, dir string, configured []string) (*fron
 	if err != nil {
 		return nil, err
 	}
-	// It serves the configuration of others only where it knows clients by certificates itself.
+	// Without client certificates of its own, it does not publish the configuration for extension
+	// servers.
 	clients, err := newAuthority(dir, "clients-ca")
 	if err != nil {
 		return nil, err
@@ -101,14 +103,14 @@ func startReference(ctx context.Context, dir string, configured []string) (*fron
 		return nil, err
 	}
 	return &front{kubeconfig: r.Kubeconfig, stop: func() error {
-		controllers.Process.Kill() // fails only if it has ended
+		controllers.Process.Kill() // fails only after the end of the process
 		controllers.Wait()
 		r.Kill()
 		return nil
 	}}, nil
 }
 
-// startControllers starts those of kube-controller-manager that anykind has itself.
+// startControllers starts the controllers of kube-controller-manager that anykind has built in.
 func startControllers(ctx context.Context, kubeconfig string) (*exec.Cmd, error) {
 	path, err := kubeControllerManager()
 	if err != nil {
@@ -119,7 +121,7 @@ func startControllers(ctx context.Context, kubeconfig string) (*exec.Cmd, error)
 	return c, c.Start()
 }
 
-// keep writes what a program logged to a file of a folder, if one is named.
+// keep writes the log of a program to a file of a folder, if one is named.
 func keep(dir, name string, log io.WriterTo) error {
 	if dir == "" {
 		return nil

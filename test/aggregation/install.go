@@ -13,8 +13,8 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// install does the fifteen steps of the page, and returns the backend, which is running. Its Service
-// leads to an address by an EndpointSlice if there is one, and by the name of this machine if not.
+// install follows the fifteen steps of the page, and returns the running backend. Its Service leads to
+// the address by an EndpointSlice. Without an address, it leads to the name of this machine.
 func install(ctx context.Context, dir, kubeconfig, address string) (*backend, error) {
 	module, err := published()
 	if err != nil {
@@ -58,7 +58,8 @@ func install(ctx context.Context, dir, kubeconfig, address string) (*backend, er
 	return b, k.eventually("get", "flunders")
 }
 
-// manifests are what the module does not come with: the way to a program on this machine.
+// manifests are the manifests that the module lacks: the Service, which leads to a process on this
+// machine.
 func manifests(port, address, ca string) string {
 	text := serviceOf(port, address) + `---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -121,13 +122,13 @@ endpoints: [{addresses: ["` + address + `"]}]
 `
 }
 
-// A kubectl runs the published one as an administrator.
+// A kubectl runs the published kubectl as an administrator.
 type kubectl struct {
 	ctx        context.Context
 	kubeconfig string
 }
 
-// run returns what it prints.
+// run returns the output.
 func (k kubectl) run(args ...string) (string, error) {
 	path, err := program.Kubectl()
 	if err != nil {
@@ -145,7 +146,7 @@ func (k kubectl) run(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// eventually runs it until it succeeds.
+// eventually retries until it succeeds.
 func (k kubectl) eventually(args ...string) error {
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()

@@ -23,7 +23,7 @@ var (
 	seed = flag.Uint64("seed", 1, "decides about the order of the requests")
 )
 
-// A side is a front with a backend behind it, and an administrator who asks.
+// A side is a front with a backend, and a client as an administrator.
 type side struct {
 	front   *front
 	backend *backend
@@ -37,7 +37,7 @@ func newSide(t *testing.T, reference bool) *side {
 	dir := t.TempDir()
 	f, err := startFront(t.Context(), filepath.Join(dir, "front"), reference)
 	must(t, err)
-	t.Cleanup(func() { _ = f.stop() }) // The test has what it wants to know.
+	t.Cleanup(func() { _ = f.stop() }) // The test has its results.
 	s := &side{front: f, kubectl: kubectl{t.Context(), f.kubeconfig}}
 	s.backend, err = install(t.Context(), filepath.Join(dir, "backend"), f.kubeconfig, "")
 	if s.backend != nil {
@@ -60,7 +60,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A call is a request of a list.
+// A call is a request.
 type call struct {
 	method, path, accept, body string
 }
@@ -74,7 +74,7 @@ const (
 	flunders   = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders"
 )
 
-// reads are requests that change nothing.
+// reads are requests without an effect.
 var reads = []call{
 	{"GET", "/apis", aggregated, ""},
 	{"GET", "/apis", "application/json", ""},
@@ -101,7 +101,7 @@ var reads = []call{
 	{"GET", "/apis/wardle.example.com/v1alpha1/flunders", "text/nonsense", ""},
 }
 
-// writes are requests that leave what they found, in this order.
+// writes are requests that, in this order, leave no trace.
 var writes = []call{
 	{"POST", flunders, "application/json", `{"metadata":{"name":"two","labels":{"a":"b"}},"spec":{"reference":"x"}}`},
 	{"POST", flunders, "application/json", `{"metadata":{"name":"two"}}`},
@@ -117,7 +117,7 @@ var writes = []call{
 	{"PATCH", flunders + "/one", "application/json", `{"metadata":{"annotations":{"a":"b"}}}`},
 }
 
-// do sends a request and returns the answer as text to compare.
+// do sends a request and returns the response as text for comparison.
 func (s *side) do(t *testing.T, c call) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), c.method, s.url+c.path, strings.NewReader(c.body))
@@ -137,7 +137,7 @@ func (s *side) do(t *testing.T, c call) string {
 	return fmt.Sprintf("%d %s\n%s", answer.StatusCode, answer.Header.Get("Content-Type"), normal(c, body))
 }
 
-// names differ from run to run.
+// names are patterns of values that differ from run to run.
 var names = []struct {
 	what *regexp.Regexp
 	is   string
@@ -155,8 +155,8 @@ var names = []struct {
 	{regexp.MustCompile(`\\"caBundle\\":\\"[^"]*\\"`), `\"caBundle\":\"\"`},
 }
 
-// normal is a body without what differs from run to run, and of documents about everything only what
-// is about the group, and where it is.
+// normal returns a body without values that differ from run to run. Of documents for all groups, it
+// keeps only the part of the group.
 func normal(c call, body []byte) string {
 	var doc any
 	if json.Unmarshal(about(c.path, body), &doc) == nil {
@@ -195,9 +195,9 @@ func about(path string, body []byte) []byte {
 	return out
 }
 
-// common are the definitions of OpenAPI v2 that both servers have, as the group needs them. Some types
+// common returns the OpenAPI v2 definitions that both servers have and the group needs. Some types
 // have no description in the published packages, and anykind has one in its own words, with or without
-// a server behind it: the descriptions of these are not compared.
+// an aggregated server: these descriptions are not compared.
 func common(doc map[string]any) map[string]any {
 	all, _ := doc["definitions"].(map[string]any)
 	out := map[string]any{}
@@ -221,7 +221,7 @@ func withoutWords(v any) any {
 	return v
 }
 
-// The same requests get the same answers, in any order, whoever is in front.
+// The same requests get the same responses, in any order, from both fronts.
 func TestSame(t *testing.T) {
 	if !*same {
 		t.Skip("compares with a kube-apiserver: -same")
@@ -231,7 +231,7 @@ func TestSame(t *testing.T) {
 	for _, s := range both {
 		s.do(t, call{"POST", flunders, "application/json", `{"metadata":{"name":"one"}}`})
 	}
-	// kube-apiserver asks a server about its documents some time after its APIService was created.
+	// kube-apiserver fetches the documents of a server some time after the creation of its APIService.
 	for _, path := range []string{"/openapi/v3", "/openapi/v2"} {
 		waitUntil(t, theirs, call{"GET", path, "application/json", ""}, "wardle")
 	}
@@ -249,7 +249,7 @@ func TestSame(t *testing.T) {
 		at := random.IntN(len(all))
 		compare(slices.Concat(all[:at], writes, all[at:]))
 	}
-	// When the server behind is down.
+	// The backend is down.
 	for _, s := range both {
 		must(t, s.backend.kill(*options.logs))
 		_, err := s.kubectl.run("annotate", "service", "api", "--namespace=wardle", "look=again")
@@ -265,7 +265,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// kubectlSays is what a user of a server reads whose backend is down.
+// kubectlSays returns kubectl's output for a server whose backend is down.
 func kubectlSays(s *side) string {
 	var said strings.Builder
 	for _, args := range [][]string{{"get", "flunders"}, {"api-resources", "--api-group=wardle.example.com"}, {"get", "apiservice", "v1alpha1.wardle.example.com", "-o", "jsonpath={.status.conditions[0].reason}"}} {
@@ -275,7 +275,7 @@ func kubectlSays(s *side) string {
 	return normal(call{}, []byte(said.String()))
 }
 
-// waitUntil waits for an answer that has something in it.
+// waitUntil waits until a response contains a text.
 func waitUntil(t *testing.T, s *side, c call, has string) {
 	t.Helper()
 	again := time.NewTicker(100 * time.Millisecond)
@@ -289,7 +289,7 @@ func waitUntil(t *testing.T, s *side, c call, has string) {
 	}
 }
 
-// difference shows the lines in which two texts differ, some of them.
+// difference returns some of the lines in which two texts differ.
 func difference(got, want string) string {
 	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {

@@ -16,8 +16,8 @@ var options = newOptions(flag.CommandLine)
 // The page "Set up an Extension API Server", and what users do after it.
 func TestScripts(t *testing.T) { run(t, "scripts", "") }
 
-// Where no kube-proxy runs, the server in front goes to endpoints, not to the addresses of Services.
-// kube-apiserver does not know Services that are names, then.
+// Without a kube-proxy, the front connects to endpoints, not to cluster IPs. In that mode
+// kube-apiserver does not support a Service with an ExternalName.
 func TestEndpoints(t *testing.T) {
 	address := ownAddress()
 	if address == "" {
@@ -26,8 +26,8 @@ func TestEndpoints(t *testing.T) {
 	run(t, "endpoints", address, "--enable-aggregator-routing=true")
 }
 
-// run runs the scripts of a folder, each with a server in front that has more flags, and a backend at
-// an address.
+// run runs the scripts of a folder, each with a front with additional flags, and a backend at an
+// address.
 func run(t *testing.T, dir, address string, flags ...string) {
 	o := *options.script
 	o.Commands = options.commands()
@@ -48,7 +48,7 @@ func run(t *testing.T, dir, address string, flags ...string) {
 		}
 		env.Setenv("EXAMPLE", filepath.Join(example, "artifacts", "example"))
 		env.Setenv("ADDRESS", address)
-		newStage(t.Context(), env, address, *options.logs) // which ends before the server does
+		newStage(t.Context(), env, address, *options.logs) // it ends before the server does
 		return os.ReadFile(f.kubeconfig)
 	}
 	script.Run(t, dir, o)

@@ -15,13 +15,13 @@ var (
 	longDomain = strings.TrimSuffix(strings.Repeat("a.", 127), ".")
 )
 
-// mapKeys are added to maps.
+// mapKeys are keys to add to maps.
 var mapKeys = []string{"added", "example.com/added", "Bad Key!", "", longLabel, "example.com/" + longLabel, "kubernetes.io/x", ".", ".."}
 
 // anyString are values for every string.
 var anyString = []any{"", "x", "Bad_Name!", long, longLabel, "example.com/a", "a.b", "-a", " a"}
 
-// likely are values for fields whose name has a word.
+// likely are values for fields whose name contains a word.
 var likely = []struct {
 	words  string
 	values []any
@@ -73,7 +73,7 @@ var (
 	integers   = []any{float64(0), float64(1), float64(-1), float64(2), float64(10), float64(100), float64(101), float64(600), float64(3600), float64(65535), float64(65536), float64(2147483647), float64(2147483648), 1.5, "1"}
 )
 
-// scalars are values for what has no fields. The first is the most likely.
+// scalars returns values for a type without fields, the most likely one first.
 func scalars(f structField) ([]any, bool) {
 	t := deref(f.of)
 	switch t {
@@ -106,7 +106,7 @@ func scalars(f structField) ([]any, bool) {
 	return nil, false
 }
 
-// candidates are values for a place where there is none.
+// candidates returns values for an absent field.
 func candidates(f structField, depth int) []any {
 	if s, ok := scalars(f); ok {
 		return s
@@ -141,7 +141,7 @@ func lists(element structField, depth int) []any {
 	return append(out, []any{first, first}, []any{nil}, many(first, 9), many(first, 33), many(first, 65), many(first, 129), "x")
 }
 
-// structs are: with what is written always, that and each other field, and empty.
+// structs returns values of a struct: its required fields, these with each other field, and empty.
 func structs(t reflect.Type, depth int) []any {
 	least, _ := plausible(structField{of: t}, depth).(Object)
 	out := []any{least, Object{}}
@@ -159,7 +159,7 @@ func structs(t reflect.Type, depth int) []any {
 	return append(out, "x")
 }
 
-// plausible is a value that might be right.
+// plausible returns a value that is likely to be valid.
 func plausible(f structField, depth int) any {
 	if s, ok := scalars(f); ok {
 		if deref(f.of).Kind() == reflect.String && len(f.enum) == 0 {
@@ -188,7 +188,7 @@ func plausible(f structField, depth int) any {
 	return nil
 }
 
-// annotations mean something to some kind.
+// annotations have a meaning for some kind.
 var annotations = []string{
 	"scheduler.alpha.kubernetes.io/critical-pod", "seccomp.security.alpha.kubernetes.io/pod",
 	"container.apparmor.security.beta.kubernetes.io/c", "container.seccomp.security.alpha.kubernetes.io/c",
@@ -210,8 +210,8 @@ var annotations = []string{
 	"api-approved.kubernetes.io", "apf.kubernetes.io/autoupdate-spec", "node.alpha.kubernetes.io/ttl",
 }
 
-// metadata changes what kinds may say of their own metadata. What is the same for all
-// kinds is for others to compare.
+// metadata mutates metadata with rules of the kind. Other tests compare the rules that all kinds
+// share.
 func (w *walker) metadata(o Object) {
 	for _, n := range []any{"x", "Bad_Name!", "", "a.b", longLabel, longDomain, long, "-a", "a/b", "a:b", "system:a", "A", "1.2.3.4", "010.0.0.1", "fd00::1", "default", "kubernetes", "v1.example.com", "a.example.com", "system", "exempt", "a%b", "..", "system-a", strings.Repeat("a", 53), "1a"} {
 		w.add([]any{"metadata", "name"}, n)

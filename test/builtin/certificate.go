@@ -22,10 +22,10 @@ import (
 	"time"
 )
 
-// start is the moment from which times are counted.
+// start is the origin of relative times.
 var start = time.Now().UTC().Truncate(time.Second)
 
-// A wish is what a document says of a certificate, a request or a key:
+// A wish describes a certificate, a request or a key in a document:
 //
 //	{certificate: {key: ed25519, ca: true, dns: [a], email: [b], from: -1m, lifetime: 24h}}   PEM
 //	{request: {key: p256, broken: true}}            a PKCS#10 request, in base64
@@ -39,7 +39,7 @@ type wish struct {
 	Of             string
 }
 
-// wishes are the makers of certificates, times and texts.
+// wishes returns the makers of certificates, times and texts.
 func wishes() map[string]maker {
 	return map[string]maker{
 		"certificate": wished(certificate),
@@ -72,7 +72,7 @@ func inBase64(data []byte, err error) (string, error) {
 	return base64.StdEncoding.EncodeToString(data), err
 }
 
-// wished is a maker that reads a wish.
+// wished returns a maker that reads a wish.
 func wished(make func(wish) (string, error)) maker {
 	return func(arg any, _ Object) (any, error) {
 		data, err := json.Marshal(arg)
@@ -87,7 +87,7 @@ func wished(make func(wish) (string, error)) maker {
 	}
 }
 
-// keyOf is a private key; that of a name is the same each time.
+// keyOf returns the private key of a name, always the same one.
 func keyOf(name string) (crypto.Signer, error) {
 	if curve := curves[name]; curve != nil {
 		one := make([]byte, curve.Params().BitSize/8)
@@ -102,7 +102,7 @@ func keyOf(name string) (crypto.Signer, error) {
 
 var curves = map[string]elliptic.Curve{"p224": elliptic.P224(), "p256": elliptic.P256(), "p384": elliptic.P384()}
 
-// publicKey is the PKIX form of a key. Those of RSA and of x25519 have no private key here.
+// publicKey returns the PKIX form of a key. RSA and x25519 keys have no private key here.
 func publicKey(name string) ([]byte, error) {
 	if bits, ok := strings.CutPrefix(name, "rsa"); ok {
 		size, err := strconv.ParseUint(bits, 10, 16)
@@ -126,8 +126,8 @@ func publicKey(name string) ([]byte, error) {
 	return x509.MarshalPKIXPublicKey(key.Public())
 }
 
-// signingRequest is a PKCS#10 request. The signature of a broken one is none, and there is
-// no other for a key without a private one.
+// signingRequest returns a PKCS#10 request. Its signature is invalid if it is broken, or if its key
+// has no private key.
 func signingRequest(w wish) ([]byte, error) {
 	key, err := keyOf(w.Key)
 	if err == nil && !w.Broken {
@@ -154,7 +154,7 @@ func signingRequest(w wish) ([]byte, error) {
 	})
 }
 
-// certificate is one that an authority signed, unless it is one itself.
+// certificate returns a certificate signed by a CA, or a self-signed CA certificate.
 func certificate(w wish) (string, error) {
 	issuer, err := keyOf("ed25519 of the authority")
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 //go:embed changes/*.yaml
 var changesFiles embed.FS
 
-// Changes are writes that no mutation makes: several fields at once, a value that is hard
-// to guess, or an object in the store that is not valid any more. All are run each time.
+// Changes are writes that no mutation covers: several fields at once, a value that is hard to guess,
+// or an invalid object in the store. Every run includes all.
 type Changes struct {
 	Of    string           // ID of a kind, and the name of an object of the corpus
 	By    string           // "create" if empty; "update", "update status"...
-	Given map[string]any   // by path, what the object has before; an update finds it in the store, where nobody validates
-	With  map[string]any   // by path, what all writes change
-	Send  []map[string]any // by path, what each write changes; null removes
+	Given map[string]any   // by path, fields of the object before; an update finds them stored, unvalidated
+	With  map[string]any   // by path, fields of all writes
+	Send  []map[string]any // by path, fields of each write; null removes
 }
 
 // ReadChanges reads the files in changes.
@@ -29,7 +29,7 @@ func ReadChanges() ([]Changes, error) {
 	return readYAML[Changes](changesFiles, "changes")
 }
 
-// changed are the sets of a kind that changes make.
+// changed returns the sets of a kind from changes.
 func (k *Kind) changed(t testing.TB, s *Server, corpus []Object, all []Changes) (out []Set) {
 	t.Helper()
 	for _, c := range all {
@@ -68,7 +68,7 @@ func (k *Kind) changed(t testing.TB, s *Server, corpus []Object, all []Changes) 
 	return out
 }
 
-// mutationsOf are the changes of a document, in the order of their paths.
+// mutationsOf returns the mutations of a document, sorted by path.
 func mutationsOf(t testing.TB, changes map[string]any) (out []Mutation) {
 	t.Helper()
 	for _, path := range slices.Sorted(maps.Keys(changes)) {
@@ -88,7 +88,7 @@ func mutationsOf(t testing.TB, changes map[string]any) (out []Mutation) {
 	return out
 }
 
-// parsePath reads what showPath writes.
+// parsePath is the inverse of showPath.
 func parsePath(s string) (out []any, err error) {
 	for rest := s; rest != ""; {
 		switch {
@@ -118,7 +118,7 @@ func parsePath(s string) (out []any, err error) {
 	return out, nil
 }
 
-// normal is an object as it would be stored, valid or not; nil if it cannot be read.
+// normal returns an object as it would be stored, valid or not; nil if it does not decode.
 func (k *Kind) normal(o Object) Object {
 	obj, err := k.decode(o)
 	if err != nil {
@@ -131,14 +131,14 @@ func (k *Kind) normal(o Object) Object {
 	return out
 }
 
-// made replaces what a document describes by the value:
+// made replaces descriptions in a document by their values:
 //
 //	{repeat: a, times: 300}              a long string
 //	{many: x, times: 65}                 a list of values with different names
 //	{keys: x, times: 33}                 a map of that many keys
 //	{json: [1]}                          a value as text
-//	{time: -10m}                         a moment, by its distance from the start
-//	{join: [a, b]}, {base64: text}       texts together, and in base64
+//	{time: -10m}                         a time, relative to the start
+//	{join: [a, b]}, {base64: text}       concatenated texts, and base64
 //	{certificate: {...}}, {request: ...} see wish
 func made(v any) (any, error) {
 	switch v := v.(type) {
@@ -167,7 +167,7 @@ func made(v any) (any, error) {
 	return v, nil
 }
 
-// A maker makes a value of what stands under its name.
+// A maker makes a value from the argument under its name.
 type maker func(arg any, all Object) (any, error)
 
 // makers are all makers by name.

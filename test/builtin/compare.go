@@ -12,15 +12,14 @@ import (
 	"time"
 )
 
-// A Difference is one thing in which two outcomes differ. Its Class leaves away what
-// depends on the one object.
+// A Difference is one difference between two outcomes. Its Class omits the details of the object.
 type Difference struct{ Class, Ours, Upstream string }
 
 // Compare returns the differences between two outcomes of one case.
 func Compare(c Case, ours, upstream Outcome) []Difference {
 	differences := compareProblems(ours.Problems, upstream.Problems)
 	if oneSided := len(ours.Problems) == 0 || len(upstream.Problems) == 0; len(differences) > 0 && oneSided && ours.Code != upstream.Code && !accepted(ours) && !accepted(upstream) {
-		differences = nil // the two are not about the same
+		differences = nil // the two objects are not comparable
 	}
 	if len(differences) == 0 && (ours.Code != upstream.Code || ours.Message != upstream.Message) {
 		d := Difference{fmt.Sprintf("code %d instead of %d", ours.Code, upstream.Code), answered(ours), answered(upstream)}
@@ -32,7 +31,7 @@ func Compare(c Case, ours, upstream Outcome) []Difference {
 		}
 		differences = append(differences, d)
 	}
-	if !strings.HasPrefix(upstream.Message, "panic") { // which ends what it warns of
+	if !strings.HasPrefix(upstream.Message, "panic") { // a panic also ends the warnings
 		differences = append(differences, compareWarnings(ours.Warnings, upstream.Warnings)...)
 	}
 	if ours.Object == nil || upstream.Object == nil {
@@ -59,8 +58,8 @@ func answered(o Outcome) string {
 
 func (p Problem) String() string { return fmt.Sprintf("%s: %s", p.Field, p.Message) }
 
-// compareProblems compares two multisets. Where both have a problem of one type with one
-// field it is only the words that differ.
+// compareProblems compares two multisets. If both sides have a problem of one type with one field,
+// only the messages differ.
 func compareProblems(ours, upstream []Problem) []Difference {
 	extra, missing := subtract(ours, upstream), subtract(upstream, ours)
 	var out []Difference
@@ -83,7 +82,7 @@ func (p Problem) class() string {
 	return blank(p.Field) + " " + strings.TrimPrefix(p.Type, "FieldValue")
 }
 
-// gist is what the problem is, without the value.
+// gist returns the problem without the value.
 func (p Problem) gist() string {
 	detail := p.Message
 	if i := strings.LastIndex(detail, "\": "); i >= 0 {
@@ -130,7 +129,7 @@ var (
 
 func blank(path string) string { return brackets.ReplaceAllString(path, "[]") }
 
-// skeleton is a sentence without what it quotes.
+// skeleton returns a message without its quoted parts.
 func skeleton(s string) string {
 	s = strings.TrimSuffix(strings.TrimPrefix(s, `299 - "`), `"`)
 	s = numbers.ReplaceAllString(quoted.ReplaceAllString(blank(s), "…"), "N")
@@ -140,7 +139,7 @@ func skeleton(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// comparable is an object without what is different each time.
+// comparable returns an object without values that differ each time.
 func comparable(c Case, o Object) Object {
 	o = maps.Clone(o)
 	m, ok := o["metadata"].(Object)
@@ -158,11 +157,10 @@ func comparable(c Case, o Object) Object {
 	return blankTimes(o).(Object)
 }
 
-// random is a uid that was made for the object.
+// random matches a generated uid.
 var random = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
 
-// blankTimes replaces the moments at which the two sides were asked, and the uids that
-// they made.
+// blankTimes replaces the times of the requests and the generated uids.
 func blankTimes(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -186,10 +184,10 @@ func blankTimes(v any) any {
 	return v
 }
 
-// allocated are the fields of a Service that are given to it unless the client says them.
+// allocated are the fields of a Service that the server allocates unless the client sets them.
 var allocated = []string{"clusterIP", "clusterIPs", "healthCheckNodePort"}
 
-// dropAllocated removes what was given to a Service.
+// dropAllocated removes the allocated fields of a Service.
 func dropAllocated(c Case, o Object) {
 	spec, _ := o["spec"].(Object)
 	if o["kind"] != "Service" || spec == nil {
@@ -211,8 +209,7 @@ func dropAllocated(c Case, o Object) {
 	}
 }
 
-// compareValues compares what two objects have at a path. t is the Go type there, nil if
-// nobody knows.
+// compareValues compares the values of two objects at a path. t is their Go type, nil if unknown.
 func compareValues(out []Difference, path string, t reflect.Type, ours, upstream any) []Difference {
 	if reflect.DeepEqual(ours, upstream) {
 		return out
@@ -257,7 +254,7 @@ func compareObjects(out []Difference, path string, t reflect.Type, a, b Object) 
 	return out
 }
 
-// absent is the value of a field that is not there.
+// absent is the value of an absent field.
 type absent struct{}
 
 func at(o Object, key string) any {

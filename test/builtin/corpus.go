@@ -18,8 +18,8 @@ var corpusFiles embed.FS
 
 // Corpus has valid objects of each kind, in the order of the files, by the ID of the kind.
 //
-// The spec of a pod, in a template for instance, may say from: the name of a pod of the
-// corpus, whose spec it takes then. What else it says comes on top.
+// A pod spec, also in a template, may have a field "from" with the name of a pod of the corpus. It
+// then inherits the spec of that pod; its own fields take precedence.
 type Corpus map[string][]Object
 
 // ReadCorpus reads the objects in corpus.
@@ -64,14 +64,14 @@ func ReadCorpus(kinds []*Kind) (Corpus, error) {
 			if err := json.Unmarshal(data, &other); err != nil {
 				return nil, err
 			}
-			other["metadata"].(Object)["name"] = nameOf(o) + "-" + k.Version // both are stored in one place
+			other["metadata"].(Object)["name"] = nameOf(o) + "-" + k.Version // both have the same key in the store
 			out[k.ID()] = append(out[k.ID()], other)
 		}
 	}
 	return out, nil
 }
 
-// dual reports whether an object is a service of a cluster with addresses of both families.
+// dual reports whether an object is a Service of a dual-stack cluster.
 func dual(o Object) bool {
 	spec, _ := o["spec"].(Object)
 	policy, _ := spec["ipFamilyPolicy"].(string)
@@ -110,7 +110,7 @@ func readYAML[T any](files embed.FS, folder string) (all []T, err error) {
 	return all, nil
 }
 
-// expand replaces what says from: by what it names.
+// expand resolves "from" fields.
 func expand(v any, pods map[string]Object) (any, error) {
 	switch v := v.(type) {
 	case []any:

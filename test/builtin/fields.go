@@ -18,7 +18,7 @@ type structField struct {
 	name     string
 	of       reflect.Type
 	enum     []string
-	required bool // written even when it is empty
+	required bool // encoded even when it is empty
 }
 
 // definitions are upstream's OpenAPI definitions; they know the enums.
@@ -83,7 +83,7 @@ func deref(t reflect.Type) reflect.Type {
 	return t
 }
 
-// isSpecial reports whether a type has JSON of its own.
+// isSpecial reports whether a type has custom JSON encoding.
 func isSpecial(t reflect.Type) bool {
 	return t != objectMeta && reflect.PointerTo(t).Implements(unmarshaler)
 }

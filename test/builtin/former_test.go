@@ -20,14 +20,14 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A form is a version in which objects of a kind may be in etcd.
+// A form is a version in which etcd may have objects of a kind.
 type form struct {
 	gvk    schema.GroupVersionKind
 	of     *resource.Definition
 	scheme *runtime.Scheme
 }
 
-// formerly are the versions that kube-apiserver reads from etcd, and that are not served.
+// formerly returns the versions that kube-apiserver reads from etcd and does not serve.
 func formerly() []form {
 	var out []form
 	served := map[schema.GroupVersionKind]bool{}
@@ -63,8 +63,8 @@ func formerly() []form {
 	return out
 }
 
-// TestFormerVersions puts objects into etcd as old servers did, in versions that were removed since,
-// as protobuf and as JSON. kube-apiserver makes the same of what we read as of what is there.
+// TestFormerVersions puts objects into etcd as old servers did, in removed versions, as protobuf and
+// as JSON. kube-apiserver reads the same object from our form as from the old one.
 func TestFormerVersions(t *testing.T) {
 	all := formerly()
 	if len(all) < 50 {
@@ -82,7 +82,7 @@ func TestFormerVersions(t *testing.T) {
 					t.Fatal(err)
 				}
 				filler.Fill(obj)
-				if seed%3 == 0 { // as it was once made of all that there is
+				if seed%3 == 0 { // as created from all fields
 					internal, _ := f.scheme.New(memory.WithKind(f.gvk.Kind))
 					filler.Fill(internal)
 					if f.scheme.Convert(internal, obj, nil) != nil {
@@ -121,14 +121,14 @@ func (f form) compare(t *testing.T, codecs serializer.CodecFactory, memory schem
 	codec := codecs.DecoderToVersion(codecs.UniversalDeserializer(), into)
 	theirs, err := runtime.Decode(codec, stored)
 	if err != nil {
-		return false // it could not have been there
+		return false // it cannot have been stored
 	}
 	read := builtin.StoredJSON(builtin.Stored(), f.of.StoragePrefix+"name", stored)
 	var is runtime.TypeMeta
 	if err := json.Unmarshal(read, &is); err != nil || is.APIVersion != f.of.APIVersion(f.of.StorageVersion().Name) {
 		t.Fatalf("read as %v: %.200s", is, read)
 	}
-	// What the version has no default for, and that in which objects are stored has, it has here.
+	// Defaults that the old version lacks and the storage version has are applied here.
 	encoder := codecs.EncoderForVersion(info(codecs, runtime.ContentTypeJSON), schema.GroupVersion{Group: f.of.Group, Version: f.of.StorageVersion().Name})
 	canonical := func(obj runtime.Object) (map[string]any, error) {
 		data, err := runtime.Encode(encoder, obj)

@@ -10,8 +10,8 @@ import (
 	apitesting "k8s.io/kubernetes/pkg/api/testing"
 )
 
-// Fuzzed returns n objects that upstream's own fuzzers make, which know what defaults do
-// and little of what is valid. Kinds of other schemes than Kubernetes' own have none.
+// Fuzzed returns n objects from upstream's own fuzzers, which respect defaults and largely ignore
+// validation. Only kinds of Kubernetes' own scheme have fuzzers.
 func (k *Kind) Fuzzed(n int, seed uint64) ([]Object, error) {
 	if k.scheme != legacyscheme.Scheme {
 		return nil, nil
@@ -38,8 +38,7 @@ func (k *Kind) Fuzzed(n int, seed uint64) ([]Object, error) {
 	return out, nil
 }
 
-// FuzzedSets are creates of fuzzed objects, and updates that make one of an object of the
-// corpus.
+// FuzzedSets returns creates of fuzzed objects, and updates from objects of the corpus to fuzzed ones.
 func FuzzedSets(sets []Set, n int, seed uint64) ([]Set, error) {
 	var out []Set
 	done := map[string]bool{}

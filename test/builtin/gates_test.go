@@ -10,8 +10,8 @@ import (
 	_ "k8s.io/kubernetes/pkg/features" // registers the gates
 )
 
-// TestGates compares the feature gates that the flags know with those of Kubernetes: + before those
-// that are on, - before the others, and ! after those that cannot be changed.
+// TestGates compares the feature gates of the flags with Kubernetes': + marks enabled gates, -
+// disabled ones, and ! locked ones.
 func TestGates(t *testing.T) {
 	data, err := os.ReadFile("../../internal/app/flags/gates.txt")
 	if err != nil {

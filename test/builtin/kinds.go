@@ -87,24 +87,24 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// A Kind is a stored kind with what kube-apiserver decides about it by.
+// A Kind is a stored kind with kube-apiserver's code for it.
 type Kind struct {
 	Group, Version, Plural, Kind string
 	Strategy                     rest.RESTCreateUpdateStrategy
 	Subresources                 subresources
 	scheme                       *runtime.Scheme
 	codecs                       *serializer.CodecFactory
-	storages                     map[string]*backed // asked in place of strategies
+	storages                     map[string]*backed // in place of strategies
 	of                           *Kind              // the same kind in another version, which has the corpus
-	dual                         bool               // of a cluster with addresses of both families
+	dual                         bool               // of a dual-stack cluster
 }
 
 type subresources map[string]rest.RESTUpdateStrategy
 
 func status(s rest.RESTUpdateStrategy) subresources { return subresources{"status": s} }
 
-// Kinds are all stored kinds of kube-apiserver, but CustomResourceDefinition, which
-// test/oracle compares.
+// Kinds returns all stored kinds of kube-apiserver except CustomResourceDefinition, which test/oracle
+// compares.
 func Kinds() []*Kind {
 	const (
 		admission = "admissionregistration.k8s.io"
@@ -173,7 +173,7 @@ func Kinds() []*Kind {
 		{"internal.apiserver.k8s.io", "v1alpha1", "storageversions", "StorageVersion", storageversion.Strategy, status(storageversion.StatusStrategy), nil, nil, nil, nil, false},
 	}...)
 	rows = append(rows, others(rows)...)
-	capabilities.Setup(true, 0) // --allow-privileged, as every cluster has it
+	capabilities.Setup(true, 0) // --allow-privileged, as in every cluster
 	asked := storages()
 	for _, k := range rows {
 		k.storages = asked[k.Plural]
@@ -184,15 +184,15 @@ func Kinds() []*Kind {
 	return append(rows, dualServices(rows))
 }
 
-// dualServices are the services of a cluster with addresses of both families.
+// dualServices returns the Services of a dual-stack cluster.
 func dualServices(rows []*Kind) *Kind {
 	k := *rows[slices.IndexFunc(rows, func(k *Kind) bool { return k.Kind == "Service" })]
 	k.dual, k.storages = true, map[string]*backed{"": {make: dualServiceStorage}}
 	return &k
 }
 
-// otherVersions are those that are off unless they are turned on. Their corpus is that of the
-// first version.
+// otherVersions are the versions that are disabled by default. Their corpus is that of the first
+// version.
 var otherVersions = map[string][]string{
 	"clustertrustbundles":             {"v1beta1"},
 	"podcertificaterequests":          {"v1beta1"},
@@ -207,7 +207,7 @@ var otherVersions = map[string][]string{
 	"storageversionmigrations":        {"v1beta1"},
 }
 
-// others are kinds in otherVersions.
+// others returns the kinds of otherVersions.
 func others(rows []*Kind) (out []*Kind) {
 	for _, k := range rows {
 		for _, version := range otherVersions[k.Plural] {
@@ -219,7 +219,7 @@ func others(rows []*Kind) (out []*Kind) {
 	return out
 }
 
-// core are the kinds of the core group.
+// core returns the kinds of the core group.
 func core() []*Kind {
 	return []*Kind{
 		{"", "v1", "configmaps", "ConfigMap", configmap.Strategy, nil, nil, nil, nil, nil, false},
@@ -240,25 +240,24 @@ func core() []*Kind {
 	}
 }
 
-// apiServices is what the aggregator returns as less than it is.
+// apiServices returns the strategy of APIServices, for which the aggregator returns a narrower type.
 func apiServices(typer runtime.ObjectTyper) rest.RESTCreateUpdateStrategy {
 	return apiservice.NewStrategy(typer)
 }
 
-// allowed is an authorizer that allows everything, as for the administrator who asks
-// our server.
+// allowed is an authorizer that allows everything, as for the administrator on our side.
 type allowed struct{}
 
 func (allowed) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 	return authorizer.DecisionAllow, "", nil
 }
 
-// unresolved is there because it is asked for; nobody is refused a parameter.
+// unresolved resolves nothing: no test has a parameter to resolve.
 var unresolved = resolver.ResourceResolverFunc(func(schema.GroupVersionKind) (schema.GroupVersionResource, error) {
 	return schema.GroupVersionResource{}, errors.New("nothing is resolved")
 })
 
-// plainNamespaces finds every namespace, without labels.
+// plainNamespaces returns every namespace, without labels.
 type plainNamespaces struct{ clientv1.NamespaceInterface }
 
 func (plainNamespaces) Get(_ context.Context, name string, _ metav1.GetOptions) (*corev1.Namespace, error) {

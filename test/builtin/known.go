@@ -10,9 +10,9 @@ import (
 //go:embed known.txt
 var knownText string
 
-// A Known is a line of known.txt: a class of differences, in which * is any text, and
-// the reason in the comment before it. One that begins with "long " is met by a run of all
-// mutations only, and one that begins with "perhaps " by what is in the store by chance.
+// A Known is a line of known.txt: a class of differences, in which * is any text, and the reason in
+// the comment above it. A line that begins with "long " occurs only in a run of all mutations. One
+// that begins with "perhaps " depends on random content of the store.
 type Known struct {
 	Line, Reason string
 	Long         bool
@@ -21,8 +21,8 @@ type Known struct {
 	met          bool
 }
 
-// ReadKnown reads known.txt: what is known of tables, or the rest. A class without a reason
-// is an error.
+// ReadKnown reads known.txt: the lines for tables, or the others. A class without a reason is an
+// error.
 func ReadKnown(tables bool) ([]*Known, error) {
 	var out []*Known
 	var reason []string
@@ -52,7 +52,7 @@ func ReadKnown(tables bool) ([]*Known, error) {
 	return out, nil
 }
 
-// Explain says of each class of a report why it is known.
+// Explain sets the reason of each known class of a report.
 func (r *Report) Explain(known []*Known) {
 	for _, c := range r.Classes {
 		for _, k := range known {

@@ -11,9 +11,9 @@ import (
 
 // A Mutation is one change of an object.
 type Mutation struct {
-	Path   []any // of field names and indexes
-	Value  any   // what is put there; removed{} removes it
-	Stored bool  // it was made before, in the store
+	Path   []any // field names and indexes
+	Value  any   // the new value; removed{} removes the old one
+	Stored bool  // the stored object already has it
 }
 
 type removed struct{}
@@ -53,10 +53,10 @@ func showPath(path []any) string {
 	return b.String()
 }
 
-// parent is the path without indexes of the struct that a mutation is in.
+// parent returns the path of the mutated struct, without indexes.
 func (m Mutation) parent() string { return blank(showPath(m.Path[:len(m.Path)-1])) }
 
-// Apply returns a changed copy, or nil if the path does not lead anywhere any more.
+// Apply returns a changed copy, or nil if the path does not exist in o.
 func (m Mutation) Apply(o Object) Object {
 	out, ok := set(o, m.Path, m.Value).(Object)
 	if !ok {
@@ -107,7 +107,7 @@ func set(v any, path []any, value any) any {
 	return nil
 }
 
-// external is an empty object of the Go type of a kind's version.
+// external returns an empty object of the Go type of a kind's version.
 func (k *Kind) external() any {
 	o, err := k.scheme.New(k.gvk())
 	if err != nil {
@@ -116,8 +116,8 @@ func (k *Kind) external() any {
 	return o
 }
 
-// Mutations are the single changes of an object of a kind, in a fixed order. depth is how
-// deep values are built that were not there.
+// Mutations returns the single changes of an object of a kind, in a fixed order. depth limits the
+// depth of new values.
 func (k *Kind) Mutations(o Object, depth int) []Mutation {
 	w := &walker{depth: depth}
 	t := reflect.TypeOf(k.external()).Elem()
@@ -142,7 +142,7 @@ func (w *walker) add(path []any, value any) {
 	w.out = append(w.out, Mutation{Path: slices.Clone(path), Value: value})
 }
 
-// field changes one field of a struct, which is there or not.
+// field mutates one field of a struct, present or absent.
 func (w *walker) field(path []any, f structField, in Object) {
 	v, there := in[f.name]
 	if there {
@@ -159,13 +159,13 @@ func (w *walker) field(path []any, f structField, in Object) {
 	}
 }
 
-// isNested reports whether changes inside a value say more than others in its place.
+// isNested reports whether a value has inner mutations, which replace those of the whole value.
 func isNested(t reflect.Type) bool {
 	t = deref(t)
 	return !isSpecial(t) && (t.Kind() == reflect.Struct || t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 || t.Kind() == reflect.Map)
 }
 
-// value changes what is inside a value.
+// value mutates the inside of a value.
 func (w *walker) value(path []any, f structField, v any) {
 	t := deref(f.of)
 	if isSpecial(t) {
@@ -234,7 +234,7 @@ func (w *walker) list(path []any, element structField, l []any) {
 	}
 }
 
-// many is a list of n elements that are like one, but have other names.
+// many returns a list of n copies of an element, with different names.
 func many(v any, n int) []any {
 	out := make([]any, n)
 	for i := range out {
@@ -292,7 +292,7 @@ func (w *walker) mapping(path []any, element structField, o Object) {
 	}
 }
 
-// thin leaves one of the mutations of each path, where write does not reach.
+// thin keeps one mutation of each path that a write does not reach.
 func thin(all []Mutation, reached func(path []any) bool) []Mutation {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(m Mutation) bool {
@@ -306,7 +306,7 @@ func thin(all []Mutation, reached func(path []any) bool) []Mutation {
 	})
 }
 
-// reaches returns what a write through a subresource is about. The rest it resets.
+// reaches returns the paths that a write through a subresource can change. It resets the others.
 func reaches(subresource string) func(path []any) bool {
 	under := func(names ...string) func(path []any) bool {
 		return func(path []any) bool {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Upstream's code logs what it finds odd in the objects that it is asked about.
+// Upstream's code logs oddities of its input.
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard())
 	os.Exit(m.Run())
@@ -27,7 +27,7 @@ var (
 	reportFlag    = flag.String("report", "", "a directory for a report of each kind; differences are no failure then")
 )
 
-// chosen are the kinds of -kinds that we serve, and the IDs of those that we do not.
+// chosen returns the kinds of -kinds that we serve, and the IDs of those that we do not.
 func chosen(t *testing.T, s *Server) (kinds []*Kind, missing []string) {
 	t.Helper()
 	var wanted []string
@@ -77,7 +77,7 @@ func readChanges(t *testing.T) []Changes {
 	return changes
 }
 
-// TestCorpus: every kind has objects, which upstream takes, with their status.
+// TestCorpus: every kind has objects, which upstream accepts, with their status.
 func TestCorpus(t *testing.T) {
 	corpus := readCorpus(t)
 	for _, k := range Kinds() {
@@ -90,10 +90,10 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// everyday is what is compared when no flag says more.
+// everyday is the plan without flags.
 var everyday = Plan{N: 300, Pairs: 30, Stored: 15, Seed: 1}
 
-// plan is what the flags say.
+// plan returns the plan from the flags.
 func plan() Plan {
 	p := everyday
 	p.Seed = *seedFlag
@@ -112,8 +112,8 @@ func plan() Plan {
 	return p
 }
 
-// TestReach asks upstream alone, of all kinds. It is run with -coverpkg, to see what of
-// upstream the cases reach (make builtin-reach).
+// TestReach runs all kinds on upstream alone. With -coverpkg, it shows the code of upstream that the
+// cases reach (make builtin-reach).
 func TestReach(t *testing.T) {
 	if testing.CoverMode() == "" {
 		t.Skip("nobody measures what is reached")
@@ -135,8 +135,7 @@ func TestReach(t *testing.T) {
 	t.Logf("%d cases", cases)
 }
 
-// TestMutations compares what we do with an object that is a little different from one of
-// the corpus with what upstream does.
+// TestMutations compares our outcome for mutated objects of the corpus with upstream's.
 func TestMutations(t *testing.T) {
 	s := NewServer(t)
 	kinds, missing := chosen(t, s)
@@ -180,7 +179,7 @@ func (s *Server) mutations(k *Kind, sets []Set, known []*Known) (*Report, error)
 	return r, nil
 }
 
-// decide says what a report has: in a file with -report, and otherwise as failures.
+// decide writes a report to a file with -report, and otherwise reports failures.
 func decide(t *testing.T, r *Report) {
 	t.Helper()
 	t.Log(r.Line())
@@ -195,12 +194,12 @@ func decide(t *testing.T, r *Report) {
 	}
 }
 
-// reportStale fails for what is known and was not met, if it should have been.
+// reportStale fails for known classes that should have occurred and did not.
 func reportStale(t *testing.T, known []*Known) {
 	t.Helper()
 	all := plan().N == 0
 	if *kindsFlag != "" || !all && plan() != everyday {
-		return // it may be in what was not compared
+		return // other cases may have it
 	}
 	for _, k := range known {
 		if !k.met && !k.Perhaps && (all || !k.Long) {

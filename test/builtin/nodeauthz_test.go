@@ -30,7 +30,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A fleet is what nodes are to do with, made up and stored, and told to upstream's graph.
+// A fleet has the random objects of nodes, in the store and in upstream's graph.
 type fleet struct {
 	dice
 	t       *testing.T
@@ -42,7 +42,7 @@ type fleet struct {
 var (
 	nodeWords  = []string{"n1", "n2", "n3"}
 	thingWords = []string{"a", "b", "c", "d", "e"}
-	mountWords = []string{"m1", "m2", "m3", "m4", "e", ""} // secrets by which volumes are mounted
+	mountWords = []string{"m1", "m2", "m3", "m4", "e", ""} // names of the secrets of volumes
 	nodeSpaces = []string{"dev", "ops"}
 )
 
@@ -78,7 +78,7 @@ func (f *fleet) local() *corev1.LocalObjectReference {
 	return &corev1.LocalObjectReference{Name: f.of("a", "b", "c", "d", "e", "")}
 }
 
-// source is one of a volume, of all kinds that name an object.
+// source returns a random volume source, of any type that references an object.
 func (f *fleet) source() (s corev1.VolumeSource) {
 	switch f.IntN(18) {
 	case 0:
@@ -131,7 +131,7 @@ func (f *fleet) container() (c corev1.Container) {
 	return c
 }
 
-// pod is one that is bound to a node, unless it is not yet.
+// pod returns a random pod, bound to a node or not.
 func (f *fleet) pod() *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.of(nodeSpaces...), Name: f.of("p1", "p2", "p3", "p4")}}
 	if f.chance(5) {
@@ -172,7 +172,7 @@ func (f *fleet) reference() *corev1.SecretReference {
 	return &corev1.SecretReference{Namespace: f.of("dev", "ops", ""), Name: f.of(mountWords...)}
 }
 
-// volume is a PersistentVolume, bound to a claim or not.
+// volume returns a random PersistentVolume, bound to a claim or not.
 func (f *fleet) volume() *corev1.PersistentVolume {
 	v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: f.thing()}}
 	if !f.chance(4) {
@@ -209,7 +209,7 @@ func (f *fleet) volume() *corev1.PersistentVolume {
 	return v
 }
 
-// happen makes one thing happen: an object comes, changes or goes.
+// happen creates, changes or deletes a random object.
 func (f *fleet) happen() {
 	gone := f.chance(4)
 	switch f.IntN(8) {
@@ -255,7 +255,7 @@ func (f *fleet) happen() {
 		f.write("", "persistentvolumes", "", v.Name, v)
 		f.graph.AddPV(v)
 	default:
-		// A pod that was bound stays so, and one that comes after it is another one.
+		// A bound pod stays bound. A pod with the same name that follows it is a new object.
 		p := f.pod()
 		f.write("", "pods", p.Namespace, p.Name, nil)
 		f.graph.DeletePod(p.Name, p.Namespace)
@@ -269,7 +269,7 @@ func (f *fleet) happen() {
 	}
 }
 
-// wants is what somebody wants, most of whom are nodes.
+// wants returns a random request, mostly of a node.
 func (f *fleet) wants() (*authz.Attributes, authorizer.AttributesRecord) {
 	u := &user.DefaultInfo{Name: "system:node:" + f.of("n1", "n1", "n2", "n3"), Groups: []string{"system:nodes"}}
 	if f.chance(30) {
@@ -314,8 +314,8 @@ func (f *fleet) wants() (*authz.Attributes, authorizer.AttributesRecord) {
 	}}, a
 }
 
-// What nodes want is decided as by upstream's authorizer, for the same reasons, whatever happens
-// to pods and volumes meanwhile.
+// Requests of nodes get the decisions and reasons of upstream's authorizer, while pods and volumes
+// change.
 func TestNodeAuthorizer(t *testing.T) {
 	const fleets, changes, questions = 150, 60, 60
 	set := resource.NewSet(builtin.Definitions())
@@ -349,7 +349,7 @@ func TestNodeAuthorizer(t *testing.T) {
 	}
 }
 
-// runCache follows a store as long as the test runs.
+// runCache runs a cache of a store until the end of the test.
 func runCache(t testing.TB, backend kv.Backend) *watchcache.Cache {
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, stop := context.WithCancel(context.Background())

@@ -30,28 +30,28 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Who asks, on both sides.
+// adminName is the user on both sides.
 const adminName = "admin"
 
 var adminGroups = []string{request.Masters, request.Authenticated}
 
-// A Server is ours, without a listener and without admission.
+// A Server is anykind's server, without a listener and without admission.
 type Server struct {
 	backend kv.Backend
 	set     *resource.Set
-	handler http.Handler // of what is in the backend
-	empty   http.Handler // of a backend in which every name is free
+	handler http.Handler // over the objects of the backend
+	empty   http.Handler // over a backend in which every name is free
 	stored  map[string]stored
-	dual    *Server // with addresses of both families
+	dual    *Server // dual-stack
 }
 
-// stored is what is at a key of the backend.
+// stored is the record at a key of the backend.
 type stored struct {
 	object   Object
 	revision int64
 }
 
-// NewServer returns a Server that runs until the test ends.
+// NewServer returns a Server that runs until the end of the test.
 func NewServer(t testing.TB) *Server {
 	s := newServer(t, "10.0.0.0/24")
 	s.dual = newServer(t, "10.0.0.0/24", "fd00::/112")
@@ -65,7 +65,7 @@ func newServer(t testing.TB, ranges ...string) *Server {
 	return s
 }
 
-// of is the server that is asked about a kind.
+// of returns the server of a kind.
 func (s *Server) of(k *Kind) *Server {
 	if k.dual {
 		return s.dual
@@ -73,7 +73,7 @@ func (s *Server) of(k *Kind) *Server {
 	return s
 }
 
-// over makes the kinds, and a handler of those that are in a backend.
+// over creates the kinds, and a handler of those that a backend has.
 func over(t testing.TB, backend kv.Backend, ranges []string) (*resource.Set, http.Handler) {
 	set := resource.NewSet(builtin.Parts{AllowPrivileged: true, Authorizer: authz.AlwaysAllow{}}.Definitions())
 	cache := watchcache.New(backend, watchcache.Options{})
@@ -109,7 +109,7 @@ func over(t testing.TB, backend kv.Backend, ranges []string) (*resource.Set, htt
 	return set, rest.New(registry.New(backend, cache, registry.Options{}), &catalog, rest.Options{})
 }
 
-// Serves reports whether there is a kind yet, and a subresource of it.
+// Serves reports whether we serve a kind and a subresource of it.
 func (s *Server) Serves(k *Kind, subresource string) bool {
 	d := s.set.Lookup(k.Group, k.Plural)
 	if d == nil {
@@ -119,8 +119,8 @@ func (s *Server) Serves(k *Kind, subresource string) bool {
 	return v != nil && v.Served && (subresource == "" || v.Subresource(subresource) != nil)
 }
 
-// store puts an object into the store as it is, in place of another of that name, and
-// returns its revision.
+// store puts an unmodified object into the store, in place of another of that name, and returns its
+// revision.
 func (s *Server) store(k *Kind, o Object) (string, error) {
 	d := s.set.Lookup(k.Group, k.Plural)
 	metadata := maps.Clone(o["metadata"].(Object))
@@ -144,7 +144,7 @@ func (s *Server) store(k *Kind, o Object) (string, error) {
 	return strconv.FormatInt(was.revision, 10), nil
 }
 
-// encode writes an object in a version of the kind.
+// encode encodes an object in a version of the kind.
 func (k *Kind) encode(o Object, version string) ([]byte, error) {
 	if version == k.Version {
 		return json.Marshal(o)
@@ -157,7 +157,7 @@ func (k *Kind) encode(o Object, version string) ([]byte, error) {
 	return runtime.Encode(encoder, obj)
 }
 
-// Do says what we do.
+// Do returns our outcome.
 func (s *Server) Do(c Case) (out Outcome) {
 	s = s.of(c.Kind)
 	handler, method, path, sent := s.empty, http.MethodPost, c.Kind.path("", ""), c.New
@@ -183,7 +183,7 @@ func (s *Server) Do(c Case) (out Outcome) {
 	return readOutcome(w)
 }
 
-// ask makes a request. A panic becomes the outcome.
+// ask sends a request. A panic becomes the outcome.
 func ask(handler http.Handler, method, target, accept string, body []byte, out *Outcome) (w *httptest.ResponseRecorder) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -33,10 +33,10 @@ import (
 
 var quotaObjects = flag.Int("quota-objects", 3000, "how many random objects are measured beside Kubernetes' evaluators of quotas")
 
-// noon is when pods are measured.
+// noon is the time at which pods are measured.
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// names are what quotas may limit.
+// names are resource names for quotas.
 var names = []corev1.ResourceName{
 	"pods", "cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory", "requests.ephemeral-storage",
 	"limits.cpu", "limits.memory", "limits.ephemeral-storage", "hugepages-2Mi", "requests.hugepages-2Mi", "limits.hugepages-2Mi",
@@ -50,7 +50,7 @@ var names = []corev1.ResourceName{
 	"count/crontabs.stable.example.com",
 }
 
-// scopes are what quotas may be about.
+// scopes returns scope selectors for quotas.
 func scopes() (all []corev1.ScopedResourceSelectorRequirement) {
 	for _, name := range []corev1.ResourceQuotaScope{"Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity", "VolumeAttributesClass", "None"} {
 		all = append(all, corev1.ScopedResourceSelectorRequirement{ScopeName: name, Operator: corev1.ScopeSelectorOpExists})
@@ -64,7 +64,7 @@ func scopes() (all []corev1.ScopedResourceSelectorRequirement) {
 	return all
 }
 
-// classes are those of devices. The first is an extended resource.
+// classes returns DeviceClasses. The first has an extended resource.
 func classes() []*resourcev1.DeviceClass {
 	return []*resourcev1.DeviceClass{
 		{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: ptr.To("example.com/gpu")}},
@@ -80,7 +80,8 @@ type measured struct {
 	ours   usage.Evaluator
 }
 
-// Random objects use what they use by Kubernetes' evaluators, are in the same scopes, and lack the same.
+// Random objects have the same usage, scopes and missing constraints by our evaluators as by
+// Kubernetes'.
 func TestQuotaEvaluators(t *testing.T) {
 	devices := extendedresourcecache.NewExtendedResourceCache(klog.Background())
 	evaluators := evaluators(t)
@@ -118,7 +119,7 @@ func TestQuotaEvaluators(t *testing.T) {
 	}
 }
 
-// evaluators are those of a server that has the classes.
+// evaluators returns the evaluators of a server with the classes.
 func evaluators(t *testing.T) *usage.Evaluators {
 	backend, set := memkv.New(memkv.Options{}), kinds.NewSet(builtin.Definitions())
 	cache := watchcache.New(backend, watchcache.Options{})
@@ -171,7 +172,7 @@ func (m measured) compare(t *testing.T, o runtime.Object) {
 	}
 }
 
-// some returns one of some values.
+// some returns a random one of the values.
 func some[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
 func amounts(r *rand.Rand) corev1.ResourceList {
@@ -182,7 +183,7 @@ func amounts(r *rand.Rand) corev1.ResourceList {
 		}
 	}
 	if len(list) == 0 {
-		return nil // as it is read
+		return nil // as after decoding
 	}
 	return list
 }

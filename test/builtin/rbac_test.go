@@ -28,7 +28,7 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// defaultObjects are the default roles and bindings of Kubernetes, by resource, namespace and
+// defaultObjects returns the default roles and bindings of Kubernetes, by resource, namespace and
 // name.
 func defaultObjects() map[string]any {
 	all := map[string]any{}
@@ -51,7 +51,7 @@ func defaultObjects() map[string]any {
 	return all
 }
 
-// The default roles and bindings are those of Kubernetes, object by object.
+// The default roles and bindings equal those of Kubernetes, object by object.
 func TestDefaultRoles(t *testing.T) {
 	theirs := defaultObjects()
 	for _, o := range defaults.Objects() {
@@ -91,7 +91,7 @@ func TestDefaultRoles(t *testing.T) {
 	}
 }
 
-// typed is JSON as a type, beside which upstream has the type of the object left out.
+// typed decodes JSON, and clears apiVersion and kind in both values.
 func typed[T any](data []byte, want *T) (T, error) {
 	var got T
 	err := json.Unmarshal(data, &got)
@@ -110,8 +110,8 @@ func typed[T any](data []byte, want *T) (T, error) {
 	return got, err
 }
 
-// A cast is roles and bindings, as upstream's authorizer reads them: in the order of their names,
-// and with the errors of its listers.
+// A cast is a set of roles and bindings, as upstream's authorizer reads it: sorted by name, and with
+// the errors of its listers.
 type cast struct {
 	clusterRoles        map[string]*rbacv1.ClusterRole
 	roles               map[string]*rbacv1.Role // by namespace/name
@@ -141,7 +141,7 @@ func (c *cast) ListClusterRoleBindings(context.Context) ([]*rbacv1.ClusterRoleBi
 	return c.clusterRoleBindings, nil
 }
 
-// A dice makes things up, of few words, so that they meet.
+// A dice generates random values from few words, so that they often match.
 type dice struct{ *rand.Rand }
 
 func (d dice) of(words ...string) string { return words[d.IntN(len(words))] }
@@ -218,7 +218,7 @@ func (d dice) attributes() authorizer.AttributesRecord {
 	return a
 }
 
-// cast makes up roles and bindings, and stores them.
+// cast generates roles and bindings, and stores them.
 func (d dice) cast(t *testing.T, backend kv.Backend, set *resource.Set) *cast {
 	c := &cast{clusterRoles: map[string]*rbacv1.ClusterRole{}, roles: map[string]*rbacv1.Role{}, roleBindings: map[string][]*rbacv1.RoleBinding{}}
 	put := func(plural, namespace, name string, o any) {
@@ -243,10 +243,10 @@ func (d dice) cast(t *testing.T, backend kv.Backend, set *resource.Set) *cast {
 			put("roles", namespace, r.Name, r)
 		}
 	}
-	for i := range d.IntN(24) { // more than are looked at one by one
+	for i := range d.IntN(24) { // more than the authorizer checks one by one
 		b := &rbacv1.ClusterRoleBinding{RoleRef: d.ref(), Subjects: d.subjects()}
 		if b.RoleRef.Kind == "Role" {
-			b.RoleRef.Kind = "ClusterRole" // which validation asks for
+			b.RoleRef.Kind = "ClusterRole" // validation requires it
 		}
 		b.Name = fmt.Sprint("b", i)
 		c.clusterRoleBindings = append(c.clusterRoleBindings, b)
@@ -265,7 +265,7 @@ func (d dice) cast(t *testing.T, backend kv.Backend, set *resource.Set) *cast {
 	return c
 }
 
-// ours decides by what a store has.
+// ours returns our authorizer over a store.
 func ours(t testing.TB, backend kv.Backend, set *resource.Set) *rbac.Authorizer {
 	z := &rbac.Authorizer{}
 	z.Read(runCache(t, backend), set)
@@ -276,8 +276,8 @@ var decisions = map[authz.Decision]authorizer.Decision{
 	authz.Allow: authorizer.DecisionAllow, authz.Deny: authorizer.DecisionDeny, authz.NoOpinion: authorizer.DecisionNoOpinion,
 }
 
-// Identities, verbs, paths and roles at random are decided as by upstream's authorizer, for the
-// same reasons. So are the rules that somebody has.
+// Random identities, verbs, paths and roles get the decisions and reasons of upstream's authorizer.
+// The rules of a user are the same, too.
 func TestAuthorizer(t *testing.T) {
 	const casts, questions = 200, 1000
 	set := resource.NewSet(builtin.Definitions())
@@ -316,7 +316,7 @@ func TestAuthorizer(t *testing.T) {
 	}
 }
 
-// compareRules compares the rules that users have.
+// compareRules compares the rules of users.
 func compareRules(t *testing.T, d dice, ours *rbac.Authorizer, theirs *upstream.RBACAuthorizer) {
 	for range 20 {
 		u, namespace := d.user(), d.of(spaces...)
@@ -345,7 +345,7 @@ func compareRules(t *testing.T, d dice, ours *rbac.Authorizer, theirs *upstream.
 	}
 }
 
-// BenchmarkAuthorize is a check among 10,000 bindings, ours and upstream's.
+// BenchmarkAuthorize measures a check among 10,000 bindings, ours and upstream's.
 func BenchmarkAuthorize(b *testing.B) {
 	c := &cast{clusterRoles: map[string]*rbacv1.ClusterRole{}, roleBindings: map[string][]*rbacv1.RoleBinding{}}
 	set, backend := resource.NewSet(builtin.Definitions()), memkv.New(memkv.Options{})

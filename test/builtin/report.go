@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// A Class is differences of one kind that are alike, with the shortest example.
+// A Class is a set of similar differences of one kind, with the shortest example.
 type Class struct {
-	Name      string // as known.txt has it: kind, operation, class
+	Name      string // as in known.txt: kind, operation, class
 	Count     int
 	Example   Difference
 	Mutations string
 	Case      Case   // of the example
-	Fuzzed    bool   // and so it is long, and is to be made shorter
-	Known     string // why it is known, or ""
+	Fuzzed    bool   // so it is long, and Shrink shortens it
+	Known     string // reason from known.txt, or ""
 }
 
-// A Report is what came of the cases of one kind.
+// A Report is the result of the cases of one kind.
 type Report struct {
 	Kind                   *Kind
 	Cases, Accepted, Equal int
@@ -35,7 +35,7 @@ func NewReport(k *Kind) *Report {
 	return &Report{Kind: k, ByOperation: map[string]int{}, Classes: map[string]*Class{}, started: time.Now()}
 }
 
-// Add counts one result.
+// Add adds one result.
 func (r *Report) Add(set *Set, mutations []Mutation, c Case, accepted bool, differences []Difference) {
 	r.Cases++
 	r.ByOperation[set.Operation]++
@@ -72,11 +72,11 @@ func (r *Report) Add(set *Set, mutations []Mutation, c Case, accepted bool, diff
 	}
 }
 
-// shrinkable is how many fuzzed examples of a kind are made smaller. It takes a while, and
-// where there are more, something simple is missing.
+// shrinkable is the maximal number of fuzzed examples of a kind to shrink. Shrinking is slow, and more
+// classes than that indicate a simple cause.
 const shrinkable = 4
 
-// Shrink replaces the fuzzed examples by smaller ones of the same class.
+// Shrink replaces fuzzed examples by smaller ones of the same class.
 func (r *Report) Shrink(compare func(Case) []Difference) {
 	left := shrinkable
 	for _, class := range r.sorted() {
@@ -99,14 +99,14 @@ func (r *Report) Shrink(compare func(Case) []Difference) {
 	}
 }
 
-// sorted are the classes, those with the most cases first.
+// sorted returns the classes, those with the most cases first.
 func (r *Report) sorted() []*Class {
 	return slices.SortedFunc(maps.Values(r.Classes), func(a, b *Class) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
 	})
 }
 
-// Line is the report in one line, with the time since it was begun.
+// Line returns the report in one line, with its duration.
 func (r *Report) Line() string {
 	known := 0
 	for _, c := range r.Classes {
@@ -118,7 +118,7 @@ func (r *Report) Line() string {
 		r.Kind.ID(), r.Cases, r.Accepted, r.Equal, known, len(r.Classes)-known, time.Since(r.started).Round(time.Second/10))
 }
 
-// Write writes the report for people.
+// Write writes the report as text.
 func (r *Report) Write(w io.Writer) {
 	fmt.Fprintln(w, r.Line())
 	for _, op := range slices.Sorted(maps.Keys(r.ByOperation)) {

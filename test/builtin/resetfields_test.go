@@ -15,8 +15,8 @@ import (
 	"github.com/anykind/anykind/internal/registry/apply"
 )
 
-// Who writes an object comes to own the fields that are not reset, the same ones as
-// upstream: those of the object itself, and of each subresource.
+// The writer of an object owns the fields that are not reset, the same ones as upstream: on the object
+// itself, and on each subresource.
 func TestResetFields(t *testing.T) {
 	kinds, server, compared := Kinds(), NewServer(t), 0
 	corpus, err := ReadCorpus(kinds)
@@ -47,8 +47,7 @@ func TestResetFields(t *testing.T) {
 	}
 }
 
-// compareOwned compares the fields of an object that its writer comes to own, and returns
-// how many there are.
+// compareOwned compares the fields that the writer of an object owns, and returns their number.
 func (k *Kind) compareOwned(t *testing.T, s *Server, subresource string, o Object, differences map[string]bool) int {
 	t.Helper()
 	o = maps.Clone(o)
@@ -63,8 +62,8 @@ func (k *Kind) compareOwned(t *testing.T, s *Server, subresource string, o Objec
 	ours := owned(t, apply.FieldsOf(d, v, subresource), v, o)
 	upstream := k.notReset(subresource, all)
 	if k.Plural == "pods" && subresource == "resize" {
-		// The strategy resets the resources of the whole pod, but kube-apiserver does not: who
-		// resizes a pod owns them. test/compare/admission has it in its cases.
+		// The strategy resets the resources of the whole pod, but kube-apiserver does not: the client
+		// that resizes a pod owns them. The cases of test/compare/admission cover it.
 		ours = ours.RecursiveDifference(fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "resources")))
 	}
 	for what, set := range map[string]*fieldpath.Set{"reset": upstream.Difference(ours), "not reset": ours.Difference(upstream)} {
@@ -73,7 +72,7 @@ func (k *Kind) compareOwned(t *testing.T, s *Server, subresource string, o Objec
 	return all.Size()
 }
 
-// notReset takes out of a set what upstream resets in a write.
+// notReset removes from a set the fields that upstream resets in a write.
 func (k *Kind) notReset(subresource string, all *fieldpath.Set) *fieldpath.Set {
 	var strategy any = k.Strategy
 	if subresource != "" {
@@ -93,7 +92,7 @@ func (k *Kind) notReset(subresource string, all *fieldpath.Set) *fieldpath.Set {
 	return all
 }
 
-// owned are the fields that the writer of a new object comes to own.
+// owned returns the fields that the writer of a new object owns.
 func owned(t *testing.T, fields *apply.Fields, v *resource.Version, o Object) *fieldpath.Set {
 	t.Helper()
 	data, err := json.Marshal(o)

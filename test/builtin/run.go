@@ -13,28 +13,27 @@ import (
 	"testing"
 )
 
-// A Set is the cases that begin with one object of the corpus and are made in one way.
+// A Set has the cases of one object of the corpus and one operation.
 type Set struct {
 	Kind        *Kind
 	Operation   string // "create", "update", "update status"...
 	subresource string
 	old         Object // nil for a create
-	from        Object // what is changed
+	from        Object // the object to mutate
 	mutations   []Mutation
-	fixed       [][]Mutation // of Changes
+	fixed       [][]Mutation // from Changes
 }
 
-// A Plan says how many cases there are to be. Numbers are of a kind that has 10,000
-// mutations; one of four times as many gets twice as many cases.
+// A Plan has the numbers of cases. They are for a kind with 10,000 mutations; a kind with four times
+// as many gets twice as many cases.
 type Plan struct {
 	N      int // single mutations; 0 for all
 	Pairs  int // pairs of mutations of one struct
-	Stored int // updates of objects that were mutated where they are stored, and may be invalid
+	Stored int // updates of objects that were mutated in the store, and may be invalid
 	Seed   uint64
 }
 
-// fuzzed is how many fuzzed objects there are of a kind, for each way in which it is
-// written.
+// fuzzed is the number of fuzzed objects of a kind, for each operation.
 func (p Plan) fuzzed() int {
 	if p.N == 0 {
 		return 1000
@@ -42,15 +41,14 @@ func (p Plan) fuzzed() int {
 	return p.N / 20
 }
 
-// Sets returns the sets of a kind. Without a server, everything that upstream has is in
-// the sets.
+// Sets returns the sets of a kind. Without a server, the sets have everything that upstream has.
 func Sets(t testing.TB, s *Server, k *Kind, corpus []Object, changes []Changes) []Set {
 	t.Helper()
 	var out []Set
 	for i, o := range corpus {
 		depth := 3
 		if i > 0 {
-			depth = 1 // what is not there is not there in the first, mostly
+			depth = 1 // the first object mostly lacks the same fields
 		}
 		out = append(out, Set{Kind: k, Operation: "create", from: o, mutations: thin(k.Mutations(o, depth), reaches(""))})
 		old := k.old(t, o, i)
@@ -72,7 +70,7 @@ func Sets(t testing.TB, s *Server, k *Kind, corpus []Object, changes []Changes) 
 	return append(out, k.changed(t, s, corpus, changes)...)
 }
 
-// old is the i-th object of the corpus as it is in the store before an update.
+// old returns the i-th object of the corpus as stored before an update.
 func (k *Kind) old(t testing.TB, o Object, i int) Object {
 	t.Helper()
 	out := k.seed(t, o)
@@ -83,24 +81,23 @@ func (k *Kind) old(t testing.TB, o Object, i int) Object {
 	return out
 }
 
-// oldRevision is that of objects which are updated. What the store of our server has in its
-// place is a matter of Server.Do.
+// oldRevision is the resourceVersion of objects before an update. Server.Do replaces it by the
+// revision in its store.
 const oldRevision = "1"
 
-// updates are the subresources by which an object is updated; "" is the object itself.
+// updates returns the subresources for updates; "" is the object itself.
 func (k *Kind) updates() []string {
 	out := slices.Concat([]string{""}, slices.Collect(maps.Keys(k.Subresources)), slices.Collect(maps.Keys(k.storages)))
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// namesAnother reports whether an update would be of another object.
+// namesAnother reports whether an update with the mutation would address another object.
 func namesAnother(m Mutation) bool {
 	return len(m.Path) == 2 && m.Path[0] == "metadata" && slices.Contains([]any{"name", "namespace", "generateName"}, m.Path[1])
 }
 
-// seed is an object of the corpus as upstream stores it, with the status that the
-// corpus says.
+// seed returns an object of the corpus as upstream stores it, with the status from the corpus.
 func (k *Kind) seed(t testing.TB, o Object) Object {
 	t.Helper()
 	created := Upstream(Case{Kind: k, New: o})
@@ -157,9 +154,9 @@ func (p Plan) Cases(sets []Set, yield func(*Set, []Mutation, Case)) {
 	}
 }
 
-// runStored makes two updates of an object that is in the store with a mutation of its own:
-// one of something else, and one by another mutation of the same struct. What upstream does
-// not say of what was wrong before is found so.
+// runStored makes two updates of an object with a mutation in the store: one of another field, and one
+// with another mutation of the same struct. It finds the differences in ratcheting: errors that
+// upstream does not report for unchanged fields.
 func (set *Set) runStored(m Mutation, then []Mutation, yield func(*Set, []Mutation, Case)) {
 	if set.old == nil || set.subresource == "scale" {
 		return
@@ -173,7 +170,7 @@ func (set *Set) runStored(m Mutation, then []Mutation, yield func(*Set, []Mutati
 	case out.Object == nil:
 		other.old = set.Kind.normal(changed)
 	case reflect.DeepEqual(out.Object, set.old):
-		return // it is of a feature that is off, and not stored
+		return // its feature is disabled, so it is not stored
 	default:
 		out.Object["metadata"].(Object)["resourceVersion"] = oldRevision
 		other.old = out.Object
@@ -194,21 +191,21 @@ func (set *Set) runStored(m Mutation, then []Mutation, yield func(*Set, []Mutati
 	}
 }
 
-// touched changes nothing that is validated.
+// touched changes no validated field.
 var touched = Mutation{Path: []any{"metadata", "labels"}, Value: Object{"touched": "x"}}
 
 func (set *Set) run(mutations []Mutation, yield func(*Set, []Mutation, Case)) {
 	o := set.from
 	for _, m := range mutations {
 		if o = m.Apply(o); o == nil {
-			return // it leads nowhere after another
+			return // its path is gone after the other one
 		}
 	}
 	yield(set, mutations, Case{set.Kind, set.subresource, set.old, o})
 }
 
-// shares divides the cases of a kind between its sets. It does not depend on other kinds,
-// so that what is compared of a kind stays the same when there are more of them.
+// shares divides the cases of a kind between its sets. It does not depend on other kinds, so a new
+// kind does not change the cases of the others.
 func shares(sets []Set, n int) []int {
 	all, roots := map[*Kind]float64{}, map[*Kind]float64{}
 	for _, s := range sets {
@@ -223,8 +220,7 @@ func shares(sets []Set, n int) []int {
 	return out
 }
 
-// pick takes n mutations of all, or all if n is 0: first one of each path, then another
-// one of each.
+// pick picks n of all mutations, or all if n is 0: first one of each path, then a second one of each.
 func pick(all []Mutation, n int, rng *rand.Rand) []Mutation {
 	if n == 0 || n >= len(all) {
 		return all

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Shrink removes from what a case sends all that is not needed for a difference of the
-// class, one field or element after another, and returns what is left.
+// Shrink removes one field or element after another from the object of a case, as long as the
+// difference of the class remains, and returns the rest.
 func Shrink(c Case, still func(Case) bool, tries int) Object {
 	for shrunk := true; shrunk; {
 		shrunk = false
@@ -19,7 +19,7 @@ func Shrink(c Case, still func(Case) bool, tries int) Object {
 			}
 			smaller := Mutation{Path: path, Value: removed{}}.Apply(c.New)
 			if smaller == nil {
-				continue // it went with another
+				continue // its parent was removed
 			}
 			if try := (Case{c.Kind, c.Subresource, c.Old, smaller}); still(try) {
 				c, shrunk = try, true
@@ -29,8 +29,7 @@ func Shrink(c Case, still func(Case) bool, tries int) Object {
 	return c.New
 }
 
-// pathsOf are the paths of everything in a value, what is outside before what is inside
-// and the last element of a list first.
+// pathsOf returns the paths of all parts of a value: outer before inner, and lists from the end.
 func pathsOf(at []any, v any) (out [][]any) {
 	add := func(key, v any) {
 		path := append(slices.Clone(at), key)

@@ -26,18 +26,17 @@ import (
 	services "k8s.io/kubernetes/pkg/registry/core/service/storage"
 )
 
-// Some decisions are not in strategies but in what is around them: a Service is given
-// addresses before it is validated, and a Scale is a view of another object. Upstream's
-// storages of those are asked themselves, with dry runs over a store of one object.
+// Some decisions are not in strategies but in storages: a Service gets addresses before its
+// validation, and a Scale is a view of another object. For these, the tests call upstream's storages,
+// with dry runs over a store of one object.
 
-// A storageOf makes the part of a storage that takes writes, over a store.
+// A storageOf creates the writing part of a storage, over a store.
 type storageOf func(generic.RESTOptionsGetter) (any, error)
 
-// dryRun keeps everything as it is.
+// dryRun prevents changes.
 var dryRun = []string{metav1.DryRunAll}
 
-// serviceRange is kube-apiserver's, if nobody says another; serviceRange6 is the second of
-// a cluster with two.
+// serviceRange is kube-apiserver's default; serviceRange6 is the second range of a dual-stack cluster.
 var (
 	serviceRange  = net.IPNet{IP: net.IPv4(10, 0, 0, 0).To4(), Mask: net.CIDRMask(24, 32)}
 	serviceRange6 = net.IPNet{IP: net.ParseIP("fd00::"), Mask: net.CIDRMask(112, 128)}
@@ -86,15 +85,15 @@ func controllerScale(o generic.RESTOptionsGetter) (any, error) {
 	return s.Scale, err
 }
 
-// A backed is a storage over a store of which the test says what is in it.
+// A backed is a storage over a store whose content the test sets.
 type backed struct {
 	make  storageOf
 	store oneObject
 	made  any
 }
 
-// storages are those that are asked, by resource and subresource. They are the same in
-// all versions of a kind.
+// storages returns the storages, by resource and subresource. They are the same in all versions of a
+// kind.
 func storages() map[string]map[string]*backed {
 	return map[string]map[string]*backed{
 		"services":               {"": {make: serviceStorage}},
@@ -105,7 +104,7 @@ func storages() map[string]map[string]*backed {
 	}
 }
 
-// with is the storage with one object in its store, or none.
+// with returns the storage with one object in its store, or none.
 func (b *backed) with(k *Kind, old runtime.Object) (_ any, err error) {
 	b.store.object = old
 	if b.made == nil {
@@ -124,7 +123,7 @@ func (b *backed) with(k *Kind, old runtime.Object) (_ any, err error) {
 	return b.made, err
 }
 
-// oneObject is a store with one object, or none, of which a dry run asks nothing but that.
+// oneObject is a store with at most one object. It implements only the methods that a dry run calls.
 type oneObject struct {
 	storage.Interface
 	object runtime.Object
@@ -143,7 +142,7 @@ func (s *oneObject) Get(_ context.Context, key string, o storage.GetOptions, int
 	return storage.NewKeyNotFoundError(key, 0)
 }
 
-// do makes a write as the handler of a request does.
+// do writes as the handler of a request does.
 func (b *backed) do(ctx context.Context, k *Kind, old, obj runtime.Object, name string) (runtime.Object, error) {
 	s, err := b.with(k, old)
 	if err != nil {
@@ -160,7 +159,7 @@ func (b *backed) do(ctx context.Context, k *Kind, old, obj runtime.Object, name 
 // scales is the kind of the bodies of scale subresources.
 var scales = &Kind{Group: "autoscaling", Version: "v1", Kind: "Scale", Plural: "scales", scheme: legacyscheme.Scheme, codecs: &legacyscheme.Codecs}
 
-// scale is an object as its scale subresource shows it.
+// scale returns the Scale of an object.
 func (k *Kind) scale(ctx context.Context, o Object) (Object, error) {
 	old, err := k.decode(o)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
-// row is an object as upstream's printers have it, as JSON.
+// row returns the table row of an object from upstream's printers, as JSON.
 func (k *Kind) row(t *testing.T, g *printers.HumanReadableGenerator, o Object) (columns []metav1.TableColumnDefinition, cells []any) {
 	t.Helper()
 	obj, err := k.decode(o)
@@ -26,13 +26,13 @@ func (k *Kind) row(t *testing.T, g *printers.HumanReadableGenerator, o Object) (
 		t.Fatal(err)
 	}
 	defer func() {
-		if recover() != nil { // of a fuzzed object that no validation lets through
+		if recover() != nil { // a fuzzed object that no validation accepts
 			columns, cells = nil, nil
 		}
 	}()
 	table, err := g.GenerateTable(obj, printers.GenerateOptions{Wide: true})
 	if err != nil {
-		t.Skip(err) // it has the columns of all objects
+		t.Skip(err) // it has the default columns
 	}
 	data, err := json.Marshal(table.Rows[0].Cells)
 	if err != nil {
@@ -44,7 +44,7 @@ func (k *Kind) row(t *testing.T, g *printers.HumanReadableGenerator, o Object) (
 	return table.ColumnDefinitions, cells
 }
 
-// ourRow is the same from us.
+// ourRow returns our table row.
 func ourRow(t *testing.T, s *Server, k *Kind, name string) (columns []metav1.TableColumnDefinition, cells []any) {
 	t.Helper()
 	var out Outcome
@@ -62,8 +62,8 @@ func ourRow(t *testing.T, s *Server, k *Kind, name string) (columns []metav1.Tab
 	return table.ColumnDefinitions, table.Rows[0].Cells
 }
 
-// shownObjects are objects that a table may show: of the corpus, those with one field
-// changed, and fuzzed ones. Most are not valid, and are shown all the same.
+// shownObjects returns objects for tables: those of the corpus, these with one changed field, and
+// fuzzed ones. Most are invalid; tables show them nevertheless.
 func shownObjects(t *testing.T, k *Kind, corpus []Object, n int) (out []Object) {
 	t.Helper()
 	add := func(o Object) {
@@ -93,7 +93,7 @@ func shownObjects(t *testing.T, k *Kind, corpus []Object, n int) (out []Object) 
 	return out
 }
 
-// TestTables compares the columns and the rows of tables, wide ones too.
+// TestTables compares the columns and the rows of tables, including wide ones.
 func TestTables(t *testing.T) {
 	s := NewServer(t)
 	kinds, _ := chosen(t, s)
@@ -160,7 +160,7 @@ func compareRows(t *testing.T, s *Server, k *Kind, g *printers.HumanReadableGene
 	return out
 }
 
-// moved reports whether two cells may be one moment, looked at a little later.
+// moved reports whether two cells may be the age of one time, read a little later.
 func moved(a, b any) bool {
 	x, _ := a.(string)
 	y, _ := b.(string)

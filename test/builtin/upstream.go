@@ -25,22 +25,22 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// An Object is one as JSON has it.
+// An Object is a decoded JSON object.
 type Object = map[string]any
 
-// namespaceName is where objects of namespaced kinds are.
+// namespaceName is the namespace of namespaced objects.
 const namespaceName = "place"
 
-// An Outcome is what came of a write, on either side.
+// An Outcome is the result of a write, on either side.
 type Outcome struct {
 	Code     int
-	Message  string // of an error that has no Problems
+	Message  string // of an error without Problems
 	Problems []Problem
 	Warnings []string
 	Object   Object // as it would be stored
 }
 
-// A Problem is one thing that is wrong with an object.
+// A Problem is one validation error.
 type Problem struct{ Type, Field, Message string }
 
 // A Case is one write. Old is nil for a create.
@@ -54,7 +54,7 @@ func (k *Kind) gvk() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
 }
 
-// body is the kind of what is sent.
+// body returns the kind of the request body.
 func (c Case) body() *Kind {
 	if c.Subresource == "scale" {
 		return scales
@@ -62,8 +62,8 @@ func (c Case) body() *Kind {
 	return c.Kind
 }
 
-// ID names a kind in flags and files: its plural, with version and group where another
-// kind has the same.
+// ID names a kind in flags and files: its plural, with version and group if another kind has the same
+// plural.
 func (k *Kind) ID() string {
 	switch {
 	case k.dual:
@@ -74,7 +74,7 @@ func (k *Kind) ID() string {
 	return k.Plural
 }
 
-// Upstream says what kube-apiserver does.
+// Upstream returns the outcome of kube-apiserver.
 func Upstream(c Case) (out Outcome) {
 	w := httptest.NewRecorder()
 	var err error
@@ -107,8 +107,8 @@ func Upstream(c Case) (out Outcome) {
 	return out
 }
 
-// stored is an object as a client sees it that was stored and read again. Most are stored
-// as protobuf, which knows no empty lists.
+// stored returns an object as a client sees it after a round trip through the store. Most are stored
+// as protobuf, which has no empty lists.
 func (k *Kind) stored(obj runtime.Object) (out Object, err error) {
 	gv := k.gvk().GroupVersion()
 	if k.codecs == &legacyscheme.Codecs {
@@ -128,8 +128,7 @@ func (k *Kind) stored(obj runtime.Object) (out Object, err error) {
 	return out, json.Unmarshal(data, &out)
 }
 
-// storageVersion is the version in which objects are stored, or one with the same fields and
-// defaults.
+// storageVersion is the version in the store, or one with the same fields and defaults.
 func (k *Kind) storageVersion() schema.GroupVersion {
 	switch {
 	case k.of != nil:
@@ -150,7 +149,7 @@ func (o *Outcome) fail(err error) {
 	o.refuse(&s)
 }
 
-// refuse takes the outcome from a Status.
+// refuse sets the outcome from a Status.
 func (o *Outcome) refuse(s *metav1.Status) {
 	o.Code, o.Message = int(s.Code), s.Message
 	if s.Details == nil || len(s.Details.Causes) == 0 {
@@ -162,7 +161,7 @@ func (o *Outcome) refuse(s *metav1.Status) {
 	}
 }
 
-// context is that of a request of an administrator.
+// context returns the context of a request by an administrator.
 func (k *Kind) context(ctx context.Context, c Case) context.Context {
 	info := &apirequest.RequestInfo{
 		IsResourceRequest: true, APIGroup: k.Group, APIVersion: k.Version, Resource: k.Plural,
@@ -211,7 +210,7 @@ func (k *Kind) upstream(ctx context.Context, c Case) (runtime.Object, error) {
 	return obj, rest.BeforeUpdate(strategy, ctx, obj, old)
 }
 
-// hub is the version that upstream's code works on.
+// hub is the internal version of upstream's code.
 func (k *Kind) hub() schema.GroupVersion {
 	return schema.GroupVersion{Group: k.Group, Version: runtime.APIVersionInternal}
 }
@@ -221,8 +220,7 @@ func (k *Kind) serializer(mediaType string) runtime.Serializer {
 	return info.Serializer
 }
 
-// decode reads what a client sent, with defaults. The words of an error are those of the
-// handler of a create.
+// decode decodes a request body, with defaults. Its errors are those of the create handler.
 func (k *Kind) decode(o Object) (runtime.Object, error) {
 	data, err := json.Marshal(o)
 	if err != nil {
@@ -245,7 +243,7 @@ func nameOf(o Object) string {
 	return name
 }
 
-// path is where requests for a kind, and perhaps for one object of it, go.
+// path returns the path of requests for a kind, or for one object of it.
 func (k *Kind) path(name, subresource string) string {
 	parts := []string{"/apis", k.Group, k.Version}
 	if k.Group == "" {
@@ -264,7 +262,7 @@ func (k *Kind) path(name, subresource string) string {
 	return strings.Join(parts, "/")
 }
 
-// readOutcome takes our answer.
+// readOutcome reads our response.
 func readOutcome(w *httptest.ResponseRecorder) (out Outcome) {
 	out.Code, out.Warnings = w.Code, w.Header().Values("Warning")
 	body := w.Body.Bytes()

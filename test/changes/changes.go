@@ -1,10 +1,9 @@
-// Package changes compares what anykind crd diff says of the definitions of two releases with what the
-// published crdify says, and shows with objects who is right.
+// Package changes compares the findings of anykind crd diff for the definitions of two releases with
+// those of the published crdify, and tests both with objects.
 //
-// It is a module of its own, because crdify has requirements that nothing else has. For each finding it
-// makes objects of the old schema that have the field, and asks a server in memory about them before
-// and after the change: a finding is shown by an object that is refused or changed after it and
-// was not before.
+// A module of its own keeps the requirements of crdify away from the others. For each finding it makes
+// objects of the old schema that have the field, and validates them with a server in memory before and
+// after the change. An object that is rejected or changed only after the change confirms the finding.
 package changes
 
 import (
@@ -37,7 +36,7 @@ func pairs() []pair {
 	}
 }
 
-// definitions are those of both releases.
+// definitions returns the definitions of both releases.
 func (p pair) definitions() (old, now []*v1.CustomResourceDefinition, err error) {
 	earlier, err := program.Published("test/changes/earlier", p.module)
 	if err != nil {
@@ -54,10 +53,10 @@ func (p pair) definitions() (old, now []*v1.CustomResourceDefinition, err error)
 	return old, now, err
 }
 
-// A place is a field of a version, in the words of crdify.
+// A place is a field of a version, in the notation of crdify.
 type place struct{ version, field string }
 
-// ours are the places where crd diff finds something that breaks.
+// ours returns the places with a breaking change by crd diff.
 func ours(findings []change.Finding) map[place][]change.Finding {
 	all := map[place][]change.Finding{}
 	for _, f := range findings {
@@ -65,7 +64,7 @@ func ours(findings []change.Finding) map[place][]change.Finding {
 			continue
 		}
 		path := f.Path
-		if f.Change == "field-required" { // crdify says it of the object
+		if f.Change == "field-required" { // crdify reports it for the parent object
 			path = strings.TrimSuffix(path[:max(0, strings.LastIndex(path, "."))], ".")
 		}
 		p := place{f.Version, fieldOf(path)}
@@ -79,8 +78,8 @@ func fieldOf(path string) string {
 	return strings.TrimSuffix("^."+path, ".")
 }
 
-// theirs are the places where crdify finds an error: by a check of its own, or because it has none for
-// what is different there.
+// theirs returns the places with an error by crdify: from one of its checks, or because it has no
+// check for the difference.
 func theirs(old, now *v1.CustomResourceDefinition) (known, unhandled map[place]string, err error) {
 	c := &config.Config{Validations: []config.ValidationConfig{{Name: "description", Enforcement: config.EnforcementPolicyNone}}, UnhandledEnforcement: config.EnforcementPolicyError, Conversion: config.ConversionPolicyIgnore}
 	r, err := runner.New(c, runner.DefaultRegistry())
@@ -103,7 +102,7 @@ func theirs(old, now *v1.CustomResourceDefinition) (known, unhandled map[place]s
 		}
 	}
 	for _, c := range found.CRDValidation {
-		for _, text := range c.Errors { // of a field that goes: MESSAGE : VERSION.^.FIELD
+		for _, text := range c.Errors { // of a removed field: MESSAGE : VERSION.^.FIELD
 			_, at, ok := strings.Cut(text, " : ")
 			version, field, found := strings.Cut(at, ".^")
 			if c.Name == "existingFieldRemoval" && ok && found {
@@ -114,7 +113,7 @@ func theirs(old, now *v1.CustomResourceDefinition) (known, unhandled map[place]s
 	return known, unhandled, nil
 }
 
-// candidates are values of a schema, with some that are at its edges and at those of another.
+// candidates returns values of a schema, including its limits and those of another schema.
 func candidates(a, b *v1.JSONSchemaProps) (all []any) {
 	add := func(v ...any) { all = append(all, v...) }
 	for _, s := range []*v1.JSONSchemaProps{a, b} {
@@ -196,7 +195,7 @@ func mapOf(p *v1.JSONSchemaProps, n int) map[string]any {
 	return m
 }
 
-// sample is a small value of a schema, right as far as that is easy.
+// sample returns a small value of a schema, valid in simple cases.
 func sample(p *v1.JSONSchemaProps) any {
 	switch {
 	case p == nil:
@@ -237,7 +236,7 @@ func sample(p *v1.JSONSchemaProps) any {
 	return "a"
 }
 
-// schemaAt is the schema at a place, or nil.
+// schemaAt returns the schema at a place, or nil.
 func schemaAt(p *v1.JSONSchemaProps, steps []string) *v1.JSONSchemaProps {
 	for _, step := range steps {
 		switch {
@@ -258,7 +257,7 @@ func schemaAt(p *v1.JSONSchemaProps, steps []string) *v1.JSONSchemaProps {
 	return p
 }
 
-// with is a value of a schema that has leaf at a place in it.
+// with returns a value of a schema with leaf at a place.
 func with(p *v1.JSONSchemaProps, steps []string, leaf any) any {
 	if len(steps) == 0 || p == nil {
 		return leaf
@@ -278,7 +277,7 @@ func with(p *v1.JSONSchemaProps, steps []string, leaf any) any {
 	}
 }
 
-// stepsOf are the steps to a place.
+// stepsOf returns the steps to a place.
 func stepsOf(p place) []string {
 	return slices.DeleteFunc(strings.Split(strings.TrimPrefix(p.field, "^"), "."), func(s string) bool { return s == "" })
 }

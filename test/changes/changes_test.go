@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd/change"
 )
 
-// A tally counts places, and those of them where an object shows that something breaks.
+// A tally counts places, and those that an object confirms.
 type tally struct{ places, shown int }
 
 func (t *tally) count(shown bool) {
@@ -32,7 +32,7 @@ func (t *tally) count(shown bool) {
 
 func (t tally) String() string { return fmt.Sprintf("%4d (%d shown)", t.places, t.shown) }
 
-// What both find, what only one finds, and what of it objects show.
+// The test counts the findings of both, of one only, and those that objects confirm.
 func TestPublishedChanges(t *testing.T) {
 	for _, p := range pairs() {
 		t.Run(strings.ReplaceAll(strings.TrimPrefix(p.module, "github.com/"), "/", "-")+"-"+path.Base(p.was), func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestPublishedChanges(t *testing.T) {
 	}
 }
 
-// found reports whether something is found at a place, or at one that it is in.
+// found reports whether there is a finding at a place or at one of its parents.
 func found(findings map[place][]change.Finding, at place) bool {
 	for p := range findings {
 		if p.version == at.version && (p.field == at.field || p.field != "^" && strings.HasPrefix(at.field, p.field+".")) {
@@ -104,7 +104,7 @@ func found(findings map[place][]change.Finding, at place) bool {
 	return false
 }
 
-// foundBelow reports whether something is found in what is at a place.
+// foundBelow reports whether there is a finding below a place.
 func foundBelow(findings map[place][]change.Finding, at place) bool {
 	for p := range findings {
 		if p.version == at.version && strings.HasPrefix(p.field, at.field+".") {
@@ -114,7 +114,7 @@ func foundBelow(findings map[place][]change.Finding, at place) bool {
 	return false
 }
 
-// show makes objects for each place, and returns for which an object shows that something breaks.
+// show validates objects for each place, and returns the places with a confirmed break.
 func show(t *testing.T, was, is *v1.CustomResourceDefinition, places []place) map[place]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -177,7 +177,7 @@ func show(t *testing.T, was, is *v1.CustomResourceDefinition, places []place) ma
 
 var brackets = regexp.MustCompile(`\[([^]]*)\]`)
 
-// about reports whether a field of an object is at a place, in it, or directly around it.
+// about reports whether a field of an object is at a place, below it, or its parent.
 func about(field string, p place) bool {
 	field = brackets.ReplaceAllString(field, "")
 	at := strings.TrimPrefix(strings.NewReplacer(".items", "", ".additionalProperties", "").Replace(p.field), "^")
@@ -186,16 +186,16 @@ func about(field string, p place) bool {
 	return field == at || strings.HasPrefix(field, at+".") || field == around && around != ""
 }
 
-// answers are those to all objects, with a definition.
+// answers returns the results for all objects, with a definition.
 func answers(t *testing.T, dir string, d *v1.CustomResourceDefinition) map[string]check.Answer {
 	t.Helper()
 	d = d.DeepCopy()
 	d.Status = v1.CustomResourceDefinitionStatus{}
 	d.Labels, d.Annotations = nil, map[string]string{"api-approved.kubernetes.io": "https://example.com"} // some are templates
-	for i := range d.Spec.Versions {                                                                      // what is in a version that is not served any more is compared, too
+	for i := range d.Spec.Versions {                                                                      // versions that are not served are compared, too
 		d.Spec.Versions[i].Served = true
 	}
-	if d.Spec.Conversion != nil { // nobody would answer
+	if d.Spec.Conversion != nil { // no webhook is running
 		d.Spec.Conversion = nil
 	}
 	file := filepath.Join(dir, "definition.json")

@@ -16,15 +16,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// controllerRules are what the manager of these tests needs, as kubebuilder would write them
-// from its markers.
+// controllerRules are the rules of the manager in these tests, as kubebuilder would generate them from
+// its markers.
 var controllerRules = []rbacv1.PolicyRule{
 	{APIGroups: []string{gadgets.Group}, Resources: []string{"gadgets"}, Verbs: []string{"get", "list", "watch", "update"}},
 	{APIGroups: []string{gadgets.Group}, Resources: []string{"gadgets/status"}, Verbs: []string{"patch"}},
 	{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"}},
 }
 
-// electionRules are what it needs to elect a leader, in its own namespace.
+// electionRules are its rules for leader election, in its own namespace.
 var electionRules = []rbacv1.PolicyRule{
 	{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
 	{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
@@ -32,7 +32,7 @@ var electionRules = []rbacv1.PolicyRule{
 
 const own = "gadget-system" // the namespace of the manager
 
-// account creates a ServiceAccount with these rules, and returns how its token is used.
+// account creates a ServiceAccount with these rules, and returns a config with its token.
 func account(ctx context.Context, t *testing.T, config *rest.Config) *rest.Config {
 	t.Helper()
 	c, err := client.New(config, client.Options{})
@@ -72,8 +72,8 @@ func account(ctx context.Context, t *testing.T, config *rest.Config) *rest.Confi
 	return as
 }
 
-// A manager works with the token and the roles of its own ServiceAccount, and may do nothing
-// else. It may do nothing at all when its binding is gone.
+// A manager works with the token and the roles of its own ServiceAccount. Requests beyond these roles
+// are forbidden, and all requests once its binding is gone.
 func TestManagerOfAServiceAccount(t *testing.T) {
 	_, config := start(t, "", "")
 	ctx := within(t)
@@ -124,7 +124,7 @@ func TestManagerOfAServiceAccount(t *testing.T) {
 	}
 }
 
-// refused fails unless an error says that the ServiceAccount may not do this.
+// refused fails unless an error is the server's 403 for the ServiceAccount.
 func refused(t *testing.T, err error, what string) {
 	t.Helper()
 	want := fmt.Sprintf("User %q cannot %s", "system:serviceaccount:"+own+":gadgets", what)

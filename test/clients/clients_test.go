@@ -17,11 +17,11 @@ import (
 	"github.com/anykind/anykind"
 )
 
-// patience is how long a test waits for what must happen. It is much longer than
-// anything takes, so that only what never happens fails.
+// patience limits each wait. It is far longer than any step takes, so only an event that never happens
+// fails.
 const patience = 60 * time.Second
 
-// start runs a server for one test and returns how to reach it. dir may be "".
+// start runs a server for one test and returns a config for it. dir may be "".
 func start(t *testing.T, dir, address string) (*anykind.Server, *rest.Config) {
 	t.Helper()
 	server, err := anykind.Start(t.Context(), anykind.Options{Dir: dir, Address: address})
@@ -41,8 +41,7 @@ func start(t *testing.T, dir, address string) (*anykind.Server, *rest.Config) {
 	return server, config
 }
 
-// within is the context of what a test does, which ends when nothing more is to
-// be hoped for.
+// within returns a context for the steps of a test, with patience as its limit.
 func within(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -50,7 +49,7 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// receive returns what comes, and fails if nothing does.
+// receive returns the next value, and fails without one.
 func receive[T any](ctx context.Context, t *testing.T, from <-chan T, what string) T {
 	t.Helper()
 	select {
@@ -65,8 +64,7 @@ func receive[T any](ctx context.Context, t *testing.T, from <-chan T, what strin
 	}
 }
 
-// gadgets is the custom resource of these tests: a size that is wanted, and one
-// that there is.
+// gadgets is the custom resource of these tests, with a desired and an actual size.
 var gadgets = schema.GroupVersionResource{Group: "clients.example.com", Version: "v1", Resource: "gadgets"}
 
 var gadgetKind = gadgets.GroupVersion().WithKind("Gadget")
@@ -92,7 +90,7 @@ func gadgetDefinition() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// define makes gadgets known to the server.
+// define creates the definition of gadgets.
 func define(ctx context.Context, t *testing.T, config *rest.Config) {
 	t.Helper()
 	client, err := apiextensions.NewForConfig(config)
@@ -116,7 +114,7 @@ func sizeIn(part string, u *unstructured.Unstructured) int64 {
 	return size
 }
 
-// text shows a value in a message.
+// text formats a value for a message.
 func text(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {

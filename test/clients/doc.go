@@ -1,6 +1,6 @@
-// Package clients tests unmodified Kubernetes clients: client-go (typed, dynamic, informers,
-// leader election) and the manager of controller-runtime, against a server inside the test.
+// Package clients tests unmodified Kubernetes clients: client-go (typed, dynamic, informers, leader
+// election) and the manager of controller-runtime, against a server inside the test.
 //
-// They are set up as in a program that uses a cluster. The package is a module of its own, so
-// the dependencies of these clients stay out of everything else.
+// Their setup is that of a program that uses a cluster. A module of its own keeps the dependencies of
+// these clients away from the others.
 package clients

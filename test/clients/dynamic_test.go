@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// A dynamic client does with a custom resource what a typed one does with a
-// built-in one; the definition was created a moment ago.
+// A dynamic client works with a custom resource right after its definition, as a typed client does
+// with a built-in one.
 func TestDynamicClient(t *testing.T) {
 	_, config := start(t, "", "")
 	ctx := within(t)
@@ -79,7 +79,7 @@ func TestDynamicClient(t *testing.T) {
 	}
 }
 
-// The pager reads a list in parts, and the metadata client leaves the rest away.
+// The pager lists in chunks, and the metadata client gets only metadata.
 func TestPagerAndMetadata(t *testing.T) {
 	_, config := start(t, "", "")
 	ctx := within(t)
@@ -118,8 +118,8 @@ func TestPagerAndMetadata(t *testing.T) {
 	}
 }
 
-// What a program that reads only metadata asks for is protobuf, for custom
-// resources too: to read, to list and to watch. Here it takes nothing else.
+// The metadata client requests protobuf, for custom resources too: get, list and watch. Here it
+// accepts nothing else.
 func TestMetadataInProtobuf(t *testing.T) {
 	_, config := start(t, "", "")
 	ctx := within(t)
@@ -166,9 +166,8 @@ func TestMetadataInProtobuf(t *testing.T) {
 	}
 }
 
-// onlyProtobuf leaves of the forms that a client takes the first, which is
-// protobuf. A client that does not ask for metadata deletes, and is answered with
-// what has no protobuf form.
+// onlyProtobuf reduces the Accept header to its first type, protobuf. Deletes keep theirs: their
+// response has no protobuf form.
 type onlyProtobuf struct{ next http.RoundTripper }
 
 func (o onlyProtobuf) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -185,7 +184,7 @@ func (o onlyProtobuf) RoundTrip(r *http.Request) (*http.Response, error) {
 	return o.next.RoundTrip(r)
 }
 
-// Definitions are a built-in kind: their own client may speak protobuf.
+// Definitions are a built-in kind: their own client may use protobuf.
 func TestDefinitionsInProtobuf(t *testing.T) {
 	_, config := start(t, "", "")
 	ctx := within(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// assets is a folder as `anykind assets` fills it.
+// assets makes a folder as `anykind assets` does.
 func assets(t *testing.T) string {
 	t.Helper()
 	anykind, err := program.Anykind()
@@ -40,7 +40,7 @@ func assets(t *testing.T) string {
 	return dir
 }
 
-// environment starts an environment as a suite of a controller does, unchanged.
+// environment starts an environment as the unmodified suite of a controller does.
 func environment(t *testing.T, e *envtest.Environment) *rest.Config {
 	t.Helper()
 	config, err := e.Start()
@@ -55,7 +55,7 @@ func environment(t *testing.T, e *envtest.Environment) *rest.Config {
 	return config
 }
 
-// A suite with envtest finds the API server that it is used to, with no code changed.
+// A suite with envtest runs without a change in its code.
 func TestEnvtest(t *testing.T) {
 	t.Setenv("KUBEBUILDER_ASSETS", assets(t))
 	e := &envtest.Environment{CRDs: []*apiextensionsv1.CustomResourceDefinition{gadgetDefinition()}}
@@ -72,7 +72,7 @@ func TestEnvtest(t *testing.T) {
 		if err := c.Create(ctx, namespace); err != nil {
 			t.Fatal(err)
 		}
-		// A pod needs no account, because envtest turns the plugin off.
+		// A pod needs no ServiceAccount: envtest disables the plugin.
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "suite"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 		if err := c.Create(ctx, pod); err != nil {
 			t.Fatal(err)
@@ -80,8 +80,8 @@ func TestEnvtest(t *testing.T) {
 		if err := c.Delete(ctx, namespace); err != nil {
 			t.Fatal(err)
 		}
-		// Nothing can be told from what does not happen at once. A write after it shows
-		// that time has passed for the server, too.
+		// The absence of an event proves nothing at once. A later write shows that the server has
+		// progressed, too.
 		for range 20 {
 			if err := c.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "later-", Namespace: "default"}}); err != nil {
 				t.Fatal(err)
@@ -131,7 +131,7 @@ func TestEnvtest(t *testing.T) {
 	})
 }
 
-// A server that is stopped has nothing left, and starts again.
+// A stopped server keeps nothing, and can start again.
 func TestEnvtestAgain(t *testing.T) {
 	t.Setenv("KUBEBUILDER_ASSETS", assets(t))
 	for range 2 {

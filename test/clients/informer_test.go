@@ -20,8 +20,8 @@ import (
 	"github.com/anykind/anykind"
 )
 
-// settled returns a channel that is closed when an informer has told of an
-// object as it is expected.
+// settled returns a channel that is closed once an informer has reported an object in the expected
+// state.
 func settled(t *testing.T, informer cache.SharedIndexInformer, done func(obj any) bool) <-chan struct{} {
 	t.Helper()
 	ch := make(chan struct{})
@@ -49,8 +49,8 @@ func wait(ctx context.Context, t *testing.T, ch <-chan struct{}, what string) {
 	}
 }
 
-// Informers have what is stored, whether it was there before them, came while
-// they watched, or changed while the server was away.
+// Informers have the stored objects, whether created before them, during their watch, or changed while
+// the server was down.
 func TestInformers(t *testing.T) {
 	dir := t.TempDir()
 	server, config := start(t, dir, "")
@@ -115,7 +115,7 @@ func TestInformers(t *testing.T) {
 	}
 }
 
-// restart stops the server and starts another one at its place.
+// restart stops the server and starts another one at its address.
 func restart(t *testing.T, server *anykind.Server, dir string, config *rest.Config) {
 	t.Helper()
 	if err := server.Close(); err != nil {
@@ -139,7 +139,7 @@ func makeBoth(ctx context.Context, t *testing.T, in dynamic.ResourceInterface, t
 	}
 }
 
-// Each encoding of the typed clients makes an informer that has everything.
+// An informer has all objects in each encoding of the typed clients.
 func TestTypedInformers(t *testing.T) { eachEncoding(t, testTypedInformers) }
 
 func testTypedInformers(t *testing.T, client kubernetes.Interface) {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Of three candidates one leads at a time; when it leaves, another one does.
+// One of three candidates leads at a time; when it leaves, another one takes over.
 func TestLeaderElection(t *testing.T) { eachEncoding(t, testLeaderElection) }
 
 func testLeaderElection(t *testing.T, client kubernetes.Interface) {

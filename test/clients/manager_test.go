@@ -30,7 +30,7 @@ type Gadget struct {
 	Status            Size `json:"status,omitempty"`
 }
 
-// Size of a Gadget.
+// Size is the spec and the status of a Gadget.
 type Size struct {
 	Size int64 `json:"size,omitempty"`
 }
@@ -60,8 +60,8 @@ func (l *GadgetList) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// A reconciler keeps for each Gadget a ConfigMap that says its size, reports the
-// size in the status, and cleans up before a Gadget goes.
+// A reconciler maintains a ConfigMap with the size of each Gadget, reports the size in the status, and
+// cleans up with a finalizer.
 type reconciler struct {
 	client.Client
 }
@@ -114,8 +114,8 @@ func gadgetScheme(t *testing.T) *runtime.Scheme {
 	return s
 }
 
-// manage runs a manager with the reconciler until the test ends. Beside its
-// cache it elects a leader, as a program in a cluster does, by a lease in a namespace.
+// manage runs a manager with the reconciler until the end of the test. It elects a leader with a Lease
+// in a namespace, as a program in a cluster does.
 func manage(t *testing.T, config *rest.Config, s *runtime.Scheme, namespace string) {
 	t.Helper()
 	log.SetLogger(logr.Discard())
@@ -141,7 +141,7 @@ func manage(t *testing.T, config *rest.Config, s *runtime.Scheme, namespace stri
 	})
 }
 
-// eventually watches one object until it is as expected.
+// eventually watches one object until it is in the expected state.
 func eventually[T client.Object](ctx context.Context, t *testing.T, c client.WithWatch, list client.ObjectList, name, what string, ok func(T) bool) T {
 	t.Helper()
 	w, err := c.Watch(ctx, list, client.InNamespace("default"), client.MatchingFields{"metadata.name": name})
@@ -161,8 +161,8 @@ func eventually[T client.Object](ctx context.Context, t *testing.T, c client.Wit
 	}
 }
 
-// A controller does its work: what it owns exists and comes back, the status
-// follows the spec, and what is deleted waits for it.
+// A controller works: its owned objects exist and are recreated, the status follows the spec, and a
+// deletion waits for the finalizer.
 func TestManager(t *testing.T) {
 	_, config := start(t, "", "")
 	ctx := within(t)
@@ -172,7 +172,7 @@ func TestManager(t *testing.T) {
 	reconciles(ctx, t, config, s)
 }
 
-// reconciles fails unless a manager does its work.
+// reconciles fails unless a manager works.
 func reconciles(ctx context.Context, t *testing.T, config *rest.Config, s *runtime.Scheme) {
 	t.Helper()
 	c, err := client.NewWithWatch(config, client.Options{Scheme: s})
@@ -219,7 +219,7 @@ func reconciles(ctx context.Context, t *testing.T, config *rest.Config, s *runti
 	}
 }
 
-// away deletes a gadget and returns when it is gone.
+// away deletes a gadget and waits until it is gone.
 func away(ctx context.Context, t *testing.T, c client.WithWatch, g *Gadget) {
 	t.Helper()
 	w, err := c.Watch(ctx, &GadgetList{}, client.InNamespace("default"), client.MatchingFields{"metadata.name": g.Name})

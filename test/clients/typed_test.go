@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// encodings are how programs configure the typed clients: as it is, as
-// Kubernetes' own components do, and so that nothing but protobuf will do.
+// encodings are the configurations of the typed clients: the default, that of Kubernetes' own
+// components, and protobuf only.
 func encodings() map[string]func(*rest.Config) {
 	return map[string]func(*rest.Config){
 		"JSON": func(*rest.Config) {},
@@ -32,7 +32,7 @@ func encodings() map[string]func(*rest.Config) {
 	}
 }
 
-// eachEncoding runs a test with a typed client of each sort.
+// eachEncoding runs a test with a typed client in each encoding.
 func eachEncoding(t *testing.T, test func(*testing.T, kubernetes.Interface)) {
 	for name, configure := range encodings() {
 		t.Run(name, func(t *testing.T) {
@@ -47,8 +47,7 @@ func eachEncoding(t *testing.T, test func(*testing.T, kubernetes.Interface)) {
 	}
 }
 
-// The life of an object: each verb of a typed client does what its name says,
-// and a watch sees it.
+// The life of an object: each verb of a typed client works, and a watch reports it.
 func TestTypedClient(t *testing.T) { eachEncoding(t, testTypedClient) }
 
 func testTypedClient(t *testing.T, client kubernetes.Interface) {
@@ -111,7 +110,7 @@ func testTypedClient(t *testing.T, client kubernetes.Interface) {
 	}
 }
 
-// Every built-in kind is understood in both directions.
+// Every built-in kind round-trips.
 func TestTypedKinds(t *testing.T) { eachEncoding(t, testTypedKinds) }
 
 func testTypedKinds(t *testing.T, client kubernetes.Interface) {
@@ -157,8 +156,8 @@ func testTypedKinds(t *testing.T, client kubernetes.Interface) {
 	}
 }
 
-// The version of the server is JSON and nothing else, so that a client that takes
-// nothing but protobuf is not told, as by Kubernetes.
+// The version of the server exists only as JSON. As with Kubernetes, a client that accepts only
+// protobuf gets an error.
 func TestServerVersion(t *testing.T) {
 	for name, configure := range encodings() {
 		_, config := start(t, "", "")

@@ -12,14 +12,14 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// A found is a difference in the answers to one step.
+// A found is a difference between the responses to one step.
 type found struct {
 	judge.Difference
 	judge.Signature
 	step int // the index
 }
 
-// An attempt is a sequence on its way to both servers.
+// An attempt is the run of a sequence on both servers.
 type attempt struct {
 	pair  *servers.Pair
 	known func(judge.Signature) bool
@@ -27,7 +27,7 @@ type attempt struct {
 	seq   wire.Sequence
 	sides [2]side
 	found []found
-	over  bool // what follows may follow from a difference, and is not looked at
+	over  bool // later differences may follow from an earlier one, and do not count
 	sent  map[string]int
 }
 
@@ -39,9 +39,9 @@ type side struct {
 	latest  string               // the revision of the last write
 }
 
-// try sends a sequence to both servers and returns how the answers differ. It stops
-// at the first difference that is not known, or when only one of them did what it was
-// asked: what comes after may follow from it.
+// try sends a sequence to both servers and returns the differences between the responses. It stops at
+// the first unknown difference, or when a request succeeds on only one server: later differences may
+// follow from it.
 func try(ctx context.Context, pair *servers.Pair, known func(judge.Signature) bool, seq wire.Sequence, scope string) *attempt {
 	a := &attempt{pair: pair, known: known, scope: scope, seq: seq, sent: map[string]int{}}
 	for i, c := range []*wire.Client{pair.Theirs, pair.Ours} {
@@ -91,7 +91,7 @@ func (a *attempt) step(ctx context.Context, i int) {
 	}
 }
 
-// done reports whether a server did what it was asked.
+// done reports whether a request succeeded.
 func done(n *judge.Normal) bool { return n.Failed == "" && n.Code < 300 }
 
 func (a *attempt) both(do func(n int, s *side)) {
@@ -110,14 +110,14 @@ func (a *attempt) add(i int, differences []judge.Difference) {
 	}
 }
 
-// quiet is how long nothing may come before a watch is taken to have said everything,
-// if both said as much; enough is how long one may be behind the other.
+// quiet is the time without an event after which a watch counts as complete, if both have equally many
+// events. enough is the maximal delay of one behind the other.
 const (
 	quiet  = 150 * time.Millisecond
 	enough = 4 * time.Second
 )
 
-// watches reads the watches of both to the same place and compares what they said.
+// watches reads the watches of both at the same path and compares their events.
 func (a *attempt) watches() {
 	for i, step := range a.seq.Steps {
 		their, our := a.sides[0].answers[step.ID], a.sides[1].answers[step.ID]
@@ -129,8 +129,8 @@ func (a *attempt) watches() {
 	}
 }
 
-// await returns when two streams have said as much as each other for a while, or when
-// one does not come to it.
+// await returns once two streams have had equally many events for a while, or once one falls behind
+// for too long.
 func await(a, b *wire.Stream) {
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
@@ -148,7 +148,7 @@ func await(a, b *wire.Stream) {
 	}
 }
 
-// clean ends the watches and sends what undoes the sequence.
+// clean ends the watches and sends the cleanup steps of the sequence.
 func (a *attempt) clean(ctx context.Context) {
 	a.both(func(_ int, s *side) {
 		for _, answer := range s.answers {

@@ -17,8 +17,8 @@ var (
 	sequences = flag.Uint64("sequences", 400, "how many sequences of requests to send")
 )
 
-// The same requests have the same answers, but for what is known. These are always
-// the same few; `go run .` sends others for as long as it may.
+// The same requests have the same responses, except for known differences. These sequences are fixed;
+// `go run .` sends new ones until its time is up.
 func TestCompare(t *testing.T) {
 	if *reference == "" {
 		t.Skip("compares with a kube-apiserver: -reference start")
@@ -29,7 +29,7 @@ func TestCompare(t *testing.T) {
 	}
 	for _, store := range []string{"memory", "file", "etcd"} {
 		t.Run(store, func(t *testing.T) {
-			// What was started is ended by Stop, after the test's own context.
+			// Stop, not the context of the test, ends the servers.
 			ctx := context.WithoutCancel(t.Context())
 			o := servers.Options{Reference: *reference, Store: store, Dir: t.TempDir()}
 			o.WithoutControllers()

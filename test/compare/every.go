@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// stores are all that anykind has.
+// stores are all stores of anykind.
 var stores = []string{"memory", "file", "etcd"}
 
-// A comparison is one of several that run side by side, each with servers of its own in a process of its own.
+// A comparison is one of several parallel ones, each a process with servers of its own.
 type comparison struct {
 	store string
 	seed  uint64
@@ -27,7 +27,8 @@ type comparison struct {
 	err   error
 }
 
-// every runs comparisons of each store with a number of new seeds, all at once, and prints a line about each.
+// every runs comparisons of each store with a number of new seeds, in parallel, and prints a line
+// about each.
 func every(ctx context.Context, seeds int, logs string, args []string, out io.Writer) error {
 	itself, err := os.Executable()
 	if err != nil {
@@ -59,7 +60,7 @@ func every(ctx context.Context, seeds int, logs string, args []string, out io.Wr
 	return errors.Join(failed...)
 }
 
-// run runs one comparison, with the flags of all of them, and keeps its summary.
+// run runs one comparison, with the common flags, and saves its summary.
 func (c *comparison) run(ctx context.Context, itself string, args []string) error {
 	log, err := os.Create(c.log)
 	if err != nil {
@@ -67,7 +68,7 @@ func (c *comparison) run(ctx context.Context, itself string, args []string) erro
 	}
 	defer log.Close()
 	cmd := exec.CommandContext(ctx, itself, append(args, "-every", "0", "-store", c.store, "-seed", fmt.Sprint(c.seed))...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its servers
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it then stops its servers
 	cmd.WaitDelay = time.Minute
 	cmd.Stdout, cmd.Stderr = log, log
 	err = cmd.Run()
@@ -75,10 +76,10 @@ func (c *comparison) run(ctx context.Context, itself string, args []string) erro
 	return err
 }
 
-// summarized is what the summary of a comparison begins with.
+// summarized is the prefix of a comparison's summary.
 const summarized = "summary: "
 
-// summary returns the summary in a log, "" if the comparison did not come to it.
+// summary returns the summary in a log, "" without one.
 func summary(path string) (last string) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -97,7 +98,7 @@ func summary(path string) (last string) {
 	}
 }
 
-// commit names the commit that is compared, as git describes it.
+// commit returns the output of git describe.
 func commit(ctx context.Context) string {
 	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12").Output()
 	if err != nil {

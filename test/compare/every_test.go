@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/test/compare/judge"
 )
 
-// The summary of a report is found in its log.
+// The log of a report contains its summary.
 func TestSummary(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	f, err := os.Create(path)

@@ -10,15 +10,15 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// fromCache reports whether a server may answer a step with what it knew some time ago: a read at
-// resourceVersion=0, or a watch, which begins with that.
+// fromCache reports whether a server may answer a step from a stale cache: a read at
+// resourceVersion=0, or a watch, which begins with such a read.
 func fromCache(step wire.Step) bool {
 	_, query, _ := strings.Cut(step.Path, "?")
 	values, err := url.ParseQuery(query)
 	return err == nil && step.Method == http.MethodGet && (step.Watch || values.Get("resourceVersion") == "0")
 }
 
-// wrote remembers the revision of a write.
+// wrote records the revision of a write.
 func (s *side) wrote(step wire.Step, answer *wire.Answer) {
 	var object struct {
 		Metadata struct{ ResourceVersion string }
@@ -29,8 +29,8 @@ func (s *side) wrote(step wire.Step, answer *wire.Answer) {
 	}
 }
 
-// catchUp returns when the server knows what the sequence wrote, where a step would be answered from its cache. A
-// server answers a read that asks for a revision when it has it.
+// catchUp waits until the server's cache has the writes of the sequence, if the server would answer
+// the step from its cache. A server answers a read at a minimal revision once it has that revision.
 func (s *side) catchUp(ctx context.Context, step wire.Step) {
 	if s.latest == "" || !fromCache(step) {
 		return

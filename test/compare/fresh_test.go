@@ -25,7 +25,7 @@ func TestFromCache(t *testing.T) {
 	}
 }
 
-// The revision of the last write counts, not that of a read or of a refusal.
+// The revision of the last successful write counts, not that of a read or of an error.
 func TestWrote(t *testing.T) {
 	s := &side{}
 	for _, tt := range []struct {

@@ -1,17 +1,16 @@
-// Command compare sends generated requests to a published kube-apiserver and to
-// anykind, and says how the answers differ.
+// Command compare sends generated requests to a published kube-apiserver and to anykind, and reports
+// differences between the responses.
 //
-// A request is made by a generator (package generate), goes to both servers in the
-// same moment (package wire), and the answers are compared without what has to differ
-// (package judge). A difference is grouped by its signature: the kind of request, the
-// resource, the place in the answer, and what either says there. Signatures in
-// known.txt are known, one by one or in classes. Any other fails the command, and so does one that is known and
-// is not seen any more: the list may only become shorter.
+// A generator makes a request (package generate), both servers receive it at the same moment (package
+// wire), and the normalized responses are compared (package judge). A difference has a signature: the
+// kind of request, the resource, the place in the response, and the text of either side there. The
+// entries of known.txt cover known signatures, one by one or in classes. Any other signature fails the
+// command, and so does an entry that no longer occurs: the list may only become shorter.
 //
-// The same seed sends the same requests: `compare -seed 7 -from 123 -count 1` sends
-// one sequence again.
+// The same seed sends the same requests: `compare -seed 7 -from 123 -count 1` sends one sequence
+// again.
 //
-// `compare -every 3 -duration 1h` runs nine comparisons side by side: three new seeds over each store.
+// `compare -every 3 -duration 1h` runs nine comparisons in parallel: three new seeds over each store.
 package main
 
 import (
@@ -92,7 +91,7 @@ func command(ctx context.Context) error {
 	return report.Verdict()
 }
 
-// choose returns the kinds of requests with these names, all if there are none.
+// choose returns the kinds of requests with these names, or all without a name.
 func choose(names string) ([]generate.Kind, error) {
 	all := generate.All()
 	if names == "" {

@@ -14,8 +14,8 @@ import (
 
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// prepare makes the definitions on both servers, waits until their objects are served,
-// and returns what both serve.
+// prepare creates the definitions on both servers, waits until their objects are served, and returns
+// the resources that both serve.
 func prepare(ctx context.Context, p *servers.Pair) (*generate.World, error) {
 	definitions, err := generate.Definitions()
 	if err != nil {
@@ -56,7 +56,7 @@ func prepare(ctx context.Context, p *servers.Pair) (*generate.World, error) {
 	return &generate.World{Resources: append(built, custom...)}, nil
 }
 
-// served returns when the objects of a resource are, and are published.
+// served waits until the objects of a resource are served and in the published documents.
 func served(ctx context.Context, c *wire.Client, r *generate.Resource) error {
 	for _, path := range []string{r.Path("", ""), "/openapi/v3" + r.Root()} {
 		if err := servers.Wait(ctx, func() bool { return c.Do(ctx, wire.Step{Method: "GET", Path: path}).Code == http.StatusOK }); err != nil {
@@ -69,7 +69,7 @@ func served(ctx context.Context, c *wire.Client, r *generate.Resource) error {
 	})
 }
 
-// builtIn returns the kinds that both serve without a definition.
+// builtIn returns the kinds that both servers have without a definition.
 func builtIn(ctx context.Context, p *servers.Pair) ([]*generate.Resource, error) {
 	var both [2][]generate.Discovered
 	for i, c := range []*wire.Client{p.Theirs, p.Ours} {

@@ -9,15 +9,15 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// attempts is how often a sequence is sent to make it shorter, and effort how long that
-// may take: what differs in a watch takes seconds each time.
+// attempts limits the number of attempts to shorten a sequence, and effort their time: a difference in
+// a watch takes seconds each time.
 const (
 	attempts = 40
 	effort   = 15 * time.Second
 )
 
-// reduce returns the shortest sequence that it finds for which fails is still true:
-// first without steps, then without fields in the body of the last one.
+// reduce returns the shortest sequence that it finds for which fails is still true: first it removes
+// steps, then fields in the body of the last one.
 func reduce(s wire.Sequence, last int, fails func(wire.Sequence) bool) wire.Sequence {
 	left, began := attempts, time.Now()
 	still := func(shorter wire.Sequence) bool {
@@ -51,8 +51,7 @@ func reduce(s wire.Sequence, last int, fails func(wire.Sequence) bool) wire.Sequ
 	return s
 }
 
-// bodies returns ways to leave something out of a body: one for each field of its
-// objects, the outer ones first.
+// bodies returns functions that remove one field of a body each, the outer ones first.
 func bodies(body []byte) []func([]byte) []byte {
 	paths := fields(parse(body), nil)
 	slices.SortStableFunc(paths, func(a, b []string) int { return len(a) - len(b) })
@@ -73,7 +72,7 @@ func bodies(body []byte) []func([]byte) []byte {
 	return out
 }
 
-// parse returns a body as a tree, nil if that would not be the same body.
+// parse returns a body as a tree, nil if encoding the tree would change the body.
 func parse(body []byte) any {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -107,7 +106,7 @@ func fields(tree any, path []string) [][]string {
 	return out
 }
 
-// cut removes a field from a tree and reports whether it was there.
+// cut removes a field from a tree and reports whether it existed.
 func cut(tree any, path []string) bool {
 	m, ok := tree.(map[string]any)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// Of a sequence stays what is needed, and of the last body too.
+// A reduced sequence keeps the necessary steps, and the necessary fields of the last body.
 func TestReduce(t *testing.T) {
 	var s wire.Sequence
 	for _, body := range []string{"a", "needed", "b", "c", `{"keep":{"this":1,"not":2},"nor":3}`, "after"} {
@@ -35,7 +35,7 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-// What is in the repository is in order.
+// The list in the repository is valid.
 func TestKnownIsInOrder(t *testing.T) {
 	if _, err := judge.ReadKnown("known.txt"); err != nil {
 		t.Error(err)

@@ -19,25 +19,25 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// Options say how much is sent, and of what.
+// Options select the requests of a run.
 type Options struct {
 	Seed    uint64
-	From    uint64 // the number of the first sequence
-	Count   uint64 // how many sequences at most; 0 for as many as there is time for
+	From    uint64 // number of the first sequence
+	Count   uint64 // maximal number of sequences; 0 for no limit but Time
 	Time    time.Duration
 	Kinds   []generate.Kind
 	Workers int
 }
 
-// A Report is what came of it.
+// A Report is the result of a run.
 type Report struct {
 	mu          sync.Mutex
 	out         io.Writer
-	Sent        map[string]int // requests, by kind
+	Sent        map[string]int // number of requests, by kind
 	Sequences   int
-	Found       int // differences, the known ones too
+	Found       int // number of differences, including known ones
 	Unknown     map[judge.Signature]int
-	Unconfirmed map[judge.Signature]int // that did not come again
+	Unconfirmed map[judge.Signature]int // those that did not recur
 	Known       judge.Known
 }
 
@@ -50,13 +50,13 @@ type runner struct {
 	told  map[example]bool
 }
 
-// An example is a difference of which one sequence is printed: its signature without request and resource.
+// An example is the signature of a printed difference, without request and resource.
 type example struct {
 	judge.Signature
 	confirmed bool
 }
 
-// run sends sequences until there is no time left, and reports.
+// run sends sequences until its time is up, and reports.
 func run(ctx context.Context, o Options, pair *servers.Pair, known judge.Known, out io.Writer) (*Report, error) {
 	world, err := prepare(ctx, pair)
 	if err != nil {
@@ -97,7 +97,7 @@ func run(ctx context.Context, o Options, pair *servers.Pair, known judge.Known, 
 // isKnown reports whether a signature is in the list.
 func (r *runner) isKnown(s judge.Signature) bool { return r.Known.Has(s) }
 
-// sequence sends one sequence, and confirms what is not known in it.
+// sequence sends one sequence, and confirms its unknown differences.
 func (r *runner) sequence(ctx context.Context, n uint64) {
 	seq := generate.Sequence(r.world, r.Kinds, r.Seed, n)
 	a := r.try(ctx, seq, int(n), 0)
@@ -109,8 +109,7 @@ func (r *runner) sequence(ctx context.Context, n uint64) {
 	}
 }
 
-// count adds an attempt to the report, and returns the differences that are not known and were not
-// confirmed yet.
+// count adds an attempt to the report, and returns the unknown differences that are not confirmed yet.
 func (r *runner) count(a *attempt) (fresh []found) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,12 +134,12 @@ func (r *runner) try(ctx context.Context, seq wire.Sequence, n, attempt int) *at
 	return try(ctx, r.pair, r.isKnown, seq, wire.ScopeName(n, attempt))
 }
 
-// repeats is how often a sequence is sent again, under fresh names, before a difference counts. It must come
-// each time: a difference by timing, or by the order of a Go map, does not.
+// repeats is the number of times that a sequence is repeated, under fresh names, before a difference
+// counts. It must recur each time: a difference by timing, or by the order of a Go map, does not.
 const repeats = 3
 
-// confirm repeats the sequence of a difference. It tells of one that comes again, and of the first of those alike
-// that do not.
+// confirm repeats the sequence of a difference. It prints the first of each set of similar
+// differences, whether it recurs or not.
 func (r *runner) confirm(ctx context.Context, seq wire.Sequence, n uint64, f found) {
 	number := 0
 	again := func(seq wire.Sequence) bool {
@@ -165,7 +164,8 @@ func (r *runner) confirm(ctx context.Context, seq wire.Sequence, n uint64, f fou
 	r.tell(seq, n, f, confirmed)
 }
 
-// conclude counts a difference, and reports whether it is the first one alike: one example is enough.
+// conclude counts a difference, and reports whether it is the first similar one: one example is
+// enough.
 func (r *runner) conclude(f found, confirmed bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,7 +198,7 @@ func (r *runner) tell(seq wire.Sequence, n uint64, f found, confirmed bool) {
 	fmt.Fprint(r.out, b.String())
 }
 
-// progress prints how far it is.
+// progress prints the numbers so far.
 func (r *runner) progress() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -209,7 +209,7 @@ func (r *runner) progress() {
 	fmt.Fprintf(r.out, "--- %d sequences, %d requests; differences: %d, unknown: %d, once only: %d\n", r.Sequences, total, r.Found, len(r.Unknown), len(r.Unconfirmed))
 }
 
-// Print prints the whole of it.
+// Print prints the report.
 func (r *Report) Print() {
 	fmt.Fprintln(r.out, "\nrequests sent, by kind:")
 	for _, kind := range slices.Sorted(maps.Keys(r.Sent)) {
@@ -227,8 +227,8 @@ func (r *Report) Print() {
 	fmt.Fprintf(r.out, "\n%s%s\n", summarized, r.summary())
 }
 
-// summary returns the numbers of the report in a line. A class is an entry of the list, or several differences
-// that are not known and alike.
+// summary returns the numbers of the report in a line. A class is an entry of the list, or a set of
+// similar unknown differences.
 func (r *Report) summary() string {
 	requests, seen := 0, 0
 	for _, n := range r.Sent {
@@ -243,8 +243,8 @@ func (r *Report) summary() string {
 		r.Sequences, requests, r.Found, seen, len(r.Known), len(r.Known.Gone(r.Sent)), len(r.Unknown), len(r.Unconfirmed))
 }
 
-// list prints signatures, those together that differ in no more than request and
-// resource, as known.txt has them.
+// list prints signatures in the format of known.txt. It merges those that differ only in request and
+// resource.
 func (r *Report) list(title string, signatures map[judge.Signature]int) {
 	type group struct {
 		requests, resources map[string]bool
@@ -271,7 +271,7 @@ func (r *Report) list(title string, signatures map[judge.Signature]int) {
 	}
 }
 
-// Verdict is an error if something is new, or gone.
+// Verdict returns an error for unknown differences and for entries that are gone.
 func (r *Report) Verdict() error {
 	if unknown, gone := len(r.Unknown), len(r.Known.Gone(r.Sent)); unknown+gone > 0 {
 		return fmt.Errorf("%d differences are not known, and %d that are known are not there any more", unknown, gone)
@@ -279,5 +279,5 @@ func (r *Report) Verdict() error {
 	return nil
 }
 
-// pick returns a seed for who did not name one.
+// pick returns a random seed for a run without -seed.
 func pick() uint64 { return rand.Uint64N(1_000_000) }

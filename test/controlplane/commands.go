@@ -13,19 +13,19 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// A stage is what runs beside the server of a script.
+// A stage has the programs of a script, besides the server.
 type stage struct {
 	ctx        context.Context
 	components map[string]*component
 	kubelets   map[string]func()
 
 	mu       sync.Mutex
-	troubles []string // of the stand-ins
+	troubles []string // errors of the fake kubelets
 }
 
 type stageKey struct{}
 
-// newStage gives a script its stage, which ends with it.
+// newStage gives a script its stage, and stops the programs at the end of the script.
 func newStage(ctx context.Context, env *testscript.Env, logs string) {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &stage{ctx: ctx, components: map[string]*component{}, kubelets: map[string]func(){}}
@@ -46,24 +46,24 @@ func newStage(ctx context.Context, env *testscript.Env, logs string) {
 
 func stageOf(ts *testscript.TestScript) *stage { return ts.Value(stageKey{}).(*stage) }
 
-// patience is how long a program may take until it is healthy.
+// patience limits the time until a program is healthy.
 const patience = 2 * time.Minute
 
-// commands are what a script has besides those of package script:
+// commands are the commands of a script besides those of package script:
 //
 //	run NAME PROGRAM ARG...
-//	    Runs kube-scheduler or kube-controller-manager at a port of its own, calls it NAME, and
-//	    returns when it says that it is healthy.
+//	\tRuns kube-scheduler or kube-controller-manager as NAME at a port of its own, and
+//	\twaits until it is healthy.
 //	end NAME
-//	    Ends it in order.
+//	\tStops it gracefully.
 //	crash NAME
-//	    Kills it.
+//	\tKills it.
 //	[!] errors NAME
-//	    With a !, its log has no errors but those of known.txt. Without, it has some.
+//	\tWith a !, its log has no errors except those of known.txt. Without, it has some.
 //	kubelet start NODE...
-//	    Starts a stand-in for the kubelet of each of these nodes.
+//	\tStarts a fake kubelet for each of these nodes.
 //	kubelet stop NODE...
-//	    Stops it: the node falls silent.
+//	\tStops it: the node no longer renews its Lease.
 func commands() map[string]script.Command {
 	return map[string]script.Command{
 		"run": runCommand, "end": endCommand, "crash": crashCommand, "errors": errorsCommand, "kubelet": kubeletCommand,
@@ -141,14 +141,14 @@ func kubeletCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// fail notes what a stand-in could not do.
+// fail records an error of a fake kubelet.
 func (s *stage) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.troubles = append(s.troubles, err.Error())
 }
 
-// clientOf returns a client with the credentials of a kubeconfig file, which is not slowed down.
+// clientOf returns a client for a kubeconfig file, without a rate limit.
 func clientOf(kubeconfig string) (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

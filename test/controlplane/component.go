@@ -21,27 +21,27 @@ import (
 type component struct {
 	program string // its name
 	log     log
-	at      string // where it serves its own pages
+	at      string // address of its own endpoints
 
 	cmd   *exec.Cmd
 	ended chan struct{}
 }
 
-// Each program is brought up to date once.
+// Each program is built once.
 var (
 	anykind               = sync.OnceValues(program.Anykind)
 	kubeScheduler         = sync.OnceValues(program.KubeScheduler)
 	kubeControllerManager = sync.OnceValues(program.KubeControllerManager)
 )
 
-// builds are the programs that can be run.
+// builds returns the build functions of the programs.
 func builds() map[string]func() (string, error) {
 	return map[string]func() (string, error){
 		"kube-scheduler": kubeScheduler, "kube-controller-manager": kubeControllerManager,
 	}
 }
 
-// run starts a program in a folder. When ctx ends, it is killed.
+// run starts a program in a folder. The end of ctx kills it.
 func run(ctx context.Context, name, dir string, args ...string) (*component, error) {
 	build, found := builds()[name]
 	if !found {
@@ -71,7 +71,7 @@ func run(ctx context.Context, name, dir string, args ...string) (*component, err
 	return c, nil
 }
 
-// healthy returns when the program says at its own port that it is well.
+// healthy waits until the program's own health check succeeds.
 func (c *component) healthy(ctx context.Context) error {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
@@ -94,13 +94,13 @@ func (c *component) healthy(ctx context.Context) error {
 	}
 }
 
-// kill ends the process as it stands, and returns when it is gone.
+// kill kills the process, and waits for its end.
 func (c *component) kill() {
-	c.cmd.Process.Kill() // fails only if it has ended
+	c.cmd.Process.Kill() // fails only after the end of the process
 	<-c.ended
 }
 
-// stop ends the process in order.
+// stop stops the process gracefully.
 func (c *component) stop() error {
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -117,7 +117,7 @@ func (c *component) keep(dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, name+".log"), []byte(c.log.text()), 0o644)
 }
 
-// freeAddress returns an address of this machine at which nothing listens.
+// freeAddress returns a free address of this machine.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// unseen are the controllers of kube-controller-manager that no script shows, and why.
+// unseen returns the controllers of kube-controller-manager without a script, with the reasons.
 func unseen() map[string]string {
 	return map[string]string{
 		"certificatesigningrequest-cleaner-controller": "runs; looks for old requests at its start, when it has not seen any yet, and then each hour",
@@ -30,16 +30,16 @@ var (
 	duration = flag.Duration("duration", 0, "go on doing that for so long")
 )
 
-// What users do with workloads works, with all of our own controllers beside those of
-// kube-controller-manager that do the same.
+// Workloads run with all of our own controllers enabled, beside the same ones of
+// kube-controller-manager.
 func TestWorkloads(t *testing.T) {
 	p := startPlane(t)
 	t.Run("scripts", func(t *testing.T) { scripts(t, "workloads", *options, p.stage) })
 	p.check(t)
 }
 
-// Each controller of kube-controller-manager is seen doing its work, with those of our own
-// controllers off that would do the same. At the end it is printed what each was seen doing.
+// A script shows each controller of kube-controller-manager at work, with the same controllers of our
+// own disabled. The test prints the work of each at the end.
 func TestControllers(t *testing.T) {
 	if !*all {
 		t.Skip("it takes minutes: make manager")
@@ -60,7 +60,7 @@ func TestControllers(t *testing.T) {
 	}
 }
 
-// They do the same beside all of ours: both at once do no harm.
+// The same scripts pass with all of our controllers enabled: duplicates do no harm.
 func TestBoth(t *testing.T) {
 	if !*all {
 		t.Skip("it takes minutes: make manager")
@@ -70,7 +70,7 @@ func TestBoth(t *testing.T) {
 	p.check(t)
 }
 
-// report prints the table of controllers with what each was seen doing.
+// report prints a table of the controllers with the work of each.
 func report(to io.Writer, controllers []string, seen map[string]string, rounds int) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CONTROLLER\tSEEN\tDOING")
@@ -84,7 +84,7 @@ func report(to io.Writer, controllers []string, seen map[string]string, rounds i
 	return w.Flush()
 }
 
-// There is a script for each controller, but for those that are unseen.
+// Each controller has a script, or is in unseen.
 func TestEachController(t *testing.T) {
 	seen, theirs := seenDoing(t), controllersOfManager(t)
 	for _, name := range theirs {
@@ -100,7 +100,7 @@ func TestEachController(t *testing.T) {
 	}
 }
 
-// seenDoing returns what each controller is seen doing: the first sentence of its script.
+// seenDoing returns the work of each controller: the first sentence of its script.
 func seenDoing(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("controllers/*.txtar")
@@ -134,7 +134,7 @@ func both(t *testing.T) []string {
 	})
 }
 
-// namedIn returns the names that the help of a program lists where it matches.
+// namedIn returns the names that a pattern finds in the help of a program.
 func namedIn(t *testing.T, list *regexp.Regexp, build func() (string, error), command ...string) []string {
 	t.Helper()
 	path, err := build()

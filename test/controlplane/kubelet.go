@@ -19,22 +19,22 @@ import (
 	applycoordination "k8s.io/client-go/applyconfigurations/coordination/v1"
 )
 
-// A kubelet stands in for that of a node: it says that the node is ready, renews its Lease,
-// and says of the pods that are bound to it that they run. It runs nothing. A container whose
-// command is true or false has ended at once, and any other runs until its pod is deleted.
+// A kubelet is a fake kubelet: it reports its node as ready, renews the Lease, and reports the pods
+// that are bound to the node as running. It runs no containers. A container with the command true or
+// false ends at once, and any other runs until its pod is deleted.
 type kubelet struct {
 	client kubernetes.Interface
 	node   string
-	beat   time.Duration // between renewals of the Lease
-	number int           // of addresses that were given to pods
+	beat   time.Duration // interval of the Lease renewals
+	number int           // number of pod IPs so far
 	failed func(error)
 
 	pods cache.Store
 	todo workqueue.TypedRateLimitingInterface[string]
 }
 
-// startKubelet starts the stand-in of a node that exists, and returns what ends it. failed is
-// called for what it could not do.
+// startKubelet starts the fake kubelet of an existing node, and returns a function that stops it. It
+// calls failed for each error.
 func startKubelet(ctx context.Context, client kubernetes.Interface, node string, failed func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	k := &kubelet{
@@ -52,7 +52,7 @@ func startKubelet(ctx context.Context, client kubernetes.Interface, node string,
 	}
 }
 
-// live says that the node is ready, and renews its Lease until ctx ends.
+// live reports the node as ready, and renews its Lease until ctx ends.
 func (k *kubelet) live(ctx context.Context) {
 	beat := time.NewTicker(k.beat)
 	defer beat.Stop()
@@ -81,7 +81,7 @@ func (k *kubelet) renew(ctx context.Context) error {
 	return err
 }
 
-// ready says that the node is ready and how much it has, if it does not say that.
+// ready sets the Ready condition of the node, and its capacity if it has none.
 func (k *kubelet) ready(ctx context.Context) error {
 	node, err := k.client.CoreV1().Nodes().Get(ctx, k.node, metav1.GetOptions{})
 	if err != nil {
@@ -104,7 +104,7 @@ func (k *kubelet) ready(ctx context.Context) error {
 	return err
 }
 
-// watch adds to the work the pods of the node that change.
+// watch adds changed pods of the node to the queue.
 func (k *kubelet) watch(ctx context.Context) {
 	add := func(object any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
@@ -122,7 +122,7 @@ func (k *kubelet) watch(ctx context.Context) {
 	informer.RunWithContext(ctx)
 }
 
-// work brings pods to where they belong until there is no more work.
+// work processes the queue until it is shut down.
 func (k *kubelet) work(ctx context.Context) {
 	for {
 		key, shutdown := k.todo.Get()
@@ -146,7 +146,7 @@ func (k *kubelet) work(ctx context.Context) {
 	}
 }
 
-// sync says the next thing about a pod.
+// sync makes the next change of a pod's status.
 func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod) error {
 	phase := pod.Status.Phase
 	over := phase == corev1.PodSucceeded || phase == corev1.PodFailed
@@ -168,7 +168,7 @@ func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// say sends the status of a pod as a kubelet does.
+// say patches the status of a pod as a kubelet does.
 func (k *kubelet) say(ctx context.Context, pod *corev1.Pod, status corev1.PodStatus) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// A log is what a program has written so far.
+// A log is the output of a program so far.
 type log struct {
 	mu   sync.Mutex
 	data bytes.Buffer
@@ -28,8 +28,7 @@ func (l *log) text() string {
 	return l.data.String()
 }
 
-// An error, or what ends the process, begins with its letter and the date; a panic of the
-// runtime with its word.
+// grave matches an error or fatal error of klog, by its letter and date, or a panic of the runtime.
 var grave = regexp.MustCompile(`^([EF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ |panic: |fatal error: )`)
 
 //go:embed known.txt
@@ -41,7 +40,7 @@ type known struct {
 	pattern *regexp.Regexp
 }
 
-// knownErrors are those of known.txt.
+// knownErrors reads known.txt.
 func knownErrors() ([]known, error) {
 	var all []known
 	for line := range strings.Lines(knownText) {
@@ -62,7 +61,7 @@ func knownErrors() ([]known, error) {
 	return all, nil
 }
 
-// errors returns the lines of errors in the log of a program that are not known.
+// errors returns the unknown errors in the log of a program.
 func (l *log) errors(program string) ([]string, error) {
 	all, err := knownErrors()
 	if err != nil {
@@ -73,7 +72,7 @@ func (l *log) errors(program string) ([]string, error) {
 	scan.Buffer(nil, 10<<20)
 	for scan.Scan() {
 		line := scan.Text()
-		if strings.HasSuffix(line, "=<") { // the value has several lines, up to one that closes it
+		if strings.HasSuffix(line, "=<") { // the value has several lines, up to a closing one
 			for scan.Scan() && !strings.HasPrefix(scan.Text(), " >") {
 				line += " " + strings.TrimSpace(scan.Text())
 			}

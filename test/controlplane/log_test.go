@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An error is a line of its own, or several; a known one is none.
+// An error has one line, or several; known errors are not returned.
 func TestErrors(t *testing.T) {
 	var l log
 	io.WriteString(&l, `I1122 19:35:50.000000   11365 one.go:1] "all is well"

@@ -21,25 +21,25 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// A plane is a whole control plane: anykind, kube-controller-manager, kube-scheduler, and two
-// nodes with stand-ins for their kubelets.
+// A plane is a whole control plane: anykind, kube-controller-manager, kube-scheduler, and two nodes
+// with fake kubelets.
 type plane struct {
 	dir                string
-	admin              string // the administrator's kubeconfig file
-	managerConfig      string // a kubeconfig file of system:kube-controller-manager
+	admin              string // kubeconfig of the administrator
+	managerConfig      string // kubeconfig of system:kube-controller-manager
 	client             kubernetes.Interface
 	manager, scheduler *component
 
 	mu       sync.Mutex
-	number   int      // of scripts that were run
-	troubles []string // of the stand-ins
+	number   int      // number of scripts so far
+	troubles []string // errors of the fake kubelets
 }
 
-// nodes are those that pods of scripts run on.
+// nodes are the nodes for the pods of scripts.
 var nodes = []string{"stage-1", "stage-2"}
 
-// manages are the flags of a kube-controller-manager of which every controller runs that its
-// feature gates allow. Nodes are missed after ten seconds, in the place of fifty.
+// manages returns the flags of a kube-controller-manager with every controller that its feature gates
+// allow. The grace period of nodes is ten seconds instead of fifty.
 func manages(dir, kubeconfig string) []string {
 	pki := filepath.Join(dir, "pki")
 	return []string{
@@ -55,11 +55,11 @@ func manages(dir, kubeconfig string) []string {
 	}
 }
 
-// startPlane starts one whose server has more flags. It serves StorageVersions, too, for the
-// controller that is about them.
+// startPlane starts a plane whose server has additional flags. It serves StorageVersions, too, for
+// their garbage collector.
 func startPlane(t *testing.T, flags ...string) *plane {
 	t.Helper()
-	// The programs outlive the context of the test: they are stopped in order, one after the other.
+	// The programs outlive the context of the test: the cleanup stops them one after the other.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(cancel)
 	dir := t.TempDir()
@@ -100,7 +100,7 @@ func startPlane(t *testing.T, flags ...string) *plane {
 	return p
 }
 
-// user makes a kubeconfig file of a user with a client certificate.
+// user creates a kubeconfig of a user with a client certificate.
 func (p *plane) user(t *testing.T, program, name string) string {
 	t.Helper()
 	file := filepath.Join(p.dir, strings.ReplaceAll(name, ":", "-")+".kubeconfig")
@@ -111,7 +111,7 @@ func (p *plane) user(t *testing.T, program, name string) string {
 	return file
 }
 
-// start runs a program until the test ends. Its log must have no errors that are not known.
+// start runs a program until the end of the test. Its log must have no unknown errors.
 func (p *plane) start(ctx context.Context, t *testing.T, name string, args ...string) *component {
 	t.Helper()
 	c, err := run(ctx, name, p.dir, args...)
@@ -132,7 +132,7 @@ func (p *plane) start(ctx context.Context, t *testing.T, name string, args ...st
 	return c
 }
 
-// check fails a test in which a stand-in could not do what it does.
+// check fails a test if a fake kubelet had an error.
 func (p *plane) check(t *testing.T) {
 	t.Helper()
 	p.mu.Lock()
@@ -142,15 +142,15 @@ func (p *plane) check(t *testing.T) {
 	}
 }
 
-// fail notes what a stand-in could not do.
+// fail records an error of a fake kubelet.
 func (p *plane) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.troubles = append(p.troubles, err.Error())
 }
 
-// stage gives a script a namespace of its own in the plane, which is the current one. Its name,
-// which no other script's is, is the environment variable NAMESPACE.
+// stage gives a script a namespace of its own in the plane, as the current namespace. The environment
+// variable NAMESPACE has its unique name.
 func (p *plane) stage(env *testscript.Env, _ string) ([]byte, error) {
 	p.mu.Lock()
 	p.number++
@@ -166,7 +166,7 @@ func (p *plane) stage(env *testscript.Env, _ string) ([]byte, error) {
 			env.T().Log(err)
 		}
 	})
-	// Pods need the account that a controller makes.
+	// Pods need the ServiceAccount, which a controller creates.
 	err = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		_, err := p.client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {

@@ -16,15 +16,15 @@ import (
 
 var reference = flag.Bool("reference", false, "run kube-apiserver with etcd in the place of anykind, to see what the programs log then")
 
-// startReference starts a kube-apiserver that knows users as an anykind with its data in a folder
-// does, so that everything else finds there what it looks for.
+// startReference starts a kube-apiserver with the CAs and users of an anykind with its data in a
+// folder, so that all programs find the same files.
 func startReference(ctx context.Context, t *testing.T, path, dir string) {
 	t.Helper()
 	kubeAPIServer, err := program.KubeAPIServer()
 	must(t, err)
 	etcd, err := program.Etcd()
 	must(t, err)
-	// A first start makes the authorities.
+	// A first start creates the CAs.
 	server, err := process.Start(ctx, path, dir, "")
 	must(t, err)
 	must(t, server.Stop())
@@ -43,7 +43,7 @@ func startReference(ctx context.Context, t *testing.T, path, dir string) {
 	must(t, os.WriteFile(filepath.Join(pki, "sa.key"), key, 0o600))
 	config, err := clientcmd.LoadFromFile(r.Kubeconfig)
 	must(t, err)
-	// anykind makes kubeconfigs of users from one that looks like its own.
+	// anykind derives kubeconfigs of users from one in the form of its own.
 	for _, cluster := range config.Clusters {
 		cluster.InsecureSkipTLSVerify = false
 		cluster.CertificateAuthorityData, err = os.ReadFile(filepath.Join(theirs, "certificates", "apiserver.crt"))

@@ -24,21 +24,21 @@ func TestSchedulers(t *testing.T) {
 	})
 }
 
-// scripts runs those of a folder, with the commands above. serve starts the server of each.
+// scripts runs the scripts of a folder, with the commands above. serve starts the server of each.
 func scripts(t *testing.T, dir string, o script.Options, serve func(env *testscript.Env, dir string) ([]byte, error)) {
 	t.Helper()
 	o.Commands = commands()
 	o.Serve = func(env *testscript.Env, data string) ([]byte, error) {
 		kubeconfig, err := serve(env, data)
 		if err == nil {
-			newStage(t.Context(), env, *logsDir) // which ends before the server does
+			newStage(t.Context(), env, *logsDir) // it ends before the server does
 		}
 		return kubeconfig, err
 	}
 	script.Run(t, dir, o)
 }
 
-// serve starts anykind for a script alone.
+// serve starts an anykind for one script.
 func serve(ctx context.Context, env *testscript.Env, dir string, flags ...string) ([]byte, error) {
 	path, err := anykind()
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package corpus returns CustomResourceDefinitions, and objects of them, for tests and
-// benchmarks that need realistic ones.
+// Package corpus returns CustomResourceDefinitions, and objects of them, for tests and benchmarks that
+// need realistic ones.
 //
-// The Gateway API and cert-manager publish theirs in Go modules. Package published names these
-// modules, and the go command downloads and verifies them on first use. Definitions of cloud
-// providers are not available as Go modules, so package crdtest generates similar ones. The
-// package knows the files of all of them. It does not know what they are used for.
+// The Gateway API and cert-manager publish theirs in Go modules. Package published lists these
+// modules, and the go command downloads and verifies them on first use. Definitions of cloud providers
+// are not available as Go modules, so package crdtest generates similar ones. The package knows the
+// files of all of them, and not their use.
 package corpus
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// A Folder is one of a published module, with YAML files in it and below.
+// A Folder is a folder of a published module, with YAML files in it and its subfolders.
 type Folder struct{ module, path string }
 
 const (
@@ -29,8 +29,8 @@ const (
 	certManager = "github.com/cert-manager/cert-manager"
 )
 
-// The folders that there are. Both channels of the Gateway API have definitions of
-// the same names; the experimental ones have more fields.
+// Both channels of the Gateway API have definitions of the same names; the experimental ones have more
+// fields.
 var (
 	GatewayAPIExperimental = Folder{gatewayAPI, "config/crd/experimental"}
 	GatewayAPIStandard     = Folder{gatewayAPI, "config/crd/standard"}
@@ -39,8 +39,8 @@ var (
 	CertManager            = Folder{certManager, "deploy/crds"}
 )
 
-// Definitions returns one definition of each name: those of the experimental channel
-// of the Gateway API, of cert-manager, and of a provider.
+// Definitions returns one definition of each name: those of the experimental channel of the Gateway
+// API, of cert-manager, and of a provider.
 func Definitions() ([]map[string]any, error) {
 	var all []map[string]any
 	for _, f := range []Folder{GatewayAPIExperimental, CertManager} {
@@ -72,7 +72,7 @@ func (f Folder) Definitions() (all []map[string]any, err error) {
 	return all, err
 }
 
-// Documents calls visit for each YAML document of a folder, with the file it is in.
+// Documents calls visit for each YAML document of a folder, with the name of its file.
 func (f Folder) Documents(visit func(file, document string) error) error {
 	published, err := modules()
 	if err != nil {

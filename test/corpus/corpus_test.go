@@ -46,7 +46,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// Who cannot have definitions must not take that for there being none.
+// A missing folder is an error, not an empty list.
 func TestNoSuchFolder(t *testing.T) {
 	if _, err := (Folder{gatewayAPI, "config/crd/none"}).Definitions(); err == nil {
 		t.Error("a folder that is not there has definitions")

@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// A counter says what the shared object must have come to: every increment that
-// was acknowledged, and any of those without an answer.
+// A counter bounds the value of the shared object: every acknowledged increment counts, and any of
+// those without a response may count.
 type counter struct{ sure, open atomic.Int64 }
 
-// settle compares the count with what is stored.
+// settle checks the stored value.
 func (c *counter) settle(stored int64) error {
 	least, most := c.sure.Load(), c.sure.Load()+c.open.Load()
 	if stored < least || stored > most {

@@ -22,7 +22,7 @@ var (
 
 const writers = 8
 
-// A run is one server with its clients, over all its lives.
+// A run is one server with its clients, across all restarts.
 type run struct {
 	*testing.T
 	program, dir, address string
@@ -36,7 +36,7 @@ type run struct {
 	marker  int64
 }
 
-// begin makes a run of a seed that it logs.
+// begin creates a run from a seed, which it logs.
 func begin(t *testing.T) *run {
 	t.Helper()
 	if *seed == 0 {
@@ -79,8 +79,8 @@ func newRun(t *testing.T, program string) *run {
 	return r
 }
 
-// start starts the server on what is there. After the first time it is always at
-// the same address, where clients look for it.
+// start starts the server on the existing data. After the first time, the address stays the same for
+// the clients.
 func (r *run) start() *process.Server {
 	r.Helper()
 	server, err := process.Start(r.Context(), r.program, r.dir, r.address, r.flags...)
@@ -100,8 +100,7 @@ func (r *run) api(server *process.Server) process.API {
 	return process.API{Client: client, URL: server.URL}
 }
 
-// prepare makes the definition and the shared object, and has the watcher begin
-// before them.
+// prepare creates the definition and the shared object, and starts the watcher before them.
 func (r *run) prepare(server *process.Server) {
 	r.Helper()
 	api := r.api(server)
@@ -115,7 +114,7 @@ func (r *run) prepare(server *process.Server) {
 	}
 }
 
-// round lets clients write until the server is killed, starts it again, and checks.
+// round lets clients write until the server is killed, restarts it, and checks.
 func (r *run) round(server *process.Server, round int) *process.Server {
 	r.Helper()
 	r.write(server)
@@ -124,7 +123,7 @@ func (r *run) round(server *process.Server, round int) *process.Server {
 	return server
 }
 
-// revive starts the server that was killed, now and then not at the first attempt.
+// revive restarts the killed server, sometimes after kills during its start.
 func (r *run) revive() *process.Server {
 	r.Helper()
 	if r.random.IntN(4) == 0 {
@@ -133,7 +132,7 @@ func (r *run) revive() *process.Server {
 	return r.start()
 }
 
-// write lets all writers write until the server was killed.
+// write runs all writers until the server is killed.
 func (r *run) write(server *process.Server) {
 	r.Helper()
 	var clients []client
@@ -147,25 +146,24 @@ func (r *run) write(server *process.Server) {
 	r.untilKilled(server, clients, 4096)
 }
 
-// A client asks until its server is gone, and says when it had an answer. An error is
-// something that must not be.
+// A client sends requests until its server is gone, and calls acked for each response. Its error is a
+// violation.
 type client func(ctx context.Context, api process.API, acked func()) error
 
-// untilKilled lets all clients ask until the server was killed, after most answers at the
-// latest.
+// untilKilled runs all clients until the server is killed, at the latest after most responses.
 func (r *run) untilKilled(server *process.Server, clients []client, most int) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	kill := sync.OnceFunc(func() {
 		server.Kill()
-		cancel() // what waits for an answer that will not come need not
+		cancel() // a client need not wait for a response that will not come
 	})
-	left := make(chan struct{}, most) // a token for each write until the end
+	left := make(chan struct{}, most) // a token for each response before the kill
 	for range r.random.IntN(cap(left)) {
 		left <- struct{}{}
 	}
-	if r.random.IntN(2) == 0 { // any moment, not that of an answer
+	if r.random.IntN(2) == 0 { // at any moment, not only after a response
 		timer := time.AfterFunc(time.Duration(r.random.IntN(int(time.Second))), kill)
 		defer timer.Stop()
 	}
@@ -197,7 +195,7 @@ func (r *run) untilKilled(server *process.Server, clients []client, most int) {
 	}
 }
 
-// dieStarting kills a server that has not got as far as being ready.
+// dieStarting kills a server before it is ready.
 func (r *run) dieStarting() {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(r.random.IntN(int(20*time.Millisecond))))
@@ -207,7 +205,7 @@ func (r *run) dieStarting() {
 	}
 }
 
-// check compares what the server has now with what clients know.
+// check compares the server's objects with the clients' records.
 func (r *run) check(server *process.Server, round int) {
 	r.Helper()
 	api := r.api(server)
@@ -239,7 +237,7 @@ func (r *run) check(server *process.Server, round int) {
 	}
 }
 
-// stored lists all records, and the revision of the list.
+// stored lists all records, and returns the revision of the list.
 func (r *run) stored(api process.API) (map[string]version, int64) {
 	r.Helper()
 	var list struct {

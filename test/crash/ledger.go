@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// A version is what an object is known to be: absent at its zero value.
+// A version is the known state of an object. The zero value is absent.
 type version struct {
 	present  bool
 	value    int64
-	revision int64 // of the write, where the answer said so; that of a deletion does not
+	revision int64 // of the write, from its response; responses to deletions have none
 }
 
 func (v version) String() string {
@@ -20,16 +20,15 @@ func (v version) String() string {
 	return fmt.Sprintf("value %d at revision %d", v.value, v.revision)
 }
 
-// A ledger is what writers were told. Each object has one writer, so what it must
-// be is what was acknowledged last, or, when the answer to a later write never
-// came, what that write would have made of it.
+// A ledger records the responses to writers. Each object has one writer, so its state is the last
+// acknowledged one, or the result of a later write without a response.
 type ledger struct {
 	mu      sync.Mutex
 	known   map[string]version
-	open    map[string]version // writes without an answer; their revision is not known
-	used    map[int64]string   // by which write each revision was used
-	highest int64              // that was acknowledged
-	floor   int64              // highest when the server was started last
+	open    map[string]version // writes without a response; their revision is unknown
+	used    map[int64]string   // the write of each revision
+	highest int64              // highest acknowledged revision
+	floor   int64              // highest at the last start of the server
 	acks    int
 }
 
@@ -37,14 +36,14 @@ func newLedger() *ledger {
 	return &ledger{known: map[string]version{}, open: map[string]version{}, used: map[int64]string{}}
 }
 
-// get returns what an object is known to be.
+// get returns the known state of an object.
 func (l *ledger) get(name string) version {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.known[name]
 }
 
-// acknowledge records an answer.
+// acknowledge records a response.
 func (l *ledger) acknowledge(name string, v version) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,15 +74,15 @@ func (l *ledger) use(name string, v version) error {
 	return nil
 }
 
-// lose records that the answer to a write did not come.
+// lose records a write without a response.
 func (l *ledger) lose(name string, v version) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open[name] = v
 }
 
-// settle compares what is stored with what is known. What was open is known from
-// then on.
+// settle compares the stored state with the known one. It then takes the outcome of open writes as
+// known.
 func (l *ledger) settle(stored map[string]version) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +124,7 @@ func (l *ledger) settleOne(name string, is version) error {
 	if is.present && is.revision <= known.revision {
 		return fmt.Errorf("%s is %s, which is not after %s", name, is, known)
 	}
-	// The write was made before the restart, so the floor does not count for it.
+	// The write happened before the restart, so the floor does not apply.
 	if other, twice := l.used[is.revision]; is.present && twice {
 		return fmt.Errorf("%s has revision %d, which was given to %s", name, is.revision, other)
 	}
@@ -137,7 +136,7 @@ func (l *ledger) settleOne(name string, is version) error {
 	return nil
 }
 
-// missing says which write is not among the events that a watcher saw.
+// missing returns an error for a write that the watcher's events lack.
 func (l *ledger) missing(events map[int64]string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,7 +148,7 @@ func (l *ledger) missing(events map[int64]string) error {
 	return nil
 }
 
-// writeOf names a write: values are used once.
+// writeOf returns the unique name of a write: each value is used once.
 func writeOf(name string, value int64) string { return fmt.Sprintf("%s value %d", name, value) }
 
 func (l *ledger) acknowledged() int {

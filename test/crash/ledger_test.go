@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What the checker is there to find, it finds.
+// The checker finds each violation.
 func TestLedgerFinds(t *testing.T) {
 	at := func(value, revision int64) version { return version{present: true, value: value, revision: revision} }
 	for _, tt := range []struct {

@@ -1,16 +1,15 @@
-// Package crash kills the server while clients write to it, and checks what it
-// promised.
+// Package crash kills the server during writes, and checks its guarantees.
 //
-// Eight writers create, update, patch and delete custom objects, each its own, and
-// count together in one object that they share. A watcher sees it all. The process
-// is killed at a random moment, again and again, and started on what it left. Then:
+// Eight writers create, update, patch and delete custom objects of their own, and increment a shared
+// object. A watcher follows all changes. The test kills the process at a random moment, again and
+// again, and restarts it on the same data. Then:
 //
-//   - what was acknowledged is there, and what is there was asked for;
+//   - acknowledged writes are stored, and every stored object was written;
 //   - an object is the one that was sent, whole;
-//   - a write without an answer happened entirely or not at all;
-//   - revisions grow and are never used twice, across restarts too;
-//   - the watcher, going on from the last event it saw, has missed nothing, and
-//     has seen nothing that is not there.
+//   - a write without a response happened entirely or not at all;
+//   - revisions grow and are never used twice, also across restarts;
+//   - the watcher, resumed from its last event, has missed no event, and has seen no object that does
+//     not exist.
 package crash
 
 import (
@@ -25,7 +24,7 @@ const (
 	path       = "/apis/" + group + "/v1/namespaces/default/records"
 )
 
-// A record is the custom object that is written.
+// A record is the custom object of the test.
 type record struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -39,7 +38,7 @@ type metadata struct {
 	UID             string `json:"uid,omitempty"`
 }
 
-// A spec can tell whether all of it is there: Sum is over Value and Padding.
+// A spec has a checksum, which detects missing parts: Sum is over Value and Padding.
 type spec struct {
 	Value   int64  `json:"value"`
 	Padding string `json:"padding"`
@@ -72,7 +71,7 @@ func (r record) revision() (int64, error) {
 	return n, nil
 }
 
-// check says what is wrong with a record as it stands.
+// check returns an error for an incomplete record.
 func (r record) check() error {
 	if r.Spec.Sum != sum(r.Spec.Value, r.Spec.Padding) {
 		return fmt.Errorf("%s at %s is torn: value %d, %d bytes of padding, and the sum of something else",
@@ -81,7 +80,7 @@ func (r record) check() error {
 	return nil
 }
 
-// definitionOf is the CustomResourceDefinition of records.
+// definitionOf returns the CustomResourceDefinition of records.
 func definitionOf() map[string]any {
 	return map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1",

@@ -9,8 +9,8 @@ import (
 	"github.com/anykind/anykind/test/scarce"
 )
 
-// The same with what is scarce: addresses and ports of Services, the node of a pod, the
-// disruptions of a budget, and pods that are deleted with grace.
+// The same for scarce resources: addresses and ports of Services, the node of a pod, the disruptions
+// of a budget, and pods with graceful deletion.
 func TestCrashGivesNothingTwice(t *testing.T) {
 	r := begin(t)
 	r.flags = scarce.Flags

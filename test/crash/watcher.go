@@ -11,11 +11,11 @@ import (
 	"github.com/anykind/anykind/test/process"
 )
 
-// A watcher follows all records, from one life of the server to the next.
+// A watcher follows all records, across restarts of the server.
 type watcher struct {
 	seen     map[string]version
-	all      map[int64]string // every event but deletions: what was written at a revision
-	revision int64            // of the last event, from which it goes on
+	all      map[int64]string // every event except deletions: the write at a revision
+	revision int64            // of the last event, from which it resumes
 	events   int
 }
 
@@ -28,8 +28,8 @@ type event struct {
 	Object json.RawMessage `json:"object"`
 }
 
-// follow watches until the connection breaks, or until an event of the object
-// named until was seen. An error is something that must not be.
+// follow watches until the connection breaks, or until an event of the object named until. Its error
+// is a violation.
 func (w *watcher) follow(ctx context.Context, api process.API, until string) error {
 	defer api.Client.CloseIdleConnections()
 	url := fmt.Sprintf("%s%s?watch=true&resourceVersion=%d", api.URL, path, w.revision)
@@ -50,7 +50,7 @@ func (w *watcher) follow(ctx context.Context, api process.API, until string) err
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
-			return nil // the end of a line that was cut off says nothing
+			return nil // a truncated line is no event
 		}
 		name, err := w.see(line)
 		if err != nil {
@@ -62,7 +62,7 @@ func (w *watcher) follow(ctx context.Context, api process.API, until string) err
 	}
 }
 
-// see takes one event in and returns the name of its object.
+// see processes one event and returns the name of its object.
 func (w *watcher) see(line []byte) (string, error) {
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
@@ -97,7 +97,7 @@ func (w *watcher) see(line []byte) (string, error) {
 	return r.Metadata.Name, nil
 }
 
-// compare says where what was seen is not what is stored.
+// compare returns an error for a difference between the events and the stored objects.
 func (w *watcher) compare(stored map[string]version) error {
 	for name, v := range stored {
 		if w.seen[name] != v {

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/test/process"
 )
 
-// shared is the name of the object in which all writers count.
+// shared is the name of the object that all writers increment.
 const shared = "shared"
 
 const objectsEach = 16
@@ -26,7 +26,7 @@ type writer struct {
 	acked  func()
 }
 
-// run writes until the server is gone. An error is something that must not be.
+// run writes until the server is gone. Its error is a violation.
 func (w *writer) run(ctx context.Context, api process.API) error {
 	defer api.Client.CloseIdleConnections()
 	for ctx.Err() == nil {
@@ -42,7 +42,7 @@ func (w *writer) run(ctx context.Context, api process.API) error {
 	return nil
 }
 
-// lost says that a request had no answer.
+// lost is the error of a request without a response.
 type lost struct{ err error }
 
 func (l *lost) Error() string { return l.err.Error() }
@@ -70,12 +70,12 @@ func (w *writer) step(ctx context.Context, api process.API) error {
 	}
 }
 
-// send makes a write that would make v of an object, and records what came of it.
+// send makes a write with the result v for an object, and records the outcome.
 func (w *writer) send(ctx context.Context, api process.API, method, path, name string, body any, v version) error {
 	var answer record
 	err := api.Do(ctx, method, path, body, &answer)
 	if refused := (*process.Refused)(nil); errors.As(err, &refused) {
-		return err // nobody else writes this object: there is no reason to refuse
+		return err // the object has no other writer, so there is no reason for an error
 	}
 	if err != nil {
 		w.ledger.lose(name, v)
@@ -95,7 +95,7 @@ func (w *writer) send(ctx context.Context, api process.API, method, path, name s
 	return w.ledger.acknowledge(name, v)
 }
 
-// increment adds one to the shared object, unless somebody else comes first.
+// increment adds one to the shared object, unless a concurrent write comes first.
 func (w *writer) increment(ctx context.Context, api process.API) error {
 	var r record
 	if err := api.Do(ctx, http.MethodGet, path+"/"+shared, nil, &r); err != nil {
@@ -115,7 +115,7 @@ func (w *writer) increment(ctx context.Context, api process.API) error {
 	return nil
 }
 
-// gone wraps the error of a request that had no answer.
+// gone wraps the error of a request without a response.
 func gone(err error) error {
 	if refused := (*process.Refused)(nil); errors.As(err, &refused) {
 		return err
@@ -123,7 +123,7 @@ func gone(err error) error {
 	return &lost{err}
 }
 
-// padding is up to 4 kB; now and then much more, so that a write takes its time.
+// padding returns up to 4 kB, and sometimes much more, so that a write takes long.
 func (w *writer) padding() string {
 	n := w.random.IntN(4 << 10)
 	if w.random.IntN(50) == 0 {

@@ -1,9 +1,9 @@
-// Package docs holds the Kubernetes documentation of custom resources as tests:
-// one script for each section, in which real kubectl does what the page tells a
-// reader to do, and sees what the page says it will see.
+// Package docs holds the Kubernetes documentation of custom resources as tests: one script for each
+// section, in which real kubectl follows the instructions of the page and gets the results that the
+// page describes.
 //
-// A script is named after its section and begins by saying what it proves. Run
-// one with go test -run TestDocs/NAME.
+// A script is named after its section and begins with a summary. Run one with go test -run
+// TestDocs/NAME.
 package docs
 
 import (

@@ -27,10 +27,10 @@ var (
 	update    = flag.Bool("update", false, "write what -reference finds to testdata")
 )
 
-// domain is what only agents know.
+// domain is the suffix of the names that only agents resolve.
 const domain = "only-the-agent.test"
 
-// An api is a server with clients of it.
+// An api is a server with clients.
 type api struct {
 	*testing.T
 	kubeconfig string
@@ -41,7 +41,7 @@ type api struct {
 	config     *rest.Config
 }
 
-// startAPI starts a server with more flags; which server, -reference says.
+// startAPI starts a server with additional flags: anykind, or kube-apiserver with -reference.
 func startAPI(t *testing.T, flags ...string) *api {
 	t.Helper()
 	if !*reference {
@@ -92,7 +92,8 @@ func (a *api) raw(path string) (string, error) {
 	return string(body), err
 }
 
-// counted returns the counters that have moved since an earlier call, by how much.
+// counted returns the counters, and those that have changed since an earlier call, with the
+// difference.
 func (a *api) counted(before map[string]string) (now map[string]string, moved []string) {
 	a.Helper()
 	all, err := a.raw("/metrics")
@@ -112,11 +113,11 @@ func (a *api) counted(before map[string]string) (now map[string]string, moved []
 	return now, moved
 }
 
-// counts are the metrics of ways out, but those that have a number for a time, and those that say
-// more than whether there was a connection.
+// counts matches the metrics of egress, except durations, and those with more detail than the success
+// of a connection.
 var counts = regexp.MustCompile(`^apiserver_egress_dialer_dial_(start_total|failure_count|duration_seconds_count)|^konnectivity_network_proxy_client_dial_failure_total`)
 
-// eventually waits for something that takes a moment.
+// eventually waits for an asynchronous effect.
 func eventually(t *testing.T, what string, done func() error) {
 	t.Helper()
 	if err := within(t, patience, done); err != nil {
@@ -124,7 +125,7 @@ func eventually(t *testing.T, what string, done func() error) {
 	}
 }
 
-// within tries something until it is done, or the time is up. It returns the last error.
+// within retries until success, or until the time is up. It returns the last error.
 func within(t *testing.T, long time.Duration, done func() error) (last error) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, long, true, func(context.Context) (bool, error) {

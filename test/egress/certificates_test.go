@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/network/pki/pkitest"
 )
 
-// An authority signs certificates for this machine and for the names that a test uses.
+// An authority is a CA for certificates of this machine and of the names in a test.
 type authority struct {
 	*pki.Pair
 	dir, file string
@@ -32,7 +32,7 @@ func (a *authority) put(t *testing.T, name string, data []byte) string {
 	return file
 }
 
-// sign makes a certificate for servers and clients.
+// sign issues a certificate for servers and clients.
 func (a *authority) sign(t *testing.T, name string, hosts ...string) *pki.Pair {
 	t.Helper()
 	return pkitest.Sign(t, a.Pair, x509.Certificate{
@@ -41,7 +41,7 @@ func (a *authority) sign(t *testing.T, name string, hosts ...string) *pki.Pair {
 	})
 }
 
-// issue is sign, into files.
+// issue is sign, with the result in files.
 func (a *authority) issue(t *testing.T, name string) (cert, key string) {
 	t.Helper()
 	return pkitest.Write(t, a.dir, name, a.sign(t, name))

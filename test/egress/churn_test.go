@@ -17,14 +17,14 @@ import (
 var churn = flag.Duration("churn", 3*time.Second, "how long TestChurn kills and starts the programs on the way")
 
 const (
-	// clients is how many ask at once.
+	// clients is the number of concurrent clients.
 	clients = 4
-	// pause is what they take between two rounds: where nothing is reached, the answer is quick.
+	// pause is their pause between two rounds: without a connection, an error is quick.
 	pause = 10 * time.Millisecond
 )
 
-// However often agents and the server of Konnectivity go and come while clients want something, nothing
-// of it is left in the server: no goroutine, no open file, no tunnel.
+// Agents and the server of Konnectivity start and stop during requests. The API server leaks no
+// goroutine, no open file and no tunnel.
 func TestChurn(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"grpc", "http-connect"} {
@@ -84,7 +84,7 @@ func TestChurn(t *testing.T) {
 	}
 }
 
-// trouble kills and starts agents and the server for a while. In the end, all are there.
+// trouble kills and starts agents and the server for a while. At the end, all are running.
 func (k *konnectivity) trouble(t *testing.T, a *api, long time.Duration) (events int) {
 	t.Helper()
 	for deadline := time.Now().Add(long); time.Now().Before(deadline); events++ {
@@ -111,7 +111,7 @@ func (k *konnectivity) trouble(t *testing.T, a *api, long time.Duration) (events
 	return events
 }
 
-// everything asks for what goes through tunnels.
+// everything sends requests that use tunnels.
 func (a *api) everything() error {
 	for _, ask := range []func() error{
 		func() error { return a.ask("hook") }, func() error { return a.ask("url") }, a.logs,
@@ -123,14 +123,14 @@ func (a *api) everything() error {
 	return nil
 }
 
-// held is what a server holds.
+// held counts the resources of a server.
 type held struct{ goroutines, files, tunnels int }
 
 func (h held) String() string {
 	return fmt.Sprintf("%d goroutines, %d open files, %d tunnels", h.goroutines, h.files, h.tunnels)
 }
 
-// spare is for clients, who keep a connection or two for their next request.
+// spare allows for clients, which keep a connection or two for their next request.
 const spare = 10
 
 func (h held) atMost(before held) bool {
@@ -155,7 +155,7 @@ func (a *api) held() (h held) {
 		return n
 	}
 	h.goroutines, h.tunnels = sum(goroutines), sum(tunnels)
-	if files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", a.pid)); err == nil { // of Linux
+	if files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", a.pid)); err == nil { // on Linux
 		h.files = len(files)
 	}
 	if !strings.Contains(metrics, "go_goroutines") {

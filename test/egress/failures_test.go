@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// A story is what a client is told, and what metrics say of it, step by step.
+// A story is a list of steps, each with the error of a client and the changed metrics.
 type story struct {
 	*api
 	before map[string]string
 	text   strings.Builder
 }
 
-// compare compares the story with one that is kept.
+// compare compares the story with its golden file.
 func (s *story) compare(t *testing.T, name string) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".txt")
@@ -30,7 +30,7 @@ func (s *story) compare(t *testing.T, name string) {
 	}
 }
 
-// tell notes what came of a request, and which metrics have moved.
+// tell records the outcome of a request, and the changed metrics.
 func (s *story) tell(step string, err error) {
 	s.Helper()
 	s.said(step, err)
@@ -41,7 +41,7 @@ func (s *story) tell(step string, err error) {
 	}
 }
 
-// said notes what came of a request.
+// said records the outcome of a request.
 func (s *story) said(step string, err error) {
 	said := "ok"
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *story) said(step string, err error) {
 	fmt.Fprintf(&s.text, "# %s\n%s\n", step, said)
 }
 
-// varies is what an error has of the machine, and same what is another one each time.
+// varies matches parts of an error that depend on the machine, and same those that differ each time.
 var (
 	varies = regexp.MustCompile(` on [0-9a-f.:\[\]]+:53`)
 	same   = map[*regexp.Regexp]string{
@@ -61,13 +61,13 @@ var (
 		regexp.MustCompile(`\.test:\d+`):                         ".test:PORT",
 		regexp.MustCompile(`\.svc:\d+`):                          ".svc:PORT",
 		regexp.MustCompile(`127\.0\.0\.1:\d+`):                   "127.0.0.1:PORT",
-		// A kube-apiserver calls such an object corrupt: docs/differences.md.
+		// kube-apiserver reports such an object as corrupt: docs/differences.md.
 		regexp.MustCompile(`StorageError: corrupt object, .* object not decodable revision=\d+: `): "",
 	}
 )
 
-// What is broken on the way is said to the client in the words of kube-apiserver, and counted as
-// there, and the first request after it is mended works.
+// Clients get kube-apiserver's error for a broken connection, and the metrics count it as there. The
+// first request after the repair succeeds.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"grpc", "http-connect"} {
@@ -88,7 +88,7 @@ current-context: hook
 			s.populate(h, k.authority.CertPEM(), closed[0], domain)
 			k.startServer(t)
 			k.startAgent(t)
-			// A kube-apiserver knows webhooks a moment later.
+			// The webhook takes effect in a kube-apiserver a moment later.
 			eventually(t, "the webhook is asked", func() error {
 				if err := s.ask("hook"); err != nil {
 					return err
@@ -109,8 +109,8 @@ current-context: hook
 	}
 }
 
-// Another API server that only an agent reaches is there, and is not, as its agents are. What metrics say
-// depends on how often the server looks.
+// An aggregated API server behind an agent is available exactly while an agent runs. The metrics
+// depend on the frequency of the availability checks.
 func TestAggregated(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"grpc", "http-connect"} {
@@ -131,7 +131,7 @@ func TestAggregated(t *testing.T) {
 			eventually(t, "the API server is available again", s.aggregated)
 			s.said("an agent", s.aggregated())
 			k.server.kill()
-			if mode == "http-connect" { // it takes half a minute until a tunnel is given up
+			if mode == "http-connect" { // it takes half a minute until a tunnel times out
 				s.said("no server", s.aggregated())
 			}
 			k.startServer(t)
@@ -142,8 +142,7 @@ func TestAggregated(t *testing.T) {
 	}
 }
 
-// settle waits for the connections that are still being made for a request that did not wait for
-// them, and forgets them.
+// settle waits for pending connections of a request that has ended, and drops their counts.
 func (s *story) settle() {
 	s.Helper()
 	eventually(s.T, "connections have been made", func() error {
@@ -202,12 +201,12 @@ func (s *story) run(t *testing.T, k *konnectivity, h *hook) {
 	s.settle()
 	s.tell("a server: a webhook", s.ask("hook"))
 	s.tell("a server: a kubelet", s.logs())
-	// From here on a kube-apiserver goes on trying, for its cache.
+	// From here on a kube-apiserver retries, for its cache.
 	k.killAgent(t)
 	s.tell("no agent: a conversion", s.convert("third"))
 }
 
-// difference returns the lines that only one text has, in order, with the step that they are of.
+// difference returns the lines that only one text has, in order, with their steps.
 func difference(want, got string) string {
 	var b strings.Builder
 	w, g := steps(want), steps(got)

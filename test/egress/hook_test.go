@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// A hook is a server that is a webhook of every sort, and a kubelet that has one log.
+// A hook is a server for webhooks of every kind, and a kubelet with one log.
 type hook struct {
 	*httptest.Server
 	port  string
 	asked atomic.Int64
-	hangs atomic.Bool // until the caller has gone
+	hangs atomic.Bool // until the caller disconnects
 }
 
-// startHook starts one. It keeps no connection for another request.
+// startHook starts a hook without keep-alive.
 func startHook(t *testing.T, a *authority, hosts ...string) *hook {
 	t.Helper()
 	h := &hook{}
@@ -38,7 +38,7 @@ func startHook(t *testing.T, a *authority, hosts ...string) *hook {
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.asked.Add(1)
 	if h.hangs.Load() {
-		io.Copy(io.Discard, r.Body) // before which nobody notices that the caller has gone
+		io.Copy(io.Discard, r.Body) // the server detects a disconnect only after that
 		select {
 		case <-r.Context().Done():
 		case <-time.After(patience):

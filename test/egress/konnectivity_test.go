@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// patience is how long something may take that takes a moment.
+// patience limits the wait for an asynchronous effect.
 const patience = 30 * time.Second
 
-// A konnectivity is the published server of that name with its agents.
+// A konnectivity is the published Konnectivity server with its agents.
 type konnectivity struct {
-	mode      string // of the server: "grpc" by a socket, "http-connect" by TLS
+	mode      string // of the server: "grpc" over a Unix socket, "http-connect" over TLS
 	config    string // the file for --egress-selector-config-file
 	authority *authority
 	args      []string // of the server
@@ -26,13 +26,13 @@ type konnectivity struct {
 
 	server *running
 	agents []*running
-	number int // of agents that were started
+	number int // number of agents so far
 }
 
-// newKonnectivity returns one of which nothing runs yet. The selections are what goes through it.
+// newKonnectivity returns one without processes. The selections are the egress selections that use it.
 func newKonnectivity(t *testing.T, mode string, selections ...string) *konnectivity {
 	t.Helper()
-	// A name of a socket is short.
+	// The path of a Unix socket is limited.
 	dir, err := os.MkdirTemp("", "egress")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
@@ -74,7 +74,7 @@ func newKonnectivity(t *testing.T, mode string, selections ...string) *konnectiv
 	return k
 }
 
-// startServer starts the server, and returns when it listens. Agents that run come back to it.
+// startServer starts the server, and waits until it listens. Running agents reconnect.
 func (k *konnectivity) startServer(t *testing.T) {
 	t.Helper()
 	path, err := konnectivityServer()
@@ -84,7 +84,7 @@ func (k *konnectivity) startServer(t *testing.T) {
 	k.await(t, "") // any number
 }
 
-// startAgent starts one more agent, and returns when the server knows all that run.
+// startAgent starts one more agent, and waits until the server counts all running ones.
 func (k *konnectivity) startAgent(t *testing.T) {
 	t.Helper()
 	cert, key := k.authority.issue(t, fmt.Sprintf("konnectivity-agent-%d", k.number))
@@ -92,7 +92,8 @@ func (k *konnectivity) startAgent(t *testing.T) {
 	k.awaitAgents(t)
 }
 
-// agent starts an agent, and does not wait for it. The args say how it and the server know each other.
+// agent starts an agent without waiting for it. The args set its authentication and that of the
+// server.
 func (k *konnectivity) agent(t *testing.T, args ...string) *running {
 	t.Helper()
 	path, err := konnectivityAgent()
@@ -108,7 +109,7 @@ func (k *konnectivity) agent(t *testing.T, args ...string) *running {
 	return r
 }
 
-// killAgent kills the agent that runs for longest, and returns when the server knows it.
+// killAgent kills the oldest agent, and waits until the server has removed it.
 func (k *konnectivity) killAgent(t *testing.T) {
 	t.Helper()
 	k.agents[0].kill()
@@ -129,7 +130,7 @@ func (k *konnectivity) awaitAgents(t *testing.T) {
 	k.await(t, fmt.Sprintf("konnectivity_network_proxy_server_ready_backend_connections %d\n", len(k.agents)))
 }
 
-// await waits until the metrics of the server have something in them.
+// await waits until the metrics of the server contain a text.
 func (k *konnectivity) await(t *testing.T, want string) {
 	t.Helper()
 	eventually(t, "konnectivity-server", func() error {

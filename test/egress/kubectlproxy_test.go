@@ -18,7 +18,8 @@ import (
 
 var serves = regexp.MustCompile(`Starting to serve on (\S+)`)
 
-// startProxy starts kubectl proxy with more flags, and returns where it listens, and who gets a path there.
+// startProxy starts kubectl proxy with additional flags, and returns its address, and a function that gets
+// a path there.
 func startProxy(t *testing.T, a *api, flags ...string) (string, func(path string, header ...string) (int, string)) {
 	t.Helper()
 	path, err := kubectl()
@@ -36,7 +37,7 @@ func startProxy(t *testing.T, a *api, flags ...string) (string, func(path string
 		return nil
 	})
 	client := &http.Client{}
-	if strings.HasPrefix(at, "/") { // a socket
+	if strings.HasPrefix(at, "/") { // a Unix socket
 		client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			var d net.Dialer
 			return d.DialContext(ctx, "unix", at)
@@ -50,7 +51,7 @@ func startProxy(t *testing.T, a *api, flags ...string) (string, func(path string
 			r, err = http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+path, nil)
 		}
 		must(t, err)
-		r.Header.Set("User-Agent", "curl/8.0") // who is given JSON to read
+		r.Header.Set("User-Agent", "curl/8.0") // it accepts JSON only
 		for i := 0; i < len(header); i += 2 {
 			if r.Header.Set(header[i], header[i+1]); header[i] == "Host" {
 				r.Host = header[i+1]
@@ -65,7 +66,7 @@ func startProxy(t *testing.T, a *api, flags ...string) (string, func(path string
 	}
 }
 
-// kubectl proxy with each of its flags.
+// The test uses kubectl proxy with each of its flags.
 func TestKubectlProxy(t *testing.T) {
 	t.Parallel()
 	a := startAPI(t)
@@ -115,7 +116,7 @@ func TestKubectlProxy(t *testing.T) {
 	}
 }
 
-// A watch through kubectl proxy is told of what happens when it happens.
+// A watch through kubectl proxy gets events without delay.
 func TestWatchThroughKubectlProxy(t *testing.T) {
 	t.Parallel()
 	a := startAPI(t)

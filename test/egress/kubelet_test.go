@@ -31,13 +31,13 @@ import (
 type kubelet struct {
 	*httptest.Server
 	port string
-	// webSockets has the kubelet translate WebSockets, as the feature ExtendWebSocketsToKubelet
-	// does. A kubelet without it takes SPDY only.
+	// webSockets makes the kubelet translate WebSockets, as the feature ExtendWebSocketsToKubelet
+	// does. Without it, the kubelet accepts SPDY only.
 	webSockets bool
 	streams    streaming.Server
 
 	mu        sync.Mutex
-	protocols map[string]bool // that it was asked to upgrade to
+	protocols map[string]bool // requested upgrade protocols
 }
 
 func startKubelet(t *testing.T, a *authority, webSockets bool) *kubelet {
@@ -72,7 +72,7 @@ func (k *kubelet) take() string {
 }
 
 func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	part := strings.Split(strings.Trim(r.URL.Path, "/"), "/") // what, namespace, pod, container
+	part := strings.Split(strings.Trim(r.URL.Path, "/"), "/") // operation, namespace, pod, container
 	if part[0] == "containerLogs" {
 		logs(w, r)
 		return
@@ -131,12 +131,12 @@ func (k *kubelet) forward(location *url.URL, what string, o remotecommand.Option
 	return handler
 }
 
-// discard takes the errors of connections. The client sees them.
+// discard drops errors of connections, which the client sees.
 type discard struct{}
 
 func (discard) Error(error) {}
 
-// logs writes a line, and a second one to a client that follows, which then leaves.
+// logs writes a line, and a second one with follow. The client then disconnects.
 func logs(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "the first line")
 	if r.URL.Query().Get("follow") != "true" {
@@ -152,7 +152,7 @@ func logs(w http.ResponseWriter, r *http.Request) {
 type containers struct{}
 
 func (containers) Exec(ctx context.Context, _ string, command []string, in io.Reader, out, errs io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize) error {
-	if len(command) == 1 && command[0] == "size" { // of the terminal, as the client first says
+	if len(command) == 1 && command[0] == "size" { // of the terminal, from the client's first message
 		select {
 		case size := <-resize:
 			_, err := fmt.Fprintf(out, "%d columns, %d rows, a terminal: %t\n", size.Width, size.Height, tty)
@@ -174,7 +174,7 @@ func (containers) Exec(ctx context.Context, _ string, command []string, in io.Re
 	return c.Run()
 }
 
-// Attach greets, and repeats the input until it ends.
+// Attach writes a greeting, and echoes the input until it ends.
 func (containers) Attach(_ context.Context, container string, in io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
 	fmt.Fprintln(out, "attached to", container)
 	_, err := io.Copy(out, in)

@@ -18,7 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// apply makes objects of YAML documents. Their resources are their kinds in small letters, with an s.
+// apply creates the objects of YAML documents. The name of a resource is the kind in lower case, with
+// an s.
 func (a *api) apply(documents string) {
 	a.Helper()
 	for doc := range strings.SplitSeq(documents, "\n---\n") {
@@ -36,7 +37,7 @@ func (a *api) apply(documents string) {
 	}
 }
 
-// ask creates a ConfigMap about which a webhook is asked, and keeps it not.
+// ask creates a ConfigMap that a webhook reviews, with a dry run.
 func (a *api) ask(webhook string) error {
 	_, err := a.client.CoreV1().ConfigMaps("default").Create(a.Context(),
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "asked-", Labels: map[string]string{"ask": webhook}}},
@@ -49,12 +50,12 @@ func (a *api) logs() error {
 	return a.page("/api/v1/namespaces/default/pods/logged/log", "a line of a log\n")
 }
 
-// podProxy gets a page of the one pod, which is not there.
+// podProxy gets a page of the one pod, where no server runs.
 func (a *api) podProxy() error {
 	return a.page("/api/v1/namespaces/default/pods/logged:80/proxy/", "")
 }
 
-// page gets a path, once. An answer that is no success is an error with all that it says.
+// page gets a path, without a retry. An error has the whole body of the response.
 func (a *api) page(path, want string) error {
 	answer, err := a.http.Get(a.config.Host + path)
 	if err != nil {
@@ -68,7 +69,7 @@ func (a *api) page(path, want string) error {
 	return err
 }
 
-// convert creates an object, and reads it in the version that a webhook makes.
+// convert creates an object, and reads it in another version, which takes the conversion webhook.
 func (a *api) convert(name string) error {
 	widgets := func(version string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: "example.com", Version: version, Resource: "widgets"}
@@ -81,7 +82,7 @@ func (a *api) convert(name string) error {
 	return err
 }
 
-// webhook is a configuration for one that is behind a Service, or at a URL.
+// webhook returns a webhook configuration with a Service or a URL.
 func webhook(name, at string, authority []byte) string {
 	return fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -96,13 +97,13 @@ webhooks:
   timeoutSeconds: 2`, name, at, base64.StdEncoding.EncodeToString(authority))
 }
 
-// behind is a Service that is a name, and the webhook that it is.
+// behind returns a Service of type ExternalName, and a webhook with that Service.
 func behind(name, host, port string, authority []byte) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: %s, namespace: default}\nspec: {type: ExternalName, externalName: %s}\n---\n", name, host) +
 		webhook(name, fmt.Sprintf("service: {namespace: default, name: %s, port: %s}", name, port), authority)
 }
 
-// elsewhere is an APIService that is the Service hook.
+// elsewhere returns an APIService with the Service hook.
 func elsewhere(port string, authority []byte) string {
 	return fmt.Sprintf(`apiVersion: apiregistration.k8s.io/v1
 kind: APIService
@@ -111,12 +112,12 @@ spec: {group: elsewhere.example.com, version: v1, groupPriorityMinimum: 1000, ve
 		port, base64.StdEncoding.EncodeToString(authority))
 }
 
-// aggregated gets a page of the other API server.
+// aggregated gets a page of the aggregated API server.
 func (a *api) aggregated() error {
 	return a.page("/apis/elsewhere.example.com/v1/things", "a line of a log\n")
 }
 
-// populate makes what is called by the tests, at names of a domain: webhooks of every sort, and a pod
+// populate creates the targets of the tests, at names of a domain: webhooks of every kind, and a pod
 // with a kubelet.
 func (a *api) populate(h *hook, authority []byte, closed, domain string) {
 	a.Helper()
@@ -159,7 +160,7 @@ func (a *api) status(resource, namespace, name, patch string) {
 	must(a.T, err)
 }
 
-// user says whether the server knows whose a token is.
+// user returns an error if the server does not authenticate a token.
 func (a *api) user(token string) error {
 	config := *a.config
 	config.TLSClientConfig.CertData, config.TLSClientConfig.KeyData, config.TLSClientConfig.CertFile, config.TLSClientConfig.KeyFile = nil, nil, "", ""

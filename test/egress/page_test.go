@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// The page "Set up Konnectivity service": its files are applied, the certificate of the server is made
-// as it says, and the agents prove who they are by tokens that the server has reviewed by the API. One
-// that has the token of another account is not let in.
+// The page "Set up Konnectivity service": its files are applied, the certificate of the server is
+// created as described there, and the agents authenticate with tokens, for which the server creates
+// TokenReviews. The token of another ServiceAccount is rejected.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("openssl"); err != nil {
@@ -101,7 +101,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// The store may be behind a tunnel, too.
+// The connection to etcd may use a tunnel, too.
 func TestEtcd(t *testing.T) {
 	t.Parallel()
 	k := newKonnectivity(t, "grpc", "etcd")

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// Each program is brought up to date once.
+// Each program is built once.
 var (
 	anykind       = sync.OnceValues(program.Anykind)
 	kubectl       = sync.OnceValues(program.Kubectl)
@@ -29,7 +29,7 @@ var (
 	})
 )
 
-// A running program is a process, and what it has written so far.
+// A running program is a process, and its output so far.
 type running struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
@@ -69,14 +69,13 @@ func (r *running) String() string {
 	return r.output.String()
 }
 
-// kill ends the process as it stands, and returns when it is gone.
+// kill kills the process, and waits for its end.
 func (r *running) kill() {
-	r.cmd.Process.Kill() // fails only if it has ended
+	r.cmd.Process.Kill() // fails only after the end of the process
 	<-r.ended
 }
 
-// freePorts returns ports at which nobody listens. Konnectivity takes none that the system gives to
-// clients.
+// freePorts returns free ports. None is an ephemeral port, which Konnectivity rejects.
 func freePorts(n int) ([]string, error) {
 	var ports []string
 	for tries := 0; len(ports) < n; tries++ {

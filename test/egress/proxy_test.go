@@ -26,12 +26,12 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// A proxy knows one more network: there, every name and every address is this machine.
+// A proxy resolves every name and every address to this machine.
 type proxy struct {
 	address string
 
 	mu    sync.Mutex
-	asked []string // for what, in order
+	asked []string // requested addresses, in order
 }
 
 func listen(t *testing.T) net.Listener {
@@ -42,7 +42,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// startSOCKS starts a proxy that speaks SOCKS5: a published one.
+// startSOCKS starts a published SOCKS5 proxy.
 func startSOCKS(t *testing.T) *proxy {
 	t.Helper()
 	l := listen(t)
@@ -69,7 +69,7 @@ func (p *proxy) Allow(ctx context.Context, r *socks5.Request) (context.Context, 
 	return ctx, true
 }
 
-// startCONNECT starts a proxy that speaks CONNECT of HTTP.
+// startCONNECT starts an HTTP proxy with CONNECT.
 func startCONNECT(t *testing.T) *proxy {
 	t.Helper()
 	l := listen(t)
@@ -103,7 +103,7 @@ func (p *proxy) note(destination string) {
 	p.asked = append(p.asked, destination)
 }
 
-// take returns what the proxy was asked for since the last call.
+// take returns the requested addresses since the last call.
 func (p *proxy) take() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,9 +112,8 @@ func (p *proxy) take() []string {
 	return asked
 }
 
-// What is called directly is called by the proxy of the environment where a kube-apiserver does so: all by
-// HTTPS but what is on this machine, what NO_PROXY names, and connections that are upgraded. ALL_PROXY is
-// not read.
+// Direct connections use the proxy of the environment where kube-apiserver does so: all HTTPS except
+// for this machine, for the hosts of NO_PROXY, and for upgraded connections. ALL_PROXY has no effect.
 func TestEnvironment(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -140,7 +139,7 @@ func TestEnvironment(t *testing.T) {
 			a.apply(webhook("localhost", fmt.Sprintf("url: 'https://127.0.0.1:%s/'", h.port), ca.CertPEM()))
 			a.apply(behind("direct", "direct.example.test", h.port, ca.CertPEM()))
 			a.apply(webhook("named", fmt.Sprintf("url: 'https://%s:%s/'", host, h.port), ca.CertPEM()))
-			eventually(t, "the webhooks are known", func() error { // a kube-apiserver knows them a moment later
+			eventually(t, "the webhooks are known", func() error { // in a kube-apiserver they take effect a moment later
 				if a.ask("localhost") != nil || h.asked.Load() == 0 {
 					return fmt.Errorf("the webhook was asked %d times", h.asked.Load())
 				}
@@ -166,12 +165,12 @@ func TestEnvironment(t *testing.T) {
 			tell("a webhook behind a Service that NO_PROXY names", a.ask("direct"))
 			tell("a conversion", a.convert("second"))
 			tell("a kubelet", a.logs())
-			if tt.variable == "HTTPS_PROXY" { // otherwise the server would really go there
+			if tt.variable == "HTTPS_PROXY" { // otherwise the server would connect to the real address
 				tell("a pod", a.page("/api/v1/namespaces/default/pods/https:logged:"+h.port+"/proxy/", "a line of a log\n"))
 			}
 			tell("whose a token is", a.user("one"))
 			if tt.variable == "HTTPS_PROXY" {
-				// It is asked from time to time whether it is there, and so comes last.
+				// Its availability checks run periodically, so it comes last.
 				a.apply(elsewhere(h.port, ca.CertPEM()))
 				eventually(t, "the API server is available", a.aggregated)
 				tell("another API server", a.aggregated())
@@ -182,8 +181,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// The page "Use a SOCKS5 Proxy to Access the Kubernetes API": kubectl reaches a server through one by its
-// environment and by proxy-url, also where only the proxy knows the name of the server.
+// The page "Use a SOCKS5 Proxy to Access the Kubernetes API": kubectl reaches a server through a proxy
+// from its environment and from proxy-url, also if only the proxy resolves the name of the server.
 func TestSOCKS(t *testing.T) {
 	t.Parallel()
 	p := startSOCKS(t)
@@ -193,7 +192,7 @@ func TestSOCKS(t *testing.T) {
 	at, err := url.Parse(a.config.Host)
 	must(t, err)
 	remote := "api.example.test:" + at.Port()
-	// file writes a kubeconfig file for the name that only the proxy knows.
+	// file writes a kubeconfig for the name that only the proxy resolves.
 	file := func(change func(*clientcmdapi.Cluster)) string {
 		c, err := clientcmd.LoadFromFile(a.kubeconfig)
 		must(t, err)
@@ -242,8 +241,8 @@ func TestSOCKS(t *testing.T) {
 	t.Run("watches", func(t *testing.T) { watchThrough(t, a, p) })
 }
 
-// watchThrough has several watches and requests on one connection of HTTP/2 through a proxy, each of
-// which sees everything.
+// watchThrough runs several watches and requests on one HTTP/2 connection through a proxy, each of
+// which gets every event.
 func watchThrough(t *testing.T, a *api, p *proxy) {
 	t.Helper()
 	through, err := url.Parse(p.address)

@@ -18,11 +18,11 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 )
 
-// long is more input than the buffers on the way hold.
+// long is more input than the buffers on its path hold.
 var long = strings.Repeat("0123456789abcdef", 1<<17)
 
-// kubectl executes commands, attaches, forwards ports and follows logs through Konnectivity: by
-// WebSocket and by SPDY, with a kubelet that takes WebSockets and with one that does not.
+// kubectl exec, attach, port-forward and logs work through Konnectivity: by WebSocket and by SPDY,
+// with a kubelet that accepts WebSockets and with one that does not.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"grpc", "http-connect"} {
@@ -60,8 +60,9 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// expected returns the protocols that a kubelet is asked for. A kubectl whose WebSocket is refused goes on by
-// SPDY. kube-apiserver translates to SPDY for a kubelet that does not declare that it takes WebSockets.
+// expected returns the upgrade protocols in requests to a kubelet. A kubectl whose WebSocket is
+// rejected falls back to SPDY. kube-apiserver translates to SPDY for a kubelet that does not declare
+// support for WebSockets.
 func expected(client, kubelet bool) string {
 	switch {
 	case !client || !kubelet && *reference:
@@ -80,7 +81,7 @@ type streams struct {
 	environment []string
 }
 
-// of returns the same for a pod and a test of its own.
+// of returns a copy for another pod and test.
 func (s *streams) of(t *testing.T, pod string, webSocket bool) *streams {
 	a := *s.api
 	a.T = t
@@ -89,7 +90,7 @@ func (s *streams) of(t *testing.T, pod string, webSocket bool) *streams {
 	}}
 }
 
-// node makes a Node with a kubelet that only the agent reaches, and a running pod of the same name.
+// node creates a Node with a kubelet that only the agent reaches, and a running pod of the same name.
 func (s *streams) node(name string, k *kubelet) {
 	s.Helper()
 	s.apply(fmt.Sprintf(`apiVersion: v1
@@ -117,7 +118,7 @@ func (s *streams) command(ctx context.Context, args ...string) *exec.Cmd {
 	return c
 }
 
-// run runs kubectl with some input, and compares its output and its exit code.
+// run runs kubectl with input, and compares its output and its exit code.
 func (s *streams) run(input, output, errs string, code int, args ...string) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
@@ -125,7 +126,7 @@ func (s *streams) run(input, output, errs string, code int, args ...string) {
 	c := s.command(ctx, args...)
 	var out, said bytes.Buffer
 	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(input), &out, &said
-	c.Run() // what it returns is in its state
+	c.Run() // its result is in its state
 	if c.ProcessState.ExitCode() != code || out.String() != output || said.String() != errs {
 		s.Errorf("kubectl %s: %v, %.200q (%d bytes), %q\nwant %d, %.200q (%d bytes), %q",
 			strings.Join(args, " "), c.ProcessState, out.String(), out.Len(), said.String(), code, output, len(output), errs)
@@ -164,7 +165,7 @@ func (s *streams) follows() {
 
 var forwards = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:\d+)`)
 
-// forwards has several connections at once through one port, each of which is repeated.
+// forwards opens several connections at once through one port, each to an echo server.
 func (s *streams) forwards() {
 	s.Helper()
 	r, err := startCommand(s.command(context.WithoutCancel(s.Context()), "port-forward", "pod/"+s.pod, ":"+s.echo))
@@ -191,7 +192,7 @@ func (s *streams) forwards() {
 	group.Wait()
 }
 
-// repeated returns what an echo server repeats.
+// repeated sends a text to an echo server and returns the echo.
 func repeated(at, text string) (string, error) {
 	c, err := net.Dial("tcp", at)
 	if err != nil {
@@ -207,7 +208,7 @@ func repeated(at, text string) (string, error) {
 	return string(got[:n]), err
 }
 
-// startEcho starts a server that repeats its input, and returns its port.
+// startEcho starts an echo server, and returns its port.
 func startEcho(t *testing.T) string {
 	t.Helper()
 	l := listen(t)
@@ -215,7 +216,7 @@ func startEcho(t *testing.T) string {
 		for {
 			c, err := l.Accept()
 			if err != nil {
-				return // it is closed
+				return // the listener is closed
 			}
 			go func() {
 				defer c.Close()
@@ -238,8 +239,8 @@ func (s size) Next() *remotecommand.TerminalSize {
 	return nil
 }
 
-// resizes tells a command the size of its terminal. kubectl needs a terminal of its own for this, so
-// the client here is that of kubectl.
+// resizes sends a command the size of its terminal. kubectl would need a real terminal, so the test
+// uses kubectl's client library.
 func (s *streams) resizes(pod string) {
 	s.Helper()
 	at := s.client.CoreV1().RESTClient().Post().Namespace("default").Resource("pods").Name(pod).SubResource("exec").
@@ -250,7 +251,7 @@ func (s *streams) resizes(pod string) {
 	must(s.T, err)
 	all := map[string]remotecommand.Executor{"SPDY": bySPDY, "WebSocket": byWebSocket}
 	if pod == "spdy" && !*reference {
-		delete(all, "WebSocket") // which such a kubelet refuses
+		delete(all, "WebSocket") // such a kubelet rejects it
 	}
 	for protocol, e := range all {
 		terminal := make(size, 1)

@@ -24,13 +24,13 @@ var (
 	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 )
 
-// A place is one of several servers, and how its administrator connects to it.
+// A place is one of several servers, and the client configuration of its administrator.
 type place struct {
 	dynamic.Interface
 	config *rest.Config
 }
 
-// two starts two servers over an etcd that have the same keys for tokens, and both know bob.
+// two starts two servers over an etcd with the same signing keys. Both authenticate bob.
 func two(t *testing.T) [2]place {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func two(t *testing.T) [2]place {
 	return places
 }
 
-// as is a client of somebody with a token.
+// as returns a client with a token.
 func (p place) as(t *testing.T, token string) dynamic.Interface {
 	t.Helper()
 	config := rest.AnonymousClientConfig(p.config)
@@ -63,7 +63,7 @@ func (p place) as(t *testing.T, token string) dynamic.Interface {
 	return clientOf(t, config)
 }
 
-// parsed is an object in YAML.
+// parsed returns an object from YAML.
 func parsed(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
@@ -73,8 +73,7 @@ func parsed(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-// What is granted through one server counts at once through another, and so does that it is taken
-// away.
+// A role binding that is created or deleted through one server takes effect at once on the other.
 func TestGrantsCountThroughAnotherServer(t *testing.T) {
 	places := two(t)
 	ctx := t.Context()
@@ -109,8 +108,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}]
 	}
 }
 
-// A token that one server has issued counts at another, until its account is deleted through
-// either.
+// Another server accepts a token, until the ServiceAccount is deleted through either.
 func TestTokensCountThroughAnotherServer(t *testing.T) {
 	places := two(t)
 	ctx := t.Context()

@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/test/process"
 )
 
-// put writes keys to etcd as somebody else does.
+// put writes keys to etcd as another program would.
 func (m *Member) put(t *testing.T, from, to int, key, value string) {
 	t.Helper()
 	m.in(t, func(ctx context.Context, c *clientv3.Client) error {
@@ -34,10 +34,10 @@ func (m *Member) put(t *testing.T, from, to int, key, value string) {
 	})
 }
 
-// held is the memory that a server cannot give back, in KiB.
+// held returns the heap of a server after garbage collections, in KiB.
 func held(t *testing.T, api process.API) int {
 	t.Helper()
-	for range 2 { // what is kept to be used again survives the first
+	for range 2 { // pools keep their memory during the first one
 		if _, err := api.Read(t.Context(), "/debug/pprof/heap?gc=1"); err != nil {
 			t.Fatal(err)
 		}
@@ -49,8 +49,8 @@ func held(t *testing.T, api process.API) int {
 	return int(metric(t, bytes.NewReader(text), "go_memstats_heap_alloc_bytes") / 1024)
 }
 
-// What lies under the prefix and is not served is passed over, both what is there
-// already and what changes: it takes a small part of what it would take to keep it.
+// Keys under the prefix that are not served are skipped, both existing and changing ones: they take a
+// small part of their size in memory.
 func TestOthersKeysTakeNoMemory(t *testing.T) {
 	const keys = 100_000
 	pod := "k8s\x00" + strings.Repeat("p", 1020)
@@ -60,12 +60,11 @@ func TestOthersKeysTakeNoMemory(t *testing.T) {
 	mustCreate(t, api, "one")
 	before := held(t, api)
 	m.put(t, keys/2, keys, "/registry/pods/default/p-%d", pod)
-	// A consistent read is answered when all of them have passed.
+	// A consistent read returns after all of these events.
 	if _, err := api.Read(t.Context(), configMapsPath); err != nil {
 		t.Fatal(err)
 	}
-	// Who does the work that follows from what is stored may have fallen behind, and
-	// lets 8 MB wait until it has read what it missed.
+	// The controllers may have fallen behind, and then hold 8 MB of events until they have caught up.
 	eventually(t, func(context.Context) error {
 		after := held(t, api)
 		t.Logf("%d KiB with %d keys of others, %d KiB with %d, which are %d KiB", before, keys/2, after, keys, keys)
@@ -79,7 +78,7 @@ func TestOthersKeysTakeNoMemory(t *testing.T) {
 	}
 }
 
-// metric is the sum of a metric of etcd.
+// metric returns the sum of a metric of etcd.
 func (m *Member) metric(t *testing.T, name string) float64 {
 	t.Helper()
 	response, err := http.Get(m.Client + "/metrics")
@@ -90,7 +89,7 @@ func (m *Member) metric(t *testing.T, name string) float64 {
 	return metric(t, response.Body, name)
 }
 
-// metric is the sum of a metric in a text of them.
+// metric returns the sum of a metric in the text format.
 func metric(t *testing.T, text io.Reader, name string) (sum float64) {
 	t.Helper()
 	lines := bufio.NewScanner(text)
@@ -111,9 +110,8 @@ func metric(t *testing.T, text io.Reader, name string) (sum float64) {
 	return sum
 }
 
-// However many kinds there are, and whoever watches them, a server has one watch of
-// etcd and one connection to a member, also when it does the work that follows from
-// what is stored.
+// A server has one watch of etcd and one connection to a member, however many kinds and watches there
+// are, also while it runs the controllers.
 func TestOneWatchAndOneConnectionForAllKinds(t *testing.T) {
 	t.Parallel()
 	m := StartMember(t)
@@ -121,7 +119,7 @@ func TestOneWatchAndOneConnectionForAllKinds(t *testing.T) {
 	_, api := run(t, "--etcd-servers", "http://"+way.Address())
 	mustCreate(t, api, "one")
 	works := func() {
-		// It would not be given what every namespace has, if nobody did that work.
+		// Without running controllers, a namespace would lack its default objects.
 		eventually(t, func(ctx context.Context) error {
 			_, err := api.Read(ctx, configMapsPath+"/kube-root-ca.crt")
 			return err

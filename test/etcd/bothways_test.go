@@ -28,16 +28,15 @@ import (
 
 var bothWays = flag.Bool("both-ways", false, "build the published kube-apiserver, and run it over one etcd with anykind")
 
-// What a kube-apiserver has written is served by anykind over the same etcd, and
-// what anykind has written by the kube-apiserver: each object the same from both,
-// whoever wrote it, changed it, or watches it.
+// anykind serves the objects of a kube-apiserver over the same etcd, and the reverse: both serve each
+// object equally, whichever wrote it, changed it, or watches it.
 func TestBothWays(t *testing.T) {
 	if !*bothWays {
 		t.Skip("building kube-apiserver takes minutes; make both-ways does")
 	}
 	m := StartMember(t)
 	kube := startKube(t, m.Client)
-	// What there is before anykind is there.
+	// Objects from before anykind's start are served.
 	write(t, kube, kube, "before")
 	_, anykind := run(t, "--etcd-servers", m.Client)
 	for path := range paths("before") {
@@ -112,7 +111,7 @@ func startKube(t *testing.T, etcd string, flags ...string) process.API {
 	return api
 }
 
-// An authorized client has the administrator's token.
+// An authorized transport adds the administrator's token.
 type authorized struct{ *http.Transport }
 
 func (a *authorized) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -121,8 +120,7 @@ func (a *authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.Transport.RoundTrip(r)
 }
 
-// eventually tries until it succeeds: kube-apiserver serves a kind some time after
-// it was defined.
+// eventually retries until success: kube-apiserver serves a kind some time after its definition.
 func eventually(t *testing.T, try func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -140,15 +138,15 @@ func eventually(t *testing.T, try func(context.Context) error) {
 
 func collectionOf(path string) string { return path[:strings.LastIndexByte(path, '/')] }
 
-// kinds are those of the objects, by plural.
+// kinds are the kinds of the objects, by plural.
 var kinds = map[string]string{
 	"namespaces": "Namespace", "configmaps": "ConfigMap", "secrets": "Secret", "serviceaccounts": "ServiceAccount",
 	"services": "Service", "events": "Event", "leases": "Lease", "endpointslices": "EndpointSlice",
 	"customresourcedefinitions": "CustomResourceDefinition", "things": "Thing", "hubs": "Hub",
 }
 
-// paths are objects that who writes, by where they are. They are in a namespace of
-// his, and of kinds of his.
+// paths are the objects of a writer, by path. They are in the writer's own namespace, and of its own
+// kinds.
 func paths(who string) map[string]map[string]any {
 	ns := "/namespaces/" + who
 	group := who + ".example.com"
@@ -186,7 +184,7 @@ func paths(who string) map[string]map[string]any {
 	for path, text := range objects {
 		var o map[string]any
 		if err := json.Unmarshal([]byte(text), &o); err != nil {
-			panic(fmt.Sprintf("%s: %v", path, err)) // we have written it
+			panic(fmt.Sprintf("%s: %v", path, err)) // written here
 		}
 		metadata, _ := o["metadata"].(map[string]any)
 		if metadata == nil {
@@ -204,8 +202,8 @@ func paths(who string) map[string]map[string]any {
 	return all
 }
 
-// write creates the objects of who, definitions and namespaces first, once both
-// servers know them.
+// write creates the objects of a writer, definitions and namespaces first, and waits for those on both
+// servers.
 func write(t *testing.T, here, there process.API, who string) {
 	t.Helper()
 	first := func(path string) bool {
@@ -238,7 +236,7 @@ func write(t *testing.T, here, there process.API, who string) {
 	}
 }
 
-// same compares an object as both servers have it, at one revision.
+// same compares an object on both servers, at one revision.
 func same(t *testing.T, kube, anykind process.API, path string) {
 	t.Helper()
 	var want, got map[string]any
@@ -251,7 +249,7 @@ func same(t *testing.T, kube, anykind process.API, path string) {
 			t.Fatal(err)
 		}
 		if a, b := revisionOf(want), revisionOf(got); a != b {
-			return fmt.Errorf("%s is at %s, and at %s", path, a, b) // somebody writes it
+			return fmt.Errorf("%s is at %s, and at %s", path, a, b) // it is being written
 		}
 		return nil
 	})
@@ -268,7 +266,7 @@ func revisionOf(o map[string]any) string {
 	return revision
 }
 
-// change patches an object through one server, and sees it by a watch of the other.
+// change patches an object through one server, and sees the change in a watch of the other.
 func change(t *testing.T, through, watching process.API, path, who string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -312,8 +310,8 @@ func change(t *testing.T, through, watching process.API, path, who string) {
 	}
 }
 
-// remove deletes through one server what the other then has no more. Of the two,
-// anykind is the one that empties namespaces.
+// remove deletes objects through one server, and checks that the other no longer has them. Only
+// anykind runs the namespace controller.
 func remove(t *testing.T, through, other process.API, who string) {
 	t.Helper()
 	group := "/apis/" + who + ".example.com/v1"
@@ -336,7 +334,7 @@ func remove(t *testing.T, through, other process.API, who string) {
 	}
 }
 
-// stored logs how each of the two has stored what.
+// stored logs the encoding of each object that the servers stored.
 func stored(t *testing.T, m *Member) {
 	t.Helper()
 	client := m.client()

@@ -20,17 +20,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// memberVariable makes the test binary a member of etcd, as it describes it.
+// memberVariable makes the test binary a member of etcd. Its value is the description of the member.
 const memberVariable = "ANYKIND_TEST_MEMBER"
 
-// A Member is a process of etcd. Others reach it through a Proxy, so that it can
-// be cut off from them and they from it.
+// A Member is a process of etcd. The other members reach it through a Proxy, which can cut them off
+// from each other.
 type Member struct {
 	Name, Dir            string
-	Client, Peer, Public string // URLs; Public is what others call Peer
+	Client, Peer, Public string // URLs; Public is the Peer URL for other members, through the Proxy
 	Cluster              string
-	Quota                int64  // of what is stored; 0 for etcd's own
-	Secure               string // one more URL for clients, of https; empty for none
+	Quota                int64  // storage quota; 0 for etcd's default
+	Secure               string // additional https URL for clients; empty for none
 	CA, Cert, Key        string // files, for Secure
 
 	t    testing.TB
@@ -44,7 +44,7 @@ type Cluster struct {
 	Members []*Member
 }
 
-// StartCluster starts three members that end with the test.
+// StartCluster starts three members, and stops them at the end of the test.
 func StartCluster(t testing.TB) *Cluster {
 	t.Helper()
 	c := &Cluster{}
@@ -78,7 +78,7 @@ func StartCluster(t testing.TB) *Cluster {
 	return c
 }
 
-// StartMember starts a cluster of one, which ends with the test.
+// StartMember starts a cluster of one member, and stops it at the end of the test.
 func StartMember(t testing.TB) *Member {
 	t.Helper()
 	m := NewMember(t)
@@ -87,7 +87,7 @@ func StartMember(t testing.TB) *Member {
 	return m
 }
 
-// NewMember returns a cluster of one that is not started.
+// NewMember returns the member of a cluster of one, without starting it.
 func NewMember(t testing.TB) *Member {
 	t.Helper()
 	client, peer := freeURL(t), freeURL(t)
@@ -114,7 +114,7 @@ func (m *Member) Begin() {
 	m.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 }
 
-// Wait returns when the member answers, and with it that most do.
+// Wait waits until the member answers a consistent read, which needs a quorum.
 func (m *Member) Wait() {
 	m.t.Helper()
 	client := m.client()
@@ -134,7 +134,7 @@ func (m *Member) Wait() {
 	}
 }
 
-// client is one of this member alone.
+// client returns a client of this member alone.
 func (m *Member) client() *clientv3.Client {
 	m.t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{m.Client}, Logger: zap.NewNop(), Context: m.t.Context()})
@@ -144,13 +144,13 @@ func (m *Member) client() *clientv3.Client {
 	return client
 }
 
-// Kill ends the process as a loss of power does, as far as it can tell.
+// Kill kills the process, as close to a power failure as possible.
 func (m *Member) Kill() {
 	_ = m.cmd.Process.Kill()
 	_ = m.cmd.Wait()
 }
 
-// Freeze stops the process where it is, and Thaw lets it go on.
+// Freeze suspends the process, and Thaw resumes it.
 func (m *Member) Freeze() { _ = m.cmd.Process.Signal(syscall.SIGSTOP) }
 func (m *Member) Thaw()   { _ = m.cmd.Process.Signal(syscall.SIGCONT) }
 
@@ -164,7 +164,7 @@ func (m *Member) Leads() bool {
 	return err == nil && status.Leader == status.Header.MemberId
 }
 
-// Leader is the member that leads, any if none says so.
+// Leader returns the leader, or any member if there is none.
 func (c *Cluster) Leader() *Member {
 	for _, m := range c.Members {
 		if m.Leads() {
@@ -193,7 +193,7 @@ func (c *Cluster) Heal() {
 	}
 }
 
-// be is the process of a member.
+// be runs the process of a member.
 func be(description string) error {
 	var m Member
 	if err := json.Unmarshal([]byte(description), &m); err != nil {
@@ -204,7 +204,7 @@ func be(description string) error {
 	config.LogLevel = "fatal"
 	config.ListenClientUrls, config.AdvertiseClientUrls = parse(m.Client), parse(m.Client)
 	config.ListenPeerUrls, config.AdvertisePeerUrls = parse(m.Peer), parse(m.Public)
-	// The system goes on when the process is killed, and with it what was written.
+	// The kernel survives a kill of the process, and with it the written data.
 	config.UnsafeNoFsync = true
 	config.QuotaBackendBytes = m.Quota
 	if m.Secure != "" {
@@ -222,7 +222,7 @@ func be(description string) error {
 func parse(s string) []url.URL {
 	u, err := url.Parse(s)
 	if err != nil {
-		panic(err) // we have written it
+		panic(err) // written here
 	}
 	return []url.URL{*u}
 }

@@ -1,5 +1,5 @@
-// Package etcd tests the store in etcd, and servers that share one etcd. It uses the
-// published etcd, in the process of the test.
+// Package etcd tests the store in etcd, and servers that share one etcd. It uses the published etcd,
+// in the process of the test.
 package etcd
 
 import (
@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// Start starts an etcd of its own that ends with the test, and returns its URL.
+// Start starts an etcd, which stops at the end of the test, and returns its URL.
 func Start(t testing.TB) string {
 	t.Helper()
 	client, peer := freeURL(t), freeURL(t)
@@ -24,7 +24,7 @@ func Start(t testing.TB) string {
 	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
 	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
-	// One member elects itself as soon as it may.
+	// A single member elects itself after the shortest timeout.
 	config.TickMs, config.ElectionMs = 10, 50
 	server, err := embed.StartEtcd(config)
 	if err != nil {
@@ -41,8 +41,8 @@ func Start(t testing.TB) string {
 	return client.String()
 }
 
-// freeURL is a URL of this machine on which nothing listens. Its port is below those
-// that systems give to connections, which come and go.
+// freeURL returns a URL of this machine with a free port. The port is below the ephemeral ports, which
+// outgoing connections use.
 func freeURL(t testing.TB) url.URL {
 	t.Helper()
 	for range 100 {

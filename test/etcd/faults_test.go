@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/test/process"
 )
 
-// in says how etcd is to be, and how it is spoken to, until the test ends.
+// in calls do with a client of the member.
 func (m *Member) in(t *testing.T, do func(ctx context.Context, c *clientv3.Client) error) {
 	t.Helper()
 	client := m.client()
@@ -26,7 +26,7 @@ func (m *Member) in(t *testing.T, do func(ctx context.Context, c *clientv3.Clien
 	}
 }
 
-// mustCreate makes ConfigMaps, and returns the revision of the last one.
+// mustCreate creates ConfigMaps, and returns the revision of the last one.
 func mustCreate(t *testing.T, api process.API, names ...string) (revision string) {
 	t.Helper()
 	for _, name := range names {
@@ -38,7 +38,7 @@ func mustCreate(t *testing.T, api process.API, names ...string) (revision string
 	return revision
 }
 
-// reason is that of a Status.
+// reason returns the reason of a Status.
 func reason(err error) string {
 	var status struct{ Reason string }
 	if err != nil {
@@ -48,8 +48,8 @@ func reason(err error) string {
 	return status.Reason
 }
 
-// While etcd is not there, nothing is "not found" and nothing is read that may no
-// longer be so. When it is back, so is the server.
+// Without etcd, no response is "not found", and no read is stale. The server recovers together with
+// etcd.
 func TestEtcdIsStopped(t *testing.T) {
 	t.Parallel()
 	m := StartMember(t)
@@ -75,7 +75,7 @@ func TestEtcdIsStopped(t *testing.T) {
 	})
 	asking.Wait()
 	t.Logf("all was answered after %v", time.Since(began).Round(time.Millisecond))
-	// Whoever takes any state still gets one.
+	// A read at any revision still succeeds.
 	if _, err := api.Read(t.Context(), configMapsPath+"?resourceVersion="+revision+"&resourceVersionMatch=NotOlderThan"); err != nil {
 		t.Errorf("a read of what is known already: %v", err)
 	}
@@ -93,13 +93,13 @@ func TestEtcdIsStopped(t *testing.T) {
 	t.Logf("it served again %v after etcd did", time.Since(began).Round(time.Millisecond))
 }
 
-// A list in parts and a watch are overtaken by a compaction: 410, and the list can
-// go on with what there is now.
+// A compaction overtakes a paginated list and a watch: both get 410, and the list can continue with
+// the current state.
 func TestCompactionDuringAList(t *testing.T) {
 	t.Parallel()
 	m := StartMember(t)
 	_, api := run(t, "--etcd-servers", m.Client)
-	// What the server has in memory it would serve all the same.
+	// The server would serve revisions in its memory regardless.
 	_, other := run(t, "--etcd-servers", m.Client, "--controllers=*,-cluster_authentication_trust_controller")
 	revision := mustCreate(t, api, "a", "b", "c", "d")
 	type part struct {
@@ -147,8 +147,8 @@ func TestCompactionDuringAList(t *testing.T) {
 	}
 }
 
-// When etcd is full, writes fail at once and say so, reads and deletes go on, and
-// so do writes when there is space again.
+// When etcd is full, writes fail at once with a clear error, while reads and deletes work. Writes work
+// again once there is space.
 func TestEtcdIsFull(t *testing.T) {
 	t.Parallel()
 	m := NewMember(t)
@@ -195,8 +195,8 @@ func TestEtcdIsFull(t *testing.T) {
 	mustCreate(t, api, "more")
 }
 
-// A leader that goes takes no more than a moment: what is asked meanwhile is
-// answered or fails, and nothing is lost.
+// A change of the leader takes only a moment: requests meanwhile succeed or fail, and no write is
+// lost.
 func TestTheLeaderGoes(t *testing.T) {
 	t.Parallel()
 	c := StartCluster(t)
@@ -212,7 +212,7 @@ func TestTheLeaderGoes(t *testing.T) {
 	eventually(t, func(ctx context.Context) error {
 		_, err := create(ctx, api, "after")
 		if code(err) == http.StatusConflict {
-			return nil // it was stored, and nobody said so
+			return nil // it was stored, and the response was lost
 		}
 		if err != nil && !process.Unanswered(err) {
 			t.Fatal(err)

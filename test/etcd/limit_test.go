@@ -14,12 +14,11 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// longest has the longest names that there can be, as the key of an object and those
-// of its guards have them.
+// longest has the longest possible names, for the key of an object and those of its guards.
 type longest struct {
 	client dynamic.ResourceInterface
 	made   *unstructured.Unstructured // a small one
-	around int                        // bytes of what is stored of it beside x
+	around int                        // stored bytes of the object except x
 }
 
 func (l *longest) named(letter string, size int) *unstructured.Unstructured {
@@ -41,7 +40,7 @@ func newLongest(t *testing.T, server dynamic.Interface) *longest {
 	}
 	delete(l.made.Object, "data")
 	made := must[*unstructured.Unstructured](t)(l.client.Create(t.Context(), l.named("a", 0), metav1.CreateOptions{}))
-	// managedFields are not stored of what has no space for them.
+	// An object without space for managedFields is stored without them.
 	made.SetManagedFields(nil)
 	made.SetResourceVersion("")
 	data, err := json.Marshal(made.Object)
@@ -52,7 +51,7 @@ func newLongest(t *testing.T, server dynamic.Interface) *longest {
 	return l
 }
 
-// What the server takes, etcd takes, with the longest keys.
+// etcd accepts every write that the server accepts, with the longest keys.
 func TestEtcdTakesWhatTheServerTakes(t *testing.T) {
 	l := newLongest(t, serve(t, Start(t)))
 	must[*unstructured.Unstructured](t)(l.client.Create(t.Context(), l.named("b", kv.DefaultMaxValueBytes-l.around), metav1.CreateOptions{}))
@@ -62,7 +61,7 @@ func TestEtcdTakesWhatTheServerTakes(t *testing.T) {
 	}
 }
 
-// Where the server is told to take more than etcd, etcd refuses.
+// If the server's limit is above etcd's, etcd rejects the write.
 func TestTheLimitOfEtcdIsLower(t *testing.T) {
 	o := options(Start(t))
 	o.MaxObjectBytes = 2 * kv.DefaultMaxValueBytes

@@ -49,8 +49,7 @@ func (m *many) Close() (err error) {
 	return err
 }
 
-// openMany opens three stores in one etcd of three members, and has trouble begin if
-// there is to be any.
+// openMany opens three stores in one etcd of three members, and starts the faults, if any.
 func openMany(t testing.TB, o etcdkv.Options, disturb func(c *Cluster, ways []*Proxy)) kv.Backend {
 	t.Helper()
 	c := StartCluster(t)
@@ -73,15 +72,15 @@ func openMany(t testing.TB, o etcdkv.Options, disturb func(c *Cluster, ways []*P
 	return m
 }
 
-// Three stores over an etcd of three members are together what one store has to be,
-// whichever of them is asked: the whole contract, each call of it through another one.
+// Three stores over an etcd of three members fulfil the contract of one store, with each call on
+// another one.
 //
-// A watch at one is told in time how far it has come when that one is asked or written
-// to; of a write through another, whose events it does not want, it need not know.
+// A watch on one store learns its progress in time if that store gets reads or writes; it need not
+// learn of writes through another store whose events it filters out.
 //
-// With trouble, the contract allows two answers more: that the store cannot be reached,
-// and that the outcome of a write is not known. Those calls are made again, as a
-// client does (see patient); everything else has to be as it is without trouble.
+// With faults, two more errors are allowed: that the store is unavailable, and that the outcome of a
+// write is unknown. Those calls are retried, as a client does (see patient); everything else is as
+// without faults.
 func TestContractInTrouble(t *testing.T) {
 	if *seed == 0 {
 		*seed = rand.Uint64()
@@ -91,7 +90,7 @@ func TestContractInTrouble(t *testing.T) {
 	var troubles, retries atomic.Int64
 	over := time.Now().Add(*duration)
 	open := func(t testing.TB) kv.Backend {
-		// In a short run there is time for those that do most.
+		// A short run includes only the most productive tests.
 		if name := t.Name(); *duration < time.Minute && !strings.Contains(name, "/Model/0") && !strings.Contains(name, "/all_watches_see") {
 			t.Skip("only in a run of minutes: make trouble")
 		}
@@ -109,7 +108,7 @@ func TestContractInTrouble(t *testing.T) {
 	t.Logf("%d calls were made again after %d troubles", retries.Load(), troubles.Load())
 }
 
-// The same without any trouble and without any leniency.
+// The same without faults and without retries.
 func TestContractThroughThree(t *testing.T) {
 	if *duration < time.Minute {
 		t.Skip("only in a run of minutes: make trouble")
@@ -119,8 +118,8 @@ func TestContractThroughThree(t *testing.T) {
 	}, kvtest.ValueLimit(limit), kvtest.Except(kvtest.LateProgress, kvtest.OneRevision), kvtest.Patience(5*time.Minute))
 }
 
-// disturb makes trouble until the test ends: members are killed or frozen, and
-// connections break or fall silent, for no longer than a call is given.
+// disturb injects faults until the end of the test: it kills or freezes members, and breaks or
+// silences connections, always for less than the timeout of a call.
 func disturb(t testing.TB, random *rand.Rand, c *Cluster, ways []*Proxy, count *atomic.Int64) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var making sync.WaitGroup

@@ -10,8 +10,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// The objects that a kube-apiserver keeps in an etcd of their own are served by anykind once their keys
-// are copied to the etcd of all others, as docs/scale-out.md says.
+// anykind serves the objects that a kube-apiserver keeps in a separate etcd once their keys are copied
+// to the main etcd, as in docs/scale-out.md.
 func TestResourcesInAnotherEtcdAreMoved(t *testing.T) {
 	if !*bothWays {
 		t.Skip("building kube-apiserver takes minutes; make both-ways does")
@@ -23,7 +23,7 @@ func TestResourcesInAnotherEtcdAreMoved(t *testing.T) {
 		leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 		keys   = "/registry/leases/"
 	)
-	eventually(t, func(ctx context.Context) error { // until the namespace is there
+	eventually(t, func(ctx context.Context) error { // until the namespace exists
 		return kube.Do(ctx, http.MethodPost, leases, map[string]any{
 			"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
 			"metadata": map[string]any{"name": "moved", "labels": map[string]any{"a": "b"}},
@@ -61,7 +61,7 @@ func TestResourcesInAnotherEtcdAreMoved(t *testing.T) {
 	}
 }
 
-// unversioned is an object without its resourceVersion, which each etcd gives anew.
+// unversioned returns an object without its resourceVersion, which differs between etcds.
 func unversioned(t *testing.T, data []byte) map[string]any {
 	t.Helper()
 	var object map[string]any

@@ -15,10 +15,10 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// nameRounds is how often the servers are asked for one name at the same time.
+// nameRounds is the number of rounds, each with concurrent requests for one name.
 var nameRounds = flag.Int("name-rounds", 40, "how often two servers are asked for one kind at the same time")
 
-// kindOf is a CustomResourceDefinition whose kind has not to do with its plural.
+// kindOf returns a CustomResourceDefinition whose kind differs from its plural.
 func kindOf(plural, group, kind string) *unstructured.Unstructured {
 	crd, _ := definition(0)
 	crd.SetName(plural + "." + group)
@@ -30,8 +30,8 @@ func kindOf(plural, group, kind string) *unstructured.Unstructured {
 	return crd
 }
 
-// condition is the status of a condition of a definition, "" where there is no such
-// condition or no definition.
+// condition returns the status of a condition of a definition, "" without the condition or the
+// definition.
 func condition(t *testing.T, server dynamic.Interface, name, condition string) string {
 	t.Helper()
 	crd, err := server.Resource(crds).Get(t.Context(), name, metav1.GetOptions{})
@@ -50,14 +50,14 @@ func condition(t *testing.T, server dynamic.Interface, name, condition string) s
 	return ""
 }
 
-// Two definitions ask for one kind at the same moment, each through another server:
-// one gets it. When that one is gone the other one does. Both servers say so.
+// Two definitions claim one kind at the same moment through two servers: one gets it. When that one is
+// deleted, the other gets it. Both servers report it.
 func TestANameIsGivenOnceByTwoServers(t *testing.T) {
 	url := Start(t)
 	servers := []dynamic.Interface{serve(t, url), serve(t, url)}
 	ctx := t.Context()
 	for round := range *nameRounds {
-		// Half of them meet in one group, which has other definitions, too.
+		// Half of them conflict in one group with other definitions.
 		group := "example.com"
 		if round%2 == 1 {
 			group = fmt.Sprintf("g%d.example.com", round)
@@ -78,7 +78,7 @@ func TestANameIsGivenOnceByTwoServers(t *testing.T) {
 		if t.Failed() {
 			return
 		}
-		var got [2]string // by each server
+		var got [2]string // for each server
 		for i, server := range servers {
 			got[i] = condition(t, server, names[0], "NamesAccepted") + condition(t, server, names[1], "NamesAccepted")
 		}
@@ -106,8 +106,8 @@ func TestANameIsGivenOnceByTwoServers(t *testing.T) {
 	}
 }
 
-// What servers leave for each other is where nobody else looks, and goes with the
-// last definition of a group.
+// The keys that servers share for names are outside of served prefixes, and are deleted with the last
+// definition of a group.
 func TestMarksOfNamesGoWithTheLastDefinition(t *testing.T) {
 	url := Start(t)
 	server := serve(t, url)

@@ -13,9 +13,9 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A patient store asks again when the store cannot be reached, and finds out what
-// became of a write when nobody says. For that each value has a tag of its own, which
-// nobody sees. (Of two who delete the same record, both may be told that they did.)
+// A patient store retries when the store is unavailable, and determines the outcome of a write when it
+// is unknown. For that it adds a unique tag to each value, and hides the tag from readers. (Of two
+// concurrent deletes of a record, both may report success.)
 type patient struct {
 	kv.Backend
 	retries *atomic.Int64
@@ -34,7 +34,7 @@ func untagged(value []byte) []byte {
 	return value[:len(value)-tagSize]
 }
 
-// again reports whether a call is to be made again, after a while.
+// again reports whether to retry a call, after a delay.
 func (p *patient) again(ctx context.Context, err error) bool {
 	if !errors.Is(err, kv.ErrUnavailable) && !errors.Is(err, kv.ErrUncertain) || ctx.Err() != nil {
 		return false
@@ -110,7 +110,8 @@ func (p *patient) Commit(ctx context.Context, w kv.Write) (int64, error) {
 			}
 			return revision, err
 		case unknown:
-			// It cannot happen any more: the key or a guard has moved. Did it?
+			// The write can no longer happen: the key or a guard has changed. It may have happened
+			// before.
 			if happened, err := p.find(ctx, w, before); happened != 0 || err != nil {
 				return happened, err
 			}
@@ -121,8 +122,7 @@ func (p *patient) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	}
 }
 
-// find returns the revision at which a write happened after a revision, 0 if it did
-// not.
+// find returns the revision of a write after a revision, 0 if it did not happen.
 func (p *patient) find(ctx context.Context, w kv.Write, after int64) (int64, error) {
 	newest, err := p.Revision(ctx)
 	if err != nil {
@@ -159,7 +159,7 @@ func (p *patient) Watch(ctx context.Context, prefix string, after int64) iter.Se
 	}
 }
 
-// watch goes on where it was when a watch ends because the store cannot be reached.
+// watch resumes a watch that ended because the store was unavailable.
 func (p *patient) watch(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error] {
 	return func(yield func(kv.Batch, error) bool) {
 		from := after

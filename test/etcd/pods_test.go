@@ -18,7 +18,7 @@ var (
 	budgets = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
 )
 
-// clients is how many ask at once, half of them each server.
+// clients is the number of concurrent clients, half of them for each server.
 const clients = 64
 
 func atOnce(do func(i int)) {
@@ -49,7 +49,7 @@ func sent(apiVersion, kind, name string, more map[string]any) *unstructured.Unst
 	return o
 }
 
-// Two servers over one etcd bind a pod once, whichever of them the binders ask.
+// Two servers over one etcd bind a pod once, whichever server a binder uses.
 func TestOneBinderWinsAtTwoServers(t *testing.T) {
 	url := Start(t)
 	servers := []dynamic.Interface{serve(t, url), serve(t, url)}
@@ -72,7 +72,7 @@ func TestOneBinderWinsAtTwoServers(t *testing.T) {
 	}
 }
 
-// Two servers over one etcd keep a budget together.
+// Two servers over one etcd enforce a budget together.
 func TestNoBudgetIsBrokenAtTwoServers(t *testing.T) {
 	const allowed = 10
 	url := Start(t)

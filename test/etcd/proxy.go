@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A Proxy is a way to an address that can be cut.
+// A Proxy forwards connections to an address, and can inject faults.
 type Proxy struct {
 	listener net.Listener
 	target   string
@@ -20,25 +20,25 @@ type Proxy struct {
 	mu     sync.Mutex
 	closed bool
 	cut    func(from string) trouble
-	heal   chan struct{} // closed when there is no trouble any more
+	heal   chan struct{} // closed at the end of the fault
 	links  map[*link]bool
 
 	came atomic.Int64 // bytes from the target
 }
 
-// trouble is what is wrong with a way.
+// trouble is a fault of a Proxy.
 type trouble int
 
 const (
 	none   trouble = iota
-	broken         // connections end, and there are no new ones
-	silent         // connections stay, and nothing comes through
+	broken         // connections break, and no new ones open
+	silent         // connections stay open without data
 )
 
 // A link is one connection through a Proxy.
 type link struct {
 	in, out net.Conn
-	from    string // the member of etcd at the other end, if it says so
+	from    string // the etcd member at the other end, if known
 }
 
 func (l *link) close() {
@@ -46,7 +46,7 @@ func (l *link) close() {
 	l.out.Close()
 }
 
-// NewProxy returns a way to an address, which ends with the test.
+// NewProxy returns a proxy for an address, which stops at the end of the test.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -78,20 +78,20 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// Address is host:port of the way.
+// Address is host:port of the proxy.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// open is how many connections there are.
+// open returns the number of connections.
 func (p *Proxy) open() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.links)
 }
 
-// Cut makes trouble for all.
+// Cut applies a fault to all connections.
 func (p *Proxy) Cut(what trouble) { p.CutFrom(func(string) trouble { return what }) }
 
-// CutFrom makes trouble for some.
+// CutFrom applies a fault to some connections.
 func (p *Proxy) CutFrom(cut func(from string) trouble) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +103,7 @@ func (p *Proxy) CutFrom(cut func(from string) trouble) {
 	}
 }
 
-// Heal ends all trouble.
+// Heal ends all faults.
 func (p *Proxy) Heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +112,7 @@ func (p *Proxy) Heal() {
 	p.heal = make(chan struct{})
 }
 
-// pass returns when something may come through a link, or that nothing ever will.
+// pass waits until a link may transfer data. It returns false if that will never be.
 func (p *Proxy) pass(l *link) bool {
 	for {
 		p.mu.Lock()
@@ -128,7 +128,7 @@ func (p *Proxy) pass(l *link) bool {
 	}
 }
 
-// A counter counts what is written to it.
+// A counter counts the bytes written to it.
 type counter struct{ *atomic.Int64 }
 
 func (c counter) Write(data []byte) (int, error) {
@@ -136,7 +136,7 @@ func (c counter) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// settled is how many bytes have come from the target, when no more come.
+// settled returns the number of bytes from the target, once no more arrive.
 func (p *Proxy) settled(ctx context.Context) int64 {
 	for was := int64(-1); ; {
 		now := p.came.Load()
@@ -196,8 +196,7 @@ func (p *Proxy) copy(l *link, to io.Writer, from io.Reader) {
 	}
 }
 
-// origin is the id of the member of etcd that makes a request of another, which
-// it says in a header.
+// origin returns the id of the etcd member that sent a request to another, from its header.
 func origin(request []byte) string {
 	for line := range bytes.SplitSeq(request, []byte("\r\n")) {
 		name, value, _ := bytes.Cut(line, []byte(": "))

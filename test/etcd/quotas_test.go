@@ -17,7 +17,7 @@ import (
 
 var resourceQuotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
 
-// used is how much of a name a quota says is used, or -1 if it does not say.
+// used returns the usage of a resource name in the status of a quota, or -1 without one.
 func used(quota *unstructured.Unstructured, name string) int {
 	list, _, _ := unstructured.NestedStringMap(quota.Object, "status", "used")
 	if n, err := strconv.Atoi(list[name]); err == nil {
@@ -26,9 +26,9 @@ func used(quota *unstructured.Unstructured, name string) int {
 	return -1
 }
 
-// Sixty-four clients create objects of a custom kind through three servers over one etcd, while the
-// quota is made through one of them: there are as many as the quota allows, and no watch ever shows
-// more. What is deleted is given back.
+// Sixty-four clients create custom objects through three servers over one etcd, while the quota is
+// created through one of them: exactly the allowed number exists, and no watch ever shows more.
+// Deletions lower the usage.
 func TestQuotaIsNotExceededByThreeServers(t *testing.T) {
 	const most = 100
 	url := Start(t)

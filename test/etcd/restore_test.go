@@ -22,7 +22,7 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// A configMap is the JSON of one, as far as it matters here.
+// A configMap has the JSON fields of a ConfigMap that matter here.
 type configMap struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -69,7 +69,7 @@ func create(ctx context.Context, api process.API, name string) (revision string,
 	return made.Metadata.ResourceVersion, err
 }
 
-// code is that of an answer: 0 if there was none.
+// code returns the status code of an error: 0 without a response.
 func code(err error) int {
 	var refused *process.Refused
 	switch {
@@ -81,9 +81,8 @@ func code(err error) int {
 	return 0
 }
 
-// A backup of etcd is restored under a server that runs. From then on nobody reads
-// what is no longer so, and whoever watched from then is told to begin anew. The
-// process goes on.
+// A backup of etcd is restored under a running server. From then on no read is stale, and existing
+// watches get 410. The process continues.
 func TestABackupIsRestored(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -148,10 +147,9 @@ func TestABackupIsRestored(t *testing.T) {
 	}
 }
 
-// A backup is restored as etcd's documentation says: with revisions above all that were
-// given out, of which those are compacted. Nobody can tell it from a very long time, and
-// need not: servers that ran and servers that come later have what is in the backup and
-// nothing else, and clients of before are told to begin anew by both.
+// A backup is restored as in etcd's documentation: with revisions above all earlier ones, and these
+// compacted. To servers it looks like a long pause: old and new servers serve the contents of the
+// backup and nothing else, and both send 410 to existing watches.
 func TestABackupIsRestoredWithRevisionsRaised(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -28,9 +28,9 @@ var (
 	seed     = flag.Uint64("seed", 0, "of what is random; 0 takes another one each time")
 )
 
-// Three servers over an etcd of three members. Any of them may die, freeze, or be
-// cut off from others at any time: watches are still told everything in order,
-// whichever server they go on at, and all answers are still right in one order.
+// Three servers over an etcd of three members. Any of them may die, freeze, or be cut off from others
+// at any time: watches still get all events in order, whichever server they resume at, and all
+// responses are still linearizable.
 func TestThreeServersOverThreeMembersInTrouble(t *testing.T) {
 	if *seed == 0 {
 		*seed = rand.Uint64()
@@ -51,7 +51,7 @@ func TestThreeServersOverThreeMembersInTrouble(t *testing.T) {
 		f.linear.Requests, f.histories, f.linear.Unknown, f.undecided)
 }
 
-// pause is the wait of who has been told nothing.
+// pause is the delay before a retry.
 func pause(ctx context.Context) error {
 	select {
 	case <-time.After(50 * time.Millisecond):
@@ -69,24 +69,23 @@ type fleet struct {
 	random  *rand.Rand
 	etcd    *Cluster
 	servers []*server
-	// The credentials of all servers. Their processes come and go, and clients do not
-	// look at them.
+	// The credentials of all servers. Their processes restart, and clients keep the same credentials.
 	kubeconfig string
 
-	made      map[string]int // trouble, by its name
+	made      map[string]int // number of faults, by name
 	linear    linear.Result
 	histories int
 	undecided int
 }
 
-// A server has its own way to each member.
+// A server has a Proxy for each member.
 type server struct {
 	dir, address string
 	ways         []*Proxy
 	process      *process.Server
 }
 
-// signal tells the process to stop where it is, or to go on.
+// signal suspends or resumes the process.
 func (s *server) signal(what syscall.Signal) { _ = syscall.Kill(s.process.PID(), what) }
 
 func newFleet(t testing.TB, flags ...string) *fleet {
@@ -102,7 +101,7 @@ func newFleet(t testing.TB, flags ...string) *fleet {
 			s.ways = append(s.ways, NewProxy(t, strings.TrimPrefix(m.Client, "http://")))
 		}
 		if i > 0 {
-			// All have the credentials of the first, as they would by configuration.
+			// All have the credentials of the first, as a configuration would provide.
 			if err := os.CopyFS(s.dir, os.DirFS(f.servers[0].dir)); err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +129,7 @@ func (f *fleet) begin(s *server) (err error) {
 	return err
 }
 
-// client is one that asks another server each time.
+// client returns a client that uses another server for each request.
 func (f *fleet) client() (process.API, error) {
 	client, err := process.Client(f.kubeconfig)
 	if err != nil {
@@ -140,7 +139,7 @@ func (f *fleet) client() (process.API, error) {
 	return process.API{Client: client, URL: "https://" + f.servers[0].address}, nil
 }
 
-// A spread sends each request to some server.
+// A spread sends each request to a random server.
 type spread struct {
 	fleet *fleet
 	*http.Transport
@@ -152,7 +151,7 @@ func (s *spread) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.Transport.RoundTrip(r)
 }
 
-// disturb makes one trouble after the other, and checks histories meanwhile.
+// disturb injects faults, and checks histories meanwhile.
 func (f *fleet) disturb(ctx context.Context) error {
 	over, cancel := context.WithTimeout(ctx, *duration)
 	defer cancel()
@@ -182,7 +181,7 @@ func (f *fleet) disturb(ctx context.Context) error {
 	return errors.Join(err, <-wrong)
 }
 
-// troubles makes one after the other until over ends.
+// troubles injects one fault after the other until over ends.
 func (f *fleet) troubles(ctx, over context.Context) error {
 	for over.Err() == nil {
 		name, err := f.trouble(over)
@@ -197,7 +196,7 @@ func (f *fleet) troubles(ctx, over context.Context) error {
 	return nil
 }
 
-// hold lets a trouble last for a while.
+// hold keeps a fault for a while.
 func (f *fleet) hold(ctx context.Context, most time.Duration) {
 	select {
 	case <-time.After(time.Duration(f.random.Int64N(int64(most)))):
@@ -205,7 +204,7 @@ func (f *fleet) hold(ctx context.Context, most time.Duration) {
 	}
 }
 
-// trouble makes one, and ends it.
+// trouble injects one fault, and ends it.
 func (f *fleet) trouble(ctx context.Context) (string, error) {
 	m := f.etcd.Members[f.random.IntN(len(f.etcd.Members))]
 	if f.random.IntN(2) == 0 {
@@ -269,7 +268,7 @@ func (f *fleet) trouble(ctx context.Context) (string, error) {
 	}
 }
 
-// recovered returns when all servers answer a consistent read.
+// recovered waits until all servers answer a consistent read.
 func (f *fleet) recovered(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -12,9 +12,9 @@ import (
 	"github.com/anykind/anykind/test/scarce"
 )
 
-// Three servers over an etcd of three members give no address, no port, no node and no
-// disruption twice, and lose none, whichever of them die, freeze or are cut off meanwhile.
-// They are looked at when there is no trouble, each of them.
+// Three servers over an etcd of three members allocate no address, no port, no node and no disruption
+// twice, and leak none, whichever of them die, freeze or are cut off meanwhile. Between faults, the
+// test checks every server.
 func TestNothingIsGivenTwiceInTrouble(t *testing.T) {
 	if *seed == 0 {
 		*seed = rand.Uint64()
@@ -57,7 +57,7 @@ func TestNothingIsGivenTwiceInTrouble(t *testing.T) {
 	t.Logf("%v, %d looks: %s", f.made, looks, ledger)
 }
 
-// only is a client of one server.
+// only returns a client of one server.
 func (f *fleet) only(s *server) process.API {
 	f.Helper()
 	client, err := process.Client(f.kubeconfig)
@@ -68,7 +68,7 @@ func (f *fleet) only(s *server) process.API {
 	return process.API{Client: client, URL: "https://" + s.address}
 }
 
-// stint has clients ask while there is trouble, and returns when there is none any more.
+// stint runs clients during faults, and returns once the faults have ended.
 func (f *fleet) stint(clients []*scarce.Client, long time.Duration) {
 	f.Helper()
 	over, cancel := context.WithTimeout(f.Context(), long)
@@ -89,7 +89,7 @@ func (f *fleet) stint(clients []*scarce.Client, long time.Duration) {
 					return
 				}
 				if err != nil {
-					_ = pause(over) // its end is the end of the loop
+					_ = pause(over) // the loop then ends, too
 				}
 			}
 		})

@@ -27,7 +27,7 @@ var (
 	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
-// childVariable makes the test binary a server over the etcd that it names.
+// childVariable makes the test binary a server. Its value is the URL of the etcd.
 const childVariable = "ANYKIND_TEST_ETCD"
 
 func TestMain(m *testing.M) {
@@ -61,7 +61,7 @@ func serveWith(t *testing.T, o app.Options) dynamic.Interface {
 	return clientOf(t, administrator(t, o))
 }
 
-// administrator starts a server, and returns how its administrator connects to it.
+// administrator starts a server, and returns the client configuration of its administrator.
 func administrator(t *testing.T, o app.Options) *rest.Config {
 	t.Helper()
 	a, err := app.Start(t.Context(), o)
@@ -92,7 +92,7 @@ func clientOf(t *testing.T, config *rest.Config) dynamic.Interface {
 	return client
 }
 
-// definition is a CustomResourceDefinition of a kind of its own.
+// definition returns a CustomResourceDefinition of a unique kind.
 func definition(i int) (*unstructured.Unstructured, schema.GroupVersionResource) {
 	plural := fmt.Sprintf("widget%ds", i)
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -141,8 +141,8 @@ func TestADefinitionIsServedByAllServersAtOnce(t *testing.T) {
 	}
 }
 
-// Whichever server is asked to delete a definition, it goes with its objects, and one
-// of the same name that is made through another starts empty.
+// Any server can delete a definition together with its objects. A definition of the same name that is
+// created through another server starts empty.
 func TestADefinitionGoesWithItsObjects(t *testing.T) {
 	url := Start(t)
 	servers := []dynamic.Interface{serve(t, url), serve(t, url), serve(t, url)}
@@ -257,7 +257,7 @@ func TestTheWorkOfAKilledServerIsTakenOver(t *testing.T) {
 	t.Cleanup(func() { _ = child.Process.Kill(); _ = child.Wait() })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	// The child has the work before there is anybody else.
+	// The child leads the controllers before there is another server.
 	store, err := etcdkv.Open(etcdkv.Options{Endpoints: []string{url}, Root: "/registry/", Prefix: "/registry/"})
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func TestTheWorkOfAKilledServerIsTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	killed := time.Now()
-	// A namespace goes only if somebody empties it.
+	// A namespace disappears only if a namespace controller runs.
 	must[*unstructured.Unstructured](t)(client.Resource(namespaces).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "dev"},
 	}}, metav1.CreateOptions{}))

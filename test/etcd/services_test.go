@@ -27,8 +27,8 @@ const (
 	serviceRange = "10.0.0.0/24"
 )
 
-// hammer creates and deletes Services through all servers at once, of which some may go,
-// and returns how many it has made.
+// hammer creates and deletes Services through all servers at once, some of which may be killed, and
+// returns the number of created ones.
 func hammer(t *testing.T, servers []process.API) (made int) {
 	t.Helper()
 	const writers, rounds = 16, 10
@@ -72,7 +72,7 @@ func hammer(t *testing.T, servers []process.API) (made int) {
 	return made
 }
 
-// holdings returns who has which address and which port, and fails if two have one.
+// holdings returns the owner of each address and port, and fails for duplicates.
 func holdings(t *testing.T, server process.API) (addresses map[string]string, ports map[int32]string) {
 	t.Helper()
 	var list corev1.ServiceList
@@ -99,7 +99,7 @@ func holdings(t *testing.T, server process.API) (addresses map[string]string, po
 	return addresses, ports
 }
 
-// owners returns whose IPAddresses are.
+// owners returns the owner of each IPAddress.
 func owners(t *testing.T, server process.API) map[string]string {
 	t.Helper()
 	var list networkingv1.IPAddressList
@@ -113,7 +113,7 @@ func owners(t *testing.T, server process.API) map[string]string {
 	return out
 }
 
-// recordedPorts returns the node ports that are recorded as taken, by us.
+// recordedPorts returns the node ports in our allocation record.
 func recordedPorts(t *testing.T, url string) (ports []int32) {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{url}})
@@ -134,7 +134,7 @@ func recordedPorts(t *testing.T, url string) (ports []int32) {
 	return ports
 }
 
-// condemned starts a server that is to be killed.
+// condemned starts a server that the test will kill.
 func condemned(t *testing.T, flags ...string) (*process.Server, process.API) {
 	t.Helper()
 	server, err := process.Start(context.WithoutCancel(t.Context()), must[string](t)(program.Anykind()), t.TempDir(), "", flags...)
@@ -149,9 +149,8 @@ func condemned(t *testing.T, flags ...string) (*process.Server, process.API) {
 	return server, process.API{Client: client, URL: server.URL}
 }
 
-// Services that are created through three servers at once, of which one is killed, are each
-// given something of their own. What is recorded is what they have, at every moment: there
-// is nothing that a crash could leave behind.
+// Services that are created through three servers at once, one of which is killed, have unique
+// addresses and ports. The records match the Services at every moment: a crash leaves no leak.
 func TestServicesOfServersShareNothing(t *testing.T) {
 	url := Start(t)
 	var servers []process.API
@@ -163,7 +162,7 @@ func TestServicesOfServersShareNothing(t *testing.T) {
 	killed := make(chan struct{})
 	go func() {
 		defer close(killed)
-		for range 40 { // in the middle of the writes, whatever their pace
+		for range 40 { // in the middle of the writes, at any speed
 			if addresses, _ := holdings(t, servers[0]); len(addresses) > 40 {
 				break
 			}
@@ -191,7 +190,7 @@ func TestServicesOfServersShareNothing(t *testing.T) {
 	if err := servers[0].Do(t.Context(), "DELETE", allServices, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(context.Context) error { // the Service kubernetes comes back
+	eventually(t, func(context.Context) error { // the Service kubernetes is recreated
 		if addresses, ports := holdings(t, servers[1]); len(addresses) != 1 || len(ports) != 0 || len(owners(t, servers[1])) != 1 || len(recordedPorts(t, url)) != 0 {
 			return fmt.Errorf("left are %v and %v", addresses, ports)
 		}
@@ -199,7 +198,7 @@ func TestServicesOfServersShareNothing(t *testing.T) {
 	})
 }
 
-// The endpoints of the Service kubernetes are the servers that are alive.
+// The endpoints of the Service kubernetes are the running servers.
 func TestEndpointsAreTheServersThatAreAlive(t *testing.T) {
 	url := Start(t)
 	_, api := run(t, "--etcd-servers", url, "--advertise-address", "192.0.2.1")
@@ -229,8 +228,8 @@ func TestEndpointsAreTheServersThatAreAlive(t *testing.T) {
 	check("[{[192.0.2.1]}]")
 }
 
-// A kube-apiserver and anykind over one etcd give nothing twice, and each shows what the
-// other has given.
+// A kube-apiserver and anykind over one etcd allocate nothing twice, and each respects the allocations
+// of the other.
 func TestServicesBesideKubernetes(t *testing.T) {
 	if !*bothWays {
 		t.Skip("building kube-apiserver takes minutes; make both-ways does")
@@ -252,7 +251,7 @@ func TestServicesBesideKubernetes(t *testing.T) {
 			t.Error("nobody has a port")
 		}
 	}
-	// What only its own machine can reach is nobody's endpoint.
+	// A loopback address is never an endpoint.
 	client := must[*clientv3.Client](t)(clientv3.New(clientv3.Config{Endpoints: []string{m.Client}}))
 	defer client.Close()
 	leases := must[*clientv3.GetResponse](t)(client.Get(t.Context(), "/registry/masterleases/", clientv3.WithPrefix())).Kvs

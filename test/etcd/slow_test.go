@@ -14,14 +14,14 @@ import (
 	"github.com/anykind/anykind/internal/store/kvtest"
 )
 
-// A consumer takes one event and then nothing, while others write much more than a
-// watch may hold for it. Nothing more comes over its connection than that, and when it
-// goes on it misses nothing.
+// A consumer reads one event and then stops, while other clients write far more than the buffer of a
+// watch. The store reads no more than the buffer from etcd, and the consumer misses no event when it
+// resumes.
 func TestASlowConsumerHoldsNoMoreThanItMay(t *testing.T) {
 	const (
 		values = 60
 		size   = 1 << 20
-		held   = 16 << 20 // what a watch holds, what is on the way, and to spare
+		held   = 16 << 20 // the buffer of a watch, data in transit, and a reserve
 	)
 	url := Start(t)
 	way := NewProxy(t, strings.TrimPrefix(url, "http://"))
@@ -46,7 +46,7 @@ func TestASlowConsumerHoldsNoMoreThanItMay(t *testing.T) {
 	for i := range values {
 		last = must[int64](t)(writer.Commit(ctx, kv.Write{Key: fmt.Sprintf("/registry/%02d", i), Value: bytes.Repeat([]byte{'x'}, size)}))
 	}
-	// Others are told of all of it, and what comes to the slow one comes to an end.
+	// Other watches get all events, and the traffic of the slow one stops.
 	seen := 0
 	for batch, err := range writer.Watch(ctx, "/registry/", after) {
 		if err != nil {
@@ -82,8 +82,8 @@ func TestASlowConsumerHoldsNoMoreThanItMay(t *testing.T) {
 	}
 }
 
-// etcd sends what is large in parts, also the events of one revision. They are in one
-// batch all the same.
+// etcd splits large responses, also within the events of one revision. The store still delivers them
+// in one batch.
 func TestTheEventsOfOneRevisionComeTogether(t *testing.T) {
 	const keys = 100
 	m := StartMember(t)
@@ -92,7 +92,7 @@ func TestTheEventsOfOneRevisionComeTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	// What was before is sent as well, so what changes is more than etcd sends at once.
+	// etcd also sends the previous values, so the change exceeds one response of etcd.
 	const times = 4
 	for i := range times {
 		m.put(t, 0, keys, "/registry/%d", strings.Repeat(fmt.Sprint(i), 10<<10))

@@ -11,7 +11,7 @@ import (
 
 const limit = 1 << 20
 
-// open opens a store in an etcd of its own: revisions are of the whole of etcd.
+// open opens a store in an etcd of its own: revisions are global in an etcd.
 func open(t testing.TB) kv.Backend { return openFor(t, limit) }
 
 func openFor(t testing.TB, maxBytes int) kv.Backend {
@@ -27,7 +27,7 @@ func TestContract(t *testing.T) {
 	kvtest.Run(t, open, kvtest.ValueLimit(limit), kvtest.Except(kvtest.OneRevision))
 }
 
-// Values that are stored in another form keep the contract, too.
+// Transformed values fulfil the contract, too.
 func TestContractOfTransformedValues(t *testing.T) {
 	kvtest.Run(t, func(t testing.TB) kv.Backend {
 		return transform.New(openFor(t, limit+2*kvtest.SealedMore), kvtest.NewSealed(t), transform.Options{MaxValueBytes: limit})

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/network/pki/pkitest"
 )
 
-// leaf writes a certificate for one use, as NAME.crt and NAME.key, and returns the files.
+// leaf issues a certificate for one use, as NAME.crt and NAME.key, and returns the files.
 func leaf(t *testing.T, by *pki.Pair, dir, name string, use x509.ExtKeyUsage) (cert, key string) {
 	t.Helper()
 	return pkitest.Write(t, dir, name, pkitest.Sign(t, by, x509.Certificate{
@@ -20,8 +20,8 @@ func leaf(t *testing.T, by *pki.Pair, dir, name string, use x509.ExtKeyUsage) (c
 	}))
 }
 
-// etcd that wants to know who is asking is spoken to with a certificate, and a
-// server without the right one does not start.
+// The server connects with a client certificate to an etcd that requires one, and does not start
+// without the right one.
 func TestEtcdWithCertificates(t *testing.T) {
 	t.Parallel()
 	dir, authority := t.TempDir(), pkitest.Authority(t, "etcd-ca")

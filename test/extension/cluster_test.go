@@ -26,26 +26,26 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// patience is how long the programs may take for what they do by themselves.
+// patience limits the wait for an asynchronous effect of a program.
 const patience = 5 * time.Minute
 
-// A cluster is a kube-apiserver with an etcd. It is a front proxy, which reaches the endpoints of
+// A cluster is a kube-apiserver with an etcd. It is a front proxy, which connects to the endpoints of
 // Services itself.
 type cluster struct {
-	t              *testing.T // that it ends with
+	t              *testing.T // the cluster stops at its end
 	dir            string
 	url            string
-	clients, front *pair // authorities of users, and of the front proxy
+	clients, front *pair // CAs of users, and of the front proxy
 	admin          *rest.Config
 	client         kubernetes.Interface
 	objects        dynamic.Interface
 
-	command []string // of kube-apiserver
+	command []string // the command of kube-apiserver
 	server  *exec.Cmd
 }
 
-// startCluster starts one of a program that has the flags of kube-apiserver. All of it ends with the
-// test.
+// startCluster starts a cluster with a program that has the flags of kube-apiserver. It stops at the
+// end of the test.
 func startCluster(t *testing.T, kubeAPIServer string) *cluster {
 	t.Helper()
 	etcd, err := program.Etcd()
@@ -80,7 +80,7 @@ func startCluster(t *testing.T, kubeAPIServer string) *cluster {
 	return c
 }
 
-// start starts kube-apiserver, and returns when it is ready.
+// start starts kube-apiserver, and waits until it is ready.
 func (c *cluster) start() error {
 	var err error
 	if c.server, err = run(c.t, c.command[0], c.command[1:]...); err != nil {
@@ -96,21 +96,21 @@ func (c *cluster) restart() error {
 	if err := c.server.Process.Kill(); err != nil {
 		return err
 	}
-	c.server.Wait() // says that it was killed
+	c.server.Wait() // reports the kill
 	return c.start()
 }
 
-// as is how somebody with a certificate reaches the cluster.
+// as returns a config with a client certificate.
 func (c *cluster) as(p *pair) *rest.Config {
 	return &rest.Config{Host: c.url, QPS: -1, TLSClientConfig: rest.TLSClientConfig{Insecure: true, CertFile: p.certFile, KeyFile: p.keyFile}}
 }
 
-// with is how somebody with a token reaches a server.
+// with returns a config with a token.
 func with(url, token string) *rest.Config {
 	return &rest.Config{Host: url, QPS: -1, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 }
 
-// token is one of a ServiceAccount.
+// token returns a token of a ServiceAccount.
 func (c *cluster) token(t *testing.T, namespace, name string) string {
 	t.Helper()
 	seconds := int64(24 * 3600)
@@ -120,7 +120,7 @@ func (c *cluster) token(t *testing.T, namespace, name string) string {
 	return r.Status.Token
 }
 
-// kubeconfig writes the file of somebody with a token.
+// kubeconfig writes a kubeconfig with a token.
 func (c *cluster) kubeconfig(t *testing.T, token string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -133,7 +133,7 @@ func (c *cluster) kubeconfig(t *testing.T, token string) string {
 	return file
 }
 
-// apply creates objects, or brings them up to date, as kubectl apply --server-side does.
+// apply applies objects as kubectl apply --server-side does.
 func apply(t *testing.T, client dynamic.Interface, objects []*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range objects {
@@ -158,14 +158,14 @@ func applyOne(ctx context.Context, client dynamic.Interface, o *unstructured.Uns
 	return err
 }
 
-// plurals are those of the kinds that tests apply.
+// plurals are the plurals of the kinds that tests apply.
 var plurals = map[string]string{
 	"Namespace": "namespaces", "ServiceAccount": "serviceaccounts", "Service": "services", "ConfigMap": "configmaps",
 	"StatefulSet": "statefulsets", "Role": "roles", "RoleBinding": "rolebindings", "ClusterRole": "clusterroles",
 	"ClusterRoleBinding": "clusterrolebindings", "APIService": "apiservices", "CustomResourceDefinition": "customresourcedefinitions",
 }
 
-// serve has a Service lead to a port of this machine, as the pods of it would.
+// serve creates the endpoints of a Service with a port of this machine, in place of its pods.
 func (c *cluster) serve(t *testing.T, namespace, service string, port int) {
 	t.Helper()
 	ip, err := utilnet.ChooseHostInterface() // endpoints may not be on the loopback interface
@@ -180,7 +180,7 @@ func (c *cluster) serve(t *testing.T, namespace, service string, port int) {
 	must(t, err)
 }
 
-// run starts a program, which is killed when the test ends.
+// run starts a program, which is killed at the end of the test.
 func run(t *testing.T, path string, args ...string) (*exec.Cmd, error) {
 	var log bytes.Buffer
 	cmd := exec.Command(path, args...)
@@ -189,7 +189,7 @@ func run(t *testing.T, path string, args ...string) (*exec.Cmd, error) {
 		if cmd.Process == nil {
 			return
 		}
-		cmd.Process.Kill() // fails only if it has ended
+		cmd.Process.Kill() // fails only after the end of the process
 		cmd.Wait()
 		if t.Failed() {
 			t.Logf("%s wrote\n%s", filepath.Base(path), tail(log.String()))
@@ -200,7 +200,7 @@ func run(t *testing.T, path string, args ...string) (*exec.Cmd, error) {
 
 func tail(log string) string { return log[max(0, len(log)-8000):] }
 
-// become returns when something is so, or an error if it does not become so.
+// become polls until a condition holds, or returns an error.
 func become(ctx context.Context, what string, is func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -217,13 +217,13 @@ func become(ctx context.Context, what string, is func(context.Context) error) er
 	}
 }
 
-// eventually fails a test if something does not become so.
+// eventually fails a test if a condition does not come to hold.
 func eventually(t testing.TB, what string, is func(context.Context) error) {
 	t.Helper()
 	must(t, become(t.Context(), what, is))
 }
 
-// freePorts returns ports of this machine at which nothing listens.
+// freePorts returns free ports of this machine.
 func freePorts(t *testing.T, n int) (ports []string) {
 	t.Helper()
 	for range n {
@@ -235,7 +235,7 @@ func freePorts(t *testing.T, n int) (ports []string) {
 	return ports
 }
 
-// status asks a server for a path, and returns the code and the answer.
+// status gets a path of a server, and returns the status code and the body.
 func status(t testing.TB, config *rest.Config, path string) (int, string) {
 	t.Helper()
 	transport, err := rest.HTTPClientFor(config)

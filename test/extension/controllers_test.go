@@ -65,7 +65,7 @@ func testControllers(t *testing.T, c *cluster, _ *extension) {
 	must(t, maps.Delete(t.Context(), "above", metav1.DeleteOptions{}))
 	gone("the CronTab of a ConfigMap", func(ctx context.Context) error { _, err := tabs.Get(ctx, "owned", getOptions); return err })
 
-	// Of an owner that goes last, which is in anykind.
+	// Foreground deletion, with an owner in anykind.
 	first := newTab("first", nil)
 	newMap("below", owner("CronTab", "stable.example.com/v1", "first", first))
 	foreground := metav1.DeletePropagationForeground

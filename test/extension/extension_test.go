@@ -31,7 +31,7 @@ func newTokenRequest(seconds int64) *authenticationv1.TokenRequest {
 	return &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
 }
 
-// crontabs are those of a namespace, for somebody.
+// crontabs returns a client of the CronTabs of a namespace.
 func crontabs(t testing.TB, as *rest.Config, namespace string) dynamic.ResourceInterface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(as)
@@ -46,7 +46,7 @@ func crontab(name string) *unstructured.Unstructured {
 	}}
 }
 
-// forbidden checks that an error is a refusal that names somebody.
+// forbidden checks that an error is a 403 that names a user.
 func forbidden(t *testing.T, err error, user string) {
 	t.Helper()
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), fmt.Sprintf("User %q cannot", user)) {
@@ -54,7 +54,8 @@ func forbidden(t *testing.T, err error, user string) {
 	}
 }
 
-// kubeAPIServers are the programs that can be one, the published one and anykind by that name.
+// kubeAPIServers are the programs to test as kube-apiserver: the published one, and anykind by that
+// name.
 func kubeAPIServers(t *testing.T, anykind string) map[string]string {
 	t.Helper()
 	published, err := program.KubeAPIServer()
@@ -65,16 +66,16 @@ func kubeAPIServers(t *testing.T, anykind string) map[string]string {
 }
 
 // TestExtension installs anykind in a cluster by the manifest of docs, and uses it as users of the
-// cluster do. The cluster is a published kube-apiserver, and then anykind: one behind the other.
+// cluster do. The cluster is a published kube-apiserver, and then a second anykind.
 func TestExtension(t *testing.T) {
-	path, err := program.Anykind() // which may take a while
+	path, err := program.Anykind() // it may take a while
 	must(t, err)
 	for name, kubeAPIServer := range kubeAPIServers(t, path) {
 		t.Run("behind "+name, func(t *testing.T) { extend(t, kubeAPIServer, path) })
 	}
 }
 
-// extend takes the steps of TestExtension, which build on each other.
+// extend runs the steps of TestExtension, which build on each other.
 func extend(t *testing.T, kubeAPIServer, path string) {
 	c := startCluster(t, kubeAPIServer)
 	e := c.install(t, path)
@@ -98,14 +99,14 @@ func extend(t *testing.T, kubeAPIServer, path string) {
 	}
 }
 
-// A user reaches what a Role of the cluster allows, and nothing else, through the cluster.
+// Through the cluster, a user has exactly the rights of a Role of the cluster.
 func testRole(t *testing.T, c *cluster, _ *extension) {
 	jane := c.as(certify(t, t.TempDir(), c.clients, "jane", "developers"))
 	mine := crontabs(t, jane, "default")
 	_, err := mine.Create(t.Context(), crontab("nightly"), metav1.CreateOptions{})
 	forbidden(t, err, "jane")
 	c.grant(t, "default", "developers", rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "developers"}, "get", "list", "create", "watch")
-	eventually(t, "jane may create CronTabs", func(ctx context.Context) error { // a refusal is remembered for ten seconds
+	eventually(t, "jane may create CronTabs", func(ctx context.Context) error { // a denial is cached for ten seconds
 		_, err := mine.Create(ctx, crontab("nightly"), metav1.CreateOptions{})
 		return err
 	})
@@ -119,7 +120,7 @@ func testRole(t *testing.T, c *cluster, _ *extension) {
 	forbidden(t, err, "jane")
 }
 
-// grant lets somebody do things with CronTabs of a namespace.
+// grant gives a subject verbs on the CronTabs of a namespace.
 func (c *cluster) grant(t *testing.T, namespace, name string, to rbacv1.Subject, verbs ...string) {
 	t.Helper()
 	_, err := c.client.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{
@@ -134,7 +135,7 @@ func (c *cluster) grant(t *testing.T, namespace, name string, to rbacv1.Subject,
 	must(t, err)
 }
 
-// A token of a ServiceAccount counts through the cluster and, by a TokenReview, straight to anykind.
+// A token of a ServiceAccount works through the cluster and, by a TokenReview, directly at anykind.
 func testTokens(t *testing.T, c *cluster, e *extension) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "reader", Namespace: "default"}}
 	_, err := c.client.CoreV1().ServiceAccounts("default").Create(t.Context(), account, metav1.CreateOptions{})
@@ -157,8 +158,8 @@ func testTokens(t *testing.T, c *cluster, e *extension) {
 	}
 }
 
-// Straight to anykind, users have their certificates, and only the front proxy is believed whose a
-// request is.
+// Directly at anykind, users authenticate with their certificates, and only the front proxy may set
+// the user of a request.
 func testStraight(t *testing.T, c *cluster, e *extension) {
 	const path = "/apis/stable.example.com/v1/namespaces/default/crontabs"
 	at := func(p *pair) *rest.Config {
@@ -193,8 +194,8 @@ func testStraight(t *testing.T, c *cluster, e *extension) {
 	}
 }
 
-// Users of the cluster find the group in discovery and OpenAPI; anykind itself has no other groups than
-// those that it is there for.
+// Users of the cluster find the group in discovery and OpenAPI; anykind itself has only the groups
+// that it needs.
 func testShown(t *testing.T, c *cluster, e *extension) {
 	eventually(t, "the cluster shows the kind", func(context.Context) error {
 		for path, want := range map[string]string{
@@ -224,8 +225,8 @@ func testShown(t *testing.T, c *cluster, e *extension) {
 	}
 }
 
-// An object needs a namespace of the cluster that is there and not being deleted. Objects go with their
-// namespace; so do those that nobody in the cluster would delete: there is no kube-controller-manager.
+// An object needs a namespace of the cluster that exists and is not terminating. anykind deletes the
+// objects of a deleted namespace, also without a kube-controller-manager in the cluster.
 func testNamespaces(t *testing.T, c *cluster, e *extension) {
 	in := func(namespace string) dynamic.ResourceInterface { return crontabs(t, c.admin, namespace) }
 	create := func(namespace, name string) error {
@@ -238,7 +239,7 @@ func testNamespaces(t *testing.T, c *cluster, e *extension) {
 	namespaces := c.client.CoreV1().Namespaces()
 	_, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
 	must(t, err)
-	must(t, create("shop", "first")) // at once, before any watch can say so
+	must(t, create("shop", "first")) // at once, before a watch can report the namespace
 	must(t, namespaces.Delete(t.Context(), "shop", metav1.DeleteOptions{}))
 	eventually(t, "nothing is left in the namespace", func(ctx context.Context) error {
 		list, err := in("shop").List(ctx, metav1.ListOptions{})
@@ -250,7 +251,7 @@ func testNamespaces(t *testing.T, c *cluster, e *extension) {
 	if err := create("shop", "second"); !apierrors.IsForbidden(err) || !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		t.Errorf("%v, want that the namespace is being terminated", err)
 	}
-	// The cluster's part of it.
+	// The cluster's part of the deletion.
 	n, err := namespaces.Get(t.Context(), "shop", getOptions)
 	must(t, err)
 	n.Spec.Finalizers = nil

@@ -25,7 +25,7 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// What the manifest calls its parts.
+// Names in the manifest.
 const (
 	system  = "anykind-system"
 	service = "anykind"
@@ -49,9 +49,9 @@ func manifest(t *testing.T) (all []*unstructured.Unstructured) {
 	}
 }
 
-// An extension is anykind in the place of the pod of the manifest.
+// An extension is anykind as a process, in place of the manifest's pod.
 type extension struct {
-	t      *testing.T // that it ends with
+	t      *testing.T // the process stops at its end
 	server *process.Server
 	admin  *rest.Config // its own administrator
 	args   []string
@@ -59,8 +59,8 @@ type extension struct {
 	path   string
 }
 
-// install applies the manifest, and runs what it says as a process of this machine: with the arguments
-// of the container, the files of its volumes, and the token of its ServiceAccount.
+// install applies the manifest, and runs its container as a process of this machine: with the
+// arguments of the container, the files of its volumes, and the token of its ServiceAccount.
 func (c *cluster) install(t *testing.T, path string) *extension {
 	t.Helper()
 	objects := manifest(t)
@@ -105,7 +105,7 @@ func (e *extension) start(address string) (err error) {
 	return err
 }
 
-// served returns when the cluster says that it reaches what was installed.
+// served waits until the APIService is available.
 func (c *cluster) served(t *testing.T) {
 	t.Helper()
 	eventually(t, "the APIService is available", func(ctx context.Context) error {
@@ -123,7 +123,7 @@ func (c *cluster) served(t *testing.T) {
 	})
 }
 
-// podOf is the pod of the StatefulSet.
+// podOf returns the pod spec of the StatefulSet.
 func podOf(t *testing.T, objects []*unstructured.Unstructured) *corev1.PodSpec {
 	t.Helper()
 	for _, o := range objects {
@@ -148,7 +148,7 @@ func mountOf(t *testing.T, pod *corev1.PodSpec, volume string) string {
 	return ""
 }
 
-// volume makes a folder with the files of a ConfigMap of the manifest.
+// volume creates a folder with the files of a ConfigMap of the manifest.
 func (c *cluster) volume(t *testing.T, objects []*unstructured.Unstructured, v corev1.Volume) string {
 	t.Helper()
 	dir := t.TempDir()

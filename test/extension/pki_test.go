@@ -13,7 +13,7 @@ type pair struct {
 	certFile, keyFile string
 }
 
-// certify makes a pair of files of a name in a folder. Without an issuer it is an authority.
+// certify issues a certificate and writes it with its key to a folder. Without an issuer it is a CA.
 func certify(t *testing.T, dir string, by *pair, name string, groups ...string) *pair {
 	t.Helper()
 	p := &pair{}

@@ -31,14 +31,14 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// testRotation gives the cluster a front proxy by another authority. anykind believes it without a
+// testRotation gives the front proxy a certificate of another CA. anykind accepts it without a
 // restart.
 func testRotation(t *testing.T, c *cluster, _ *extension) {
 	next := certify(t, c.t.TempDir(), nil, "front")
 	proxy := certify(t, c.t.TempDir(), next, "front-proxy-client")
 	old, err := os.ReadFile(c.front.certFile)
 	must(t, err)
-	// As in every rotation, both authorities count until the last one has the new certificate.
+	// As in every rotation, both CAs are valid until the last client has the new certificate.
 	must(t, os.WriteFile(c.front.certFile, append(old, next.CertPEM()...), 0o600))
 	for i, arg := range c.command {
 		switch arg {
@@ -57,8 +57,8 @@ func testRotation(t *testing.T, c *cluster, _ *extension) {
 	})
 }
 
-// testRestart restarts kube-apiserver under a watch through it: the watch ends, and another one goes on
-// from what was seen.
+// testRestart restarts kube-apiserver during a watch through it: the watch ends, and another one
+// resumes at the last event.
 func testRestart(t *testing.T, c *cluster, e *extension) {
 	mine := crontabs(t, c.admin, "default")
 	list, err := mine.List(t.Context(), metav1.ListOptions{})
@@ -70,7 +70,7 @@ func testRestart(t *testing.T, c *cluster, e *extension) {
 	c.server.Wait()
 	for range w.ResultChan() { // it ends
 	}
-	// anykind goes on for those whom it knows itself, and for a while for those whom it was told of.
+	// anykind continues to authenticate its own users, and those in its cache for a while.
 	_, err = crontabs(t, e.admin, "default").Create(t.Context(), crontab("meanwhile"), metav1.CreateOptions{})
 	must(t, err)
 	must(t, c.start())
@@ -89,7 +89,8 @@ func testRestart(t *testing.T, c *cluster, e *extension) {
 	})
 }
 
-// testReturn stops anykind: its paths are unavailable, and all else goes on. It returns with what it had.
+// testReturn stops anykind: its paths are unavailable, and all others work. Its data are there after a
+// restart.
 func testReturn(t *testing.T, c *cluster, e *extension) {
 	address := "0.0.0.0:" + portOf(e.server.Address())
 	must(t, e.server.Stop())

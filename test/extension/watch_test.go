@@ -26,7 +26,7 @@ var (
 	seed     = flag.Uint64("seed", 0, "of what is random; 0 takes another one each time")
 )
 
-// Watches through the cluster are right, whichever of the two servers is killed under them.
+// Watches through the cluster stay consistent, whichever of the two servers is killed.
 func TestWatch(t *testing.T) {
 	if *seed == 0 {
 		*seed = rand.Uint64()
@@ -54,8 +54,8 @@ type both struct {
 	killed    [2]int
 }
 
-// client is one of users of the cluster. Definitions it makes in anykind, and they are there when users
-// of the cluster can reach their kind.
+// client returns a client of the cluster's users. It creates definitions in anykind, and waits until
+// users of the cluster can reach their kind.
 func (r *both) client() (process.API, error) {
 	users, err := rest.HTTPClientFor(r.admin)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *both) client() (process.API, error) {
 	return process.API{Client: &http.Client{Transport: roundTripper(route)}, URL: r.url}, nil
 }
 
-// reached returns nil if users of the cluster find the kinds that are made.
+// reached returns nil if users of the cluster can reach the new kinds.
 func (r *both) reached(context.Context) error {
 	if code, body := status(r, r.admin, "/apis/check.example.com/v1"); code != http.StatusOK {
 		return errors.New(body)
@@ -92,7 +92,7 @@ func (r *both) reached(context.Context) error {
 	return nil
 }
 
-// strike kills one server or the other and starts it again.
+// strike kills one of the servers at random and starts it again.
 func (r *both) strike(ctx context.Context) error {
 	which := r.random.IntN(2)
 	r.killed[which]++

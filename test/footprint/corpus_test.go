@@ -21,8 +21,8 @@ import (
 
 var published = flag.Int("published", 0, "how many definitions to load, those of the corpus over and over; 0 leaves the test out")
 
-// What many definitions of the size that people have cost a server, and those who
-// read all it has to say of them.
+// The test measures the cost of many definitions of realistic sizes for a server, and for clients that
+// read the documents about all of them.
 func TestPublishedDefinitions(t *testing.T) {
 	if *published == 0 {
 		t.Skip("takes minutes: -published 2000")
@@ -63,8 +63,7 @@ func TestPublishedDefinitions(t *testing.T) {
 	t.Logf("%-34s %s", "idle for a minute", measure(t, server, api))
 }
 
-// distinct returns n definitions: those of the corpus, in groups of their own each
-// time around.
+// distinct returns n definitions: those of the corpus, each time around in groups of their own.
 func distinct(t *testing.T, n int) (bodies []map[string]any, bytes int64) {
 	t.Helper()
 	all, err := corpus.Definitions()
@@ -93,9 +92,8 @@ func groupOf(definition map[string]any) string {
 	return fmt.Sprintf("%s/%s", spec["group"], version["name"])
 }
 
-// load creates definitions and returns when the last one is served. Who creates a
-// definition can use it when it is answered, so there is nothing to wait for, but
-// it is looked at.
+// load creates definitions and checks that the last one is served. A definition is in effect with its
+// response, so no wait is needed.
 func load(t *testing.T, api process.API, bodies []map[string]any) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -114,15 +112,15 @@ func load(t *testing.T, api process.API, bodies []map[string]any) {
 	text(t, api, "/apis/"+groupOf(bodies[len(bodies)-1]))
 }
 
-// cpu returns how long the process has computed, where the system says so. It is
-// what an answer takes on a machine that has nothing else to do.
+// cpu returns the CPU time of the process, if the system reports it. It is the duration of a response
+// on an idle machine.
 func cpu(t *testing.T, server *process.Server) time.Duration {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", server.PID()))
 	if err != nil {
 		return 0
 	}
-	// What follows the name, which may have blanks: the times are 12th and 13th, in
+	// The fields after the process name, which may contain blanks: the times are 12th and 13th, in
 	// hundredths of a second.
 	values := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
 	var ticks int64
@@ -136,8 +134,8 @@ func cpu(t *testing.T, server *process.Server) time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// read asks for a path and returns how long the answer took, how long it is, and
-// what the process had at most while it was read.
+// read gets a path and returns the duration of the response, its length, and the peak memory of the
+// process meanwhile.
 func read(t *testing.T, server *process.Server, api process.API, path, accept string) (took time.Duration, size, peak int64) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, api.URL+path, nil)

@@ -1,7 +1,7 @@
-// Package footprint looks at the program from outside: how long it takes to start,
-// how much memory it has, and what a definition costs that nobody uses.
+// Package footprint measures the program from outside: the time of its start, its memory, and the cost
+// of an unused definition.
 //
-// It prints what it measures and asserts what does not depend on the machine.
+// It prints the measurements and asserts those that do not depend on the machine.
 package footprint
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// start starts the program on a folder, and stops it when the test ends.
+// start starts the program on a folder, and stops it at the end of the test.
 func start(t *testing.T, program, dir string) (*process.Server, process.API) {
 	t.Helper()
 	server, err := process.Start(t.Context(), program, dir, "")
@@ -96,7 +96,7 @@ func TestIdle(t *testing.T) {
 
 const definitions = 1000
 
-// A definition that nobody uses costs its bytes and nothing that runs.
+// An unused definition costs its bytes, and no goroutine.
 func TestIdleDefinitions(t *testing.T) {
 	program, dir := build(t), t.TempDir()
 	server, api := start(t, program, dir)
@@ -130,7 +130,7 @@ func TestIdleDefinitions(t *testing.T) {
 	}
 }
 
-// A footprint is what a process has at a moment.
+// A footprint has the resource usage of a process at one moment.
 type footprint struct {
 	resident   int64
 	heap       int64 // after a garbage collection
@@ -141,7 +141,7 @@ func (f footprint) String() string {
 	return fmt.Sprintf("resident %s, heap %s, %d goroutines", megabytes(f.resident), megabytes(f.heap), f.goroutines)
 }
 
-// each prints what one definition costs, and fails if it costs a goroutine.
+// each prints the cost of one definition, and fails if it costs a goroutine.
 func (f footprint) each(t *testing.T, before footprint) {
 	t.Helper()
 	t.Logf("  each definition:  resident %d B, heap %d B, goroutines %.3f",
@@ -186,14 +186,13 @@ func metric(t *testing.T, metrics, name string) int64 {
 	return 0
 }
 
-// resident returns the memory of the process that is in RAM, where the system
-// says so.
+// resident returns the resident memory of the process, if the system reports it.
 func resident(t *testing.T, server *process.Server) int64 {
 	t.Helper()
 	return value(t, server, "VmRSS:")
 }
 
-// value is one of those in bytes that the system keeps for a process.
+// value returns a value in bytes from the status of a process.
 func value(t *testing.T, server *process.Server, name string) int64 {
 	t.Helper()
 	f, err := os.Open(filepath.Join("/proc", strconv.Itoa(server.PID()), "status"))
@@ -215,7 +214,7 @@ func value(t *testing.T, server *process.Server, name string) int64 {
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// definition is the nth of many of the usual size.
+// definition returns the nth of many definitions of the usual size.
 func definition(n int) map[string]any {
 	plural, group := fmt.Sprintf("kind%ds", n), fmt.Sprintf("group%d.example.com", n%50)
 	properties := map[string]any{}

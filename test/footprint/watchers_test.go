@@ -29,22 +29,22 @@ var (
 
 const configMaps = "/api/v1/namespaces/default/configmaps"
 
-// An audience is those who watch, and what they have seen together.
+// An audience is a set of watchers, with their common count of events.
 type audience struct {
 	*testing.T
 	server *process.Server
 	ctx    context.Context
-	from   string // the resourceVersion they begin at
+	from   string // resourceVersion at which they begin
 	seen   atomic.Int64
 	target atomic.Int64
-	all    chan struct{} // gets a value when target is reached
+	all    chan struct{} // gets a value when the target is reached
 	group  sync.WaitGroup
 	mu     sync.Mutex
 	leave  []func()
 }
 
-// A writer changes what is watched. The nth write has the number n, which is how a
-// watcher knows that it missed none.
+// A writer changes watched objects. The nth write has the number n, by which a watcher detects a
+// missed event.
 type writer struct {
 	*testing.T
 	api process.API
@@ -58,8 +58,8 @@ func (w *writer) must(method, path string, in, out any) {
 	}
 }
 
-// inside is how long the server was at work on writes, and on how many. A client
-// that is the same process as those who watch waits for them as well.
+// inside returns the server's time for writes, and their number. A client in the process of the
+// watchers also waits for the watchers.
 func (w *writer) inside() (seconds float64, count float64) {
 	w.Helper()
 	for line := range strings.Lines(text(w.T, w.api, "/metrics")) {
@@ -80,7 +80,7 @@ func (w *writer) inside() (seconds float64, count float64) {
 	return seconds, count
 }
 
-// small is a write that everybody watches.
+// small is a write that all watchers see.
 func (w *writer) small() time.Duration {
 	w.Helper()
 	w.n++
@@ -89,8 +89,8 @@ func (w *writer) small() time.Duration {
 	return time.Since(began)
 }
 
-// large is more than what is between a watcher and the server can hold. Only those
-// who watch everything are told.
+// large is a write that exceeds the buffers between the server and a watcher. Only watchers of all
+// objects see it.
 func (w *writer) large() {
 	w.Helper()
 	for i := range 40 {
@@ -98,7 +98,7 @@ func (w *writer) large() {
 	}
 }
 
-// others writes so much that nothing that was computed for watchers is kept.
+// others writes enough to evict everything from the caches of watch events.
 func (w *writer) others() {
 	w.Helper()
 	var all sync.WaitGroup
@@ -115,10 +115,9 @@ func (w *writer) others() {
 	all.Wait()
 }
 
-// "A slow or dead watcher never delays a writer or another watcher and does not
-// hold memory after it is gone." Every write takes work for everybody who watches
-// it, so what is compared is writing among those who read with writing among those
-// and some that never read.
+// "A slow or dead watcher never delays a writer or another watcher and does not hold memory after it
+// is gone." Every watcher of a write costs time, so the test compares writes with reading watchers
+// only, and writes with additional watchers that never read.
 func TestWatchers(t *testing.T) {
 	server, api := start(t, build(t), t.TempDir())
 	defer stop(t, server)
@@ -169,23 +168,23 @@ func TestWatchers(t *testing.T) {
 	}
 }
 
-// stuckHeap is more than what one watcher that takes nothing may hold: the event
-// it is told, what it is told next, and its connection.
+// stuckHeap is the limit for the memory of one watcher that does not read: its current event, its next
+// one, and its connection.
 const stuckHeap = 2 << 20
 
 func named(name string, labels map[string]any) any {
 	return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "labels": labels}}
 }
 
-// data is a merge patch of some size.
+// data returns a merge patch of the given size.
 func data(n, size int) any {
 	return map[string]any{"data": map[string]any{"n": fmt.Sprint(n), "padding": strings.Repeat("x", size)}}
 }
 
-// A spread is how long something takes.
+// A spread is a distribution of durations.
 type spread struct {
-	median, worst time.Duration // worst: of ninety-nine in a hundred
-	inside        time.Duration // the mean that the server saw
+	median, worst time.Duration // worst: the 99th percentile
+	inside        time.Duration // the mean in the server's metrics
 }
 
 func (s spread) String() string {
@@ -195,7 +194,7 @@ func (s spread) String() string {
 
 func (s spread) ratio(to spread) float64 { return float64(s.median) / float64(to.median) }
 
-// latencies writes one after the other.
+// latencies measures sequential writes.
 func (w *writer) latencies() spread {
 	w.Helper()
 	seconds, count := w.inside()
@@ -213,8 +212,7 @@ func perSecond(readers int, took time.Duration) float64 {
 	return float64(readers**writes) / took.Seconds()
 }
 
-// follow writes, and returns how long each write took, and all until everybody has
-// seen them.
+// follow measures writes, and the time until all watchers have their events.
 func (a *audience) follow(readers int, w *writer) (spread, time.Duration) {
 	a.Helper()
 	a.seen.Store(0)
@@ -229,13 +227,13 @@ func (a *audience) follow(readers int, w *writer) (spread, time.Duration) {
 	return s, time.Since(began)
 }
 
-// patience is how long is waited for what must happen.
+// patience limits the wait for an event.
 const patience = 2 * time.Minute
 
-// streams is how many watchers share a connection.
+// streams is the number of watches on a connection.
 const streams = 100
 
-// read adds watchers that read what is small, and know of write number last.
+// read adds watchers of small writes that begin after the write with the number last.
 func (a *audience) read(n, last int) {
 	a.Helper()
 	var opening sync.WaitGroup
@@ -254,7 +252,7 @@ func (a *audience) read(n, last int) {
 	opening.Wait()
 }
 
-// connect opens watches in one connection and follows them.
+// connect opens watches on one connection and reads their events.
 func (a *audience) connect(streams, last int) {
 	client, err := process.Client(a.server.Kubeconfig)
 	if err != nil {
@@ -274,7 +272,7 @@ func (a *audience) connect(streams, last int) {
 	a.leave = append(a.leave, client.CloseIdleConnections)
 }
 
-// watch reads events until the watch ends. Each is the one after the last.
+// watch reads events until the watch ends. Their numbers are consecutive.
 func (a *audience) watch(response *http.Response, last int) {
 	defer response.Body.Close()
 	lines := bufio.NewReaderSize(response.Body, 2<<10)
@@ -311,8 +309,8 @@ func (a *audience) open(client *http.Client, labels string) (*http.Response, err
 	return response, err
 }
 
-// ignore adds watchers of everything that never read: some hold a stream among
-// others, the most a connection.
+// ignore adds watchers of all objects that never read: some have a stream among others, most a
+// connection of their own.
 func (a *audience) ignore(n int) {
 	a.Helper()
 	client, err := process.Client(a.server.Kubeconfig)
@@ -347,7 +345,7 @@ func (a *audience) ignore(n int) {
 	}
 }
 
-// end has everybody leave. Their context has ended.
+// end waits for the end of all watchers, whose context has ended.
 func (a *audience) end() {
 	a.group.Wait()
 	for _, leave := range slices.Backward(a.leave) {
@@ -356,14 +354,14 @@ func (a *audience) end() {
 	a.leave = nil
 }
 
-// quiet waits until the server has noticed that nobody watches any more.
+// quiet waits until the server has closed all watches.
 func (a *audience) quiet(api process.API, before footprint) footprint {
 	a.Helper()
 	deadline := time.Now().Add(patience)
 	for {
 		now := measure(a.T, a.server, api)
 		if now.goroutines <= before.goroutines+10 {
-			return measure(a.T, a.server, api) // pools are empty after the second collection
+			return measure(a.T, a.server, api) // the second collection empties the pools
 		}
 		if time.Now().After(deadline) {
 			a.Errorf("%d goroutines are left, there were %d before", now.goroutines, before.goroutines)

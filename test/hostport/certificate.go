@@ -9,8 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
-// certificateFor makes a certificate for names that vouches for itself, and
-// returns it as PEM as well.
+// certificateFor creates a self-signed certificate for names, and also returns it as PEM.
 func certificateFor(names []string) (*tls.Config, []byte, error) {
 	now := time.Now()
 	p, err := pki.Sign(nil, &x509.Certificate{

@@ -1,11 +1,9 @@
-// Package hostport is the conversion webhook of the Kubernetes page about versions. A CronTab
-// has one field hostPort in v1beta1, and two fields host and port in v1; the webhook converts
-// between them.
+// Package hostport is the conversion webhook of the Kubernetes page about versions. A CronTab has one
+// field hostPort in v1beta1, and two fields host and port in v1; the webhook converts between them.
 //
-// It is an admission webhook as well, which answers what it is told to.
+// It is also an admission webhook with a configurable response.
 //
-// It is a real HTTPS server with its own certificate. Tests can make it fail, or answer
-// wrongly.
+// It is a real HTTPS server with its own certificate. Tests can make it fail, or respond wrongly.
 package hostport
 
 import (
@@ -20,7 +18,7 @@ import (
 	"sync"
 )
 
-// A Server is the webhook, running.
+// A Server is a running webhook.
 type Server struct {
 	// CABundle is the certificate of the server, as PEM.
 	CABundle []byte
@@ -36,8 +34,8 @@ type Server struct {
 	last    [2][]byte // request and response
 }
 
-// Start starts a webhook on a free port of this machine, whose certificate is for
-// 127.0.0.1, localhost and the names.
+// Start starts a webhook on a free port of this machine, with a certificate for 127.0.0.1, localhost
+// and the names.
 func Start(names ...string) (*Server, error) {
 	certificate, bundle, err := certificateFor(append(names, "localhost"))
 	if err != nil {
@@ -55,19 +53,19 @@ func Start(names ...string) (*Server, error) {
 // Address is host:port of the server.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Close ends the server. Whoever calls it from then on reaches nobody.
+// Close stops the server. Later connections are refused.
 func (s *Server) Close() { s.server.Close() }
 
-// Convert makes the webhook do what it is for.
+// Convert makes the webhook convert, which is the default.
 func (s *Server) Convert() { s.set("", nil) }
 
-// Fail makes it answer that no conversion is possible, and why.
+// Fail makes it respond with a failed conversion and a message.
 func (s *Server) Fail(message string) { s.set(message, nil) }
 
-// Change makes it change every object by a merge patch once it is converted.
+// Change makes it apply a merge patch to every object after the conversion.
 func (s *Server) Change(patch map[string]any) { s.set("", patch) }
 
-// Admit makes it an admission webhook whose answer, besides the uid, is response.
+// Admit makes it an admission webhook that responds with the request's uid and the given response.
 func (s *Server) Admit(response map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,15 +78,14 @@ func (s *Server) set(failure string, patch map[string]any) {
 	s.failure, s.patch = failure, patch
 }
 
-// Reviews returns how often the webhook was asked, and what was asked and answered
-// last.
+// Reviews returns the number of requests, and the last request with its response.
 func (s *Server) Reviews() (n int, request, response []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reviews, s.last[0], s.last[1]
 }
 
-// A review is what is asked and, without the request, what is answered.
+// A review is a request and, without the field request, a response.
 type review struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
@@ -108,7 +105,7 @@ type response struct {
 	ConvertedObjects []map[string]any `json:"convertedObjects,omitempty"`
 }
 
-// ServeHTTP answers a ConversionReview or an AdmissionReview.
+// ServeHTTP responds to a ConversionReview or an AdmissionReview.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked, err := io.ReadAll(r.Body)
 	var in review
@@ -138,7 +135,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(answered)
 }
 
-// decode keeps numbers as they are.
+// decode decodes numbers without loss.
 func decode(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -159,7 +156,7 @@ func (s *Server) answer(r *request) *response {
 	return &response{UID: r.UID, Result: map[string]any{"status": "Success"}, ConvertedObjects: r.Objects}
 }
 
-// convert brings o into another version, if it can.
+// convert converts o to another version, and reports whether it can.
 func convert(o map[string]any, desired string) bool {
 	if o["apiVersion"] == desired {
 		return true
@@ -181,7 +178,7 @@ func convert(o map[string]any, desired string) bool {
 	return true
 }
 
-// merge changes o by a merge patch.
+// merge applies a merge patch to o.
 func merge(o, patch map[string]any) {
 	for name, v := range patch {
 		inner, isObject := v.(map[string]any)

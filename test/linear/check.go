@@ -17,26 +17,26 @@ import (
 	"github.com/anykind/anykind/test/process"
 )
 
-// Options say what history is made and checked. Nothing but Lossy is left out.
+// Options describe a history to record and check. All fields except Lossy are required.
 type Options struct {
 	Seed              uint64
 	Clients, Requests int
-	// Namespace is one that does not exist yet.
+	// Namespace is the name of a new namespace.
 	Namespace string
 	// Client returns an API with connections of its own.
 	Client func() (process.API, error)
-	// Lossy says that requests may remain without an answer.
+	// Lossy means that requests may remain without a response.
 	Lossy bool
 }
 
-// A Result says how much was checked.
+// A Result has the size of a checked history.
 type Result struct {
 	Requests, Unknown int
-	Took              time.Duration // to find the order
-	Undecided         bool          // the order was not found in time
+	Took              time.Duration // time of the search for an order
+	Undecided         bool          // the search for an order timed out
 }
 
-// Check makes one history and looks for its order.
+// Check records one history and searches for its order.
 func Check(ctx context.Context, o Options) (r Result, err error) {
 	history, err := o.record(ctx)
 	if err != nil {
@@ -64,8 +64,8 @@ func Check(ctx context.Context, o Options) (r Result, err error) {
 	return r, nil
 }
 
-// settle finds out what became of the writes that nobody answered. One whose value
-// was read has been done, before that read had its answer.
+// settle determines the outcome of writes without a response. If a value was read, its write happened
+// before the response to that read.
 func settle(history []porcupine.Operation) {
 	found := map[int]entry{}
 	before := map[int]int64{}
@@ -96,7 +96,7 @@ func settle(history []porcupine.Operation) {
 	}
 }
 
-// record has clients make requests in a namespace of its own.
+// record runs clients in a namespace of its own.
 func (o *Options) record(ctx context.Context) (history []porcupine.Operation, err error) {
 	began := time.Now()
 	var all []*client

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/test/process"
 )
 
-// A client makes one request after the other, and writes down what comes of it.
+// A client sends one request after the other, and records the responses.
 type client struct {
 	number  int
 	random  *rand.Rand
@@ -23,7 +23,7 @@ type client struct {
 	began   time.Time
 	next    int
 	lossy   bool           // Options.Lossy
-	seen    [objects]int64 // the resourceVersions it saw last
+	seen    [objects]int64 // the resourceVersions of its last reads
 	history []porcupine.Operation
 }
 
@@ -49,14 +49,14 @@ func (c *client) run(ctx context.Context, requests int) error {
 		switch in.operation {
 		case update, removeExact:
 			if in.expects = c.seen[in.object]; in.expects == 0 {
-				in.operation = get // it has nothing to expect
+				in.operation = get // it has no resourceVersion to expect
 			}
 		}
 		call := time.Since(c.began)
 		out, err := c.ask(ctx, in)
 		if c.lossy && process.Unanswered(err) && ctx.Err() == nil {
 			if in.operation == get || in.operation == list {
-				continue // nothing was said, and nothing was done
+				continue // there was no effect
 			}
 			out, err = output{outcome: unknown}, nil
 		}
@@ -73,7 +73,7 @@ func (c *client) run(ctx context.Context, requests int) error {
 	return nil
 }
 
-// ask makes one request.
+// ask sends one request.
 func (c *client) ask(ctx context.Context, in input) (output, error) {
 	at := c.path + "/" + name(in.object)
 	body := configMap{APIVersion: "v1", Kind: "ConfigMap", Metadata: metadata{Name: name(in.object)},
@@ -142,7 +142,7 @@ func (m *configMap) entry() (entry, error) {
 	return entry{value, revision}, err
 }
 
-// outcomeOf tells the answers that the model knows. Any other is an error.
+// outcomeOf maps the responses that the model knows. Any other is an error.
 func outcomeOf(err error) (output, error) {
 	var refused *process.Refused
 	switch {

@@ -20,8 +20,8 @@ var (
 	seed     = flag.Uint64("seed", 0, "of what is random; 0 takes another one each time")
 )
 
-// Every read is of the newest state, every write is of what its client saw, and
-// lists are of one moment: in memory and on disk.
+// Reads return the newest state, conditional writes apply to the state that their client saw, and
+// lists are consistent: in memory and on disk.
 func TestLinear(t *testing.T) {
 	if *seed == 0 {
 		*seed = rand.Uint64()

@@ -1,13 +1,13 @@
-// Package linear checks that the server is linearizable: that it behaves as if there were one
-// copy of every object and one request at a time.
+// Package linear checks that the server is linearizable: that it behaves as if there were one copy of
+// every object and one request at a time.
 //
-// Clients create, read, update, delete and list the same few objects at once, and record each
-// request, its answer, and both times. A checker then looks for an order of all requests in
-// which each lies between its begin and its end, and each answer is right. If there is none, a
-// read was stale or an update was lost.
+// Clients create, read, update, delete and list the same few objects concurrently, and record each
+// request, its response, and both times. A checker then searches for an order of all requests in which
+// each lies between its start and its end, and each response is right. If there is none, a read was
+// stale or an update was lost.
 //
 // The package has the model, which describes an object in a few lines. It knows nothing of the
-// inside of the server.
+// server's internals.
 package linear
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// objects is how many there are. Few make for many meetings.
+// objects is the number of objects. Few objects give many conflicts.
 const objects = 4
 
-// An operation is what a client asks for.
+// An operation is the kind of a request.
 type operation int
 
 const (
 	create operation = iota
 	get
-	update      // if the object is as the client saw it
-	patch       // whatever the object is
-	remove      // whatever the object is
-	removeExact // if the object is as the client saw it
+	update      // if the object is unchanged since the client's last read
+	patch       // unconditional
+	remove      // unconditional
+	removeExact // if the object is unchanged since the client's last read
 	list
 )
 
@@ -36,15 +36,15 @@ const (
 type input struct {
 	operation operation
 	object    int
-	value     int   // to write; never the same twice
-	expects   int64 // the resourceVersion that an update or removeExact expects
+	value     int   // to write; unique
+	expects   int64 // precondition of an update or removeExact
 }
 
-// An output is one answer.
+// An output is one response.
 type output struct {
 	outcome  outcome
-	now      entry // of what was read or written
-	all      state // of a list
+	now      entry // the object that was read or written
+	all      state // from a list
 	revision int64 // of a list
 }
 
@@ -55,25 +55,25 @@ const (
 	absent
 	exists
 	conflict
-	unknown // nobody answered; it may have been done, then or later
+	unknown // no response; the write may have happened, then or later
 )
 
-// unseen is the revision of what was written without an answer, and read by nobody.
+// unseen is the revision of a write without a response that no client has read.
 const unseen = -1
 
-// An entry is one object. The zero entry is none.
+// An entry is one object. The zero entry is absent.
 type entry struct {
 	value    int
 	revision int64
 }
 
-// A state is all objects, and the revision at which one was written last.
+// A state is all objects, and the revision of the last write.
 type state struct {
 	entries  [objects]entry
 	revision int64
 }
 
-// model says what the server may answer in which state, and what is so then.
+// model returns the allowed responses in each state, and the next state.
 func model() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{state{}} },
@@ -85,7 +85,7 @@ func model() porcupine.Model {
 	return m.ToModel()
 }
 
-// steps is what may be so after a request.
+// steps returns the possible states after a request.
 func steps(s state, in input, out output) []any {
 	if out.outcome != unknown {
 		if ok, then := step(s, in, out); ok {
@@ -128,7 +128,7 @@ func step(s state, in input, out output) (bool, state) {
 	case get:
 		return readable(there, out) && (!there || out.now == old), s
 	case list:
-		// Other objects move the store on, so its revision may be ahead.
+		// Other objects advance the store's revision, so it may be higher.
 		return out.outcome == done && out.revision >= s.revision && out.all.entries == s.entries, s
 	case create:
 		if there {
@@ -164,8 +164,8 @@ func readable(there bool, out output) bool {
 	return there && out.outcome == done || !there && out.outcome == absent
 }
 
-// write is what a write must have done: what it was to, at a revision above all
-// before it.
+// write reports whether a response is right for a write, and returns the next state: the written
+// value, at a higher revision.
 func (s state) write(in input, out output) (bool, state) {
 	if out.outcome != done || out.now.value != in.value || out.now.revision <= s.revision {
 		return false, s

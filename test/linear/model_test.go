@@ -6,7 +6,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// The model and its checker find what they are there for.
+// The model and its checker find each violation.
 func TestModel(t *testing.T) {
 	op := func(call, end int64, in input, out output) porcupine.Operation {
 		return porcupine.Operation{Input: in, Output: out, Call: call, Return: end}

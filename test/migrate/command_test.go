@@ -20,8 +20,8 @@ const (
 	crontabsObject = definitions + "/crontabs.example.com"
 )
 
-// crontabVersions are those of a CronTab, which has hostPort in one and host and port
-// in the other.
+// crontabVersions returns the versions of a CronTab, with hostPort in one, and host and port in the
+// other.
 func crontabVersions(storage string) []object {
 	text := object{"type": "string"}
 	version := func(name string, fields object) object {
@@ -32,8 +32,8 @@ func crontabVersions(storage string) []object {
 	return []object{version("v1beta1", object{"hostPort": text}), version("v1", object{"host": text, "port": text})}
 }
 
-// convertible makes n CronTabs that are stored in v1beta1, while their storage version
-// is v1 and a webhook converts them.
+// convertible creates n CronTabs that are stored in v1beta1. Their storage version is then v1, and a
+// webhook converts them.
 func (w *world) convertible(n int) *hostport.Server {
 	w.Helper()
 	hook, err := hostport.Start()
@@ -64,7 +64,7 @@ func (w *world) convertible(n int) *hostport.Server {
 	return hook
 }
 
-// A command is anykind migrate, running.
+// A command is a running anykind migrate.
 type command struct {
 	w      *world
 	cmd    *exec.Cmd
@@ -88,7 +88,7 @@ func (w *world) command(args ...string) *command {
 	return c
 }
 
-// until reads lines until one has a text.
+// until reads lines until one contains a text.
 func (c *command) until(text string) {
 	c.w.Helper()
 	for c.stdout.Scan() {
@@ -123,8 +123,8 @@ func (c *command) end(line string, code int, errs string) {
 	}
 }
 
-// The command shows what the server does and why it waits, and goes on when the server
-// was killed and is there again.
+// The command shows the progress of the server and the reason of a wait, and continues after a crash
+// and restart of the server.
 func TestCommand(t *testing.T) {
 	program, err := program.Anykind()
 	if err != nil {
@@ -141,7 +141,7 @@ func TestCommand(t *testing.T) {
 	w.server.Kill()
 	c.until("it waits: the server does not answer: ")
 	w.start()
-	// Another one finds what is under way, and may be interrupted.
+	// Another one finds the running migration, and may be interrupted.
 	other := w.command("--all")
 	other.until("it waits: Internal error occurred: conversion webhook")
 	if err := other.cmd.Process.Signal(os.Interrupt); err != nil {

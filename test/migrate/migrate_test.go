@@ -1,5 +1,5 @@
-// Package migrate changes the storage version of a kind under load, kills the
-// server while it migrates what is stored, and looks whether all of it arrived.
+// Package migrate changes the storage version of a kind under load, kills the server during the
+// migration, and checks that every object was migrated.
 package migrate
 
 import (
@@ -42,14 +42,14 @@ func versions(storage string) []object {
 	return out
 }
 
-// A world is a server, in all its lives, and what its clients were promised.
+// A world is a server, across its restarts, and the acknowledged writes of its clients.
 type world struct {
 	*testing.T
 	program, dir, address string
 	server                *process.Server
 
 	mu      sync.Mutex
-	written map[string]int // the newest acknowledged value of each object
+	written map[string]int // newest acknowledged value of each object
 }
 
 func TestMigrateUnderLoad(t *testing.T) {
@@ -113,7 +113,7 @@ func (w *world) do(api process.API, method, path string, in, out any) {
 	}
 }
 
-// fill creates all objects, in the version they are stored in.
+// fill creates all objects, in the storage version.
 func (w *world) fill() {
 	w.Helper()
 	var group sync.WaitGroup
@@ -132,7 +132,7 @@ func (w *world) fill() {
 	group.Wait()
 }
 
-// write creates or patches an object and notes what was acknowledged.
+// write creates or patches an object and records an acknowledged write.
 func (w *world) write(ctx context.Context, api process.API, method, version, name string, value int) error {
 	path, body := things(version), object{"spec": object{"value": value}}
 	if method == http.MethodPost {
@@ -149,8 +149,8 @@ func (w *world) write(ctx context.Context, api process.API, method, version, nam
 	return nil
 }
 
-// writeAndKill has clients write to all versions, each to objects of its own,
-// until the server dies of it.
+// writeAndKill has clients write to all versions, each to objects of its own, until the server is
+// killed.
 func (w *world) writeAndKill() {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
@@ -181,7 +181,7 @@ func (w *world) writeAndKill() {
 	kill()
 }
 
-// finish waits for the migration to end, as told by a watch.
+// finish waits for the end of the migration, by watches.
 func (w *world) finish(api process.API) {
 	w.Helper()
 	for {
@@ -199,12 +199,12 @@ func (w *world) finish(api process.API) {
 				w.Fatal(c.Message)
 			}
 		}
-		// A watch that begins now ends when something happens, or soon.
+		// This watch ends with the next event, or after a second.
 		_, _ = api.Read(w.Context(), migrations+"?watch=1&timeoutSeconds=1")
 	}
 }
 
-// check looks for every object, and for what was promised of it.
+// check checks every object against its acknowledged write.
 func (w *world) check(api process.API) {
 	w.Helper()
 	var crd struct {
@@ -229,7 +229,7 @@ func (w *world) check(api process.API) {
 			w.Errorf("%s has the value %d, but %d was acknowledged", o.Metadata.Name, o.Spec.Value, w.written[o.Metadata.Name])
 		}
 	}
-	// A migration that is asked for now finds nothing to write.
+	// A new migration has no object to write.
 	var before, after struct {
 		Metadata struct{ ResourceVersion string }
 	}

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// A Cluster is a server and a kubectl that talks to it.
+// A Cluster is a server with a kubectl for it.
 type Cluster struct {
 	Kubectl    string
 	Kubeconfig string
-	// Dir is for what kubectl remembers, and for files that it is given.
+	// Dir is for kubectl's cache and its input files.
 	Dir string
 }
 
-// Run runs kubectl and returns what it prints, and what it says beside that.
+// Run runs kubectl and returns its output and its standard error.
 func (c *Cluster) Run(ctx context.Context, args ...string) (printed, said string, err error) {
 	command := exec.CommandContext(ctx, c.Kubectl, append([]string{"--kubeconfig", c.Kubeconfig, "--cache-dir", filepath.Join(c.Dir, "cache")}, args...)...)
 	command.Env = []string{"HOME=" + c.Dir, "PATH="}
@@ -30,9 +30,9 @@ func (c *Cluster) Run(ctx context.Context, args ...string) (printed, said string
 	return out.String(), warned.String(), err
 }
 
-// Applied is what kubectl says of a project.
+// Applied is the result of kubectl apply for a project.
 type Applied struct {
-	Accepted []string // objects, and what was done to them
+	Accepted []string // objects, with the operation
 	Said     []string // warnings and errors
 }
 
@@ -41,7 +41,7 @@ func (a *Applied) add(printed, said string) {
 	a.Said = append(a.Said, lines(said)...)
 }
 
-// lines are those with something in them, in an order that is always the same.
+// lines returns the lines that are not empty, sorted.
 func lines(text string) (all []string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if line = strings.TrimSpace(line); line != "" {
@@ -52,12 +52,11 @@ func lines(text string) (all []string) {
 	return all
 }
 
-// where are words of errors that differ from one server to the next: its address, and the
-// file that was applied.
+// where matches parts of errors that differ between servers: the address, and the applied file.
 var where = regexp.MustCompile(`https://127\.0\.0\.1:\d+|"/\S+\.yaml"`)
 
-// Apply applies documents, definitions first, as their users are told to. What is wrong with
-// them is in the result; an error says that kubectl could not be run.
+// Apply applies documents, definitions first, as the projects recommend. The result has the rejected
+// objects; an error means that kubectl did not run.
 func (c *Cluster) Apply(ctx context.Context, name, namespace string, documents []*Document, flags ...string) (*Applied, error) {
 	var definitions, rest []*Document
 	for _, d := range documents {
@@ -100,14 +99,14 @@ func (c *Cluster) Apply(ctx context.Context, name, namespace string, documents [
 	return a, ctx.Err()
 }
 
-// established returns when all definitions are served. Those that were refused are not there.
+// established waits until all definitions are served. Rejected ones do not exist.
 func (c *Cluster) established(ctx context.Context) error {
 	for {
 		_, said, err := c.Run(ctx, "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
 		if err == nil {
 			return nil
 		}
-		// kubectl gives up at a definition that is so new that it has no condition.
+		// kubectl gives up on a new definition without a condition.
 		if !strings.Contains(said, "accessor error") || ctx.Err() != nil {
 			return fmt.Errorf("%w: %s", err, said)
 		}

@@ -1,7 +1,7 @@
-// Package operators runs what others publish for Kubernetes: the manifests by which projects
-// are installed, their controllers, and the suites that they test these controllers with.
+// Package operators runs published software for Kubernetes: the manifests of projects, their
+// controllers, and the test suites of these controllers.
 //
-// All of it is taken from published Go modules, and nothing of it is copied. The modules under
-// published have the manifests. Those under programs are what controllers and suites are built
-// from, and nothing here imports them.
+// All of it comes from published Go modules, and none of it is copied. The modules under published
+// have the manifests. Those under programs have the sources of controllers and suites, which nothing
+// here imports.
 package operators

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Gatekeeper makes a kind of a template, refuses what breaks a constraint of that kind by its
-// webhook, and reports what was there before.
+// Gatekeeper creates a kind from a template, rejects violations of a constraint of that kind by its
+// webhook, and reports existing ones.
 func TestGatekeeper(t *testing.T) {
 	needs(t)
 	c, port := serving(t), free(t)
@@ -21,7 +21,7 @@ func TestGatekeeper(t *testing.T) {
 		Mounts: map[string]string{"--cert-dir": "gatekeeper-webhook-server-cert"},
 		Flags:  []string{fmt.Sprintf("--port=%d", port), "--host=127.0.0.1", "--health-addr=" + local(t), "--prometheus-port=" + fmt.Sprint(free(t))}})
 	eventually(t, "Gatekeeper has made a certificate", func() bool {
-		// As a node does, with what changes in a Secret that is mounted.
+		// A node updates a mounted Secret in the same way.
 		if err := c.mount(t.Context(), "gatekeeper-system", "secret", "gatekeeper-webhook-server-cert"); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ spec:
 	eventually(t, "the Namespaces from before are reported", func() bool {
 		return strings.Contains(get(t, c, "k8sneedslabel", "owner", "-o", "jsonpath={.status.violations[*].name}"), "kube-system")
 	})
-	// The webhook may want to watch the new kind before the audit has made it.
+	// The webhook may watch the new kind before the audit has created it.
 	blameless(t, webhook, `no matches for kind \"K8sNeedsLabel\"`)
 	blameless(t, audit, `no matches for kind \"K8sNeedsLabel\"`)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Karpenter asks for a node for a pod that fits nowhere, and its provider for KWOK makes one.
+// Karpenter requests a node for an unschedulable pod, and its provider for KWOK creates one.
 func TestKarpenter(t *testing.T) {
 	needs(t)
 	c := serving(t)
@@ -34,7 +34,7 @@ metadata: {name: waits, namespace: default}
 spec:
   containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]
 `)
-	// What the scheduler says of a pod that fits nowhere.
+	// The condition that the scheduler sets on an unschedulable pod.
 	if _, said, err := c.Run(t.Context(), "patch", "pod", "waits", "-n", "default", "--subresource=status", "-p",
 		`{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}}`); err != nil {
 		t.Fatal(said)

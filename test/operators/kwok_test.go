@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// KWOK says of nodes that they are ready and of their pods that they run, keeps the leases of
-// nodes, and lets a pod go that is deleted.
+// KWOK reports nodes as ready and their pods as running, renews the leases of nodes, and removes
+// deleted pods.
 func TestKWOK(t *testing.T) {
 	needs(t)
 	c := serving(t)
@@ -41,7 +41,7 @@ spec:
 	eventually(t, "the pod runs", func() bool {
 		return get(t, c, "pod", "web", "-o", `jsonpath={.status.phase} {.status.conditions[?(@.type=="Ready")].status}`) == "Running True"
 	})
-	// It ends only when the node says that it has.
+	// The deletion ends only when the node confirms it.
 	if _, said, err := c.Run(t.Context(), "delete", "pod", "web", "--timeout=60s"); err != nil {
 		t.Errorf("the pod does not go: %s", said)
 	}

@@ -17,10 +17,10 @@ var (
 	reference = flag.Bool("reference", false, "compare with the published kube-apiserver")
 )
 
-// patience is how long anything may take that a cluster does at once.
+// patience limits the wait for an immediate effect in a cluster.
 const patience = 2 * time.Minute
 
-// ours is a folder with anykind under the names of the programs whose place it takes.
+// ours returns a folder with anykind under the names of the programs that it replaces.
 func ours(t *testing.T) string {
 	t.Helper()
 	anykind, err := program.Anykind()
@@ -45,7 +45,7 @@ func kubectl(t *testing.T) string {
 	return kubectl
 }
 
-// cluster starts the programs of a folder, with the same flags whose they are.
+// cluster starts the programs of a folder, with the same flags for ours and theirs.
 func cluster(t *testing.T, programs string) *Cluster {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func cluster(t *testing.T, programs string) *Cluster {
 	return &Cluster{Kubectl: kubectl(t), Kubeconfig: r.Kubeconfig, Dir: t.TempDir()}
 }
 
-// theirs is a folder with the published programs.
+// theirs returns a folder with the published programs.
 func theirs(t *testing.T) string {
 	t.Helper()
 	server, err := program.KubeAPIServer()

@@ -22,38 +22,37 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// A Project is what a published module has to install it with.
+// A Project is the manifests in a published module.
 type Project struct {
 	Name   string
 	Module string
-	// Namespace is made before, where the manifests do not.
+	// Namespace is created first, unless the manifests do it.
 	Namespace string
-	// Needs are projects whose definitions it has objects of.
+	// Needs are projects with definitions for its objects.
 	Needs []string
-	// Without are versions of kinds whose definitions nobody publishes in a module. Objects of
-	// them are left out.
+	// Without are versions of kinds whose definitions no module publishes. Their objects are omitted.
 	Without []string
 	Parts   []Part
 }
 
-// A Part makes YAML documents of a file or a folder of a module.
+// A Part makes YAML documents from a file or a folder of a module.
 type Part struct {
 	Path   string
 	Of     string // another module than the project's
 	Render func(p *Project, kubectl, path string) ([]byte, error)
 }
 
-// A Document is one object as it is published.
+// A Document is one published object.
 type Document struct {
 	YAML       []byte
 	APIVersion string
 	Kind       string
 }
 
-// Definition reports whether it defines other kinds, and has to be applied before them.
+// Definition reports whether it is a CustomResourceDefinition, which has to be applied first.
 func (d *Document) Definition() bool { return d.Kind == "CustomResourceDefinition" }
 
-// Documents are the objects of a project.
+// Documents returns the objects of a project.
 func (p *Project) Documents(modules map[string]program.Module, kubectl string) (all []*Document, err error) {
 	for _, part := range p.Parts {
 		of := p.Module
@@ -77,7 +76,7 @@ func (p *Project) Documents(modules map[string]program.Module, kubectl string) (
 	return slices.DeleteFunc(all, func(d *Document) bool { return slices.Contains(p.Without, d.APIVersion) }), nil
 }
 
-// split takes documents apart, and leaves out those with nothing in them.
+// split splits documents, and omits empty ones.
 func split(data []byte) (all []*Document, err error) {
 	for r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
 		document, err := r.Read()
@@ -96,7 +95,7 @@ func split(data []byte) (all []*Document, err error) {
 	}
 }
 
-// join is the documents as one file.
+// join returns the documents as one file.
 func join(all []*Document) []byte {
 	var parts [][]byte
 	for _, d := range all {
@@ -105,7 +104,7 @@ func join(all []*Document) []byte {
 	return append(bytes.Join(parts, []byte("\n---\n")), '\n')
 }
 
-// files are the YAML files at a path and below.
+// files returns the YAML files at a path and below.
 func files(_ *Project, _, path string) ([]byte, error) {
 	var out bytes.Buffer
 	err := filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
@@ -120,8 +119,8 @@ func files(_ *Project, _, path string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// kustomized is what kubectl makes of a folder. There is no git on its path, so nothing is
-// fetched.
+// kustomized returns the output of kubectl kustomize for a folder. There is no git on its PATH, so
+// nothing is fetched.
 func kustomized(_ *Project, kubectl, path string) ([]byte, error) {
 	c := exec.Command(kubectl, "kustomize", path)
 	c.Env = []string{"PATH="}
@@ -132,14 +131,14 @@ func kustomized(_ *Project, kubectl, path string) ([]byte, error) {
 	return out, err
 }
 
-// chart is what Helm makes of a chart with values, and the definitions beside the templates.
+// chart renders a Helm chart with values, together with the definitions beside the templates.
 func chart(values map[string]any) func(*Project, string, string) ([]byte, error) {
 	return func(p *Project, _, path string) ([]byte, error) {
 		c, err := loader.Load(path)
 		if err != nil {
 			return nil, err
 		}
-		// Charts that are not part of the module are off.
+		// Charts that are not part of the module are disabled.
 		if err := chartutil.ProcessDependenciesWithMerge(c, values); err != nil {
 			return nil, err
 		}

@@ -9,15 +9,15 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// sample are the projects whose manifests are applied everyday.
+// sample are the projects of a short run.
 var sample = []string{"cert-manager", "gatekeeper", "kwok"}
 
-// tooLarge says that kubectl keeps what it applied in an annotation, and that there is no
-// room for it. Projects with such definitions tell their users to apply on the server's side.
+// tooLarge is the error for kubectl's last-applied annotation on a large object. Projects with such
+// definitions recommend server-side apply.
 const tooLarge = "metadata.annotations: Too long"
 
-// The manifests by which projects are installed are accepted, whether kubectl or the server
-// puts them together with what is there, and as kube-apiserver accepts them.
+// The manifests of projects are accepted by client-side and by server-side apply, as by
+// kube-apiserver.
 func TestManifests(t *testing.T) {
 	modules, err := program.Published("test/operators/published")
 	if err != nil {
@@ -91,8 +91,8 @@ func needDefinitions(t *testing.T, c *Cluster, p *Project, modules map[string]pr
 	}
 }
 
-// refused returns how many objects are too large to be applied by the client. Nothing else is
-// refused.
+// refused returns the number of objects that are too large for client-side apply. Any other rejection
+// fails the test.
 func refused(t *testing.T, a *Applied, serverSide bool) (large int) {
 	t.Helper()
 	for _, line := range a.Said {
@@ -107,7 +107,7 @@ func refused(t *testing.T, a *Applied, serverSide bool) (large int) {
 	return large
 }
 
-// same reports where two servers answer differently.
+// same reports differences between the responses of two servers.
 func same(t *testing.T, ours, theirs *Applied) {
 	t.Helper()
 	for _, lists := range [][2][]string{{ours.Accepted, theirs.Accepted}, {ours.Said, theirs.Said}} {

@@ -37,7 +37,7 @@ func Build(ctx context.Context, dir, pkg string) (string, error) {
 	return out, nil
 }
 
-// ModuleFor is the folder of the module here from which a package is built.
+// ModuleFor returns the folder of the module here for the build of a package.
 func ModuleFor(pkg string) string {
 	if strings.HasPrefix(pkg, "github.com/open-policy-agent/gatekeeper/") {
 		return "programs/gatekeeper"
@@ -45,16 +45,16 @@ func ModuleFor(pkg string) string {
 	return "programs"
 }
 
-// An Operator is a Deployment of a project whose container is run as a process.
+// An Operator is a Deployment of a project whose container runs as a process.
 type Operator struct {
 	Deployment string // NAMESPACE/NAME
-	// Flags come after those of the container. Mounts are the volumes of the container that
-	// the process needs, by the flag that says where they are.
+	// Flags follow the container's own. Mounts are the Secrets of the container's volumes that the
+	// process needs, by the flag with their path.
 	Flags  []string
 	Mounts map[string]string // flag: Secret
 }
 
-// A Process is an Operator that runs.
+// A Process is a running Operator.
 type Process struct {
 	command *exec.Cmd
 	mu      sync.Mutex
@@ -67,22 +67,21 @@ func (p *Process) Write(b []byte) (int, error) {
 	return p.log.Write(b)
 }
 
-// Log is what it has written so far.
+// Log returns the output so far.
 func (p *Process) Log() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.log.String()
 }
 
-// Stop ends it.
+// Stop kills the process.
 func (p *Process) Stop() {
-	p.command.Process.Kill() // fails only if it has ended
+	p.command.Process.Kill() // fails only after the end of the process
 	p.command.Wait()
 }
 
-// Start runs a program as the only container of a Deployment: with its arguments and its
-// environment, with the Secrets that it mounts as files, and with the token of the
-// ServiceAccount that the Deployment names.
+// Start runs a program as the only container of a Deployment: with its arguments and its environment,
+// with its Secrets as files, and with the token of the Deployment's ServiceAccount.
 func (c *Cluster) Start(ctx context.Context, programFile string, o Operator, documents []*Document) (*Process, error) {
 	deployment, err := find(documents, o.Deployment)
 	if err != nil {
@@ -124,15 +123,15 @@ func (c *Cluster) Start(ctx context.Context, programFile string, o Operator, doc
 	return p, p.command.Start()
 }
 
-// AccountFile is the kubeconfig of a ServiceAccount.
+// AccountFile returns the kubeconfig of a ServiceAccount.
 func (c *Cluster) AccountFile(account string) string {
 	return filepath.Join(c.Dir, account+".kubeconfig")
 }
 
-// podName is that of the only pod of a Deployment.
+// podName is the name of the only pod of a Deployment.
 func podName(d *appsv1.Deployment) string { return d.Name + "-0" }
 
-// pod makes the pod of a Deployment. Programs look for the one that they run in.
+// pod creates the pod of a Deployment: some programs get their own pod.
 func (c *Cluster) pod(ctx context.Context, d *appsv1.Deployment) error {
 	pod := corev1.Pod{ObjectMeta: *d.Spec.Template.ObjectMeta.DeepCopy(), Spec: *d.Spec.Template.Spec.DeepCopy()}
 	pod.APIVersion, pod.Kind = "v1", "Pod"
@@ -168,7 +167,7 @@ func find(documents []*Document, name string) (*appsv1.Deployment, error) {
 	return nil, fmt.Errorf("no Deployment %s is published", name)
 }
 
-// environment is that of a container, as far as it says who it is.
+// environment returns the environment of a container, as far as it identifies its pod.
 func environment(d *appsv1.Deployment, c corev1.Container) map[string]string {
 	env := map[string]string{}
 	for _, v := range c.Env {
@@ -196,15 +195,14 @@ func environment(d *appsv1.Deployment, c corev1.Container) map[string]string {
 	return env
 }
 
-// variable is how a container's arguments name one of its environment.
+// variable matches a reference to the environment in a container's arguments.
 var variable = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 
 func expand(text string, env map[string]string) string {
 	return variable.ReplaceAllStringFunc(text, func(found string) string { return env[found[2:len(found)-1]] })
 }
 
-// account writes a kubeconfig with a token of a ServiceAccount, and with nothing else that
-// would prove who asks.
+// account writes a kubeconfig with a token of a ServiceAccount as its only credentials.
 func (c *Cluster) account(ctx context.Context, file, namespace, name string) error {
 	token, said, err := c.Run(ctx, "create", "token", name, "--namespace", namespace, "--duration", "1h")
 	if err != nil {
@@ -232,7 +230,7 @@ func (c *Cluster) account(ctx context.Context, file, namespace, name string) err
 // mounted is the folder of a Secret or ConfigMap.
 func (c *Cluster) mounted(name string) string { return filepath.Join(c.Dir, "mounted-"+name) }
 
-// mountConfiguration mounts the ConfigMaps of a pod, and has its only container find them there.
+// mountConfiguration mounts the ConfigMaps of a pod at the paths of its only container.
 func (c *Cluster) mountConfiguration(ctx context.Context, namespace string, pod corev1.PodSpec, args []string) error {
 	for _, v := range pod.Volumes {
 		if v.ConfigMap == nil {
@@ -253,7 +251,7 @@ func (c *Cluster) mountConfiguration(ctx context.Context, namespace string, pod 
 	return nil
 }
 
-// mount writes a Secret or a ConfigMap as files, as the node of a pod would.
+// mount writes a Secret or a ConfigMap as files, as a node does for a pod.
 func (c *Cluster) mount(ctx context.Context, namespace, kind, name string) error {
 	got, said, err := c.Run(ctx, "get", kind, name, "--namespace", namespace, "-o", "json")
 	if err != nil {
@@ -282,7 +280,7 @@ func (c *Cluster) mount(ctx context.Context, namespace, kind, name string) error
 		if was, err := os.ReadFile(file); err == nil && bytes.Equal(was, data) {
 			continue
 		}
-		// Who looks at the file sees all of it.
+		// Readers see whole files only.
 		if err := os.WriteFile(file+".new", data, 0o600); err != nil {
 			return err
 		}
@@ -293,9 +291,9 @@ func (c *Cluster) mount(ctx context.Context, namespace, kind, name string) error
 	return nil
 }
 
-// Outside makes a Service of documents one of a process on this machine: it has an external
-// name, and webhooks of it are at the port of the process. A Service has no endpoint at a
-// loopback address.
+// Outside turns a Service of documents into one for a process on this machine: it gets an
+// ExternalName, and webhook configurations for it get the port of the process. An EndpointSlice cannot
+// have a loopback address.
 func Outside(documents []*Document, service string, port int) error {
 	for _, d := range documents {
 		var tree map[string]any
@@ -319,7 +317,7 @@ func Outside(documents []*Document, service string, port int) error {
 	return nil
 }
 
-// redirect sets the port wherever a client is told to ask a Service.
+// redirect sets the port in each client configuration for a Service.
 func redirect(value any, service string, port int) {
 	switch v := value.(type) {
 	case []any:

@@ -15,7 +15,7 @@ import (
 
 var operators = flag.Bool("operators", false, "build and run the published operators")
 
-// serving starts anykind as a server by itself, with its controllers.
+// serving starts anykind serve with its controllers.
 func serving(t *testing.T) *Cluster {
 	t.Helper()
 	anykind, err := program.Anykind()
@@ -32,7 +32,7 @@ func serving(t *testing.T) *Cluster {
 	return &Cluster{Kubectl: kubectl(t), Kubeconfig: s.Kubeconfig, Dir: t.TempDir()}
 }
 
-// published are the documents of a project.
+// published returns the documents of a project.
 func published(t *testing.T, name string) []*Document {
 	t.Helper()
 	modules, err := program.Published("test/operators/published")
@@ -53,7 +53,7 @@ func published(t *testing.T, name string) []*Document {
 	return nil
 }
 
-// install applies all of a project.
+// install applies the documents of a project.
 func install(t *testing.T, c *Cluster, name, namespace string, documents []*Document) {
 	t.Helper()
 	a, err := c.Apply(t.Context(), name, namespace, documents, "--server-side")
@@ -65,7 +65,7 @@ func install(t *testing.T, c *Cluster, name, namespace string, documents []*Docu
 	}
 }
 
-// start builds and starts an operator, and shows its log if the test fails.
+// start builds and starts an operator, and prints its log if the test fails.
 func start(t *testing.T, c *Cluster, pkg string, documents []*Document, o Operator) *Process {
 	t.Helper()
 	file, err := Build(t.Context(), t.TempDir(), pkg)
@@ -85,7 +85,7 @@ func start(t *testing.T, c *Cluster, pkg string, documents []*Document, o Operat
 	return p
 }
 
-// apply applies objects as they are written here.
+// apply applies literal objects.
 func apply(t *testing.T, c *Cluster, documents string) {
 	t.Helper()
 	all, err := split([]byte(documents))
@@ -95,14 +95,14 @@ func apply(t *testing.T, c *Cluster, documents string) {
 	install(t, c, "objects", "", all)
 }
 
-// get is what kubectl prints of objects, "" if it finds none.
+// get returns the output of kubectl get, "" if there are no objects.
 func get(t *testing.T, c *Cluster, args ...string) string {
 	t.Helper()
 	printed, _, _ := c.Run(t.Context(), append([]string{"get"}, args...)...)
 	return strings.TrimSpace(printed)
 }
 
-// eventually waits until something is so.
+// eventually polls a condition.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -116,7 +116,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// free is a port at which nothing listens.
+// free returns a free port.
 func free(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -129,8 +129,8 @@ func free(t *testing.T) int {
 
 func local(t *testing.T) string { return "127.0.0.1:" + strconv.Itoa(free(t)) }
 
-// blameless reports errors in a log, but those that an operator logs of itself: of what it tries
-// again because it was overtaken, and of what has the words of own.
+// blameless reports errors in a log, except for retries after conflicts, and for lines with the words
+// of own.
 func blameless(t *testing.T, p *Process, own ...string) {
 	t.Helper()
 	own = append(own, "the object has been modified")
@@ -148,7 +148,7 @@ func blameless(t *testing.T, p *Process, own ...string) {
 	}
 }
 
-// needs skips a test of an operator that was not asked for: building one takes minutes.
+// needs skips a test of an operator unless a flag selects it: building one takes minutes.
 func needs(t *testing.T) {
 	t.Helper()
 	if !*operators {

@@ -1,6 +1,6 @@
 package operators
 
-// Projects are all whose manifests are applied.
+// Projects are the projects whose manifests are applied.
 var Projects = []*Project{
 	{Name: "argo-cd", Module: "github.com/argoproj/argo-cd/v3", Namespace: "argocd", Parts: []Part{
 		{Path: "manifests/install.yaml", Render: files}}},

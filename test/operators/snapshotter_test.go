@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// The snapshot controller makes the content that a driver is to fill of a snapshot of a claim,
-// and binds a snapshot to a content that is there.
+// The snapshot controller creates the VolumeSnapshotContent of a claim's snapshot, which a driver is
+// to fill, and binds a snapshot to existing content.
 func TestSnapshotController(t *testing.T) {
 	needs(t)
 	c := serving(t)
@@ -38,7 +38,7 @@ metadata: {name: disks}
 driver: disks.example.com
 deletionPolicy: Delete
 `)
-	// What kube-controller-manager says when it has bound a claim.
+	// The status that kube-controller-manager sets when it binds a claim.
 	if _, said, err := c.Run(t.Context(), "patch", "pvc", "data", "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Bound"}}`); err != nil {
 		t.Fatal(said)
 	}

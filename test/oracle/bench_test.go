@@ -15,8 +15,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd/crdtest"
 )
 
-// BenchmarkWrite is what the schema engine does for one write of an object that
-// is valid: prune, default, validate. Run with
+// BenchmarkWrite measures the schema engine for one write of a valid object: prune, default, validate.
+// Run it with
 //
 //	go test -run '^$' -bench Write -benchmem .
 func BenchmarkWrite(b *testing.B) {
@@ -49,7 +49,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkCompile is what it takes to get ready for the first object.
+// BenchmarkCompile measures the preparations for the first object.
 func BenchmarkCompile(b *testing.B) {
 	for _, c := range benchCases(b) {
 		b.Run(c.name+"/upstream", func(b *testing.B) {

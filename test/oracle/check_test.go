@@ -17,7 +17,7 @@ import (
 
 const schemaPath = "spec.validation.openAPIV3Schema"
 
-// What is wrong with published definitions is nothing.
+// Published definitions have no errors.
 func TestCorpusCheck(t *testing.T) {
 	for _, crd := range definitions(t) {
 		for _, v := range crd.Spec.Versions {
@@ -28,7 +28,7 @@ func TestCorpusCheck(t *testing.T) {
 	}
 }
 
-// Random schemas with mistakes: the same complaints in the same words.
+// Random schemas with mistakes get the same errors with the same messages.
 func TestCheckRandom(t *testing.T) {
 	wrong := 0
 	for seed := range uint64(*cases / 2) {
@@ -50,8 +50,7 @@ func TestCheckRandom(t *testing.T) {
 	t.Logf("%d wrong schemas", wrong)
 }
 
-// Random schemas with mistakes, in place of others with mistakes: what is not
-// worse than it was is tolerated.
+// Updates of random schemas with mistakes: unchanged mistakes are tolerated.
 func TestCheckUpdateRandom(t *testing.T) {
 	wrong := 0
 	for seed := range uint64(*cases / 2) {
@@ -74,14 +73,14 @@ func TestCheckUpdateRandom(t *testing.T) {
 	t.Logf("%d wrong schemas", wrong)
 }
 
-// compareCheck compares the complaints about a schema that may replace another,
-// and reports whether there are any.
+// compareCheck compares the errors of a schema, which may replace another, and reports whether there
+// are any.
 func compareCheck(t *testing.T, props, old *apiextensionsv1.JSONSchemaProps) bool {
 	t.Helper()
 	want, wantDefaults := upstreamCheckUpdate(t, props, old)
 	var tolerance check.Tolerance
 	tolerance.Learn(old)
-	tolerance.NonStructural = false // not where unknown fields are pruned
+	tolerance.NonStructural = false // except where unknown fields are pruned
 	var got, gotDefaults []string
 	for _, err := range tolerance.Check(props, field.NewPath(schemaPath)).Errors() {
 		if aboutValue(err) {
@@ -98,15 +97,15 @@ func compareCheck(t *testing.T, props, old *apiextensionsv1.JSONSchemaProps) boo
 	return len(want)+len(wantDefaults) > 0
 }
 
-// aboutValue reports whether a complaint is about what a default is.
+// aboutValue reports whether an error is about the value of a default.
 func aboutValue(err *field.Error) bool {
 	return strings.Contains(err.Field, ".default") &&
 		!strings.HasPrefix(err.Detail, "must not be set") && !strings.HasPrefix(err.Detail, "this property is in") && !strings.HasSuffix(err.Detail, "to be structural")
 }
 
-// ofDefault returns a complaint about a default. Where there are several about
-// embedded objects, upstream says one at random, so which it is does not count;
-// nor does how far it then got in bringing the default into form.
+// ofDefault returns an error about a default in a comparable form. Of several errors about embedded
+// objects upstream reports a random one, so the choice is removed, as is the state of the default at
+// that moment.
 func ofDefault(err *field.Error) string {
 	for _, detail := range []string{"must be a string", "must result in valid metadata", "json: ", "parsing time", "must not have unknown fields"} {
 		if strings.HasPrefix(err.Detail, detail) {
@@ -117,15 +116,14 @@ func ofDefault(err *field.Error) string {
 	return err.Error()
 }
 
-// upstreamCheck returns what upstream has against a schema, and apart from that
-// against the values of its defaults.
+// upstreamCheck returns upstream's errors about a schema, and separately those about the values of its
+// defaults.
 func upstreamCheck(t *testing.T, props *apiextensionsv1.JSONSchemaProps) (wrong, defaults []string) {
 	t.Helper()
 	return upstreamCheckUpdate(t, props, nil)
 }
 
-// upstreamCheckUpdate is upstreamCheck for a schema that replaces old, unless
-// that is nil.
+// upstreamCheckUpdate is upstreamCheck for a schema that replaces old, or for a new one if old is nil.
 func upstreamCheckUpdate(t *testing.T, props, old *apiextensionsv1.JSONSchemaProps) (wrong, defaults []string) {
 	t.Helper()
 	ctx := context.Background()

@@ -16,14 +16,13 @@ import (
 
 var compiled = flag.Int("definitions", 2000, "how many definitions to compile")
 
-// A storedSchema is the schema of one version of a definition as it is stored.
+// A storedSchema is the stored schema of one version of a definition.
 type storedSchema struct {
 	kind model.Kind
 	data []byte
 }
 
-// repeated returns the schemas of n definitions: the published ones, as often as
-// it takes, each time in groups of their own.
+// repeated returns the schemas of n definitions: the published ones, repeated in groups of their own.
 func repeated(b *testing.B, n int) (out []storedSchema) {
 	published := definitions(b)
 	for i := range n {
@@ -43,10 +42,9 @@ func repeated(b *testing.B, n int) (out []storedSchema) {
 	return out
 }
 
-// BenchmarkCompileMany compiles the schemas of many definitions, all of them in
-// use at once, and says what they cost while they are. "shared" is what the
-// server does: the same schema is compiled once. "each" compiles them one by one,
-// as if no two were the same. Run with
+// BenchmarkCompileMany compiles the schemas of many definitions, all in use at once, and reports their
+// memory. "shared" compiles equal schemas once, as the server does. "each" compiles every schema by
+// itself. Run it with
 //
 //	go test -run '^$' -bench CompileMany -benchtime 1x .
 func BenchmarkCompileMany(b *testing.B) {
@@ -97,12 +95,12 @@ func compileUpstream(s storedSchema) (any, error) {
 func compileOurs(shared *structural.Shared) func(storedSchema) (any, error) {
 	return func(s storedSchema) (any, error) {
 		out := schema.Stored(jsonschema.NewSource(func() ([]byte, error) { return s.data, nil }), s.kind, shared)
-		out.Default(map[string]any{}) // the first object
+		out.Default(map[string]any{}) // for the first object
 		return out, nil
 	}
 }
 
-// heap returns the bytes in use after a collection.
+// heap returns the bytes in use after a garbage collection.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()

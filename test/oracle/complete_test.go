@@ -19,8 +19,7 @@ var cases = flag.Int("n", 500, "how many random schemas to compare")
 
 var kind = model.Kind{Group: "stable.example.com", Version: "v1", Kind: "CronTab", ListKind: "CronTabList", Plural: "crontabs"}
 
-// Random objects of random schemas come out of both as the same object, with the
-// same complaints.
+// Both produce the same object and the same errors for random objects of random schemas.
 func TestCompleteRandom(t *testing.T) {
 	for seed := range uint64(*cases) {
 		if compareSeed(t, seed); t.Failed() {
@@ -50,7 +49,7 @@ func compareSeed(t *testing.T, seed uint64) {
 	}
 }
 
-// compare sends an object through both, as a client's and as a stored one.
+// compare completes an object with both, as a client's and as a stored one.
 func compare(t *testing.T, upstream *Upstream, ours *schema.Schema, props *apiextensionsv1.JSONSchemaProps, obj map[string]any) {
 	t.Helper()
 	want := runtime.DeepCopyJSON(obj)
@@ -68,7 +67,7 @@ func compare(t *testing.T, upstream *Upstream, ours *schema.Schema, props *apiex
 
 	want = runtime.DeepCopyJSON(obj)
 	if _, err := upstream.Complete(want, true); err != nil {
-		return // kube-apiserver cannot read it at all
+		return // kube-apiserver cannot decode it
 	}
 	stored := runtime.DeepCopyJSON(obj)
 	ours.Prune(stored)
@@ -76,8 +75,8 @@ func compare(t *testing.T, upstream *Upstream, ours *schema.Schema, props *apiex
 	same(t, props, obj, "as stored", stored, want)
 }
 
-// says reports whether upstream has our complaint among its own. It reports the
-// first it meets on a walk over maps, another every time.
+// says reports whether upstream can report our error. It reports the first one that it finds while it
+// iterates over maps, a different one each time.
 func says(upstream *Upstream, obj map[string]any, ours error) bool {
 	for range 100 {
 		_, err := upstream.Complete(runtime.DeepCopyJSON(obj), false)

@@ -33,7 +33,7 @@ func definitions(t testing.TB) []*apiextensionsv1.CustomResourceDefinition {
 	return out
 }
 
-// typed returns a definition as a server has it.
+// typed returns a definition as a server decodes it.
 func typed(t testing.TB, definition map[string]any) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	data, err := json.Marshal(definition)
@@ -59,13 +59,13 @@ func kindOf(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.Cu
 	return k
 }
 
-// kindSaid is the kind that an object says that it is of.
+// kindSaid returns the kind in an object.
 func kindSaid(obj map[string]any) model.Kind {
 	gvk := (&unstructured.Unstructured{Object: obj}).GroupVersionKind()
 	return model.Kind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, ListKind: gvk.Kind + "List"}
 }
 
-// Published definitions, with objects made up from them.
+// Published definitions, with objects generated from their schemas.
 func TestCorpusComplete(t *testing.T) {
 	for i, crd := range definitions(t) {
 		for _, v := range crd.Spec.Versions {
@@ -91,7 +91,7 @@ func TestCorpusComplete(t *testing.T) {
 	}
 }
 
-// The objects that come with the definitions of the Gateway API.
+// The published objects of the Gateway API.
 func TestCorpusObjects(t *testing.T) {
 	compared := 0
 	corpusObjects(t, func(path string, props *apiextensionsv1.JSONSchemaProps, obj map[string]any) {
@@ -124,7 +124,7 @@ func corpusObjects(t testing.TB, visit func(path string, props *apiextensionsv1.
 		err := folder.Documents(func(file, document string) error {
 			data, err := yaml.YAMLToJSON([]byte(document))
 			if err != nil {
-				return nil // nobody could send it
+				return nil // no client could send it
 			}
 			var obj map[string]any
 			if err := utiljson.Unmarshal(data, &obj); err != nil || obj == nil {

@@ -16,8 +16,7 @@ import (
 	crdvalidation "github.com/anykind/anykind/internal/schema/crd/validation"
 )
 
-// Definitions with mistakes that replace definitions with mistakes: what may stay
-// wrong because it was, and what may not.
+// Updates between definitions with mistakes: both tolerate the same mistakes of the old one.
 func TestDefinitionUpdatesRandom(t *testing.T) {
 	compareUpdates(t, uint64(*cases/2), func(g generator) *apiextensionsv1.CustomResourceDefinition {
 		schemas := []*apiextensionsv1.JSONSchemaProps{g.root(), g.root()}
@@ -48,8 +47,8 @@ func TestDefinitionUpdatesCorpus(t *testing.T) {
 	})
 }
 
-// compareUpdates compares what is said of definitions that come of make by some
-// mistakes, when they are new and when they replace others that come of it by some.
+// compareUpdates compares the errors of definitions from make with random mistakes, as creates, and as
+// updates of others with random mistakes.
 func compareUpdates(t *testing.T, n uint64, make func(generator) *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	wrong, forgiven := 0, 0
@@ -90,7 +89,7 @@ func compareUpdates(t *testing.T, n uint64, make func(generator) *apiextensionsv
 	t.Logf("%d updates of %d were wrong, %d of them more so if new", wrong, n, forgiven)
 }
 
-// sent returns a definition as a server reads it.
+// sent returns a definition as a server decodes it.
 func sent(t *testing.T, in *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	out := &apiextensionsv1.CustomResourceDefinition{}
@@ -100,15 +99,14 @@ func sent(t *testing.T, in *apiextensionsv1.CustomResourceDefinition) *apiextens
 	return out
 }
 
-// validateUpdate returns what is wrong with a definition that replaces another, or,
-// where before is nil, with a new one.
+// validateUpdate returns our errors of an update, or of a create if before is nil.
 func validateUpdate(after, before *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
 	errs, _ := crdvalidation.Validate(after, before)
 	return errs
 }
 
-// upstreamUpdate returns what upstream has against an update, or, where before is
-// nil, a new definition, unless it does not survive the question.
+// upstreamUpdate returns upstream's errors of an update, or of a create if before is nil. ok is
+// false if upstream panicked.
 func upstreamUpdate(t *testing.T, after, before *apiextensionsv1.CustomResourceDefinition) (errs []string, ok bool) {
 	t.Helper()
 	defer func() {
@@ -122,8 +120,8 @@ func upstreamUpdate(t *testing.T, after, before *apiextensionsv1.CustomResourceD
 	return comparable(validation.ValidateCustomResourceDefinitionUpdate(context.Background(), convertedDefinition(t, after), convertedDefinition(t, before))), true
 }
 
-// comparable are errors without what upstream leaves to chance and without the
-// values that are whole parts of the definition.
+// comparable returns errors without upstream's random choices and without values that are whole parts
+// of the definition.
 func comparable(errs field.ErrorList) []string {
 	var out []string
 	for _, err := range errs {
@@ -131,7 +129,7 @@ func comparable(errs field.ErrorList) []string {
 		case strings.Contains(err.Detail, "contributed to"):
 		case aboutValue(err):
 			out = append(out, ofDefault(err))
-		case strings.HasPrefix(err.Detail, "OpenAPIV3Schema '"): // any of those that there are
+		case strings.HasPrefix(err.Detail, "OpenAPIV3Schema '"): // any of several
 			out = append(out, fmt.Sprintf("%s: %s: unsupported", err.Field, err.Type))
 		case err.Field == "spec.versions":
 			out = append(out, fmt.Sprintf("%s: %s: %s", err.Field, err.Type, err.Detail))
@@ -143,8 +141,7 @@ func comparable(errs field.ErrorList) []string {
 	return slices.Compact(out)
 }
 
-// spoilDefinition makes a mistake in a definition, or something that would be one
-// elsewhere.
+// spoilDefinition adds a mistake to a definition, or a value that would be a mistake elsewhere.
 func (g generator) spoilDefinition(crd *apiextensionsv1.CustomResourceDefinition) {
 	spec := &crd.Spec
 	if len(spec.Versions) == 0 || g.one(3) {
@@ -188,7 +185,7 @@ func (g generator) spoilDefinition(crd *apiextensionsv1.CustomResourceDefinition
 	}
 }
 
-// spoilStored makes a mistake in a schema, most often one of those that may stay.
+// spoilStored adds a mistake to a schema, mostly one that an update may keep.
 func (g generator) spoilStored(root *apiextensionsv1.JSONSchemaProps) {
 	if g.one(3) {
 		g.spoil(root)
@@ -206,7 +203,7 @@ func (g generator) spoilStored(root *apiextensionsv1.JSONSchemaProps) {
 	switch g.IntN(12) {
 	case 0: // a key that is neither required nor has a default
 		p = apiextensionsv1.JSONSchemaProps{Type: "array", Items: items(entry), XListType: new("map"), XListMapKeys: []string{"k"}}
-	case 1: // an item that may be null
+	case 1: // a nullable item
 		entry.Required, entry.Nullable = []string{"k"}, true
 		p = apiextensionsv1.JSONSchemaProps{Type: "array", Items: items(entry), XListType: new("map"), XListMapKeys: []string{"k"}}
 	case 2: // items of a set that are not atomic
@@ -228,7 +225,7 @@ func (g generator) spoilStored(root *apiextensionsv1.JSONSchemaProps) {
 			Rule: pick(g, "self == 'a'", "self ==", "oldSelf == self", "self.foo"), MessageExpression: pick(g, "", "self", "self ==", "1"),
 			Reason: pick(g, nil, new(apiextensionsv1.FieldValueInvalid)), FieldPath: pick(g, "", ".a"),
 		}}}
-	case 9: // a rule that costs too much
+	case 9: // a rule above the cost limit
 		p = apiextensionsv1.JSONSchemaProps{Type: "array", Items: items(str), XValidations: apiextensionsv1.ValidationRules{{Rule: "self.all(x, self.exists(y, x == y))"}}}
 	case 10: // not structural
 		root.AnyOf = append(root.AnyOf, apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{"nowhere": {}}})
@@ -243,7 +240,7 @@ func (g generator) spoilStored(root *apiextensionsv1.JSONSchemaProps) {
 	root.Properties[pick(g, "x", "y")] = p
 }
 
-// spoilOutside makes a mistake outside the versions of a definition.
+// spoilOutside adds a mistake outside the versions of a definition.
 func (g generator) spoilOutside(crd *apiextensionsv1.CustomResourceDefinition) {
 	spec := &crd.Spec
 	switch g.IntN(13) {

@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/schema"
 )
 
-// What is of a format is decided by other code here, for speed. Strings that are
-// almost of one show whether it decides the same.
+// The checks of formats are implemented anew, for speed. Strings that almost have a format show
+// whether both decide equally.
 func TestFormatsRandom(t *testing.T) {
 	ctx := context.Background()
 	for i, name := range formatNames {
@@ -42,7 +42,7 @@ func TestFormatsRandom(t *testing.T) {
 	}
 }
 
-// almost returns a string of some format with a few mistakes.
+// almost returns a string of a random format with a few mistakes.
 func (g generator) almost() string {
 	s := ""
 	for s == "" {

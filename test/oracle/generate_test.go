@@ -8,12 +8,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// A generator makes schemas and objects that go together, more or less.
+// A generator generates schemas and mostly matching objects.
 type generator struct{ *rand.Rand }
 
 func newGenerator(seed uint64) generator { return generator{rand.New(rand.NewPCG(seed, 2))} }
 
-// one is true once in n.
+// one is true with the probability 1/n.
 func (g generator) one(n int) bool { return g.IntN(n) == 0 }
 
 func pick[T any](g generator, list ...T) T { return list[g.IntN(len(list))] }
@@ -31,7 +31,7 @@ func (g generator) root() *apiextensionsv1.JSONSchemaProps {
 	return p
 }
 
-// schema returns a structural schema of any value.
+// schema returns a structural schema of a value of any type.
 func (g generator) schema(depth int) *apiextensionsv1.JSONSchemaProps {
 	var p *apiextensionsv1.JSONSchemaProps
 	switch {
@@ -92,7 +92,7 @@ func asJSON(v any) *apiextensionsv1.JSON {
 	return &apiextensionsv1.JSON{Raw: raw}
 }
 
-// value returns a value that p allows, except that one in noise is anything.
+// value returns a value that p allows, in which one part in noise is arbitrary.
 func (g generator) value(p *apiextensionsv1.JSONSchemaProps, depth, noise int) any {
 	if p == nil || g.one(noise) || depth < -3 {
 		return g.anything(2)
@@ -142,7 +142,7 @@ func (g generator) fields(p *apiextensionsv1.JSONSchemaProps, depth, noise int) 
 	return m
 }
 
-// anything returns any JSON.
+// anything returns an arbitrary JSON value.
 func (g generator) anything(depth int) any {
 	switch g.IntN(8) {
 	case 0:
@@ -170,7 +170,7 @@ func (g generator) anything(depth int) any {
 	}
 }
 
-// metadata returns what metadata may look like, now and then with mistakes.
+// metadata returns metadata, sometimes with mistakes.
 func (g generator) metadata() any {
 	if g.one(20) {
 		return g.anything(1)
@@ -210,7 +210,7 @@ func (g generator) metadata() any {
 	return m
 }
 
-// whole returns an object of the kind.
+// whole returns an object with apiVersion, kind and metadata.
 func (g generator) whole(p *apiextensionsv1.JSONSchemaProps, noise int) map[string]any {
 	m := g.fields(p, 4, noise)
 	m["apiVersion"], m["kind"], m["metadata"] = "stable.example.com/v1", "CronTab", g.metadata()

@@ -28,9 +28,9 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// Requests in the name of others, at random: the same users are let through as the same
-// others, and the same requests are refused in the same words. Of each user a few requests
-// follow each other, because what was allowed before decides what is tried first.
+// Random impersonation requests: the same users may impersonate the same others, and the same requests
+// are rejected with the same message. Each user sends a few requests in a row, because an earlier
+// success determines the first check of a later request.
 func TestImpersonation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	served, refused := 0, 0
@@ -69,7 +69,7 @@ func TestImpersonation(t *testing.T) {
 	}
 }
 
-// rights are given at random, and always the same.
+// rights are random, and reproducible.
 type rights struct{ seed, share uint64 }
 
 func (r rights) allow(u *request.User, verb, group, resource, subresource, namespace, name, path string) (bool, string, error) {
@@ -115,7 +115,7 @@ func (r rights) upstream(_ context.Context, a authorizer.Attributes) (authorizer
 	return authorizer.DecisionNoOpinion, reason, err
 }
 
-// upstreamImpersonation returns what upstream's filter makes of a request.
+// upstreamImpersonation returns the result of upstream's filter for a request.
 func upstreamImpersonation(r rights, answer *string) func(*http.Request, *request.User) string {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
@@ -159,7 +159,7 @@ func randomAsking(rng *rand.Rand) *request.User {
 	return u
 }
 
-// randomWanted makes the headers. Of an extra there is one key where an error could name any.
+// randomWanted returns the headers. An extra has one key where an error could name any of several.
 func randomWanted(rng *rand.Rand) http.Header {
 	h := http.Header{"Accept": {"application/json"}}
 	if rng.IntN(8) > 0 {

@@ -22,9 +22,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/celrule"
 )
 
-// The list of all functions that expressions have: the same verdict and estimated
-// cost for each expression as a new and as a stored one, the same error, and the
-// same cost to the unit when it is evaluated.
+// All functions for expressions: the same result and estimated cost of each expression as a new and as
+// a stored one, the same error, and exactly the same cost of an evaluation.
 func TestLibrary(t *testing.T) {
 	props, obj, expressions := library(t)
 	accepted := 0
@@ -68,8 +67,7 @@ func TestLibrary(t *testing.T) {
 	t.Logf("%d expressions, %d are accepted as new ones", len(expressions), accepted)
 }
 
-// upstreamCompile returns what the only rule costs at worst, or why it does not
-// compile.
+// upstreamCompile returns the worst-case cost of the only rule, or its compile error.
 func upstreamCompile(t *testing.T, u upstreamRules, loader upstreamcel.EnvLoader) (cost uint64, refusal string) {
 	t.Helper()
 	results, err := upstreamcel.Compile(u.structural, model.SchemaDeclType(u.structural, true), celconfig.PerCallLimit, environment.MustBaseEnvSet(utilversion.MajorMinor(1, 36)), loader)
@@ -82,8 +80,8 @@ func upstreamCompile(t *testing.T, u upstreamRules, loader upstreamcel.EnvLoader
 	return results[0].MaxCost, ""
 }
 
-// sameEvaluation compares errors and costs of one evaluation. That a budget is
-// enough, and one less is not, says what it costs.
+// sameEvaluation compares errors and costs of one evaluation. A budget that is just enough shows the
+// cost.
 func sameEvaluation(t *testing.T, u upstreamRules, props *apiextensionsv1.JSONSchemaProps, rule string, obj map[string]any) {
 	t.Helper()
 	ctx := context.Background()
@@ -109,8 +107,8 @@ func sameEvaluation(t *testing.T, u upstreamRules, props *apiextensionsv1.JSONSc
 	}
 }
 
-// library reads the list of functions: a schema, an object, and expressions that
-// hold, fail or are refused.
+// library reads the list of functions: a schema, an object, and expressions that hold, fail or do not
+// compile.
 func library(t *testing.T) (props *apiextensionsv1.JSONSchemaProps, obj map[string]any, expressions []string) {
 	t.Helper()
 	data, err := os.ReadFile("../../internal/schema/celrule/testdata/library.yaml")

@@ -26,7 +26,7 @@ var (
 	bounds   = []float64{0, 1, 2, 3, -1, 1.5, 0.1, 0.5, 1e20, 4e38, 1 << 31, 1 << 53, 1 << 63, -(1 << 63)}
 )
 
-// restrict adds to a schema what it says of values, here and there.
+// restrict adds random limits to a schema.
 func (g generator) restrict(p *apiextensionsv1.JSONSchemaProps) {
 	for _, name := range slices.Sorted(maps.Keys(p.Properties)) {
 		sub := p.Properties[name]
@@ -145,7 +145,7 @@ func (g generator) junctor(p *apiextensionsv1.JSONSchemaProps, depth int) {
 	}
 }
 
-// alternative returns what a junctor may say of what p says something of.
+// alternative returns a schema for a junctor over the fields of p.
 func (g generator) alternative(p *apiextensionsv1.JSONSchemaProps, depth int) apiextensionsv1.JSONSchemaProps {
 	out := apiextensionsv1.JSONSchemaProps{}
 	if g.one(8) {
@@ -176,7 +176,7 @@ func (g generator) alternative(p *apiextensionsv1.JSONSchemaProps, depth int) ap
 	return out
 }
 
-// scatter changes something in a value of a schema, anywhere, and returns it.
+// scatter changes a random part of a value of a schema, and returns it.
 func (g generator) scatter(p *apiextensionsv1.JSONSchemaProps, v any) any {
 	if g.one(8) {
 		return pick(g, strange...)

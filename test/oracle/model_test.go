@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/schema"
 )
 
-// What a definition is published as, with its list and all that they refer to.
+// The published models of a definition, its list and all their references.
 func TestCorpusModel(t *testing.T) {
 	for _, crd := range definitions(t) {
 		compareModels(t, crd)
@@ -66,8 +66,8 @@ func compareModels(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) 
 		}
 		for name, s := range model.Schemas {
 			got, want := plain(t, s), plain(t, published.Components.Schemas[name])
-			// Upstream's words for this type are not in its Go documentation; ours
-			// are our own.
+			// Upstream's description of this type is not in its Go documentation; ours has our own
+			// words.
 			if name == "io.k8s.apimachinery.pkg.apis.meta.v1.Time" {
 				delete(want.(map[string]any), "description")
 				delete(got.(map[string]any), "description")
@@ -77,7 +77,7 @@ func compareModels(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) 
 	}
 }
 
-// plain returns what v is as JSON.
+// plain returns v as decoded JSON.
 func plain(t *testing.T, v any) any {
 	t.Helper()
 	data, err := json.Marshal(v)

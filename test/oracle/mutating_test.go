@@ -33,11 +33,11 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// Policies at random, by apply configurations and by JSON patches, make the same of Deployments at
-// random, or fail in the same words. The second round of reinvocation is made as well.
+// Random policies, with apply configurations and with JSON patches, give the same result for random
+// Deployments, or fail with the same message. The test also runs the second round of reinvocation.
 //
-// Once a match condition was evaluated, Kubernetes' plugin cannot use a map or a list of the object as
-// the value of a JSON patch any more. Here it can, so policies have the one or the other.
+// After the evaluation of a match condition, Kubernetes' plugin can no longer use a map or a list of
+// the object as the value of a JSON patch. Here it can, so a policy has only one of the two.
 func TestMutatingPolicies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	refused, changed, same := 0, 0, 0
@@ -73,7 +73,7 @@ func TestMutatingPolicies(t *testing.T) {
 	}
 }
 
-// An outcome is what policies have made of an object, or why they have not.
+// An outcome is the result of policies for an object, or their error.
 type outcome struct {
 	Object  object.Tree
 	Refused string
@@ -85,7 +85,7 @@ func (p *policies) addMutating(t *testing.T, rng *rand.Rand, name string, condit
 	for {
 		tree, err := p.create(t, nil, admissionGroup, "mutatingadmissionpolicies", randomMutating(rng, name, conditions), nil)
 		if err != nil {
-			continue // what is at random need not be right
+			continue // a random policy may be invalid
 		}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree, made); err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func upstreamMutating(t *testing.T, p *admissionregistrationv1.MutatingAdmission
 	return out
 }
 
-// builtinTypes knows the types of built-in kinds.
+// builtinTypes has the types of built-in kinds.
 type builtinTypes struct{ managedfields.TypeConverter }
 
 func (c builtinTypes) GetTypeConverter(schema.GroupVersionKind) managedfields.TypeConverter {
@@ -155,7 +155,7 @@ func (c builtinTypes) GetTypeConverter(schema.GroupVersionKind) managedfields.Ty
 
 func (builtinTypes) Run(context.Context) {}
 
-// ourDefaults fills in our defaults, which another test compares with Kubernetes'.
+// ourDefaults applies our defaults, which another test compares with Kubernetes'.
 type ourDefaults struct {
 	admission.ObjectInterfaces
 	version *resource.Version
@@ -178,7 +178,7 @@ func (d ourDefaults) Default(in runtime.Object) {
 	*in.(*appsv1.Deployment) = *made
 }
 
-// askMutating creates a Deployment, and returns what both make of it.
+// askMutating creates a Deployment, and returns both results.
 func (p *policies) askMutating(t *testing.T, d *appsv1.Deployment) (sent object.Tree, got, want outcome) {
 	target := p.target("apps", "deployments", d.Name)
 	dispatcher := mutating.NewDispatcher(upstreamLetters{}, matching.NewMatcher(p.namespaces(t), nil), builtinTypes{applyconfigurations.NewTypeConverter(scheme.Scheme)})
@@ -204,7 +204,7 @@ func (p *policies) askMutating(t *testing.T, d *appsv1.Deployment) (sent object.
 			want.Refused = verdictOf(err, nil, nil).Refused
 			return
 		}
-		given.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment")) // which conversion forgets
+		given.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment")) // conversion drops it
 		if want.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(given); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func (p *policies) askMutating(t *testing.T, d *appsv1.Deployment) (sent object.
 	if !through {
 		got = outcome{Refused: verdictOf(err, nil, nil).Refused}
 	}
-	if got.Object != nil { // as Kubernetes' object was read of a Go type, too
+	if got.Object != nil { // Kubernetes' object was decoded into a Go type, too
 		made := &appsv1.Deployment{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(got.Object, made); err != nil {
 			t.Fatal(err)
@@ -282,7 +282,7 @@ func randomMutating(rng *rand.Rand, name string, conditions bool) *admissionregi
 	return &admissionregistrationv1.MutatingAdmissionPolicy{TypeMeta: typeMeta(admissionGroup+"/v1", "MutatingAdmissionPolicy"), ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
 }
 
-// randomConfiguration is an expression that makes an apply configuration.
+// randomConfiguration returns an expression for an apply configuration.
 func randomConfiguration(rng *rand.Rand) string {
 	const pod = "Object.spec.template.spec"
 	inPod := func(fields string) string {
@@ -329,8 +329,8 @@ func randomConfiguration(rng *rand.Rand) string {
 	)
 }
 
-// randomOperation is an expression that makes an operation of a JSON patch. parts says that parts of the
-// object may be its value.
+// randomOperation returns an expression for an operation of a JSON patch. With parts, its value may be
+// a part of the object.
 func randomOperation(rng *rand.Rand, parts bool) string {
 	path := func() string {
 		return anyOf(rng, "'/metadata/labels/done'", "'/metadata/labels/on'", "'/metadata/labels'", "'/metadata/annotations'", "'/metadata/annotations/' + jsonpatch.escapeKey('a/b')", "'/metadata/annotations/a~1b'",

@@ -11,8 +11,8 @@ import (
 	offline "github.com/anykind/anykind/test/verdict"
 )
 
-// Random definitions, of which some are wrong, and random objects of them get the same verdict offline
-// as over HTTP.
+// Random definitions, some of them invalid, and random objects of them get the same verdict offline as
+// over HTTP.
 func TestOfflineRandom(t *testing.T) {
 	dir := t.TempDir()
 	written := 0

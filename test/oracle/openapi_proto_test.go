@@ -9,14 +9,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// What clients ask for when they want protobuf.
+// Media types of clients for protobuf.
 const (
 	v2Protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 	v3Protobuf = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 )
 
-// sameMessage reports where two messages in protobuf, of the type of empty,
-// differ.
+// sameMessage reports the differences of two protobuf messages, of the type of empty.
 func sameMessage(t *testing.T, at string, empty proto.Message, want, got []byte) {
 	t.Helper()
 	var trees [2]any
@@ -30,7 +29,7 @@ func sameMessage(t *testing.T, at string, empty proto.Message, want, got []byte)
 	sameDocument(t, at+" in protobuf", trees[0], trees[1])
 }
 
-// tree turns a message into objects and lists, with the YAML in it parsed.
+// tree converts a message to objects and lists, with its YAML parsed.
 func tree(t *testing.T, m protoreflect.Message) any {
 	t.Helper()
 	out := map[string]any{}
@@ -54,7 +53,7 @@ func tree(t *testing.T, m protoreflect.Message) any {
 	return out
 }
 
-// entries turns a list into one, or into an object if its entries are named.
+// entries converts a list to a list, or to an object if its entries are named.
 func entries(t *testing.T, f protoreflect.FieldDescriptor, list protoreflect.List) any {
 	t.Helper()
 	out, object := make([]any, list.Len()), map[string]any{}

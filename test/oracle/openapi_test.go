@@ -25,11 +25,11 @@ import (
 	"github.com/anykind/anykind/internal/server/openapi"
 )
 
-// wordless are the schemas that Kubernetes describes in words that stand in the
-// source of its types and nowhere else. Ours are described in our own.
+// wordless are the schemas whose descriptions are only in the source of Kubernetes. Ours have our own
+// words.
 var wordless = []string{"io.k8s.apimachinery.pkg.apis.meta.v1.Time"}
 
-// published is an OpenAPI document, taken apart.
+// published is a decoded OpenAPI document.
 type published map[string]any
 
 // part returns the object at a path.
@@ -41,7 +41,7 @@ func (p published) part(path ...string) map[string]any {
 	return at
 }
 
-// readPublished returns a value as JSON has it.
+// readPublished returns a value as decoded JSON.
 func readPublished(t *testing.T, v any) published {
 	t.Helper()
 	data, ok := v.([]byte)
@@ -58,7 +58,7 @@ func readPublished(t *testing.T, v any) published {
 	return out
 }
 
-// ours answers as anykind does when it serves these definitions.
+// ours returns a function that gets a document of an anykind with these definitions.
 func ours(t *testing.T, definitions ...*apiextensionsv1.CustomResourceDefinition) func(path string, accept ...string) []byte {
 	t.Helper()
 	var set []*resource.Definition
@@ -83,7 +83,7 @@ func ours(t *testing.T, definitions ...*apiextensionsv1.CustomResourceDefinition
 	}
 }
 
-// compareOpenAPI compares what is published of definitions of different groups.
+// compareOpenAPI compares the published documents of definitions in different groups.
 func compareOpenAPI(t *testing.T, definitions ...*apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	ask := ours(t, definitions...)
@@ -142,7 +142,7 @@ func compareOpenAPI(t *testing.T, definitions ...*apiextensionsv1.CustomResource
 		of := map[string]any{}
 		got[section] = of
 		for name := range into.(map[string]any) {
-			// What all have in common is described for all together, and not here.
+			// The schemas in common are covered elsewhere.
 			if strings.HasPrefix(name, "io.k8s.") && !own(name, definitions) {
 				delete(into.(map[string]any), name)
 			} else if value, ok := whole.part(section)[name]; ok {
@@ -153,7 +153,7 @@ func compareOpenAPI(t *testing.T, definitions ...*apiextensionsv1.CustomResource
 	sameDocument(t, "OpenAPI v2 of "+definitions[0].Name, map[string]any(v2), map[string]any(got))
 }
 
-// own reports whether a schema of that name is one of the definitions'.
+// own reports whether a schema of that name belongs to one of the definitions.
 func own(name string, definitions []*apiextensionsv1.CustomResourceDefinition) bool {
 	return slices.ContainsFunc(definitions, func(c *apiextensionsv1.CustomResourceDefinition) bool {
 		parts := strings.Split(c.Spec.Group, ".")
@@ -162,7 +162,7 @@ func own(name string, definitions []*apiextensionsv1.CustomResourceDefinition) b
 	})
 }
 
-// sameDocument reports where two JSON values differ.
+// sameDocument reports the differences of two JSON values.
 func sameDocument(t *testing.T, at string, want, got any) {
 	t.Helper()
 	if wants, ok := want.([]any); ok {
@@ -195,8 +195,8 @@ func sameDocument(t *testing.T, at string, want, got any) {
 	}
 }
 
-// What is published of each group of the corpus: of one in four, and of all with
-// -n 1000 or more.
+// The published documents of the groups of the corpus: of one in four, and of all with -n 1000 or
+// more.
 func TestCorpusOpenAPI(t *testing.T) {
 	groups := map[string][]*apiextensionsv1.CustomResourceDefinition{}
 	names := map[string]bool{}
@@ -221,7 +221,7 @@ func TestCorpusOpenAPI(t *testing.T) {
 	t.Logf("%d of %d definitions", compared, len(names))
 }
 
-// What is published of definitions that are made up.
+// The published documents of generated definitions.
 func TestOpenAPIRandom(t *testing.T) {
 	compared := 0
 	for seed := range uint64(*cases / 4) {
@@ -232,7 +232,7 @@ func TestOpenAPIRandom(t *testing.T) {
 		}
 		g.describe(props)
 		if len(check.Schema(props, field.NewPath(schemaPath)).Errors()) > 0 {
-			continue // it would not have been accepted
+			continue // the definition is invalid
 		}
 		compared++
 		if compareOpenAPI(t, g.definition(props)); t.Failed() {
@@ -242,7 +242,7 @@ func TestOpenAPIRandom(t *testing.T) {
 	t.Logf("%d definitions", compared)
 }
 
-// describe adds what a schema says to people and to clients only.
+// describe adds fields of a schema without an effect on validation.
 func (g generator) describe(p *apiextensionsv1.JSONSchemaProps) {
 	for _, name := range slices.Sorted(maps.Keys(p.Properties)) {
 		sub := p.Properties[name]
@@ -265,7 +265,7 @@ func (g generator) describe(p *apiextensionsv1.JSONSchemaProps) {
 		p.Example = asJSON(g.anything(2))
 	}
 	if g.one(8) {
-		// Without a URL Kubernetes has no protobuf of it.
+		// Without a URL, Kubernetes' protobuf omits it.
 		p.ExternalDocs = &apiextensionsv1.ExternalDocumentation{Description: pick(g, "", "more"), URL: "https://example.com"}
 	}
 	if p.Type == "object" && g.one(6) {

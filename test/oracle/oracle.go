@@ -1,7 +1,7 @@
-// Package oracle compares anykind with Kubernetes' own packages: both get the same input, and
-// the output must be the same.
+// Package oracle compares anykind with Kubernetes' own packages: both get the same input, and the
+// output must be the same.
 //
-// It is a module of its own because the product imports none of those packages.
+// A module of its own keeps those packages out of the product.
 package oracle
 
 import (
@@ -40,9 +40,8 @@ func internal(props *apiextensionsv1.JSONSchemaProps) (*apiextensions.JSONSchema
 	return out, err
 }
 
-// Complete does what a kube-apiserver does with an object that was sent to it,
-// or, if stored, with one that it reads from its storage: the steps between
-// decoding and validating.
+// Complete processes an object as kube-apiserver does between decoding and validation: one from a
+// client, or, if stored, one from the store.
 func (u *Upstream) Complete(obj map[string]any, stored bool) (unknown []string, err error) {
 	meta, found, unknown, err := objectmeta.GetObjectMetaWithOptions(obj, objectmeta.ObjectMetaOptions{
 		DropMalformedFields: stored, ReturnUnknownFieldPaths: true,

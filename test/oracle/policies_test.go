@@ -42,8 +42,8 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Policies at random, and ConfigMaps at random that are created and changed: the same are refused
-// in the same words, with the same warnings and the same audit annotations.
+// Random policies, and creates and updates of random ConfigMaps: the same are denied with the same
+// message, with the same warnings and the same audit annotations.
 func TestValidatingPolicies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	refused, warned, annotated, let := 0, 0, 0, 0
@@ -75,7 +75,7 @@ func TestValidatingPolicies(t *testing.T) {
 	}
 }
 
-// A verdict is what comes of asking.
+// A verdict is the result of a request.
 type verdict struct {
 	Refused     string
 	Warnings    []string
@@ -92,19 +92,19 @@ func verdictOf(err error, warnings []string, annotations map[string]string) verd
 	return v
 }
 
-// policies are both plugins, with the same policies.
+// policies has both plugins, with the same policies.
 type policies struct {
 	registry *registry.Registry
 	kinds    *resource.Set
 	hooks    []validating.PolicyHook
-	asks     func(ctx context.Context, a *registry.Admission) // before ours
+	asks     func(ctx context.Context, a *registry.Admission) // called before ours
 	stop     func()
 
 	policiesMutate []mutating.PolicyHook
-	begins, ends   func(ctx context.Context, a *registry.Admission) // before and after ours that mutate
+	begins, ends   func(ctx context.Context, a *registry.Admission) // called before and after our mutating plugins
 }
 
-// A mutator is asked among those who may change an object.
+// A mutator is a test's plugin among the mutating ones.
 type mutator struct {
 	ask *func(ctx context.Context, a *registry.Admission)
 }
@@ -193,7 +193,7 @@ func (p *policies) target(group, plural, name string) registry.Target {
 	return target
 }
 
-// create creates an object. What ours say of it is told to q and warn.
+// create creates an object. It passes our annotations to q and our warnings to warn.
 func (p *policies) create(t *testing.T, q *request.Request, group, plural string, o runtime.Object, warn func(string)) (object.Tree, error) {
 	t.Helper()
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
@@ -222,7 +222,7 @@ func (p *policies) addRandom(t *testing.T, rng *rand.Rand, name string) {
 		o := randomPolicy(rng, name)
 		tree, err := p.create(t, nil, admissionGroup, "validatingadmissionpolicies", o, nil)
 		if err != nil {
-			continue // what is at random need not be right
+			continue // a random policy may be invalid
 		}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree, made); err != nil {
 			t.Fatal(err)
@@ -279,7 +279,7 @@ func upstreamCompiled(t *testing.T, p *admissionregistrationv1.ValidatingAdmissi
 		c.CompileCondition(annotations, may, environment.StoredExpressions), c.CompileCondition(messages, mayNot, environment.StoredExpressions), p.Spec.FailurePolicy, nil)
 }
 
-// An annotating admission.Attributes keeps its audit annotations.
+// An annotating admission.Attributes records its audit annotations.
 type annotating struct {
 	admission.Attributes
 	all map[string]string
@@ -298,7 +298,7 @@ func (w *warnings) AddWarning(_, text string) {
 	}
 }
 
-// ask creates a ConfigMap at random, and sometimes changes it, and returns what both say of that.
+// ask creates a random ConfigMap, and sometimes updates it, and returns the verdicts of both.
 func (p *policies) ask(t *testing.T, rng *rand.Rand, name string) (got, want verdict) {
 	dispatcher := validating.NewDispatcher(upstreamLetters{}, generic.NewPolicyMatcher(matching.NewMatcher(p.namespaces(t), nil)))
 	p.asks = func(ctx context.Context, a *registry.Admission) {
@@ -342,7 +342,7 @@ func (p *policies) ask(t *testing.T, rng *rand.Rand, name string) (got, want ver
 	return verdictOf(err, said.all, annotations), want
 }
 
-// namespaces lists what is stored of dev.
+// namespaces lists the stored namespace dev.
 func (p *policies) namespaces(t *testing.T) listersv1.NamespaceLister {
 	read, err := p.registry.Get(t.Context(), p.target("", "namespaces", "dev"), "")
 	if err != nil {
@@ -375,7 +375,7 @@ func randomBool(rng *rand.Rand, depth int) string {
 		return anyOf(rng, "("+a+") && ("+b+")", "("+a+") || ("+b+")", "!("+a+")", "("+a+") ? ("+b+") : false",
 			"["+randomText(rng)+", 'q'].exists(t, t == 'q' && ("+a+"))", loop+"all(i, i != '' && ("+a+"))", randomText(rng)+" == "+randomText(rng))
 	}
-	if rng.IntN(60) == 0 { // what costs much
+	if rng.IntN(60) == 0 { // an expensive expression
 		return anyOf(rng,
 			loop+"all(a,"+loop+"all(b,"+loop+"all(c,"+loop+"all(d, a + b + c + d != object.metadata.name))))",
 			loop+"all(a,"+loop+"all(b,"+loop+"all(c,"+loop+"all(d,"+loop+"all(e, a + b + c + d + e + 'some more of text' != object.metadata.name)))))",

@@ -23,7 +23,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd/compile"
 )
 
-// widgetCRD is a kind of a CustomResourceDefinition, with what schemas say of types.
+// widgetCRD is a CustomResourceDefinition with all kinds of types in its schema.
 const widgetCRD = `{"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"widgets","singular":"widget","kind":"Widget","listKind":"WidgetList"},
 	"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{
 		"replicas":{"type":"integer"},"ratio":{"type":"number"},"when":{"type":"string","format":"date-time"},"port":{"x-kubernetes-int-or-string":true},
@@ -33,8 +33,8 @@ const widgetCRD = `{"metadata":{"name":"widgets.example.com"},"spec":{"group":"e
 		"odd-name":{"type":"boolean"}}}}}}},
 		{"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
 
-// The expressions of policies at random, about built-in kinds and custom ones at random: Kubernetes'
-// type checker has the same warnings.
+// Kubernetes' type checker has the same warnings for random expressions in policies for random
+// built-in and custom kinds.
 func TestPolicyTypes(t *testing.T) {
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := json.Unmarshal([]byte(widgetCRD), &crd); err != nil {
@@ -114,7 +114,7 @@ func TestPolicyTypes(t *testing.T) {
 	}
 }
 
-// numbered are the names of types, of which nobody knows the number.
+// numbered matches names of types with a number, which is arbitrary.
 var numbered = regexp.MustCompile(`\b([A-Z][A-Za-z]+)[0-9]+\b`)
 
 func unnumbered(s string) string { return numbered.ReplaceAllString(s, "$1") }

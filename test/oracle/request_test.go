@@ -18,7 +18,7 @@ var upstreamInfo = apirequest.RequestInfoFactory{
 	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
 }
 
-// asked is what a request asks for, in words that both have.
+// asked has the attributes of a request, in a form common to both.
 type asked struct {
 	Resource                                                                       bool
 	Verb, Path, Group, Version, Namespace, Kind, Subresource, Name, Fields, Labels string
@@ -37,17 +37,17 @@ func upstreamAsks(r *http.Request) asked {
 		i.FieldSelector, i.LabelSelector, err != nil}
 }
 
-// compareInfo compares what both make of a line.
+// compareInfo compares the attributes of a request line from both.
 func compareInfo(t *testing.T, method, line string) {
 	t.Helper()
 	u, err := url.ParseRequestURI(line)
 	if err != nil {
-		return // net/http refuses it
+		return // net/http rejects it
 	}
 	r := &http.Request{Method: method, URL: u, Header: http.Header{}}
 	want := upstreamAsks(r)
 	got := oursAsks(r)
-	if want.Incomplete { // then it is refused, and nobody looks at the rest
+	if want.Incomplete { // then the request is rejected, and the rest is unused
 		want, got = asked{Incomplete: true}, asked{Incomplete: got.Incomplete}
 	}
 	if got != want {
@@ -71,7 +71,7 @@ var (
 	}
 )
 
-// A request asks for the same here as in Kubernetes, whatever its line is.
+// A request has the same attributes here as in Kubernetes, whatever its line is.
 func TestRequestInfo(t *testing.T) {
 	r := rand.New(rand.NewPCG(18, 1))
 	for range 300_000 {

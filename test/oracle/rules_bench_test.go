@@ -102,7 +102,7 @@ func BenchmarkRules(b *testing.B) {
 	}
 }
 
-// Rules from a schema to the first evaluation.
+// BenchmarkRulesCompile measures rules from a schema to the first evaluation.
 func BenchmarkRulesCompile(b *testing.B) {
 	for _, j := range ruledObjects(b) {
 		b.Run(j.name+"/anykind", func(b *testing.B) {

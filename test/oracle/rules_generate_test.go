@@ -11,7 +11,7 @@ var awkwardNames = []string{
 	"a", "b", "c", "kind", "name", "metadata", "a-b", "a.b", "a__b", "x/y", "namespace", "in", "true", "_1", "1x", "é", "dot", "__dot__", "items", "int",
 }
 
-// ruled returns a structural schema with rules, some of which are wrong.
+// ruled returns a structural schema with rules, some of which are invalid.
 func (g generator) ruled() *apiextensionsv1.JSONSchemaProps {
 	p := &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
 		"spec": *g.limited(4), "status": *g.limited(2),
@@ -35,7 +35,7 @@ func (g generator) limit(odds int) *int64 {
 	return new(pick(g, int64(1), 5, 20, 500))
 }
 
-// limited returns a schema of any value, with limits of what has a size.
+// limited returns a schema of a value of any type, with size limits.
 func (g generator) limited(depth int) *apiextensionsv1.JSONSchemaProps {
 	p := g.limitedType(depth)
 	p.Nullable = g.one(6)
@@ -123,7 +123,7 @@ func (g generator) limitedObject(depth int) *apiextensionsv1.JSONSchemaProps {
 	return p
 }
 
-// addRules gives a schema rules, once in odds.
+// addRules adds rules to a schema, with the probability 1/odds.
 func (g generator) addRules(p *apiextensionsv1.JSONSchemaProps, odds int) {
 	if !g.one(odds) {
 		return
@@ -153,7 +153,7 @@ func (g generator) addRules(p *apiextensionsv1.JSONSchemaProps, odds int) {
 	}
 }
 
-// expression returns a condition about the value of e, which is of p.
+// expression returns a condition on the value of e with the schema p.
 func (g generator) expression(p *apiextensionsv1.JSONSchemaProps, e string, depth int) string {
 	if g.one(40) {
 		return pick(g, "self", e+".nothing == 1", "(", e+".size()", "1 + 'a' == 2", "oldSelf == 1", "dyn("+e+").a == 'x'", "dyn("+e+")['a-b'] == 1", "'a' in dyn("+e+")")
@@ -274,7 +274,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// fits returns a value of p.
+// fits returns a valid value of p.
 func (g generator) fits(p *apiextensionsv1.JSONSchemaProps) any {
 	if p.Nullable && g.one(5) {
 		return nil

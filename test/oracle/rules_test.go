@@ -50,7 +50,7 @@ func (u upstreamRules) validate(obj, old map[string]any) field.ErrorList {
 	return errs
 }
 
-// Published rules cost what upstream says.
+// Published rules have the estimated costs of upstream.
 func TestCorpusRuleCosts(t *testing.T) {
 	rules := 0
 	for _, crd := range definitions(t) {
@@ -80,7 +80,7 @@ func TestCorpusRuleCosts(t *testing.T) {
 	t.Logf("%d expressions", rules)
 }
 
-// upstreamCosts collects the costs of all rules of a schema by their paths.
+// upstreamCosts collects the costs of all rules of a schema by path.
 func upstreamCosts(t *testing.T, at *field.Path, s *structuralschema.Structural, typ *apiservercel.DeclType, costs map[string]string) {
 	t.Helper()
 	results, err := upstreamcel.Compile(s, typ, celconfig.PerCallLimit, environment.MustBaseEnvSet(utilversion.MajorMinor(1, 36)), upstreamcel.NewExpressionsEnvLoader())
@@ -109,7 +109,7 @@ func upstreamCosts(t *testing.T, at *field.Path, s *structuralschema.Structural,
 	}
 }
 
-// The objects of the Gateway API, with changes: the same errors in the same words.
+// The objects of the Gateway API, with changes, get the same errors with the same messages.
 func TestCorpusRuleErrors(t *testing.T) {
 	compared, failed := 0, 0
 	corpusObjects(t, func(path string, props *apiextensionsv1.JSONSchemaProps, obj map[string]any) {
@@ -155,8 +155,7 @@ func TestCorpusRuleErrors(t *testing.T) {
 	t.Logf("%d comparisons, %d with errors", compared, failed)
 }
 
-// disturb changes a value somewhere: it goes away, or comes twice, or becomes
-// another of its type.
+// disturb changes a random value: it removes or duplicates it, or replaces it by another of its type.
 func (g generator) disturb(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -228,7 +227,7 @@ func sortedKeys(m map[string]any) []string {
 	return names
 }
 
-// Random schemas with rules: what is wrong with them.
+// Random schemas with rules get the same errors.
 func TestRandomRuleVerdicts(t *testing.T) {
 	wrong, rules := 0, 0
 	for seed := range uint64(*cases / 2) {
@@ -244,7 +243,7 @@ func TestRandomRuleVerdicts(t *testing.T) {
 			rules += len(report.Estimates)
 		}
 		slices.Sort(got)
-		// Of rules that cost the same upstream names any.
+		// Of rules with the same cost upstream names an arbitrary one.
 		contributed := func(word string) bool { return strings.Contains(word, "contributed to") }
 		want, got = slices.DeleteFunc(want, contributed), slices.DeleteFunc(got, contributed)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -257,7 +256,7 @@ func TestRandomRuleVerdicts(t *testing.T) {
 	t.Logf("%d expressions, %d wrong schemas", rules, wrong)
 }
 
-// Random schemas with rules and objects of them: what is wrong with those.
+// Random objects of random schemas with rules get the same errors.
 func TestRandomRuleErrors(t *testing.T) {
 	compared, failed := 0, 0
 	for seed := range uint64(*cases / 2) {
@@ -282,7 +281,7 @@ func TestRandomRuleErrors(t *testing.T) {
 			}
 			got := wordsOf(ours.Validate(context.Background(), obj, old, celrule.Options{Update: true}))
 			want := wordsOf(upstream.validate(obj, old))
-			// Where maps are compared, what upstream says may depend on their order.
+			// If maps are compared, upstream's result may depend on their order.
 			for range 50 {
 				if slices.Equal(want, got) {
 					break

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Updates of definitions whose rules were stored before, cost too much, or speak
-// a language that an older server does not know.
+// Updates of definitions whose stored rules exceed the cost limit, or use functions that an older
+// server lacks.
 func TestRandomRuleUpdates(t *testing.T) {
 	wrong := 0
 	for seed := range uint64(*cases / 10) {
@@ -51,8 +51,8 @@ func TestRandomRuleUpdates(t *testing.T) {
 	t.Logf("%d updates were wrong", wrong)
 }
 
-// addNew adds rules that may only be there if they were, or may only cost what
-// they do if nothing changes.
+// addNew adds rules that an update may keep and not add, or whose cost is tolerated only while nothing
+// changes.
 func (g generator) addNew(p *apiextensionsv1.JSONSchemaProps) {
 	if g.one(2) {
 		p.XValidations = append(p.XValidations, apiextensionsv1.ValidationRule{Rule: pick(g, "[1].includes(1)", "[1, 2].includes(2)"), MessageExpression: pick(g, "", "[1].includes(1) ? 'a' : 'b'")})
@@ -100,8 +100,7 @@ func treeOf(t *testing.T, in *apiextensionsv1.CustomResourceDefinition) map[stri
 	return out
 }
 
-// aboutRules keeps the errors about rules, without those whose choice upstream
-// leaves to chance.
+// aboutRules returns the errors about rules, without upstream's random choices.
 func aboutRules(errs field.ErrorList) []string {
 	var out []string
 	for _, err := range wordsOf(errs) {

@@ -15,8 +15,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd"
 )
 
-// A definition in etcd is what kube-apiserver would have put there, and what either
-// put there is read back as what it was.
+// A stored definition has the form of kube-apiserver's, and each server reads the other's definitions
+// without a change.
 func TestStoredDefinitions(t *testing.T) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
@@ -41,7 +41,7 @@ func TestStoredDefinitions(t *testing.T) {
 	}
 }
 
-// dress gives versions what they may have beside a schema, the same or not.
+// dress adds other fields than the schema to versions, equal ones or different ones.
 func dress(g generator, d *apiextensionsv1.CustomResourceDefinition) {
 	d.Spec.PreserveUnknownFields = g.one(4)
 	for i := range d.Spec.Versions {

@@ -13,14 +13,14 @@ import (
 	"k8s.io/apiserver/pkg/cel/common"
 )
 
-// A Validator validates objects by a schema as kube-apiserver does, expressions
-// (CEL) and the object's own metadata apart.
+// A Validator validates objects by a schema as kube-apiserver does, without expressions (CEL) and
+// without the object's own metadata.
 type Validator struct {
 	structural    *structuralschema.Structural
 	whole, status validation.SchemaValidator
 }
 
-// NewValidator prepares what kube-apiserver prepares for a version that it serves.
+// NewValidator prepares a served version as kube-apiserver does.
 func NewValidator(props *apiextensionsv1.JSONSchemaProps) (*Validator, error) {
 	in, err := internal(props)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Published definitions, with objects made up from them and made worse.
+// Published definitions, with generated objects and mutations of them.
 func TestCorpusValidate(t *testing.T) {
 	var n tally
 	for i, crd := range definitions(t) {
 		for _, version := range crd.Spec.Versions {
 			props := version.Schema.OpenAPIV3Schema
 			v := newValidators(t, props)
-			v.props = &apiextensionsv1.JSONSchemaProps{} // too much to print
+			v.props = &apiextensionsv1.JSONSchemaProps{} // too long to print
 			g := newGenerator(uint64(i))
 			for range 6 {
 				old := g.whole(props, 50)
@@ -32,8 +32,7 @@ func TestCorpusValidate(t *testing.T) {
 	n.log(t)
 }
 
-// The objects that come with the definitions of the Gateway API, as they are and
-// made worse.
+// The published objects of the Gateway API, and mutations of them.
 func TestCorpusValidateObjects(t *testing.T) {
 	var n tally
 	g := newGenerator(0)

@@ -13,9 +13,8 @@ import (
 	"github.com/anykind/anykind/internal/schema"
 )
 
-// Random objects of random schemas are refused for the same reasons in the same
-// words, when they are new, when they replace another, and when only their
-// status does.
+// Random objects of random schemas are rejected with the same errors and messages: in a create, in an
+// update, and in an update of the status.
 func TestValidateRandom(t *testing.T) {
 	var n tally
 	for seed := range uint64(*cases) {
@@ -31,7 +30,7 @@ func FuzzValidate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { new(tally).seed(t, seed) })
 }
 
-// A tally counts what was compared.
+// A tally has the numbers of comparisons.
 type tally struct{ valid, invalid, forgiven int }
 
 func (n *tally) log(t *testing.T) {
@@ -73,7 +72,7 @@ func newValidators(t *testing.T, props *apiextensionsv1.JSONSchemaProps) *valida
 	return &validators{props, upstream, ours}
 }
 
-// compare validates two objects and the step from the one to the other.
+// compare validates two objects and an update from one to the other.
 func (n *tally) compare(t *testing.T, v *validators, old, obj map[string]any) {
 	t.Helper()
 	ctx := context.Background()
@@ -109,7 +108,7 @@ func (v *validators) same(t *testing.T, what string, old, obj map[string]any, go
 	}
 }
 
-// complaints returns errors without their order, which upstream leaves to chance.
+// complaints returns errors sorted, as upstream's order is random.
 func complaints(errs field.ErrorList) []string {
 	var out []string
 	for _, err := range errs {

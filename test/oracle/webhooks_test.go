@@ -47,7 +47,7 @@ import (
 
 var requests = flag.Int("requests", 20_000, "how many random requests to ask random webhooks about")
 
-// Webhooks at random, and requests at random: the same are called, about the same resource and kind,
+// Random webhooks and random requests: the same webhooks are called, for the same resource and kind,
 // or there is the same error.
 func TestWebhooks(t *testing.T) {
 	w := newWebhooks(t)
@@ -63,7 +63,7 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
-// The kinds that nobody is asked about are Kubernetes'.
+// The exempt kinds, for which no webhook is called, are Kubernetes'.
 func TestExempt(t *testing.T) {
 	for _, d := range builtin.Definitions() {
 		a := admission.NewAttributesRecord(nil, nil, d.GroupVersionKind(d.StorageVersion().Name), "", "", schema.GroupVersionResource{}, "", admission.Create, nil, false, nil)
@@ -73,7 +73,7 @@ func TestExempt(t *testing.T) {
 	}
 }
 
-// A decision is whether a webhook is called, and about what.
+// A decision tells whether a webhook is called, with the resource and kind.
 type decision struct {
 	Called   bool
 	Resource schema.GroupVersionResource
@@ -81,7 +81,7 @@ type decision struct {
 	Refused  string
 }
 
-// A path is a resource or a subresource as it is served, and the operations on it.
+// A path is a served resource or subresource, and the operations on it.
 type path struct {
 	resource    schema.GroupVersionResource
 	subresource string
@@ -89,9 +89,9 @@ type path struct {
 	operations  []string
 }
 
-// served are the paths of requests, in the order in which a kube-apiserver registers them: the
-// path, its kind with its group where that is another one, and what can be done. What is of the
-// cluster, and is called namespaces like those of example.org, has no path by its name.
+// served are the paths of requests, in the order in which a kube-apiserver registers them: the path,
+// its kind with the group if it differs, and the operations. A cluster-scoped resource called
+// namespaces, like that of example.org, has no path by its name.
 const served = `
 v1 events                                     Event                               CREATE UPDATE DELETE
 v1 namespaces                                 Namespace                           CREATE UPDATE DELETE
@@ -148,7 +148,7 @@ func paths(t *testing.T) (all []path) {
 	return all
 }
 
-// custom are the kinds of served that are not built in.
+// custom returns the kinds of served that are not built in.
 func custom(t *testing.T) []*resource.Definition {
 	version := func(name string, served bool, subresources ...string) *resource.Version {
 		v := &resource.Version{Name: name, Served: served}
@@ -190,7 +190,7 @@ func asScale(obj map[string]any) (map[string]any, error) {
 	return map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata}, nil
 }
 
-// webhooks are what both need to decide.
+// webhooks has the inputs for the decisions of both.
 type webhooks struct {
 	rng      *rand.Rand
 	paths    []path
@@ -215,7 +215,7 @@ func (w *webhooks) GetEquivalentResourceMapper() runtime.EquivalentResourceMappe
 	return w.equivalents
 }
 
-// labelled are the namespaces that there are.
+// labelled are the existing namespaces with their labels.
 var labelled = map[string]map[string]string{"prod": {"env": "prod", "app": "web"}, "dev": {"env": "dev"}, "bare": nil}
 
 func newWebhooks(t *testing.T) *webhooks {
@@ -246,8 +246,8 @@ func newWebhooks(t *testing.T) *webhooks {
 	return w
 }
 
-// store stores objects that can be changed and deleted, of each resource, in each namespace, with
-// other labels each.
+// store stores objects for updates and deletes, of each resource, in each namespace, with different
+// labels.
 func (w *webhooks) store(t *testing.T, backend kv.Backend) {
 	for _, p := range w.paths {
 		if p.subresource != "" {
@@ -268,7 +268,7 @@ func (w *webhooks) store(t *testing.T, backend kv.Backend) {
 				v := d.StorageVersion().Name
 				o := map[string]any{"apiVersion": d.APIVersion(v), "kind": d.Kind, "metadata": metadata}
 				if d.Kind == "Deployment" {
-					o["spec"] = map[string]any{"replicas": 1} // which its Scale shows
+					o["spec"] = map[string]any{"replicas": 1} // for its Scale
 				}
 				data, err := json.Marshal(o)
 				if err != nil {
@@ -283,7 +283,7 @@ func (w *webhooks) store(t *testing.T, backend kv.Backend) {
 	}
 }
 
-// places are the namespaces in which there are objects of a kind.
+// places returns the namespaces with objects of a kind.
 func places(d *resource.Definition) []string {
 	if !d.Namespaced {
 		return []string{""}
@@ -298,7 +298,7 @@ func names(d *resource.Definition) []string {
 	return []string{"a", "b", "c"}
 }
 
-// A here client says that no namespace is there but those that are listed.
+// A here client returns 404 for namespaces that are not listed.
 type here struct{ kubernetes.Interface }
 
 func (here) CoreV1() clientv1.CoreV1Interface { return hereCore{} }
@@ -313,7 +313,7 @@ func (hereNamespaces) Get(_ context.Context, name string, _ metav1.GetOptions) (
 	return nil, apierrors.NewNotFound(corev1.Resource("namespaces"), name)
 }
 
-// upstreamMatcher is the part of Kubernetes' plugins that decides which webhooks are called.
+// upstreamMatcher returns the part of Kubernetes' plugins that decides which webhooks are called.
 func upstreamMatcher(t *testing.T) *generic.Webhook {
 	u, err := generic.NewWebhook(admission.NewHandler(admission.Create), nil, nil, func(*webhookclient.ClientManager) generic.Dispatcher { return nil })
 	if err != nil {
@@ -331,7 +331,7 @@ func upstreamMatcher(t *testing.T) *generic.Webhook {
 	return u
 }
 
-// replace puts other webhooks in the place of those that there are.
+// replace replaces all webhooks.
 func (w *webhooks) replace() {
 	w.hooks, w.accessors = nil, nil
 	var entries []match.Entry[int]
@@ -344,17 +344,17 @@ func (w *webhooks) replace() {
 	w.index.Replace(entries)
 }
 
-// A sending is a request about a path.
+// A sending is a request to a path.
 type sending struct {
 	path
 	operation, namespace, name, generateName string
 	labels                                   map[string]any
-	bare                                     bool // says nothing in metadata
+	bare                                     bool // without metadata
 }
 
 var errAsked = errors.New("nothing is written")
 
-// send sends a request, about which both are asked on its way. Nothing is written.
+// send sends a request, for which both decide on its way. The request writes nothing.
 func (w *webhooks) send(t *testing.T, s *sending) {
 	w.now = s
 	before := w.decisions
@@ -391,7 +391,7 @@ func (w *webhooks) send(t *testing.T, s *sending) {
 	}
 }
 
-// body is what a request to create has.
+// body returns the body of a create.
 func (s *sending) body() object.Tree {
 	apiVersion, kind := s.kind.ToAPIVersionAndKind()
 	body := object.Tree{"apiVersion": apiVersion, "kind": kind}
@@ -411,7 +411,7 @@ func (s *sending) body() object.Tree {
 	return body
 }
 
-// Mutate asks both about a request.
+// Mutate compares the decisions of both for a request.
 func (w *webhooks) Mutate(ctx context.Context, a *registry.Admission) error {
 	attributes := w.attributes(ctx, a)
 	found, write := w.index.Find(w.catalog, a), match.NewWrite(a, w.namespaces)
@@ -452,7 +452,7 @@ func (w *webhooks) count(d *decision) {
 	}
 }
 
-// attributes are what a kube-apiserver says of the request.
+// attributes returns the attributes of the request in kube-apiserver.
 func (w *webhooks) attributes(ctx context.Context, a *registry.Admission) admission.Attributes {
 	s := w.now
 	old, err := a.Old(ctx)
@@ -467,7 +467,7 @@ func (w *webhooks) attributes(ctx context.Context, a *registry.Admission) admiss
 		admission.Operation(s.operation), nil, false, &user.DefaultInfo{Name: "ada"})
 }
 
-// typed returns an object as a kube-apiserver has it: built-in kinds have a Go type.
+// typed returns an object as kube-apiserver decodes it: built-in kinds have a Go type.
 func (w *webhooks) typed(t object.Tree) runtime.Object {
 	if t == nil {
 		return nil
@@ -515,7 +515,7 @@ func randomLabels(rng *rand.Rand) map[string]any {
 	return l
 }
 
-// randomWebhook is one as it is stored: every field has its default.
+// randomWebhook returns a webhook in its stored form: every field has its default.
 func (w *webhooks) randomWebhook() *admissionregistrationv1.ValidatingWebhook {
 	policy := admissionregistrationv1.MatchPolicyType(anyOf(w.rng, "Exact", "Equivalent", "Equivalent"))
 	h := &admissionregistrationv1.ValidatingWebhook{Name: "random.example.com", MatchPolicy: &policy, NamespaceSelector: randomSelector(w.rng), ObjectSelector: randomSelector(w.rng)}
@@ -554,7 +554,7 @@ func randomSelector(rng *rand.Rand) *metav1.LabelSelector {
 	}
 	key, value := anyOf(rng, "app", "env"), anyOf(rng, "web", "prod", "dev")
 	switch rng.IntN(16) {
-	case 0: // nobody can store that, and no request may be let through for it
+	case 0: // such an object cannot be stored, so no request may be allowed because of it
 		s.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: key, Operator: "Like"}}
 	case 1, 2, 3, 4, 5, 6:
 		s.MatchLabels = map[string]string{key: value}

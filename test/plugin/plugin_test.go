@@ -1,7 +1,7 @@
-// Package plugin has the page "Extend kubectl with plugins" of the Kubernetes documentation as tests: real
-// kubectl does what the page tells a reader to do, with plugins of a few lines and with anykind.
+// Package plugin has the page "Extend kubectl with plugins" of the Kubernetes documentation as tests:
+// real kubectl follows the instructions of the page, with plugins of a few lines and with anykind.
 //
-// A script begins by saying what it proves. Run one with go test -run TestPlugin/NAME.
+// A script begins with a summary. Run one with go test -run TestPlugin/NAME.
 package plugin
 
 import (
@@ -15,7 +15,7 @@ import (
 var options = script.Flags(flag.CommandLine)
 
 func TestPlugin(t *testing.T) {
-	// The scripts have links to it.
+	// The scripts link to the program.
 	if _, err := program.Anykind(); err != nil {
 		t.Fatal(err)
 	}

@@ -10,13 +10,13 @@ import (
 	"net/http"
 )
 
-// An API makes requests of a server.
+// An API sends requests to a server.
 type API struct {
 	Client *http.Client
 	URL    string
 }
 
-// A Refused is an answer that is not a success.
+// A Refused is the error of a response without success.
 type Refused struct {
 	Code    int
 	Request string
@@ -25,22 +25,21 @@ type Refused struct {
 
 func (r *Refused) Error() string { return fmt.Sprintf("%s: %d %s", r.Request, r.Code, r.Body) }
 
-// Reason is that of the Status in the answer, "" if there is none.
+// Reason returns the reason of the Status in the response, "" if there is none.
 func (r *Refused) Reason() string {
 	var status struct{ Reason string }
-	_ = json.Unmarshal([]byte(r.Body), &status) // what is no Status has no reason
+	_ = json.Unmarshal([]byte(r.Body), &status) // other bodies have no reason
 	return status.Reason
 }
 
-// Unanswered reports whether nobody knows if a request had an effect.
+// Unanswered reports whether it is unknown if a request had an effect.
 func Unanswered(err error) bool {
 	var refused *Refused
 	return err != nil && (!errors.As(err, &refused) || refused.Code >= http.StatusInternalServerError)
 }
 
-// Do makes a request and decodes the answer into out, unless out is nil. An error
-// that is not *Refused says that there is no whole answer, and then nobody knows
-// whether the request had an effect.
+// Do sends a request and decodes the response into out, unless out is nil. An error that is not
+// *Refused means that there is no whole response: the request may have had an effect or not.
 func (a API) Do(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
@@ -72,7 +71,7 @@ func (a API) Do(ctx context.Context, method, path string, in, out any) error {
 	return json.Unmarshal(data, out)
 }
 
-// Read returns what is at a path, as it is.
+// Read returns the body of a GET, undecoded.
 func (a API) Read(ctx context.Context, path string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+path, nil)
 	if err != nil {
@@ -85,7 +84,7 @@ func (a API) Read(ctx context.Context, path string) ([]byte, error) {
 	return whole(response)
 }
 
-// whole reads an answer to its end.
+// whole reads a response to its end.
 func whole(response *http.Response) ([]byte, error) {
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)

@@ -1,7 +1,7 @@
 // Package process runs the real program: it starts it, finds its address, and kills it.
 //
-// It knows the command line and what the program prints when it is ready. Its clients have the
-// credentials of the administrator's kubeconfig, and connections of their own.
+// It knows the command line and the message of a ready program. Its clients have the credentials of
+// the administrator's kubeconfig, and connections of their own.
 package process
 
 import (
@@ -24,23 +24,22 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// A Server is the program, running.
+// A Server is the running program.
 type Server struct {
 	URL        string
 	Kubeconfig string        // the file
-	Ready      time.Duration // from starting the process to its saying so
+	Ready      time.Duration // from the start of the process to its message
 
 	cmd   *exec.Cmd
-	log   *bytes.Buffer // what it wrote to stderr; to be read when it has ended
+	log   *bytes.Buffer // its stderr; read after its end
 	ended chan struct{}
 	err   error
 }
 
 var listens = regexp.MustCompile(`listens on (https://\S+)`)
 
-// Start starts the program with the data in a folder and more flags, and returns
-// when it is ready. The address is a free one if it is empty. When ctx ends, the
-// process is killed.
+// Start starts the program with the data in a folder and additional flags, and waits until it is
+// ready. With an empty address, it chooses a free one. The end of ctx kills the process.
 func Start(ctx context.Context, program, dir, address string, flags ...string) (*Server, error) {
 	host, port, found := strings.Cut(address, ":")
 	if !found {
@@ -50,7 +49,7 @@ func Start(ctx context.Context, program, dir, address string, flags ...string) (
 	flags = append([]string{"serve", "--data-dir", dir, "--bind-address", host, "--secure-port", port}, flags...)
 	s.cmd = exec.CommandContext(ctx, program, flags...)
 	s.cmd.Stderr = s.log
-	// A pipe of our own: that of the Cmd must not be read once Wait was called.
+	// A pipe of our own: a pipe of the Cmd must not be read after Wait.
 	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -65,8 +64,7 @@ func Start(ctx context.Context, program, dir, address string, flags ...string) (
 	}
 	greeting := make(chan string, 1)
 	go func() {
-		// What follows the first line is read as well: a program that nobody reads
-		// is ended by the system.
+		// Later lines are read, too: a program whose pipe has no reader gets SIGPIPE.
 		lines := bufio.NewReader(out)
 		first, _ := lines.ReadString('\n')
 		greeting <- first
@@ -87,14 +85,13 @@ func Start(ctx context.Context, program, dir, address string, flags ...string) (
 // Address is host:port of the server.
 func (s *Server) Address() string { return strings.TrimPrefix(s.URL, "https://") }
 
-// Kill ends the process as a loss of power ends it, as far as it can tell, and
-// returns when it is gone.
+// Kill kills the process, as close to a power failure as possible, and waits for its end.
 func (s *Server) Kill() {
-	s.cmd.Process.Kill() // fails only if it has ended
+	s.cmd.Process.Kill() // fails only after the end of the process
 	<-s.ended
 }
 
-// Stop ends the process in order.
+// Stop stops the process gracefully.
 func (s *Server) Stop() error {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -106,7 +103,7 @@ func (s *Server) Stop() error {
 	return nil
 }
 
-// PID is that of the process.
+// PID is the ID of the process.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
 // Client returns a client with connections of its own.

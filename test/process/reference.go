@@ -17,16 +17,16 @@ import (
 	"time"
 )
 
-// A Reference is a kube-apiserver with an etcd of its own, running.
+// A Reference is a running kube-apiserver with an etcd of its own.
 type Reference struct {
-	Kubeconfig string // the file, with the credentials of an administrator
+	Kubeconfig string // with the credentials of an administrator
 
 	programs []*exec.Cmd
-	logs     bytes.Buffer // what both wrote, in no order
+	logs     bytes.Buffer // output of both, interleaved
 }
 
-// StartReference starts the programs with what they keep in a folder and more flags
-// for the server, and returns when that is ready. When ctx ends, they are killed.
+// StartReference starts the programs with their data in a folder and additional flags for the server,
+// and waits until it is ready. The end of ctx kills them.
 func StartReference(ctx context.Context, kubeAPIServer, etcd, dir string, flags ...string) (*Reference, error) {
 	ports, err := freePorts(3)
 	if err != nil {
@@ -77,7 +77,7 @@ current-context: reference
 	return r, nil
 }
 
-// ready returns when the server says that it is ready.
+// ready waits until the server is ready.
 func (r *Reference) ready(ctx context.Context, server string) error {
 	client, err := Client(r.Kubeconfig)
 	if err != nil {
@@ -105,13 +105,13 @@ func (r *Reference) ready(ctx context.Context, server string) error {
 	}
 }
 
-// PID is that of kube-apiserver.
+// PID is the process ID of kube-apiserver.
 func (r *Reference) PID() int { return r.programs[len(r.programs)-1].Process.Pid }
 
-// Kill ends both programs.
+// Kill kills both programs.
 func (r *Reference) Kill() {
 	for _, program := range r.programs {
-		program.Process.Kill() // fails only if it has ended
+		program.Process.Kill() // fails only after the end of the process
 		program.Wait()
 	}
 }
@@ -125,7 +125,7 @@ func serviceAccountKey() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), err
 }
 
-// freePorts returns addresses of this machine at which nothing listens.
+// freePorts returns free addresses of this machine.
 func freePorts(n int) ([]string, error) {
 	var out []string
 	for range n {

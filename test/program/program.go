@@ -1,10 +1,10 @@
 // Package program builds the programs that the tests run: anykind, and the published kubectl,
 // kube-apiserver, kube-scheduler, kube-controller-manager, sample-apiserver and etcd.
 //
-// The published ones are built from modules under tools, so tests need nothing installed, and
-// everybody runs the same programs. They are stored in .build at the top of the repository.
-// With Go's build cache, building one again takes a fraction of a second; the first build of
-// kube-apiserver or kube-controller-manager takes minutes.
+// The published ones are built from modules under tools, so tests need no installed programs, and use
+// the same ones on every machine. They are stored in .build at the top of the repository. With Go's
+// build cache, building one again takes a fraction of a second; the first build of kube-apiserver or
+// kube-controller-manager takes minutes.
 package program
 
 import (
@@ -18,17 +18,17 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// Version is what kubectl and the published programs of Kubernetes say they are. It is the version of
-// k8s.io/kubernetes in tools/reference/go.mod, and of k8s.io/kubectl in
-// tools/kubectl/go.mod with the major version Kubernetes gives it.
+// Version is the version that kubectl and the published programs of Kubernetes print. It is the
+// version of k8s.io/kubernetes in tools/reference/go.mod, and of k8s.io/kubectl in
+// tools/kubectl/go.mod with the major version of Kubernetes.
 const Version = "v1.37.1"
 
 const versionFlags = "-X k8s.io/component-base/version.gitVersion=" + Version +
 	" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37"
 
-// Anykind returns the path of anykind, which it brings up to date. It is built as
-// `make build` does: grpcnotrace leaves out pages of grpc that nobody is shown, and
-// with them the templates for whose sake the linker would keep every method there is.
+// Anykind builds anykind if necessary, and returns its path. It is built as `make build` does: the tag
+// grpcnotrace leaves out the unused trace pages of grpc, and with them the templates for which the
+// linker would keep every method.
 func Anykind() (string, error) {
 	return build("anykind", ".", "./cmd/anykind", "", "-tags", "grpcnotrace")
 }
@@ -42,7 +42,7 @@ func KubeAPIServer() (string, error) { return kubernetes("kube-apiserver") }
 // KubeScheduler returns the path of the published kube-scheduler.
 func KubeScheduler() (string, error) { return kubernetes("kube-scheduler") }
 
-// SampleAPIServer returns the path of the published API server that Kubernetes shows how to write one with.
+// SampleAPIServer returns the path of the published k8s.io/sample-apiserver.
 func SampleAPIServer() (string, error) {
 	return build("sample-apiserver", "tools/reference", "k8s.io/sample-apiserver", versionFlags)
 }
@@ -65,7 +65,7 @@ func OfKubernetes(name, module, pkg string) (string, error) {
 	return build(name, module, pkg, versionFlags)
 }
 
-// build builds a package of a module. Several test processes may ask at once.
+// build builds a package of a module. Several test processes may call it at once.
 func build(name, module, pkg, flags string, args ...string) (string, error) {
 	top, err := Top()
 	if err != nil {
@@ -85,7 +85,7 @@ func build(name, module, pkg, flags string, args ...string) (string, error) {
 	args = append(append([]string{"build", "-trimpath", "-ldflags", "-s -w " + flags}, args...), "-o", program, pkg)
 	build := exec.Command("go", args...)
 	build.Dir = filepath.Join(top, filepath.FromSlash(module))
-	// The race detector and the like are for the tests, not for what they run.
+	// Flags such as -race are for the tests, not for the programs.
 	build.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off", "CGO_ENABLED=0")
 	if said, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building %s in %s: %w\n%s", name, build.Dir, err, said)

@@ -16,9 +16,8 @@ import (
 // A Module is a published Go module, in the module cache.
 type Module struct{ Path, Version, Dir string }
 
-// Published returns the modules that the go.mod in a folder of the repository requires, by
-// their paths, or only those that are named. They are downloaded unless they are there. Each is
-// checked against go.sum.
+// Published returns the modules that the go.mod in a folder of the repository requires, by path, or
+// only the named ones. It downloads missing modules, and verifies each against go.sum.
 func Published(folder string, only ...string) (map[string]Module, error) {
 	top, err := Top()
 	if err != nil {
@@ -52,8 +51,8 @@ func Published(folder string, only ...string) (map[string]Module, error) {
 	return modules, nil
 }
 
-// CopyTree copies the files of a module so that they can be written to, which those in the module
-// cache cannot. The cache does not know which can be run: scripts can.
+// CopyTree makes a writable copy of the files of a module. The module cache drops the executable bit:
+// scripts get it back.
 func CopyTree(to, from string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

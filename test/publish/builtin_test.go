@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What is said of a type stands in the source of Kubernetes, and of these types in a
-// form that a program cannot read. We say it in our own words.
+// The descriptions of these types are in the source of Kubernetes in a form that programs cannot read.
+// Ours have our own words.
 var ownWords = []string{
 	"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.",
 	"io.k8s.apimachinery.pkg.apis.meta.v1.GroupResource", "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime",
@@ -17,8 +17,8 @@ var ownWords = []string{
 	"io.k8s.apimachinery.pkg.version.Info",
 }
 
-// builtin compares what is told of the kinds that need no definition, as far as we
-// have them: Kubernetes has more.
+// builtin compares the documents of kinds without definitions, as far as we have the kinds: Kubernetes
+// has more.
 func (c *comparison) builtin(t *testing.T) {
 	for _, path := range c.native(t) {
 		theirs, ours := c.both(t, path, "")
@@ -48,7 +48,7 @@ func (c *comparison) builtin(t *testing.T) {
 	}
 }
 
-// native returns the paths of the group versions that no definition is of.
+// native returns the paths of the group versions without definitions.
 func (c *comparison) native(t *testing.T) []string {
 	paths := []string{"/api/v1"}
 	listed, _ := c.ours.get(t, "/apis", "").tree().(map[string]any)["groups"].([]any)
@@ -64,7 +64,7 @@ func (c *comparison) native(t *testing.T) []string {
 	return paths
 }
 
-// known compares what we have of something with what Kubernetes has.
+// known compares our fields of a value with Kubernetes'.
 func known(t *testing.T, at string, theirs, ours map[string]any) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(ours)) {
@@ -72,8 +72,8 @@ func known(t *testing.T, at string, theirs, ours map[string]any) {
 	}
 }
 
-// undescribed drops from a schema what its values mean one by one, and all
-// descriptions if those are in our own words.
+// undescribed removes the descriptions of enum values from a schema, and all descriptions if those are
+// our own.
 func undescribed(tree any, own bool) {
 	switch tree := tree.(type) {
 	case map[string]any:

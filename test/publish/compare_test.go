@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// An answer is what a server answered.
+// An answer is a response.
 type answer struct {
 	code   int
 	header http.Header
@@ -21,14 +21,14 @@ type answer struct {
 
 func (a *answer) text() string { return string(a.body) }
 
-// tree returns the body as JSON has it, nil if it is something else.
+// tree returns the decoded JSON of the body, nil if it is not JSON.
 func (a *answer) tree() any {
 	var out any
 	_ = json.Unmarshal(a.body, &out)
 	return out
 }
 
-// get asks for a path with headers, as in "If-None-Match: x".
+// get gets a path with headers, as in "If-None-Match: x".
 func (s *server) get(t *testing.T, path, accept string, headers ...string) *answer {
 	t.Helper()
 	return s.send(t, http.MethodGet, path, accept, "", headers...)
@@ -60,13 +60,13 @@ func (s *server) send(t *testing.T, method, path, accept, body string, headers .
 	return &answer{response.StatusCode, response.Header, data}
 }
 
-// A comparison is of two servers that have the same definitions.
+// A comparison has two servers with the same definitions.
 type comparison struct {
 	theirs, ours *server
 	groups       []string // of the definitions
 }
 
-// both asks both servers and compares what surrounds the answers.
+// both sends a request to both servers and compares the headers of the responses.
 func (c *comparison) both(t *testing.T, path, accept string) (theirs, ours *answer) {
 	t.Helper()
 	theirs, ours = c.theirs.get(t, path, accept), c.ours.get(t, path, accept)
@@ -77,14 +77,14 @@ func (c *comparison) both(t *testing.T, path, accept string) (theirs, ours *answ
 	for _, name := range []string{"Content-Type", "Cache-Control"} {
 		same(t, at+": "+name, theirs.header[name], ours.header[name])
 	}
-	// Compression is between a client and whoever is next to it.
+	// Compression is a matter of the connection.
 	vary := func(a *answer) []string {
 		return slices.DeleteFunc(slices.Clone(a.header.Values("Vary")), func(v string) bool { return v == "Accept-Encoding" })
 	}
 	same(t, at+": Vary", vary(theirs), vary(ours))
 	for _, name := range []string{"Etag", "Last-Modified", "Expires"} {
 		if path == "/openapi/v3" && name == "Etag" {
-			continue // a time alone cannot tell two lists of one second apart
+			continue // two lists of one second have the same time
 		}
 		same(t, at+" has "+name, theirs.header.Get(name) != "", ours.header.Get(name) != "")
 	}
@@ -99,7 +99,7 @@ func (c *comparison) run(t *testing.T) {
 	t.Run("v3", c.documents)
 }
 
-// list returns what an object of the list is about one of the groups.
+// list returns the parts of a list in an object that are about one of the groups.
 func (c *comparison) list(tree any, field string, name func(map[string]any) any) []any {
 	out := []any{}
 	list, _ := tree.(map[string]any)[field].([]any)
@@ -118,7 +118,7 @@ func (c *comparison) discovery(t *testing.T) {
 	}
 	same(t, "/apis", groups(listed), groups(ours))
 	theirs, ours := c.both(t, "/api", "")
-	// Where a server can be reached is its own business.
+	// The address of a server differs.
 	same(t, "/api", keys(theirs.tree()), keys(ours.tree()))
 	for _, path := range []string{"/api/v1", "/api/v9", "/apis/none.example.com", "/apis/none.example.com/v1"} {
 		c.both(t, path, "")
@@ -144,9 +144,8 @@ func keys(tree any) []string {
 	return slices.Sorted(maps.Keys(object))
 }
 
-// byName returns a list of resources with those in the order of their names.
-// Kubernetes lists definitions in the order of a map of its own, which is none; a
-// definition comes before its subresources.
+// byName returns a list of resources sorted by name, with definitions before their subresources.
+// Kubernetes lists definitions in the random order of a map.
 func byName(tree any) any {
 	list, _ := tree.(map[string]any)["resources"].([]any)
 	name := func(v any) string {
@@ -176,7 +175,7 @@ func (c *comparison) aggregated(t *testing.T) {
 	c.unchanged(t, "/apis", aggregated)
 }
 
-// unchanged compares the answers to those who have the document already.
+// unchanged compares the responses to clients that have the document already.
 func (c *comparison) unchanged(t *testing.T, path, accept string) {
 	t.Helper()
 	for _, s := range []*server{c.theirs, c.ours} {
@@ -209,7 +208,7 @@ func (c *comparison) whole(t *testing.T) {
 	}
 }
 
-// part returns what is about the groups.
+// part returns the part of a document about the groups.
 func (c *comparison) part(tree any) any {
 	out := map[string]any{}
 	for name, value := range tree.(map[string]any) {
@@ -250,8 +249,8 @@ func (c *comparison) documents(t *testing.T) {
 	}
 }
 
-// described returns a document without the description of Time, for which
-// Kubernetes has words that stand in the source of the type and nowhere else.
+// described returns a document without the description of Time, which is only in the source of
+// Kubernetes.
 func described(tree any) any {
 	at, _ := tree.(map[string]any)
 	for _, name := range []string{"components", "schemas", "io.k8s.apimachinery.pkg.apis.meta.v1.Time"} {
@@ -261,8 +260,7 @@ func described(tree any) any {
 	return tree
 }
 
-// hashed compares the answers at the URL that has the hash of the content in it,
-// and at one with the hash of something else.
+// hashed compares the responses at the URL with the hash of the content, and at one with another hash.
 func (c *comparison) hashed(t *testing.T, path, url string) {
 	t.Helper()
 	c.both(t, path+"?hash=stale", "")
@@ -275,7 +273,7 @@ func (c *comparison) hashed(t *testing.T, path, url string) {
 	same(t, url+" expires", theirs.header.Get("Expires") != "", ours.header.Get("Expires") != "")
 }
 
-// same reports where two JSON values differ.
+// same reports the differences of two JSON values.
 func same(t *testing.T, at string, want, got any) {
 	t.Helper()
 	wants, one := want.(map[string]any)

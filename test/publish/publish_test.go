@@ -1,6 +1,5 @@
-// Package publish compares what anykind and a kube-apiserver tell clients of what
-// they serve: discovery, legacy and aggregated, and OpenAPI v2 and v3, with the
-// headers around them.
+// Package publish compares the discovery documents, legacy and aggregated, and the OpenAPI v2 and v3
+// documents of anykind and a kube-apiserver, with their headers.
 package publish
 
 import (
@@ -52,7 +51,7 @@ func TestPublished(t *testing.T) {
 	c.run(t)
 }
 
-// What projects publish is accepted and served, with its schema.
+// Published definitions are accepted and served, with their schemas.
 func TestDefinitionsAreServed(t *testing.T) {
 	all, err := corpus.Definitions()
 	if err != nil {
@@ -78,8 +77,7 @@ func TestDefinitionsAreServed(t *testing.T) {
 	}
 }
 
-// serves fails unless each version of a definition that is to be served has a list of
-// objects and a model.
+// serves fails unless each served version of a definition has a list of objects and a model.
 func (s *server) serves(t *testing.T, definition map[string]any) {
 	t.Helper()
 	spec := definition["spec"].(map[string]any)
@@ -125,7 +123,7 @@ func open(t *testing.T, kubeconfig string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A redirect is an answer to compare, too.
+	// A redirect is a response to compare, too.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	t.Cleanup(client.CloseIdleConnections)
 	return &server{process.API{Client: client, URL: strings.TrimSuffix(config.Host, "/")}}
@@ -175,8 +173,8 @@ func (s *server) create(t *testing.T, definition map[string]any) {
 	}
 }
 
-// settle returns when what a server publishes has not changed for some seconds:
-// kube-apiserver publishes a definition some time after it took it.
+// settle waits until the documents of a server have not changed for some seconds: kube-apiserver
+// publishes a definition some time after its creation.
 func (s *server) settle(t *testing.T) {
 	t.Helper()
 	const still, enough = 10 * time.Second, 5 * time.Minute

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write what the reference says to internal/builtin/testdata")
 
-// What the built-in kinds are compared with is what a kube-apiserver says. For another
-// version of Kubernetes: raise the versions of the modules, run this with -update, and read
+// The recordings for the comparison of built-in kinds equal the documents of a kube-apiserver. For
+// another version of Kubernetes: raise the versions of the modules, run this with -update, and read
 // the diff.
 func TestRecording(t *testing.T) {
 	if *reference != "start" {
@@ -25,7 +25,7 @@ func TestRecording(t *testing.T) {
 	dir := filepath.Join("..", "..", "internal", "builtin", "testdata", "v"+openapi.Kubernetes)
 	usual := record(t, theirs(t))
 	compareRecorded(t, dir, usual, nil)
-	// What can be turned on is another folder.
+	// Groups and versions that are off by default have another folder.
 	compareRecorded(t, filepath.Join(dir, "off"), record(t, theirs(t, "--runtime-config=api/all=true")).Beyond(usual), usual)
 }
 
@@ -41,8 +41,8 @@ func record(t *testing.T, s *server) recording.Files {
 	return files
 }
 
-// compareRecorded compares files with those in a folder, or writes them there. They may
-// refer to others.
+// compareRecorded compares files with those in a folder, or updates the folder. Equal parts may refer
+// to other files.
 func compareRecorded(t *testing.T, dir string, files, others recording.Files) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -17,15 +17,15 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// A step is one request about the Service of a name in default.
+// A step is one request for a named Service in the namespace default.
 type step struct{ verb, name, body string }
 
-// created is what most steps begin with.
+// created returns a create, with which most tests begin.
 func created(name, spec string) step { return step{"POST", name, spec} }
 
-// singleStack are writes of Services where there is one family of addresses. What a step
-// leaves behind is there for the next ones. Addresses and ports that are asked for are
-// those that a server does not choose while there are others.
+// singleStack are writes of Services with one address family. The effect of a step stays for the next
+// ones. The requested addresses and ports are those that a server does not allocate while others are
+// free.
 var singleStack = []step{
 	// Addresses.
 	created("a", `{ports: [{port: 80}]}`),
@@ -94,7 +94,7 @@ var singleStack = []step{
 	{"DRYRUN", "dry", `{type: NodePort, ports: [{port: 80, nodePort: 80}]}`},
 }
 
-// dualStack are writes where there are two.
+// dualStack are writes with two address families.
 var dualStack = []step{
 	created("a", `{ports: [{port: 80}]}`),
 	created("b", `{ipFamilyPolicy: PreferDualStack, ports: [{port: 80}]}`),
@@ -120,7 +120,7 @@ var dualStack = []step{
 	{"DRYRUN", "dry", `{ipFamilyPolicy: RequireDualStack, ports: [{port: 80}]}`},
 }
 
-// Services are given what a kube-apiserver gives them, or refused in its words.
+// Services get the allocations and the errors of a kube-apiserver.
 func TestServices(t *testing.T) {
 	if *reference != "start" {
 		t.Skip("compares with a kube-apiserver: -reference start")
@@ -143,7 +143,7 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// oursWith is ours with flags.
+// oursWith starts our server with flags.
 func oursWith(t *testing.T, flags ...string) *server {
 	t.Helper()
 	anykind, err := program.Anykind()
@@ -158,7 +158,7 @@ func oursWith(t *testing.T, flags ...string) *server {
 	return open(t, s.Kubeconfig)
 }
 
-// send returns what a server answers, without what differs between any two servers.
+// send returns the response of a server, without values that differ between servers.
 func (s step) send(t *testing.T, to *server) any {
 	t.Helper()
 	const all = "/api/v1/namespaces/default/services"
@@ -202,7 +202,7 @@ func (s step) send(t *testing.T, to *server) any {
 	return chosen(comparable(tree), "")
 }
 
-// comparable drops what differs between any two objects.
+// comparable removes values that differ between objects.
 func comparable(tree any) any {
 	object, _ := tree.(map[string]any)
 	if m, ok := object["metadata"].(map[string]any); ok {
@@ -213,8 +213,8 @@ func comparable(tree any) any {
 	return tree
 }
 
-// chosen replaces what a server may choose as it likes: the addresses and ports that no
-// step asks for.
+// chosen replaces values that a server may choose freely: the addresses and ports that no step
+// requests.
 func chosen(tree any, field string) any {
 	switch v := tree.(type) {
 	case map[string]any:
@@ -237,15 +237,15 @@ func chosen(tree any, field string) any {
 	return tree
 }
 
-// asked reports whether some step names an address or a port.
+// asked reports whether a step requests an address or a port.
 func asked(value string) bool {
 	return slices.ContainsFunc(append(slices.Clone(singleStack), dualStack...), func(s step) bool {
 		return slices.Contains(strings.FieldsFunc(s.body, func(r rune) bool { return strings.ContainsRune(` ,{}[]"`, r) }), value)
 	})
 }
 
-// given fails unless there is an IPAddress for each address of a Service, and no other.
-// In Kubernetes, an address may be without for a while, or be left over.
+// given fails unless there is an IPAddress for each address of a Service, and no other. In Kubernetes,
+// one may be missing for a while, or left over.
 func given(t *testing.T, s *server) {
 	t.Helper()
 	var have, want []string

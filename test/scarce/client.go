@@ -19,14 +19,14 @@ const (
 	budgets   = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 )
 
-// Flags make addresses and ports scarce: so few that clients meet, and that one which is
-// lost is missed. Nobody repairs what was recorded wrongly before we have seen it.
+// Flags limit addresses and ports: so few that clients conflict, and that a leaked one shows. The
+// repair controllers do not run before the check.
 var Flags = []string{
 	"--service-cluster-ip-range", "10.0.0.0/25", "--service-node-port-range", "30000-30063",
 	"--controllers", "*,-service-ip-repair-controller",
 }
 
-// A Client makes one request after the other. What it asks for, others ask for too.
+// A Client sends one request after the other, for the same resources as other clients.
 type Client struct {
 	number int
 	random *rand.Rand
@@ -40,7 +40,7 @@ func NewClient(number int, seed uint64, l *Ledger) *Client {
 	return &Client{number: number, random: rand.New(rand.NewPCG(seed, uint64(number)+1)), ledger: l}
 }
 
-// Step makes one request. Its error is that there was no answer, or one that must not be.
+// Step sends one request. It fails without a response, and with a violation.
 func (c *Client) Step(ctx context.Context, api process.API) error {
 	err := c.step(ctx, api)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *Client) step(ctx context.Context, api process.API) error {
 
 type object = map[string]any
 
-// full is what an answer says that finds nothing to give.
+// full is in the error of an exhausted range.
 const full = "is full"
 
 func (c *Client) name(of string) string {
@@ -137,7 +137,7 @@ func (c *Client) createPod(ctx context.Context, api process.API) error {
 	return err
 }
 
-// createGuarded makes a pod that runs, which nobody deletes: it may only be evicted.
+// createGuarded creates a running pod that is only evicted, never deleted.
 func (c *Client) createGuarded(ctx context.Context, api process.API) error {
 	name := c.name("g")
 	c.ledger.ask(name, &life{kind: ofGuarded, node: "there"})
@@ -156,7 +156,7 @@ func (c *Client) createGuarded(ctx context.Context, api process.API) error {
 	return err
 }
 
-// bind puts a pod onto a node that no other attempt names.
+// bind binds a pod to a node that no other attempt names.
 func (c *Client) bind(ctx context.Context, api process.API) error {
 	name := c.ledger.some(c.random, func(l *life) bool { return l.kind == ofPod && l.have })
 	if name == "" {
@@ -188,7 +188,7 @@ func (c *Client) evict(ctx context.Context, api process.API) error {
 	case status(err) == http.StatusTooManyRequests:
 		c.ledger.notEvicted()
 		return nil
-	case status(err) == http.StatusConflict: // others were faster, perhaps at the same budget
+	case status(err) == http.StatusConflict: // other clients were faster, perhaps at the same budget
 		return nil
 	case err == nil:
 		c.ledger.asks(name, func(l *life) { l.remove = done })
@@ -196,7 +196,7 @@ func (c *Client) evict(ctx context.Context, api process.API) error {
 	return err
 }
 
-// deletePod deletes gracefully, or at once what is deleted already.
+// deletePod deletes a pod gracefully, or, if it is terminating, at once.
 func (c *Client) deletePod(ctx context.Context, api process.API) error {
 	force := c.random.IntN(2) == 0
 	name := c.ledger.some(c.random, func(l *life) bool { return l.kind == ofPod && l.have && (!force || l.remove == done) })
@@ -218,7 +218,7 @@ func (c *Client) deletePod(ctx context.Context, api process.API) error {
 	return err
 }
 
-// status is the code of an answer that is an error, 0 for any other.
+// status returns the status code of an error, 0 for any other.
 func status(err error) int {
 	if r, ok := errors.AsType[*process.Refused](err); ok {
 		return r.Code
@@ -226,7 +226,7 @@ func status(err error) int {
 	return 0
 }
 
-// refused reports whether an answer says no for one of some reasons.
+// refused reports whether an error has one of the reasons.
 func refused(err error, reasons ...string) bool {
 	return status(err) != 0 && slices.ContainsFunc(reasons, func(reason string) bool { return strings.Contains(err.Error(), reason) })
 }

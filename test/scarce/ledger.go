@@ -1,15 +1,15 @@
-// Package scarce asks for what there is only so much of, and checks that nothing is given
-// twice: addresses and ports of Services, the one node of a pod, the disruptions that a
-// budget allows.
+// Package scarce requests scarce resources, and checks that none is allocated twice: addresses and
+// ports of Services, the one node of a pod, the disruptions of a budget.
 //
-// Clients ask all at once, of one server or of several. Others make trouble meanwhile. Then:
+// Clients send requests concurrently, to one server or to several. A test injects faults meanwhile.
+// Then:
 //
-//   - no two Services have an address or a node port, what is recorded as taken is what
-//     they have, and what was given stays;
-//   - a pod is on the node that a binder was told of, and on no other;
+//   - no two Services share an address or a node port, the allocation records match the Services, and
+//     allocations are stable;
+//   - a pod is on the node for which its binder got a success, and on no other;
 //   - no more pods are evicted than budgets have allowed, and no disruption is lost;
-//   - a pod whose deletion was acknowledged is being deleted or gone, and stays so;
-//   - what was acknowledged is there, and what is there was asked for.
+//   - a pod whose deletion was acknowledged is terminating or gone, and stays so;
+//   - acknowledged writes are stored, and every stored object was requested.
 package scarce
 
 import (
@@ -20,19 +20,19 @@ import (
 	"sync"
 )
 
-// A Ledger is what clients have asked for, and what they were told.
+// A Ledger records the requests of clients, and their outcomes.
 type Ledger struct {
 	mu    sync.Mutex
 	lives map[string]*life
-	names []string // of those that may be there
-	// granted is how many disruptions the budget was ever given. evictions is how many
-	// requests may have used one: those that were granted, or had no answer.
+	names []string // of objects that may exist
+	// granted is the total number of disruptions that the budget got. evictions is the number of
+	// requests that may have used one: successful ones, and ones without a response.
 	granted, evictions int64
-	// broken is what was wrong already when clients were told of it.
+	// broken has the violations in responses to clients.
 	broken []error
 }
 
-// NewLedger returns a ledger in which nothing was asked for.
+// NewLedger returns an empty ledger.
 func NewLedger() *Ledger { return &Ledger{lives: map[string]*life{}} }
 
 type kind int
@@ -40,30 +40,29 @@ type kind int
 const (
 	ofService kind = iota
 	ofPod
-	ofGuarded // a pod that has a budget
+	ofGuarded // a pod with a budget
 )
 
-// A progress is how far a request is known to have come.
+// A progress is the known state of a request.
 type progress int
 
 const (
 	never progress = iota
-	asked          // there was no answer, or there is none yet
+	asked          // there was no response, or there is none yet
 	done
 )
 
-// A life is what is known of one object. Names are used once.
+// A life is the known state of one object. Names are used once.
 type life struct {
 	kind kind
-	have bool   // it was created; without, that was asked for
-	held string // addresses and ports of a Service, as they were given
+	have bool   // it was created; otherwise its creation was requested
+	held string // addresses and ports of a Service, as allocated
 
-	node  string          // on which a pod is known to be
-	tried map[string]bool // nodes on which it may be, if it is on none that is known
-	ready bool            // its status says so
+	node  string          // the known node of a pod
+	tried map[string]bool // possible nodes, if none is known
+	ready bool            // from its status
 
-	// remove is how far its deletion, or its eviction, has come. force is that of a pod
-	// without any grace.
+	// remove is the state of its deletion or eviction, and force that of its deletion without grace.
 	remove, force progress
 	gone          bool
 }
@@ -76,7 +75,7 @@ func (l *life) wants(force bool, p progress) {
 	}
 }
 
-// String says how much was asked for.
+// String returns the numbers of requests.
 func (l *Ledger) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,28 +98,28 @@ func (l *Ledger) ask(name string, as *life) {
 	l.names = append(l.names, name)
 }
 
-// asks changes what is known of an object.
+// asks changes the known state of an object.
 func (l *Ledger) asks(name string, change func(*life)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change(l.lives[name])
 }
 
-// refuse notes that an object was not created.
+// refuse records a failed create.
 func (l *Ledger) refuse(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.lives, name)
 }
 
-// have notes that an object was created.
+// have records a successful create.
 func (l *Ledger) have(name, held string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lives[name].have, l.lives[name].held = true, held
 }
 
-// bound notes that a binder was told that it has won.
+// bound records a successful binding.
 func (l *Ledger) bound(name, node string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,7 +130,7 @@ func (l *Ledger) bound(name, node string) {
 	pod.node = node
 }
 
-// evicts notes that an eviction is asked for.
+// evicts records the request for an eviction.
 func (l *Ledger) evicts(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,14 +138,14 @@ func (l *Ledger) evicts(name string) {
 	l.evictions++
 }
 
-// notEvicted notes that the budget did not allow it.
+// notEvicted records an eviction that the budget did not allow.
 func (l *Ledger) notEvicted() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.evictions--
 }
 
-// some is the name of one of the objects that are wanted, "" if there is none.
+// some returns the name of a random object that is wanted, "" if there is none.
 func (l *Ledger) some(random *rand.Rand, wanted func(*life) bool) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,8 +158,8 @@ func (l *Ledger) some(random *rand.Rand, wanted func(*life) bool) string {
 	return ""
 }
 
-// Settle compares what is stored with what is known. final says that what had no answer
-// can no longer happen: its server is dead.
+// Settle compares the stored state with the known one. final means that a request without a response
+// can no longer take effect: its server is dead.
 func (l *Ledger) Settle(s Stored, final bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,8 +221,8 @@ func (l *life) settle(s Stored, name string, final bool) error {
 	return l.settlePod(s.Pods[name], final)
 }
 
-// mayGo reports whether the object may be gone. What is bound has grace, so that it is
-// there until somebody is in a hurry; what is guarded is always bound.
+// mayGo reports whether the object may be gone. A bound pod has a grace period, so it stays until a
+// deletion without grace; a guarded pod is always bound.
 func (l *life) mayGo() bool {
 	if l.kind == ofGuarded {
 		return false

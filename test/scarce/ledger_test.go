@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What the checker is there to find, it finds.
+// The checker finds each violation.
 func TestLedgerFinds(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -69,7 +69,7 @@ func TestLedgerFinds(t *testing.T) {
 	}
 }
 
-// Of two binders who were told that they have won, one was told wrong.
+// If two binders got a success, one of these is a violation.
 func TestLedgerFindsTwoBinders(t *testing.T) {
 	l := NewLedger()
 	l.ask("p", &life{kind: ofPod, have: true})

@@ -10,21 +10,21 @@ import (
 	"github.com/anykind/anykind/test/process"
 )
 
-// Stored is what a server shows of all that is scarce, when nobody writes.
+// Stored is the state of all scarce resources in a server, without concurrent writes.
 type Stored struct {
-	Services  map[string]string // what each holds, but for the Service kubernetes
+	Services  map[string]string // addresses and ports of each, without the Service kubernetes
 	Pods      map[string]Pod
-	Addresses map[string]string // the Services of IPAddresses
+	Addresses map[string]string // owners of the IPAddresses
 	Allowed   int64             // disruptions
 }
 
-// A Pod is what matters of one.
+// A Pod has the relevant fields of a pod.
 type Pod struct {
 	Node     string
 	Deleting bool
 }
 
-// A Service is what matters of one.
+// A Service has the relevant fields of a Service.
 type Service struct {
 	Metadata struct{ Name string }
 	Spec     struct {
@@ -33,7 +33,7 @@ type Service struct {
 	}
 }
 
-// held is what a Service holds, as text: addresses first.
+// held returns the addresses and ports of a Service as text, addresses first.
 func (s Service) held() string {
 	out := slices.Clone(s.Spec.ClusterIPs)
 	for _, p := range s.Spec.Ports {
@@ -58,7 +58,7 @@ type budget struct {
 	} `json:"status"`
 }
 
-// Prepare makes the budget.
+// Prepare creates the budget.
 func Prepare(ctx context.Context, api process.API) error {
 	return api.Do(ctx, http.MethodPost, budgets, object{
 		"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": object{"name": "b"},
@@ -66,7 +66,7 @@ func Prepare(ctx context.Context, api process.API) error {
 	}, nil)
 }
 
-// Grant allows so many disruptions from now on, as the controller of budgets does.
+// Grant sets the allowed disruptions, as the disruption controller does.
 func (l *Ledger) Grant(ctx context.Context, api process.API, allowed int64) error {
 	for {
 		var b budget
@@ -79,7 +79,7 @@ func (l *Ledger) Grant(ctx context.Context, api process.API, allowed int64) erro
 		b.Status.CurrentHealthy, b.Status.DesiredHealthy, b.Status.ExpectedPods = 1000, 1, 1000
 		err := api.Do(ctx, http.MethodPut, budgets+"/b/status", b, nil)
 		if status(err) == http.StatusConflict {
-			continue // an eviction that had no answer
+			continue // an eviction without a response
 		}
 		if err == nil {
 			l.mu.Lock()
@@ -90,7 +90,7 @@ func (l *Ledger) Grant(ctx context.Context, api process.API, allowed int64) erro
 	}
 }
 
-// Read reads what is stored.
+// Read reads the stored state.
 func Read(ctx context.Context, api process.API) (s Stored, err error) {
 	s = Stored{Services: map[string]string{}, Pods: map[string]Pod{}, Addresses: map[string]string{}}
 	var allServices struct{ Items []Service }
@@ -125,7 +125,7 @@ func Read(ctx context.Context, api process.API) (s Stored, err error) {
 	return s, nil
 }
 
-// objects are the names of all, but for the Service that the server makes.
+// objects returns the names of all objects, without the Service of the server.
 func (s Stored) objects() map[string]bool {
 	out := map[string]bool{}
 	for name := range s.Services {
@@ -138,7 +138,7 @@ func (s Stored) objects() map[string]bool {
 	return out
 }
 
-// shared says what two Services have, and which addresses are recorded wrongly.
+// shared returns an error for each shared allocation, and for each wrong record.
 func (s Stored) shared() (errs []error) {
 	holders := map[string]string{}
 	for name, held := range s.Services {
@@ -163,13 +163,13 @@ func (s Stored) shared() (errs []error) {
 	return errs
 }
 
-// Fill makes Services until there are no more ports and no more addresses, and checks that
-// it could make as many as there were left: nothing was lost.
+// Fill creates Services until ports and addresses are exhausted, and checks their number: none was
+// leaked.
 func Fill(ctx context.Context, api process.API) error {
 	for _, fill := range []struct {
 		kind string
 		size int
-	}{{"NodePort", 64}, {"ClusterIP", 126}} { // as Flags say
+	}{{"NodePort", 64}, {"ClusterIP", 126}} { // as in Flags
 		s, err := Read(ctx, api)
 		if err != nil {
 			return err

@@ -24,11 +24,11 @@ type background struct {
 	err    error // of the command, once ended is closed
 }
 
-// output is what a command has printed so far.
+// output is the output of a command so far.
 type output struct {
 	mu      sync.Mutex
 	data    bytes.Buffer
-	changed chan struct{} // closed when there is more; nil when nobody waits
+	changed chan struct{} // closed when there is more; nil without a waiting reader
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -42,7 +42,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// read returns what was printed and a channel that closes when there is more.
+// read returns the output and a channel that is closed when there is more.
 func (o *output) read() (string, <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,7 +83,7 @@ func (o Options) start(ts *testscript.TestScript, neg bool, args []string) {
 		close(b.ended)
 	}()
 	cmd, ended := b.cmd, b.ended
-	ts.Defer(func() { // a script that fails half-way leaves nothing running
+	ts.Defer(func() { // a failed script leaves no process running
 		cmd.Process.Kill()
 		<-ended
 	})
@@ -141,7 +141,7 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	b.cmd = nil
 }
 
-// print makes what the command printed the script's stdout and stderr.
+// print makes the output of the command the script's stdout and stderr.
 func (b *background) print(ts *testscript.TestScript) {
 	stdout, _ := b.stdout.read()
 	stderr, _ := b.stderr.read()

@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// A Command is one of a script: neg is set where it must fail.
+// A Command is a command of a script. With neg, it has to fail.
 type Command = func(ts *testscript.TestScript, neg bool, args []string)
 
 func (o Options) cmpout(dir string) Command {
@@ -28,7 +28,7 @@ func (o Options) cmperr(dir string) Command {
 	}
 }
 
-// compare fails the script when what was printed is not what file says.
+// compare fails the script if an output differs from a file.
 func (o Options) compare(ts *testscript.TestScript, dir, stream, file string) {
 	got, want := ts.ReadFile(stream), ts.ReadFile(file)
 	if Normal(got) == Normal(want) {
@@ -43,7 +43,7 @@ func (o Options) compare(ts *testscript.TestScript, dir, stream, file string) {
 	ts.Logf("%s: %s now is what was printed", path, file)
 }
 
-// replaceFile puts content in the place of one file of an archive.
+// replaceFile replaces the content of one file of an archive.
 func replaceFile(archive, name, content string) error {
 	a, err := txtar.ParseFile(archive)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 type issuerKey struct{}
 
-// issuer holds the OpenID Connect issuer that a script may have.
+// issuer holds the OpenID Connect issuer of a script.
 type issuer struct{ *oidctest.Issuer }
 
 // issuerCommand is the command issuer.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// request is the command of that name.
+// request is the command request.
 func request(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg, len(args) == 2 || len(args) == 3, "request METHOD PATH [FILE]")
 	method, path := args[0], args[1]
@@ -34,12 +34,12 @@ func request(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// curl is the command of that name.
+// curl is the command curl.
 func curl(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg, len(args) > 0, "curl URL [HEADER...]")
 	r, err := http.NewRequest(http.MethodGet, args[0], nil)
 	ts.Check(err)
-	r.Header.Set("User-Agent", "curl/8.0.0") // to whom JSON is written for people
+	r.Header.Set("User-Agent", "curl/8.0.0") // the server then indents JSON
 	r.Header.Set("Accept", "*/*")
 	for _, header := range args[1:] {
 		name, value, _ := strings.Cut(header, ": ")
@@ -64,7 +64,7 @@ func mediaType(method, file string) string {
 	return "application/json"
 }
 
-// send makes one request with the credentials of a kubeconfig.
+// send sends one request with the credentials of a kubeconfig.
 func send(kubeconfig, method, path, contentType string, body io.Reader) (status string, answer []byte, err error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -94,7 +94,7 @@ func send(kubeconfig, method, path, contentType string, body io.Reader) (status 
 	return response.Status, indent(answer), nil
 }
 
-// indent makes JSON readable and leaves everything else as it is.
+// indent indents JSON, and returns other data unchanged.
 func indent(data []byte) []byte {
 	var b bytes.Buffer
 	if json.Indent(&b, data, "", "  ") != nil {

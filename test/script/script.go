@@ -1,52 +1,48 @@
 // Package script runs scripts in which a user works with kubectl.
 //
-// A script is a txtar archive: a list of commands, then the files they read. It
-// starts on a fresh server in this process, with nothing in it that a server
-// does not have at its first start, and with a home folder of its own, so that
-// kubectl remembers nothing. Nothing in a script waits and nothing is tried
-// again: what one command did, the next one sees.
+// A script is a txtar archive: a list of commands, then their files. It starts on a fresh server in
+// this process, with only the objects of a first start, and with a home folder of its own, so that
+// kubectl has no cache. No command of a script waits or retries: each command sees the effect of the
+// previous one.
 //
-// Besides the commands of testscript (cmp, exec, stdout, stderr and so on) a
-// script has:
+// Besides the commands of testscript (cmp, exec, stdout, stderr and so on) a script has:
 //
 //	[!] kubectl ARG...
 //	    Runs kubectl. With a ! it must fail.
 //	[!] anykind ARG...
-//	    Runs anykind. Its data directory, if the server keeps data, is that of the
-//	    server.
+//	    Runs anykind. Its data directory is that of the server, if the server has one.
 //	cmpout FILE
 //	cmperr FILE
-//	    Compares what the last command printed with FILE, in which ages, uids,
-//	    timestamps, resource versions and the server's address may be whatever
-//	    they were on the day the file was written.
+//	    Compares the output of the last command with FILE. Ages, uids, timestamps, resource
+//	    versions and the server's address may differ.
 //	request METHOD PATH [FILE]
-//	    Sends a request as kubectl would, with FILE as its body. Prints the
-//	    status and, indented, the body. Any answer is a success.
+//	    Sends a request with kubectl's credentials, with FILE as its body. Prints the
+//	    status and, indented, the body. Any response is a success.
 //	curl URL [HEADER...]
 //	    Gets a URL as curl does, without credentials, and prints the body. Any
-//	    answer is a success.
+//	    response is a success.
 //	start kubectl ARG...
 //	start anykind ARG...
 //	    Runs kubectl, or anykind, in the background.
 //	expect REGEXP [NAME]
-//	    Returns as soon as what the background command has printed so far
-//	    matches, and fails if it ends without. The one group of the expression
-//	    becomes the environment variable NAME.
+//	    Waits until the output of the background command matches, and fails if the
+//	    command ends without a match. The one group of the expression becomes the
+//	    environment variable NAME.
 //	finish
 //	    Waits until the background command ends by itself, without an error.
 //	interrupt
 //	    Interrupts the background command and waits for its end.
-//	    After both, stdout and stderr are what it printed.
+//	    After both, stdout and stderr have its output.
 //	capture NAME
-//	    Makes what the last command printed the environment variable NAME.
+//	    Sets the environment variable NAME to the output of the last command.
 //	fill FILE...
-//	    Puts the values of environment variables in the place of ${NAME}.
+//	    Replaces ${NAME} by the values of environment variables.
 //	issuer start
-//	    Starts an OpenID Connect issuer. ISSUER is its URL, and ISSUER_CA the certificate of its
-//	    authority, as a string in JSON.
+//	    Starts an OpenID Connect issuer. ISSUER is its URL, and ISSUER_CA the certificate
+//	    of its CA, as a string in JSON.
 //	issuer token FILE
-//	    Prints a token with the claims in FILE, JSON, that is good for an hour. It waits until a
-//	    server has asked for the keys, so that the token is known.
+//	    Prints a token with the claims in FILE, JSON, that is valid for an hour. It waits
+//	    until a server has fetched the keys, so that the token is accepted.
 //	webhook start [NAME...]
 //	    Starts the conversion webhook of test/hostport, with a certificate for the
 //	    names. WEBHOOK is its address as a URL, WEBHOOK_PORT its port and CA_BUNDLE
@@ -54,15 +50,15 @@
 //	webhook fail MESSAGE
 //	webhook change FILE
 //	webhook convert
-//	    From now on it answers that it cannot, or changes each converted object by
-//	    the merge patch in FILE, or does what it is for.
+//	    From now on it responds with an error, or changes each converted object by
+//	    the merge patch in FILE, or converts normally.
 //	webhook admit FILE
 //	    From now on FILE is its response to an AdmissionReview, in which a patch is
 //	    a list.
 //	webhook review
-//	    Prints how often it was asked, the last request and the last response.
+//	    Prints the number of requests, the last request and the last response.
 //	webhook stop
-//	    Ends it.
+//	    Stops it.
 //
 // The environment variable TOP is the top folder of the repository.
 package script
@@ -83,30 +79,30 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Options of a run.
+// Options are the options of a run.
 type Options struct {
-	// Update writes what was printed into the scripts, where it differs.
+	// Update updates the scripts with the actual output.
 	Update bool
-	// Kubeconfig names a server to run against, in place of a fresh one for each
-	// script. The scripts leave there what they made.
+	// Kubeconfig names an existing server, which replaces the fresh server of each script. The objects
+	// of scripts stay there.
 	Kubeconfig string
-	// Kubectl is the program to run, in place of the published one.
+	// Kubectl is the path of kubectl, in place of the published one.
 	Kubectl string
-	// Keep has the server keep its data in the folder anykind-data of the script, with
-	// the administrator's kubeconfig, as anykind serve does. Without, it is in memory.
+	// Keep stores the data of the server in the folder anykind-data of the script, with the
+	// administrator's kubeconfig, as anykind serve does. By default, data are in memory.
 	Keep bool
-	// Commands are those that the scripts have besides.
+	// Commands are additional commands for the scripts.
 	Commands map[string]Command
-	// Conditions are those that the scripts have besides, as [NAME] before a command.
+	// Conditions are additional conditions for the scripts, as [NAME] before a command.
 	Conditions map[string]bool
-	// Serve, if there is one, starts the server of a script with its data in a folder, in
-	// place of one in this process, and returns the administrator's kubeconfig.
+	// Serve, if set, starts the server of a script with its data in a folder, in place of one in this
+	// process, and returns the administrator's kubeconfig.
 	Serve func(env *testscript.Env, dir string) ([]byte, error)
 
-	ctx context.Context // ends what runs in the background before the test run ends
+	ctx context.Context // stops background commands before the end of the test run
 }
 
-// Flags returns the options that the flags of a test ask for.
+// Flags returns options that are set by the flags of a test.
 func Flags(f *flag.FlagSet) *Options {
 	o := &Options{}
 	f.BoolVar(&o.Update, "update", false, "write what was printed into the scripts, where it differs")
@@ -115,7 +111,7 @@ func Flags(f *flag.FlagSet) *Options {
 	return o
 }
 
-// grace is what is left of the time of a test run for saying what hangs.
+// grace is the time before the end of a test run that is left to report a hanging command.
 const grace = 5 * time.Second
 
 // Run runs the scripts of a folder, each as a subtest.
@@ -190,7 +186,7 @@ func (o Options) setup(env *testscript.Env) error {
 	return nil
 }
 
-// kubectl is the command of that name.
+// kubectl is the command kubectl.
 func (o Options) kubectl(ts *testscript.TestScript, neg bool, args []string) {
 	run(ts, neg, "kubectl", o.Kubectl, args)
 }
@@ -217,7 +213,7 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
-// usage fails a script that uses a command wrongly.
+// usage fails a script for a wrong use of a command.
 func usage(ts *testscript.TestScript, neg, ok bool, text string) {
 	if neg {
 		ts.Fatalf("! makes no sense before %q", text)

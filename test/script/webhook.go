@@ -16,7 +16,7 @@ import (
 
 type webhookKey struct{}
 
-// webhook holds the one that a script may have.
+// webhook holds the webhook of a script.
 type webhook struct{ server *hostport.Server }
 
 func (h *webhook) running(ts *testscript.TestScript) *hostport.Server {
@@ -26,7 +26,7 @@ func (h *webhook) running(ts *testscript.TestScript) *hostport.Server {
 	return h.server
 }
 
-// webhookCommand is the command of that name.
+// webhookCommand is the command webhook.
 func webhookCommand(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg, len(args) > 0, "webhook start|convert|fail|change|admit|review|stop ARG...")
 	h := ts.Value(webhookKey{}).(*webhook)
@@ -55,7 +55,7 @@ func webhookCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// response reads the response of an AdmissionReview, of which a patch need not be encoded.
+// response reads the response of an AdmissionReview, and encodes its patch.
 func response(ts *testscript.TestScript, file string) map[string]any {
 	var out map[string]any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &out))
@@ -81,7 +81,7 @@ func (h *webhook) start(ts *testscript.TestScript, names []string) {
 
 var variable = regexp.MustCompile(`\$\{[A-Z_]+\}`)
 
-// fill is the command of that name.
+// fill is the command fill.
 func fill(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg, len(args) > 0, "fill FILE...")
 	for _, name := range args {

@@ -1,8 +1,7 @@
 // Package session draws the terminal session of the README: docs/session.svg.
 //
-// The picture is made from a real run: the test starts the program, runs kubectl
-// against it, and compares what they print with the picture. Run
-// go test ./session -update to draw it again.
+// The picture shows a real run: the test starts the program, runs kubectl, and compares the output
+// with the picture. Run go test ./session -update to draw it again.
 package session
 
 import (
@@ -40,7 +39,7 @@ func SVG(lines []string) string {
 	return b.String()
 }
 
-// fill returns the color of a line, if it has one of its own.
+// fill returns the color of a line, "" for the default.
 func fill(line string) string {
 	switch {
 	case strings.HasPrefix(line, "$ "):
@@ -54,6 +53,6 @@ func fill(line string) string {
 
 func escape(text string) string {
 	var b strings.Builder
-	xml.EscapeText(&b, []byte(text)) // a Builder never fails
+	xml.EscapeText(&b, []byte(text)) // writes to a Builder do not fail
 	return b.String()
 }

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "draw docs/session.svg again")
 
-// The commands of the picture, beneath a line that says what they show. They are run
-// from the top folder of the repository.
+// The commands of the picture, each below a line about its purpose. They run in the top folder of the
+// repository.
 var commands = []string{
 	"# a new kind, served when the command returns",
 	"kubectl apply -f docs/examples/crontabs.yaml",
@@ -28,7 +28,7 @@ var commands = []string{
 	"kubectl explain ct.spec.image",
 }
 
-// The session of docs/session.svg is what the program and kubectl print.
+// The session in docs/session.svg is the actual output of the program and kubectl.
 func TestSession(t *testing.T) {
 	anykind, err := program.Anykind()
 	if err != nil {
@@ -66,8 +66,8 @@ func TestSession(t *testing.T) {
 	compare(t, filepath.Join(top, "docs", "session.svg"), SVG(lines))
 }
 
-// run returns the output of kubectl, errors included; every age is 0s. A shell splits
-// the arguments, as it does for somebody who types the commands of the picture.
+// run returns the output of kubectl, errors included; every age is 0s. A shell splits the arguments,
+// as for a user who types the commands of the picture.
 func run(t *testing.T, dir, kubectl, args, kubeconfig string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "/bin/sh", "-c", `"$0" `+args, kubectl)
@@ -77,13 +77,13 @@ func run(t *testing.T, dir, kubectl, args, kubeconfig string) string {
 	return strings.ReplaceAll(age.ReplaceAllString(string(out), "${1}0s"), "\t", "  ")
 }
 
-// age finds the age of an object at the end of a row.
+// age matches the age of an object at the end of a row.
 var age = regexp.MustCompile(`(?m)(  )(\d+m)?\d+s$`)
 
-// columns is how long a line of the picture may be.
+// columns is the maximal length of a line of the picture.
 const columns = 98
 
-// wrap divides text into lines that fit the picture.
+// wrap splits text into lines that fit the picture.
 func wrap(text string) (lines []string) {
 	for line := range strings.SplitSeq(strings.TrimRight(text, " \n"), "\n") {
 		for len(line) > columns {

@@ -1,7 +1,7 @@
-// Package tour has the everyday work with kubectl as tests: the built-in kinds,
-// and what is true of every kind.
+// Package tour has the everyday work with kubectl as tests: the built-in kinds, and operations common
+// to every kind.
 //
-// Each script is one errand. Run one with go test -run TestTour/NAME.
+// Each script is one task. Run one with go test -run TestTour/NAME.
 package tour
 
 import (

@@ -10,28 +10,28 @@ import (
 	"strings"
 )
 
-// admissionModule is the folder of the module in which the tests of admission run, and its path.
+// admissionModule is the folder of the module for the admission tests, with its path.
 const (
 	admissionModule = "admission"
 	admissionPath   = "github.com/anykind/anykind/test/upstream/admission"
 )
 
-// admissionSources are the folders of k8s.io/kubernetes that are copied, by the name of the copy.
-// Files of ours come beside them.
+// admissionSources are the folders of k8s.io/kubernetes to copy, by the name of the copy. Our files
+// are added to them.
 var admissionSources = []source{
 	{to: "etcd", from: "test/integration/etcd", files: "data.go", ours: "crds/crds.go"},
 	{to: "framework", from: "test/integration/framework", files: "cbor.go", ours: "framework/framework.go"},
 	{to: "admissionwebhook", from: "test/integration/apiserver/admissionwebhook", files: "*.go"},
 }
 
-// A source is what is copied of a folder.
+// A source is a part of a folder to copy.
 type source struct{ to, from, files, ours string }
 
-// leftOut are files that cannot be tests of another process: they change variables of the process that
-// the server runs in, such as how it finds Services.
+// leftOut are files whose tests need a server in their own process: they change variables of it, such
+// as the resolver of Services.
 var leftOut = map[string]bool{"ip_reuse_test.go": true, "load_balance_test.go": true}
 
-// imports are what the copies import of ours instead of Kubernetes'.
+// imports replaces imports of Kubernetes by ours.
 var imports = strings.NewReplacer(
 	`"k8s.io/kubernetes/cmd/kube-apiserver/app/testing"`, `"`+admissionPath+`/starter"`,
 	`"k8s.io/kubernetes/test/integration/framework"`, `"`+admissionPath+`/.run/framework"`,
@@ -97,7 +97,7 @@ func kubernetes() (string, error) {
 	return m.Dir, nil
 }
 
-// copy copies what a source names, with the imports that it has here.
+// copy copies the files of a source, with replaced imports.
 func (s source) copy(to, from string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// startEtcd starts the etcd of the tests, in this process, and tells them where it
-// is. Nothing in it is meant to outlive the run, so it does not wait for the disk.
+// startEtcd starts the etcd of the tests, in this process, and tells them its address. Its data are
+// temporary, so it does not sync them to the disk.
 func startEtcd(dir string) (*embed.Etcd, error) {
 	client, err := freeURL()
 	if err != nil {
@@ -43,7 +43,7 @@ func startEtcd(dir string) (*embed.Etcd, error) {
 	}
 }
 
-// freeURL returns a URL of this machine on which nothing listens.
+// freeURL returns a URL of this machine with a free port.
 func freeURL() (*url.URL, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

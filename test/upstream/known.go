@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// An entry is a test that is known to fail, or is not run at all.
+// An entry is a test that is known to fail, or is skipped.
 type entry struct {
 	skip   bool
 	owner  string
@@ -20,11 +20,12 @@ type entry struct {
 //
 //	fail|skip TEST OWNER REASON...
 //
-// after one with fail come, indented, words that each error of the test has one of:
+// A line with fail may be followed by indented ones. Each error of the test has to contain the words
+// of one of them:
 //
 //	says WORDS...
 //
-// and lines that are empty or begin with # say nothing.
+// Lines that are empty or begin with # are ignored.
 func readKnown(path string) (map[string]entry, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -54,7 +55,7 @@ func readKnown(path string) (map[string]entry, error) {
 	return known, nil
 }
 
-// otherErrors returns the errors of a test that the entry does not know.
+// otherErrors returns the errors of a test that the entry does not cover.
 func (e entry) otherErrors(t *outcome) (other []string) {
 	for _, line := range t.lines {
 		if !errorLine.MatchString(line) {
@@ -67,10 +68,10 @@ func (e entry) otherErrors(t *outcome) (other []string) {
 	return other
 }
 
-// errorLine is how a test says something.
+// errorLine matches the start of an error of a test.
 var errorLine = regexp.MustCompile(`^ +\w+_test\.go:\d+: `)
 
-// skippedOf returns the tests that are not run, in order.
+// skippedOf returns the skipped tests, sorted.
 func skippedOf(known map[string]entry) []string {
 	var names []string
 	for name, e := range known {

@@ -1,13 +1,11 @@
-// Command upstream runs the published integration tests of
-// k8s.io/apiextensions-apiserver against anykind over an etcd.
+// Command upstream runs the published integration tests of k8s.io/apiextensions-apiserver against
+// anykind over an etcd. With -admission it runs those of k8s.io/kubernetes about admission webhooks:
+// see the folder admission.
 //
-// With -admission they are those of k8s.io/kubernetes about admission webhooks: see the folder admission.
-//
-// Their source is taken as it was published, from the module cache, and copied to
-// a folder that git ignores; only the file that starts their server is replaced,
-// by fixtures/server.go. What passes, what fails and what is known to fail
-// (known.txt) is printed as a table. The command fails when a test fails that is
-// not known to, and when one passes that is.
+// It copies their published source from the module cache to a folder that git ignores, and replaces
+// only the file that starts their server, by fixtures/server.go. It prints a table of tests that pass,
+// that fail, and that are known to fail (known.txt). It fails if a test fails that is not known to, or
+// if a known one passes.
 package main
 
 import (
@@ -31,7 +29,7 @@ func main() {
 	}
 }
 
-// options say what to run.
+// options select the tests and the servers.
 type options struct {
 	run       string
 	timeout   time.Duration

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// A result is what became of the tests.
+// A result has the outcomes of the tests.
 type result struct {
 	tests map[string]*outcome
 	took  time.Duration
 }
 
-// An outcome is what became of one test.
+// An outcome is the outcome of one test.
 type outcome struct {
 	name    string
 	action  string // pass, fail, skip; empty while it runs
@@ -37,25 +37,25 @@ type event struct {
 	Elapsed                       float64
 }
 
-// test runs the tests and writes what each that fails said into a file of its own.
+// test runs the tests and writes the output of each failed one to a file of its own.
 func (s *suite) test(o options, known map[string]entry) (*result, error) {
 	args := []string{"test", "-modfile=" + filepath.Join(s.dir, "go.mod")}
 	return runTests(o, command{args: args, packages: packages}, known, filepath.Join(s.dir, "failed"))
 }
 
-// testReference runs the tests with the server they were made for.
+// testReference runs the tests with their original server.
 func (s *suite) testReference(o options) (*result, error) {
 	return runTests(o, command{args: []string{"test"}, packages: packages}, nil, filepath.Join(s.dir, "failed-reference"))
 }
 
-// A command is go test for some packages, in a folder.
+// A command is a go test command for some packages, in a folder.
 type command struct {
 	dir      string
 	args     []string
 	packages []string
 }
 
-// with returns the command with more arguments.
+// with returns the command with additional arguments.
 func (c command) with(args ...string) *exec.Cmd {
 	cmd := exec.Command("go", slices.Concat(c.args, args, c.packages)...)
 	cmd.Dir = c.dir
@@ -64,7 +64,7 @@ func (c command) with(args ...string) *exec.Cmd {
 
 func runTests(o options, c command, known map[string]entry, logs string) (*result, error) {
 	c.args = append(c.args, "-vet=off", "-count=1", "-p=1")
-	// Compiling is not part of the time the tests take.
+	// The time of the tests does not include compilation.
 	compile := c.with("-run", "^$")
 	if said, err := compile.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("compiling the tests: %w\n%s", err, said)
@@ -144,7 +144,7 @@ func (r *result) add(e event) {
 	}
 }
 
-// writeLogs writes what tests that failed have said.
+// writeLogs writes the output of failed tests.
 func (r *result) writeLogs(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -207,8 +207,7 @@ func (r *result) print(w io.Writer, known map[string]entry) {
 		passed, passed+failed+skipped, failed, skipped, r.took.Round(time.Second))
 }
 
-// verdict is an error where the tests and the list disagree. part says that not
-// all tests were run.
+// verdict returns an error if the results and the list disagree. part means that only some tests ran.
 func (r *result) verdict(known map[string]entry, part bool) error {
 	var wrong []string
 	for _, t := range r.sorted() {

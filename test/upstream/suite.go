@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// tested is the module whose tests are run, and packages are those with the tests.
+// tested is the module of the tests, and packages are its packages with tests.
 const tested = "k8s.io/apiextensions-apiserver"
 
 var packages = []string{tested + "/test/integration", tested + "/test/integration/conversion"}
@@ -19,10 +19,10 @@ var packages = []string{tested + "/test/integration", tested + "/test/integratio
 // replaced is the file that starts the server of the tests.
 const replaced = "test/integration/fixtures/server.go"
 
-// A suite is a copy of the tests that can be run.
+// A suite is a copy of the tests, ready to run.
 type suite struct {
-	dir  string // of the copy and what belongs to it
-	from string // the published source
+	dir  string // of the copy and its files
+	from string // folder of the published source
 }
 
 // prepare makes the copy.
@@ -62,7 +62,7 @@ func published() (string, error) {
 	return m.Dir, nil
 }
 
-// version is the version of the tests that go.mod requires.
+// version returns the version of the tests in go.mod.
 func version() string {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Version}}", tested).Output()
 	if err != nil {
@@ -71,8 +71,8 @@ func version() string {
 	return strings.TrimSpace(string(out))
 }
 
-// writeModule writes a go.mod that is this module's, and takes the tests from the
-// copy.
+// writeModule writes a go.mod with the requirements of this module, in which the copy replaces the
+// tests.
 func (s *suite) writeModule() error {
 	mod, err := os.ReadFile("go.mod")
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *suite) writeModule() error {
 	if err != nil {
 		return err
 	}
-	// Paths in a file of -modfile count from the module, not from the file.
+	// Paths in a -modfile are relative to the module, not to the file.
 	mod = append(bytes.TrimSpace(mod), fmt.Sprintf("\n\nreplace %s => ./%s\n", tested, filepath.ToSlash(filepath.Join(s.dir, "ours")))...)
 	if err := os.WriteFile(filepath.Join(s.dir, "go.mod"), mod, 0o644); err != nil {
 		return err
@@ -90,8 +90,7 @@ func (s *suite) writeModule() error {
 	return os.WriteFile(filepath.Join(s.dir, "go.sum"), sum, 0o644)
 }
 
-// copyTree copies files so that they can be written to, which those in the module
-// cache cannot.
+// copyTree makes a writable copy of files: the module cache is read-only.
 func copyTree(to, from string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// A Share counts what two definitions have in common: what both say, what only the inferred one says,
-// and what only the published one says.
+// A Share counts the properties of two definitions: those in both, those only in the inferred one, and
+// those only in the published one.
 type Share struct{ Both, Ours, Theirs int }
 
 func (s Share) String() string { return fmt.Sprintf("%d / %d / %d", s.Both, s.Ours, s.Theirs) }
@@ -25,12 +25,12 @@ func (s *Share) note(ours, theirs bool) {
 	}
 }
 
-// An Agreement says how close definitions that are inferred from samples are to those that are
-// published: of the fields that samples have.
+// An Agreement measures the similarity of definitions that are inferred from samples to published
+// ones, for the fields in the samples.
 type Agreement struct {
 	Kinds, Samples  int
 	Names           int // kinds with the same plural, singular and scope
-	Fields, Types   int // those, and those with the same type
+	Fields, Types   int // all fields, and those with the same type
 	Required, Enums Share
 	Lists, Formats  Share // lists that are maps or sets; formats of strings
 	differ          []string
@@ -51,12 +51,12 @@ func (a *Agreement) add(b *Agreement) {
 	}
 }
 
-// shares are its parts that count what both say.
+// shares returns its parts that count shared properties.
 func (a *Agreement) shares() map[string]*Share {
 	return map[string]*Share{"required": &a.Required, "enums": &a.Enums, "lists": &a.Lists, "formats": &a.Formats}
 }
 
-// below says what of an agreement has become worse than another.
+// below returns the values of an agreement that are worse than a limit.
 func (a *Agreement) below(floor *Agreement) (worse []string) {
 	for what, n := range map[string][2]int{
 		"kinds": {a.Kinds, floor.Kinds}, "samples": {a.Samples, floor.Samples}, "names and scope": {a.Names, floor.Names},
@@ -107,7 +107,7 @@ func typeOf(s *v1.JSONSchemaProps) string {
 	return s.Type
 }
 
-// schema compares two schemas of one place, and of all in it.
+// schema compares two schemas and their subschemas.
 func (a *Agreement) schema(at string, ours, theirs *v1.JSONSchemaProps) {
 	a.Fields++
 	if typeOf(ours) != typeOf(theirs) {
@@ -131,7 +131,7 @@ func (a *Agreement) schema(at string, ours, theirs *v1.JSONSchemaProps) {
 	for name := range ours.Properties {
 		theirField, ok := theirs.Properties[name]
 		if !ok {
-			continue // of metadata, or where anything is kept
+			continue // in metadata, or where all fields are preserved
 		}
 		note(&a.Required, "required "+name, slices.Contains(ours.Required, name), slices.Contains(theirs.Required, name))
 		ourField := ours.Properties[name]
@@ -145,5 +145,5 @@ func (a *Agreement) schema(at string, ours, theirs *v1.JSONSchemaProps) {
 	}
 }
 
-// merged reports whether items of a list are told apart.
+// merged reports whether the items of a list have an identity.
 func merged(s *v1.JSONSchemaProps) bool { return s.XListType != nil && *s.XListType != "atomic" }

@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd/change"
 )
 
-// What internal/schema/crd/change says of a change is what a server does with an object after it: whether it is
-// refused when it is created, and when it is written again with nothing changed but an annotation.
+// The findings of internal/schema/crd/change match the behaviour of a server: whether it rejects an
+// object after the change in a create, and in an update of only an annotation.
 func TestChanges(t *testing.T) {
 	for _, c := range []struct {
 		name, old, now string // schemas of spec
@@ -62,7 +62,7 @@ func TestChanges(t *testing.T) {
 			if got := verdictOf(t, now, c.spec, false); got != check.Refused {
 				t.Errorf("a new object is %s, want it refused", got)
 			}
-			want := check.Accepted // for the value stays, and all around it
+			want := check.Accepted // the value stays, and so does everything around it
 			if found.Ratcheting == change.NeverSaves {
 				want = check.Refused
 			}
@@ -73,7 +73,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// definition is one with a schema of spec.
+// definition returns a definition with a schema of spec.
 func definition(t *testing.T, spec string) *v1.CustomResourceDefinition {
 	t.Helper()
 	d := &v1.CustomResourceDefinition{}
@@ -96,7 +96,7 @@ spec:
 	return d
 }
 
-// verdictOf is the verdict on an object: a new one, or one that is stored and is written again.
+// verdictOf returns the verdict on a create of an object, or on an update of a stored one.
 func verdictOf(t *testing.T, d *v1.CustomResourceDefinition, x string, stored bool) check.Verdict {
 	t.Helper()
 	dir := t.TempDir()

@@ -28,8 +28,8 @@ import (
 
 var allProjects = flag.Bool("projects", false, "infer definitions of the samples of all published projects")
 
-// Definitions that are inferred from the objects that projects publish: the objects pass, and this is how
-// close they are to the definitions that the projects publish.
+// Definitions that are inferred from published objects accept these objects. The test measures their
+// similarity to the published definitions.
 func TestInfer(t *testing.T) {
 	folder := "test/corpus/published"
 	floor := &Agreement{
@@ -69,7 +69,7 @@ func TestInfer(t *testing.T) {
 	}
 }
 
-// agreement infers definitions of the samples that published definitions accept, and compares these.
+// agreement compares published definitions with ones inferred from the samples that they accept.
 func agreement(t *testing.T, definitions map[string]*v1.CustomResourceDefinition, samples []object.Tree) *Agreement {
 	t.Helper()
 	var theirs []*v1.CustomResourceDefinition
@@ -114,8 +114,8 @@ func agreement(t *testing.T, definitions map[string]*v1.CustomResourceDefinition
 	return a
 }
 
-// Every published definition has a page, and most have an example that a server accepts: what their rules
-// want nobody can guess.
+// Every published definition has a page, and most have an example that a server accepts: the generator
+// cannot satisfy all rules.
 func TestDocs(t *testing.T) {
 	var trees []map[string]any
 	for _, folder := range []corpus.Folder{corpus.GatewayAPIExperimental, corpus.CertManager} {
@@ -184,7 +184,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// published are the definitions in a folder, and the objects of their kinds.
+// published returns the definitions in a folder, and the objects of their kinds.
 func published(t *testing.T, dir string) (definitions map[string]*v1.CustomResourceDefinition, samples []object.Tree) {
 	t.Helper()
 	var objects []object.Tree

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// measureEvery is how often the memory of a process is looked at.
+// measureEvery is the interval of memory measurements.
 const measureEvery = 10 * time.Millisecond
 
-// measure returns what ends measuring a process, and returns how many bytes it had in memory at most, as
-// was last seen. What a process that has ended says of itself is no measure: until it became the program,
-// it was this test.
+// measure starts to measure a process, and returns a function that stops and returns the peak of its
+// memory in bytes, as last observed. The rusage of an ended process is of no use: before its exec, it
+// was this test.
 func measure(pid int) func() int64 {
 	done, most := make(chan struct{}), make(chan int64)
 	go func() {
@@ -37,7 +37,7 @@ func measure(pid int) func() int64 {
 	}
 }
 
-// peak is what Linux says of a process: 0 if it has ended.
+// peak returns the peak memory of a process from Linux: 0 if it has ended.
 func peak(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -29,8 +29,8 @@ var objects = flag.Int("objects", 1000, "how many objects a new definition is tr
 
 const crontabs = "/apis/example.com/v1/namespaces/default/crontabs"
 
-// crd try says of the objects of a server, and of its data directory, what dry runs of writes say, and
-// takes as little memory for many objects as for few.
+// crd try gives the verdicts of dry runs for the objects of a server, and of its data directory. Its
+// memory does not grow with the number of objects.
 func TestTry(t *testing.T) {
 	anykind, err := program.Anykind()
 	if err != nil {
@@ -132,7 +132,7 @@ func send(t *testing.T, client *http.Client, method, url, body string, code int)
 	}
 }
 
-// body is an object: every tenth has a field that goes, every hundredth a size that is too large.
+// body returns an object: every tenth has a removed field, every hundredth a size that is too large.
 func body(i int) string {
 	size := 5
 	more := ""
@@ -145,7 +145,7 @@ func body(i int) string {
 	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"CronTab","metadata":{"name":"c-%06d"},"spec":{"size":%d,"filler":%q%s}}`, i, size, strings.Repeat("x", 1000), more)
 }
 
-// each calls do for all objects, several at once.
+// each calls do for all objects, several in parallel.
 func each(do func(i int)) {
 	var next atomic.Int64
 	var group sync.WaitGroup
@@ -163,7 +163,7 @@ func fill(t *testing.T, client *http.Client, url string) {
 	each(func(i int) { send(t, client, http.MethodPost, url+crontabs, body(i), http.StatusCreated) })
 }
 
-// dryRuns is what somebody would do who has a server and no crd try.
+// dryRuns sends the dry runs that a user without crd try would send to a server.
 func dryRuns(t *testing.T, client *http.Client, url string) {
 	each(func(i int) {
 		name := fmt.Sprintf("c-%06d", i)
@@ -191,7 +191,7 @@ func patch(t *testing.T, client *http.Client, url, body string) {
 	}
 }
 
-// tryIt runs crd try, and says how long it took and how much memory.
+// tryIt runs crd try, and returns its outcome, duration and memory.
 func tryIt(t *testing.T, anykind string, args ...string) (o check.Outcome, took time.Duration, memory int64) {
 	t.Helper()
 	cmd := exec.Command(anykind, append([]string{"crd", "try", "-o", "json"}, args...)...)
@@ -215,8 +215,8 @@ func tryIt(t *testing.T, anykind string, args ...string) (o check.Outcome, took 
 	return outcomes.Definitions[0], took, memory
 }
 
-// isTenth matches names of objects that have the field that goes. A server gives them by name, and a data
-// directory in the order in which they were written, several at once.
+// isTenth matches names of objects with the removed field. A server lists objects by name, and a data
+// directory in the order of the concurrent writes.
 var isTenth = regexp.MustCompile(`^(default/c-\d{5}0 ?)+$`)
 
 func checkOutcome(t *testing.T, o check.Outcome) {

@@ -1,9 +1,10 @@
-// Package verdict compares what anykind check says offline with what a server says over HTTP.
+// Package verdict compares the offline results of anykind check with the responses of a server over
+// HTTP.
 //
-// It has internal/offline/check look at files, sends each request that this makes of an object to a server,
-// and compares code, body and warnings byte by byte. It knows which parts of an answer are never the
-// same twice: times, uids, revisions, and what a server draws by lot. Its tests show besides what other
-// commands say of definitions: crd try, crd infer beside what projects publish, and crd docs.
+// It runs internal/offline/check on files, sends each of its requests to a server, and compares code,
+// body and warnings byte by byte. It knows the parts of a response that always differ: times, uids,
+// revisions, and random values of a server. Its tests also cover other commands for definitions: crd
+// try, crd infer in comparison with published definitions, and crd docs.
 package verdict
 
 import (
@@ -26,20 +27,20 @@ import (
 	"github.com/anykind/anykind/internal/offline/check"
 )
 
-// Counts say how much was compared.
+// Counts are the numbers of comparisons.
 type Counts struct{ Asked, Accepted, Refused, Different int }
 
 func (c Counts) String() string {
 	return fmt.Sprintf("%d requests: %d accepted, %d refused; %d answers differ", c.Asked, c.Accepted, c.Refused, c.Different)
 }
 
-// asked is a question with the answer that it got offline.
+// asked is a request with its offline response.
 type asked struct {
 	check.Question
 	check.Answer
 }
 
-// Compare has the objects at some paths checked offline and over HTTP. It reports each difference as an
+// Compare checks the objects at some paths offline and over HTTP. It reports each difference as an
 // error.
 func Compare(t testing.TB, paths []string, o check.Options) Counts {
 	t.Helper()
@@ -61,7 +62,7 @@ func Compare(t testing.TB, paths []string, o check.Options) Counts {
 	var group sync.WaitGroup
 	slots := make(chan struct{}, 8)
 	for i := range all {
-		if !strings.Contains(all[i].Path, "dryRun=") { // which is stored, for those after it
+		if !strings.Contains(all[i].Path, "dryRun=") { // it stores the object, for later requests
 			one(i)
 			continue
 		}
@@ -83,10 +84,10 @@ func Compare(t testing.TB, paths []string, o check.Options) Counts {
 	return counts
 }
 
-// serve starts a server that asks the plugins that an Offline asks.
+// serve starts a server with the admission plugins of an Offline.
 func serve(t testing.TB) (*http.Client, string) {
 	t.Helper()
-	var none []string // of the controllers
+	var none []string // no controllers
 	for _, name := range app.Controllers() {
 		none = append(none, "-"+name)
 	}
@@ -117,7 +118,7 @@ func serve(t testing.TB) (*http.Client, string) {
 	return client, config.URL
 }
 
-// clear deletes what a server makes for itself, for which others would have no name left.
+// clear deletes objects of the server whose names the compared objects need.
 func clear(t testing.TB, client *http.Client, url string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, url, nil)
@@ -134,7 +135,7 @@ func clear(t testing.TB, client *http.Client, url string) {
 	}
 }
 
-// difference sends a question over HTTP, and says how the answer differs from that offline, or "".
+// difference sends a request over HTTP, and returns the difference to the offline response, or "".
 func difference(ctx context.Context, client *http.Client, url string, q *asked) string {
 	r, err := http.NewRequestWithContext(ctx, q.Method, url+q.Path, bytes.NewReader(q.Question.Body))
 	if err != nil {
@@ -163,7 +164,7 @@ func difference(ctx context.Context, client *http.Client, url string, q *asked) 
 		q.Code, q.Warnings, steady(q.Answer.Body), answer.StatusCode, warnings, steady(body))
 }
 
-// same reports whether two answers to a question are the same, but for what never is.
+// same reports whether two responses are the same, except for values that always differ.
 func (q *asked) same(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -176,25 +177,26 @@ func (q *asked) same(a, b []byte) bool {
 	return bytes.Equal(a, b) || q.Code >= http.StatusBadRequest && slices.Equal(parts(a), parts(b))
 }
 
-// parts are those of a refusal. What is wrong with a map has no order, in Kubernetes neither.
+// parts returns the parts of an error. Errors about a map have no order, as in Kubernetes.
 func parts(body []byte) []string {
 	all := regexp.MustCompile(`, |},{|[][]`).Split(string(body), -1)
 	slices.Sort(all)
 	return all
 }
 
-// What is never the same twice: what is drawn by lot, and when it was.
+// unsteady matches values that always differ: random ones, and times.
 var unsteady = regexp.MustCompile(`"(uid|[a-z./]*controller-uid|creationTimestamp|time|timeAdded|lastTransitionTime|lastPhaseTransitionTime|resourceVersion|clusterIP|clusterIPs|nodePort|healthCheckNodePort)":("[^"]*"|\d+|\["10\.[^]]*\])`)
 
-// The end of a name that is made of a generateName.
+// generated matches a generateName.
 var generated = regexp.MustCompile(`"?generateName"?: *"?([^"\s,}]+)`)
 
-// A CertificateSigningRequest says who has made it, by the certificate that was made for the server.
+// requester matches the creator of a CertificateSigningRequest, which depends on the server's client
+// certificate.
 var requester = regexp.MustCompile(`"(extra|groups|username)":({[^}]*}|\[[^]]*\]|"[^"]*"),?`)
 
-// steady is an answer without that.
+// steady returns a response without such values.
 func steady(body []byte) []byte {
-	for quoted := []byte(`\"`); bytes.Contains(body, quoted); { // where a message has the object
+	for quoted := []byte(`\"`); bytes.Contains(body, quoted); { // in messages with a quoted object
 		body = bytes.ReplaceAll(body, quoted, []byte(`"`))
 	}
 	body = unsteady.ReplaceAll(body, []byte(`"$1":""`))

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// What projects publish: definitions, and examples that are right and wrong.
+// Published definitions, and valid and invalid examples.
 func TestPublished(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -41,7 +41,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// Generated definitions as those of a cloud provider.
+// Generated definitions like those of a cloud provider.
 func TestProvider(t *testing.T) {
 	dir := t.TempDir()
 	for i, d := range crdtest.Provider() {
@@ -56,7 +56,7 @@ func TestProvider(t *testing.T) {
 	compared(t, []string{dir}, check.Options{}, 10)
 }
 
-// The objects by which built-in kinds are compared with Kubernetes, and the examples of the
+// The objects of the comparison of built-in kinds with Kubernetes, and the examples of the
 // documentation.
 func TestBuiltIn(t *testing.T) {
 	top, err := program.Top()

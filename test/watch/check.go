@@ -6,7 +6,7 @@ import (
 	"maps"
 )
 
-// What a watch says.
+// Types of events.
 const (
 	added    = "ADDED"
 	modified = "MODIFIED"
@@ -14,12 +14,12 @@ const (
 	bookmark = "BOOKMARK"
 )
 
-// An observation is one event of a watch, or one item of a list (which is ADDED).
+// An observation is one event of a watch, or one item of a list (as ADDED).
 type observation struct {
 	what     string
 	revision int64 // of the event
 	key      key
-	state    state // of its object, but for the revision of a DELETED one
+	state    state // state of its object, without the revision for DELETED
 	last     bool  // it is the bookmark that ends the initial events
 }
 
@@ -27,25 +27,24 @@ func (o observation) String() string {
 	return fmt.Sprintf("%s %v (%s) at %d", o.what, o.key, o.state.value, o.revision)
 }
 
-// How a story begins.
+// A beginning is the way in which a story begins.
 type beginning int
 
 const (
 	fromList     beginning = iota // a list, and a watch from its revision
 	fromRevision                  // a watch from a revision of the past
-	fromNow                       // a watch that begins with what there is
-	fromAny                       // likewise, as of any time
-	streamed                      // likewise, with a bookmark where that ends
+	fromNow                       // a watch that begins with the current objects
+	fromAny                       // the same, at any revision
+	streamed                      // the same, with a bookmark at their end
 )
 
-// A story is what one watcher was told without having to begin anew: what there
-// was in the beginning, and every event since then, however many connections that
-// took.
+// A story has the events of one watcher until a restart from scratch: the initial objects, and every
+// later event, across any number of connections.
 type story struct {
 	of       selection
 	begins   beginning
-	revision int64 // of the list, or from where on
-	floor    int64 // what was acknowledged before it began
+	revision int64 // revision of the list, or of the start
+	floor    int64 // acknowledged revision before the start
 	items    []observation
 	events   []observation
 	whole    bool // it was followed to the end
@@ -57,7 +56,7 @@ func (s *story) String() string {
 		s.revision, s.floor, len(s.events))
 }
 
-// An expected event is what the log says a watch must be told.
+// An expected event is one that follows from the log.
 type expected struct {
 	what     string
 	revision int64
@@ -65,18 +64,18 @@ type expected struct {
 	state    state
 }
 
-// view replays a log as a selection sees it.
+// view replays a log for a selection.
 type view struct {
 	of  *selection
-	all map[key]state // everything, selected or not
-	now map[key]state // what is selected
+	all map[key]state // all objects
+	now map[key]state // selected objects
 }
 
 func newView(of *selection) *view {
 	return &view{of: of, all: map[key]state{}, now: map[key]state{}}
 }
 
-// apply makes one write and returns what a watch is told of it, if anything.
+// apply applies one write and returns the event of a watch for it, if any.
 func (v *view) apply(w write) (expected, bool) {
 	was, existed := v.all[w.key]
 	before := existed && v.of.sees(w.key, was)
@@ -101,8 +100,7 @@ func (v *view) apply(w write) (expected, bool) {
 	}
 }
 
-// check compares a story with the log of its kind, up to revision end for one that
-// was followed there.
+// check compares a story with the log of its kind, up to the revision end for a complete story.
 func (s *story) check(log []write, end int64) error {
 	v := newView(&s.of)
 	next := 0
@@ -158,8 +156,8 @@ func (s *story) checkStreamed(log []write, end int64) error {
 	return nil
 }
 
-// checkUnmarked checks a story that begins with what there was at a moment that it
-// does not tell: there must be one from which on everything fits.
+// checkUnmarked checks a story that begins with objects at an unknown revision: there must be one that
+// fits all events.
 func (s *story) checkUnmarked(log []write, end int64) error {
 	v := newView(&s.of)
 	var nearest error
@@ -186,8 +184,7 @@ func (s *story) checkUnmarked(log []write, end int64) error {
 	return fmt.Errorf("%v: it fits to no moment: %w", s, nearest)
 }
 
-// follow compares events with what the log says must come after the state of v. v
-// is not changed.
+// follow compares events with the expected ones after the state of v. It does not change v.
 func (s *story) follow(v *view, log []write, events []observation, end int64) error {
 	v = &view{of: v.of, all: maps.Clone(v.all), now: maps.Clone(v.now)}
 	next := 0
@@ -227,7 +224,7 @@ func (s *story) follow(v *view, log []write, events []observation, end int64) er
 	return nil
 }
 
-// within says where objects are not as they were.
+// within returns an error if an object differs from its state at the time.
 func within(have []observation, were map[key]state) error {
 	seen := map[key]bool{}
 	for _, o := range have {
@@ -245,7 +242,7 @@ func within(have []observation, were map[key]state) error {
 	return nil
 }
 
-// same says where objects are not exactly those that there were.
+// same returns an error if the objects differ from all objects at the time.
 func same(have []observation, were map[key]state) error {
 	if err := within(have, were); err != nil {
 		return err

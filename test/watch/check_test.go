@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// at is a line of the log, and see what a watch says of it.
+// at returns a line of the log, and see an event for it.
 func at(revision int64, name, label string) write {
 	k := key{0, "default", name}
 	if label == "-" {
@@ -24,8 +24,7 @@ func mark(revision int64, last bool) observation {
 	return observation{what: bookmark, revision: revision, last: last}
 }
 
-// The checker finds what it is there for: each of these is one of the ways in
-// which a watch may be wrong, or is right.
+// The checker accepts correct watches and finds each kind of violation.
 func TestChecker(t *testing.T) {
 	log := []write{at(1, "a", "x"), at(2, "b", "y"), at(3, "a", "y"), at(5, "b", "x"), at(6, "a", "-"), at(9, "c", "x")}
 	everything := selection{selects: func(string) bool { return true }}

@@ -1,12 +1,12 @@
 // Package watch checks that watches are correct.
 //
-// Writers write objects of several kinds and log each acknowledged write with its revision.
-// Watchers of all sorts record their events, across broken connections and restarts of the
-// server. In the end, every stream is compared with the log: it must have each change that it
-// selects once, in order, without gaps, and no bookmark before an earlier change.
+// Writers write objects of several kinds and log each acknowledged write with its revision. Watchers
+// of all sorts record their events, across broken connections and restarts of the server. In the end,
+// every stream is compared with the log: it must have each selected change exactly once, in order,
+// without gaps, and no bookmark before an earlier change.
 //
-// The package knows the HTTP API and what a watch promises. It runs the real program, and knows
-// nothing of its inside.
+// The package knows the HTTP API and the guarantees of a watch. It runs the real program, and knows
+// nothing of its internals.
 package watch
 
 import (
@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// A kind is one resource that is written and watched. Objects differ in nothing
-// but their metadata, so that all kinds are alike.
+// A kind is one resource to write and watch. Objects differ only in their metadata, so that all kinds
+// are alike.
 type kind struct {
 	apiVersion string
 	name       string
@@ -31,15 +31,15 @@ var kinds = []kind{
 	{"check.example.com/v1", "Hub", "hubs", false},
 }
 
-// CustomResourcesOnly leaves the built-in kinds out of all that follows: for a server behind another
-// one, which has those itself.
+// CustomResourcesOnly disables the built-in kinds: for a server behind another one, which has those
+// itself.
 func CustomResourcesOnly() {
 	kinds = slices.DeleteFunc(kinds, func(k kind) bool { return k.definition() == nil })
 }
 
 var namespaces = []string{"default", "other"}
 
-// spaces are the namespaces a kind has objects in.
+// spaces returns the namespaces with objects of a kind.
 func (k *kind) spaces() []string {
 	if k.namespaced {
 		return namespaces
@@ -59,7 +59,7 @@ func (k *kind) collection(namespace string) string {
 	return path + "/" + k.plural
 }
 
-// definition is the CustomResourceDefinition of a kind, nil if it needs none.
+// definition returns the CustomResourceDefinition of a kind, nil for a built-in one.
 func (k *kind) definition() any {
 	group, version, custom := strings.Cut(k.apiVersion, "/")
 	if !strings.Contains(group, "example.com") || !custom {
@@ -83,7 +83,7 @@ func (k *kind) definition() any {
 	}
 }
 
-// A key is which object something is about.
+// A key identifies an object.
 type key struct {
 	kind      int // index in kinds
 	namespace string
@@ -94,15 +94,15 @@ func (k key) String() string {
 	return kinds[k.kind].plural + "/" + k.namespace + "/" + k.name
 }
 
-// path is that of the object.
+// path is the path of the object.
 func (k key) path() string {
 	return kinds[k.kind].collection(k.namespace) + "/" + k.name
 }
 
-// A state is what an object was between two writes.
+// A state is the state of an object between two writes.
 type state struct {
 	uid      string
 	label    string // "" for none
-	value    string // different in every write
+	value    string // unique for every write
 	revision int64
 }

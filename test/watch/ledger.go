@@ -12,25 +12,25 @@ import (
 type write struct {
 	revision int64
 	key      key
-	now      *state // nil: it was deleted
+	now      *state // nil for a deletion
 }
 
-// A ledger is what the writers know of what is stored. Two things the server does
-// not say when it acknowledges: the revision of a deletion, and anything at all
-// when it dies before. The ledger takes them from the streams, which must agree.
+// A ledger has the writers' knowledge of the stored objects. Two facts are missing from responses: the
+// revision of a deletion, and the outcome of a write without a response. The ledger takes them from
+// the streams, which must agree.
 type ledger struct {
 	mu       sync.Mutex
 	writes   map[int64]write
 	newest   []int64             // acknowledged, by kind
-	maybe    map[string]key      // by value: writes without an answer
+	maybe    map[string]key      // by value: writes without a response
 	deleted  map[string]deletion // by uid
 	problems []error
 }
 
-// A deletion is one whose revision is not known.
+// A deletion is a deletion at an unknown revision.
 type deletion struct {
 	key      key
-	after    int64 // the last revision of the object
+	after    int64 // last revision of the object
 	answered bool
 }
 
@@ -51,29 +51,29 @@ func (l *ledger) wrote(k key, now state) error {
 	return nil
 }
 
-// tried adds a write that may have happened or may yet.
+// tried adds a write that may have happened or may still happen.
 func (l *ledger) tried(k key, value string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.maybe[value] = k
 }
 
-// removed adds a deletion of what was last.
+// removed adds a deletion of an object with a known state.
 func (l *ledger) removed(k key, was state, answered bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.deleted[was.uid] = deletion{k, was.revision, answered || l.deleted[was.uid].answered}
 }
 
-// reached returns a revision at or above all that were acknowledged for a kind.
+// reached returns a revision at or above all acknowledged ones of a kind.
 func (l *ledger) reached(kind int) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.newest[kind]
 }
 
-// learn takes from an observation what the server did not say to the writer. That
-// the others were told the same is checked later, as for any other write.
+// learn takes facts from an observation that responses did not have. The comparison with other streams
+// follows later, as for any other write.
 func (l *ledger) learn(o observation) {
 	if o.what == bookmark {
 		return
@@ -91,7 +91,7 @@ func (l *ledger) learn(o observation) {
 		return
 	}
 	if now.value == "" {
-		// Not one of ours. It has no label, so it comes and goes for all alike.
+		// A write of another client. Its object has no label, so all selections see the same.
 		w := write{o.revision, o.key, &now}
 		if o.what == gone {
 			w.now = nil
@@ -105,8 +105,7 @@ func (l *ledger) learn(o observation) {
 	}
 }
 
-// told returns the revision at which a selection was told of an object last, as
-// far as it is known.
+// told returns the last known revision at which a selection got an event of an object.
 func (l *ledger) told(of *selection, k key) (revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

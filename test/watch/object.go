@@ -11,7 +11,7 @@ const (
 	padKey   = "check.example.com/pad"
 )
 
-// An object is the JSON of one, as far as it matters here.
+// An object has the relevant JSON fields of an object.
 type object struct {
 	APIVersion string   `json:"apiVersion,omitempty"`
 	Kind       string   `json:"kind,omitempty"`
@@ -27,7 +27,7 @@ type metadata struct {
 	Annotations     map[string]string `json:"annotations,omitempty"`
 }
 
-// newObject is an object to write.
+// newObject returns an object to write.
 func newObject(k key, label, value, pad string) object {
 	o := object{APIVersion: kinds[k.kind].apiVersion, Kind: kinds[k.kind].name, Metadata: metadata{
 		Name: k.name, Namespace: k.namespace, Annotations: map[string]string{valueKey: value, padKey: pad},
@@ -38,7 +38,7 @@ func newObject(k key, label, value, pad string) object {
 	return o
 }
 
-// state is what an object says of itself.
+// state returns the state in an object's metadata.
 func (m *metadata) state() (state, error) {
 	revision, err := strconv.ParseInt(m.ResourceVersion, 10, 64)
 	if err != nil {
@@ -47,7 +47,7 @@ func (m *metadata) state() (state, error) {
 	return state{m.UID, m.Labels[labelKey], m.Annotations[valueKey], revision}, nil
 }
 
-// A selection is what a watcher asks for. What is empty selects all.
+// A selection selects the objects of a watcher. Empty fields select all.
 type selection struct {
 	kind      int
 	namespace string
@@ -60,7 +60,7 @@ type selection struct {
 
 var labels = []string{"", "x", "y"}
 
-// labelSelectors are those that watchers have, with what they mean.
+// labelSelectors are the label selectors of watchers, with their meaning.
 var labelSelectors = []struct {
 	text    string
 	selects func(label string) bool
@@ -74,7 +74,7 @@ var labelSelectors = []struct {
 	{"l,l notin (y)", func(l string) bool { return l == "x" }},
 }
 
-// sees reports whether a state of an object is selected.
+// sees reports whether a selection includes an object in a state.
 func (s *selection) sees(k key, now state) bool {
 	return k.kind == s.kind &&
 		(s.namespace == "" || k.namespace == s.namespace) &&

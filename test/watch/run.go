@@ -13,23 +13,23 @@ import (
 	"github.com/anykind/anykind/test/process"
 )
 
-// Options say what is checked. Nothing is left out.
+// Options describe a check. All fields are required.
 type Options struct {
 	Seed              uint64
 	Writers, Watchers int
 	// Client returns an API with connections of its own.
 	Client func() (process.API, error)
-	// Ready returns when there may be somebody to answer.
+	// Ready waits until a server may be available.
 	Ready func(context.Context) error
-	// Disturb makes trouble, until ctx ends or it has made enough of it. When it
-	// returns, all is well.
+	// Disturb injects faults, until ctx ends or it has injected enough. When it returns, all servers
+	// are healthy.
 	Disturb func(ctx context.Context) error
-	// Late says that a write may still happen after nobody has answered it, and
-	// somebody was asked what became of it.
+	// Late means that a write without a response may take effect even after a later read of its
+	// object.
 	Late bool
 }
 
-// A run is one store with its clients, whatever happens to its servers.
+// A run is one store with its clients, across restarts of its servers.
 type run struct {
 	testing.TB
 	Options
@@ -41,12 +41,12 @@ type run struct {
 	watchers []*watcher
 }
 
-// patience is how long all may take besides the disturbance, on a machine that has much else to do.
+// patience limits the time besides the faults, on a busy machine.
 const patience = 10 * time.Minute
 
-// Check has many write and watch, and then looks whether every watch was right: "A
-// watch is ordered, unique, without gaps, and resumable at the last revision it
-// delivered; or it says 410. A bookmark is never ahead of an undelivered event."
+// Check runs writers and watchers, and then checks every watch: "A watch is ordered, unique, without
+// gaps, and resumable at the last revision it delivered; or it says 410. A bookmark is never ahead of
+// an undelivered event."
 func Check(t testing.TB, o Options) {
 	t.Helper()
 	r := &run{TB: t, Options: o, ledger: newLedger()}
@@ -55,7 +55,7 @@ func Check(t testing.TB, o Options) {
 	r.verify()
 }
 
-// client is an API with connections of its own.
+// client returns an API with connections of its own.
 func (r *run) client() process.API {
 	r.Helper()
 	api, err := r.Client()
@@ -65,7 +65,7 @@ func (r *run) client() process.API {
 	return api
 }
 
-// prepare defines the kinds, and makes the objects that all write to.
+// prepare defines the kinds, and creates the shared objects.
 func (r *run) prepare() {
 	r.Helper()
 	r.api = r.client()
@@ -88,7 +88,7 @@ func (r *run) prepare() {
 			ready: r.Ready, late: r.Late, ledger: r.ledger, known: map[key]state{}, names: map[key]int{},
 		})
 	}
-	// Others write as well, and are no part of this.
+	// Other clients also write, outside of this test.
 	r.start = r.settled()
 	for i := range r.Watchers {
 		w := &watcher{
@@ -108,8 +108,8 @@ func (r *run) prepare() {
 	}
 }
 
-// settled returns the revision of which it has listed everything that is watched,
-// which is empty but for what others write.
+// settled returns the revision of a list of all watched kinds, which contain only objects of other
+// clients.
 func (r *run) settled() int64 {
 	r.Helper()
 	first := int64(0)
@@ -145,14 +145,14 @@ func (r *run) settled() int64 {
 	return first
 }
 
-// create makes an object that everybody knows of.
+// create creates an object that the ledger records.
 func (r *run) create(k key, label string) {
 	r.Helper()
 	value := "first of " + k.String()
 	r.write(http.MethodPost, kinds[k.kind].collection(k.namespace), k, value, newObject(k, label, value, ""))
 }
 
-// selection is what a watcher watches. The first ones watch all of a kind.
+// selection returns the selection of a watcher. The first ones select all of a kind.
 func (r *run) selection(i int, random *rand.Rand) selection {
 	s := selection{kind: i % len(kinds), selects: labelSelectors[0].selects}
 	if i < len(kinds) {
@@ -178,7 +178,7 @@ func (r *run) selection(i int, random *rand.Rand) selection {
 	return s
 }
 
-// work has everybody write and watch, and trouble made.
+// work runs writers, watchers and faults.
 func (r *run) work() {
 	r.Helper()
 	ctx, cancel := context.WithCancel(r.Context())
@@ -227,7 +227,7 @@ func (r *run) work() {
 	}
 }
 
-// disturb has trouble made, unless something is wrong before it is over.
+// disturb injects faults, unless a violation occurs first.
 func (r *run) disturb(ctx context.Context, problems <-chan error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -243,8 +243,8 @@ func (r *run) disturb(ctx context.Context, problems <-chan error) error {
 	}
 }
 
-// end makes a last event that each watcher sees, and tells it which one that is.
-// Then it makes more of them, for those who have seen theirs before they knew.
+// end makes a last event for each watcher, and tells it the revision. It then makes further events,
+// for watchers that had passed theirs before they knew it.
 func (r *run) end() {
 	r.Helper()
 	var last []key
@@ -258,8 +258,7 @@ func (r *run) end() {
 			}
 		}
 	}
-	// What has each label in turn is seen coming or going by whoever selects
-	// some of them.
+	// An object that gets each label in turn enters or leaves every label selection.
 	touch := func(round string) {
 		for _, k := range last {
 			for _, label := range labels {
@@ -287,7 +286,7 @@ func (r *run) patch(k key, label, round string) {
 	r.write(http.MethodPatch, k.path(), k, value, patchOf(label, value, ""))
 }
 
-// write makes a write that nothing disturbs.
+// write makes a write without faults.
 func (r *run) write(method, path string, k key, value string, in any) {
 	r.Helper()
 	r.ledger.tried(k, value)

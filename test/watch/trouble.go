@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// A Trouble strikes servers again and again. Its Disturb and Wait are Disturb and Ready of Options.
+// A Trouble disturbs servers repeatedly. Its Disturb and Wait are Disturb and Ready of Options.
 type Trouble struct {
-	Lasts, Every time.Duration // how long it goes on, and how often it strikes, about
+	Lasts, Every time.Duration // duration, and approximate interval
 	Random       *rand.Rand
-	Strike       func(context.Context) error // returns when the servers are there again
+	Strike       func(context.Context) error // returns once the servers are back
 
 	mu   sync.Mutex
-	back chan struct{} // closed when the servers are there again; nil before the first strike
+	back chan struct{} // closed once the servers are back; nil before the first strike
 }
 
-// Disturb strikes until time is up.
+// Disturb strikes until its time is up.
 func (t *Trouble) Disturb(ctx context.Context) error {
 	over := time.After(t.Lasts)
 	for {
@@ -41,7 +41,7 @@ func (t *Trouble) Disturb(ctx context.Context) error {
 	}
 }
 
-// Wait returns when the servers are there.
+// Wait waits until the servers are back.
 func (t *Trouble) Wait(ctx context.Context) error {
 	t.mu.Lock()
 	back := t.back

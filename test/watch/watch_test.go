@@ -44,7 +44,7 @@ func TestWatch(t *testing.T) {
 	t.Logf("the server had %d lives", s.lives)
 }
 
-// A single server, over all of its lives.
+// A single is a single server, across its restarts.
 type single struct {
 	testing.TB
 	program, dir, address string
@@ -54,7 +54,7 @@ type single struct {
 	lives  int
 }
 
-// begin starts the server on what is there, always at the same address.
+// begin starts the server on the existing data, always at the same address.
 func (s *single) begin() error {
 	server, err := process.Start(s.Context(), s.program, s.dir, s.address)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/test/process"
 )
 
-// accepts are the forms in which watchers take objects.
+// accepts are the media types of watchers.
 var accepts = []string{
 	"application/json",
 	"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
@@ -31,17 +31,17 @@ type watcher struct {
 	ledger *ledger
 	of     selection
 	accept string
-	start  int64         // a revision before everything
-	steady bool          // it tells one story, so that somebody has seen everything
-	final  chan int64    // gives the revision that it must see before it may end
-	end    int64         // that revision, once it is known
+	start  int64         // a revision before all writes
+	steady bool          // it has a single story, so that one watcher has seen all events
+	final  chan int64    // gets the revision that it must see before it ends
+	end    int64         // that revision, once known
 	begun  chan struct{} // closed when the first story has begun
 
 	stories  []*story
 	sessions int
 }
 
-// run watches until the end was seen. An error is something that must not be.
+// run watches until the end. Its error is a violation.
 func (w *watcher) run(ctx context.Context) error {
 	defer w.api.Client.CloseIdleConnections()
 	for first := true; ; first = false {
@@ -66,7 +66,7 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 }
 
-// tell follows one story, and reports whether it came to the end of all.
+// tell follows one story, and reports whether it is complete.
 func (w *watcher) tell(ctx context.Context, s *story, first bool) (bool, error) {
 	query := url.Values{}
 	switch s.begins {
@@ -105,7 +105,7 @@ func (w *watcher) tell(ctx context.Context, s *story, first bool) (bool, error) 
 		}
 		from, ok := s.resumable()
 		if !ok || !w.steady && w.random.IntN(16) == 0 {
-			return false, nil // anew
+			return false, nil // from scratch
 		}
 		if err := w.ready(ctx); err != nil {
 			return false, err
@@ -118,8 +118,8 @@ func (w *watcher) tell(ctx context.Context, s *story, first bool) (bool, error) 
 	}
 }
 
-// resumable returns the revision from which a story goes on. One that begins with
-// what there is cannot before it is known that all of that was told.
+// resumable returns the revision at which a story can resume. A story with initial events cannot
+// resume before all of them are known to have arrived.
 func (s *story) resumable() (int64, bool) {
 	from := s.revision
 	known := s.begins == fromList || s.begins == fromRevision
@@ -130,7 +130,7 @@ func (s *story) resumable() (int64, bool) {
 	return from, known
 }
 
-// selectors puts the selection into a query.
+// selectors adds the selection to a query.
 func (w *watcher) selectors(query url.Values) {
 	if w.of.labels != "" {
 		query.Set("labelSelector", w.of.labels)
@@ -153,7 +153,7 @@ func (w *watcher) session(ctx context.Context, s *story, query url.Values) (ende
 	if unmarked := s.begins == fromNow || s.begins == fromAny; unmarked || w.random.IntN(3) > 0 {
 		query.Set("timeoutSeconds", strconv.Itoa(1+w.random.IntN(4)))
 	}
-	patience := 1 << 30 // events until the connection is broken
+	patience := 1 << 30 // events before the connection is broken
 	if w.random.IntN(2) == 0 {
 		patience = w.random.IntN(500)
 	}
@@ -170,7 +170,7 @@ func (w *watcher) session(ctx context.Context, s *story, query url.Values) (ende
 	if response.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(response.Body)
 		if response.StatusCode >= http.StatusInternalServerError {
-			return false, nil // it is about to stop
+			return false, nil // the server is about to stop
 		}
 		return false, fmt.Errorf("the watch of %v was refused: %s %s", query, response.Status, said)
 	}
@@ -178,7 +178,7 @@ func (w *watcher) session(ctx context.Context, s *story, query url.Values) (ende
 	for ; ; patience-- {
 		line, err := lines.ReadBytes('\n')
 		if err != nil || patience == 0 {
-			return false, lost(ctx) // what was cut off says nothing
+			return false, lost(ctx) // a truncated line is no event
 		}
 		o, err := w.read(line)
 		if err == errTrouble {
@@ -196,7 +196,7 @@ func (w *watcher) session(ctx context.Context, s *story, query url.Values) (ende
 	}
 }
 
-// over reports whether a revision is the end of what is to be seen.
+// over reports whether a revision is at or after the end.
 func (w *watcher) over(revision int64) bool {
 	select {
 	case w.end = <-w.final:
@@ -205,8 +205,7 @@ func (w *watcher) over(revision int64) bool {
 	return w.end > 0 && revision >= w.end
 }
 
-// lost is nil for a connection that broke, which is no fault, unless the test is
-// over.
+// lost returns nil for a broken connection, which is not a violation, unless the test is over.
 func lost(ctx context.Context) error { return ctx.Err() }
 
 func ignoreLost(err error) error {
@@ -229,7 +228,7 @@ type event struct {
 	} `json:"object"`
 }
 
-// errTrouble says that the server has ended a watch because it is in trouble itself.
+// errTrouble means that the server ended a watch because of its own failure.
 var errTrouble = errors.New("the server is in trouble")
 
 func (w *watcher) read(line []byte) (o observation, err error) {
@@ -255,7 +254,7 @@ func (w *watcher) read(line []byte) (o observation, err error) {
 	}, nil
 }
 
-// list begins a story with a list, in one part or several.
+// list begins a story with a list, whole or in chunks.
 func (w *watcher) list(ctx context.Context, s *story) error {
 	query := url.Values{}
 	w.selectors(query)

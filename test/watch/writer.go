@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	namesEach = 4 // of a writer, in each namespace of each kind
-	shared    = 3 // objects in each that all write to
+	namesEach = 4 // for each writer, in each namespace of each kind
+	shared    = 3 // objects in each that all writers share
 )
 
 func sharedName(i int) string { return fmt.Sprintf("shared-%d", i) }
 
-// A writer writes its own objects, and now and then one that all write to.
+// A writer writes its own objects, and sometimes a shared one.
 type writer struct {
 	number int
 	random *rand.Rand
@@ -28,11 +28,11 @@ type writer struct {
 	ledger *ledger
 	next   int
 	known  map[key]state
-	names  map[key]int // how many names were given up, by the first of them
+	names  map[key]int // number of abandoned names, by the first of them
 	writes int
 }
 
-// run writes until the channel is closed. An error is something that must not be.
+// run writes until the channel is closed. Its error is a violation.
 func (w *writer) run(ctx context.Context, until <-chan struct{}) error {
 	defer w.api.Client.CloseIdleConnections()
 	for {
@@ -77,7 +77,7 @@ func (w *writer) step(ctx context.Context) error {
 	}
 }
 
-// value is a new one, with padding of any size.
+// value returns a new value, with padding of any size.
 func (w *writer) value() (value, pad string) {
 	w.next++
 	size := w.random.IntN(512)
@@ -100,7 +100,7 @@ func (w *writer) update(ctx context.Context, k key, label string, known state) e
 	return w.write(ctx, http.MethodPut, k.path(), k, value, in)
 }
 
-// patchOf is a merge patch that decides label and value.
+// patchOf returns a merge patch with a label and a value.
 func patchOf(label, value, pad string) any {
 	var l any
 	if label != "" {
@@ -116,7 +116,7 @@ func (w *writer) patch(ctx context.Context, k key, label string, known state) er
 	return w.write(ctx, http.MethodPatch, k.path(), k, value, patchOf(label, value, pad))
 }
 
-// write makes one write of an object that is the writer's own.
+// write makes one write of the writer's own object.
 func (w *writer) write(ctx context.Context, method, path string, k key, value string, in any) error {
 	w.ledger.tried(k, value)
 	var out object
@@ -138,7 +138,7 @@ func (w *writer) write(ctx context.Context, method, path string, k key, value st
 	return w.ledger.wrote(k, now)
 }
 
-// nothing makes a write that changes nothing, and leaves no trace.
+// nothing makes a write without a change, which leaves no trace.
 func (w *writer) nothing(ctx context.Context, k key, known state) error {
 	var out object
 	in := map[string]any{"metadata": map[string]any{"annotations": map[string]any{valueKey: known.value}}}
@@ -169,8 +169,8 @@ func (w *writer) delete(ctx context.Context, k key, known state) error {
 	return nil
 }
 
-// look finds out what became of an object when nobody said so. Where a write may
-// still be under way, nobody can say, and the streams must.
+// look reads an object after a write without a response. If the write may still take effect, the
+// outcome comes from the streams.
 func (w *writer) look(ctx context.Context, k key) error {
 	if w.late {
 		w.giveUp(k)
@@ -207,7 +207,7 @@ func (w *writer) look(ctx context.Context, k key) error {
 	}
 }
 
-// giveUp has the writer take another name in place of an object's.
+// giveUp abandons a name, and continues with a new one.
 func (w *writer) giveUp(k key) {
 	delete(w.known, k)
 	parts := strings.Split(k.name, "-")
@@ -215,8 +215,7 @@ func (w *writer) giveUp(k key) {
 	w.names[k]++
 }
 
-// patchShared writes an object that others write too. What becomes of it without
-// an answer, the streams must say.
+// patchShared writes a shared object. Without a response, the outcome comes from the streams.
 func (w *writer) patchShared(ctx context.Context, k key, label string) error {
 	value, pad := w.value()
 	w.ledger.tried(k, value)

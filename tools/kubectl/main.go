@@ -1,8 +1,8 @@
 // Command kubectl is the published kubectl, built from its module.
 //
-// The tests run it as users do, as a separate program that knows nothing of
-// anykind. It is a module of its own, so that none of what kubectl needs gets
-// into the product. The version in go.mod is the one anykind speaks.
+// The tests run it as users do, as a separate program that knows nothing of anykind. A module of its
+// own keeps kubectl's dependencies out of the product. The version in go.mod is the one that anykind
+// speaks.
 package main
 
 import (

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// A platform is one that there are archives for.
+// A platform is an operating system and an architecture with an archive.
 type platform struct{ os, arch string }
 
 var platforms = []platform{
@@ -27,7 +27,7 @@ var platforms = []platform{
 
 func (p platform) String() string { return p.os + "-" + p.arch }
 
-// program is what the program is called there.
+// program is the file name of the program on the platform.
 func (p platform) program() string {
 	if p.os == "windows" {
 		return "anykind.exe"
@@ -42,15 +42,15 @@ type program struct {
 	info *debug.BuildInfo
 }
 
-// How the program is built: as make build does, with the commit in it.
+// The program is built as make build does, with the commit in it.
 const (
 	buildTags = "grpcnotrace"
 	linked    = "github.com/anykind/anykind/internal/server.release"
 )
 
-// build builds the programs in a folder that goes away, and finds out the version if nobody said it.
+// build builds the programs in a temporary folder, and derives the version from git if none is given.
 func (r *release) build(ctx context.Context) ([]program, error) {
-	// A dot: what git does not see would be a change.
+	// The name begins with a dot: git ignores it, and so reports no change.
 	dir := filepath.Join(r.source, ".build", "release")
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (r *release) buildFor(ctx context.Context, p platform, to string) (program,
 	args := []string{"build", "-buildvcs=true", "-trimpath", "-mod=readonly", "-tags", buildTags, "-ldflags", ldflags, "-o", to, "./cmd/anykind"}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = r.source
-	// What else would change the program is set to what Go has by itself.
+	// Variables that would change the program have Go's defaults.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch, "GOAMD64=v1", "GOARM64=v8.0",
 		"GOFLAGS=-trimpath", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off", "GODEBUG=")
 	cmd.Stderr = os.Stderr
@@ -93,7 +93,7 @@ func (r *release) buildFor(ctx context.Context, p platform, to string) (program,
 	return program{p, to, info}, nil
 }
 
-// check refuses a program that is not built as said.
+// check rejects a program whose build settings differ.
 func (r *release) check(info *debug.BuildInfo) error {
 	settings := map[string]string{}
 	for _, s := range info.Settings {
@@ -116,7 +116,7 @@ func (r *release) check(info *debug.BuildInfo) error {
 	return nil
 }
 
-// here returns the program for the machine that this is.
+// here returns the program for this machine.
 func here(programs []program) (program, error) {
 	for _, p := range programs {
 		if p.os == runtime.GOOS && p.arch == runtime.GOARCH {

@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// A commit is what is built.
+// A commit is the source of a build.
 type commit struct {
 	id   string
 	time time.Time
 }
 
-// headOf returns the commit that is checked out in a folder. There must be nothing else.
+// headOf returns the commit that is checked out in a folder. It fails if there are uncommitted
+// changes.
 func headOf(ctx context.Context, dir string) (commit, error) {
 	changed, err := git(ctx, dir, "status", "--porcelain")
 	if err != nil {
@@ -39,7 +40,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return strings.TrimRight(string(out), "\n"), explained(err, "git", args)
 }
 
-// explained adds to an error of a program what it said about it.
+// explained adds the standard error of a program to its error.
 func explained(err error, program string, args []string) error {
 	if err == nil {
 		return nil

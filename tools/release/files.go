@@ -17,14 +17,14 @@ import (
 	"github.com/anykind/anykind/tools/release/sbom"
 )
 
-// A written file is one of the release. Its platform is that of its program; the image has none.
+// A written file is a file of the release. Its platform is that of its program; the image has none.
 type written struct {
 	platform
 	name, sha256 string
 	modules      []sbom.Module
 }
 
-// repository is where the project is. Nothing is published there by this program.
+// repository is the URL of the project. This program publishes nothing there.
 const repository = "https://github.com/anykind/anykind"
 
 const (
@@ -32,7 +32,7 @@ const (
 	description = "Kubernetes API for any kind, without the cluster"
 )
 
-// folder is the one folder of an archive.
+// folder is the name of the one folder of an archive.
 func (r *release) folder(p platform) string { return r.file("-" + p.String()) }
 
 // writeArchives writes an archive for each program.
@@ -65,7 +65,7 @@ func (r *release) writeArchives(programs []program, pages []archive.File, all pa
 	return archives, nil
 }
 
-// documents are what every archive has.
+// documents are the documents in every archive.
 func (r *release) documents(all parts) ([]archive.File, error) {
 	read, err := r.sources("README.md", "docs/install.md")
 	if err != nil {
@@ -75,13 +75,13 @@ func (r *release) documents(all parts) ([]archive.File, error) {
 	return append(read, licenses...), err
 }
 
-// licenses are what goes with every copy of the program.
+// licenses are the licences that every copy of the program needs.
 func (r *release) licenses(all parts) ([]archive.File, error) {
 	own, err := r.sources("LICENSE")
 	return append(own, archive.File{Name: "LICENSES-OF-OTHERS.txt", Data: all.licenses(), Mode: 0o644}), err
 }
 
-// sources are files of the repository.
+// sources reads files of the repository.
 func (r *release) sources(names ...string) ([]archive.File, error) {
 	var files []archive.File
 	for _, name := range names {
@@ -103,7 +103,7 @@ func (r *release) writeArchive(name string, write func(io.Writer, []archive.File
 	return hash(b.Bytes()), os.WriteFile(filepath.Join(r.out, name), b.Bytes(), 0o644)
 }
 
-// writeImage writes the image as a folder, and that as one file.
+// writeImage writes the image as a folder, and the folder as one file.
 func (r *release) writeImage(programs []program, all parts) (written, error) {
 	licenses, err := r.licenses(all)
 	if err != nil {
@@ -135,7 +135,7 @@ func (r *release) writeImage(programs []program, all parts) (written, error) {
 		if p.arch == "arm64" {
 			to.Variant = "v8"
 		} else {
-			layout.modules = append(layout.modules, all.linkedInto(p)...) // both are linked from the same
+			layout.modules = append(layout.modules, all.linkedInto(p)...) // all platforms link the same modules
 		}
 		i.Programs = append(i.Programs, to)
 	}
@@ -151,7 +151,7 @@ func (r *release) writeImage(programs []program, all parts) (written, error) {
 	return layout, err
 }
 
-// filesIn reads the files in a folder and in those below it.
+// filesIn reads the files of a folder and its subfolders.
 func filesIn(dir string) ([]archive.File, error) {
 	var files []archive.File
 	top := os.DirFS(dir)

@@ -10,7 +10,7 @@ import (
 //go:embed anykind.rb.tmpl
 var formulaText string
 
-// formula is what Homebrew installs from.
+// formula returns the formula for Homebrew.
 func (r *release) formula(archives []written) ([]byte, error) {
 	find := func(os, arch string) written {
 		for _, a := range archives {

@@ -40,7 +40,7 @@ type krewMove struct {
 	To   string `json:"to"`
 }
 
-// krew is the manifest of the plugin anykind, which has to be in a file of this name.
+// krew returns the manifest of the plugin anykind. The file name has to match.
 func (r *release) krew(archives []written) ([]byte, error) {
 	plugin := krewPlugin{
 		APIVersion: "krew.googlecontainertools.github.com/v1alpha2", Kind: "Plugin", Metadata: krewMetadata{"anykind"},

@@ -1,12 +1,11 @@
 // Command release makes the files of a release, with Go alone: archives of the program for each
-// platform, an image, man pages, completions, what installers read, and checksums. The same commit,
-// built by the same version of Go, gives the same bytes, wherever and whenever it is built.
+// platform, an image, man pages, completions, manifests for installers, and checksums. The same
+// commit, built by the same version of Go, gives the same bytes, wherever and whenever it is built.
 //
-// It is a module of its own, so that none of what it needs gets into the product. It publishes
-// nothing.
+// A module of its own keeps its dependencies out of the product. It publishes nothing.
 //
 //	make release                    # named after the commit
-//	make release VERSION=v1.0.0     # before the tag is there
+//	make release VERSION=v1.0.0     # before the tag exists
 //	make release BASE=https://example.com/anykind/v1.0.0
 package main
 
@@ -23,11 +22,11 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// A release is what is made.
+// A release holds the options of one run.
 type release struct {
 	source  string // the top folder of the repository
-	out     string // the folder that is written
-	base    string // the URL of the folder from which the files will be downloaded
+	out     string // the output folder
+	base    string // the URL of the folder of the downloads
 	version string
 	commit  commit
 }
@@ -74,7 +73,8 @@ func (r *release) run(ctx context.Context) (err error) {
 	return r.write(ctx, programs)
 }
 
-// write writes what is made of the programs. The checksums come last: without them, it is not whole.
+// write writes the files made from the programs. The checksums come last: without them, a release is
+// incomplete.
 func (r *release) write(ctx context.Context, programs []program) error {
 	parts, err := modulesOf(ctx, r.source, programs)
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *release) write(ctx context.Context, programs []program) error {
 	return nil
 }
 
-// file is the name of a file of the release.
+// file returns the name of a file of the release.
 func (r *release) file(rest string) string { return "anykind-" + r.version + rest }
 
 func say(format string, args ...any) {

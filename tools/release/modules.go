@@ -24,13 +24,13 @@ type part struct {
 	texts []sbom.Text
 }
 
-// parts are all of them, by path.
+// parts are the modules by path.
 type parts map[string]part
 
-// standard is Go's standard library, as package URLs have it.
+// standard is the name of Go's standard library in package URLs.
 const standard = "std"
 
-// modulesOf finds what the programs are made of, and what the image has besides.
+// modulesOf returns the modules of the programs and of the image.
 func modulesOf(ctx context.Context, source string, programs []program) (parts, error) {
 	dirs, err := folders(ctx, source)
 	if err != nil {
@@ -84,7 +84,7 @@ func (all parts) add(m *debug.Module, dir string) error {
 	return nil
 }
 
-// folders returns where the modules are that those of a go.mod file are.
+// folders returns the folders of the modules of a go.mod file.
 func folders(ctx context.Context, dir string) (map[string]string, error) {
 	out, err := goOutput(ctx, dir, "list", "-mod=readonly", "-m", "-json=Path,Dir", "all")
 	if err != nil {
@@ -112,7 +112,7 @@ func goOutput(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	return out, explained(err, "go", args)
 }
 
-// linkedInto returns what is in a program.
+// linkedInto returns the modules in a program.
 func (all parts) linkedInto(p program) []sbom.Module {
 	modules := []sbom.Module{all[standard].Module}
 	for _, m := range p.info.Deps {
@@ -121,7 +121,7 @@ func (all parts) linkedInto(p program) []sbom.Module {
 	return modules
 }
 
-// licenses returns the texts of all licences, as one.
+// licenses returns the texts of all licences as one.
 func (all parts) licenses() []byte {
 	var b bytes.Buffer
 	b.WriteString("anykind is made with the work of others. These are their licences.\n")

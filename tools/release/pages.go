@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/tools/release/manual"
 )
 
-// shells are those that commands are completed in, and how each calls a file for it.
+// shells are the shells with completions, and the file name for each.
 var shells = map[string]string{"bash": "anykind.bash", "zsh": "_anykind", "fish": "anykind.fish", "powershell": "anykind.ps1"}
 
 const (
@@ -20,7 +20,7 @@ const (
 	manuals     = "man/man1/"
 )
 
-// pages returns what the program says about itself: man pages, and completions for shells.
+// pages returns man pages and shell completions, which the program generates.
 func (r *release) pages(ctx context.Context, programs []program) ([]archive.File, error) {
 	p, err := here(programs)
 	if err != nil {
@@ -54,7 +54,7 @@ func (p program) run(ctx context.Context, args ...string) ([]byte, error) {
 	return out, explained(err, "anykind", args)
 }
 
-// of returns those of the pages that a platform has readers for.
+// of returns the pages that have readers on a platform.
 func of(p platform, pages []archive.File) []archive.File {
 	return slices.DeleteFunc(slices.Clone(pages), func(f archive.File) bool {
 		return p.os == "windows" && strings.HasPrefix(f.Name, manuals)

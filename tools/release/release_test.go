@@ -26,7 +26,7 @@ import (
 	"github.com/anykind/anykind/tools/release/sbom"
 )
 
-// small returns a release of programs that are none, and what they are made of.
+// small returns a release of fake programs, and its input.
 func small(t *testing.T) (*release, []program, []archive.File, parts) {
 	t.Helper()
 	r := &release{
@@ -115,7 +115,7 @@ func listZip(t *testing.T, data []byte) (names []string) {
 	return names
 }
 
-// The folder and the file of the image are the same image, which registries would take.
+// The folder and the file of the image are the same image, and are valid for registries.
 func TestImage(t *testing.T) {
 	r, programs, _, all := small(t)
 	tarred, err := r.writeImage(programs, all)
@@ -147,7 +147,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// krew refuses fields that it does not know, so those that it does are the whole of it.
+// krew rejects unknown fields. The known ones are the whole manifest.
 func TestKrew(t *testing.T) {
 	r, programs, pages, all := small(t)
 	archives, err := r.writeArchives(programs, pages, all)
@@ -194,7 +194,7 @@ func TestFormula(t *testing.T) {
 			t.Errorf("%s is in it: %v, want %v:\n%s", a.name, got, want, text)
 		}
 	}
-	// brew audit --strict says so of a description.
+	// These are rules of brew audit --strict for descriptions.
 	if len(description) >= 80 || strings.HasPrefix(description, "A ") || strings.HasSuffix(description, ".") {
 		t.Errorf("Homebrew does not take the description %q", description)
 	}
@@ -203,7 +203,7 @@ func TestFormula(t *testing.T) {
 	}
 }
 
-// systemd understands the unit, and finds that little could go wrong by it.
+// systemd accepts the unit, and rates its exposure as low.
 func TestUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -243,7 +243,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// What is in no commit is in no release.
+// A release has no uncommitted changes.
 func TestHead(t *testing.T) {
 	dir := t.TempDir()
 	run := func(args ...string) {

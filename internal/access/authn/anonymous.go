@@ -8,16 +8,16 @@ import (
 
 var anonymous = &request.User{Name: request.Anonymous, Groups: []string{request.Unauthenticated}}
 
-// Anonymous says which requests may come without credentials.
+// Anonymous configures which requests are accepted without credentials.
 type Anonymous struct {
-	// Enabled allows such requests at all.
+	// Enabled accepts requests without credentials.
 	Enabled bool
-	// Paths are where they may lead, to the letter; empty is everywhere.
+	// Paths limits them to exact paths; empty allows every path.
 	Paths []string
 }
 
-// OrAnonymous returns an Authenticator that takes for anonymous whom known does not know.
-// Somebody with credentials that are not good stays nobody.
+// OrAnonymous returns an Authenticator that makes a request without credentials anonymous if the
+// configuration allows it. A request with invalid credentials still fails.
 func OrAnonymous(known Authenticator, who Anonymous) Authenticator {
 	if !who.Enabled {
 		return known
@@ -34,7 +34,7 @@ func OrAnonymous(known Authenticator, who Anonymous) Authenticator {
 
 type orAnonymous struct {
 	known Authenticator
-	paths map[string]bool // nil is everywhere
+	paths map[string]bool // nil allows every path
 }
 
 func (o *orAnonymous) Authenticate(r *http.Request) (*request.User, bool, error) {

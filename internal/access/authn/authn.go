@@ -1,7 +1,7 @@
-// Package authn finds the user of a request.
+// Package authn authenticates requests.
 //
-// It knows credentials: a client certificate, a bearer token, or none. It does not know where
-// certificates and tokens come from, or what users may do.
+// It handles credentials: a client certificate, a bearer token, or none. It does not know the source
+// of certificates and tokens, or the rights of users.
 package authn
 
 import (
@@ -12,16 +12,14 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// An Authenticator finds out who is asking. ok is false if the request has no
-// credentials that it knows; an error says that it has, and that they are not
-// good. The error is for the log, not for the client.
+// An Authenticator authenticates requests. ok is false if the request has no credentials of its
+// type. An error reports invalid credentials; it goes to the log, not to the client.
 type Authenticator interface {
 	Authenticate(r *http.Request) (u *request.User, ok bool, err error)
 }
 
-// A Chain asks its Authenticators one after the other until one knows the user,
-// who is then in the group of all who are known. Who brings only credentials that are
-// not good is nobody, and Authenticate returns an error.
+// A Chain tries its Authenticators in order. The first to recognize the user wins, and the user gets
+// the group system:authenticated. If none does, Authenticate returns the errors of all.
 type Chain []Authenticator
 
 // Authenticate implements Authenticator.
@@ -39,7 +37,7 @@ func (c Chain) Authenticate(r *http.Request) (*request.User, bool, error) {
 	return nil, false, errors.Join(errs...)
 }
 
-// known adds the group of those who are known.
+// known adds the group system:authenticated.
 func known(u *request.User) *request.User {
 	if u.Name == request.Anonymous || u.In(request.Authenticated) || u.In(request.Unauthenticated) {
 		return u

@@ -32,7 +32,7 @@ func tokenFileOf(t testing.TB) *TokenFile {
 	return file
 }
 
-// bearing finds users by the tokens of the file, and takes others for anonymous.
+// bearing authenticates by the tokens of the file. Requests without a token are anonymous.
 func bearing(t testing.TB) Authenticator {
 	t.Helper()
 	tokens := &Tokens{}
@@ -62,7 +62,7 @@ func TestTokenFile(t *testing.T) {
 	}
 }
 
-// Mistakes in a token file are told without telling what is in it.
+// Errors in a token file do not disclose its content.
 func TestTokenFileErrors(t *testing.T) {
 	for file, want := range map[string]string{
 		"secret,user":          "token file 'f' must have at least 3 columns (token, user name, user uid), found 2",
@@ -161,7 +161,7 @@ func (f fixed) Authenticate(*http.Request) (*request.User, bool, error) {
 	return f.u, f.u != nil, f.err
 }
 
-// One good credential is enough; without one, a bad one is not forgiven.
+// One valid credential is enough. Without one, an invalid credential fails the request.
 func TestChain(t *testing.T) {
 	good, bad, none := fixed{u: &request.User{Name: "eve", Groups: []string{"g"}}}, fixed{err: errors.New("bad")}, fixed{}
 	for _, tt := range []struct {
@@ -187,7 +187,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// The words of a v1.37 server to those it does not know.
+// The messages for unauthenticated requests are those of kube-apiserver v1.37.
 func TestUnauthorized(t *testing.T) {
 	s := status.Of(status.Unauthorized())
 	if s.Code != 401 || s.Message != "Unauthorized" || s.Reason != "Unauthorized" || s.Details != nil {

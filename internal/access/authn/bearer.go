@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// Bearer finds the bearer token of a request, and asks Tokens whose it is. It comes in the
-// Authorization header or, from a browser that opens a websocket, as a subprotocol.
+// Bearer authenticates the bearer token of a request by Tokens. The token comes in the Authorization
+// header or, from a browser that opens a WebSocket, as a subprotocol.
 type Bearer struct {
 	Tokens *Tokens
 }
@@ -53,8 +53,8 @@ func (b Bearer) find(r *http.Request, token string) (*request.User, bool, error)
 	return a.User, true, nil
 }
 
-// bearer returns the token in the Authorization header. misplaced says that
-// there is one that does not count because of the space before it.
+// bearer returns the token in the Authorization header. misplaced reports a token that is ignored
+// because of the space before it.
 func bearer(r *http.Request) (token string, misplaced bool) {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
 	if !strings.EqualFold(scheme, "bearer") {
@@ -64,8 +64,7 @@ func bearer(r *http.Request) (token string, misplaced bool) {
 	return token, token == "" && found && rest != ""
 }
 
-// Warnings returns what to warn a client of who did not authenticate although
-// they might have meant to.
+// Warnings returns warnings for an unauthenticated client that probably meant to send credentials.
 func Warnings(r *http.Request) []string {
 	if _, misplaced := bearer(r); misplaced {
 		return []string{"the provided Authorization header contains extra space before the bearer token, and is ignored"}
@@ -107,8 +106,7 @@ func (b Bearer) bySubprotocol(r *http.Request) (*request.User, bool, error) {
 	return u, ok, err
 }
 
-// protocols returns the bearer tokens among the subprotocols that a client offers, and the
-// others.
+// protocols splits the subprotocols that a client offers into bearer tokens and others.
 func protocols(r *http.Request) (encoded, others []string) {
 	for _, header := range r.Header[subprotocols] {
 		for protocol := range strings.SplitSeq(header, ",") {

@@ -15,12 +15,12 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// ClientCertificates knows users by their client certificates: the common name
-// is the user's, the organizations are their groups.
+// ClientCertificates authenticates by client certificates: the common name is the user name, the
+// organizations are the groups.
 type ClientCertificates struct{ trust }
 
-// NewClientCertificates returns a ClientCertificates that trusts what roots returns,
-// which is another pool when it has changed.
+// NewClientCertificates returns a ClientCertificates that trusts the CAs that roots returns. roots
+// returns another pool after every change.
 func NewClientCertificates(roots func() *x509.CertPool) *ClientCertificates {
 	return &ClientCertificates{newTrust(roots, subject)}
 }
@@ -31,34 +31,34 @@ func (c *ClientCertificates) Authenticate(r *http.Request) (*request.User, bool,
 	return u, u != nil, err
 }
 
-// A trust remembers whom the certificates of authorities name.
+// A trust caches the users of verified certificates.
 type trust struct {
 	roots func() *x509.CertPool
-	names func(*x509.Certificate) (*request.User, error) // whom a good one names, if anybody
+	names func(*x509.Certificate) (*request.User, error) // user of a valid certificate, or nil
 
 	mu      sync.RWMutex
-	by      *x509.CertPool // the roots by which all that is remembered is so
+	by      *x509.CertPool // the roots by which the cached certificates were verified
 	good    map[[sha256.Size]byte]verified
 	refused map[[sha256.Size]byte]refused
 }
 
-// verified is what came of a certificate, and for how long that is so.
+// verified is the cached result of a valid certificate.
 type verified struct {
 	user        *request.User
 	from, until time.Time
 }
 
-// refused is why a certificate was not good, and for how long nobody looks again.
+// refused is the cached error of an invalid certificate.
 type refused struct {
 	err   error
 	until time.Time
 }
 
 const (
-	// maxVerified bounds how many certificates are remembered, good and bad ones apart, so
-	// that bad ones displace no good ones.
+	// maxVerified bounds the cached certificates. Valid and invalid ones are counted apart, so that
+	// invalid ones evict no valid ones.
 	maxVerified = 4096
-	// refusedFor is how long a bad certificate is not looked at again: it may become valid.
+	// refusedFor is the TTL of a cached rejection: the certificate may become valid.
 	refusedFor = 10 * time.Second
 )
 
@@ -66,8 +66,8 @@ func newTrust(roots func() *x509.CertPool, names func(*x509.Certificate) (*reque
 	return trust{roots: roots, names: names, good: map[[sha256.Size]byte]verified{}, refused: map[[sha256.Size]byte]refused{}}
 }
 
-// of returns whom the certificate of a client names, or nil. The TLS layer has seen that the
-// client has the key; that the certificate is one to trust is seen here, once.
+// of returns the user of the client's certificate, or nil. The TLS layer has verified that the
+// client has the key. The chain of the certificate is verified here, once.
 func (t *trust) of(r *http.Request) (*request.User, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return nil, nil
@@ -113,7 +113,7 @@ func remember[T any](m map[[sha256.Size]byte]T, key [sha256.Size]byte, value T) 
 	m[key] = value
 }
 
-// digest tells apart what clients send.
+// digest hashes the certificates of a client.
 func digest(sent []*x509.Certificate) [sha256.Size]byte {
 	if len(sent) == 1 {
 		return sha256.Sum256(sent[0].Raw)
@@ -156,7 +156,7 @@ func (t *trust) verify(sent []*x509.Certificate, roots *x509.CertPool, now time.
 	return v, nil
 }
 
-// subject returns the user that a certificate names, or nil.
+// subject returns the user of a certificate, or nil.
 func subject(cert *x509.Certificate) (*request.User, error) {
 	if cert.Subject.CommonName == "" {
 		return nil, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// issue returns a pair whose certificate is as change makes it.
+// issue returns a key pair; change modifies the certificate before it is signed.
 func issue(t testing.TB, by *pki.Pair, name string, change func(*x509.Certificate)) *pki.Pair {
 	t.Helper()
 	of := x509.Certificate{Subject: pkix.Name{CommonName: name}, BasicConstraintsValid: true}
@@ -109,8 +109,7 @@ func TestClientCertificate(t *testing.T) {
 	}
 }
 
-// That a certificate was good once does not make it good after it expired, or
-// after the one it depends on did.
+// A cached verification ends when the certificate or its CA expires.
 func TestCertificateExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca := issue(t, nil, "ca", isCA)
@@ -136,7 +135,7 @@ func TestCertificateExpires(t *testing.T) {
 	})
 }
 
-// However many certificates there are, few are remembered.
+// The cache of certificates is bounded.
 func TestVerifiedIsBounded(t *testing.T) {
 	ca := issue(t, nil, "ca", isCA)
 	c := trusting(ca)
@@ -181,8 +180,7 @@ func BenchmarkToken(b *testing.B) {
 	}
 }
 
-// An authority that counts no longer, or only now, is known by the next request, on a
-// connection that is open already, too.
+// A removed or added CA takes effect with the next request, also on an open connection.
 func TestAuthoritiesChange(t *testing.T) {
 	old, next := issue(t, nil, "old", isCA), issue(t, nil, "next", isCA)
 	pool := func(a *pki.Pair) *x509.CertPool {

@@ -1,10 +1,10 @@
 package authn
 
-// Other API servers learn from the ConfigMap of this name in kube-system how to know users: by which
-// authorities, and in which headers front proxies name them.
+// ConfigMap is the name of the ConfigMap in kube-system with the authentication settings for
+// extension API servers: client CAs, and the headers of front proxies.
 const ConfigMap = "extension-apiserver-authentication"
 
-// What the ConfigMap has. Lists are in JSON.
+// Keys of the ConfigMap. Lists are JSON.
 const (
 	ClientCAKey           = "client-ca-file"
 	ProxyCAKey            = "requestheader-client-ca-file"

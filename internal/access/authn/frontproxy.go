@@ -11,13 +11,13 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// ProxyHeaders are the names of headers in which a front proxy says whose a request is.
+// ProxyHeaders are the names of the headers in which a front proxy sends the user.
 type ProxyHeaders struct {
 	Username, UID, Group []string
 	ExtraPrefix          []string
 }
 
-// StandardProxyHeaders are those that everybody knows.
+// StandardProxyHeaders returns the usual X-Remote names.
 func StandardProxyHeaders() ProxyHeaders {
 	return ProxyHeaders{
 		Username: []string{"X-Remote-User"}, UID: []string{"X-Remote-Uid"},
@@ -25,7 +25,7 @@ func StandardProxyHeaders() ProxyHeaders {
 	}
 }
 
-// Remove removes the headers, so that nobody takes them for what was checked.
+// Remove removes the headers, so that no later handler trusts them.
 func (p *ProxyHeaders) Remove(h http.Header) {
 	for _, names := range [][]string{p.Username, p.UID, p.Group} {
 		for _, name := range names {
@@ -39,7 +39,7 @@ func (p *ProxyHeaders) Remove(h http.Header) {
 	}
 }
 
-// extra returns the key of an extra that a header is for.
+// extra returns the key of the user's extra in the name of a header.
 func (p *ProxyHeaders) extra(name string) (string, bool) {
 	for _, prefix := range p.ExtraPrefix {
 		if key, ok := cutPrefixFold(name, prefix); ok {
@@ -56,21 +56,21 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 	return s[len(prefix):], true
 }
 
-// Proxies say which front proxies are believed, of those with a certificate to trust.
+// Proxies restricts the trusted front proxies and names their headers.
 type Proxies struct {
-	AllowedNames []string // common names of their certificates; none are all names
+	AllowedNames []string // common names of their certificates; empty allows all
 	Headers      ProxyHeaders
 }
 
-// A FrontProxy believes a proxy, which it knows by its client certificate, whose a request is.
+// A FrontProxy authenticates by the headers of a proxy, which has a client certificate.
 type FrontProxy struct {
 	proxies trust
 	said    func() Proxies
 }
 
-// NewFrontProxy returns a FrontProxy that believes those whose client certificates are of the
-// authorities that roots returns, and that said is about. Whenever the names change, roots returns
-// another pool.
+// NewFrontProxy returns a FrontProxy that trusts proxies with a client certificate of the CAs that
+// roots returns and a name that said allows. roots returns another pool after every change of the
+// names.
 func NewFrontProxy(roots func() *x509.CertPool, said func() Proxies) *FrontProxy {
 	allowed := func(cert *x509.Certificate) (*request.User, error) {
 		names, name := said().AllowedNames, cert.Subject.CommonName
@@ -82,7 +82,7 @@ func NewFrontProxy(roots func() *x509.CertPool, said func() Proxies) *FrontProxy
 	return &FrontProxy{newTrust(roots, allowed), said}
 }
 
-// Authenticate implements Authenticator. Headers are looked at only if the proxy is known.
+// Authenticate implements Authenticator. It reads the headers only from a trusted proxy.
 func (f *FrontProxy) Authenticate(r *http.Request) (*request.User, bool, error) {
 	proxy, err := f.proxies.of(r)
 	if proxy == nil || err != nil {
@@ -131,8 +131,7 @@ func all(h http.Header, names []string) []string {
 	return out
 }
 
-// unescaped is a key as it was before it became the name of a header; one that is not well
-// escaped is taken as it is.
+// unescaped decodes a percent-encoded key. An invalid encoding leaves the key unchanged.
 func unescaped(key string) string {
 	if out, err := url.PathUnescape(key); err == nil {
 		return out

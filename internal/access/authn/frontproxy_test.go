@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A proxied request is one over a connection of a proxy, or of somebody else.
+// proxied returns a request on a connection with the client certificate by.
 func proxied(by *pki.Pair, headers ...string) *http.Request {
 	r := get(headers...)
 	if by != nil {
@@ -22,8 +22,8 @@ func proxied(by *pki.Pair, headers ...string) *http.Request {
 	return r
 }
 
-// Only a proxy that is known is believed, and only what it says in the headers that were chosen.
-// Nothing that looks as if a proxy had said it is left in the request.
+// Only a trusted proxy sets the user, and only by the configured headers. All proxy headers are
+// removed from the request.
 func TestFrontProxy(t *testing.T) {
 	clients, proxies := issue(t, nil, "clients", isCA), issue(t, nil, "proxies", isCA)
 	proxy, eve := issue(t, proxies, "front-proxy", forClient), issue(t, clients, "eve", forClient)
@@ -84,7 +84,7 @@ func TestFrontProxy(t *testing.T) {
 			}
 			got := *u
 			if got.Name == "eve" {
-				got.Extra = nil // says by which certificate
+				got.Extra = nil // has the fingerprint of the certificate
 			}
 			if !reflect.DeepEqual(&got, tt.want) {
 				t.Errorf("%s, %s time: %+v, want %+v", tt.name, round, got, tt.want)
@@ -98,7 +98,7 @@ func TestFrontProxy(t *testing.T) {
 	}
 }
 
-// Headers that were not chosen are not looked at, and what others are called stays.
+// Headers that are not configured are ignored, and other headers stay.
 func TestOtherHeadersStay(t *testing.T) {
 	r := get("X-Remote-Users", "a", "X-Remote", "b", "Accept", "c", "X-Remote-User", "d", "Authorization", "Basic e")
 	if _, ok, err := WithoutCredentials(OrAnonymous(Chain{}, Anonymous{Enabled: true})).Authenticate(r); !ok || err != nil {

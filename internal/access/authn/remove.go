@@ -6,10 +6,9 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// WithoutCredentials returns an Authenticator that removes from a request, once its user is
-// found, everything in its headers that says who a user is: nobody behind it can believe what
-// was not checked. It knows the headers of front proxies that everybody knows; more say which
-// were chosen.
+// WithoutCredentials returns an Authenticator that removes all headers with credentials or
+// identities from an authenticated request, so that no later handler trusts them. It removes the
+// standard headers of front proxies, and those of more.
 func WithoutCredentials(users Authenticator, more ...func() Proxies) Authenticator {
 	return &withoutCredentials{users, StandardProxyHeaders(), more}
 }

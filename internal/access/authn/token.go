@@ -11,40 +11,37 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// ErrInvalidToken says that a token is not one of ours, and no more: what is wrong with it is
-// nobody's business.
+// ErrInvalidToken reports an invalid token without a reason: clients learn no details.
 var ErrInvalidToken = errors.New("invalid bearer token")
 
-// A TokenAuthenticator knows users by one kind of bearer token.
+// A TokenAuthenticator authenticates by one type of bearer token.
 type TokenAuthenticator interface {
-	// AuthenticateToken finds the user of a bearer token. audiences are those that the token
-	// should be for; nil means those of the server. ok is false if it is not a token of this
-	// kind; an error says that it is, and that it is not good.
+	// AuthenticateToken returns the user of a bearer token. audiences are the wanted audiences; nil
+	// is those of the server. ok is false for a token of another type; an error reports an invalid
+	// token of this type.
 	AuthenticateToken(ctx context.Context, token string, audiences []string) (a *TokenAnswer, ok bool, err error)
 }
 
-// A TokenAnswer says whose a token is, and for which of the wanted audiences. It is shared
-// between requests and not changed.
+// A TokenAnswer has the user of a token and the matching audiences. Requests share it: it is
+// immutable.
 type TokenAnswer struct {
 	User      *request.User
 	Audiences []string
 }
 
-// Tokens are all kinds of bearer tokens that a server knows.
+// Tokens authenticates by all types of bearer tokens.
 type Tokens struct {
 	kinds []TokenAuthenticator
 }
 
-// Use says which kinds there are, in the order in which they are asked. It is called before
-// the first token is.
+// Use sets the authenticators, in order, before the first token arrives.
 func (t *Tokens) Use(kinds ...TokenAuthenticator) { t.kinds = kinds }
 
-// Empty reports whether there is no kind of token.
+// Empty reports whether there is no authenticator.
 func (t *Tokens) Empty() bool { return len(t.kinds) == 0 }
 
-// AuthenticateToken implements TokenAuthenticator. The first kind that knows the token counts,
-// and its user is in the group of all who are known. If none does, the error has what each of
-// them found wrong with it.
+// AuthenticateToken implements TokenAuthenticator. The first authenticator to recognize the token
+// wins, and the user gets the group system:authenticated. If none does, the error joins all errors.
 func (t *Tokens) AuthenticateToken(ctx context.Context, token string, audiences []string) (*TokenAnswer, bool, error) {
 	var errs []error
 	for _, kind := range t.kinds {
@@ -62,7 +59,7 @@ func (t *Tokens) AuthenticateToken(ctx context.Context, token string, audiences 
 	return nil, false, utilerrors.NewAggregate(errs)
 }
 
-// known adds the group of those who are known.
+// known adds the group system:authenticated.
 func (a *TokenAnswer) known() *TokenAnswer {
 	u := known(a.User)
 	if u == a.User {
@@ -71,7 +68,7 @@ func (a *TokenAnswer) known() *TokenAnswer {
 	return &TokenAnswer{User: u, Audiences: a.Audiences}
 }
 
-// ForServer makes tokens that say nothing of audiences be for those of the server.
+// ForServer gives tokens without audiences the audiences of the server.
 func ForServer(audiences []string, tokens TokenAuthenticator) TokenAuthenticator {
 	return &forServer{audiences, tokens}
 }

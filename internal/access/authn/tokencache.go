@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// maxCached bounds how many answers a TokenCache remembers, good and bad ones apart, so
-	// that bad tokens displace no good ones.
+	// maxCached bounds the cached answers. Valid and invalid tokens are counted apart, so that
+	// invalid ones evict no valid ones.
 	maxCached = 16384
-	// sharedTimeout bounds a look-up that several requests wait for.
+	// sharedTimeout bounds a lookup that several requests wait for.
 	sharedTimeout = 30 * time.Second
 )
 
-// A TokenCache remembers for a while what somebody else decides about tokens. It asks once for
-// all requests that come meanwhile. It keeps no tokens, only keyed hashes of them.
+// A TokenCache caches the answers of another TokenAuthenticator. Concurrent requests share one
+// lookup. It keeps keyed hashes, not tokens.
 type TokenCache struct {
 	tokens  TokenAuthenticator
 	options TokenCacheOptions
@@ -33,13 +33,13 @@ type TokenCache struct {
 	good    map[cacheKey]cached
 	bad     map[cacheKey]cached
 	waiting map[cacheKey]*lookup
-	swept   time.Time // when what is over was last forgotten
+	swept   time.Time // last removal of expired entries
 }
 
-// TokenCacheOptions say for how long answers are remembered; 0 is not at all.
+// TokenCacheOptions are the TTLs of answers; 0 disables caching.
 type TokenCacheOptions struct {
 	Success, Failure time.Duration
-	// Errors are remembered as failures.
+	// Errors caches errors as failures.
 	Errors  bool
 	Metrics *TokenCacheMetrics // nil counts nothing
 	Log     *slog.Logger
@@ -49,7 +49,7 @@ var errPanicked = errors.New("authentication failed unexpectedly")
 
 type cacheKey [sha256.Size]byte
 
-// An outcome is what AuthenticateToken returns.
+// An outcome is a result of AuthenticateToken.
 type outcome struct {
 	answer *TokenAnswer
 	ok     bool
@@ -61,13 +61,13 @@ type cached struct {
 	until time.Time
 }
 
-// A lookup is one that is under way.
+// A lookup is a running lookup.
 type lookup struct {
-	done chan struct{} // closed when there is an outcome
+	done chan struct{} // closed when outcome is set
 	outcome
 }
 
-// NewTokenCache returns a TokenCache for the answers of tokens.
+// NewTokenCache returns a cache in front of tokens.
 func NewTokenCache(tokens TokenAuthenticator, o TokenCacheOptions) *TokenCache {
 	key := make([]byte, sha256.Size)
 	rand.Read(key) // never fails
@@ -93,7 +93,7 @@ func (c *TokenCache) AuthenticateToken(ctx context.Context, token string, audien
 	if l == nil {
 		l = &lookup{done: make(chan struct{})}
 		c.waiting[key] = l
-		// It goes on for others when this request ends.
+		// The lookup outlives this request: others wait for it.
 		shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedTimeout)
 		go func() {
 			defer cancel()
@@ -109,7 +109,7 @@ func (c *TokenCache) AuthenticateToken(ctx context.Context, token string, audien
 	}
 }
 
-// find returns what is remembered. c.mu is held.
+// find returns the cached outcome. The caller holds c.mu.
 func (c *TokenCache) find(key cacheKey) (outcome, bool) {
 	found, ok := c.good[key]
 	if !ok {
@@ -118,8 +118,8 @@ func (c *TokenCache) find(key cacheKey) (outcome, bool) {
 	return found.outcome, ok && time.Now().Before(found.until)
 }
 
-// ask has the outcome found, and remembers it. A panic is an error of this token: the
-// goroutine is nobody's request. What a panic says may have the token in it, the stack has not.
+// ask runs the lookup and caches its outcome. It turns a panic into an error for this token. The
+// panic value may contain the token; the stack does not.
 func (c *TokenCache) ask(ctx context.Context, l *lookup, key cacheKey, token string, audiences []string) {
 	l.err = errPanicked
 	asked := c.options.Metrics.begin(asking)
@@ -140,7 +140,7 @@ func (c *TokenCache) ask(ctx context.Context, l *lookup, key cacheKey, token str
 	l.outcome = o
 }
 
-// keep remembers an outcome. c.mu is held.
+// keep caches an outcome. The caller holds c.mu.
 func (c *TokenCache) keep(key cacheKey, o outcome) {
 	into, ttl := c.good, c.options.Success
 	if !o.ok {
@@ -158,7 +158,7 @@ func (c *TokenCache) keep(key cacheKey, o outcome) {
 	into[key] = cached{o, now.Add(ttl)}
 }
 
-// sweep forgets what is over, and if there is no room even so, one half of the rest.
+// sweep removes expired entries. If the cache is still full, it evicts half of the rest.
 func (c *TokenCache) sweep(m map[cacheKey]cached, now time.Time) {
 	for key, each := range m {
 		if !now.Before(each.until) {
@@ -176,20 +176,20 @@ func (c *TokenCache) sweep(m map[cacheKey]cached, now time.Time) {
 	}
 }
 
-// A hasher makes keys without an allocation.
+// A hasher computes keys without an allocation.
 type hasher struct {
 	hash.Hash
-	part [256]byte // of what is written; zero when nobody writes
+	part [256]byte // of the input; zero between uses
 }
 
-// key is that of a token for audiences. Lengths tell apart what would read the same.
+// key returns the cache key of a token and audiences. Lengths keep the parts apart.
 func (c *TokenCache) key(token string, audiences []string) (key cacheKey) {
 	h := c.hashers.Get().(*hasher)
 	defer c.hashers.Put(h)
 	h.Reset()
 	h.write(token)
 	if audiences == nil {
-		h.Write(h.part[:1]) // those of the server are not none
+		h.Write(h.part[:1]) // nil audiences differ from empty ones
 	}
 	for _, audience := range audiences {
 		h.write(audience)

@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// An elsewhere is somebody who decides about tokens, and is asked seldom.
+// elsewhere is an authenticator behind the cache that counts its calls.
 type elsewhere struct {
 	asked atomic.Int64
 	wait  time.Duration
@@ -45,12 +45,12 @@ func (e *elsewhere) AuthenticateToken(ctx context.Context, token string, audienc
 	return nil, false, nil
 }
 
-// Good answers are remembered for their time, bad ones for theirs, errors only if they are to be.
+// Valid and invalid answers have their own TTL. Errors are cached only if configured.
 func TestTokenCache(t *testing.T) {
 	for _, tt := range []struct {
 		token  string
 		errors bool
-		asked  [3]int64 // at once again, after five seconds, after ten
+		asked  [3]int64 // after 0, 5 and 10 seconds
 	}{
 		{"good eve", false, [3]int64{1, 1, 2}},
 		{"bad", false, [3]int64{1, 2, 3}},
@@ -80,7 +80,7 @@ func TestTokenCache(t *testing.T) {
 	}
 }
 
-// A token for one audience is not one for another, and parts do not run into each other.
+// Keys differ by audience, and parts of the key cannot collide.
 func TestTokenCacheKeys(t *testing.T) {
 	c := NewTokenCache(nil, TokenCacheOptions{})
 	seen := map[cacheKey]string{}
@@ -102,7 +102,7 @@ func TestTokenCacheKeys(t *testing.T) {
 	}
 }
 
-// All who wait for the same token ask once. One of them who leaves does not end it for the others.
+// Concurrent requests for a token share one lookup. A request that ends does not cancel it.
 func TestTokenCacheSharesLookups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &elsewhere{wait: time.Second}
@@ -137,7 +137,7 @@ func TestTokenCacheSharesLookups(t *testing.T) {
 	})
 }
 
-// A look-up that never ends is given up.
+// A lookup that hangs times out.
 func TestTokenCacheGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewTokenCache(&elsewhere{wait: time.Hour}, TokenCacheOptions{})
@@ -148,7 +148,7 @@ func TestTokenCacheGivesUp(t *testing.T) {
 	})
 }
 
-// A panic is an error of this token, and says nothing of it.
+// A panic becomes an error for this token, and the log does not contain the token.
 func TestTokenCachePanic(t *testing.T) {
 	var logged bytes.Buffer
 	e := &elsewhere{do: func(token string) (*TokenAnswer, bool, error) { panic(token) }}
@@ -163,7 +163,7 @@ func TestTokenCachePanic(t *testing.T) {
 	}
 }
 
-// However many tokens there are, few are remembered, and bad ones displace no good ones.
+// The cache is bounded, and invalid tokens evict no valid ones.
 func TestTokenCacheIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &elsewhere{}
@@ -197,7 +197,7 @@ func BenchmarkTokenCache(b *testing.B) {
 	}
 }
 
-// Look-ups and questions are counted apart.
+// Lookups in the cache and calls behind it are counted apart.
 func TestTokenCacheMetrics(t *testing.T) {
 	m := NewTokenCacheMetrics()
 	registry := prometheus.NewRegistry()

@@ -6,15 +6,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// TokenCacheMetrics count the requests of all TokenCaches of a server, and what they had to ask,
-// under the names that Kubernetes has for them.
+// TokenCacheMetrics counts the lookups of all TokenCaches of a server, and the calls behind them,
+// under the names of Kubernetes.
 type TokenCacheMetrics struct {
 	requests, fetches *prometheus.CounterVec
 	durations         *prometheus.HistogramVec
 	active            *prometheus.GaugeVec
 }
 
-// NewTokenCacheMetrics returns those of one server.
+// NewTokenCacheMetrics returns the metrics of a server.
 func NewTokenCacheMetrics() *TokenCacheMetrics {
 	const prefix = "authentication_token_cache_"
 	status := []string{"status"}
@@ -26,7 +26,7 @@ func NewTokenCacheMetrics() *TokenCacheMetrics {
 	}
 }
 
-// Collectors are what is to be registered; nothing of nil.
+// Collectors returns the collectors to register; none for nil.
 func (m *TokenCacheMetrics) Collectors() []prometheus.Collector {
 	if m == nil {
 		return nil
@@ -34,7 +34,7 @@ func (m *TokenCacheMetrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.requests, m.fetches, m.durations, m.active}
 }
 
-// looked counts a look-up that began at a time. had says that the cache had it.
+// looked counts a lookup that began at a time. had reports a cache hit.
 func (m *TokenCacheMetrics) looked(begun time.Time, had bool) {
 	if m == nil {
 		return
@@ -47,7 +47,7 @@ func (m *TokenCacheMetrics) looked(begun time.Time, had bool) {
 	m.durations.WithLabelValues(status).Observe(time.Since(begun).Seconds())
 }
 
-// fetched counts a question.
+// fetched counts a call to the authenticator.
 func (m *TokenCacheMetrics) fetched(err error) {
 	if m == nil {
 		return
@@ -59,13 +59,13 @@ func (m *TokenCacheMetrics) fetched(err error) {
 	m.fetches.WithLabelValues(status).Inc()
 }
 
-// States of what is active.
+// States of active calls.
 const (
-	asking  = "in_flight" // a question
-	blocked = "blocked"   // a request that waits for the answer
+	asking  = "in_flight" // a running call
+	blocked = "blocked"   // a request that waits for a call
 )
 
-// begin counts something active in, and returns what counts it out.
+// begin increments the gauge of a state, and returns a function that decrements it.
 func (m *TokenCacheMetrics) begin(what string) (end func()) {
 	if m == nil {
 		return func() {}

@@ -12,16 +12,15 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A TokenFile knows users by the bearer tokens in a file.
+// A TokenFile authenticates by the bearer tokens of a file.
 type TokenFile struct {
-	// Users by the SHA-256 of their tokens, so that the tokens themselves are not
-	// kept, and finding one takes no longer the more of it was guessed.
+	// Keyed by the SHA-256 of the token: tokens are not kept, and the timing of a lookup discloses
+	// nothing about them.
 	answers map[[sha256.Size]byte]*TokenAnswer
 }
 
-// LoadTokenFile reads a token file: lines of token, user name, user UID and,
-// optionally, a quoted list of groups, separated by commas. warnings are about
-// lines that do not count.
+// LoadTokenFile reads a token file. A line has a token, user name, user UID and optionally a quoted
+// list of groups, separated by commas. warnings are about ignored lines.
 func LoadTokenFile(path string) (t *TokenFile, warnings []string, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -31,8 +30,8 @@ func LoadTokenFile(path string) (t *TokenFile, warnings []string, err error) {
 	return ReadTokenFile(file, path)
 }
 
-// ReadTokenFile is LoadTokenFile for what comes from r. Warnings and errors speak of it
-// by name, and never say what a token is.
+// ReadTokenFile is LoadTokenFile for a reader. Warnings and errors mention its name, and never a
+// token.
 func ReadTokenFile(r io.Reader, name string) (t *TokenFile, warnings []string, err error) {
 	t = &TokenFile{answers: map[[sha256.Size]byte]*TokenAnswer{}}
 	lines := csv.NewReader(r)

@@ -10,17 +10,17 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A Decision is what an Authorizer says.
+// A Decision is the result of an Authorizer.
 type Decision int
 
-// The decisions there are. Who says nothing denies.
+// The decisions. The zero value denies.
 const (
-	Deny      Decision = iota // nobody else is asked
-	Allow                     // nobody else is asked
-	NoOpinion                 // ask the next one; if there is none, it is refused
+	Deny      Decision = iota // final
+	Allow                     // final
+	NoOpinion                 // ask the next authorizer; the last one denies
 )
 
-// String is the decision as logs and metrics have it.
+// String returns the decision for logs and metrics.
 func (d Decision) String() string {
 	switch d {
 	case Allow:
@@ -32,19 +32,19 @@ func (d Decision) String() string {
 	}
 }
 
-// An Authorizer decides whether somebody may do something, and perhaps says why. An error
-// says that it could not find out all that it wanted to know; it may come with any decision.
+// An Authorizer decides whether a user may do something, with an optional reason. An error reports
+// an incomplete evaluation; it may come with any decision.
 type Authorizer interface {
 	Authorize(ctx context.Context, a *Attributes) (decision Decision, reason string, err error)
 }
 
-// A Named authorizer says where a reason is from.
+// Named adds the name of an authorizer, which is part of its reasons.
 type Named struct {
 	Name string
 	Authorizer
 }
 
-// A Union asks one after the other, until one decides.
+// A Union asks authorizers in order. The first to decide wins.
 type Union []Named
 
 // Authorize implements Authorizer.
@@ -66,10 +66,10 @@ func (u Union) Authorize(ctx context.Context, a *Attributes) (Decision, string, 
 	return NoOpinion, strings.Join(reasons, "\n"), utilerrors.NewAggregate(errs)
 }
 
-// Privileged lets the group system:masters do everything.
+// Privileged allows everything to the group system:masters.
 type Privileged struct{}
 
-// PrivilegedName is what Privileged is called in a Union.
+// PrivilegedName is the name of Privileged in a Union.
 const PrivilegedName = "kubernetes.io/system-privileged-group"
 
 // Authorize implements Authorizer.
@@ -80,7 +80,7 @@ func (Privileged) Authorize(_ context.Context, a *Attributes) (Decision, string,
 	return NoOpinion, "", nil
 }
 
-// AlwaysAllow lets everybody do everything.
+// AlwaysAllow allows every request.
 type AlwaysAllow struct{}
 
 // Authorize implements Authorizer.
@@ -88,7 +88,7 @@ func (AlwaysAllow) Authorize(context.Context, *Attributes) (Decision, string, er
 	return Allow, "", nil
 }
 
-// AlwaysDeny lets nobody do anything that another authorizer does not allow.
+// AlwaysDeny allows no request. Like Kubernetes' authorizer of that name, it has no opinion.
 type AlwaysDeny struct{}
 
 // Authorize implements Authorizer.
@@ -96,8 +96,7 @@ func (AlwaysDeny) Authorize(context.Context, *Attributes) (Decision, string, err
 	return NoOpinion, "Everything is forbidden.", nil
 }
 
-// Current is an Authorizer that can be replaced while it is asked. Until there is one, it
-// denies.
+// Current is an Authorizer that can be replaced while in use. It denies until Set is called.
 type Current struct{ current atomic.Pointer[Authorizer] }
 
 // Set replaces the authorizer.

@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// says always says the same.
+// says is an Authorizer with a fixed result.
 type says struct {
 	decision Decision
 	reason   string
@@ -19,7 +19,7 @@ func (s says) Authorize(context.Context, *Attributes) (Decision, string, error) 
 	return s.decision, s.reason, s.err
 }
 
-// The first who decides is heard alone. If nobody does, all reasons and errors are.
+// The first decision counts alone. Without a decision, all reasons and errors are joined.
 func TestUnion(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tt := range []struct {
@@ -63,7 +63,7 @@ func TestPrivileged(t *testing.T) {
 	}
 }
 
-// Before there is an authorizer, nobody may do anything.
+// Without an authorizer, Current denies.
 func TestCurrent(t *testing.T) {
 	var c Current
 	if got, _, _ := c.Authorize(t.Context(), &Attributes{}); got != Deny {
@@ -75,7 +75,7 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// Selectors are those of the query, unless others are given.
+// Selectors default to those of the query.
 func TestSelect(t *testing.T) {
 	a := &Attributes{Info: request.Info{FieldSelector: "spec.nodeName=n", LabelSelector: "a in (b, c),d"}}
 	if s := a.Select(); len(s.Fields) != 1 || s.Fields[0].Value != "n" || len(s.Labels) != 2 || s.FieldsErr != nil || s.LabelsErr != nil {

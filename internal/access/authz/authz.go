@@ -1,7 +1,7 @@
-// Package authz decides whether a user may make a request, and words the refusal.
+// Package authz decides whether a user may make a request, and formats the error of a denial.
 //
-// It knows what is asked, who may be asked about it, and how several of those become one
-// answer. It does not know roles, how users are authenticated, or what handles a path.
+// It defines the attributes of a request, authorizers, and their union. It does not know roles,
+// authentication, or the handlers of paths.
 package authz
 
 import (
@@ -17,24 +17,24 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// Attributes are what somebody wants to do.
+// Attributes describe the action to authorize.
 type Attributes struct {
 	User *request.User
 	request.Info
-	// Selectors are given where the request is not one to this server. Otherwise they are
-	// those of Info.
+	// Selectors is set for an action other than a request to this server, as in a review. It
+	// defaults to the selectors of Info.
 	Selectors *Selectors
 }
 
-// Selectors say which objects of a collection somebody wants.
+// Selectors are parsed field and label selectors.
 type Selectors struct {
 	Fields fields.Requirements
 	Labels labels.Requirements
-	// FieldsErr and LabelsErr say why a selector cannot be read.
+	// FieldsErr and LabelsErr are parse errors.
 	FieldsErr, LabelsErr error
 }
 
-// Select returns the selectors. They are read when they are asked for, which few do.
+// Select returns the selectors. They are parsed on demand: few authorizers need them.
 func (a *Attributes) Select() *Selectors {
 	if a.Selectors != nil {
 		return a.Selectors
@@ -55,7 +55,7 @@ func (a *Attributes) Select() *Selectors {
 	return s
 }
 
-// Forbidden says that somebody may not do something.
+// Forbidden returns the 403 error for an action.
 func Forbidden(a *Attributes, reason string) *status.Error {
 	message := Htmlless(a.denial())
 	if reason != "" {
@@ -65,7 +65,7 @@ func Forbidden(a *Attributes, reason string) *status.Error {
 	return status.Forbidden(resource, a.Name, fmt.Errorf("%s", message))
 }
 
-// Htmlless keeps what a client named in a message from being taken for HTML.
+// Htmlless escapes a message, so that browsers do not interpret names from clients as HTML.
 func Htmlless(message string) string { return htmlless.Replace(message) }
 
 var htmlless = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
@@ -88,8 +88,8 @@ func (a *Attributes) denial() string {
 	return fmt.Sprintf("User %q cannot %s resource %q in API group %q %s", name, a.Verb, resource, a.Group, where)
 }
 
-// Check asks an Authorizer, and returns why it may not be done: nil if it may. An authorizer
-// that allows although something failed has allowed.
+// Check asks an Authorizer, and returns nil or the error of the denial. Allow counts even with an
+// error.
 func Check(ctx context.Context, z Authorizer, a *Attributes) error {
 	switch decision, reason, err := z.Authorize(ctx, a); {
 	case decision == Allow:

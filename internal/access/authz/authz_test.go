@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// The answers of a v1.37 server to those who may not.
+// The messages are those of kube-apiserver v1.37.
 func TestForbidden(t *testing.T) {
 	bob := &request.User{Name: "bob"}
 	for _, tt := range []struct {

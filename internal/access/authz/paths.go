@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Paths lets everybody ask for some paths that are no resources.
+// Paths allows every user to request some non-resource paths.
 type Paths struct {
 	exact    map[string]bool
 	prefixes []string
 }
 
-// NewPaths returns Paths. One that ends in * is all that begin so; the first slash may be left out.
+// NewPaths returns Paths. A path that ends in * is a prefix; the leading slash is optional.
 func NewPaths(paths []string) (*Paths, error) {
 	p := &Paths{exact: map[string]bool{}}
 	for _, path := range paths {

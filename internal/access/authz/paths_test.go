@@ -6,7 +6,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// Whoever looks whether a server is well need not be known to anybody.
+// Health checks need no credentials.
 func TestPaths(t *testing.T) {
 	p, err := NewPaths([]string{"/healthz", "readyz/*"})
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A Lister is an Authorizer that can say beforehand what somebody may do in a namespace.
+// A Lister is an Authorizer that can list the rules of a user in a namespace.
 type Lister interface {
-	// RulesFor returns the rules of a user. Besides an error there are those that could be
-	// found. ErrUnlistable says that there may be more.
+	// RulesFor returns the rules of a user. An error comes with the rules that were found.
+	// ErrUnlistable reports that the list is incomplete.
 	RulesFor(ctx context.Context, u *request.User, namespace string) ([]rbacv1.PolicyRule, error)
 }
 
-// ErrUnlistable says that an authorizer allows things that it cannot list.
+// ErrUnlistable reports that an authorizer cannot list all rules.
 var ErrUnlistable = errors.New("does not support user rule resolution")
 
-// RulesFor returns the rules of a user as far as an authorizer can list them. incomplete says
-// that it may allow more.
+// RulesFor returns the rules of a user that an authorizer can list. incomplete reports that there
+// may be more.
 func RulesFor(ctx context.Context, z Authorizer, u *request.User, namespace string) (rules []rbacv1.PolicyRule, incomplete bool, err error) {
 	l, ok := z.(Lister)
 	if !ok {
@@ -31,7 +31,7 @@ func RulesFor(ctx context.Context, z Authorizer, u *request.User, namespace stri
 	return rules, errors.Is(err, ErrUnlistable), err
 }
 
-// RulesFor implements Lister: the rules of all who can list some.
+// RulesFor implements Lister: the rules of all Listers.
 func (u Union) RulesFor(ctx context.Context, of *request.User, namespace string) ([]rbacv1.PolicyRule, error) {
 	var all []rbacv1.PolicyRule
 	var errs []error

@@ -1,7 +1,7 @@
-// Package admissiontest is a small world for tests of admission plugins: a store, and a registry of
-// the built-in kinds that asks the plugins.
+// Package admissiontest has a store and a registry of the built-in kinds for tests of admission
+// plugins.
 //
-// Objects are YAML, so that a test reads as what a client sends and gets.
+// Objects are YAML, so a test reads like the requests and responses of a client.
 package admissiontest
 
 import (
@@ -22,12 +22,12 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A World is a store with the built-in kinds, and nothing in it.
+// A World is an empty store with the built-in kinds.
 type World struct {
 	T     *testing.T
 	Cache *watchcache.Cache
 	Kinds *resource.Set
-	// User asks for what is written, if it is not nil.
+	// User is the user of the writes, if not nil.
 	User *request.User
 	// Warnings are those of the last write.
 	Warnings []string
@@ -38,7 +38,7 @@ type World struct {
 	last     *request.Request
 }
 
-// New returns a world in which the plugins are asked that plugin makes.
+// New returns a World with the plugins that the function returns.
 func New(t *testing.T, plugins func(w *World) []any) *World {
 	w := &World{T: t, kinds: builtin.Definitions()}
 	backend := memkv.New(memkv.Options{})
@@ -65,7 +65,7 @@ func (w *World) Create(text string) (object.Tree, error) {
 	return result.Tree, w.settled(result, err)
 }
 
-// Update makes a merge patch of an object, perhaps through a subresource, and returns the object.
+// Update applies a merge patch to an object, or to its subresource, and returns the object.
 func (w *World) Update(text, subresource string) (object.Tree, error) {
 	w.T.Helper()
 	patch := w.tree(text)
@@ -76,7 +76,7 @@ func (w *World) Update(text, subresource string) (object.Tree, error) {
 	return result.Tree, w.settled(result, err)
 }
 
-// Have creates objects that are there before. They are divided by lines of three dashes.
+// Have creates existing objects from YAML documents, separated by three dashes.
 func (w *World) Have(texts string) {
 	w.T.Helper()
 	for text := range strings.SplitSeq(texts, "\n---\n") {
@@ -86,7 +86,7 @@ func (w *World) Have(texts string) {
 	}
 }
 
-// settled waits until plugins can read what was written.
+// settled waits until the cache of the plugins has the write.
 func (w *World) settled(r registry.Result, err error) error {
 	if err == nil && r.Revision > 0 {
 		err = w.Cache.Wait(w.ctx, r.Revision)
@@ -94,13 +94,13 @@ func (w *World) settled(r registry.Result, err error) error {
 	return err
 }
 
-// asking is the context of a request.
+// asking returns the context of a request.
 func (w *World) asking() context.Context {
 	w.Warnings, w.last = nil, &request.Request{User: w.User}
 	return request.With(w.ctx, w.last)
 }
 
-// Said returns what the last write said for the audit log under a key.
+// Said returns the audit annotation of the last write with that key.
 func (w *World) Said(key string) string {
 	for _, a := range w.last.Annotations {
 		if a.Key == key {
@@ -146,7 +146,7 @@ func (w *World) tree(text string) object.Tree {
 	return t
 }
 
-// Field returns what is in a field of an object, as JSON; its path is divided by points.
+// Field returns a field of an object as JSON. Dots separate the path.
 func Field(t object.Tree, path string) string {
 	var at any = t
 	for name := range strings.SplitSeq(path, ".") {
@@ -163,7 +163,7 @@ func Field(t object.Tree, path string) string {
 	return string(data)
 }
 
-// merged is a value after a merge patch.
+// merged returns a value after a merge patch.
 func merged(value, patch any) any {
 	p, ok := patch.(object.Tree)
 	if !ok {

@@ -1,8 +1,8 @@
-// Package certificates has the admission plugins for certificates.
+// Package certificates implements the admission plugins for certificates.
 //
-// Who approves, signs or attests needs the right to do so for the signer. Nobody asks for a client
-// certificate of the group that may do everything. The package asks an authorizer; it does not
-// know who has which rights.
+// Approving, signing and attesting need a permission for the signer. Client certificates for the
+// group system:masters cannot be requested. The package calls an authorizer; it does not know rules
+// or roles.
 package certificates
 
 import (
@@ -27,8 +27,8 @@ var (
 	bundles  = certificatesv1.Resource("clustertrustbundles")
 )
 
-// mayFor reports whether who writes may do something for a signer, or for all of its domain. The
-// server itself may.
+// mayFor reports whether the user has a permission for a signer, or for all signers of its domain.
+// The server itself has all permissions.
 func mayFor(ctx context.Context, by authz.Authorizer, a *registry.Admission, verb, signer string) bool {
 	if a.User == nil {
 		return true
@@ -42,7 +42,7 @@ func mayFor(ctx context.Context, by authz.Authorizer, a *registry.Admission, ver
 	})
 }
 
-// Approval lets those approve or deny a request who may approve for its signer.
+// Approval checks that the user may approve or deny requests for the signer.
 type Approval struct{ Authorizer authz.Authorizer }
 
 // Validate implements registry.Validator.
@@ -50,7 +50,7 @@ func (p *Approval) Validate(ctx context.Context, a *registry.Admission) error {
 	if !a.Is(requests, "approval", registry.Update) {
 		return nil
 	}
-	old, err := a.Old(ctx) // who could change the signer could approve for any
+	old, err := a.Old(ctx) // a user that can change the signer could approve for any signer
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,8 @@ func (p *Approval) Validate(ctx context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// Signing lets those put a certificate or conditions into a request who may sign for its signer.
+// Signing checks that the user may sign for the signer before the status gets a certificate or
+// conditions.
 type Signing struct{ Authorizer authz.Authorizer }
 
 // Validate implements registry.Validator.
@@ -82,7 +83,7 @@ func (p *Signing) Validate(ctx context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// Attest lets those write a ClusterTrustBundle of a signer who may attest for it.
+// Attest checks that the user may attest for the signer of a ClusterTrustBundle.
 type Attest struct{ Authorizer authz.Authorizer }
 
 // Validate implements registry.Validator.
@@ -107,8 +108,8 @@ func (p *Attest) Validate(ctx context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// sameButForGarbageCollection reports whether two objects differ in nothing but what the garbage
-// collector and a migration write.
+// sameButForGarbageCollection reports whether two objects differ only in fields that the garbage
+// collector and storage migrations write.
 func sameButForGarbageCollection(obj, old object.Tree) bool {
 	strip := func(t object.Tree) object.Tree {
 		t = object.CloneTree(t)
@@ -122,7 +123,7 @@ func sameButForGarbageCollection(obj, old object.Tree) bool {
 
 func signerOf(obj object.Tree) string { return kind.Text(obj, "spec", "signerName") }
 
-// SubjectRestriction refuses requests for a client certificate of the group system:masters.
+// SubjectRestriction rejects requests for a client certificate of the group system:masters.
 type SubjectRestriction struct{}
 
 // Validate implements registry.Validator.

@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// rights are what somebody may do: a verb and a signer.
+// rights are the permissions of a user: a verb and a signer.
 type rights map[string]bool
 
 func (r rights) Authorize(_ context.Context, a *authz.Attributes) (authz.Decision, string, error) {
@@ -44,7 +44,7 @@ func world(t *testing.T, may ...string) *admissiontest.World {
 	return w
 }
 
-// asked is a request for a certificate.
+// asked returns a CertificateSigningRequest.
 func asked(t *testing.T, signer, organization string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -59,7 +59,7 @@ func asked(t *testing.T, signer, organization string) string {
 	return "{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: r}, spec: {signerName: " + signer + ", usages: [client auth], request: " + text + "}}"
 }
 
-// Who approves and signs.
+// Approval and signing need a permission for the signer.
 func TestSigners(t *testing.T) {
 	const (
 		approve = "approval"
@@ -94,7 +94,7 @@ func TestSigners(t *testing.T) {
 	}
 }
 
-// Nobody is given a client certificate that may do everything.
+// Client certificates for system:masters are rejected.
 func TestSubjects(t *testing.T) {
 	const masters = `certificatesigningrequests.certificates.k8s.io "r" is forbidden: use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed`
 	for _, test := range []struct{ signer, organization, want string }{
@@ -116,8 +116,8 @@ func said(err error) string {
 	return err.Error()
 }
 
-// Who writes a bundle of a signer attests for it, unless nothing but what the garbage collector writes
-// changes.
+// Writes of a bundle need permission to attest for its signer, unless only fields of the garbage
+// collector change.
 func TestBundles(t *testing.T) {
 	roots, err := json.Marshal(string(pkitest.Authority(t, "roots").CertPEM()))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package events has the admission plugin EventRateLimit, which keeps clients from writing too many
-// events.
+// Package events implements the admission plugin EventRateLimit, which limits the rate at which
+// clients write events.
 package events
 
 import (
@@ -22,13 +22,13 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// RateLimit refuses an event when one of its limits is reached.
+// RateLimit rejects an event that exceeds one of the limits.
 type RateLimit struct{ limits []*limit }
 
-// A Type says which events a limit counts together.
+// A Type selects the key of a limit's buckets.
 type Type string
 
-// The types there are.
+// The types of limits.
 const (
 	Server          Type = "Server"
 	Namespace       Type = "Namespace"
@@ -47,7 +47,7 @@ type limitConfig struct {
 	CacheSize int32 `json:"cacheSize,omitempty"`
 }
 
-// cacheSize is how many of what events are counted by are remembered, if nobody says it.
+// cacheSize is the default number of buckets that a limit remembers.
 const cacheSize = 4096
 
 // New returns a RateLimit with the limits of a configuration.
@@ -95,8 +95,8 @@ func (c *config) validate() (errs field.ErrorList) {
 	return errs
 }
 
-// Validate implements registry.Validator. Events of the group events.k8s.io are not counted, as in
-// Kubernetes.
+// Validate implements registry.Validator. As in Kubernetes, events of the group events.k8s.io are
+// not limited.
 func (r *RateLimit) Validate(_ context.Context, a *registry.Admission) error {
 	d, _ := a.Target.Shown()
 	if d.Kind != "Event" || d.Group != corev1.GroupName || a.Operation != registry.Create && a.Operation != registry.Update || a.DryRun() {
@@ -114,7 +114,7 @@ func (r *RateLimit) Validate(_ context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// A limit has a bucket for each key.
+// A limit has a token bucket for each key.
 type limit struct {
 	limitConfig
 
@@ -122,13 +122,13 @@ type limit struct {
 	buckets *lru.Cache
 }
 
-// A bucket is filled all the time, and each event takes one out of it.
+// A bucket is a token bucket: it refills continuously, and an event takes one token.
 type bucket struct {
 	has float64
 	at  time.Time
 }
 
-// take reports whether there is something left for an event.
+// take reports whether the bucket of the key has a token, and takes it.
 func (l *limit) take(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +148,7 @@ func (l *limit) take(key string) bool {
 	return true
 }
 
-// key returns what an event is counted by.
+// key returns the bucket key of an event.
 func (l *limit) key(a *registry.Admission) string {
 	switch l.Type {
 	case Namespace:

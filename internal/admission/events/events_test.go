@@ -15,7 +15,7 @@ import (
 
 const head = "apiVersion: eventratelimit.admission.k8s.io/v1alpha1\nkind: Configuration\n"
 
-// write asks about an event of a source in a namespace.
+// write validates the create of an event.
 func write(t *testing.T, r *RateLimit, namespace, user, source, group string) string {
 	t.Helper()
 	d := resource.New(resource.Definition{Group: group, Plural: "events", Kind: "Event", Namespaced: true, Versions: []*resource.Version{{Name: "v1"}}})
@@ -29,7 +29,7 @@ func write(t *testing.T, r *RateLimit, namespace, user, source, group string) st
 	return err.Error()
 }
 
-// Each limit counts by its key, and there is more after a time.
+// Each limit has its own key, and buckets refill.
 func TestLimits(t *testing.T) {
 	const refused = "Too many requests: limit reached on type "
 	tests := []struct {

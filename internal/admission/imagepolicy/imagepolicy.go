@@ -1,5 +1,5 @@
-// Package imagepolicy has the admission plugin ImagePolicyWebhook, which asks another server whether
-// a pod may run its images.
+// Package imagepolicy implements the admission plugin ImagePolicyWebhook, which asks a webhook
+// whether a pod may run its images.
 package imagepolicy
 
 import (
@@ -22,25 +22,25 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// Webhook asks a server about images.
+// Webhook validates the images of pods with a webhook.
 type Webhook struct {
 	config  config
 	server  *review.Client
 	answers *cache.LRUExpireCache
 }
 
-// remembered is how many answers are.
+// remembered is the number of cached responses.
 const remembered = 1024
 
 type config struct {
 	KubeConfigFile string        `json:"kubeConfigFile"`
-	AllowTTL       time.Duration `json:"allowTTL"`     // in seconds, where it is read
-	DenyTTL        time.Duration `json:"denyTTL"`      // in seconds
-	RetryBackoff   time.Duration `json:"retryBackoff"` // in milliseconds
+	AllowTTL       time.Duration `json:"allowTTL"`     // in seconds in the configuration
+	DenyTTL        time.Duration `json:"denyTTL"`      // in seconds in the configuration
+	RetryBackoff   time.Duration `json:"retryBackoff"` // in milliseconds in the configuration
 	DefaultAllow   bool          `json:"defaultAllow"`
 }
 
-// New returns a Webhook of a configuration. All connections are made by dial.
+// New returns a Webhook with a configuration. dial makes all its connections.
 func New(text []byte, dial func(ctx context.Context, network, address string) (net.Conn, error)) (*Webhook, error) {
 	c, err := readConfig(text)
 	if err != nil {
@@ -54,7 +54,7 @@ func New(text []byte, dial func(ctx context.Context, network, address string) (n
 	return &Webhook{config: c, server: server, answers: cache.NewLRUExpireCache(remembered)}, nil
 }
 
-// Close closes connections that are not in use.
+// Close closes idle connections.
 func (w *Webhook) Close() { w.server.Close() }
 
 func readConfig(text []byte) (c config, err error) {
@@ -78,7 +78,7 @@ func readConfig(text []byte) (c config, err error) {
 		{&c.DenyTTL, time.Second, time.Second, 30 * time.Minute, 30 * time.Second},
 	} {
 		switch *d.value {
-		case -1: // none
+		case -1: // no retries
 			*d.value = 0
 		case 0:
 			*d.value = d.usual
@@ -122,7 +122,7 @@ func (w *Webhook) Validate(ctx context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// auditPrefix is what the annotations in the audit log begin with.
+// auditPrefix begins the keys of audit annotations.
 const auditPrefix = "imagepolicywebhook.image-policy.k8s.io/"
 
 func (w *Webhook) decide(ctx context.Context, a *registry.Admission, asked imagepolicyv1alpha1.ImageReviewSpec) error {
@@ -146,7 +146,7 @@ func (w *Webhook) decide(ctx context.Context, a *registry.Admission, asked image
 	return errors.New("one or more images rejected by webhook backend")
 }
 
-// answer returns what the server says, or has said a short while ago.
+// answer returns the response of the webhook, from the cache if possible.
 func (w *Webhook) answer(ctx context.Context, asked imagepolicyv1alpha1.ImageReviewSpec) (said imagepolicyv1alpha1.ImageReviewStatus, err error) {
 	data, err := json.Marshal(asked)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/admission/admissiontest"
 )
 
-// A server allows images that begin with "ok", and says why not of those that begin with "no".
+// server allows images that begin with "ok", and gives a reason against those that begin with "no".
 func server(t *testing.T, asked *atomic.Int32) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
@@ -63,7 +63,7 @@ func TestImages(t *testing.T) {
 	const refused = `pods "p" is forbidden: `
 	tests := []struct {
 		name, image, more, want string
-		audit                   string // failed-open, and what the server says
+		audit                   string // failed-open, and the annotations of the webhook
 	}{
 		{"an image that is allowed", "ok:1", "", "", " yes"},
 		{"one that is not", "bad", "", refused + "one or more images rejected by webhook backend", " yes"},
@@ -83,7 +83,7 @@ func TestImages(t *testing.T) {
 					got = err.Error()
 				}
 				if i == 1 && test.want == "" {
-					continue // it exists
+					continue // the pod exists already
 				}
 				if got != test.want {
 					t.Errorf("%s\nwant\n%s", got, test.want)

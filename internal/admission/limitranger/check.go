@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/pod"
 )
 
-// check finds out where requests and limits are not within what an item of a LimitRange says.
+// check returns the violations of one item of a LimitRange.
 func check(item *corev1.LimitRangeItem, requests, limits corev1.ResourceList) (errs []error) {
 	add := func(err error) {
 		if err != nil {
@@ -30,7 +30,7 @@ func check(item *corev1.LimitRangeItem, requests, limits corev1.ResourceList) (e
 	return errs
 }
 
-// checkRequests is check for who is not limited and only requests.
+// checkRequests is check for resources without limits: only requests count.
 func checkRequests(item *corev1.LimitRangeItem, requests corev1.ResourceList) (errs []error) {
 	for _, name := range slices.Sorted(maps.Keys(item.Min)) {
 		if err := (amount{item.Type, name, requests, nil}).least(item.Min[name]); err != nil {
@@ -45,15 +45,15 @@ func checkRequests(item *corev1.LimitRangeItem, requests corev1.ResourceList) (e
 	return errs
 }
 
-// An amount is what somebody has of a resource.
+// An amount is the request and the limit for one resource.
 type amount struct {
 	of               corev1.LimitType
 	name             corev1.ResourceName
 	requests, limits corev1.ResourceList
 }
 
-// values are the request, the limit and what they are compared with, in thousandths if all are
-// small enough for that.
+// values returns the request, the limit and the value to compare with, in milli-units if all of
+// them fit.
 func (x amount) values(with resource.Quantity) (request, limit, other int64) {
 	r, l := x.requests[x.name], x.limits[x.name]
 	request, limit, other = r.Value(), l.Value(), with.Value()
@@ -132,8 +132,8 @@ func (x amount) ratio(max resource.Quantity) error {
 	return nil
 }
 
-// ofPod is what a whole pod requests and is limited to: what it says of itself, or else what its
-// containers have together.
+// ofPod returns the requests and limits of a whole pod: its own resources where set, otherwise the
+// sum of its containers.
 func ofPod(spec *corev1.PodSpec) (requests, limits corev1.ResourceList) {
 	requests, limits = pod.Requests(spec), pod.Limits(spec)
 	if spec.Resources == nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// annotation says what the plugin has set.
+// annotation lists the values that the plugin has set.
 const annotation = "kubernetes.io/limit-ranger"
 
-// fill gives the containers of a pod what a LimitRange has for those that do not ask, and says so
-// in an annotation.
+// fill sets the default requests and limits of a LimitRange in the containers of a pod, and lists
+// them in an annotation.
 func fill(a *registry.Admission, l *corev1.LimitRange) {
 	var said []string
 	for i := range l.Spec.Limits {
@@ -41,7 +41,7 @@ func fill(a *registry.Admission, l *corev1.LimitRange) {
 	}
 }
 
-// set sets those quantities of a container that it does not say, and returns what was set.
+// set sets the quantities that a container leaves empty, and describes those for the annotation.
 func set(container object.Tree, field string, to corev1.ResourceList, of string) []string {
 	var names []string
 	for name, quantity := range to {

@@ -1,8 +1,8 @@
-// Package limitranger has the admission plugin LimitRanger, which gives containers the resources
-// that the LimitRanges of their namespace have for those that ask for none, and refuses pods and
-// claims that are not within the limits.
+// Package limitranger implements the admission plugin LimitRanger. It sets default requests and
+// limits in containers, and rejects pods and claims outside the limits of the LimitRanges of their
+// namespace.
 //
-// It knows what a LimitRange says. What all pods of a namespace have together is for quotas.
+// It knows LimitRanges only. Totals of a namespace are the task of quotas.
 package limitranger
 
 import (
@@ -18,15 +18,15 @@ import (
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
-// Name is what Kubernetes calls the plugin.
+// Name is the name of the plugin in Kubernetes.
 const Name = "LimitRanger"
 
-// A Plugin keeps what is created within limits.
+// A Plugin enforces LimitRanges.
 type Plugin struct {
 	Limits *stored.Lister[corev1.LimitRange]
 }
 
-// Mutate gives the containers of a pod what they do not ask for.
+// Mutate sets the defaults in the containers of a pod.
 func (p *Plugin) Mutate(ctx context.Context, a *registry.Admission) error {
 	limits, err := p.limits(ctx, a)
 	if err != nil || a.Target.Definition.Plural != "pods" {
@@ -38,7 +38,7 @@ func (p *Plugin) Mutate(ctx context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// Validate refuses what is not within all limits.
+// Validate rejects an object that exceeds a limit.
 func (p *Plugin) Validate(ctx context.Context, a *registry.Admission) error {
 	limits, err := p.limits(ctx, a)
 	if err != nil || len(limits) == 0 {
@@ -56,7 +56,7 @@ func (p *Plugin) Validate(ctx context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// limits returns those that a write has to be within: there are none for most writes, nor for an
+// limits returns the LimitRanges that apply to a write. Most writes have none, and neither has an
 // object that is being deleted.
 func (p *Plugin) limits(ctx context.Context, a *registry.Admission) ([]*corev1.LimitRange, error) {
 	if !limited(a) {
@@ -77,8 +77,8 @@ func (p *Plugin) limits(ctx context.Context, a *registry.Admission) ([]*corev1.L
 	return limits, nil
 }
 
-// limited reports whether limits are about a write: new pods and claims, other requests of a
-// claim, and other resources of a pod.
+// limited reports whether LimitRanges apply to the write: new pods and claims, a resized claim, and
+// a resized pod.
 func limited(a *registry.Admission) bool {
 	d := a.Target.Definition
 	if d.Group != "" {
@@ -94,7 +94,7 @@ func limited(a *registry.Admission) bool {
 	return false
 }
 
-// podChecker returns what finds out where a pod is not within limits.
+// podChecker returns a function that returns the violations of a pod.
 func podChecker(t object.Tree) func(*corev1.LimitRange) []error {
 	pod := kind.ValueOf[corev1.Pod](t)
 	return func(l *corev1.LimitRange) (errs []error) {
@@ -116,7 +116,7 @@ func podChecker(t object.Tree) func(*corev1.LimitRange) []error {
 	}
 }
 
-// claimChecker returns what finds out where a claim is not within limits.
+// claimChecker returns a function that returns the violations of a claim.
 func claimChecker(t object.Tree) func(*corev1.LimitRange) []error {
 	claim := kind.ValueOf[corev1.PersistentVolumeClaim](t)
 	return func(l *corev1.LimitRange) (errs []error) {

@@ -23,7 +23,7 @@ func pod(spec string) string {
 	return "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {" + spec + "}}"
 }
 
-// What containers have that do not ask, and what the pod says of it.
+// Containers without requests get the defaults, and the pod an annotation.
 func TestDefaults(t *testing.T) {
 	const limits = `{type: Container, default: {cpu: "1", memory: 1Gi}, defaultRequest: {cpu: 0.5}}`
 	tests := []struct{ name, spec, containers, annotation string }{
@@ -55,7 +55,7 @@ func TestDefaults(t *testing.T) {
 
 const claim = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: p}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: "
 
-// Pods and claims that are not within limits are refused, and those that just are let in.
+// Pods and claims outside the limits are rejected, and those at the limit are accepted.
 func TestLimits(t *testing.T) {
 	tests := []struct{ name, limits, object, err string }{
 		{"most", `{type: Container, max: {cpu: 2}}`, pod(`containers: [{name: c, image: i, resources: {limits: {cpu: 2}}}]`), ""},
@@ -96,7 +96,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Other resources of a pod are within limits, too; other changes of a pod are not looked at.
+// The limits apply to a resized pod; other updates of a pod are not checked.
 func TestResize(t *testing.T) {
 	w := world(t, `{type: Container, max: {cpu: 2}}`)
 	w.Have(pod(`containers: [{name: c, image: i, resources: {limits: {cpu: 1}}}]`))

@@ -1,8 +1,7 @@
-// Package manifest reads the configurations of admission plugins that are files on the disk of the
-// server, and follows them as they change. They cannot be reached through the API.
+// Package manifest loads webhook configurations and policies from files on the disk of the server,
+// and reloads them when they change. They cannot be reached through the API.
 //
-// It knows folders, files, and what the objects in them have to be. It does not know what a
-// plugin makes of them.
+// It knows folders, files, and the rules for objects in files. The plugins interpret the objects.
 package manifest
 
 import (
@@ -30,31 +29,30 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Suffix ends the names of objects in files, which those of the API may not have.
+// Suffix ends the names of objects in files. Objects of the API cannot have such names.
 const Suffix = ".static.k8s.io"
 
-// A Folder has the objects of one plugin.
+// A Folder has the manifest files of one plugin.
 type Folder struct {
 	Path string
 	// Plugin is the name of the plugin.
 	Plugin string
-	// Kinds are what the objects may be.
+	// Kinds are the allowed kinds of objects.
 	Kinds []*resource.Definition
-	// Check says what else an object of a file may not be, and CheckAll what all of them may not be
-	// together. There may be no CheckAll.
+	// Check validates an object of a file beyond the rules of its kind, and CheckAll all objects
+	// together. CheckAll may be nil.
 	Check    func(t object.Tree, file string) error
 	CheckAll func(objects []object.Tree) error
-	// Replace puts objects in the place of those before, which stay in force if it fails. They are in
-	// the order of their names, with their defaults.
+	// Replace replaces the loaded objects. They are sorted by name and have their defaults. If
+	// Replace fails, the previous objects stay in force.
 	Replace func(objects []object.Tree) error
 	Metrics *Metrics
 	Log     *slog.Logger
 
-	sum string // of what was read last
+	sum string // of the last files read
 }
 
-// CheckPath returns why a path that a configuration file has as its staticManifestsDir is none. There
-// may be no path.
+// CheckPath validates the staticManifestsDir of a configuration file. An empty path is valid.
 func CheckPath(path string) error {
 	if path == "" {
 		return nil
@@ -74,7 +72,7 @@ func CheckPath(path string) error {
 	return field.Invalid(field.NewPath("staticManifestsDir"), path, problem)
 }
 
-// Load puts the objects of the folder in force.
+// Load reads the folder and applies its objects.
 func (f *Folder) Load() error {
 	objects, sum, err := f.read()
 	if err == nil {
@@ -89,11 +87,11 @@ func (f *Folder) Load() error {
 	return nil
 }
 
-// lookAgain is how often the files are looked at.
+// lookAgain is the interval at which files are checked for changes.
 const lookAgain = time.Second
 
-// Follow puts what the files say in force whenever one has changed, as long as ctx lasts. What
-// cannot be read or be put in force is said in the log, and what was there before stays.
+// Follow reloads the folder when a file changes, until ctx ends. If reading or applying fails, it
+// logs the error and the previous objects stay in force.
 func (f *Folder) Follow(ctx context.Context) {
 	failed := ""
 	for {
@@ -123,14 +121,14 @@ func (f *Folder) Follow(ctx context.Context) {
 	}
 }
 
-// read returns the objects, and a sum of the files that they are in.
+// read returns the objects, and a hash of their files.
 func (f *Folder) read() (objects []object.Tree, sum string, err error) {
 	entries, err := os.ReadDir(f.Path)
 	if err != nil {
 		return nil, "", fmt.Errorf("failed to read manifest directory %q: %w", f.Path, err)
 	}
 	hash, any := sha256.New(), false
-	in := map[string]string{} // files, by the kinds and names of objects
+	in := map[string]string{} // files, by the kinds and names of their objects
 	for _, entry := range entries {
 		switch strings.ToLower(filepath.Ext(entry.Name())) {
 		case ".yaml", ".yml", ".json":
@@ -207,14 +205,15 @@ func (f *Folder) decode(data []byte) (all []object.Tree, err error) {
 	}
 }
 
-// complete returns an object with its defaults, or those of a list. text is where it was read.
+// complete returns an object with its defaults, or the items of a list. text is the source of the
+// object.
 func (f *Folder) complete(t object.Tree, text []byte) (all []object.Tree, err error) {
 	apiVersion, kind := object.APIVersion(t), object.Kind(t)
 	for _, d := range f.Kinds {
 		v := d.StorageVersion()
 		if kind == d.Kind && d.IsAPIVersion(apiVersion, v.Name) {
 			t, unknown, err := v.Schema.Complete(t)
-			if err != nil { // in the words of the library that decodes it
+			if err != nil { // the wording of the upstream decoder
 				if _, words, found := strings.Cut(err.Error(), " cannot be handled as a "+kind+": "); found {
 					err = undecodable{errors.New(words)}
 				}
@@ -237,7 +236,7 @@ func (f *Folder) complete(t object.Tree, text []byte) (all []object.Tree, err er
 		if !ok {
 			return nil, fmt.Errorf("failed to decode list item: it is no object")
 		}
-		if kind != "List" { // whose items need not say what they are
+		if kind != "List" { // items of a typed list may omit their kind
 			one["apiVersion"], one["kind"] = apiVersion, strings.TrimSuffix(kind, "List")
 		}
 		found, err := f.complete(one, object.AppendJSON(nil, one))
@@ -252,10 +251,10 @@ func (f *Folder) complete(t object.Tree, text []byte) (all []object.Tree, err er
 	return all, nil
 }
 
-// undecodable is an error of an object that is of none of the kinds of its group, or has other fields.
+// undecodable is the error for an unknown kind of the group, or an unknown field.
 type undecodable struct{ error }
 
-// isList returns an error if an object is no list of what may be there.
+// isList returns an error if an object is not a list of an allowed kind.
 func (f *Folder) isList(apiVersion, kind string, text []byte) error {
 	isOurs := func(d *resource.Definition) bool {
 		return kind == d.Kind+"List" && d.IsAPIVersion(apiVersion, d.StorageVersion().Name)
@@ -273,7 +272,8 @@ func (f *Folder) isList(apiVersion, kind string, text []byte) error {
 	return undecodable{fmt.Errorf("no kind %q is registered for version %q", kind, apiVersion)}
 }
 
-// validate validates an object like one of the API, which has no such name.
+// validate validates an object by the rules of its kind. It replaces the name, which the API would
+// reject.
 func validate(d *resource.Definition, t object.Tree) error {
 	named := object.CloneTree(t)
 	object.SetMetaString(named, "name", strings.TrimSuffix(object.Name(t), Suffix))
@@ -293,7 +293,7 @@ func validate(d *resource.Definition, t object.Tree) error {
 	return nil
 }
 
-// accept checks what only objects in files have to be.
+// accept checks the rules that apply only to objects in files.
 func (f *Folder) accept(t object.Tree, file string, in map[string]string) error {
 	name, seen := object.Name(t), object.Kind(t)+"/"+object.Name(t)
 	switch {

@@ -43,7 +43,7 @@ func place(t *testing.T, f *manifest.Folder, name, content string) {
 	}
 }
 
-// hook is a configuration of a name.
+// hook returns a configuration of that name.
 func hook(name string) string {
 	return fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":%q},"webhooks":[
 		{"name":"a.example.com","admissionReviewVersions":["v1"],"sideEffects":"None","clientConfig":{"url":"https://a"}}]}`, name)
@@ -56,7 +56,7 @@ func names(objects []object.Tree) (all []string) {
 	return all
 }
 
-// Which files are read, and what is in them. Objects are in the order of their names, with defaults.
+// Load reads the right files. Objects are sorted by name and have defaults.
 func TestLoad(t *testing.T) {
 	list := `{"apiVersion":"v1","kind":"List","items":[` + hook("c.static.k8s.io") + `]}`
 	tests := []struct {
@@ -106,8 +106,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// A change of a file is applied once. What cannot be read or applied is said and counted once, and
-// changes nothing.
+// A change of a file is applied once. An error is logged and counted once, and changes nothing.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
@@ -156,7 +155,7 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// reloads returns how often files were loaded, by status.
+// reloads returns the number of loads by status.
 func reloads(t *testing.T, m *manifest.Metrics) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()

@@ -6,7 +6,7 @@ import (
 	"github.com/anykind/anykind/internal/network/configfile"
 )
 
-// Metrics say which files are in force, under the names that Kubernetes has for them.
+// Metrics describe the files in force, under the metric names of Kubernetes.
 type Metrics struct {
 	reloads  *prometheus.CounterVec
 	reloaded *prometheus.GaugeVec
@@ -33,12 +33,12 @@ func NewMetrics(server string) *Metrics {
 	}
 }
 
-// Collectors are what is to be registered.
+// Collectors returns the collectors to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.reloads, m.reloaded, m.inForce}
 }
 
-// loaded records that files are in force, or could not be put in force.
+// loaded records a successful or failed load.
 func (m *Metrics) loaded(plugin, sum string, err error) {
 	status := "success"
 	if err != nil {

@@ -1,8 +1,7 @@
-// Package match finds who is asked about a write: the webhooks and policies whose rules and
-// selectors match it.
+// Package match finds the webhooks and policies whose rules and selectors match a write.
 //
-// It knows rules, selectors, equivalent resources, and the forms in which an object is shown to
-// those who are asked. It does not know what they are asked, or what becomes of the answer.
+// It knows rules, selectors, equivalent resources, and the versions in which a webhook or policy
+// receives an object. It does not know requests to webhooks, expressions, or their results.
 package match
 
 import (
@@ -16,23 +15,23 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// Criteria say which writes somebody is asked about.
+// Criteria select the writes for a webhook or a policy.
 type Criteria struct {
 	rules, excluded []admissionv1.NamedRuleWithOperations
-	// every says that nothing but the excluded rules and the selectors counts.
+	// every matches all resources: only the excluded rules and the selectors restrict it.
 	every      bool
 	equivalent bool
 	namespaces selector
 	objects    selector
 }
 
-// A selector selects everything if it is nil. It may be one that cannot be understood.
+// A selector selects everything if it is nil. An invalid selector has an err.
 type selector struct {
 	labels.Selector
 	err error
 }
 
-// newSelector returns a selector. None is the default, which selects everything.
+// newSelector returns a selector. Nil, the default, selects everything.
 func newSelector(s *metav1.LabelSelector) selector {
 	if s == nil {
 		return selector{}
@@ -47,7 +46,7 @@ func newSelector(s *metav1.LabelSelector) selector {
 // all reports whether the selector selects everything.
 func (s selector) all() bool { return s.Selector == nil && s.err == nil }
 
-// ByRules returns the criteria of a webhook. Without rules it is never asked.
+// ByRules returns the criteria of a webhook. A webhook without rules matches nothing.
 func ByRules(rules []admissionv1.RuleWithOperations, policy *admissionv1.MatchPolicyType, namespaces, objects *metav1.LabelSelector) *Criteria {
 	c := criteria(policy, namespaces, objects)
 	for _, r := range rules {
@@ -56,8 +55,8 @@ func ByRules(rules []admissionv1.RuleWithOperations, policy *admissionv1.MatchPo
 	return c
 }
 
-// ByResources returns the criteria of a policy or of a binding. Without rules all resources
-// match that are not excluded.
+// ByResources returns the criteria of a policy or of a binding. Without rules, all resources match
+// that are not excluded.
 func ByResources(r *admissionv1.MatchResources) *Criteria {
 	c := criteria(r.MatchPolicy, r.NamespaceSelector, r.ObjectSelector)
 	c.rules, c.excluded, c.every = r.ResourceRules, r.ExcludeResourceRules, len(r.ResourceRules) == 0
@@ -71,8 +70,8 @@ func criteria(policy *admissionv1.MatchPolicyType, namespaces, objects *metav1.L
 	}
 }
 
-// A named is a form in which a write matches a rule, and the names that the rule is about, none
-// for all.
+// A named is a form in which a write matches a rule, with the resource names of the rule. No names
+// match all.
 type named struct {
 	names []string
 	form  *Form
@@ -80,8 +79,8 @@ type named struct {
 
 func (n *named) is(name string) bool { return len(n.names) == 0 || slices.Contains(n.names, name) }
 
-// matching returns in which forms rules match a question, the first one first: first as it was
-// asked, then as one of the equivalent resources.
+// matching returns the forms in which a question matches rules. The requested form comes first,
+// then the equivalent resources.
 func (c *Criteria) matching(rules []admissionv1.NamedRuleWithOperations, q *question, forms []*Form) (found []named) {
 	for i := range rules {
 		if matches(&rules[i].RuleWithOperations, q, forms[0]) {

@@ -7,20 +7,20 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// A Form is one of the forms in which a write can be shown: the resource and version that was
-// asked for, or an equivalent one.
+// A Form is a resource and version in which a write can be presented: the requested one, or an
+// equivalent one.
 type Form struct {
 	Definition *resource.Definition
 	Version    *resource.Version
 	Resource   schema.GroupVersionResource
 	Kind       schema.GroupVersionKind
-	// Schema is that of the Kind, nil for options of a connection.
+	// Schema is the schema of the Kind, nil for options of a connection.
 	Schema resource.Schema
-	// fixed says that the kind is that of a subresource, and is the same in all forms.
+	// fixed is true for a kind of a subresource, which is the same in all forms.
 	fixed bool
 }
 
-// Asked returns the form that the client has asked for.
+// Asked returns the form of the client's request.
 func Asked(a *registry.Admission) *Form {
 	return newForm(a.Target.Definition, a.Target.Version, a.Target.Subresource)
 }
@@ -41,9 +41,9 @@ func newForm(d *resource.Definition, v *resource.Version, subresource string) *F
 	return f
 }
 
-// forms returns the form that was asked for, and then the equivalent ones in the order in which
-// Kubernetes knows them: the resources that store the same objects, in each of their versions that
-// has the subresource. Of custom resources, versions that are not served count as well.
+// forms returns the requested form, and then the equivalent forms in Kubernetes' order: the
+// resources that store the same objects, in each of their versions that has the subresource. Custom
+// resources also count in versions that are not served.
 func forms(set *resource.Set, d *resource.Definition, v *resource.Version, subresource string) []*Form {
 	all := []*Form{newForm(d, v, subresource)}
 	for _, other := range sharing(set, d) {
@@ -56,7 +56,7 @@ func forms(set *resource.Set, d *resource.Definition, v *resource.Version, subre
 	return all
 }
 
-// sharing returns the Definitions that store the same objects as d, in the order of their groups.
+// sharing returns the Definitions that store the same objects as d, sorted by group.
 func sharing(set *resource.Set, d *resource.Definition) (all []*resource.Definition) {
 	if d.UID != "" {
 		return []*resource.Definition{d}
@@ -71,9 +71,8 @@ func sharing(set *resource.Set, d *resource.Definition) (all []*resource.Definit
 	return all
 }
 
-// Exempt reports whether d is a kind of webhooks and policies. Those that are such objects
-// themselves are never asked about them, because nobody could get rid of one that refuses
-// everything.
+// Exempt reports whether d is a kind of webhook configurations or policies. Webhooks and policies
+// are not called for those kinds: a webhook that rejects everything could not be deleted.
 func Exempt(d *resource.Definition) bool {
 	if d.Group != "admissionregistration.k8s.io" {
 		return false
@@ -87,8 +86,8 @@ func Exempt(d *resource.Definition) bool {
 	return false
 }
 
-// Virtual reports whether d is a kind of questions about users, of which nothing is stored. No
-// webhook and no policy is asked about them, because everybody could be locked out.
+// Virtual reports whether d is a kind of access reviews, which are not stored. Webhooks and
+// policies are not called for those kinds: they could lock out all users.
 func Virtual(d *resource.Definition) bool {
 	switch d.Group {
 	case "authentication.k8s.io":

@@ -10,33 +10,34 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// An Index finds what has Criteria by what is asked. What rules say of a question is worked out
-// when it is first asked, and kept with the version of the resource until the Index has other
-// entries. The zero value is empty.
+// An Index finds entries whose Criteria match a write. It evaluates the rules at the first
+// question, and caches the answers with the version of the resource until Replace. The zero value
+// is empty.
 type Index[T any] struct {
 	now atomic.Pointer[generation[T]]
 }
 
-// A generation is what an Index has until it is replaced. It is known by its number, so that what
-// was found in it does not keep it.
+// A generation is the content of an Index between two calls of Replace. Cached answers have its
+// number and not its address, so they do not keep it in memory.
 type generation[T any] struct {
 	number  int64
 	entries []Entry[T]
 }
 
-// An Entry is something with its Criteria.
+// An Entry is a value with its Criteria.
 type Entry[T any] struct {
 	*Criteria
 	Of T
 }
 
-// A question is what rules are about, besides the version of a resource, where answers are kept.
+// A question is the input of rules besides the version of the resource. The version caches the
+// answers.
 type question struct {
 	operation   registry.Operation
 	subresource string
 }
 
-// answers are what was found for the questions about one version.
+// answers are the cached answers for one version.
 type answers[T any] struct {
 	generation int64
 	to         map[question][]Candidate[T]
@@ -44,13 +45,14 @@ type answers[T any] struct {
 
 type place[T any] struct{ answers atomic.Pointer[answers[T]] }
 
-// A Candidate is something whose rules match a question. Its names and selectors may not.
+// A Candidate is an entry whose rules match a question. Names and selectors are still to be
+// checked.
 type Candidate[T any] struct {
 	Entry[T]
 	forms, excluded []named
 }
 
-// Replace makes entries what is found, in their order. One at a time may replace.
+// Replace replaces all entries. Find returns them in this order. Calls must not overlap.
 func (x *Index[T]) Replace(entries []Entry[T]) {
 	next := &generation[T]{number: 1, entries: entries}
 	if old := x.now.Load(); old != nil {
@@ -59,14 +61,14 @@ func (x *Index[T]) Replace(entries []Entry[T]) {
 	x.now.Store(next)
 }
 
-// Empty reports whether nothing can be found.
+// Empty reports whether the index has no entries.
 func (x *Index[T]) Empty() bool {
 	now := x.now.Load()
 	return now == nil || len(now.entries) == 0
 }
 
-// Find returns whose rules match a write, in the order of the entries. The catalog says which
-// resources are equivalent.
+// Find returns the entries whose rules match a write, in the order of the entries. The catalog has
+// the equivalent resources.
 func (x *Index[T]) Find(catalog *resource.Catalog, a *registry.Admission) []Candidate[T] {
 	now := x.now.Load()
 	if now == nil || len(now.entries) == 0 {
@@ -102,8 +104,8 @@ func (g *generation[T]) answer(q *question, forms []*Form) (all []Candidate[T]) 
 	return all
 }
 
-// Match returns the form in which a write is to be shown, or nil if it does not match. What
-// cannot be found out is an error only if it matters.
+// Match returns the form in which a write is presented, or nil if it does not match. An error of a
+// selector counts only if everything else matches.
 func (c *Candidate[T]) Match(ctx context.Context, w *Write) (*Form, error) {
 	inNamespace, namespaceErr := w.inNamespace(ctx, c.namespaces)
 	if namespaceErr == nil && !inNamespace {

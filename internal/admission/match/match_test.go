@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// schemaless is the schema of objects that have any field.
+// schemaless is the schema of objects with arbitrary fields.
 type schemaless struct{ resource.Schema }
 
 func (schemaless) Prune(map[string]any) []string { return nil }
@@ -32,7 +32,7 @@ func version(name string, subresources ...string) *resource.Version {
 	return v
 }
 
-// world has a few kinds, and the namespace prod.
+// world returns a catalog of a few kinds, and the namespace prod.
 func world(t testing.TB) (*resource.Catalog, *stored.Lister[corev1.Namespace]) {
 	t.Helper()
 	storage := func(v *resource.Version) *resource.Version { v.Storage = true; return v }
@@ -67,7 +67,7 @@ func world(t testing.TB) (*resource.Catalog, *stored.Lister[corev1.Namespace]) {
 	return catalog, stored.List[corev1.Namespace](cache, set, corev1.Resource("namespaces"))
 }
 
-// admission is a write that is written as "CREATE v1 pods/exec prod/name".
+// admission parses a write such as "CREATE v1 pods/exec prod/name".
 func admission(t testing.TB, catalog *resource.Catalog, line string) *registry.Admission {
 	t.Helper()
 	words := strings.Fields(line)
@@ -89,9 +89,9 @@ func admission(t testing.TB, catalog *resource.Catalog, line string) *registry.A
 func TestMatch(t *testing.T) {
 	tests := []struct {
 		name, criteria string // MatchResources
-		yes, no        string // writes, a line each
-		forms          string // of the yes, where it is another one
-		err            string // of the yes
+		yes, no        string // writes, one a line
+		forms          string // of yes, if not the requested form
+		err            string // of yes
 	}{
 		{name: "one resource, one operation", criteria: "resourceRules: [{operations: [CREATE], apiGroups: [''], apiVersions: [v1], resources: [pods]}]",
 			yes: "CREATE v1 pods prod/a",
@@ -190,8 +190,8 @@ func find(t *testing.T, x *Index[string], catalog *resource.Catalog, namespaces 
 	return found[0].Match(t.Context(), NewWrite(a, namespaces))
 }
 
-// A webhook without rules is never asked, one with some in their order, and what was found
-// before the Index was replaced is forgotten.
+// A webhook without rules is never called. Others are called in their order. Replace drops cached
+// answers.
 func TestIndex(t *testing.T) {
 	catalog, _ := world(t)
 	entry := func(of string, resources ...string) Entry[string] {
@@ -229,7 +229,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// What does not match costs no memory, however much there is.
+// A write that matches nothing does not allocate, with any number of entries.
 func TestNothingMatches(t *testing.T) {
 	catalog, _ := world(t)
 	var x Index[int]
@@ -250,7 +250,7 @@ func TestNothingMatches(t *testing.T) {
 	}
 }
 
-// What is changed in one form is seen in all others.
+// A change in one form is visible in all others.
 func TestViews(t *testing.T) {
 	catalog, namespaces := world(t)
 	d := catalog.Set().Lookup("example.com", "widgets")

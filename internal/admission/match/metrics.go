@@ -8,15 +8,14 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// Metrics count match conditions, of webhooks and of policies, under the names that Kubernetes has for
-// them.
+// Metrics count match conditions of webhooks and policies, under the metric names of Kubernetes.
 type Metrics struct {
 	evaluations       *prometheus.HistogramVec
 	errors, exclusion *prometheus.CounterVec
 }
 
-// ConditionsOf says whose match conditions were evaluated: of what name and kind ("webhook" or "policy"), for
-// which type of admission, and about which operation.
+// ConditionsOf identifies the owner of match conditions: its name, its kind ("webhook" or
+// "policy"), the type of admission, and the operation.
 type ConditionsOf struct {
 	Name, Kind, Type string
 	Operation        registry.Operation
@@ -38,7 +37,7 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// Collectors are what is to be registered.
+// Collectors returns the collectors to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.evaluations, m.errors, m.exclusion}
 }
@@ -47,7 +46,7 @@ func (a *ConditionsOf) labels() []string {
 	return []string{a.Name, a.Kind, a.Type, string(a.Operation)}
 }
 
-// Evaluated counts an evaluation of all conditions, and how many of them could not be evaluated.
+// Evaluated counts an evaluation of all conditions, and the number of errors.
 func (m *Metrics) Evaluated(a ConditionsOf, took time.Duration, broken int) {
 	m.evaluations.WithLabelValues(a.labels()...).Observe(took.Seconds())
 	if broken > 0 {
@@ -55,5 +54,5 @@ func (m *Metrics) Evaluated(a ConditionsOf, took time.Duration, broken int) {
 	}
 }
 
-// Excluded counts a write that nobody was asked about, because conditions are not met.
+// Excluded counts a write that its match conditions exclude.
 func (m *Metrics) Excluded(a ConditionsOf) { m.exclusion.WithLabelValues(a.labels()...).Inc() }

@@ -12,31 +12,31 @@ import (
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
-// A Write is a write while somebody is asked about it. It shows the objects in other forms, and
-// remembers what had to be found out.
+// A Write is a write during calls of webhooks or policies. It converts the objects to other forms,
+// and caches the results.
 type Write struct {
 	*registry.Admission
 
 	namespaces *stored.Lister[corev1.Namespace]
 	namespace  *corev1.Namespace
 	views      []*View
-	ahead      *View // which has changes that the object of the Admission has not
+	ahead      *View // has changes that Admission.Object lacks
 }
 
-// A View is what is written in some form. Neither object is to be changed.
+// A View is a write in one form. Callers must not change its objects.
 type View struct {
 	*Form
-	// Object is nil for a deletion, Old for a new object.
+	// Object is nil for deletions, Old is nil for creates.
 	Object, Old object.Tree
 }
 
-// NewWrite returns a Write about which nobody was asked yet.
+// NewWrite returns the Write of an Admission.
 func NewWrite(a *registry.Admission, namespaces *stored.Lister[corev1.Namespace]) *Write {
 	return &Write{Admission: a, namespaces: namespaces}
 }
 
-// InNamespace returns the namespace that the write is in. What is about a Namespace is in that.
-// It is "" for other resources of the cluster.
+// InNamespace returns the namespace of the write. A Namespace is in itself. Other cluster-scoped
+// resources return "".
 func (w *Write) InNamespace() string {
 	if w.Target.Definition.Plural == "namespaces" && w.Target.Definition.Group == "" {
 		return w.Target.Name
@@ -44,7 +44,7 @@ func (w *Write) InNamespace() string {
 	return w.Target.Namespace
 }
 
-// Namespace returns the namespace that the write is in, as it is stored.
+// Namespace returns the stored namespace of the write.
 func (w *Write) Namespace(ctx context.Context) (*corev1.Namespace, error) {
 	if w.namespace != nil {
 		return w.namespace, nil
@@ -61,7 +61,8 @@ func (w *Write) Namespace(ctx context.Context) (*corev1.Namespace, error) {
 	return found, nil
 }
 
-// inNamespace reports whether a selector selects the namespace. What is in none is selected.
+// inNamespace reports whether a selector selects the namespace. It selects every object without a
+// namespace.
 func (w *Write) inNamespace(ctx context.Context, s selector) (bool, error) {
 	if s.all() {
 		return true, nil
@@ -74,7 +75,7 @@ func (w *Write) inNamespace(ctx context.Context, s selector) (bool, error) {
 		return false, s.broken()
 	}
 	if isNamespace && w.Target.Subresource == "" && (w.Operation == registry.Create || w.Operation == registry.Update) {
-		return s.Matches(labelsOf(w.shown())), nil // those that it is about to have
+		return s.Matches(labelsOf(w.shown())), nil // the new labels
 	}
 	namespace, err := w.Namespace(ctx)
 	if err != nil {
@@ -83,7 +84,7 @@ func (w *Write) inNamespace(ctx context.Context, s selector) (bool, error) {
 	return s.Matches(labels.Set(namespace.Labels)), nil
 }
 
-// selected reports whether a selector selects what is written or what is replaced.
+// selected reports whether a selector selects the new object or the old one.
 func (w *Write) selected(ctx context.Context, s selector) (bool, error) {
 	switch {
 	case s.all():
@@ -97,12 +98,13 @@ func (w *Write) selected(ctx context.Context, s selector) (bool, error) {
 	return err == nil && s.selects(old), err
 }
 
-// selects reports whether the selector selects an object. What has no metadata is never selected.
+// selects reports whether the selector selects an object. An object without metadata is never
+// selected.
 func (s selector) selects(t object.Tree) bool {
 	return t["metadata"] != nil && s.Matches(labelsOf(t))
 }
 
-// shown is what is written, with what was changed in any form.
+// shown returns the new object, with the changes of any form.
 func (w *Write) shown() object.Tree {
 	if w.ahead != nil {
 		return w.ahead.Object
@@ -110,7 +112,6 @@ func (w *Write) shown() object.Tree {
 	return w.Object
 }
 
-// labelsOf returns the labels of an object.
 func labelsOf(t object.Tree) labels.Set {
 	metadata, _ := t["metadata"].(map[string]any)
 	all, _ := metadata["labels"].(map[string]any)
@@ -123,7 +124,7 @@ func labelsOf(t object.Tree) labels.Set {
 	return set
 }
 
-// View returns what is written in a form. It is converted once for each.
+// View returns the write in a form. It converts the objects once for each form.
 func (w *Write) View(ctx context.Context, f *Form) (*View, error) {
 	for _, v := range w.views {
 		if v.Kind == f.Kind && v.Resource == f.Resource {
@@ -148,7 +149,7 @@ func (w *Write) View(ctx context.Context, f *Form) (*View, error) {
 	return v, nil
 }
 
-// show returns an object in the form.
+// show converts an object to the form.
 func (f *Form) show(ctx context.Context, t object.Tree) (object.Tree, error) {
 	if t == nil || f.fixed || f.Definition.IsAPIVersion(object.APIVersion(t), f.Kind.Version) {
 		return t, nil
@@ -156,14 +157,15 @@ func (f *Form) show(ctx context.Context, t object.Tree) (object.Tree, error) {
 	return registry.Convert(ctx, f.Definition, f.Version, object.CloneTree(t))
 }
 
-// Change makes changed what is written in the form of v, which is the only form that is known then.
+// Change replaces the object of the write by changed, which is in the form of v. Views in other
+// forms are dropped.
 func (w *Write) Change(v *View, changed object.Tree) {
 	v.Object = changed
 	w.views, w.ahead = []*View{v}, v
 	w.Changed = true
 }
 
-// Settle brings what was changed in some form into that of the write.
+// Settle converts the last change back to the form of the request.
 func (w *Write) Settle(ctx context.Context) error {
 	if w.ahead == nil {
 		return nil

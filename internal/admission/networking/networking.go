@@ -1,7 +1,6 @@
-// Package networking has the admission plugins for Ingresses and Services.
+// Package networking implements the admission plugins for Ingresses and Services.
 //
-// They give Ingresses the default IngressClass, and keep Services from taking addresses that are
-// not theirs.
+// They set the default IngressClass of Ingresses, and reject external IPs of Services.
 package networking
 
 import (
@@ -22,11 +21,11 @@ var (
 	services  = corev1.Resource("services")
 )
 
-// classAnnotation named the class of an Ingress before the field did.
+// classAnnotation is the older form of the field ingressClassName.
 const classAnnotation = "kubernetes.io/ingress.class"
 
-// DefaultIngressClass gives an Ingress that names no class the default one: the newest of those
-// that say that they are.
+// DefaultIngressClass sets the default class of an Ingress without one. If several classes are the
+// default, the newest wins.
 type DefaultIngressClass struct {
 	Classes *stored.Lister[networkingv1.IngressClass]
 }
@@ -50,7 +49,7 @@ func (d *DefaultIngressClass) Mutate(ctx context.Context, a *registry.Admission)
 	return nil
 }
 
-// DenyServiceExternalIPs lets a Service have no externalIPs but those that it has.
+// DenyServiceExternalIPs rejects new externalIPs of a Service.
 type DenyServiceExternalIPs struct{}
 
 // Validate implements registry.Validator.

@@ -17,7 +17,7 @@ func world(t *testing.T) *admissiontest.World {
 	})
 }
 
-// The class of a new Ingress.
+// A new Ingress gets a class.
 func TestIngresses(t *testing.T) {
 	const class = `{apiVersion: networking.k8s.io/v1, kind: IngressClass, metadata: {name: a}, spec: {controller: example.com/c}}`
 	const isDefault = `{apiVersion: networking.k8s.io/v1, kind: IngressClass, metadata: {name: b, annotations: {ingressclass.kubernetes.io/is-default-class: "true"}}, spec: {controller: example.com/c}}`
@@ -39,7 +39,7 @@ func TestIngresses(t *testing.T) {
 	}
 }
 
-// A Service gets no external address, and keeps those that it has.
+// A Service cannot add an external IP, and keeps its existing ones.
 func TestServices(t *testing.T) {
 	w := world(t)
 	const denied = `services "s" is forbidden: Use of external IPs is denied by admission control`

@@ -1,8 +1,8 @@
-// Package nodes has the admission plugins for Nodes and for what kubelets write.
+// Package nodes implements the admission plugins for Nodes and for writes of kubelets.
 //
-// A new Node gets a taint until it is ready. Where NodeRestriction is on, a kubelet writes its own
-// Node and the pods on it, and nothing that would bring it more. Which requests a kubelet may make
-// at all is decided by internal/access/authz/node.
+// A new Node gets a taint until it is ready. With NodeRestriction, a kubelet can only write its own
+// Node and the pods bound to it, and cannot attract more pods. The authorizer
+// internal/access/authz/node decides which requests a kubelet may make at all.
 package nodes
 
 import (
@@ -17,7 +17,7 @@ import (
 
 var nodes = corev1.Resource("nodes")
 
-// TaintByCondition gives a new Node the taint that keeps pods from it until somebody says that it is
+// TaintByCondition adds the not-ready taint to a new Node. It keeps pods away until the Node is
 // ready.
 type TaintByCondition struct{}
 

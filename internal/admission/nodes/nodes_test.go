@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
-// A new Node is tainted, once.
+// A new Node gets the taint once.
 func TestTaints(t *testing.T) {
 	const taint = `{"effect":"NoSchedule","key":"node.kubernetes.io/not-ready"}`
 	for taints, want := range map[string]string{
@@ -32,7 +32,7 @@ func TestTaints(t *testing.T) {
 	}
 }
 
-// nobody may do anything but what a node may do without being asked.
+// nobody denies all permissions.
 type nobody struct{}
 
 func (nobody) Authorize(context.Context, *authz.Attributes) (authz.Decision, string, error) {
@@ -62,7 +62,7 @@ func restricted(t *testing.T) *admissiontest.World {
 	return w
 }
 
-// What a node may not write begins with the words of the refusal; nothing is what it may.
+// The expected error is a prefix; an empty one means that the write is allowed.
 func TestRestriction(t *testing.T) {
 	tests := []struct{ name, write, by, want string }{
 		{"another node", `{apiVersion: v1, kind: Node, metadata: {name: n2}}`, "create", `nodes "n2" is forbidden: node "n1" is not allowed to modify node "n2"`},
@@ -113,8 +113,8 @@ func TestRestriction(t *testing.T) {
 	}
 }
 
-// Who cannot be told by name and group is no node, and a node without a name may write nothing of
-// nodes.
+// A user that lacks the name or the group of a node is no node. A node without a name cannot write
+// objects of nodes.
 func TestIdentity(t *testing.T) {
 	for _, test := range []struct {
 		user request.User

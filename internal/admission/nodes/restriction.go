@@ -24,8 +24,8 @@ import (
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
-// Restriction keeps a kubelet from writing what is not of its node. It is a Mutator, which changes
-// nothing, so that it sees what the kubelet sends.
+// Restriction rejects writes of a kubelet to objects of other nodes. It is a Mutator that changes
+// nothing, so that it sees the object as the kubelet sends it.
 type Restriction struct {
 	Authorizer      authz.Authorizer
 	Pods            *stored.Lister[corev1.Pod]
@@ -43,7 +43,7 @@ type question struct {
 	node string
 }
 
-// refuse refuses the write.
+// refuse returns a Forbidden error.
 func (q *question) refuse(format string, args ...any) error {
 	return q.Forbidden(fmt.Errorf(format, args...))
 }
@@ -76,7 +76,7 @@ func (r *Restriction) Mutate(ctx context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// asked returns the name of the object that is written.
+// asked returns the name of the written object.
 func (q *question) asked() string {
 	if q.Target.Name != "" {
 		return q.Target.Name
@@ -84,7 +84,7 @@ func (q *question) asked() string {
 	return object.Name(q.Object)
 }
 
-// nodeObject lets a node write its own Node, but not what others decide by.
+// nodeObject checks a write of a Node: only its own, and without fields that decide scheduling.
 func (q *question) nodeObject(ctx context.Context) error {
 	if name := q.asked(); name != q.node {
 		return q.refuse("node %q is not allowed to modify node %q", q.node, name)
@@ -118,8 +118,8 @@ func (q *question) nodeObject(ctx context.Context) error {
 	return nil
 }
 
-// forbiddenLabels returns which labels differ between two Nodes, of those that a kubelet may not
-// change: it would bring pods to its node that are not meant for it.
+// forbiddenLabels lists the changed labels that a kubelet must not set. They could attract pods
+// that are not meant for the node.
 func forbiddenLabels(node, old object.Tree) string {
 	now, was := kind.Pairs(node, "metadata", "labels"), kind.Pairs(old, "metadata", "labels")
 	var forbidden []string
@@ -134,7 +134,7 @@ func forbiddenLabels(node, old object.Tree) string {
 	return strings.Join(slices.Compact(forbidden), ", ")
 }
 
-// isOfOthers reports whether a label of Nodes is one that kubelets do not set.
+// isOfOthers reports whether kubelets must not set a label.
 func isOfOthers(label string) bool {
 	domain, _, ok := strings.Cut(label, "/")
 	if !ok {
@@ -148,7 +148,7 @@ func isOfOthers(label string) bool {
 	return (below("kubernetes.io") || below("k8s.io")) && !ours
 }
 
-// ofKubelets are the labels of Kubernetes that kubelets set.
+// ofKubelets are the labels of Kubernetes that kubelets may set.
 var ofKubelets = [...]string{
 	corev1.LabelHostname, corev1.LabelTopologyZone, corev1.LabelTopologyRegion,
 	corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion,
@@ -156,7 +156,7 @@ var ofKubelets = [...]string{
 	"beta.kubernetes.io/os", "beta.kubernetes.io/arch",
 }
 
-// lease lets a node write the Lease that says that it is alive.
+// lease checks a write of a Lease: only the heartbeat of the node.
 func (q *question) lease(context.Context) error {
 	if q.Target.Namespace != corev1.NamespaceNodeLease {
 		return q.refuse("can only access leases in the %q system namespace", corev1.NamespaceNodeLease)
@@ -167,7 +167,7 @@ func (q *question) lease(context.Context) error {
 	return nil
 }
 
-// csiNode lets a node write its own CSINode.
+// csiNode checks a write of a CSINode: only its own.
 func (q *question) csiNode(context.Context) error {
 	if q.asked() != q.node {
 		return q.refuse("can only access CSINode with the same name as the requesting node")
@@ -178,8 +178,8 @@ func (q *question) csiNode(context.Context) error {
 	return nil
 }
 
-// resourceSlice lets a node create and delete what is on it. Other writes are decided by the
-// authorizer of nodes.
+// resourceSlice checks creates and deletions of ResourceSlices: only those of the node. The node
+// authorizer decides the other writes.
 func (q *question) resourceSlice(ctx context.Context) error {
 	slice, verb := q.Object, "create"
 	switch q.Operation {
@@ -199,7 +199,7 @@ func (q *question) resourceSlice(ctx context.Context) error {
 	return nil
 }
 
-// claim lets a node say how large a volume has become.
+// claim checks the status of a claim: a node may only report the size of a volume.
 func (q *question) claim(ctx context.Context) error {
 	if q.Target.Subresource != "status" {
 		return q.refuse("may only update PVC status")
@@ -218,7 +218,7 @@ func (q *question) claim(ctx context.Context) error {
 	return nil
 }
 
-// claimBut returns a claim without what a node may change.
+// claimBut returns a claim without the fields that a node may change.
 func claimBut(t object.Tree) *corev1.PersistentVolumeClaim {
 	claim := kind.ValueOf[corev1.PersistentVolumeClaim](t)
 	claim.ResourceVersion, claim.ManagedFields = "", nil
@@ -227,7 +227,7 @@ func claimBut(t object.Tree) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// signingRequest lets a node ask for certificates for itself only.
+// signingRequest checks that a node requests certificates only for itself.
 func (q *question) signingRequest(context.Context) error {
 	signer := kind.Text(q.Object, "spec", "signerName")
 	if q.Operation != registry.Create || signer != certificatesv1.KubeletServingSignerName && signer != certificatesv1.KubeAPIServerClientKubeletSignerName {

@@ -12,11 +12,11 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// podResource and nodeResource are what the listers of client-go call them.
+// podResource and nodeResource are the names in errors of client-go listers.
 var podResource, nodeResource = corev1.Resource("pod"), corev1.Resource("node")
 
-// pod lets a node write the pods that are bound to it: their status, and those that mirror what it
-// runs without the server.
+// pod checks a write of a pod: a node may write the status of pods bound to it, and create mirror
+// pods.
 func (q *question) pod(ctx context.Context) error {
 	switch q.Target.Subresource {
 	case "":
@@ -39,8 +39,8 @@ func (q *question) pod(ctx context.Context) error {
 	return q.refuse("unexpected pod subresource %q, only 'status' and 'eviction' are allowed", q.Target.Subresource)
 }
 
-// mirrorPod lets a node create a pod for what it runs without the server. Such a pod leads to nothing
-// else that is stored.
+// mirrorPod checks the create of a mirror pod, the API object of a static pod. It must not refer to
+// other objects.
 func (q *question) mirrorPod(ctx context.Context) error {
 	if _, mirrors := kind.Tree(q.Object, "metadata", "annotations")[corev1.MirrorPodAnnotationKey]; !mirrors {
 		return q.refuse("pod does not have %q annotation, node %q can only create mirror pods", corev1.MirrorPodAnnotationKey, q.node)
@@ -82,8 +82,8 @@ func (q *question) mirrorPod(ctx context.Context) error {
 	return nil
 }
 
-// podStatus lets a node write the status of a pod that is bound to it, but not which claims of devices
-// were made for the pod.
+// podStatus checks a status of a pod: the pod is bound to the node, and the status of its resource
+// claims does not change.
 func (q *question) podStatus(ctx context.Context) error {
 	if q.Operation != registry.Update {
 		return q.refuse("unexpected operation %q", q.Operation)
@@ -110,7 +110,7 @@ func (q *question) podStatus(ctx context.Context) error {
 	return nil
 }
 
-// claimsOf returns what the status of a pod says of claims of devices.
+// claimsOf returns the part of a pod's status about resource claims.
 func claimsOf(pod object.Tree) *corev1.PodStatus {
 	part := object.Tree{}
 	for _, field := range []string{"resourceClaimStatuses", "extendedResourceClaimStatus", "nodeAllocatableResourceClaimStatuses"} {
@@ -121,7 +121,7 @@ func claimsOf(pod object.Tree) *corev1.PodStatus {
 	return kind.ValueOf[corev1.PodStatus](part)
 }
 
-// eviction lets a node evict the pods that are bound to it.
+// eviction checks that a node evicts only pods bound to it.
 func (q *question) eviction(ctx context.Context) error {
 	if q.Operation != registry.Create {
 		return q.refuse("unexpected operation %s", q.Operation)
@@ -140,7 +140,7 @@ func (q *question) eviction(ctx context.Context) error {
 	return nil
 }
 
-// podOf returns a pod of the namespace of the request.
+// podOf returns a pod in the namespace of the request.
 func (q *question) podOf(ctx context.Context, name string) (*corev1.Pod, error) {
 	pod, err := q.by.Pods.Read(ctx, q.Target.Namespace, name)
 	switch {

@@ -21,8 +21,8 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// serviceAccount lets a node ask for tokens that end with a pod on it, and only for those whom the
-// pod wants to show them to.
+// serviceAccount checks a TokenRequest of a node: the token is bound to a pod on the node, and the
+// pod uses its audience.
 func (q *question) serviceAccount(ctx context.Context) error {
 	if q.Operation != registry.Create || q.Target.Subresource != "token" {
 		return nil
@@ -50,8 +50,8 @@ func (q *question) serviceAccount(ctx context.Context) error {
 	return nil
 }
 
-// audience checks that a pod has a volume with a token for the audience, or that the node may ask for
-// tokens for it anyway.
+// audience checks that a pod has a volume with a token for the audience, or that RBAC allows the
+// node to request tokens for it.
 func (q *question) audience(ctx context.Context, asked []string, pod *corev1.Pod) error {
 	if len(asked) > 1 {
 		return errors.New("node may only request 0 or 1 audiences")
@@ -74,7 +74,7 @@ func (q *question) audience(ctx context.Context, asked []string, pod *corev1.Pod
 	return fmt.Errorf("%s is not authorized to request tokens for audience %q", q.User.Name, audience)
 }
 
-// may asks for a right of the node. The resource is what the verb is about.
+// may asks the authorizer for a permission of the node. The verb applies to the resource.
 func (q *question) may(ctx context.Context, verb, resource, name string) (bool, error) {
 	decision, _, err := q.by.Authorizer.Authorize(ctx, &authz.Attributes{User: q.User, Info: request.Info{
 		IsResource: true, Verb: verb, Group: q.Target.Definition.Group, Version: q.Target.Version.Name,
@@ -83,8 +83,8 @@ func (q *question) may(ctx context.Context, verb, resource, name string) (bool, 
 	return decision == authz.Allow, err
 }
 
-// wants reports whether a volume of a pod has a token for an audience: itself, or because the driver
-// of the volume asks for one.
+// wants reports whether a volume of a pod has a token for an audience, directly or through its CSI
+// driver.
 func (q *question) wants(ctx context.Context, pod *corev1.Pod, audience string) (bool, error) {
 	var errs []error
 	for i := range pod.Spec.Volumes {
@@ -108,7 +108,7 @@ func (q *question) wants(ctx context.Context, pod *corev1.Pod, audience string) 
 	return false, utilerrors.NewAggregate(errs)
 }
 
-// driverOf returns the driver of a volume, or "".
+// driverOf returns the CSI driver of a volume, or "".
 func (q *question) driverOf(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (string, error) {
 	switch s := &v.VolumeSource; {
 	case s.Ephemeral != nil && s.Ephemeral.VolumeClaimTemplate != nil:
@@ -129,7 +129,7 @@ func (q *question) driverOfClaim(ctx context.Context, namespace, name string) (s
 	case err != nil:
 		return "", err
 	case claim == nil:
-		return "", status.NotFound(corev1.Resource("persistentvolumeclaim"), name) // as the listers of client-go say
+		return "", status.NotFound(corev1.Resource("persistentvolumeclaim"), name) // as client-go's listers do
 	}
 	volume, err := q.by.Volumes.Read(ctx, "", claim.Spec.VolumeName)
 	switch {
@@ -146,7 +146,7 @@ func (q *question) driverOfClaim(ctx context.Context, namespace, name string) (s
 		s.AzureFile != nil, s.VsphereVolume != nil, s.PortworxVolume != nil), nil
 }
 
-// inTreeDriver returns the driver that took the place of code in Kubernetes for a kind of volumes.
+// inTreeDriver returns the CSI driver that replaces an in-tree volume plugin.
 func inTreeDriver(gce, aws, cinder, azureDisk, azureFile, vsphere, portworx bool) string {
 	switch {
 	case gce:
@@ -167,7 +167,7 @@ func inTreeDriver(gce, aws, cinder, azureDisk, azureFile, vsphere, portworx bool
 	return ""
 }
 
-// asksFor reports whether a driver asks for tokens for an audience.
+// asksFor reports whether a CSI driver requests tokens for an audience.
 func (q *question) asksFor(ctx context.Context, name, audience string) (bool, error) {
 	driver, err := q.by.Drivers.Get(ctx, "", name)
 	switch {
@@ -179,7 +179,8 @@ func (q *question) asksFor(ctx context.Context, name, audience string) (bool, er
 	return slices.ContainsFunc(driver.Spec.TokenRequests, func(t storagev1.TokenRequest) bool { return t.Audience == audience }), nil
 }
 
-// podCertificate lets a node ask for certificates for the pods on it that want them.
+// podCertificate checks a PodCertificateRequest: the pod is on the node and has a volume for such a
+// certificate.
 func (q *question) podCertificate(ctx context.Context) error {
 	if q.Operation != registry.Create {
 		return q.refuse("unexpected operation %v", q.Operation)
@@ -212,7 +213,8 @@ func (q *question) podCertificate(ctx context.Context) error {
 	return q.certificateOf(ctx, pod, &asked)
 }
 
-// certificateOf checks that a pod is the one that a certificate is asked for, and wants it.
+// certificateOf checks that the request names the pod correctly, and that the pod has a volume for
+// the certificate.
 func (q *question) certificateOf(ctx context.Context, pod *corev1.Pod, asked *certificatesv1.PodCertificateRequestSpec) error {
 	named := q.Target.Namespace + "/" + asked.PodName
 	_, mirrors := pod.Annotations[corev1.MirrorPodAnnotationKey]
@@ -238,7 +240,7 @@ func (q *question) certificateOf(ctx context.Context, pod *corev1.Pod, asked *ce
 	case mounts(pod, asked.SignerName):
 		return nil
 	}
-	// Roles cannot name what has a slash in it.
+	// role names cannot contain a slash
 	allowed, err := q.may(ctx, "request-serviceaccounts-podcertificate-signer", strings.ReplaceAll(asked.SignerName, "/", ":"), asked.ServiceAccountName)
 	switch {
 	case allowed:
@@ -258,6 +260,6 @@ func mounts(pod *corev1.Pod, signer string) bool {
 	})
 }
 
-// unknown says that what a node knows is not what the server knows. It is a 500, as in Kubernetes, so
-// that kubelets try again.
+// unknown reports that the caches of the node and the server differ. As in Kubernetes it is a 500,
+// so kubelets retry.
 func unknown(format string, args ...any) error { return fmt.Errorf(format, args...) }

@@ -8,8 +8,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// A certificate is asked for by the node of a pod that wants it, and all that the request says is as
-// it is stored.
+// The node of a pod requests a certificate for it. All fields of the request must match the stored
+// pod.
 func TestPodCertificates(t *testing.T) {
 	w := restricted(t)
 	node := w.User
@@ -37,9 +37,9 @@ func TestPodCertificates(t *testing.T) {
 	tests := []struct {
 		name   string
 		change map[string]string
-		want   string // what the error begins with
+		want   string // prefix of the error
 	}{
-		{"as it is", nil, `PodCertificateRequest.certificates.k8s.io "r" is invalid: `}, // it has no key: admission let it in
+		{"as it is", nil, `PodCertificateRequest.certificates.k8s.io "r" is invalid: `}, // it has no key: admission allows it
 		{"another node", map[string]string{"nodeName": "n1"}, forbidden + `PodCertificateRequest.Spec.NodeName="n1", which is not the requesting node "n3"`},
 		{"a node that was there before", map[string]string{"nodeUID": "old"}, `PodCertificateRequest for pod "dev/p" names node UID "old", inconsistent with the running node (`},
 		{"no such pod", map[string]string{"podName": "none"}, `while retrieving pod "dev/none" named in the PodCertificateRequest: pod "none" not found`},

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// usedBy returns the first kind of objects that a pod uses, in the words of a refusal, or "".
+// usedBy returns the first kind of objects that a pod refers to, as worded in errors, or "".
 func usedBy(spec *corev1.PodSpec) (string, error) {
 	if spec.ServiceAccountName != "" {
 		return "serviceaccounts", nil
@@ -31,7 +31,7 @@ func usedBy(spec *corev1.PodSpec) (string, error) {
 	return "", nil
 }
 
-// ofContainers reports whether the environments of containers use Secrets and ConfigMaps.
+// ofContainers reports whether the environments of containers refer to Secrets and ConfigMaps.
 func ofContainers(spec *corev1.PodSpec) (secrets, configMaps bool) {
 	look := func(env []corev1.EnvVar, from []corev1.EnvFromSource) {
 		for _, e := range from {
@@ -56,7 +56,7 @@ func ofContainers(spec *corev1.PodSpec) (secrets, configMaps bool) {
 	return secrets, configMaps
 }
 
-// needsSecret reports whether a volume is mounted with a Secret that it names.
+// needsSecret reports whether the plugin of a volume refers to a Secret.
 func needsSecret(v corev1.Volume) bool {
 	named := func(r *corev1.LocalObjectReference) bool { return r != nil && r.Name != "" }
 	switch {

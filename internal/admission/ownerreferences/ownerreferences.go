@@ -1,7 +1,8 @@
-// Package ownerreferences has the admission plugin OwnerReferencesPermissionEnforcement.
+// Package ownerreferences implements the admission plugin OwnerReferencesPermissionEnforcement.
 //
-// Whoever gives an object an owner has it deleted when the owner is, and may keep the owner from being
-// deleted. So they need the right to delete the object, and to set finalizers of the owner.
+// An owner reference lets the garbage collector delete the object, and can block the deletion of
+// the owner. So a user that sets one needs permission to delete the object, and to update the
+// finalizers of the owner.
 package ownerreferences
 
 import (
@@ -24,16 +25,16 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// PermissionEnforcement lets those change owners who have the rights.
+// PermissionEnforcement checks the permissions for changes of owner references.
 type PermissionEnforcement struct {
 	Authorizer authz.Authorizer
-	// Kinds says which kinds are served.
+	// Kinds has the served kinds.
 	Kinds *resource.Catalog
 }
 
 var pods = corev1.Resource("pods")
 
-// Validate implements registry.Validator. Nobody changes owners through the status of a pod.
+// Validate implements registry.Validator. The status of a pod cannot change owner references.
 func (p *PermissionEnforcement) Validate(ctx context.Context, a *registry.Admission) error {
 	if a.User == nil || a.Operation != registry.Create && a.Operation != registry.Update || a.Is(pods, "status", a.Operation) {
 		return nil
@@ -46,7 +47,7 @@ func (p *PermissionEnforcement) Validate(ctx context.Context, a *registry.Admiss
 	if len(now) == 0 && len(was) == 0 || slices.EqualFunc(now, was, func(x, y metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(x, y) }) {
 		return nil
 	}
-	if a.Operation == registry.Update { // who creates an object could have left it
+	if a.Operation == registry.Update { // a create needs no permission to delete
 		if err := p.mayDelete(ctx, a); err != nil {
 			return err
 		}
@@ -79,8 +80,8 @@ func (p *PermissionEnforcement) mayDelete(ctx context.Context, a *registry.Admis
 	return nil
 }
 
-// mayFinalize checks that who writes may set the finalizers of an owner: of each resource that has
-// its kind.
+// mayFinalize checks that the user may update the finalizers of an owner: of each resource with the
+// owner's kind.
 func (p *PermissionEnforcement) mayFinalize(ctx context.Context, a *registry.Admission, owner metav1.OwnerReference) error {
 	version, err := schema.ParseGroupVersion(owner.APIVersion)
 	var kinds []*resource.Definition
@@ -105,7 +106,7 @@ func (p *PermissionEnforcement) mayFinalize(ctx context.Context, a *registry.Adm
 	return nil
 }
 
-// kindsOf returns what has a kind.
+// kindsOf returns the Definitions of a kind.
 func (p *PermissionEnforcement) kindsOf(k schema.GroupVersionKind) (of []*resource.Definition, err error) {
 	if group := p.Kinds.Set().Group(k.Group); group != nil {
 		for _, d := range group.Definitions {
@@ -121,7 +122,7 @@ func (p *PermissionEnforcement) kindsOf(k schema.GroupVersionKind) (of []*resour
 	return of, nil
 }
 
-// newlyBlocking returns the owners that block their deletion now, and did not before.
+// newlyBlocking returns the owner references that block owner deletion now and did not before.
 func newlyBlocking(now, was []metav1.OwnerReference) (blocking []metav1.OwnerReference) {
 	blocks := map[types.UID]bool{}
 	for _, o := range was {

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// rights are what somebody may do: a verb, a resource with its subresource, and a name.
+// rights are the permissions of a user: a verb, a resource with its subresource, and a name.
 type rights map[string]bool
 
 func (r rights) Authorize(_ context.Context, a *authz.Attributes) (authz.Decision, string, error) {

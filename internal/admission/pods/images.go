@@ -14,8 +14,8 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// AlwaysPullImages has every image pulled whenever a container starts, so that nobody runs an image
-// that they may not pull because it is on the node already.
+// AlwaysPullImages sets the pull policy of every container to Always. A pod then cannot use a
+// private image that is already on the node without credentials.
 type AlwaysPullImages struct{}
 
 // Mutate implements registry.Mutator.
@@ -50,7 +50,7 @@ func (AlwaysPullImages) Validate(ctx context.Context, a *registry.Admission) err
 	return fmt.Errorf("[%s]", strings.Join(refused, ", "))
 }
 
-// eachImage calls f with everything that has an image, where it is, and the field with its policy.
+// eachImage calls f with each object that has an image, its path, and the name of its policy field.
 func eachImage(spec object.Tree, f func(at *field.Path, image object.Tree, policy string)) {
 	at := field.NewPath("spec")
 	eachContainer(spec, func(list string, i int, container object.Tree) {
@@ -64,8 +64,7 @@ func eachImage(spec object.Tree, f func(at *field.Path, image object.Tree, polic
 	}
 }
 
-// bringsImages reports whether a pod is new, or has a container with an image that none of its
-// containers had.
+// bringsImages reports whether a pod is new, or adds an image.
 func bringsImages(ctx context.Context, a *registry.Admission) (bool, error) {
 	if !a.Is(pods, "", registry.Create, registry.Update) {
 		return false, nil

@@ -15,8 +15,8 @@ import (
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
-// NodeDeclaredFeatures refuses changes of a pod for which its node needs a feature that it has not.
-// What a new pod needs is decided by the scheduler.
+// NodeDeclaredFeatures rejects updates of a pod that need a feature which its node does not
+// declare. The scheduler checks new pods.
 type NodeDeclaredFeatures struct{ Nodes *stored.Lister[corev1.Node] }
 
 // Validate implements registry.Validator.
@@ -47,7 +47,7 @@ func (p *NodeDeclaredFeatures) Validate(ctx context.Context, a *registry.Admissi
 	return nil
 }
 
-// neededFor returns the features that a node needs to change a pod, in the order of their names.
+// neededFor returns the features that an update of a pod needs, sorted.
 func neededFor(spec, old *corev1.PodSpec) (features []string) {
 	if !equality.Semantic.DeepEqual(spec.Resources, old.Resources) {
 		features = append(features, "InPlacePodLevelResourcesVerticalScaling")
@@ -61,7 +61,7 @@ func neededFor(spec, old *corev1.PodSpec) (features []string) {
 	return features
 }
 
-// resizesInit reports whether a container that ends before others start gets other resources.
+// resizesInit reports whether the resources of an init container that is not a sidecar change.
 func resizesInit(now, was []corev1.Container) bool {
 	for i := range min(len(now), len(was)) {
 		sidecar := was[i].RestartPolicy != nil && *was[i].RestartPolicy == corev1.ContainerRestartPolicyAlways
@@ -72,7 +72,7 @@ func resizesInit(now, was []corev1.Container) bool {
 	return false
 }
 
-// resizesMemory reports whether a volume in memory gets another size.
+// resizesMemory reports whether the size of a volume in memory changes.
 func resizesMemory(now, was []corev1.Volume) bool {
 	if len(now) != len(was) {
 		return false

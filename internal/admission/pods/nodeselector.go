@@ -16,24 +16,23 @@ import (
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
-// NodeSelector has the pods of a namespace run on some nodes only. Which they are is said by the
-// namespace, or else by the configuration for all namespaces.
+// NodeSelector restricts the pods of a namespace to some nodes. The selector comes from the
+// namespace, otherwise from the configuration.
 type NodeSelector struct {
 	Namespaces *stored.Lister[corev1.Namespace]
-	// Selectors are what the configuration says: for namespaces by their names, what their pods may
-	// ask for.
+	// Selectors are the selectors of the configuration: the allowed node labels by namespace.
 	Selectors map[string]string
 }
 
 const (
-	// selectorAnnotation is how a namespace says which nodes its pods run on.
+	// selectorAnnotation is the annotation of a namespace with its node selector.
 	selectorAnnotation = "scheduler.alpha.kubernetes.io/node-selector"
-	// everyNamespace is where the configuration says it for namespaces that do not.
+	// everyNamespace is the key of the default selector in the configuration.
 	everyNamespace = "clusterDefaultNodeSelector"
 )
 
-// ReadNodeSelectors reads the configuration of NodeSelector, which has no kind. What cannot be read
-// of it counts for nothing, as in Kubernetes.
+// ReadNodeSelectors reads the configuration of NodeSelector, which has no kind. As in Kubernetes,
+// unreadable parts are ignored.
 func ReadNodeSelectors(config []byte) map[string]string {
 	var c struct {
 		Selectors map[string]string `json:"podNodeSelectorPluginConfig"`
@@ -72,7 +71,8 @@ func (n *NodeSelector) Validate(ctx context.Context, a *registry.Admission) erro
 	return n.allow(a)
 }
 
-// selectorOf returns the selector for a namespace. A pod may not ask for the opposite.
+// selectorOf returns the node selector for a pod of the namespace. A conflict with the selector of
+// the pod is an error.
 func (n *NodeSelector) selectorOf(ctx context.Context, a *registry.Admission) (labels.Set, error) {
 	namespace, err := namespaceOf(ctx, a, n.Namespaces)
 	if err != nil {
@@ -92,7 +92,8 @@ func (n *NodeSelector) selectorOf(ctx context.Context, a *registry.Admission) (l
 	return selector, nil
 }
 
-// allow checks that a pod asks for nothing but what the configuration allows in its namespace.
+// allow checks that the node selector of a pod stays within the one that the configuration allows
+// for its namespace.
 func (n *NodeSelector) allow(a *registry.Admission) error {
 	allowed, err := labels.ConvertSelectorToLabelsMap(n.Selectors[a.Target.Namespace])
 	if err != nil {
@@ -106,7 +107,7 @@ func (n *NodeSelector) allow(a *registry.Admission) error {
 	return nil
 }
 
-// refusePod refuses a pod by the name that it has, which may be none yet.
+// refusePod returns a Forbidden error with the name of the pod, which may be empty.
 func refusePod(a *registry.Admission, why string) error {
 	return status.Forbidden(pods, object.Name(a.Object), errors.New(why))
 }

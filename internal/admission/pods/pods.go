@@ -1,8 +1,8 @@
-// Package pods has the admission plugins for pods.
+// Package pods implements the admission plugins for pods.
 //
-// They complete what a pod says about where it runs, and refuse what its node cannot do. Each of
-// them is about pods themselves and few of their subresources, never about templates of pods. The
-// package knows pods as trees; it makes Go values of the parts that it needs.
+// They set fields that decide the placement of a pod, and reject pods that their node does not
+// support. They apply to pods and few subresources, never to pod templates. The package handles
+// pods as trees, and decodes only the parts that it needs.
 package pods
 
 import (
@@ -22,7 +22,7 @@ var pods = corev1.Resource("pods")
 // specOf returns the spec of a pod.
 func specOf(a *registry.Admission) object.Tree { return kind.Child(a.Object, "spec") }
 
-// partOf returns some fields of the spec of a pod as their Go type has them.
+// partOf decodes some fields of the spec of a pod.
 func partOf(spec object.Tree, fields ...string) *corev1.PodSpec {
 	part := object.Tree{}
 	for _, field := range fields {
@@ -33,8 +33,8 @@ func partOf(spec object.Tree, fields ...string) *corev1.PodSpec {
 	return kind.ValueOf[corev1.PodSpec](part)
 }
 
-// eachContainer calls f with every container of a spec, in the order in which Kubernetes validates
-// them, and with the name of its list and its place there.
+// eachContainer calls f with every container of a spec, the name of its list and its index, in the
+// order in which Kubernetes validates them.
 func eachContainer(spec object.Tree, f func(list string, i int, container object.Tree)) {
 	for _, list := range []string{"initContainers", "containers", "ephemeralContainers"} {
 		for i, v := range kind.List(spec, list) {
@@ -45,8 +45,8 @@ func eachContainer(spec object.Tree, f func(list string, i int, container object
 	}
 }
 
-// TopologyLabels gives a pod the labels of its node that say where the node is. Who binds a pod gives
-// them to it with the binding.
+// TopologyLabels copies the topology labels of a node to its pods. A binding carries them to the
+// pod.
 type TopologyLabels struct{ Nodes *stored.Lister[corev1.Node] }
 
 var topology = [...]string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion}
@@ -76,7 +76,8 @@ func (p *TopologyLabels) Mutate(ctx context.Context, a *registry.Admission) erro
 	return nil
 }
 
-// LimitHardAntiAffinity refuses pods that must not be near others in anything larger than a node.
+// LimitHardAntiAffinity rejects pods with a required anti-affinity whose topology key is not the
+// host name.
 type LimitHardAntiAffinity struct{}
 
 // Validate implements registry.Validator.
@@ -93,7 +94,7 @@ func (LimitHardAntiAffinity) Validate(_ context.Context, a *registry.Admission) 
 	return nil
 }
 
-// nodeOf returns the node of a pod that is changed in its spec, and nil for others.
+// nodeOf returns the node of a pod whose spec changes, otherwise nil.
 func nodeOf(ctx context.Context, a *registry.Admission, nodes *stored.Lister[corev1.Node]) (*corev1.Node, error) {
 	name := kind.Text(a.Object, "spec", "nodeName")
 	node, err := nodes.Get(ctx, "", name)
@@ -106,7 +107,7 @@ func nodeOf(ctx context.Context, a *registry.Admission, nodes *stored.Lister[cor
 	return node, nil
 }
 
-// changesBound reports whether the spec of a pod changes that has a node.
+// changesBound reports whether the write changes the spec of a pod that has a node.
 func changesBound(ctx context.Context, a *registry.Admission) (bool, error) {
 	if kind.Text(a.Object, "spec", "nodeName") == "" {
 		return false, nil

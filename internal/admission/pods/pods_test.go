@@ -16,12 +16,12 @@ func listed(w *admissiontest.World) *stored.Lister[corev1.Node] {
 	return stored.List[corev1.Node](w.Cache, w.Kinds, corev1.Resource("nodes"))
 }
 
-// A step creates a pod, or changes it through a subresource, if there is one.
+// A step creates a pod, or changes it, perhaps through a subresource.
 type step struct {
 	spec   string // in addition to a container
 	change string // a merge patch of the pod
 	by     string // the subresource
-	field  string // of the answer
+	field  string // of the response
 	want   string // the field, or the error
 }
 
@@ -29,7 +29,7 @@ func pod(spec string) string {
 	return "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {" + spec + " containers: [{name: c, image: i}]}}"
 }
 
-// plugins are asked alone, each about some pods in a world with some objects.
+// Each plugin runs alone, on some pods in a world with some objects.
 func TestPlugins(t *testing.T) {
 	const (
 		notReady    = `{"effect":"NoExecute","key":"node.kubernetes.io/not-ready","operator":"Exists","tolerationSeconds":3}`
@@ -136,7 +136,7 @@ func (s step) run(w *admissiontest.World) string {
 	return admissiontest.Field(made, s.field)
 }
 
-// The pods of a namespace get a selector, and may not ask for the opposite.
+// The pods of a namespace get its node selector. A conflicting selector is rejected.
 func TestNodeSelector(t *testing.T) {
 	const config = "podNodeSelectorPluginConfig: {clusterDefaultNodeSelector: pool=shared, dev: 'pool=shared,a=b'}"
 	tests := []struct{ name, config, namespace, spec, want string }{
@@ -169,7 +169,7 @@ func TestNodeSelector(t *testing.T) {
 	}
 }
 
-// Pods get tolerations, and have those only that are allowed.
+// Pods get default tolerations, and can only have allowed ones.
 func TestTolerationRestriction(t *testing.T) {
 	const config = `{"apiVersion":"podtolerationrestriction.admission.k8s.io/v1alpha1","kind":"Configuration","default":[{"key":"a","operator":"Exists"}],"whitelist":[{"key":"a","operator":"Exists"}]}`
 	tests := []struct{ name, config, annotations, spec, want string }{

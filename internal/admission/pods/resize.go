@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
-// Resize refuses to give a pod more than its node has.
+// Resize rejects a resize that exceeds the allocatable resources of the node.
 type Resize struct{ Nodes *stored.Lister[corev1.Node] }
 
 // Validate implements registry.Validator.
@@ -39,7 +39,7 @@ func (r *Resize) Validate(ctx context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// because refuses a resize, and says why in a word that clients can read.
+// because returns a Forbidden error with a cause that clients can parse.
 func because(a *registry.Admission, cause metav1.CauseType, err error) error {
 	refused := a.Forbidden(err)
 	if e, ok := refused.(*status.Error); ok {

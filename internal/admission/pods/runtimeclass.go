@@ -17,8 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
-// RuntimeClass gives a pod what its RuntimeClass says of pods: what they need besides their
-// containers, and where they run.
+// RuntimeClass sets the overhead and the scheduling constraints of a pod's RuntimeClass.
 type RuntimeClass struct {
 	Classes *stored.Lister[nodev1.RuntimeClass]
 }
@@ -61,13 +60,13 @@ func (r *RuntimeClass) Validate(ctx context.Context, a *registry.Admission) erro
 		if !equality.Semantic.DeepEqual(class.Overhead.PodFixed, partOf(spec, "overhead").Overhead) {
 			return a.Forbidden(errOverhead)
 		}
-	case spec["overhead"] != nil, kind.Tree(a.Read, "spec")["overhead"] != nil: // an empty one, too
+	case spec["overhead"] != nil, kind.Tree(a.Read, "spec")["overhead"] != nil: // even an empty one
 		return a.Forbidden(errors.New("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"))
 	}
 	return nil
 }
 
-// classOf returns the class that a new pod names, or nil.
+// classOf returns the RuntimeClass that a new pod names, or nil.
 func (r *RuntimeClass) classOf(ctx context.Context, a *registry.Admission) (*nodev1.RuntimeClass, error) {
 	if !a.Is(pods, "", registry.Create) {
 		return nil, nil
@@ -95,7 +94,7 @@ func putOverhead(spec object.Tree, needs corev1.ResourceList) {
 	spec["overhead"] = overhead
 }
 
-// selectNodes adds a selector of nodes to that of a pod, which may not say the opposite.
+// selectNodes merges a node selector into the one of a pod. A conflict is an error.
 func selectNodes(spec object.Tree, selector map[string]string) error {
 	has := kind.Tree(spec, "nodeSelector")
 	for _, key := range slices.Sorted(maps.Keys(selector)) {

@@ -15,8 +15,8 @@ import (
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
-// TolerationRestriction gives the pods of a namespace tolerations, and refuses others than those that
-// the namespace allows, or else the configuration.
+// TolerationRestriction adds default tolerations to the pods of a namespace. It rejects tolerations
+// that neither the namespace nor the configuration allows.
 type TolerationRestriction struct {
 	Namespaces *stored.Lister[corev1.Namespace]
 	Config     *TolerationConfig
@@ -100,8 +100,7 @@ func (t *TolerationRestriction) Validate(ctx context.Context, a *registry.Admiss
 	return nil
 }
 
-// of returns the tolerations that the namespace of a pod has in an annotation. They are nil where it
-// has none.
+// of returns the tolerations in an annotation of the pod's namespace, nil without the annotation.
 func (t *TolerationRestriction) of(ctx context.Context, a *registry.Admission, annotation string) ([]corev1.Toleration, error) {
 	namespace, err := namespaceOf(ctx, a, t.Namespaces)
 	if err != nil {

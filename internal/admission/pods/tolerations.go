@@ -13,8 +13,8 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// DefaultTolerationSeconds has a pod leave a node that is not ready or cannot be reached, but only
-// after a time, unless the pod says something about it.
+// DefaultTolerationSeconds adds tolerations for the taints not-ready and unreachable, with a limit
+// in seconds. A pod that tolerates one of them keeps its own.
 type DefaultTolerationSeconds struct {
 	NotReady, Unreachable int64
 }
@@ -44,15 +44,15 @@ func (d DefaultTolerationSeconds) Mutate(_ context.Context, a *registry.Admissio
 	return nil
 }
 
-// saysOf reports whether a toleration is about a taint by which pods leave their node.
+// saysOf reports whether a toleration matches one of these taints.
 func saysOf(t any, taint string) bool {
 	toleration, _ := t.(object.Tree)
 	key, effect := kind.Text(toleration, "key"), kind.Text(toleration, "effect")
 	return (key == taint || key == "") && (effect == string(corev1.TaintEffectNoExecute) || effect == "")
 }
 
-// ExtendedResourceToleration lets a pod run on nodes that are kept for what it asks for: those with a
-// taint that is called as an extended resource of a container.
+// ExtendedResourceToleration adds tolerations for the extended resources of a pod. Nodes with such
+// resources have a taint of the same name.
 type ExtendedResourceToleration struct{}
 
 // Mutate implements registry.Mutator.
@@ -82,7 +82,7 @@ func (ExtendedResourceToleration) Mutate(_ context.Context, a *registry.Admissio
 	return nil
 }
 
-// tolerate adds a toleration, in the place of those that match it.
+// tolerate adds a toleration. It replaces those that match the same taint.
 func tolerate(tolerations []corev1.Toleration, t corev1.Toleration) []corev1.Toleration {
 	replaced := false
 	out := make([]corev1.Toleration, 0, len(tolerations)+1)
@@ -101,7 +101,7 @@ func tolerate(tolerations []corev1.Toleration, t corev1.Toleration) []corev1.Tol
 	return out
 }
 
-// putTolerations gives a pod its tolerations.
+// putTolerations sets the tolerations of a pod.
 func putTolerations(a *registry.Admission, tolerations []corev1.Toleration) {
 	list := make([]any, len(tolerations))
 	for i := range tolerations {
@@ -114,8 +114,7 @@ func putTolerations(a *registry.Admission, tolerations []corev1.Toleration) {
 	a.Changed = true
 }
 
-// mergeTolerations returns the tolerations of two lists, without those that tolerate nothing that
-// another one does not.
+// mergeTolerations merges two lists, without tolerations that another one includes.
 func mergeTolerations(first, second []corev1.Toleration) (merged []corev1.Toleration) {
 	all := slices.Concat(first, second)
 	for i, t := range all {
@@ -128,7 +127,7 @@ func mergeTolerations(first, second []corev1.Toleration) (merged []corev1.Tolera
 	return merged
 }
 
-// includes reports whether a toleration tolerates everything that another one does.
+// includes reports whether a toleration tolerates everything that the other tolerates.
 func includes(t, other corev1.Toleration) bool {
 	switch {
 	case equality.Semantic.DeepEqual(t, other):

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// configuration is a PodSecurityConfiguration, which has the same fields in all of its versions.
+// configuration is a PodSecurityConfiguration, which has the same fields in all versions.
 type configuration struct {
 	metav1.TypeMeta `json:",inline"`
 	Defaults        struct {
@@ -29,12 +29,12 @@ type configuration struct {
 		RuntimeClasses []string `json:"runtimeClasses"`
 	} `json:"exemptions"`
 
-	standards api.Policy // of Defaults
+	standards api.Policy // the parsed Defaults
 }
 
 const group = "pod-security.admission.config.k8s.io"
 
-// read reads a configuration. Without one, everything is allowed where a namespace says nothing.
+// read reads a configuration. Without one, the default level is privileged.
 func read(data []byte) (*configuration, error) {
 	c := &configuration{}
 	if len(data) > 0 {

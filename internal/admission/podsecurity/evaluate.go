@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// podOf returns what checks look at, the metadata and the spec, of a pod or a template of pods.
+// podOf decodes the metadata and the spec of a pod or a pod template.
 func podOf(t object.Tree) (*corev1.PodTemplateSpec, error) {
 	pod := &corev1.PodTemplateSpec{}
 	return pod, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Tree{"metadata": t["metadata"], "spec": t["spec"]}, pod)
@@ -28,8 +28,9 @@ func (p *Plugin) exemptClass(pod *corev1.PodTemplateSpec) bool {
 	return class != nil && *class != "" && slices.Contains(p.config.Exemptions.RuntimeClasses, *class)
 }
 
-// evaluate holds a pod against the standards in force. It refuses it only if that is enforced.
-// The audit log is told all, and the client what is not an error.
+// evaluate evaluates a pod against the policy of its namespace. With enforced, a violation of the
+// enforced level is an error. Violations of the audit level are audit annotations. Violations of
+// the warn level are warnings, unless there is an error.
 func (p *Plugin) evaluate(a *registry.Admission, is api.Policy, errs field.ErrorList, pod *corev1.PodTemplateSpec, enforced bool) error {
 	if p.exemptClass(pod) {
 		p.metrics.exempted(a)
@@ -81,8 +82,8 @@ func (p *Plugin) check(v api.LevelVersion, pod *corev1.PodTemplateSpec) policy.A
 	return policy.AggregateCheckResults(p.evaluator().EvaluatePod(v, &pod.ObjectMeta, &pod.Spec))
 }
 
-// significant reports whether an update of a pod changes what a standard may be about: containers
-// that come or go, and images. All else of a pod that standards look at never changes.
+// significant reports whether an update of a pod can change the result of an evaluation: it adds or
+// removes containers, or changes images. The other fields that a standard reads are immutable.
 func significant(pod, old object.Tree) bool {
 	for _, list := range [...]string{"containers", "initContainers"} {
 		now, was := kind.List(pod, "spec", list), kind.List(old, "spec", list)

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// Metrics count what was held against standards, under the names that Kubernetes has for them.
+// Metrics count evaluations of Pod Security Standards, under the metric names of Kubernetes.
 type Metrics struct{ evaluations, exemptions, errors *prometheus.CounterVec }
 
 // NewMetrics returns Metrics that count from zero.
@@ -26,7 +26,7 @@ func NewMetrics() *Metrics {
 		errors: count("pod_security_errors_total", "Errors that were in the way. Those that are not fatal may have had the strictest standard in place of the one that is meant.",
 			"fatal"),
 	}
-	// What is usual is there before the first of it, so that a rate can be taken.
+	// The common series exist from the start, so that a rate has a first value.
 	for _, operation := range []string{"create", "update"} {
 		m.evaluations.WithLabelValues("allow", string(api.LevelPrivileged), api.VersionLatest, "enforce", operation, "pod", "")
 		for _, of := range []string{"pod", "controller"} {
@@ -36,7 +36,7 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// Collectors are what is to be registered.
+// Collectors returns the collectors to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.evaluations, m.exemptions, m.errors}
 }
@@ -51,7 +51,8 @@ func (m *Metrics) failed(a *registry.Admission, fatal bool) {
 	m.errors.WithLabelValues(append([]string{strconv.FormatBool(fatal)}, about(a)...)...).Inc()
 }
 
-// about says which request it was. What is neither a pod nor a namespace makes pods.
+// about returns the labels of a request. A resource other than pods and namespaces counts as a
+// controller.
 func about(a *registry.Admission) []string {
 	of := "controller"
 	switch d := a.Target.Definition; {
@@ -63,10 +64,10 @@ func about(a *registry.Admission) []string {
 	return []string{strings.ToLower(string(a.Operation)), of, a.Target.Subresource}
 }
 
-// release is the newest version of which standards are known by name.
+// release is the newest minor version that has its own label value.
 const release = 37
 
-// versionOf returns a version of which there are not too many.
+// versionOf returns a label value, from a bounded set of versions.
 func versionOf(is api.LevelVersion) string {
 	newest := api.MajorMinorVersion(1, release)
 	switch {

@@ -20,8 +20,8 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// validateNamespace refuses labels that say no standard, and says which pods there are that a
-// stricter standard does not allow.
+// validateNamespace rejects invalid labels of a namespace. It returns warnings for existing pods
+// that violate a stricter level.
 func (p *Plugin) validateNamespace(ctx context.Context, a *registry.Admission) error {
 	labels := kind.Pairs(a.Object, "metadata", "labels")
 	is, errs := api.PolicyToEvaluate(labels, p.config.standards)
@@ -58,7 +58,7 @@ func (p *Plugin) validateNamespace(ctx context.Context, a *registry.Admission) e
 	return nil
 }
 
-// warnExempt says that labels of a namespace are for nothing.
+// warnExempt warns that the labels of an exempt namespace have no effect.
 func (p *Plugin) warnExempt(a *registry.Admission, name string, is api.Policy, labels map[string]string) {
 	if is.FullyPrivileged() || is.Equivalent(&p.config.standards) {
 		return
@@ -83,14 +83,14 @@ func (p *Plugin) warnExempt(a *registry.Admission, name string, is api.Policy, l
 }
 
 const (
-	// most is how many pods of a namespace are looked at.
+	// most limits the number of pods that are checked for a namespace.
 	most = 3000
-	// patience is how long that may take, if the client waits twice as long.
+	// patience limits the time of that check. A shorter deadline of the client limits it further.
 	patience = time.Second
 )
 
-// violations says which pods of a namespace a standard does not allow. Of pods of one controller,
-// which are alike, one is looked at before others are.
+// violations describes the pods of a namespace that violate a level. Pods of one controller are
+// alike, so one of each controller is checked first.
 func (p *Plugin) violations(ctx context.Context, namespace string, v api.LevelVersion) []string {
 	wait := patience
 	if deadline, ok := ctx.Deadline(); ok {
@@ -105,7 +105,7 @@ func (p *Plugin) violations(ctx context.Context, namespace string, v api.LevelVe
 	total := len(pods)
 	pods = pods[:min(total, most)]
 	checked := len(pods)
-	reasons := map[string][]string{} // names of pods by what is wrong with them
+	reasons := map[string][]string{} // names of pods, by violation
 	for i, pod := range pods {
 		if result := p.check(v, pod); !result.Allowed {
 			reason := result.ForbiddenReason()
@@ -127,7 +127,7 @@ func (p *Plugin) violations(ctx context.Context, namespace string, v api.LevelVe
 	return append(warnings, perReason(reasons)...)
 }
 
-// perReason says of each reason, in order, which pods there are.
+// perReason describes the pods of each violation, sorted.
 func perReason(reasons map[string][]string) []string {
 	var out []string
 	for reason, names := range reasons {
@@ -145,8 +145,8 @@ func perReason(reasons map[string][]string) []string {
 	return out
 }
 
-// podsOf returns the pods of a namespace that are not exempt: first those of no controller and
-// one of each, then the others.
+// podsOf returns the pods of a namespace that are not exempt. Pods without a controller and one pod
+// of each controller come first.
 func (p *Plugin) podsOf(ctx context.Context, namespace string) ([]*corev1.PodTemplateSpec, error) {
 	snapshot, err := p.cache.Resource(p.pods.StoragePrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {

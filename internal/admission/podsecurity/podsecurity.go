@@ -1,8 +1,8 @@
-// Package podsecurity has the admission plugin PodSecurity, which refuses pods that the Pod
-// Security Standard of their namespace does not allow, or says what is wrong with them.
+// Package podsecurity implements the admission plugin PodSecurity. It rejects pods that violate the
+// Pod Security Standard of their namespace, or warns about them.
 //
-// It knows which standard is in force where, who is exempt, and what has to be looked at. What the
-// standards demand is in k8s.io/pod-security-admission/policy.
+// It knows levels, exemptions, and the writes that need an evaluation. The standards themselves are
+// in k8s.io/pod-security-admission/policy.
 package podsecurity
 
 import (
@@ -24,20 +24,20 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Name is what Kubernetes calls the plugin.
+// Name is the name of the plugin in Kubernetes.
 const Name = "PodSecurity"
 
-// A Plugin keeps pods to the standards of their namespaces.
+// A Plugin enforces the Pod Security Standards.
 type Plugin struct {
 	config     *configuration
 	namespaces *stored.Lister[corev1.Namespace]
 	cache      *watchcache.Cache
 	pods       *resource.Definition
 	metrics    *Metrics
-	evaluator  func() policy.Evaluator // made when a standard is in force somewhere
+	evaluator  func() policy.Evaluator // created at the first use
 }
 
-// New returns the plugin, of its part of the configuration file.
+// New returns the plugin with its part of the configuration file.
 func New(config []byte, cache *watchcache.Cache, set *resource.Set, m *Metrics) (*Plugin, error) {
 	c, err := read(config)
 	if err != nil {
@@ -56,7 +56,7 @@ func New(config []byte, cache *watchcache.Cache, set *resource.Set, m *Metrics) 
 	}, nil
 }
 
-// Validate looks at pods, at what makes pods of a template, and at the labels of namespaces.
+// Validate checks pods, pod templates, and the labels of namespaces.
 func (p *Plugin) Validate(ctx context.Context, a *registry.Admission) error {
 	if a.Operation != registry.Create && a.Operation != registry.Update {
 		return nil
@@ -82,8 +82,7 @@ func (p *Plugin) Validate(ctx context.Context, a *registry.Admission) error {
 	}
 }
 
-// ignored reports whether a subresource of pods changes nothing that a standard is about. One that
-// is not known may.
+// ignored reports whether a subresource of pods cannot affect a standard. Unknown subresources can.
 func ignored(subresource string) bool {
 	switch subresource {
 	case "exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status":
@@ -92,7 +91,7 @@ func ignored(subresource string) bool {
 	return false
 }
 
-// templateOf returns where objects of a kind have the template of pods, nil for nowhere.
+// templateOf returns the path of the pod template in objects of a kind, or nil.
 func templateOf(d *resource.Definition) []string {
 	switch d.Group {
 	case "":
@@ -118,7 +117,7 @@ func templateOf(d *resource.Definition) []string {
 	return nil
 }
 
-// exempt reports whether the namespace or the user is, and tells the audit log.
+// exempt reports whether the namespace or the user is exempt, and adds an audit annotation.
 func (p *Plugin) exempt(a *registry.Admission) bool {
 	switch {
 	case slices.Contains(p.config.Exemptions.Namespaces, a.Target.Namespace):
@@ -136,8 +135,8 @@ func annotate(a *registry.Admission, key, value string) {
 	a.Annotate(api.AuditAnnotationPrefix+key, value)
 }
 
-// inForce returns the standards that are in force in a namespace. errs say which labels cannot be
-// read; it is the strictest then.
+// inForce returns the levels of a namespace. errs lists invalid labels; they count as the strictest
+// level.
 func (p *Plugin) inForce(ctx context.Context, namespace string) (is api.Policy, errs field.ErrorList, err error) {
 	n, err := p.namespaces.Get(ctx, "", namespace)
 	if err == nil && n == nil {
@@ -150,7 +149,7 @@ func (p *Plugin) inForce(ctx context.Context, namespace string) (is api.Policy, 
 	return is, errs, nil
 }
 
-// validatePod refuses a pod that the standard in force does not allow.
+// validatePod rejects a pod that violates the enforced level.
 func (p *Plugin) validatePod(ctx context.Context, a *registry.Admission) error {
 	if p.exempt(a) {
 		return nil
@@ -179,8 +178,8 @@ func (p *Plugin) validatePod(ctx context.Context, a *registry.Admission) error {
 	return p.evaluate(a, is, errs, pod, true)
 }
 
-// validateTemplate says what pods of a template would be refused for. It refuses nothing: who
-// makes the pods learns it.
+// validateTemplate returns warnings for the pods of a template. It rejects nothing: the pods
+// themselves are rejected at their creation.
 func (p *Plugin) validateTemplate(ctx context.Context, a *registry.Admission, path []string) {
 	if p.exempt(a) {
 		return
@@ -209,5 +208,5 @@ func (p *Plugin) validateTemplate(ctx context.Context, a *registry.Admission, pa
 		annotate(a, "error", fmt.Sprintf("failed to decode object: %v", err))
 		return
 	}
-	_ = p.evaluate(a, is, errs, pod, false) // refuses nothing
+	_ = p.evaluate(a, is, errs, pod, false) // never an error for a template
 }

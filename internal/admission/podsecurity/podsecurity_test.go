@@ -45,7 +45,7 @@ func pod(spec string) string {
 	return "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {" + spec + "}}"
 }
 
-// answer is how a write was answered: the error, or the warnings.
+// answer returns the error of a write, or its warnings.
 func answer(w *admissiontest.World, err error) string {
 	if err != nil {
 		return err.Error()
@@ -53,7 +53,7 @@ func answer(w *admissiontest.World, err error) string {
 	return strings.Join(w.Warnings, "\n")
 }
 
-// What a standard says of pods.
+// Pods are evaluated against the level of their namespace.
 func TestPods(t *testing.T) {
 	tests := []struct{ name, labels, spec, want string }{
 		{"nothing is in force", "a: b", onHost, ``},
@@ -79,7 +79,7 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// What the audit log is told.
+// Evaluations leave audit annotations.
 func TestSays(t *testing.T) {
 	w := world(t, "", baseline+", "+prefix+"audit: restricted")
 	if _, err := w.Create(pod(plain)); err != nil {
@@ -96,7 +96,7 @@ func TestSays(t *testing.T) {
 	}
 }
 
-// What is counted: what was enforced, and what else a pod would be refused for.
+// Evaluations are counted, enforced or not.
 func TestCounts(t *testing.T) {
 	m := podsecurity.NewMetrics()
 	w := admissiontest.New(t, func(w *admissiontest.World) []any {
@@ -143,7 +143,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// An update is looked at if it brings another image or container.
+// An update is evaluated if it adds an image or a container.
 func TestUpdates(t *testing.T) {
 	w := world(t, "", "a: b")
 	w.Have(pod(onHost))
@@ -164,7 +164,7 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// What makes pods is warned of, and never refused.
+// Pod templates lead to warnings, and are never rejected.
 func TestTemplates(t *testing.T) {
 	w := world(t, "", baseline)
 	const template = "{metadata: {labels: {a: b}}, spec: {" + onHost + "}}"
@@ -185,7 +185,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// Who is exempt, and what is in force where a namespace says nothing.
+// The configuration has exemptions, and defaults for namespaces without labels.
 func TestConfigured(t *testing.T) {
 	const config = `{apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration,
 		defaults: {enforce: baseline}, exemptions: {usernames: [eve], runtimeClasses: [free]}}`
@@ -211,7 +211,7 @@ func TestConfigured(t *testing.T) {
 	}
 }
 
-// A configuration that cannot be is refused when the server starts.
+// The server does not start with an invalid configuration.
 func TestRefusesConfigurations(t *testing.T) {
 	const start = "{apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration, "
 	for config, want := range map[string]string{
@@ -232,7 +232,7 @@ func TestRefusesConfigurations(t *testing.T) {
 	}
 }
 
-// Labels that say no standard are refused, unless they were there before.
+// Invalid labels are rejected, unless they are old.
 func TestLabels(t *testing.T) {
 	w := world(t, "", "a: b")
 	const want = `Namespace "other" is invalid: metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: "none": must be one of privileged, baseline, restricted`
@@ -244,8 +244,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// A stricter standard says which pods there are that it does not allow. Of pods of one controller
-// it looks at one first, and it does not look at all of very many.
+// A stricter level leads to warnings about existing pods. One pod of each controller is evaluated
+// first, and the number of pods is limited.
 func TestExistingPods(t *testing.T) {
 	w := world(t, "", "a: b")
 	for _, name := range []string{"b", "a", "c"} {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// idleAfter is how long a compiled policy waits for the next write: it is dropped when nobody has
-// used it for as long, and before twice as long.
+// idleAfter is the interval of the check for idle policies. An unused policy is dropped after one
+// to two intervals.
 const idleAfter = 5 * time.Minute
 
-// A policy is one that is stored, in one of its generations. It is compiled when it is needed.
+// A policy is one generation of a stored policy. It is compiled at its first use.
 type policy[C any] struct {
 	name, uid  string
 	generation int64
@@ -18,11 +18,11 @@ type policy[C any] struct {
 
 	compile func(*policySpec) *C
 	now     atomic.Pointer[C]
-	used    atomic.Bool // since it was last looked whether it is idle
-	mu      sync.Mutex  // held while compiling, so that it is done once
+	used    atomic.Bool // since the last check for idle policies
+	mu      sync.Mutex  // held during compilation, so that it runs once
 }
 
-// compiled returns the expressions of the policy.
+// compiled returns the compiled expressions. It compiles them if needed.
 func (p *policy[C]) compiled() *C {
 	if !p.used.Load() {
 		p.used.Store(true)
@@ -41,7 +41,8 @@ func (p *policy[C]) compiled() *C {
 	return c
 }
 
-// dropIdle drops what was compiled if nobody has used it, and otherwise looks again later.
+// dropIdle drops the compiled expressions if they were unused since the last check. Otherwise it
+// schedules the next check.
 func (p *policy[C]) dropIdle() {
 	if p.used.Swap(false) {
 		time.AfterFunc(idleAfter, p.dropIdle)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A policy is compiled when it is used, and kept as long as it is.
+// A policy is compiled at its first use, and dropped when idle.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		compiled := 0

@@ -9,20 +9,20 @@ import (
 	"github.com/anykind/anykind/internal/admission/manifest"
 )
 
-// The kinds of what the plugins are told by the file of --admission-control-config-file.
+// The kinds of the plugins' configurations in the file of --admission-control-config-file.
 const (
 	ValidatingConfiguration = "ValidatingAdmissionPolicyConfiguration"
 	MutatingConfiguration   = "MutatingAdmissionPolicyConfiguration"
 )
 
-// A Config is what one of the plugins is told.
+// A Config is the configuration of one of the plugins.
 type Config struct {
 	metav1.TypeMeta `json:",inline"`
-	// StaticManifestsDir has policies and bindings in files.
+	// StaticManifestsDir is a directory with policies and bindings in files.
 	StaticManifestsDir string `json:"staticManifestsDir,omitempty"`
 }
 
-// ReadConfig reads what a plugin is told, which is nil for nothing.
+// ReadConfig decodes the configuration of a plugin. Nil data is an empty configuration.
 func ReadConfig(data []byte, kind string) (*Config, error) {
 	c := &Config{}
 	if data == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/celpolicy"
 )
 
-// maxMessage is how long the result of a messageExpression may be.
+// maxMessage limits the length of the result of a messageExpression.
 const maxMessage = 5 << 10
 
 // validating are the compiled expressions of a ValidatingAdmissionPolicy.
@@ -30,7 +30,7 @@ type validating struct {
 
 type compiledValidation struct {
 	admissionregistrationv1.Validation
-	program, message *celpolicy.Program // there may be no message
+	program, message *celpolicy.Program // message may be nil
 }
 
 type compiledAnnotation struct {
@@ -62,22 +62,22 @@ func compileValidating(shared *celpolicy.Shared, s *policySpec) *validating {
 	return out
 }
 
-// A decision is what a validation says.
+// A decision is the result of one validation.
 type decision struct {
 	denied  bool
-	failed  bool // it could not be evaluated, which may be ignored
+	failed  bool // the evaluation failed, which the failure policy may ignore
 	message string
 	reason  metav1.StatusReason
 	took    time.Duration
 }
 
-// A note is an audit annotation, or why there is none.
+// A note is an audit annotation, or the error of its expression.
 type note struct {
 	key, value, err string
 	took            time.Duration
 }
 
-// evaluate asks a policy about a write. ignore says that its errors let the write go on.
+// evaluate evaluates a policy for a write. With ignore, errors allow the write.
 func (v *validating) evaluate(ctx context.Context, matching matcher, about *celpolicy.About, ignore bool) ([]decision, []note) {
 	failed := func(err error) []decision { return []decision{{denied: !ignore, failed: true, message: err.Error()}} }
 	matches, err := matching(ctx, v.conditions, about)
@@ -98,7 +98,7 @@ func (v *validating) evaluate(ctx context.Context, matching matcher, about *celp
 	return decisions, notes
 }
 
-// decide evaluates all validations, and then all that say what is wrong.
+// decide evaluates all validations, and then all messageExpressions.
 func (v *validating) decide(ctx context.Context, about *celpolicy.About, ignore bool) ([]decision, *apiservercel.Error) {
 	x := v.compiler.Evaluate(ctx, about, celpolicy.Budget)
 	type result struct {
@@ -135,8 +135,8 @@ func (v *validating) decide(ctx context.Context, about *celpolicy.About, ignore 
 	return decisions, nil
 }
 
-// messages evaluates what says what is wrong, whether something is or not, because all of them
-// share a budget. They may not ask the authorizer. One that gives nothing is "".
+// messages evaluates all messageExpressions, even of validations that pass, because they share a
+// budget. They have no authorizer. A failed expression results in "".
 func (v *validating) messages(ctx context.Context, about *celpolicy.About, budget int64) ([]string, error) {
 	known := *about
 	known.Authorizer = nil
@@ -167,7 +167,7 @@ func valueOf(v ref.Val) any {
 	return v.Value()
 }
 
-// say returns what is wrong, given what the messageExpression has said.
+// say returns the message of a failed validation. message is the result of its messageExpression.
 func (v *compiledValidation) say(message string) string {
 	message = strings.TrimSpace(message)
 	if len(message) > maxMessage || strings.Contains(message, "\n") {

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// load reads the policies and bindings that are files, if there is a folder of them.
+// load reads the policies and bindings in files, if StaticManifestsDir is set.
 func (p *plugin[C]) load(of kinds, c *Config) error {
 	if c.StaticManifestsDir == "" {
 		return nil
@@ -26,10 +26,10 @@ func (p *plugin[C]) load(of kinds, c *Config) error {
 	return nil
 }
 
-// Follow follows the files, of which there is a folder, as long as ctx lasts.
+// Follow reloads the policies in files when they change, until ctx ends.
 func (p *plugin[C]) Follow(ctx context.Context) { p.folder.Follow(ctx) }
 
-// replaceFiles makes objects the policies and bindings that are files.
+// replaceFiles replaces the policies and bindings from files.
 func (p *plugin[C]) replaceFiles(objects []object.Tree) error {
 	policies, bindings := map[string]*policy[C]{}, map[string]*binding{}
 	for _, t := range objects {
@@ -53,10 +53,10 @@ func (p *plugin[C]) replaceFiles(objects []object.Tree) error {
 	return nil
 }
 
-// files are the kinds of objects that are files.
+// files are the kinds of objects in files.
 type files struct{ policy, binding *resource.Definition }
 
-// check checks that a policy or a binding needs nothing that only the API has.
+// check rejects policies and bindings in files that refer to objects of the API.
 func (f files) check(t object.Tree, _ string) error {
 	name := object.Name(t)
 	spec, _ := t["spec"].(map[string]any)
@@ -77,7 +77,7 @@ func (f files) check(t object.Tree, _ string) error {
 	return nil
 }
 
-// checkAll checks that the policies of bindings are files, too.
+// checkAll checks that the policies of bindings are in files, too.
 func (f files) checkAll(objects []object.Tree) error {
 	known := map[string]bool{}
 	for _, t := range objects {
@@ -93,7 +93,7 @@ func (f files) checkAll(objects []object.Tree) error {
 	return nil
 }
 
-// policyOf returns the name of the policy that a binding binds.
+// policyOf returns the policy name of a binding.
 func policyOf(binding object.Tree) string {
 	spec, _ := binding["spec"].(map[string]any)
 	name, _ := spec["policyName"].(string)

@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// place writes a file of a folder, with documents in JSON: what begins with a brace has to be.
+// place writes a manifest file. Documents that begin with a brace must be JSON.
 func place(t *testing.T, folder, name string, documents ...string) {
 	t.Helper()
 	var all []byte
@@ -34,8 +34,8 @@ func place(t *testing.T, folder, name string, documents ...string) {
 	}
 }
 
-// What policies of files are asked about: everything that those of the API are, before them, and
-// policies themselves.
+// Policies from files apply to the same writes as policies of the API, run before those, and also
+// apply to policies themselves.
 func TestFiles(t *testing.T) {
 	folder := t.TempDir()
 	place(t, folder, "policy.yaml",
@@ -47,7 +47,7 @@ func TestFiles(t *testing.T) {
 	w.write(
 		fmt.Sprintf(validating, "a", `validations: [{expression: 'object.metadata.name != "held"', message: from the API}]`),
 		fmt.Sprintf(validatingBinding, "a", `validationActions: [Deny]`),
-		// A binding of the API does not bind a policy of a file.
+		// A binding of the API cannot refer to a policy from a file.
 		`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: b}, spec: {policyName: p.static.k8s.io, validationActions: [Warn]}}`,
 	)
 	const of = `ValidatingAdmissionPolicy 'p.static.k8s.io' with binding 'p.static.k8s.io'`
@@ -67,7 +67,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// What the server does not start with.
+// The server does not start with invalid files.
 func TestFilesRefused(t *testing.T) {
 	good := fmt.Sprintf(validating, "p.static.k8s.io", `validations: [{expression: 'true'}]`)
 	bind := func(name, spec string) string {

@@ -11,14 +11,14 @@ import (
 	"github.com/anykind/anykind/internal/schema/celpolicy"
 )
 
-// Metrics count what policies decide, under the names that Kubernetes has for that.
+// Metrics count decisions of policies, under the metric names of Kubernetes.
 type Metrics struct {
 	validated, mutated outcomes
-	// conditions count match conditions, of webhooks too.
+	// conditions count match conditions, also those of webhooks.
 	conditions *match.Metrics
 }
 
-// outcomes are those of one kind of policies: how many there were, and how long they took.
+// outcomes count the results of one kind of policies and measure their duration.
 type outcomes struct {
 	total   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
@@ -41,21 +41,21 @@ func (o *outcomes) observe(took time.Duration, labels ...string) {
 	o.seconds.WithLabelValues(labels...).Observe(took.Seconds())
 }
 
-// NewMetrics returns Metrics that count from zero. The match conditions of policies are counted by conditions.
+// NewMetrics returns Metrics that count from zero. Match conditions are counted in conditions.
 func NewMetrics(conditions *match.Metrics) *Metrics {
 	return &Metrics{validated: newOutcomes("validating", "enforcement_action"), mutated: newOutcomes("mutating"), conditions: conditions}
 }
 
-// Collectors are what is to be registered, without that of match conditions.
+// Collectors returns the collectors to register, without those of match conditions.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.validated.total, m.validated.seconds, m.mutated.total, m.mutated.seconds}
 }
 
-// A matcher reports whether match conditions are met, and counts that.
+// A matcher reports whether match conditions are met, and counts the evaluation.
 type matcher func(ctx context.Context, c *celpolicy.Conditions, about *celpolicy.About) (bool, error)
 
-// matcher returns what evaluates the match conditions of a policy. As in Kubernetes, policies of both
-// kinds count as validating there.
+// matcher returns the matcher of a policy. As in Kubernetes, both kinds of policies count as
+// validating.
 func (p *plugin[C]) matcher(policy string) matcher {
 	return func(ctx context.Context, c *celpolicy.Conditions, about *celpolicy.About) (bool, error) {
 		if c == nil {
@@ -68,7 +68,7 @@ func (p *plugin[C]) matcher(policy string) matcher {
 	}
 }
 
-// validation counts an expression that a binding acts on, by the action.
+// validation counts a failed validation, by the action of its binding.
 func (m *Metrics) validation(p *policy[validating], b *binding, d *decision, action string) {
 	m.validated.observe(d.took, p.name, b.name, errorType(d.message), action)
 }
@@ -82,8 +82,8 @@ func (m *Metrics) mutation(i *invocation, took time.Duration, err error) {
 	m.mutated.observe(took, i.of.name, i.binding, what)
 }
 
-// errorType returns the type of an error, which is told by its words, as Kubernetes does. What is
-// denied because an expression is false counts as one, too.
+// errorType returns the type of an error. As in Kubernetes, it is found from the message. A denial
+// because an expression is false also has a type.
 func errorType(message string) string {
 	switch {
 	case strings.HasPrefix(message, "compilation"):

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// collected returns what was counted: name, and the values of labels in the order of their names.
+// collected returns all series: the name, and the label values sorted by label name.
 func (w *world) collected() (all []string) {
 	w.Helper()
 	registered := prometheus.NewRegistry()
@@ -35,19 +35,20 @@ func (w *world) collected() (all []string) {
 	return all
 }
 
-// What is counted of one write, as Kubernetes counts it: errors and what bindings do, not what is right.
+// Each write is counted as in Kubernetes: errors and actions of bindings, not validations that
+// pass.
 func TestMetrics(t *testing.T) {
 	const (
-		// The labels after the name are enforcement_action, error_type, policy, policy_binding.
+		// The label values are enforcement_action, error_type, policy, policy_binding.
 		checks, took = "validating_admission_policy_check_total ", "validating_admission_policy_check_duration_seconds "
-		// And here error_type, policy, policy_binding.
+		// The label values are error_type, policy, policy_binding.
 		mutations, mutated = "mutating_admission_policy_check_total ", "mutating_admission_policy_check_duration_seconds "
-		// And here kind, name, operation, type.
+		// The label values are kind, name, operation, type.
 		conditions, broken = "admission_match_condition_evaluation_seconds ", "admission_match_condition_evaluation_errors_total "
 	)
 	both := func(a, b, labels string) []string { return []string{b + labels, a + labels} }
 	const ten = `[1,2,3,4,5,6,7,8,9,10]`
-	// dear is a validation of a tenth of the budget, which is what one may cost at most.
+	// dear is a validation that costs a tenth of the budget, the most that one may cost.
 	dear := `{expression: '` + ten + `.all(a, ` + ten + `.all(b, ` + ten + `.all(c, ` + ten + `.all(d, ` + ten + `.all(e, a + b + c + d + e > 0)))))'}, `
 	tests := []struct {
 		name, policy, binding string
@@ -74,7 +75,7 @@ func TestMetrics(t *testing.T) {
 			} else {
 				w.write(fmt.Sprintf(validating, "p", test.policy), fmt.Sprintf(validatingBinding, "p", test.binding))
 			}
-			_, _ = w.create(configMap) // what becomes of it is for others
+			_, _ = w.create(configMap) // other tests check the result
 			slices.Sort(test.want)
 			if got := w.collected(); !slices.Equal(got, test.want) {
 				t.Errorf("%q\nwant\n%q", got, test.want)

@@ -45,7 +45,7 @@ func compileMutating(shared *celpolicy.Shared, s *policySpec) *mutating {
 	return out
 }
 
-// Mutating asks MutatingAdmissionPolicies.
+// Mutating evaluates MutatingAdmissionPolicies.
 type Mutating struct{ plugin[mutating] }
 
 // NewMutating returns the plugin MutatingAdmissionPolicy.
@@ -54,27 +54,27 @@ func NewMutating(parts Parts, c *Config) (*Mutating, error) {
 	return m, m.init(parts, c, kinds{"MutatingAdmissionPolicy", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}, compileMutating)
 }
 
-// A memory is what is known of a write when policies are asked once more.
+// A memory keeps state between the first evaluation of policies and their reinvocation.
 type memory struct {
-	// last is the object as the policies have left it.
+	// last is the object after the last mutation.
 	last object.Tree
-	// asked are those who want to be asked once more when the object changes after them, and
-	// due those after whom it has changed.
+	// asked are the evaluated invocations with reinvocationPolicy IfNeeded. due are those of them
+	// after which the object has changed.
 	asked, due map[invocationKey]bool
 }
 
 func newMemory() any { return &memory{asked: map[invocationKey]bool{}, due: map[invocationKey]bool{}} }
 
-// changed says that the object is not as those who were asked have seen it.
+// changed makes the evaluated invocations due for reinvocation: the object has changed since.
 func (m *memory) changed() {
 	maps.Copy(m.due, m.asked)
 	clear(m.asked)
 }
 
-// An invocationKey tells the invocations of one write apart.
+// An invocationKey identifies an invocation within a write.
 type invocationKey struct{ policy, binding, paramNamespace, paramName string }
 
-// An invocation is a policy that is asked by one of its bindings, with one parameter.
+// An invocation is one evaluation of a policy, for a binding and a parameter.
 type invocation struct {
 	of      *policy[mutating]
 	binding string
@@ -86,8 +86,8 @@ func (i *invocation) key() invocationKey {
 	return invocationKey{i.of.name, i.binding, object.Namespace(i.param), object.Name(i.param)}
 }
 
-// Mutate asks all policies one after the other. When it is called again, only those are asked
-// who want to be, and who have not seen the object as it is.
+// Mutate evaluates all policies in order. On a second call it evaluates only those with
+// reinvocationPolicy IfNeeded that have not seen the present object.
 func (m *Mutating) Mutate(ctx context.Context, a *registry.Admission) error {
 	if a.Operation == registry.Delete {
 		return nil
@@ -108,26 +108,26 @@ func (m *Mutating) Mutate(ctx context.Context, a *registry.Admission) error {
 	return x.refused()
 }
 
-// A change is one write that policies are asked about.
+// A change is one write for which policies are evaluated.
 type change struct {
 	*Mutating
 	w *match.Write
-	// invocations are all that the object calls for as it came.
+	// invocations are those that match the object as received.
 	invocations []invocation
 	namespaceOf *corev1.Namespace
 	authorizer  *celpolicy.Authorizer
 	problems    []problem
-	// made says that some mutation was made, whether that has changed anything or not.
+	// made is true after a mutation, even if it changed nothing.
 	made bool
 }
 
-// A problem is an error of a policy that does not let the write go on.
+// A problem is an error of a policy that rejects the write.
 type problem struct {
 	message string
 	reason  metav1.StatusReason
 }
 
-// fail notes an error of a policy, or of one of its bindings.
+// fail records an error of a policy or a binding. The failure policy Ignore drops it.
 func (x *change) fail(p *policy[mutating], binding string, reason metav1.StatusReason, err error) {
 	if p.ignores() {
 		return
@@ -139,7 +139,7 @@ func (x *change) fail(p *policy[mutating], binding string, reason metav1.StatusR
 	x.problems = append(x.problems, problem{message, reason})
 }
 
-// collect finds the invocations of a policy.
+// collect adds the invocations of a policy.
 func (x *change) collect(ctx context.Context, c *match.Candidate[*policy[mutating]], bindings []match.Candidate[*binding]) {
 	p := c.Of
 	misconfigured := func(what, binding string, err error) {
@@ -183,7 +183,7 @@ func (x *change) collect(ctx context.Context, c *match.Candidate[*policy[mutatin
 	}
 }
 
-// invoke asks all policies. The error is one of the request.
+// invoke evaluates all invocations. It returns an error of the request, not of a policy.
 func (x *change) invoke(ctx context.Context) (err error) {
 	a := x.w.Admission
 	m := a.Recall(x.Mutating, newMemory).(*memory)
@@ -202,7 +202,7 @@ func (x *change) invoke(ctx context.Context) (err error) {
 	if err := x.w.Settle(ctx); err != nil {
 		return status.Internal(fmt.Errorf("failed to convert object: %w", err))
 	}
-	if x.made { // as in Kubernetes, those who made them are asked once more, too
+	if x.made { // as in Kubernetes, even a policy whose own mutation made the change
 		m.changed()
 		a.Reinvoke()
 	}
@@ -212,7 +212,7 @@ func (x *change) invoke(ctx context.Context) (err error) {
 	return nil
 }
 
-// one asks one policy, and makes all of its mutations.
+// one evaluates one policy, and applies all of its mutations.
 func (x *change) one(ctx context.Context, i *invocation, m *memory) error {
 	p := i.of.compiled()
 	v, err := x.w.View(ctx, i.form)
@@ -265,7 +265,7 @@ func (x *change) about(i *invocation, v *match.View) *celpolicy.About {
 	}
 }
 
-// refused returns all problems as the answer, with the words of the first, nil for none.
+// refused returns all problems as one error with the message of the first, or nil.
 func (x *change) refused() error {
 	if len(x.problems) == 0 {
 		return nil

@@ -28,14 +28,14 @@ import (
 	"github.com/anykind/anykind/internal/schema/celpolicy"
 )
 
-// A mutation is an expression that makes a patch, and how that is applied.
+// A mutation is an expression that returns a patch, and the function that applies the patch.
 type mutation struct {
 	program *celpolicy.Program
 	apply   func(to shape, t object.Tree, patch ref.Val) (object.Tree, error)
 }
 
-// make returns what the mutation makes of the object. An error that is a Status is that of the
-// request, others are of the policy.
+// make returns the mutated object. An error of type Status belongs to the request, others to the
+// policy.
 func (m *mutation) make(ctx context.Context, c *celpolicy.Compiler, about *celpolicy.About, subresource string, form *match.Form) (object.Tree, error) {
 	if err := m.program.Err(); err != nil {
 		return nil, err
@@ -50,12 +50,12 @@ func (m *mutation) make(ctx context.Context, c *celpolicy.Compiler, about *celpo
 	return m.apply(shapeOf(form, subresource), about.Object, patch)
 }
 
-// A shape is how an object that is written is typed: as the resource is in a version, or as
-// the kind of a subresource. It may have no type.
+// A shape is the type of the written object: a version of the resource, or the kind of a
+// subresource. The zero value has no type.
 type shape struct {
 	version *resource.Version
-	// published says that the documents of the version of the kind have the type. Those of a
-	// subresource of another group have it only in that of the resource.
+	// published reports whether the OpenAPI document of the kind's group version has the type. The
+	// kind of a subresource from another group is only in the document of the resource.
 	published bool
 }
 
@@ -70,7 +70,7 @@ func shapeOf(f *match.Form, subresource string) shape {
 	return shape{s.Definition.StorageVersion(), s.Kind.GroupVersion() == f.Resource.GroupVersion()}
 }
 
-// configured applies the configuration that an expression has made.
+// configured applies an apply configuration, the result of an expression.
 func configured(to shape, t object.Tree, patch ref.Val) (object.Tree, error) {
 	made, ok := patch.(*dynamic.ObjectVal)
 	if !ok {
@@ -99,8 +99,7 @@ func configured(to shape, t object.Tree, patch ref.Val) (object.Tree, error) {
 	return out, err
 }
 
-// integral makes integers of numbers that are whole, which are integers to a Go type that has them
-// there. It changes v.
+// integral converts whole floats to integers in place. Go types have integers in those fields.
 func integral(v any) any {
 	switch v := v.(type) {
 	case float64:
@@ -119,7 +118,7 @@ func integral(v any) any {
 	return v
 }
 
-// complete fills in defaults. An object of a Go type is made one of that.
+// complete sets defaults. For a kind with a Go type it also decodes into that type.
 func (s shape) complete(t object.Tree) (out object.Tree, unknown []string, err error) {
 	switch {
 	case s.version == nil:
@@ -129,7 +128,7 @@ func (s shape) complete(t object.Tree) (out object.Tree, unknown []string, err e
 		return t, nil, nil
 	}
 	out, unknown, err = s.version.Schema.Complete(t)
-	if err != nil { // in the words of the library that decodes it
+	if err != nil { // the wording of the upstream decoder
 		_, after, found := strings.Cut(err.Error(), " cannot be handled as a "+object.Kind(t)+": ")
 		if found {
 			err = errors.New(after)
@@ -138,7 +137,8 @@ func (s shape) complete(t object.Tree) (out object.Tree, unknown []string, err e
 	return out, unknown, err
 }
 
-// patched applies the JSON patch that an expression has made. One whose test fails changes nothing.
+// patched applies a JSON patch, the result of an expression. If a test operation fails, the object
+// stays unchanged.
 func patched(to shape, t object.Tree, patch ref.Val) (object.Tree, error) {
 	operations, err := operationsOf(patch)
 	if err != nil {
@@ -171,7 +171,7 @@ func patched(to shape, t object.Tree, patch ref.Val) (object.Tree, error) {
 	return out, nil
 }
 
-// operationsOf returns the operations that an expression has made.
+// operationsOf returns the operations of a JSON patch.
 func operationsOf(patch ref.Val) (apply.Operations, error) {
 	list, ok := patch.(traits.Lister)
 	if !ok {
@@ -220,7 +220,7 @@ func operationOf(made *celmutation.JSONPatchVal) (map[string]any, error) {
 	return one, nil
 }
 
-// plain returns the value of an expression as part of a tree. It shares nothing with v.
+// plain converts the value of an expression to a part of a tree. It shares no memory with v.
 func plain(v any) any {
 	switch v := v.(type) {
 	case nil, string, bool, int64, float64:

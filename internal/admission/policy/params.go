@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// params reads the parameters of policies, which may be of any kind, and remembers them for a while.
+// params reads the parameters of policies, of any kind, and caches them.
 type params struct {
 	Parts
 
@@ -25,18 +25,19 @@ type params struct {
 	remembered map[string]remembered // by the keys of objects
 }
 
-// remembered is an object as it was decoded in a version. Nobody changes it.
+// remembered is an object, decoded in a version. It is read-only.
 type remembered struct {
 	of      *watchcache.Object
 	version *resource.Version
 	decoded object.Tree
 }
 
-// mostRemembered is how many parameters are remembered.
+// mostRemembered limits the number of cached parameters.
 const mostRemembered = 1000
 
-// decode returns an object as parameters. It is decoded once, until it, or its kind, changes, or for
-// some minutes. What a webhook converts is asked for each time: the cache knows how long an answer is good.
+// decode returns an object as parameters. The result is cached for some minutes, until the object
+// or its kind changes. Objects that a conversion webhook converts are not cached here: the watch
+// cache knows how long a conversion is valid.
 func (p *params) decode(ctx context.Context, k *paramKind, o *watchcache.Object) (object.Tree, error) {
 	p.mu.RLock()
 	known := p.remembered[o.Key]
@@ -60,20 +61,20 @@ func (p *params) decode(ctx context.Context, k *paramKind, o *watchcache.Object)
 	return t, nil
 }
 
-// forget forgets all parameters: those that are still asked for are decoded again.
+// forget drops all cached parameters.
 func (p *params) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.remembered = nil
 }
 
-// A paramKind is the kind that the parameters of a policy have, nil for none.
+// A paramKind is the kind of the parameters of a policy, nil for none.
 type paramKind struct {
 	definition *resource.Definition
 	version    *resource.Version
 }
 
-// kind finds the kind of parameters that a policy names.
+// kind finds the kind of a policy's parameters.
 func (p *params) kind(named *admissionregistrationv1.ParamKind) (*paramKind, error) {
 	if named == nil {
 		return nil, nil
@@ -94,11 +95,11 @@ func (p *params) kind(named *admissionregistrationv1.ParamKind) (*paramKind, err
 
 var errNoParams = errors.New("no params found for policy binding with `Deny` parameterNotFoundAction")
 
-// none says that a policy is evaluated once, without parameters.
+// none stands for a policy without parameters: it is evaluated once.
 var none = []object.Tree{nil}
 
-// of returns the parameters by which a policy is evaluated, once for each of them. namespace is
-// that of the write.
+// of returns the parameters of a policy, which is evaluated once for each of them. namespace is the
+// namespace of the write.
 func (p *params) of(ctx context.Context, k *paramKind, from *admissionregistrationv1.ParamRef, namespace string) ([]object.Tree, error) {
 	if k == nil || from == nil {
 		return none, nil
@@ -124,7 +125,7 @@ func (p *params) of(ctx context.Context, k *paramKind, from *admissionregistrati
 	return all, err
 }
 
-// namespace returns the namespace that parameters are in, "" for those of the cluster.
+// namespace returns the namespace of the parameters, "" for cluster-scoped ones.
 func (k *paramKind) namespace(from *admissionregistrationv1.ParamRef, namespace string) (string, error) {
 	switch {
 	case !k.definition.Namespaced && from.Namespace != "":
@@ -139,8 +140,8 @@ func (k *paramKind) namespace(from *admissionregistrationv1.ParamRef, namespace 
 	return namespace, nil
 }
 
-// named returns the parameters of a name. If this server has not heard of them, they may have been
-// created a moment ago through another.
+// named returns the parameters of that name. On a miss it refreshes the cache: another server may
+// have created them a moment ago.
 func (p *params) named(ctx context.Context, k *paramKind, namespace, name string) ([]object.Tree, error) {
 	objects, key := p.Cache.Resource(k.definition.StoragePrefix), k.definition.Key(namespace, name)
 	found, err := objects.Get(ctx, key)
@@ -159,7 +160,7 @@ func (p *params) named(ctx context.Context, k *paramKind, namespace, name string
 	return []object.Tree{t}, nil
 }
 
-// selected returns the parameters that a selector selects, in the order of their names.
+// selected returns the parameters that match a selector, sorted by name.
 func (p *params) selected(ctx context.Context, k *paramKind, namespace string, by *metav1.LabelSelector) ([]object.Tree, error) {
 	selector, err := metav1.LabelSelectorAsSelector(by)
 	if err != nil {

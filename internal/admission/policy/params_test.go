@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Parameters are decoded once, until they or their kind change, or nobody knows whether they are
-// needed any more. What a webhook converts is not remembered here.
+// Parameters are decoded once, until they or their kind change, or some minutes pass. Results of a
+// conversion webhook are not cached here.
 func TestParamsAreDecodedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		decoded := 0

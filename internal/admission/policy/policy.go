@@ -1,9 +1,8 @@
-// Package policy has the admission plugins that ask policies which are written in CEL:
-// ValidatingAdmissionPolicy and MutatingAdmissionPolicy.
+// Package policy implements the admission plugins for policies in CEL: ValidatingAdmissionPolicy
+// and MutatingAdmissionPolicy.
 //
-// It knows what is stored of policies and of their bindings, which of them a write is about, and
-// what becomes of the results of their expressions. Expressions are evaluated by celpolicy,
-// and rules are matched by match.
+// It knows stored policies and bindings, matches them to writes, and acts on the results of
+// expressions. celpolicy evaluates expressions, and match evaluates rules.
 package policy
 
 import (
@@ -24,35 +23,35 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Parts are what policies need besides what is stored of them.
+// Parts are the dependencies of the plugins.
 type Parts struct {
 	Cache *watchcache.Cache
-	// Core are the built-in kinds, Catalog all kinds that are served.
+	// Core are the built-in kinds, Catalog all served kinds.
 	Core    *resource.Set
 	Catalog *resource.Catalog
-	// Decode returns a stored object in a version of its kind, for parameters.
+	// Decode decodes a stored object in a version of its kind, for parameters.
 	Decode     func(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error)
 	Authorizer authz.Authorizer
 	Log        *slog.Logger
-	// Metrics count what policies decide.
+	// Metrics count decisions of policies.
 	Metrics *Metrics
-	// Manifests are the metrics of policies that are files.
+	// Manifests are the metrics of policies in files.
 	Manifests *manifest.Metrics
-	// Shared has what policies of both kinds share.
+	// Shared is common to both kinds of policies.
 	Shared *celpolicy.Shared
 }
 
-// A plugin is what both plugins have in common.
+// A plugin is the common part of both plugins.
 type plugin[C any] struct {
 	policies[C]
 	parts      Parts
 	params     params
 	namespaces *stored.Lister[corev1.Namespace]
-	folder     *manifest.Folder // of files, nil for none
+	folder     *manifest.Folder // of manifest files; nil without them
 }
 
-// kinds are those that a plugin is about: its name, which is that of the kind of its policies, and
-// the resources of policies and bindings.
+// kinds are the names for one plugin: its own, which is also the kind of its policies, and the
+// resources of policies and bindings.
 type kinds struct{ plugin, policies, bindings string }
 
 func (p *plugin[C]) init(parts Parts, c *Config, of kinds, compile func(*celpolicy.Shared, *policySpec) *C) error {
@@ -72,8 +71,8 @@ func resourceOf(plural string) schema.GroupResource {
 	return schema.GroupResource{Group: group, Resource: plural}
 }
 
-// exempt reports whether d is a kind of policies, which are never asked about each other, because
-// nobody could get rid of one that refuses everything.
+// exempt reports whether d is a kind of policies. Policies do not apply to those kinds: a policy
+// that rejects everything could not be deleted.
 func exempt(d *resource.Definition) bool {
 	if d.Group != group {
 		return false
@@ -85,15 +84,14 @@ func exempt(d *resource.Definition) bool {
 	return false
 }
 
-// found are the policies and the bindings whose rules match a write.
+// found are the policies and the bindings that match a write.
 type found[C any] struct {
 	policies []match.Candidate[*policy[C]]
 	bindings map[*policy[C]][]match.Candidate[*binding]
 }
 
-// find returns whose rules match a write, those of files first. It is nothing for kinds that
-// policies are never asked about. Those of files are asked about policies, too: nobody is locked
-// out by what only files have.
+// find returns the policies that match a write, those from files first. Policies of the API never
+// apply to exempt kinds. Policies from files apply to policies, too: they can be removed on disk.
 func (p *plugin[C]) find(ctx context.Context, a *registry.Admission) (f found[C], err error) {
 	d := a.Target.Definition
 	if match.Virtual(d) {
@@ -110,7 +108,7 @@ func (p *plugin[C]) find(ctx context.Context, a *registry.Admission) (f found[C]
 	return f, nil
 }
 
-// namespace returns the namespace that expressions see: none for a Namespace itself.
+// namespace returns the namespace for expressions, nil for a write of a Namespace.
 func (p *plugin[C]) namespace(ctx context.Context, w *match.Write) (*corev1.Namespace, error) {
 	if w.InNamespace() == "" || celpolicy.RequestKind(w.Admission) == corev1.SchemeGroupVersion.WithKind("Namespace") {
 		return nil, nil

@@ -25,7 +25,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// onlyGet lets everybody get everything, and nothing else.
+// onlyGet allows the verb get to all users, and nothing else.
 type onlyGet struct{}
 
 func (onlyGet) Authorize(_ context.Context, a *authz.Attributes) (authz.Decision, string, error) {
@@ -35,7 +35,7 @@ func (onlyGet) Authorize(_ context.Context, a *authz.Attributes) (authz.Decision
 	return authz.NoOpinion, "not get", nil
 }
 
-// A world has the built-in kinds, and asks policies about what is written.
+// A World has the built-in kinds, and the policy plugins.
 type world struct {
 	*testing.T
 	ctx      context.Context
@@ -53,7 +53,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world { return newWorldWithFiles(t, &policy.Config{}) }
 
-// newWorldWithFiles returns a world where the validating policies of some files are in force, too.
+// newWorldWithFiles returns a world that also has validating policies from files.
 func newWorldWithFiles(t *testing.T, c *policy.Config) *world {
 	w := &world{T: t, kinds: resource.NewSet(builtin.Definitions()), shared: &celpolicy.Shared{}, counted: match.NewMetrics()}
 	w.metrics = policy.NewMetrics(w.counted)
@@ -78,7 +78,7 @@ func newWorldWithFiles(t *testing.T, c *policy.Config) *world {
 	return w
 }
 
-// start makes plugins that have seen nothing yet.
+// start creates the plugins, with empty caches.
 func (w *world) start(c *policy.Config) {
 	w.Helper()
 	var plugins registry.Plugins
@@ -95,7 +95,7 @@ func (w *world) start(c *policy.Config) {
 	w.registry = registry.New(w.backend, w.parts.Cache, registry.Options{Plugins: plugins})
 }
 
-// create creates an object, and returns it or what is wrong with it.
+// create creates an object, and returns it or the error.
 func (w *world) create(text string) (object.Tree, error) {
 	w.Helper()
 	t := object.Tree{}
@@ -142,8 +142,8 @@ const (
 	configMap       = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {size: "3"}}`
 )
 
-// said is all that comes of a write: what is wrong with it, and otherwise the data of a ConfigMap;
-// warnings, and annotations.
+// said formats the result of a write: the error or the data of a ConfigMap, warnings, and audit
+// annotations.
 func (w *world) said(t object.Tree, err error) string {
 	var all []string
 	if err != nil {
@@ -163,7 +163,7 @@ func (w *world) said(t object.Tree, err error) string {
 
 const denied = `422 Invalid: configmaps "c" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: `
 
-// What becomes of a ConfigMap that one policy is asked about.
+// One policy applies to the create of a ConfigMap.
 func TestValidating(t *testing.T) {
 	tests := []struct{ name, policy, binding, want string }{
 		{"true", `validations: [{expression: 'object.data.size == "3"'}]`, `validationActions: [Deny]`, `{"size":"3"}`},
@@ -236,7 +236,7 @@ func TestMutating(t *testing.T) {
 	}
 }
 
-// Policies are asked in the order of names, and again where they want that.
+// Policies are evaluated in the order of their names, and again by their reinvocationPolicy.
 func TestReinvocation(t *testing.T) {
 	count := `mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{data: {"%[1]s": string(int(object.data[?"%[1]s"].orValue("0")) + 1)}}'}}]`
 	w := newWorld(t)
@@ -249,7 +249,7 @@ func TestReinvocation(t *testing.T) {
 	}
 }
 
-// Policies that are stored when the server starts are in force.
+// Policies that are stored before the server starts are in force.
 func TestStoredPolicies(t *testing.T) {
 	w := newWorld(t)
 	w.write(fmt.Sprintf(validating, "p", `validations: [{expression: "object.metadata.name != 'c'", message: not that one}]`), fmt.Sprintf(validatingBinding, "p", "validationActions: [Deny]"),

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A policySpec is what a policy of either kind says.
+// A policySpec is the spec of a policy of either kind.
 type policySpec struct {
 	FailurePolicy      *admissionregistrationv1.FailurePolicyType
 	ParamKind          *admissionregistrationv1.ParamKind
@@ -30,12 +30,12 @@ type policySpec struct {
 	ReinvocationPolicy admissionregistrationv1.ReinvocationPolicyType
 }
 
-// ignores reports whether an error of the policy lets the write go on.
+// ignores reports whether the failure policy is Ignore.
 func (s *policySpec) ignores() bool {
 	return s.FailurePolicy != nil && *s.FailurePolicy == admissionregistrationv1.Ignore
 }
 
-// A binding is what a binding of either kind says.
+// A binding is the spec of a binding of either kind, with its name.
 type binding struct {
 	name string
 
@@ -45,16 +45,16 @@ type binding struct {
 	ValidationActions []admissionregistrationv1.ValidationAction
 }
 
-// policies are those of one kind, with their bindings.
+// policies are the policies of one kind, with their bindings.
 type policies[C any] struct {
 	follower *stored.Follower
 	log      *slog.Logger
 	compile  func(*policySpec) *C
 
-	// stored are those of the API, and files those of files.
+	// stored are from the API, and files from manifest files.
 	stored, files set[C]
 
-	// What is stored, by name. One changes it at a time.
+	// The stored policies and bindings by name. Only the follower changes them.
 	known map[string]*policy[C]
 	bound map[string]*binding
 }
@@ -65,7 +65,7 @@ type set[C any] struct {
 	bindings match.Index[*binding]
 }
 
-// follow makes p follow what is stored of two kinds.
+// follow starts to follow the stored policies and bindings.
 func (p *policies[C]) follow(cache *watchcache.Cache, set *resource.Set, kinds ...schema.GroupResource) {
 	p.known, p.bound = map[string]*policy[C]{}, map[string]*binding{}
 	var prefixes []string
@@ -92,7 +92,7 @@ func (p *policies[C]) follow(cache *watchcache.Cache, set *resource.Set, kinds .
 	})
 }
 
-// stored is what is read of an object.
+// readable is the part of a stored object that the plugins need.
 type readable[S any] struct {
 	Metadata struct {
 		UID        string
@@ -101,7 +101,7 @@ type readable[S any] struct {
 	Spec S
 }
 
-// read reads an object, nil for none. One that cannot be read is as if there were none.
+// read decodes an object. It returns nil for a deleted or unreadable one.
 func read[C, S any](p *policies[C], o *watchcache.Object) *readable[S] {
 	if o == nil {
 		return nil
@@ -122,7 +122,8 @@ func parse[S any](data []byte) (*readable[S], error) {
 	return r, json.Unmarshal(data, r)
 }
 
-// takePolicy notes what a policy says now. As long as it says the same it stays compiled.
+// takePolicy records a new state of a policy. The compiled expressions stay as long as the spec
+// does not change.
 func (p *policies[C]) takePolicy(name string, o *watchcache.Object) {
 	r := read[C, policySpec](p, o)
 	if r == nil {
@@ -150,10 +151,10 @@ func (p *policies[C]) takeBinding(name string, o *watchcache.Object) {
 	p.bound[name] = &b
 }
 
-// reindex indexes what is stored. Nobody is asked about a policy that is not bound.
+// reindex indexes the stored policies. A policy without a binding does not apply.
 func (p *policies[C]) reindex() { p.stored.replace(p.known, p.bound) }
 
-// replace indexes policies and their bindings, in the order of names.
+// replace indexes policies and their bindings, sorted by name.
 func (s *set[C]) replace(policies map[string]*policy[C], all map[string]*binding) {
 	var bindings []match.Entry[*binding]
 	isBound := map[string]bool{}
@@ -179,7 +180,7 @@ func (s *set[C]) replace(policies map[string]*policy[C], all map[string]*binding
 	s.policies.Replace(bound)
 }
 
-// find adds to f whose rules match a write.
+// find adds the policies and bindings that match a write to f.
 func (s *set[C]) find(catalog *resource.Catalog, a *registry.Admission, f *found[C]) {
 	policies := s.policies.Find(catalog, a)
 	if len(policies) == 0 {

@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// failureAnnotation is the audit annotation with validations that have failed.
+	// failureAnnotation is the audit annotation with failed validations.
 	failureAnnotation = "validation.policy.admission.k8s.io/validation_failure"
-	// maxFailures is how many of them it has.
+	// maxFailures limits the number of failures in it.
 	maxFailures = 50
-	// maxAnnotation is how long the value of an audit annotation may be.
+	// maxAnnotation limits the length of the value of an audit annotation.
 	maxAnnotation = 10 << 10
 )
 
-// Validating asks ValidatingAdmissionPolicies.
+// Validating evaluates ValidatingAdmissionPolicies.
 type Validating struct{ plugin[validating] }
 
 // NewValidating returns the plugin ValidatingAdmissionPolicy.
@@ -37,7 +37,7 @@ func NewValidating(parts Parts, c *Config) (*Validating, error) {
 	return v, v.init(parts, c, kinds{"ValidatingAdmissionPolicy", "validatingadmissionpolicies", "validatingadmissionpolicybindings"}, compileValidating)
 }
 
-// Validate asks all policies, and refuses what one of them denies.
+// Validate evaluates all policies, and rejects the write if one of them denies it.
 func (v *Validating) Validate(ctx context.Context, a *registry.Admission) error {
 	f, err := v.find(ctx, a)
 	if err != nil || len(f.policies) == 0 {
@@ -56,7 +56,7 @@ func (v *Validating) Validate(ctx context.Context, a *registry.Admission) error 
 	return x.denied()
 }
 
-// A validation is one write that policies are asked about.
+// A validation is one write for which policies are evaluated.
 type validation struct {
 	*Validating
 	w          *match.Write
@@ -66,14 +66,14 @@ type validation struct {
 	failures []failure
 }
 
-// A denial is why a write is refused, and by whom.
+// A denial is the reason for a rejected write, with its policy and binding.
 type denial struct {
-	policy, binding string // binding is "" where the policy itself cannot be asked
+	policy, binding string // binding is "" for an error of the policy itself
 	message         string
 	reason          metav1.StatusReason
 }
 
-// A failure is a validation that has failed, as the audit log has it.
+// A failure is a failed validation in its audit annotation.
 type failure struct {
 	Message           string                                     `json:"message"`
 	Policy            string                                     `json:"policy"`
@@ -82,7 +82,7 @@ type failure struct {
 	ValidationActions []admissionregistrationv1.ValidationAction `json:"validationActions"`
 }
 
-// misconfigured says that a policy, or a binding, cannot be asked.
+// misconfigured records that a policy or a binding cannot be evaluated.
 func (x *validation) misconfigured(p *policy[validating], binding string, err error) {
 	if p.ignores() {
 		return
@@ -94,7 +94,8 @@ func (x *validation) misconfigured(p *policy[validating], binding string, err er
 	x.denials = append(x.denials, denial{policy: p.name, binding: binding, message: fmt.Sprintf("failed to configure %s: %v", what, err)})
 }
 
-// policy asks a policy by each of its bindings. The error is one of the request.
+// policy evaluates a policy for each of its bindings. It returns an error of the request, not of
+// the policy.
 func (x *validation) policy(ctx context.Context, c *match.Candidate[*policy[validating]], bindings []match.Candidate[*binding]) error {
 	p := c.Of
 	form, err := c.Match(ctx, x.w)
@@ -134,7 +135,7 @@ func (x *validation) policy(ctx context.Context, c *match.Candidate[*policy[vali
 	return nil
 }
 
-// binding asks a policy by one of its bindings, once for each of its parameters.
+// binding evaluates a policy for one of its bindings, once for each parameter.
 func (x *validation) binding(ctx context.Context, p *policy[validating], b *binding, form *match.Form, params []object.Tree, all *annotations) error {
 	var view *match.View
 	if len(params) > 0 {
@@ -174,7 +175,7 @@ func (x *validation) binding(ctx context.Context, p *policy[validating], b *bind
 	return nil
 }
 
-// act does what a binding says of a validation that has failed.
+// act applies the actions of a binding for a failed validation.
 func (x *validation) act(p *policy[validating], b *binding, at int, d *decision) {
 	for _, action := range b.ValidationActions {
 		x.parts.Metrics.validation(p, b, d, strings.ToLower(string(action)))
@@ -198,7 +199,7 @@ func (x *validation) annotateFailures() {
 	}
 }
 
-// denied returns the first denial as the answer, nil for none.
+// denied returns the first denial as an error, or nil.
 func (x *validation) denied() error {
 	if len(x.denials) == 0 {
 		return nil
@@ -233,7 +234,7 @@ func codeOf(reason metav1.StatusReason) int32 {
 	return http.StatusUnprocessableEntity
 }
 
-// annotations are the audit annotations that a policy has made, for all bindings together.
+// annotations are the audit annotations of a policy, for all bindings together.
 type annotations struct {
 	keys   []string
 	values map[string][]string

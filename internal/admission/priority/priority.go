@@ -1,7 +1,7 @@
-// Package priority has the admission plugin Priority, which gives pods the priority of their
-// PriorityClass, and lets one class only be the default.
+// Package priority implements the admission plugin Priority. It sets the priority of pods from
+// their PriorityClass, and rejects a second default class.
 //
-// It knows what classes say of pods. What a class itself may be is for its kind.
+// It applies classes to pods. The rules for classes themselves are in their kind.
 package priority
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
-// Name is what Kubernetes calls the plugin.
+// Name is the name of the plugin in Kubernetes.
 const Name = "Priority"
 
-// A Plugin gives pods their priorities.
+// A Plugin sets the priorities of pods.
 type Plugin struct {
 	Classes *stored.Lister[schedulingv1.PriorityClass]
 }
 
-// Mutate gives a new pod the priority of its class, and keeps the one of a pod that is updated.
+// Mutate sets the priority of a new pod from its class. An updated pod keeps its priority.
 func (p *Plugin) Mutate(ctx context.Context, a *registry.Admission) error {
 	d := a.Target.Definition
 	if d.Plural != "pods" || d.Group != "" || a.Target.Subresource != "" {
@@ -40,7 +40,7 @@ func (p *Plugin) Mutate(ctx context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// Validate refuses a second class that is the default.
+// Validate rejects a second default class.
 func (p *Plugin) Validate(ctx context.Context, a *registry.Admission) error {
 	d := a.Target.Definition
 	if d.Plural != "priorityclasses" || d.Group != schedulingv1.GroupName || a.Target.Subresource != "" ||
@@ -57,7 +57,7 @@ func (p *Plugin) Validate(ctx context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// keep keeps the priority of a pod, if the client does not say it.
+// keep copies the priority of the old pod if the update omits it.
 func keep(ctx context.Context, a *registry.Admission) error {
 	old, err := a.Old(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func keep(ctx context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// give gives a new pod the priority of its class. A client may say what the class says, too.
+// give sets the priority of a new pod from its class. The pod may already have the same value.
 func (p *Plugin) give(ctx context.Context, a *registry.Admission) error {
 	spec := kind.Child(a.Object, "spec")
 	class, err := p.class(ctx, a, kind.Text(spec, "priorityClassName"))
@@ -97,8 +97,7 @@ func (p *Plugin) give(ctx context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// class returns the class of a name. For "" it is the default, or one without a name that has no
-// priority.
+// class returns the class of that name. For "" it returns the default class, or none.
 func (p *Plugin) class(ctx context.Context, a *registry.Admission, name string) (*schedulingv1.PriorityClass, error) {
 	if name == "" {
 		class, err := p.global(ctx)
@@ -120,11 +119,11 @@ func (p *Plugin) class(ctx context.Context, a *registry.Admission, name string) 
 	return class, nil
 }
 
-// none is what a pod without a class has.
+// none holds the values of a pod without a class.
 var none = &schedulingv1.PriorityClass{PreemptionPolicy: new(corev1.PreemptLowerPriority)}
 
-// global returns the class that is the default, or nil. Of several, which two clients can make at
-// once, it is the lowest.
+// global returns the default class, or nil. Concurrent creates can lead to several; the one with
+// the lowest priority wins.
 func (p *Plugin) global(ctx context.Context) (lowest *schedulingv1.PriorityClass, err error) {
 	classes, err := p.Classes.List(ctx, "")
 	if err != nil {

@@ -27,7 +27,7 @@ func pod(spec string) string {
 	return "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {" + spec + " containers: [{name: c, image: i}]}}"
 }
 
-// What a new pod has, as class, priority and policy, or what it is refused for.
+// A new pod gets the class, the priority and the preemption policy, or an error.
 func TestPods(t *testing.T) {
 	const global = classes + "\n---\n{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: all}, value: 7, globalDefault: true}"
 	tests := []struct{ name, have, spec, want string }{
@@ -59,7 +59,7 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// A pod keeps its priority when a client does not know of it.
+// An update that omits the priority keeps it.
 func TestKeeps(t *testing.T) {
 	w := world(t, classes)
 	w.Have(pod(`priorityClassName: high,`))
@@ -69,7 +69,7 @@ func TestKeeps(t *testing.T) {
 	}
 }
 
-// One class is the default, which may be written again.
+// There is one default class. It can be updated.
 func TestOneDefault(t *testing.T) {
 	w := world(t, classes)
 	set := func(name string) string {

@@ -18,20 +18,20 @@ type (
 	scopes = []corev1.ScopedResourceSelectorRequirement
 )
 
-// A match is a quota that is about an object.
+// A match is a quota that applies to an object.
 type match struct {
 	quota
-	limits corev1.ResourceList // what it limits of what such objects use; nothing, if it is about to
-	delta  corev1.ResourceList // how much more of anything the object uses than before
+	limits corev1.ResourceList // of the resources that such objects use; empty if only in the spec
+	delta  corev1.ResourceList // increase of the object's usage
 }
 
-// A charge is what of a quota is used once a write is made.
+// A charge is a quota with its usage after the write.
 type charge struct {
 	quota
 	used corev1.ResourceList
 }
 
-// check returns what a request is charged for, or why it may not be made.
+// check returns the charges of a request, or the error that rejects it.
 func (p *Plugin) check(ctx context.Context, r *request, quotas []quota) ([]charge, error) {
 	if err := r.measure(ctx); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (p *Plugin) check(ctx context.Context, r *request, quotas []quota) ([]charg
 	return r.charge(about)
 }
 
-// inside returns the scopes of a quota in which the object is, and whether it is in all of them.
+// inside returns the scopes of a quota that match the object, and whether all of them do.
 func (r *request) inside(q quota) (inside scopes, all bool, err error) {
 	of := usage.Scopes(&q.Value.Spec)
 	for _, s := range of {
@@ -86,7 +86,7 @@ func (r *request) inside(q quota) (inside scopes, all bool, err error) {
 	return inside, len(inside) == len(of), nil
 }
 
-// part returns what a list has of what the object may use.
+// part returns the resources of a list that the object may use.
 func (r *request) part(list corev1.ResourceList) corev1.ResourceList {
 	part := corev1.ResourceList{}
 	for name, amount := range list {
@@ -97,7 +97,7 @@ func (r *request) part(list corev1.ResourceList) corev1.ResourceList {
 	return part
 }
 
-// measurable returns an error if nobody knows how much the object uses, or how much is used already.
+// measurable returns an error if the usage of the object or of the quota is unknown.
 func (r *request) measurable(m *match) error {
 	names := slices.Sorted(maps.Keys(m.limits))
 	if err := r.now.Lacks(names); err != nil {
@@ -132,9 +132,9 @@ func (r *request) nonNegative(used corev1.ResourceList) error {
 	return r.Forbidden(fmt.Errorf("quota usage is negative for resource(s): %s", joined(negative)))
 }
 
-// compare finds out how much more the object uses than before, and reports whether it is anything
-// that is limited or, where no quota is about the object, anything at all. An object that a quota was
-// not about before uses all of it anew.
+// compare computes the increase of the object's usage for each quota. It reports whether a limited
+// resource increases or, if no quota applies, any resource. If a quota did not apply to the old
+// object, the whole usage is an increase.
 func (r *request) compare(about []match, used corev1.ResourceList) (more bool, err error) {
 	anew := usage.Growth(used, nil)
 	grown := anew
@@ -161,8 +161,9 @@ func (r *request) compare(about []match, used corev1.ResourceList) (more bool, e
 	return more || !limited && len(grown) > 0, nil
 }
 
-// charge returns the charges, if no quota is exceeded by them. What a quota is only about to limit is
-// charged, too: so whoever says that it is limited from now on need not know who writes meanwhile.
+// charge returns the charges, or an error if one exceeds a quota. Limits of the spec that are not
+// in the status yet are charged, too. The quota controller can then put them in the status without
+// missing concurrent writes.
 func (r *request) charge(about []match) (all []charge, err error) {
 	for _, m := range about {
 		asked := usage.Part(m.delta, both(m.Value))
@@ -185,7 +186,7 @@ func (r *request) charge(about []match) (all []charge, err error) {
 	return all, nil
 }
 
-// exceeded returns those limits that are less than what is used.
+// exceeded returns the limits below the usage.
 func exceeded(used, hard corev1.ResourceList) corev1.ResourceList {
 	over := corev1.ResourceList{}
 	for name, most := range hard {

@@ -11,20 +11,20 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A configuration says of what nothing may be used without a quota.
+// A configuration lists resources that need a quota.
 type configuration struct {
 	metav1.TypeMeta `json:",inline"`
 
 	LimitedResources []limited `json:"limitedResources"`
 }
 
-// limited is what of a resource is limited where there is no quota.
+// limited lists the resources of one kind that cannot be used without a quota.
 type limited struct {
 	APIGroup string `json:"apiGroup,omitempty"`
 	Resource string `json:"resource"`
-	// MatchContains are parts of the names of what is limited.
+	// MatchContains are substrings of resource names.
 	MatchContains []string `json:"matchContains,omitempty"`
-	// MatchScopes are the scopes of the objects that are.
+	// MatchScopes are scopes of objects.
 	MatchScopes []corev1.ScopedResourceSelectorRequirement `json:"matchScopes,omitempty"`
 }
 
@@ -32,14 +32,14 @@ func (l *limited) is(r schema.GroupResource) bool {
 	return l.APIGroup == r.Group && l.Resource == r.Resource
 }
 
-// kinds are those of a configuration, by their versions.
+// kinds are the kinds of the configuration by version.
 var kinds = map[string]string{
 	"apiserver.config.k8s.io/v1":              "ResourceQuotaConfiguration",
 	"resourcequota.admission.k8s.io/v1beta1":  "Configuration",
 	"resourcequota.admission.k8s.io/v1alpha1": "Configuration",
 }
 
-// read reads a configuration, which may be nil.
+// read decodes a configuration, which may be nil.
 func read(data []byte) (c configuration, err error) {
 	if data == nil {
 		return c, nil

@@ -9,17 +9,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A cover is what the configuration wants to be limited by some quota, and what is.
+// A cover compares the resources that the configuration limits with those that quotas cover.
 type cover struct {
-	limited []limited // of the resource
+	limited []limited // entries for the resource
 	wanted  scopes
-	unknown bool // nobody can tell which scopes are wanted
+	unknown bool // an error in a wanted scope
 
-	names  corev1.ResourceList // that quotas limit
-	scopes scopes              // of quotas, which the object is in
+	names  corev1.ResourceList // covered by quotas
+	scopes scopes              // of quotas, which match the object
 }
 
-// cover returns what is wanted of a request.
+// cover returns the limited resources and scopes of a request.
 func (p *Plugin) cover(r *request) cover {
 	c := cover{names: corev1.ResourceList{}}
 	for _, l := range p.LimitedResources {
@@ -37,8 +37,8 @@ func (p *Plugin) cover(r *request) cover {
 	return c
 }
 
-// check returns an error if the object uses something that no quota limits, although one has to, or is
-// in a scope of no quota.
+// check returns an error if the object uses a limited resource or matches a limited scope without a
+// quota for it.
 func (c *cover) check(r *request, used corev1.ResourceList) error {
 	var names []corev1.ResourceName
 	for _, name := range slices.Sorted(maps.Keys(used)) {

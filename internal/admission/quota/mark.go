@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/registry/apply"
 )
 
-// mark returns the quota as it is stored with the charge.
+// mark returns the quota with the charge, to be stored with the write.
 func (c *charge) mark(ctx context.Context, quotas *resource.Definition) (resource.Mark, error) {
 	old, _, err := codec.Decode(codec.JSON, c.JSON)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// uncharged is a quota as a controller has left it, with the owners of fields and what is used to fill in.
+// uncharged is a quota as written by a controller, with placeholders for managed fields and usage.
 const uncharged = `{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"managedFields":[
 {"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:hard":{".":{},"f:configmaps":{},"f:pods":{}},"f:used":{".":{},"f:configmaps":{},"f:pods":{}}}},"manager":"kube-controller-manager","operation":"Update","subresource":"status","time":"2026-01-01T00:00:00Z"}],
 "name":"q","namespace":"n","uid":"1"},"spec":{"hard":{"configmaps":"5","pods":"2"}},"status":{"hard":{"configmaps":"5","pods":"2"},"used":{"configmaps":"1","pods":"0"}}}`
@@ -36,8 +36,8 @@ func charged(t testing.TB, text string, used corev1.ResourceList) (charge, *reso
 
 var used = corev1.ResourceList{"configmaps": *quantity.NewQuantity(2, quantity.DecimalSI), "pods": *quantity.NewQuantity(0, quantity.DecimalSI)}
 
-// A charge is written at the revision by which it was decided. It changes what is used and who owns that,
-// and nothing else.
+// A charge is written at the revision on which it was decided. It changes the usage and its field
+// owner, and nothing else.
 func TestMark(t *testing.T) {
 	c, kind := charged(t, uncharged, used)
 	m, err := c.mark(t.Context(), kind)

@@ -1,10 +1,10 @@
-// Package quota is the admission plugin ResourceQuota.
+// Package quota implements the admission plugin ResourceQuota.
 //
-// What an object uses is charged to the quotas of its namespace in the write that stores the object.
-// So a quota is never exceeded, through however many servers, and a write that fails charges nothing.
-// The package internal/controller/quota gives back later what nobody uses any more.
+// The write that stores an object also charges its usage to the quotas of its namespace. So a quota
+// is never exceeded, with any number of servers, and a failed write charges nothing. The package
+// internal/controller/quota later releases usage of deleted objects.
 //
-// The package knows what quotas say. How much an object uses is measured by internal/builtin/usage.
+// The package knows quotas. internal/builtin/usage measures the usage of an object.
 package quota
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Options of a Plugin. All but Config are needed.
+// Options of a Plugin. All but Config are required.
 type Options struct {
 	Cache      *watchcache.Cache
 	Core       *resource.Set
 	Evaluators *usage.Evaluators
 	Turns      *Turns
-	Config     []byte // of the plugin, in the file of the configuration of admission
+	Config     []byte // part of the plugin in the admission configuration file
 }
 
 // A Plugin is a registry.Resolver.
@@ -36,7 +36,7 @@ type Plugin struct {
 	kind     *resource.Definition // ResourceQuota
 	quotas   *stored.Lister[corev1.ResourceQuota]
 	meetings *watchcache.Resource
-	unmoved  atomic.Pointer[[]resource.Mark] // the last mark by which something was found to be unlimited
+	unmoved  atomic.Pointer[[]resource.Mark] // the last result of unlimited
 }
 
 // New returns the plugin.
@@ -50,7 +50,7 @@ func New(o Options) (*Plugin, error) {
 	}, err
 }
 
-// Resolve charges what is created, or changed, to the quotas of its namespace.
+// Resolve charges the usage of a new or updated object to the quotas of its namespace.
 func (p *Plugin) Resolve(ctx context.Context, a *registry.Admission) ([]resource.Mark, error) {
 	d := a.Target.Definition
 	if !d.Namespaced || a.Operation != registry.Create && a.Operation != registry.Update {
@@ -93,8 +93,8 @@ func (p *Plugin) Resolve(ctx context.Context, a *registry.Admission) ([]resource
 	return marks, nil
 }
 
-// unlimited returns by which mark there is no quota that could limit what is created, or nothing if
-// that takes a closer look. It is what nearly every write costs.
+// unlimited returns the mark under which no quota can limit a create, or nil if a closer check is
+// needed. It is the usual cost of a write.
 func (p *Plugin) unlimited(ctx context.Context, a *registry.Admission) ([]resource.Mark, error) {
 	if a.Operation != registry.Create || a.Target.Subresource != "" || a.Target.Definition == p.kind ||
 		len(p.LimitedResources) > 0 || usage.Uncounted(a.Target.Definition.GroupResource()) {
@@ -116,8 +116,8 @@ func (p *Plugin) unlimited(ctx context.Context, a *registry.Admission) ([]resour
 	return marks, nil
 }
 
-// charges returns what is charged to which quotas. Nobody is refused for what is not true any more,
-// and who charges something waits for the turn to do so.
+// charges returns the charges of a request. Before it rejects a request it refreshes the cache and
+// decides again. A request with charges waits for its turn.
 func (p *Plugin) charges(ctx context.Context, r *request) ([]charge, error) {
 	all, err := p.decide(ctx, r)
 	if err != nil {
@@ -144,7 +144,7 @@ func (p *Plugin) charges(ctx context.Context, r *request) ([]charge, error) {
 	return p.decide(ctx, r)
 }
 
-// decide returns what is charged by what is known of the quotas now.
+// decide returns the charges, computed from the cached quotas.
 func (p *Plugin) decide(ctx context.Context, r *request) ([]charge, error) {
 	quotas, err := p.quotas.Objects(ctx, r.Target.Namespace)
 	if err != nil {
@@ -156,11 +156,12 @@ func (p *Plugin) decide(ctx context.Context, r *request) ([]charge, error) {
 	return p.check(ctx, r, quotas)
 }
 
-// meetingPrefix begins the key of the mark at which those who begin to limit something meet those who
-// use it: who uses something is sure to know all quotas that limit it.
+// meetingPrefix begins the key of the mark that orders writes which use resources after writes of
+// quotas that begin to limit them. A write that uses a resource then sees every quota that limits
+// it.
 const meetingPrefix = resource.OwnPrefix + "quotas/"
 
-// meeting returns the mark as it was before the quotas are read.
+// meeting returns the mark as of before the quotas are read.
 func (p *Plugin) meeting(ctx context.Context) (resource.Mark, error) {
 	m := resource.Mark{Key: meetingPrefix + "limits"}
 	o, err := p.meetings.Get(ctx, m.Key)

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// What the plugin costs a create where there is no quota.
+// The cost of the plugin for a create without a quota.
 func BenchmarkNoQuota(b *testing.B) {
 	core := resource.NewSet(builtin.Definitions())
 	cache := watchcache.New(memkv.New(memkv.Options{}), watchcache.Options{})

@@ -14,13 +14,13 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// A request is a write that may use something.
+// A request is a write that may use resources.
 type request struct {
 	*registry.Admission
 	tree, old object.Tree
-	of        usage.Evaluator // nil for nobody who need be asked
+	of        usage.Evaluator // nil if no evaluator counts the write
 
-	now, was usage.Object // once they were needed; was is nil for a new object
+	now, was usage.Object // set by measure; was is nil for a new object
 }
 
 func (p *Plugin) request(ctx context.Context, a *registry.Admission) (r *request, err error) {
@@ -42,7 +42,7 @@ func (p *Plugin) request(ctx context.Context, a *registry.Admission) (r *request
 	return r, nil
 }
 
-// measure reads the objects, in the version in which they are measured.
+// measure decodes the objects in the version of the evaluator.
 func (r *request) measure(ctx context.Context) (err error) {
 	if r.now != nil {
 		return nil
@@ -74,12 +74,12 @@ func (r *request) read(ctx context.Context, t object.Tree) (usage.Object, error)
 	return read, nil
 }
 
-// begins reports whether a quota limits something after a write that it may not have limited before.
+// begins reports whether a write of a quota can add a limit.
 func (r *request) begins(quotas *resource.Definition) bool {
 	return r.Target.Definition == quotas && (r.old == nil || !object.Equal(limits(r.tree), limits(r.old)))
 }
 
-// limits is what a quota says of which objects use something of it, without how much that may be.
+// limits returns the part of a quota that decides which usage it limits, without the amounts.
 func limits(quota object.Tree) object.Tree {
 	names := object.Tree{}
 	for _, of := range []string{"spec", "status"} {
@@ -91,7 +91,7 @@ func limits(quota object.Tree) object.Tree {
 	return object.Tree{"hard": names, "scopes": spec["scopes"], "scopeSelector": spec["scopeSelector"]}
 }
 
-// both has the names of what a quota limits, or is about to limit.
+// both has the names of the limits in the spec or the status of a quota.
 func both(q *corev1.ResourceQuota) corev1.ResourceList {
 	names := corev1.ResourceList{}
 	for _, hard := range []corev1.ResourceList{q.Spec.Hard, q.Status.Hard} {

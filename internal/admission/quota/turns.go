@@ -5,23 +5,23 @@ import (
 	"sync"
 )
 
-// Turns let those who write the quotas of a namespace do so one after the other. Without them, all
-// writes but one would find that the quota has changed, and begin again, each time. Other servers have
-// turns of their own: what is counted is right without any.
+// Turns serialize the writes of the quotas of a namespace. Without them, all concurrent writes but
+// one would conflict and retry. They only save retries: each server has its own, and charges are
+// correct without any.
 type Turns struct {
 	mu   sync.Mutex
-	rows map[string]*row // of namespaces in which somebody waits or writes
+	rows map[string]*row // of namespaces with writers
 }
 
-// A row is those who wait in a namespace.
+// A row is the queue of the writers of a namespace.
 type row struct {
 	waiting  int
-	turn     chan struct{} // has the turn while nobody does
+	turn     chan struct{} // holds the turn while it is free
 	revision int64         // of the last write
 }
 
-// Take waits for the turn in a namespace. What the one before has written is at the revision after, if
-// that is known. Its holder ends it with the revision of its own write, or 0.
+// Take waits for the turn in a namespace. The previous write is at revision after, or 0 if unknown.
+// The holder calls end with the revision of its own write, or 0.
 func (t *Turns) Take(ctx context.Context, namespace string) (after int64, end func(revision int64), err error) {
 	r := t.join(namespace)
 	select {

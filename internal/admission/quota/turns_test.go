@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// One has the turn of a namespace at a time, and knows of the write before. Who gives up waiting takes
-// nobody's turn, and nothing is left.
+// One writer has the turn of a namespace at a time, and gets the revision of the previous write. A
+// canceled wait does not consume the turn, and an unused namespace leaves no entry.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var (

@@ -9,8 +9,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// checkSecrets refuses a pod that has a secret which its account does not name, where the
-// account says that this is not allowed.
+// checkSecrets rejects a pod with a secret that its account does not list, if the account enforces
+// that list.
 func checkSecrets(account *corev1.ServiceAccount, spec object.Tree) error {
 	if !enforces(account) {
 		return nil
@@ -45,8 +45,7 @@ func checkEphemeralSecrets(account *corev1.ServiceAccount, spec object.Tree) err
 	return checkContainers(account, spec, "ephemeralContainers", "ephemeral container")
 }
 
-// checkContainers refuses environments of containers that have secrets which an account does not
-// name.
+// checkContainers rejects environments of containers with secrets that the account does not list.
 func checkContainers(account *corev1.ServiceAccount, spec object.Tree, field, what string) error {
 	may := mountable(account)
 	for container := range trees(spec, field) {
@@ -68,7 +67,7 @@ func checkContainers(account *corev1.ServiceAccount, spec object.Tree, field, wh
 	return nil
 }
 
-// mountable are the secrets that an account names.
+// mountable returns the secrets that an account lists.
 func mountable(account *corev1.ServiceAccount) map[string]bool {
 	return named(account.Secrets, func(s *corev1.ObjectReference) string { return s.Name })
 }
@@ -81,7 +80,7 @@ func named[T any](all []T, name func(*T) string) map[string]bool {
 	return out
 }
 
-// hasSecrets reports whether a pod has a secret, in whichever way.
+// hasSecrets reports whether a pod refers to a secret in any way.
 func hasSecrets(spec object.Tree) bool {
 	for secret := range trees(spec, "imagePullSecrets") {
 		if kind.Text(secret, "name") != "" {
@@ -117,8 +116,8 @@ func containerHasSecret(container object.Tree) bool {
 	return false
 }
 
-// volumeHasSecret reports whether the source of a volume names a secret, which all kinds of
-// sources do in one of these ways.
+// volumeHasSecret reports whether the source of a volume refers to a secret. All sources do so in
+// one of these fields.
 func volumeHasSecret(volume object.Tree) bool {
 	for _, source := range volume {
 		source, ok := source.(object.Tree)

@@ -1,8 +1,7 @@
-// Package serviceaccount has the admission plugin ServiceAccount, which gives pods a
-// ServiceAccount and its token, and lets them have the secrets only that it may have.
+// Package serviceaccount implements the admission plugin ServiceAccount. It sets the ServiceAccount
+// of pods, mounts a token, and rejects secrets that the account does not allow.
 //
-// It knows what a pod says of its account and of secrets. It does not know how tokens are made:
-// the pod has a volume that asks for one.
+// It does not create tokens: the kubelet requests them for a projected volume of the pod.
 package serviceaccount
 
 import (
@@ -21,19 +20,19 @@ import (
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
-// Name is what Kubernetes calls the plugin.
+// Name is the name of the plugin in Kubernetes.
 const Name = "ServiceAccount"
 
-// Default is the account of pods that name none.
+// Default is the default account of pods.
 const Default = "default"
 
-// A Plugin gives pods their accounts.
+// A Plugin sets the accounts of pods.
 type Plugin struct {
 	Accounts *stored.Lister[corev1.ServiceAccount]
 }
 
-// Mutate gives a new pod an account, the token of the account, and its secrets for images. It
-// leaves the spec of a mirror pod alone: the kubelet compares it with its own.
+// Mutate sets the account of a new pod, a volume with its token, and the image pull secrets of the
+// account. A mirror pod stays unchanged: the kubelet compares it with its own.
 func (p *Plugin) Mutate(ctx context.Context, a *registry.Admission) error {
 	if a.Operation != registry.Create || !isPod(a) || a.Target.Subresource != "" {
 		return nil
@@ -60,7 +59,7 @@ func (p *Plugin) Mutate(ctx context.Context, a *registry.Admission) error {
 	return refused(a, checkSecrets(account, spec))
 }
 
-// Validate refuses a pod without an account, and secrets that the account may not have.
+// Validate rejects a pod without an account, and secrets that the account does not allow.
 func (p *Plugin) Validate(ctx context.Context, a *registry.Admission) error {
 	if !isPod(a) {
 		return nil
@@ -72,7 +71,7 @@ func (p *Plugin) Validate(ctx context.Context, a *registry.Admission) error {
 		if err != nil {
 			return err
 		}
-		return checkEphemeralSecrets(account, spec) // which Kubernetes does not word as a refusal
+		return checkEphemeralSecrets(account, spec) // not a Forbidden error, as in Kubernetes
 	case a.Operation != registry.Create || a.Target.Subresource != "":
 		return nil
 	case isMirror(a.Object):
@@ -102,7 +101,7 @@ func isMirror(pod object.Tree) bool {
 	return mirror
 }
 
-// account returns the account that a pod names.
+// account returns the account of a pod.
 func (p *Plugin) account(ctx context.Context, a *registry.Admission) (*corev1.ServiceAccount, error) {
 	name := kind.Text(a.Object, "spec", "serviceAccountName")
 	if name == "" {
@@ -122,13 +121,13 @@ func (p *Plugin) account(ctx context.Context, a *registry.Admission) (*corev1.Se
 }
 
 const (
-	// patience is how long a pod waits for the account that a controller is about to make.
+	// patience limits the wait for the default account of a new namespace.
 	patience  = 1500 * time.Millisecond
 	lookAgain = 50 * time.Millisecond
 )
 
-// find returns an account, or nil. The account that every namespace has is made by a controller
-// a moment after the namespace, so that a pod which is early waits for it.
+// find returns an account, or nil. A controller creates the default account shortly after the
+// namespace, so find waits for that one.
 func (p *Plugin) find(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
 	account, err := p.Accounts.Get(ctx, namespace, name)
 	if account != nil || err != nil || name != Default {
@@ -149,8 +148,8 @@ func (p *Plugin) find(ctx context.Context, namespace, name string) (*corev1.Serv
 	return account, err
 }
 
-// mounts reports whether the token of an account is mounted into the containers of a pod: the
-// pod says so, or else the account, or else it is.
+// mounts reports whether to mount the token into the containers of a pod. The pod decides,
+// otherwise the account; the default is true.
 func mounts(account *corev1.ServiceAccount, spec object.Tree) bool {
 	if says, ok := spec["automountServiceAccountToken"].(bool); ok {
 		return says
@@ -169,15 +168,15 @@ func references(secrets []corev1.LocalObjectReference) []any {
 	return out
 }
 
-// enforce says on an account whether its pods may have only the secrets that it names.
+// enforce is the annotation of an account that restricts its pods to the secrets it lists.
 const enforce = "kubernetes.io/enforce-mountable-secrets"
 
 func enforces(account *corev1.ServiceAccount) bool {
-	yes, _ := strconv.ParseBool(account.Annotations[enforce]) // what is no truth value is not true
+	yes, _ := strconv.ParseBool(account.Annotations[enforce]) // an invalid value counts as false
 	return yes
 }
 
-// checkMirror refuses a mirror pod for what the API server would have to give to it.
+// checkMirror rejects a mirror pod with fields that need other API objects.
 func checkMirror(a *registry.Admission, spec object.Tree) error {
 	switch {
 	case kind.Text(spec, "serviceAccountName") != "":

@@ -32,7 +32,7 @@ metadata: {name: strict, annotations: {kubernetes.io/enforce-mountable-secrets: 
 secrets: [{name: mine}]
 imagePullSecrets: [{name: pull}]`
 
-// What a new pod is given.
+// A new pod gets an account, a token volume and image pull secrets.
 func TestGives(t *testing.T) {
 	w := world(t)
 	w.Have(accounts)
@@ -64,7 +64,7 @@ func TestGives(t *testing.T) {
 	}
 }
 
-// withName puts the name of the volume of a pod where its end is not known.
+// withName fills in the generated name of the token volume.
 func withName(text string, pod object.Tree) string {
 	_, after, found := strings.Cut(admissiontest.Field(pod, "spec.volumes"), "kube-api-access-")
 	if !found || len(after) < 5 {
@@ -73,7 +73,7 @@ func withName(text string, pod object.Tree) string {
 	return strings.ReplaceAll(text, "?????", after[:5])
 }
 
-// What a pod is refused for.
+// Pods with a missing account or a forbidden secret are rejected.
 func TestRefuses(t *testing.T) {
 	w := world(t)
 	w.Have(accounts)
@@ -109,7 +109,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Containers that get into a pod later have no other secrets.
+// Ephemeral containers can only use allowed secrets.
 func TestEphemeralContainers(t *testing.T) {
 	w := world(t)
 	w.Have(accounts)
@@ -127,8 +127,8 @@ func TestEphemeralContainers(t *testing.T) {
 	}
 }
 
-// A pod waits for the account that is made after its namespace, but not for ever, and not for
-// others.
+// A pod waits for the default account of a new namespace, for a limited time, and for no other
+// account.
 func TestWaitsForTheDefault(t *testing.T) {
 	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}`
 	synctest.Test(t, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestWaitsForTheDefault(t *testing.T) {
 		if took := time.Since(start); err == nil || !strings.Contains(err.Error(), `serviceaccount "default" not found`) || took < time.Second {
 			t.Errorf("after %v: %v", took, err)
 		}
-		done, aside := make(chan error, 1), *w // the same world, with a last write of its own
+		done, aside := make(chan error, 1), *w // the same world, with its own last write
 		go func() { _, err := aside.Create(pod); done <- err }()
 		time.Sleep(time.Second)
 		w.Have(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}`)

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// volumePrefix begins the name of the volume with the token.
+	// volumePrefix begins the name of the token volume.
 	volumePrefix = "kube-api-access-"
-	// mountPath is where client libraries look for the token.
+	// mountPath is the path at which client libraries read the token.
 	mountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
-	// tokenLifetime is that of a token, in seconds. Kubernetes has an hour that is a little longer,
-	// so that these tokens can be told from others.
+	// tokenLifetime is the lifetime of a token in seconds. It is that of Kubernetes, which
+	// distinguishes these tokens from others by the odd number.
 	tokenLifetime = 3607
 )
 
-// mountToken mounts a token of the account into each container that has nothing in its place,
-// and reports whether there was one. A pod that has the volume already is not given another.
+// mountToken adds the token volume to each container without a mount at its path, and reports
+// whether there was one. A pod that already has the volume does not get another.
 func mountToken(spec object.Tree) bool {
 	name, there := "", false
 	for volume := range trees(spec, "volumes") {
@@ -48,7 +48,7 @@ func mountToken(spec object.Tree) bool {
 	return mounted
 }
 
-// hasMount reports whether something is where the token would be.
+// hasMount reports whether a container has a mount at the path of the token.
 func hasMount(container object.Tree) bool {
 	for mount := range trees(container, "volumeMounts") {
 		if kind.Text(mount, "mountPath") == mountPath {
@@ -58,8 +58,8 @@ func hasMount(container object.Tree) bool {
 	return false
 }
 
-// tokenVolume has what a container needs to talk to the API: a token, whom to trust, and its
-// namespace.
+// tokenVolume has the files that a container needs to call the API: the token, the CA certificates,
+// and the namespace.
 func tokenVolume(name string) object.Tree {
 	return object.Tree{"name": name, "projected": object.Tree{
 		"defaultMode": int64(0o644),
@@ -77,13 +77,12 @@ func tokenVolume(name string) object.Tree {
 	}}
 }
 
-// add appends to a list in a field.
 func add(t object.Tree, field string, value any) {
 	list, _ := t[field].([]any)
 	t[field] = append(list[:len(list):len(list)], value)
 }
 
-// trees are the objects of a list in a field.
+// trees iterates over the objects of a list in a field.
 func trees(t object.Tree, field string) iter.Seq[object.Tree] {
 	return func(yield func(object.Tree) bool) {
 		list, _ := t[field].([]any)

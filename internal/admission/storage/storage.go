@@ -1,8 +1,7 @@
-// Package storage has the admission plugins for volumes and claims of volumes.
+// Package storage implements the admission plugins for PersistentVolumes and claims.
 //
-// They give claims the default StorageClass, keep volumes that are in use, and let only those claims
-// grow whose class allows it. What is in use is decided by controllers, which do not run here: they
-// take the finalizers away.
+// They set the default StorageClass of claims, add finalizers that protect objects in use, and
+// restrict the growth of claims. Controllers outside this server remove the finalizers.
 package storage
 
 import (
@@ -23,13 +22,13 @@ import (
 
 var claims = corev1.Resource("persistentvolumeclaims")
 
-// DefaultStorageClass gives a claim that names no class the default one: the newest of those that
-// say that they are.
+// DefaultStorageClass sets the default class of a claim without one. If several classes are the
+// default, the newest wins.
 type DefaultStorageClass struct {
 	Classes *stored.Lister[storagev1.StorageClass]
 }
 
-// isDefault are the annotations by which a class says so, today and in former times.
+// isDefault are the annotations of a default class, the current one and the beta one.
 var isDefault = [...]string{"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"}
 
 // Mutate implements registry.Mutator.
@@ -51,7 +50,7 @@ func (d *DefaultStorageClass) Mutate(ctx context.Context, a *registry.Admission)
 	return nil
 }
 
-// classOf returns the class of a claim, and whether the claim says it.
+// classOf returns the class of a claim, and whether it is set.
 func classOf(claim object.Tree) (string, bool) {
 	if class, ok := kind.Value(claim, "metadata", "annotations", corev1.BetaStorageClassAnnotation).(string); ok {
 		return class, true
@@ -60,8 +59,8 @@ func classOf(claim object.Tree) (string, bool) {
 	return class, ok
 }
 
-// InUseProtection gives volumes, claims and classes of attributes a finalizer, so that they stay
-// while somebody uses them.
+// InUseProtection adds a finalizer to volumes, claims and VolumeAttributesClasses, so that they
+// stay while in use.
 type InUseProtection struct{}
 
 var finalizers = map[schema.GroupResource]string{
@@ -83,7 +82,7 @@ func (InUseProtection) Mutate(_ context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// ClaimResize lets only those claims grow that are bound, and whose class allows it.
+// ClaimResize rejects growth of a claim that is not bound, or whose class does not allow it.
 type ClaimResize struct {
 	Classes *stored.Lister[storagev1.StorageClass]
 }
@@ -113,7 +112,7 @@ func (r *ClaimResize) Validate(ctx context.Context, a *registry.Admission) error
 	return a.Forbidden(errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"))
 }
 
-// sizeOf returns how much a claim asks for.
+// sizeOf returns the requested size of a claim.
 func sizeOf(claim object.Tree) (q resource.Quantity) {
 	if parsed, err := resource.ParseQuantity(kind.Text(claim, "spec", "resources", "requests", "storage")); err == nil {
 		q = parsed

@@ -25,7 +25,7 @@ func claim(metadata, spec string) string {
 	return "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: c" + metadata + "}, spec: {" + spec + " accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}"
 }
 
-// The class and the finalizers of a new claim.
+// A new claim gets a class and a finalizer.
 func TestNewClaims(t *testing.T) {
 	tests := []struct{ name, have, metadata, spec, class, finalizers string }{
 		{"the default class", classes, ``, ``, `"b"`, `["kubernetes.io/pvc-protection"]`},
@@ -51,7 +51,7 @@ func TestNewClaims(t *testing.T) {
 	}
 }
 
-// Volumes and classes of attributes stay as well.
+// Volumes and VolumeAttributesClasses get a finalizer.
 func TestFinalizers(t *testing.T) {
 	w := world(t)
 	for text, want := range map[string]string{
@@ -66,7 +66,7 @@ func TestFinalizers(t *testing.T) {
 	}
 }
 
-// Which claims grow.
+// Bound claims of an expandable class can grow.
 func TestResize(t *testing.T) {
 	const (
 		fixed = `persistentvolumeclaims "c" is forbidden: only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize`

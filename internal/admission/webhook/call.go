@@ -19,16 +19,16 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// maxReply is how many bytes a webhook may answer. A patch may be as large as the largest object
-// that a client can send, and is written in base64.
+// maxReply limits the size of a webhook's response. A patch may be as large as the largest object
+// that a client can send, plus the overhead of base64.
 const maxReply = 8 << 20
 
-// A callError says that a webhook has not answered, or nothing that it may answer. It counts as
-// the failure policy says.
+// A callError is a failed call or an invalid response of a webhook. The failure policy decides
+// about the write.
 type callError struct {
 	webhook string
 	reason  error
-	status  *status.Error // what would be told of it; only its code is, in metrics
+	status  *status.Error // error for the client; only its code is used, in metrics
 }
 
 func (e *callError) Error() string {
@@ -36,7 +36,7 @@ func (e *callError) Error() string {
 }
 func (e *callError) Unwrap() error { return e.reason }
 
-// A rejection says that a webhook has refused a write.
+// A rejection is the error of a webhook that rejects a write.
 type rejection struct{ told *status.Error }
 
 func (e *rejection) Error() string { return e.told.Error() }
@@ -45,7 +45,7 @@ func (h *hook) failed(told *status.Error, format string, args ...any) *callError
 	return &callError{h.name, fmt.Errorf(format, args...), told}
 }
 
-// call asks a webhook about what is written, in a form.
+// call sends an AdmissionReview to a webhook and returns its answer.
 func (p *plugin) call(ctx context.Context, h *hook, w *match.Write, v *match.View, mutating bool) (*answer, error) {
 	if err := h.checkDryRun(w.Admission); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (p *plugin) call(ctx context.Context, h *hook, w *match.Write, v *match.Vie
 	return answer, nil
 }
 
-// left is how long there is time, in whole seconds and never less.
+// left returns the time until the deadline, rounded up to whole seconds, and at least one second.
 func left(ctx context.Context) time.Duration {
 	deadline, _ := ctx.Deadline()
 	d := time.Until(deadline)
@@ -91,7 +91,7 @@ func left(ctx context.Context) time.Duration {
 	return max(d, time.Second)
 }
 
-// checkDryRun refuses to ask a webhook that does more than to answer when nothing may be done.
+// checkDryRun rejects a dry run if the webhook has side effects.
 func (h *hook) checkDryRun(a *registry.Admission) error {
 	if !a.DryRun() {
 		return nil
@@ -105,7 +105,7 @@ func (h *hook) checkDryRun(a *registry.Admission) error {
 	return nil
 }
 
-// tell passes on what an answer says besides yes and no, and returns the no.
+// tell passes on audit annotations and warnings of an answer, and returns its rejection.
 func (h *hook) tell(a *registry.Admission, said *answer) error {
 	for _, key := range slices.Sorted(maps.Keys(said.AuditAnnotations)) {
 		annotate(a, h.name+"/"+key, said.AuditAnnotations[key])
@@ -119,15 +119,15 @@ func (h *hook) tell(a *registry.Admission, said *answer) error {
 	return &rejection{denied(h.name, said.Result)}
 }
 
-// annotate adds an annotation, if its key is one.
+// annotate adds an audit annotation if its key is valid.
 func annotate(a *registry.Admission, key, value string) {
 	if strings.Count(key, "/") == 1 && len(validation.IsQualifiedName(key)) == 0 {
 		a.Annotate(key, value)
 	}
 }
 
-// settle decides what becomes of a write about which a webhook could not be asked, or which it
-// has refused: nil lets it go on. open is told when it goes on although nobody was asked.
+// settle decides about a write after a call. A rejection or a failed call is an error, unless the
+// failure policy ignores the failure; open is called then.
 func (p *plugin) settle(ctx context.Context, h *hook, a *registry.Admission, err error, took time.Duration, open func()) error {
 	var call *callError
 	var refused *rejection

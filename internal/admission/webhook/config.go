@@ -12,19 +12,20 @@ import (
 	client "github.com/anykind/anykind/internal/network/webhook"
 )
 
-// A Config is what one of the plugins is told by the file of --admission-control-config-file.
+// A Config is the configuration of one of the plugins in the file of
+// --admission-control-config-file.
 type Config struct {
 	metav1.TypeMeta `json:",inline"`
-	// KubeConfigFile has users by the hosts of webhooks that they are for.
+	// KubeConfigFile has credentials by the hosts of webhooks.
 	KubeConfigFile string `json:"kubeConfigFile"`
-	// StaticManifestsDir has configurations in files.
+	// StaticManifestsDir is a directory with webhook configurations in files.
 	StaticManifestsDir string `json:"staticManifestsDir,omitempty"`
 
 	users client.Users
 }
 
-// ReadConfig reads a WebhookAdmissionConfiguration and the kubeconfig file that it names. Nothing
-// to read is one that says nothing.
+// ReadConfig decodes a WebhookAdmissionConfiguration and reads its kubeconfig file. Nil data is an
+// empty configuration.
 func ReadConfig(data []byte) (*Config, error) {
 	c := &Config{}
 	if data == nil {

@@ -18,18 +18,18 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// configurations are those of one kind, as they are stored and as files have them.
+// configurations are the stored configurations of one kind, and those from files.
 type configurations struct {
 	read        func(data []byte) (name string, webhooks []definition, err error)
 	credentials func(client.Config) *client.Credentials
 	log         *slog.Logger
 
 	stored *stored.Follower
-	// all are the webhooks that there are, and static those of files.
+	// all has all webhooks, and static those from files.
 	all, static match.Index[*hook]
 
 	mu     sync.Mutex
-	byKey  map[string]configuration // those that are stored
+	byKey  map[string]configuration // the stored ones
 	inFile []match.Entry[*hook]
 }
 
@@ -39,7 +39,7 @@ type configuration struct {
 	webhooks []match.Entry[*hook]
 }
 
-// follow begins to follow what is stored of a kind.
+// follow starts to follow the stored configurations of a kind.
 func (c *configurations) follow(o *Options, plural string) {
 	c.byKey, c.log = map[string]configuration{}, o.Log
 	c.stored = stored.Follow(o.Cache, o.Kinds, []schema.GroupResource{{Group: admissionv1.GroupName, Resource: plural}}, c.apply)
@@ -77,7 +77,7 @@ func (c *configurations) set(o *watchcache.Object) {
 	c.log.Error("a webhook configuration cannot be read, and its webhooks are not called", "key", o.Key, "error", err)
 }
 
-// make makes a configuration of JSON. prefix begins the ids of its webhooks.
+// make decodes a configuration from JSON. prefix begins the ids of its webhooks.
 func (c *configurations) make(data []byte, prefix string) (made configuration, err error) {
 	var webhooks []definition
 	if made.name, webhooks, err = c.read(data); err != nil {
@@ -93,8 +93,8 @@ func (c *configurations) make(data []byte, prefix string) (made configuration, e
 	return made, nil
 }
 
-// index brings the webhooks into the order in which they are asked: first those of files, then
-// by the names of their configurations.
+// index sorts the webhooks in calling order: those from files first, then by the name of the
+// configuration.
 func (c *configurations) index() {
 	all := slices.Clone(c.inFile)
 	byName := slices.SortedFunc(maps.Values(c.byKey), func(a, b configuration) int { return cmp.Compare(a.name, b.name) })
@@ -102,7 +102,7 @@ func (c *configurations) index() {
 		all = append(all, of.webhooks...)
 	}
 	for i := range all {
-		h := *all[i].Of // which may be in use at its old place
+		h := *all[i].Of // a copy: calls may still use the old place
 		h.place = i
 		all[i].Of = &h
 	}

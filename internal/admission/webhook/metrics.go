@@ -10,15 +10,14 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// Metrics count the calls of admission webhooks, under the names that Kubernetes has for them.
+// Metrics count calls of admission webhooks, under the metric names of Kubernetes.
 type Metrics struct {
 	durations                   *prometheus.HistogramVec
 	requests, rejections, opens *prometheus.CounterVec
-	conditions                  *match.Metrics // of policies too
+	conditions                  *match.Metrics // also of policies
 }
 
-// NewMetrics returns Metrics that count from zero. The match conditions of webhooks are counted by
-// conditions.
+// NewMetrics returns Metrics that count from zero. Match conditions are counted in conditions.
 func NewMetrics(conditions *match.Metrics) *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "apiserver", Subsystem: "admission", Name: name, Help: help}, labels)
@@ -39,13 +38,12 @@ func NewMetrics(conditions *match.Metrics) *Metrics {
 	}
 }
 
-// Collectors are what is to be registered, without that of match conditions.
+// Collectors returns the collectors to register, without those of match conditions.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.durations, m.requests, m.rejections, m.opens}
 }
 
-// maxCode is the code that all larger ones count as, so that a webhook cannot make any number
-// of series.
+// maxCode is the largest code in a label. It bounds the number of series that a webhook can cause.
 const maxCode = 600
 
 func (m *Metrics) observe(h *hook, kind string, operation registry.Operation, took time.Duration, code int, rejected bool) {
@@ -58,7 +56,7 @@ func (m *Metrics) reject(h *hook, kind string, operation registry.Operation, rea
 	m.rejections.WithLabelValues(h.name, kind, string(operation), reason, strconv.Itoa(min(code, maxCode))).Inc()
 }
 
-// answered counts a yes, and refused a no.
+// answered counts an allowed write.
 func (m *Metrics) answered(h *hook, kind string, operation registry.Operation, took time.Duration) {
 	m.observe(h, kind, operation, took, 200, false)
 }
@@ -68,13 +66,13 @@ func (m *Metrics) refused(h *hook, kind string, operation registry.Operation, to
 	m.observe(h, kind, operation, took, code, true)
 }
 
-// broken counts an answer that led to an error of the server.
+// broken counts an error that is neither a rejection nor a failed call.
 func (m *Metrics) broken(h *hook, kind string, operation registry.Operation, took time.Duration) {
 	m.reject(h, kind, operation, "apiserver_internal_error", 0)
 	m.observe(h, kind, operation, took, 0, true)
 }
 
-// failed counts a call without an answer, which may have been given up.
+// failed counts a failed call, which the client may have canceled.
 func (m *Metrics) failed(h *hook, kind string, operation registry.Operation, took time.Duration, code int, givenUp bool) {
 	if !h.ignore && !givenUp {
 		m.reject(h, kind, operation, "calling_webhook_error", code)
@@ -82,7 +80,7 @@ func (m *Metrics) failed(h *hook, kind string, operation registry.Operation, too
 	m.observe(h, kind, operation, took, code, !h.ignore)
 }
 
-// opened counts a write that went on without an answer.
+// opened counts a write that the failure policy Ignore allowed.
 func (m *Metrics) opened(h *hook, kind string) { m.opens.WithLabelValues(h.name, kind).Inc() }
 
 // condition counts the evaluation of the match conditions of a webhook.

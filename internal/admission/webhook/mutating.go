@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/registry/apply"
 )
 
-// Mutating asks mutating webhooks, one after the other.
+// Mutating calls mutating webhooks in order.
 type Mutating struct{ plugin }
 
 // NewMutating returns the plugin MutatingAdmissionWebhook.
@@ -30,25 +30,25 @@ func NewMutating(o Options, c *Config) (*Mutating, error) {
 	return p, p.load("MutatingAdmissionWebhook", plural, c)
 }
 
-// A memory is what is known of a write when webhooks are asked once more.
+// A memory keeps state between the first calls of webhooks and their reinvocation.
 type memory struct {
-	// last is the object as the webhooks have left it.
+	// last is the object after the last webhook.
 	last object.Tree
-	// asked are those who want to be asked once more when the object changes after them, and
-	// due those after whom it has changed, by their ids.
+	// asked are the ids of called webhooks with reinvocationPolicy IfNeeded. due are those of them
+	// after which the object has changed.
 	asked, due map[string]bool
 }
 
 func newMemory() any { return &memory{asked: map[string]bool{}, due: map[string]bool{}} }
 
-// changed says that the object is not as those who were asked have seen it.
+// changed makes the called webhooks due for reinvocation: the object has changed since.
 func (m *memory) changed() {
 	maps.Copy(m.due, m.asked)
 	clear(m.asked)
 }
 
-// Mutate implements registry.Mutator. When it is called again, only those are asked who want to be,
-// and who have not seen the object as it is.
+// Mutate implements registry.Mutator. On a second call it calls only webhooks with
+// reinvocationPolicy IfNeeded that have not seen the present object.
 func (p *Mutating) Mutate(ctx context.Context, a *registry.Admission) error {
 	found, err := p.find(ctx, a)
 	if err != nil || len(found) == 0 {
@@ -85,7 +85,7 @@ func (p *Mutating) Mutate(ctx context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// ask asks one webhook, and changes the object as it says.
+// ask calls one webhook and applies its patch.
 func (p *Mutating) ask(ctx context.Context, h *hook, w *match.Write, v *match.View, m *memory) error {
 	round := 0
 	if w.Again {
@@ -114,14 +114,14 @@ func (p *Mutating) ask(ctx context.Context, h *hook, w *match.Write, v *match.Vi
 	return err
 }
 
-// A mutation is what the audit log has of every call.
+// A mutation is the audit annotation of a call.
 type mutation struct {
 	Configuration string `json:"configuration"`
 	Webhook       string `json:"webhook"`
 	Mutated       bool   `json:"mutated"`
 }
 
-// A patch is what the audit log has of a change.
+// A patch is the audit annotation of a patch.
 type patch struct {
 	Configuration string          `json:"configuration"`
 	Webhook       string          `json:"webhook"`
@@ -137,7 +137,7 @@ func encode(v any) string {
 	return string(data)
 }
 
-// retype says again what an object is, if a patch has removed that: its Go type is known.
+// retype restores apiVersion and kind if a patch has removed them. The Go type implies them.
 func retype(t, old object.Tree) {
 	for _, field := range []string{"apiVersion", "kind"} {
 		if t[field] == nil || t[field] == "" {
@@ -146,7 +146,7 @@ func retype(t, old object.Tree) {
 	}
 }
 
-// misread returns what is wrong with an object of a kind, without the words for who has sent it.
+// misread returns the decoding error of an object without the prefix for requests.
 func misread(kind string, err error) error {
 	if err == nil {
 		return nil
@@ -157,7 +157,7 @@ func misread(kind string, err error) error {
 	return err
 }
 
-// change changes the object as an answer says, and reports whether it is another one.
+// change applies the patch of an answer, and reports whether the object has changed.
 func (h *hook) change(w *match.Write, v *match.View, said *answer, round int) (bool, error) {
 	if len(said.Patch) == 0 {
 		return false, nil

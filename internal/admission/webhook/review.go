@@ -20,8 +20,8 @@ import (
 
 const reviewGroup, reviewKind = "admission.k8s.io", "AdmissionReview"
 
-// versionOf returns the version of AdmissionReview in which a webhook is asked: the first that is
-// known here.
+// versionOf returns the version of AdmissionReview for a webhook: the first of its versions that
+// this server knows.
 func (h *hook) versionOf() (string, error) {
 	for _, v := range h.versions {
 		if v == "v1" || v == "v1beta1" {
@@ -31,8 +31,7 @@ func (h *hook) versionOf() (string, error) {
 	return "", fmt.Errorf("webhook does not accept known AdmissionReview versions (v1, v1beta1)")
 }
 
-// review returns the AdmissionReview that asks about what is written, in a form. All versions
-// have the same fields.
+// review encodes the AdmissionReview of a write. All versions have the same fields.
 func review(version, uid string, w *match.Write, v *match.View) ([]byte, error) {
 	user, err := userTree(w.User)
 	if err != nil {
@@ -97,13 +96,13 @@ func optionsTree(o runtime.Object) (object.Tree, error) {
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 }
 
-// An answer is what a webhook has said.
+// An answer is the response of a webhook.
 type answer struct {
 	*admissionv1.AdmissionResponse
 	patchType admissionv1.PatchType
 }
 
-// decodeAnswer reads the reply to a review in a version.
+// decodeAnswer decodes the response to a review of a version.
 func decodeAnswer(version string, data []byte) (*admissionv1.AdmissionReview, error) {
 	var is struct {
 		APIVersion string `json:"apiVersion,omitempty"`
@@ -127,7 +126,7 @@ func decodeAnswer(version string, data []byte) (*admissionv1.AdmissionReview, er
 	return reply, nil
 }
 
-// accept returns the answer of a reply, if it is one. A v1beta1 may say less.
+// accept validates a response and returns its answer. v1beta1 has fewer required fields.
 func accept(version, uid string, mutating bool, reply *admissionv1.AdmissionReview) (*answer, error) {
 	r := reply.Response
 	if r == nil {
@@ -163,7 +162,7 @@ func accept(version, uid string, mutating bool, reply *admissionv1.AdmissionRevi
 	return a, nil
 }
 
-// denied is what a client is told that a webhook does not let in.
+// denied returns the error for the client when a webhook rejects a write.
 func denied(name string, result *metav1.Status) *status.Error {
 	s := metav1.Status{}
 	if result != nil {

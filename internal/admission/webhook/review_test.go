@@ -8,8 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What a webhook may answer, in each version of AdmissionReview and to each kind of plugin, and what is
-// wrong with the rest.
+// Responses are validated by version of AdmissionReview and type of webhook.
 func TestAnswers(t *testing.T) {
 	const v1, v1beta1, validating, mutating = "v1", "v1beta1", false, true
 	review := func(version, response string) string {
@@ -18,10 +17,10 @@ func TestAnswers(t *testing.T) {
 	const patch = `"patch":"W10=","patchType":"JSONPatch"` // no operations
 	tests := []struct {
 		name     string
-		version  string // that was asked in
+		version  string // of the request
 		mutating bool
 		reply    string
-		want     string // what is wrong, nothing for an answer
+		want     string // the error, empty for a valid response
 	}{
 		{"yes", v1, validating, review(v1, `"uid":"u","allowed":true`), ""},
 		{"a patch", v1, mutating, review(v1, `"uid":"u","allowed":true,`+patch), ""},
@@ -38,7 +37,7 @@ func TestAnswers(t *testing.T) {
 		{"another kind", v1, validating, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview"}`, `the answer is "apiextensions.k8s.io/v1, Kind=ConversionReview", not "admission.k8s.io/v1, Kind=AdmissionReview"`},
 		{"text", v1, validating, `yes`, "couldn't get version/kind; json parse error: invalid character 'y' looking for beginning of value"},
 		{"a field of another type", v1, validating, review(v1, `"uid":4`), "json: cannot unmarshal number into Go struct field AdmissionResponse.response.uid of type types.UID"},
-		// A v1beta1 was never so strict.
+		// v1beta1 has fewer rules.
 		{"v1beta1 without a uid", v1beta1, validating, review(v1beta1, `"allowed":true`), ""},
 		{"v1beta1 without version and kind", v1beta1, validating, `{"response":{"allowed":true}}`, ""},
 		{"v1beta1 with a patch without a type", v1beta1, mutating, review(v1beta1, `"patch":"W10="`), ""},
@@ -56,7 +55,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// What a client is told of a no: always an error, in the words of the webhook if it has some.
+// A rejection is always an error for the client, with the message of the webhook if it has one.
 func TestDenied(t *testing.T) {
 	const by = `admission webhook "w.example.com" denied the request`
 	tests := []struct {
@@ -81,7 +80,7 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// The first version is taken that is known here.
+// The first known version is used.
 func TestVersionOf(t *testing.T) {
 	for versions, want := range map[string]string{"v1": "v1", "v1beta1,v1": "v1beta1", "v9,v1": "v1", "v9": "", "": ""} {
 		h := &hook{versions: strings.Split(versions, ",")}

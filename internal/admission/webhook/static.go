@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// load reads the configurations that are files, if there is a folder of them.
+// load reads the configurations in files, if StaticManifestsDir is set.
 func (p *plugin) load(name, plural string, c *Config) error {
 	if c.StaticManifestsDir == "" {
 		return nil
@@ -26,10 +26,10 @@ func (p *plugin) load(name, plural string, c *Config) error {
 	return nil
 }
 
-// Follow follows the files, of which there is a folder, as long as ctx lasts.
+// Follow reloads the configurations in files when they change, until ctx ends.
 func (p *plugin) Follow(ctx context.Context) { p.folder.Follow(ctx) }
 
-// replaceFiles makes objects the configurations that are files.
+// replaceFiles replaces the configurations from files.
 func (c *configurations) replaceFiles(objects []object.Tree) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *configurations) replaceFiles(objects []object.Tree) error {
 	return nil
 }
 
-// checkClients checks that webhooks of files are at URLs: services are objects of the API.
+// checkClients checks that webhooks from files have URLs. Services are objects of the API.
 func checkClients(t object.Tree, file string) error {
 	webhooks, _ := t["webhooks"].([]any)
 	for _, w := range webhooks {

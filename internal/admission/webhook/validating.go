@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// Validating asks validating webhooks, all at once.
+// Validating calls validating webhooks concurrently.
 type Validating struct{ plugin }
 
 // NewValidating returns the plugin ValidatingAdmissionWebhook.
@@ -23,7 +23,7 @@ func NewValidating(o Options, c *Config) (*Validating, error) {
 	return p, p.load("ValidatingAdmissionWebhook", plural, c)
 }
 
-// A question is one that a webhook is asked, and what has come of it.
+// A question is one call of a webhook, with its result.
 type question struct {
 	hook *hook
 	view *match.View
@@ -33,8 +33,8 @@ type question struct {
 	took time.Duration
 }
 
-// Validate implements registry.Validator. If several webhooks refuse, the first of them in their
-// order is heard.
+// Validate implements registry.Validator. If several webhooks reject, the first in their order
+// gives the error.
 func (p *Validating) Validate(ctx context.Context, a *registry.Admission) error {
 	found, err := p.find(ctx, a)
 	if err != nil || len(found) == 0 {
@@ -68,7 +68,7 @@ func (p *Validating) Validate(ctx context.Context, a *registry.Admission) error 
 	return p.conclude(ctx, a, questions)
 }
 
-// ask asks all. Nobody waits for more than the slowest.
+// ask calls all webhooks concurrently.
 func (p *Validating) ask(ctx context.Context, w *match.Write, questions []*question) {
 	one := func(q *question) {
 		begun := time.Now()
@@ -83,7 +83,7 @@ func (p *Validating) ask(ctx context.Context, w *match.Write, questions []*quest
 	all.Wait()
 }
 
-// conclude returns the first error that counts.
+// conclude returns the first error in order.
 func (p *Validating) conclude(ctx context.Context, a *registry.Admission, questions []*question) (first error) {
 	for i, q := range questions {
 		err := q.err

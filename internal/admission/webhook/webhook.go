@@ -1,8 +1,7 @@
-// Package webhook asks admission webhooks about writes: mutating ones one after the other,
-// validating ones all at once.
+// Package webhook calls admission webhooks: mutating ones in order, validating ones concurrently.
 //
-// It knows configurations, AdmissionReview, what an answer may say, and what becomes of a write
-// when there is none. It does not know how a webhook is reached.
+// It knows configurations, AdmissionReview, the rules for responses, and the failure policy. It
+// does not know how a webhook is reached.
 package webhook
 
 import (
@@ -27,48 +26,48 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A Poster posts to webhooks. It is what the plugins need of a webhook.Client.
+// A Poster sends requests to webhooks. webhook.Client implements it.
 type Poster interface {
 	Post(ctx context.Context, config *client.Config, call client.Call) (client.Reply, error)
 }
 
-// Options are what the plugins need.
+// Options are the dependencies of the plugins.
 type Options struct {
-	// Cache has the configurations, which are among Kinds.
+	// Cache has the configurations, whose kinds are in Kinds.
 	Cache *watchcache.Cache
 	Kinds *resource.Set
-	// Catalog says which resources are equivalent.
+	// Catalog has the equivalent resources.
 	Catalog    *resource.Catalog
 	Namespaces *stored.Lister[corev1.Namespace]
-	// Authorizer answers match conditions.
+	// Authorizer is used in match conditions.
 	Authorizer authz.Authorizer
 	Poster     Poster
 	Metrics    *Metrics
-	// Manifests are the metrics of configurations that are files.
+	// Manifests are the metrics of configurations in files.
 	Manifests *manifest.Metrics
 	Log       *slog.Logger
 }
 
 // A hook is a webhook of a configuration, mutating or validating.
 type hook struct {
-	// id is the same after a change of the configuration.
+	// id does not change with the configuration.
 	id string
-	// place is how many webhooks come before it.
+	// place is the index of the webhook in calling order.
 	place               int
 	configuration, name string
 
 	to          client.Config
-	versions    []string // of AdmissionReview, the preferred one first
-	ignore      bool     // failures
+	versions    []string // of AdmissionReview, in order of preference
+	ignore      bool     // the failure policy is Ignore
 	sideEffects *admissionv1.SideEffectClass
 	timeout     time.Duration
 	reinvocable bool
 
-	// conditions compiles those that there are when they are first needed; nil for none.
+	// conditions compiles the match conditions at their first use; nil without any.
 	conditions func() *celpolicy.Conditions
 }
 
-// A definition is what mutating and validating webhooks have in common.
+// A definition has the common fields of mutating and validating webhooks.
 type definition struct {
 	name          string
 	client        *admissionv1.WebhookClientConfig
@@ -85,10 +84,10 @@ type definition struct {
 	configuration string
 }
 
-// defaultTimeout is that of a webhook that says none.
+// defaultTimeout is the default timeout of a webhook.
 const defaultTimeout = 10 * time.Second
 
-// entry makes a hook with its criteria.
+// entry returns a hook with its criteria.
 func (d *definition) entry(id string, credentials func(client.Config) *client.Credentials) match.Entry[*hook] {
 	h := &hook{
 		id: id, configuration: d.configuration, name: d.name, versions: d.versions, sideEffects: d.sideEffects, timeout: defaultTimeout,
@@ -120,13 +119,13 @@ func (d *definition) entry(id string, credentials func(client.Config) *client.Cr
 	return match.Entry[*hook]{Criteria: match.ByRules(d.rules, d.match, d.namespaces, d.objects), Of: h}
 }
 
-// A plugin is what the plugins have in common.
+// A plugin is the common part of the plugins.
 type plugin struct {
 	Options
-	// kind is the type of the webhooks in metrics, and asked that of their match conditions.
+	// kind is the type of the webhooks in metrics, and asked the type of their match conditions.
 	kind, asked string
 	*configurations
-	folder *manifest.Folder // of files, nil for none
+	folder *manifest.Folder // of manifest files; nil without them
 }
 
 // find returns the webhooks whose rules match a write.
@@ -136,7 +135,7 @@ func (p *plugin) find(ctx context.Context, a *registry.Admission) ([]match.Candi
 		return nil, nil
 	}
 	if match.Exempt(d) {
-		return p.static.Find(p.Catalog, a), nil // those of files cannot be locked out
+		return p.static.Find(p.Catalog, a), nil // webhooks from files can be removed on disk
 	}
 	if err := p.stored.RefreshOnce(ctx); err != nil {
 		return nil, registry.StorageError(err)
@@ -144,7 +143,7 @@ func (p *plugin) find(ctx context.Context, a *registry.Admission) ([]match.Candi
 	return p.all.Find(p.Catalog, a), nil
 }
 
-// form returns the form in which a webhook is asked about a write, or nil if it is not.
+// form returns the form in which a webhook receives a write, or nil if it does not match.
 func (p *plugin) form(ctx context.Context, c *match.Candidate[*hook], w *match.Write) (*match.Form, error) {
 	f, err := c.Match(ctx, w)
 	if f == nil || err != nil {
@@ -174,7 +173,7 @@ func (p *plugin) form(ctx context.Context, c *match.Candidate[*hook], w *match.W
 	return f, nil
 }
 
-// timedOut says that the request has no time left.
+// timedOut is the error for an expired request.
 func timedOut() error {
 	return status.Timeout("request did not complete within requested timeout", 0)
 }

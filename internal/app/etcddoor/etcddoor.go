@@ -1,9 +1,8 @@
-// Package etcddoor answers where etcd would, for programs that start an etcd before they start an
-// API server.
+// Package etcddoor imitates an etcd for programs that start an etcd before an API server.
 //
-// Behind the door is nothing: it says that it is well and what it is, and an API server that finds
-// a door keeps its objects in memory. Whoever talks to it as to etcd is told so. The package does
-// not know what an API server is.
+// A door has no store: it reports that it is healthy and that it is a door. An API server that finds
+// a door keeps its objects in memory. Every etcd client gets an error with this explanation. The
+// package does not know API servers.
 package etcddoor
 
 import (
@@ -16,23 +15,23 @@ import (
 	"time"
 )
 
-// Version is that of the etcd in whose place the door is.
+// Version is the reported version of etcd.
 const Version = "3.7.0"
 
-// refusal is what everybody else is told.
+// refusal is the error for requests to the etcd API.
 const refusal = "this is the etcd of anykind, which stores nothing: only the kube-apiserver of anykind works with it; put a real etcd in its place, or ours in the place of kube-apiserver"
 
-// versions is the document of a door. An etcd says nothing of storage.
+// versions is the version document of a door. A real etcd has no field storage.
 type versions struct {
 	Server  string `json:"etcdserver"`
 	Cluster string `json:"etcdcluster"`
 	Storage string `json:"storage"`
 }
 
-// inMemory is what a door says of storage.
+// inMemory is the value of the field storage.
 const inMemory = "memory of anykind"
 
-// Handler answers as the door.
+// Handler returns the handler of a door.
 func Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, path := range []string{"/health", "/livez", "/readyz"} {
@@ -50,9 +49,9 @@ func answer(w http.ResponseWriter, document any) {
 	_ = json.NewEncoder(w).Encode(document)
 }
 
-// refuse says why there is no etcd, to clients of its API, which is gRPC, and to all others.
+// refuse responds with the refusal, in gRPC to etcd clients, and in plain text to others.
 func refuse(w http.ResponseWriter, r *http.Request) {
-	const unimplemented = "12" // the code of gRPC
+	const unimplemented = "12" // the gRPC status code
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
 		w.Header().Set("Content-Type", "application/grpc")
 		w.Header().Set("Grpc-Status", unimplemented)
@@ -62,7 +61,8 @@ func refuse(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, refusal, http.StatusNotImplemented)
 }
 
-// Serving returns a server with the Handler, for listeners without TLS. Clients of etcd speak HTTP/2.
+// Serving returns a server with the Handler, for listeners without TLS. It accepts HTTP/2, the
+// protocol of etcd clients.
 func Serving() *http.Server {
 	s := &http.Server{Handler: Handler(), ReadHeaderTimeout: 10 * time.Second, Protocols: &http.Protocols{}}
 	s.Protocols.SetHTTP1(true)
@@ -70,20 +70,20 @@ func Serving() *http.Server {
 	return s
 }
 
-// patience is how long a door may take to say what it is.
+// patience is the timeout of a request for the version document.
 const patience = 5 * time.Second
 
-// pause is how long a server is left alone that does not listen yet.
+// pause is the interval between attempts to connect to a server that does not listen yet.
 const pause = 10 * time.Millisecond
 
-// Is reports whether the server at a URL is a door. One that does not answer is none: who connects
-// to it finds out why. Where nothing listens yet, it waits: programs start etcd and the API server
-// at once.
+// Is reports whether the server at a URL is a door. A server that does not respond is none: the
+// client of the store reports the error. While the port is closed, Is waits, because programs start
+// etcd and the API server at the same time.
 func Is(ctx context.Context, server string) bool {
 	return is(ctx, server, func() { time.Sleep(pause) })
 }
 
-// is calls wait each time when nothing listens.
+// is calls wait after each refused connection.
 func is(ctx context.Context, server string, wait func()) bool {
 	if !strings.HasPrefix(server, "http://") {
 		return false
@@ -94,7 +94,7 @@ func is(ctx context.Context, server string, wait func()) bool {
 	if err != nil {
 		return false
 	}
-	direct := &http.Transport{DisableKeepAlives: true} // and never through a proxy
+	direct := &http.Transport{DisableKeepAlives: true} // never through a proxy
 	found, err := direct.RoundTrip(request)
 	for errors.Is(err, syscall.ECONNREFUSED) && ctx.Err() == nil {
 		wait()

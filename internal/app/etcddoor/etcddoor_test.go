@@ -12,7 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// open opens a door.
+// open starts a door.
 func open(t *testing.T) (url string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,7 +46,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// A client of etcd, such as another kube-apiserver, is told what it has found.
+// An etcd client, such as that of another kube-apiserver, gets the explanation as its error.
 func TestClientOfEtcd(t *testing.T) {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{open(t)}})
 	if err != nil {
@@ -71,7 +71,7 @@ func TestIs(t *testing.T) {
 	}
 }
 
-// A door that opens while it is waited for is found, and one that never does is none.
+// A door that starts during the wait is found. A port that stays closed is not a door.
 func TestIsThereLater(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // kube-apiserver, in the syntax of --controllers.
 const ControllersVariable = "ANYKIND_CONTROLLERS"
 
-// APIServer are the flags of kube-apiserver.
+// APIServer has the flags of kube-apiserver.
 type APIServer struct {
 	Serve
 	Version ReportedVersion

@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/server"
 )
 
-// What is accepted without effect is named, and what is as it is anyway is not.
+// The warning lists flags without effect, but not those whose value is the fixed behaviour.
 func TestTakenFlags(t *testing.T) {
 	var taken takenFlags
 	var gates kubernetesGates
@@ -28,7 +28,7 @@ func TestTakenFlags(t *testing.T) {
 	err := flags.Parse([]string{
 		"--vmodule=a=1", "--watch-cache=false", "--watch-cache-sizes=a#0",
 		"--feature-gates=kube:WatchList=true,CBORServingAndStorage=true", "--feature-gates", "AllAlpha=true",
-		"--feature-gates=CustomResourceFieldSelectors=true,JobManagedBy=true,GitRepoVolumeDriver=false", // these help does not show
+		"--feature-gates=CustomResourceFieldSelectors=true,JobManagedBy=true,GitRepoVolumeDriver=false", // gates that help does not list
 		"--apiserver-count=1",
 	})
 	if err != nil {
@@ -42,7 +42,7 @@ func TestTakenFlags(t *testing.T) {
 	}
 }
 
-// The start says which gates make other programs wait in vain.
+// The start warns of feature gates that make other programs wait for ever.
 func TestGatesInVain(t *testing.T) {
 	for given, want := range map[string]string{
 		"AllBeta=true": "CoordinatedLeaderElection GenericWorkload",
@@ -74,7 +74,7 @@ func TestGatesInVain(t *testing.T) {
 	}
 }
 
-// A gate that nobody can change in Kubernetes may only be given as it is.
+// A gate that is locked in Kubernetes accepts only its default.
 func TestLockedGates(t *testing.T) {
 	var gates kubernetesGates
 	if err := gates.Set("WatchList=true,GitRepoVolumeDriver=false"); err != nil {
@@ -86,7 +86,7 @@ func TestLockedGates(t *testing.T) {
 	}
 }
 
-// Nothing is kept that a kube-apiserver does not keep.
+// Options write no file that kube-apiserver does not write.
 func TestNoFiles(t *testing.T) {
 	var f APIServer
 	f.Add(pflag.NewFlagSet("", pflag.ContinueOnError))
@@ -96,7 +96,7 @@ func TestNoFiles(t *testing.T) {
 	}
 }
 
-// A certificate is made where there is none, and used where there is one.
+// A missing serving certificate is generated, and an existing one is used.
 func TestCertDir(t *testing.T) {
 	f := APIServer{certDir: filepath.Join(t.TempDir(), "certs")}
 	f.bindAddress = net.IPv4(127, 0, 0, 1)
@@ -124,8 +124,8 @@ func TestCertDir(t *testing.T) {
 	}
 }
 
-// How long a watch lasts is what kube-apiserver's flag says, in seconds. Nothing is written where
-// the program is started: a suite starts it among its own files.
+// --min-request-timeout sets the minimum timeout of a watch in seconds, as in kube-apiserver. No
+// file is written to the working directory: test suites start the program among their own files.
 func TestOptionsAsKubeAPIServer(t *testing.T) {
 	for given, want := range map[string]time.Duration{"": 30 * time.Minute, "--min-request-timeout=7": 7 * time.Second, "--min-request-timeout=0": endless} {
 		var f APIServer
@@ -151,7 +151,8 @@ func TestOptionsAsKubeAPIServer(t *testing.T) {
 	}
 }
 
-// Limits are those of kube-apiserver's flags. What kwokctl --disable-qps-limits gives is no limit.
+// Limits are those of kube-apiserver's flags. The values of kwokctl --disable-qps-limits disable
+// them.
 func TestLimitFlags(t *testing.T) {
 	none := server.Limits{Reading: server.Unlimited, Writing: server.Unlimited, Plain: true}
 	for given, want := range map[string]any{
@@ -178,7 +179,7 @@ func TestLimitFlags(t *testing.T) {
 	}
 }
 
-// Values of labels come from a flag or from a file.
+// Allowed label values come from a flag or from a file.
 func TestMetricFlags(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "labels.yaml")
 	if err := os.WriteFile(file, []byte("m,a: x,y\nm,b: \"\"\n"), 0o600); err != nil {
@@ -213,7 +214,7 @@ func TestMetricFlags(t *testing.T) {
 	}
 }
 
-// Where nothing else is said, everybody may do everything.
+// The default authorization mode is AlwaysAllow.
 func TestModeAsKubeAPIServer(t *testing.T) {
 	for given, want := range map[string]string{"": "AlwaysAllow", "--authorization-mode=": "AlwaysAllow", "--authorization-mode=Node,RBAC": "Node,RBAC"} {
 		var f APIServer

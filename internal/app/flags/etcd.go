@@ -32,11 +32,11 @@ func (f *Serve) addEtcd(flags *pflag.FlagSet) {
 	flags.Lookup("etcd-servers-overrides").Hidden = true
 }
 
-// errOverrides is the error of kube-apiserver for a value that it cannot read.
+// errOverrides is kube-apiserver's error for an invalid value.
 var errOverrides = errors.New("--etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated")
 
-// refuseOverrides returns an error if the flag gives a resource an etcd of its own. Values that
-// kube-apiserver refuses too get its error.
+// refuseOverrides returns an error if the flag moves a resource to an etcd of its own. Invalid
+// values have the error of kube-apiserver.
 func refuseOverrides(overrides []string) error {
 	var moved []string
 	for _, override := range overrides {

@@ -27,7 +27,7 @@ var awaited = []struct{ gate, why string }{
 	{"GenericWorkload", "kube-scheduler with this gate waits without end for the kind PodGroup of scheduling.k8s.io/v1beta1, which is not here"},
 }
 
-// allBeta is the gate of all gates that are beta.
+// allBeta is the gate that enables all beta gates.
 const allBeta = "AllBeta"
 
 // inVain calls tell for each enabled gate with which other programs wait without end.

@@ -37,7 +37,7 @@ func (f *limitFlags) check() error {
 	return nil
 }
 
-// options returns the limits of a server.
+// options returns the limits.
 func (f *limitFlags) options() server.Limits {
 	limit := func(given int) int {
 		if given == 0 {

@@ -10,7 +10,7 @@ import (
 // namedCertificates are the values of --tls-sni-cert-key: CERT,KEY or CERT,KEY:NAME,NAME.
 type namedCertificates []pki.Named
 
-// Set adds one.
+// Set adds a certificate.
 func (c *namedCertificates) Set(value string) error {
 	files, names, isNamed := strings.Cut(value, ":")
 	var n pki.Named

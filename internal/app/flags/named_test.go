@@ -7,7 +7,7 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
-// Certificates for names, as kube-apiserver is told of them.
+// Certificates for names have the syntax of kube-apiserver.
 func TestNamedCertificates(t *testing.T) {
 	var c namedCertificates
 	for _, value := range []string{"crt,key", " crt , key : a.example.com, *.example.com"} {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A server ends at most one connection of fifty.
+// GOAWAY closes a connection for at most one request of fifty.
 func TestGoawayChance(t *testing.T) {
 	for value, want := range map[string]float64{"0": 0, "0.001": 0.001, "0.02": 0.02, "0.021": -1, "-0.1": -1, "NaN": -1, "x": -1} {
 		var f networkFlags

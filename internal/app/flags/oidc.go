@@ -58,7 +58,7 @@ func (n *noted) Set(s string) error {
 // requiredClaims are pairs of names and values, one for each use of the flag.
 type requiredClaims map[string]string
 
-// String is the value of the flag.
+// String returns the value of the flag.
 func (r *requiredClaims) String() string {
 	var pairs []string
 	for name, value := range *r {

@@ -14,7 +14,7 @@ import (
 // build of it.
 type ReportedVersion struct {
 	Print bool
-	Serve string // what /version says; empty for the version of the program
+	Serve string // for /version; empty for the version of the program
 }
 
 // Set parses a bool, raw, or a version with another suffix.

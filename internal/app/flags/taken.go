@@ -44,7 +44,7 @@ func (t *takenFlags) add(to *pflag.FlagSet) {
 		}
 		f := t.flags.Lookup(name)
 		if err := f.Value.Set(value); err != nil {
-			panic("kubeflags.txt: " + line + err.Error()) // a line of the file is wrong
+			panic("kubeflags.txt: " + line + err.Error()) // the file has an invalid line
 		}
 		f.DefValue = f.Value.String()
 	}

@@ -1,7 +1,7 @@
-// Package admissionregistration has the built-in kinds of admissionregistration.k8s.io:
-// webhooks and policies, which say what may be written.
+// Package admissionregistration has the built-in kinds of admissionregistration.k8s.io: webhook
+// configurations and admission policies.
 //
-// It knows what one may say. internal/admission will ask them.
+// It validates them. internal/admission calls the webhooks and evaluates the policies.
 package admissionregistration
 
 import (
@@ -22,14 +22,14 @@ func Definitions() []*resource.Definition {
 	}
 }
 
-// definition begins that of a kind of the group.
+// definition returns the common part of a kind of the group.
 func definition(plural string) resource.Definition {
 	return resource.Definition{
 		Group: admissionv1.GroupName, Plural: plural, Categories: []string{"api-extensions"}, HasGeneration: true,
 	}
 }
 
-// webhooks begins that of a kind of webhooks.
+// webhooks returns the common part of a kind of webhooks.
 func webhooks(plural string) resource.Definition {
 	d := definition(plural)
 	d.CountsEmpty = true
@@ -121,7 +121,7 @@ const bindingColumns = `
 	Age
 `
 
-// paramKind is the kind of the parameters of a policy.
+// paramKind returns the cell with the kind of a policy's parameters.
 func paramKind(obj map[string]any) any {
 	of := kind.Tree(obj, "spec", "paramKind")
 	if of == nil {
@@ -130,7 +130,7 @@ func paramKind(obj map[string]any) any {
 	return kind.Text(of, "apiVersion") + "/" + kind.Text(of, "kind")
 }
 
-// paramRef says where a binding finds its parameters.
+// paramRef returns the cell with the parameter reference of a binding.
 func paramRef(obj map[string]any) any {
 	ref := kind.Tree(obj, "spec", "paramRef")
 	name, namespace := kind.Text(ref, "name"), kind.Text(ref, "namespace")

@@ -14,8 +14,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/celpolicy"
 )
 
-// expressions are what is known of those of an object: which language they speak, and which
-// of them were there before.
+// expressions are the settings for the expressions of an object: their environment, and the stored
+// expressions.
 type expressions struct {
 	compiler *celpolicy.Compiler
 	params   bool
@@ -55,8 +55,8 @@ func (x expressions) ofAnnotation(text, whole string) celpolicy.Expression {
 	}
 }
 
-// condition compiles a condition, which uses no variables and is shown without the space
-// around it.
+// condition compiles a match condition. It has no variables, and errors show it without surrounding
+// space.
 func (x expressions) condition(c *rule.Check, text string) {
 	x.compiler = celpolicy.Plain()
 	text = strings.TrimSpace(text)
@@ -65,7 +65,7 @@ func (x expressions) condition(c *rule.Check, text string) {
 	})
 }
 
-// validatePatch compiles what makes a patch.
+// validatePatch compiles an expression that returns a patch.
 func validatePatch(c *rule.Check, text string, say expressions, makes *cel.Type) {
 	if blank(text) {
 		c.Required("")
@@ -77,7 +77,7 @@ func validatePatch(c *rule.Check, text string, say expressions, makes *cel.Type)
 	say.compile(c, trimmed, celpolicy.Expression{Text: trimmed, Declared: declared, Stored: say.patches.Has(text), Returns: []*cel.Type{makes}})
 }
 
-// compile says what is wrong with an expression, which is shown as it is given.
+// compile reports the errors of an expression, with the expression as in the object.
 func (x expressions) compile(c *rule.Check, shown string, e celpolicy.Expression) {
 	_, err := x.compiler.Compile(e)
 	report(c, shown, err)
@@ -93,7 +93,7 @@ func report(c *rule.Check, shown string, err *apiservercel.Error) {
 	}
 }
 
-// identifier is what the name of a variable may be, but for the words of the language.
+// identifier matches names of variables, also reserved words.
 var identifier = rule.Pattern("^[_a-zA-Z][_a-zA-Z0-9]*$")
 
 var reserved = strings.Fields("true false null in as break const continue else for function if import let loop package namespace return var void while")

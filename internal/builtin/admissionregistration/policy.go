@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/celpolicy"
 )
 
-// validateMatch validates what a policy is about.
+// validateMatch validates match constraints.
 func validateMatch(c *rule.Check, match *admissionv1.MatchResources) {
 	switch at := c.At("matchConstraints"); {
 	case match == nil:
@@ -29,7 +29,7 @@ func validateMatch(c *rule.Check, match *admissionv1.MatchResources) {
 	}
 }
 
-// validateMutatingOperations refuses rules about deletions, which nothing changes.
+// validateMutatingOperations rejects rules with DELETE: a deletion cannot be mutated.
 func validateMutatingOperations(c *rule.Check, match *admissionv1.MatchResources) {
 	if match == nil {
 		return
@@ -129,7 +129,7 @@ func validateValidatingPolicy(c *rule.Check, obj, old *admissionv1.ValidatingAdm
 	validateAnnotations(at.At("auditAnnotations"), obj, say)
 }
 
-// lineBreak is what ends a line in an expression.
+// lineBreak matches a line break in an expression.
 var lineBreak = rule.Pattern(`[\n\r]`)
 
 var reasons = []metav1.StatusReason{metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge}
@@ -161,9 +161,9 @@ func validateValidation(c *rule.Check, v admissionv1.Validation, say expressions
 }
 
 const (
-	// mostAnnotations is how many audit annotations a policy may have.
+	// mostAnnotations limits the audit annotations of a policy.
 	mostAnnotations = 20
-	// longestAnnotation is how many bytes the expression of one may have.
+	// longestAnnotation limits the bytes of the expression of an audit annotation.
 	longestAnnotation = 5 << 10
 )
 
@@ -253,7 +253,8 @@ func validatePolicyName(c *rule.Check, name string) {
 	c.Invalids(name, apivalidation.NameIsDNSSubdomain(name, false))
 }
 
-// sameConditions reports whether nothing changed that decides whether conditions are valid.
+// sameConditions reports whether match conditions, and everything their validity depends on, are
+// unchanged.
 func sameConditions(kind, oldKind *admissionv1.ParamKind, all, old []admissionv1.MatchCondition) bool {
 	return equality.Semantic.DeepEqual(kind, oldKind) && equality.Semantic.DeepEqual(all, old)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// rules are those of what more than one kind has.
+// rules are those for types that several kinds use.
 var rules = rule.Lazy(rule.All(
 	rule.Default[admissionv1.MutatingWebhook](selectAll),
 	rule.Default[admissionv1.ValidatingWebhook](selectAll),
@@ -24,7 +24,7 @@ var rules = rule.Lazy(rule.All(
 	rule.On(validateParamRef),
 ))
 
-// selectAll selects everything where nothing is selected.
+// selectAll sets a missing selector to one that selects everything.
 func selectAll(obj map[string]any) {
 	for _, name := range []string{"namespaceSelector", "objectSelector"} {
 		if obj[name] == nil {
@@ -33,10 +33,10 @@ func selectAll(obj map[string]any) {
 	}
 }
 
-// all matches every name of something.
+// all is the wildcard.
 const all = "*"
 
-// operations are what rules can be about.
+// operations are the valid operations in rules.
 var operations = []admissionv1.OperationType{
 	admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create, admissionv1.Delete, admissionv1.Update,
 }
@@ -55,7 +55,7 @@ func validateOperations(c *rule.Check, r *admissionv1.RuleWithOperations) {
 	validateResources(c.At("resources"), r.Resources)
 }
 
-// alone refuses an empty list, and one that has others beside all.
+// alone rejects an empty list, and a wildcard beside other entries.
 func alone[T ~string](c *rule.Check, list []T, of string) {
 	if len(list) == 0 {
 		c.Required("")
@@ -73,14 +73,14 @@ func named(c *rule.Check, list []string) {
 	}
 }
 
-// validateResources refuses what is matched by what stands before it.
+// validateResources rejects entries that an earlier entry includes.
 func validateResources(c *rule.Check, resources []string) {
 	if len(resources) == 0 {
 		c.Required("")
 	}
 	named(c, resources)
 	whole, everywhere := map[string]bool{}, map[string]bool{}
-	lastAlone := false // says it of the last resource without a subresource, as Kubernetes does
+	lastAlone := false // as in Kubernetes, the last resource without a subresource decides
 	for i, r := range resources {
 		name, sub, ok := strings.Cut(r, "/")
 		if !ok {
@@ -170,19 +170,19 @@ func validateParamRef(c *rule.Check, p *admissionv1.ParamRef) {
 	}
 }
 
-// static ends the names that only files on the disk of a server may have.
+// static ends names that are reserved for objects in files.
 const static = ".static.k8s.io"
 
 const reservedName = `names ending with "` + static + `" are reserved for static manifest-based configurations and cannot be managed via the API`
 
-// validateName refuses a new object with a name that is not for the API.
+// validateName rejects a new object with a reserved name.
 func validateName(c *rule.Check, obj metav1.Object) {
 	if !c.IsUpdate() && strings.HasSuffix(obj.GetName(), static) {
 		c.At("metadata", "name").Invalid(obj.GetName(), reservedName)
 	}
 }
 
-// warnOfName warns of such an object that is there nevertheless.
+// warnOfName warns about an existing object with a reserved name.
 func warnOfName[T any](c *rule.Check, obj, _ *T) {
 	if meta, ok := any(obj).(metav1.Object); ok && c.IsUpdate() && strings.HasSuffix(meta.GetName(), static) {
 		c.Warn("metadata.name: %s", reservedName)

@@ -18,8 +18,8 @@ import (
 	crdvalidation "github.com/anykind/anykind/internal/schema/crd/validation"
 )
 
-// Webhooks of both kinds say the same, but for when one is asked again. They are validated
-// as those that validate.
+// Both kinds of webhooks have the same fields, except reinvocationPolicy. Both are validated as
+// validating webhooks.
 
 func shared(hooks []admissionv1.MutatingWebhook) []admissionv1.ValidatingWebhook {
 	out := make([]admissionv1.ValidatingWebhook, len(hooks))
@@ -54,7 +54,7 @@ func validateValidatingWebhooks(c *rule.Check, obj, old *admissionv1.ValidatingW
 	validateWebhooks(c, obj.Webhooks, before)
 }
 
-// An allowance says what new webhooks may be because old ones are.
+// An allowance lists invalid values that are accepted because the old webhooks have them.
 type allowance struct {
 	sideEffects, versions, names, labelValues, conditions bool
 	expressions                                           sets.Set[string]
@@ -84,8 +84,8 @@ func allow(hooks, old []admissionv1.ValidatingWebhook, update bool) allowance {
 	return a
 }
 
-// noSideEffects are those that a webhook may have, and reviews the versions that the server
-// speaks.
+// noSideEffects are the allowed side effects of a webhook, and reviews the supported versions of
+// AdmissionReview.
 var (
 	noSideEffects = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun}
 	sideEffects   = []admissionv1.SideEffectClass{
@@ -154,7 +154,7 @@ func selectorErrors(c *rule.Check, s *metav1.LabelSelector, anyValue bool) field
 	return metavalidation.ValidateLabelSelector(s, metavalidation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: anyValue}, c.Path())
 }
 
-// client is how a webhook is reached, as conversion webhooks say it.
+// client converts a client config to that of a conversion webhook.
 func client(c admissionv1.WebhookClientConfig) *apiextensionsv1.WebhookClientConfig {
 	out := &apiextensionsv1.WebhookClientConfig{URL: c.URL, CABundle: c.CABundle}
 	if c.Service != nil {
@@ -191,7 +191,7 @@ func warnOfValidatingWebhooks(c *rule.Check, obj, old *admissionv1.ValidatingWeb
 	warnOfRules(c, obj.Webhooks)
 }
 
-// unasked are the resources of which no webhook hears.
+// unasked are the resources for which webhooks are never called.
 var unasked = sets.New(
 	metav1.GroupResource{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
 	metav1.GroupResource{Group: "authentication.k8s.io", Resource: "tokenreviews"},
@@ -201,7 +201,7 @@ var unasked = sets.New(
 	metav1.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
 )
 
-// warnOfRules warns of rules that name what no webhook hears of.
+// warnOfRules warns about rules for resources without webhooks.
 func warnOfRules(c *rule.Check, hooks []admissionv1.ValidatingWebhook) {
 	for i, h := range hooks {
 		for j, r := range h.Rules {

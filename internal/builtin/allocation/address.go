@@ -19,26 +19,26 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// The lower part of a range is left to those who choose addresses themselves, as long as
-// there are others: a sixteenth of it, in bounds.
+// The lower part of a range is reserved for static assignment as long as other addresses are free:
+// a sixteenth of the range, within bounds.
 const (
 	leastReserved = 16
 	mostReserved  = 256
 	reservedShare = 16
 )
 
-// The longest IPv6 range has as many addresses as a uint64 can count.
+// A uint64 can count the addresses of the largest IPv6 range.
 const shortestIPv6Prefix = 64
 
-// A block is the addresses of a range that can be given.
+// A block is the allocatable addresses of a range.
 type block struct {
 	first    netip.Addr
 	size     uint64
-	reserved uint64 // how many of them, from the first on, are given last
+	reserved uint64 // number of addresses from the first on that are allocated last
 }
 
-// blockOf returns the block of a range: without the address of the network and, in IPv4,
-// the one for broadcasts.
+// blockOf returns the block of a range, without the network address and, in IPv4, the broadcast
+// address.
 func blockOf(p netip.Prefix) (b block, ok bool) {
 	host := p.Addr().BitLen() - p.Bits()
 	if p.Addr().Is6() && p.Bits() < shortestIPv6Prefix {
@@ -61,9 +61,8 @@ func blockOf(p netip.Prefix) (b block, ok bool) {
 	return b, b.size > 0
 }
 
-// choose returns an address of the block that is free, first of those that are not
-// reserved. It begins at a random one, so that servers that choose at once mostly choose
-// differently.
+// choose returns a free address of the block, preferably not a reserved one. It starts at a random
+// address, so that concurrent servers rarely choose the same.
 func (b block) choose(taken func(netip.Addr) bool) (netip.Addr, bool) {
 	reserved := min(b.reserved, b.size)
 	for _, part := range []block{{first: plus(b.first, reserved), size: b.size - reserved}, {first: b.first, size: reserved}} {
@@ -98,7 +97,7 @@ func plus(ip netip.Addr, n uint64) netip.Addr {
 	return sum
 }
 
-// Contains reports whether a range gives an address.
+// Contains reports whether an address can be allocated from a range.
 func Contains(p netip.Prefix, ip netip.Addr) bool {
 	if !p.Contains(ip) || ip == p.Masked().Addr() {
 		return false
@@ -106,8 +105,8 @@ func Contains(p netip.Prefix, ip netip.Addr) bool {
 	return ip.Is6() || p.Contains(ip.Next())
 }
 
-// Ranges returns the ranges of all ServiceCIDRs, or of those that addresses may be given
-// from: one that is not about to go, and of which nobody says that it is not ready.
+// Ranges returns the ranges of all ServiceCIDRs. With ready it returns only those for allocation:
+// not in deletion, and with the condition Ready true or missing.
 func (a *Allocator) Ranges(ctx context.Context, ready bool) (all []netip.Prefix, err error) {
 	snapshot, err := a.o.Cache.Resource(a.o.Ranges.StoragePrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {
@@ -136,10 +135,10 @@ func isReady(c *networkingv1.ServiceCIDR) bool {
 			return condition.Status == metav1.ConditionTrue
 		}
 	}
-	return true // there need not be a controller that says so
+	return true // without a controller there is no condition
 }
 
-// taken returns what reports whether there is an IPAddress.
+// taken returns a function that reports whether an IPAddress exists.
 func (a *Allocator) taken(ctx context.Context) (func(netip.Addr) bool, error) {
 	snapshot, err := a.o.Cache.Resource(a.o.Addresses.StoragePrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {
@@ -150,7 +149,7 @@ func (a *Allocator) taken(ctx context.Context) (func(netip.Addr) bool, error) {
 
 func (o *operation) NextAddress(ctx context.Context, family corev1.IPFamily) (string, error) {
 	var chosen netip.Addr
-	var of netip.Prefix // of which it is, or would be
+	var of netip.Prefix // the range of the address
 	begun := time.Now()
 	err := o.a.fresh(ctx, func() error {
 		ranges, err := o.a.Ranges(ctx, true)
@@ -204,8 +203,8 @@ func (o *operation) TakeAddress(ctx context.Context, text string) error {
 	return err
 }
 
-// ParseAddress reads an address as it is in a Service. What was stored long ago may have
-// leading zeros.
+// ParseAddress parses the address of a Service. Addresses stored by old versions may have leading
+// zeros.
 func ParseAddress(text string) (netip.Addr, error) {
 	ip, err := netip.ParseAddr(text)
 	if err != nil {
@@ -214,7 +213,7 @@ func ParseAddress(text string) (netip.Addr, error) {
 	return ip.Unmap(), nil
 }
 
-// isOf reports whether a stored IPAddress is of a Service.
+// isOf reports whether a stored IPAddress belongs to a Service.
 func isOf(value []byte, namespace, name string) bool {
 	var address networkingv1.IPAddress
 	if json.Unmarshal(value, &address) != nil || address.Spec.ParentRef == nil {

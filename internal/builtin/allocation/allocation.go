@@ -1,13 +1,12 @@
-// Package allocation gives cluster IPs and node ports to Services, each to one only.
+// Package allocation allocates cluster IPs and node ports to Services, each to one Service.
 //
-// A cluster IP is given by an IPAddress, which has the address as its name. All node ports
-// are bits of one record. Both are where a kube-apiserver over the same store has them. A
-// Chooser chooses for one write; Marks keeps what was chosen, in the write of the Service
-// itself. So what a Service has is taken as long as the Service is stored, and no longer,
-// and there is nothing to undo.
+// An IPAddress with the address as its name allocates a cluster IP. All node ports are bits of one
+// record. Both have the same keys as in a kube-apiserver over the same store. A Chooser allocates
+// for one write. Marks stores the allocations in the write of the Service itself. So an allocation
+// lives exactly as long as the Service, and a failed write needs no rollback.
 //
-// The package does not know what a Service needs; internal/builtin/core does. What others
-// have made of the records is repaired by internal/controller/servicerepair.
+// The package does not know which allocations a Service needs; internal/builtin/core does.
+// internal/controller/servicerepair repairs records that other programs have changed.
 package allocation
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// What keeps a Service from being given something, in the words of Kubernetes.
+// Errors of allocations, in the words of Kubernetes.
 var (
 	ErrFull       = errors.New("range is full")
 	errIPTaken    = errors.New("provided IP is already allocated")
@@ -36,18 +35,18 @@ var (
 	}
 )
 
-// Options of an Allocator. All are needed.
+// Options of an Allocator. All are required.
 type Options struct {
 	Cache *watchcache.Cache
-	// CIDRs are one range, or one of each family. The first one is of the family that
-	// a Service has if it does not say.
+	// CIDRs are one range, or one of each family. The first one decides the default family of
+	// Services.
 	CIDRs []netip.Prefix
 	Ports PortRange
 	// Services, Addresses and Ranges are the kinds Service, IPAddress and ServiceCIDR.
 	Services, Addresses, Ranges *resource.Definition
 }
 
-// An Allocator knows what is given to whom.
+// An Allocator allocates cluster IPs and node ports.
 type Allocator struct {
 	o       Options
 	metrics metrics
@@ -56,7 +55,7 @@ type Allocator struct {
 // New returns an Allocator.
 func New(o Options) *Allocator { return &Allocator{o: o, metrics: newMetrics()} }
 
-// Families returns the families of addresses there are, first the default one.
+// Families returns the configured address families, the default one first.
 func (a *Allocator) Families() (all []corev1.IPFamily) {
 	for _, p := range a.o.CIDRs {
 		all = append(all, FamilyOf(p.Addr()))
@@ -64,7 +63,7 @@ func (a *Allocator) Families() (all []corev1.IPFamily) {
 	return all
 }
 
-// FamilyOf is the family of an address.
+// FamilyOf returns the family of an address.
 func FamilyOf(ip netip.Addr) corev1.IPFamily {
 	if ip.Is4() {
 		return corev1.IPv4Protocol
@@ -72,34 +71,33 @@ func FamilyOf(ip netip.Addr) corev1.IPFamily {
 	return corev1.IPv6Protocol
 }
 
-// A Chooser chooses for one write of a Service. It is used once, by one goroutine.
+// A Chooser allocates for one write of a Service. It is used once, by one goroutine.
 type Chooser interface {
-	// NextAddress chooses an address of a family.
+	// NextAddress allocates an address of a family.
 	NextAddress(ctx context.Context, family corev1.IPFamily) (string, error)
-	// TakeAddress checks that a Service may have the address that it asks for.
+	// TakeAddress allocates a requested address.
 	TakeAddress(ctx context.Context, ip string) error
-	// NextPort chooses a port.
+	// NextPort allocates a port.
 	NextPort(ctx context.Context) (int32, error)
-	// TakePort checks that a Service may have the port that it asks for.
+	// TakePort allocates a requested port.
 	TakePort(ctx context.Context, port int32) error
 }
 
-// Choose returns what chooses for a write that is stored.
+// Choose returns a Chooser for a write that is stored.
 func (a *Allocator) Choose() Chooser { return &operation{a: a, chosen: map[int32]bool{}} }
 
-// Pretend returns what chooses for a write that is not stored: something that looks like
-// an address or a port, as in Kubernetes.
+// Pretend returns a Chooser for a dry run. As in Kubernetes, it returns placeholders.
 func (a *Allocator) Pretend() Chooser { return &pretence{operation{a: a, chosen: map[int32]bool{}}} }
 
 // An operation is a Chooser.
 type operation struct {
 	a      *Allocator
-	ports  *portSet       // once it was needed
-	chosen map[int32]bool // ports, by this operation
+	ports  *portSet       // set at the first use
+	chosen map[int32]bool // ports allocated by this operation
 }
 
-// fresh tries what depends on what is stored. If it does not succeed, that may be because
-// the cache has not seen yet what was released, so it is tried once more.
+// fresh calls try. If that fails, the cache may lack a recent release, so fresh refreshes it and
+// tries once more.
 func (a *Allocator) fresh(ctx context.Context, try func() error) error {
 	if try() == nil {
 		return nil

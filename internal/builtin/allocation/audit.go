@@ -9,25 +9,25 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A PortFault is what is wrong with a node port that a Service has.
+// A PortFault is an inconsistency of the node port of a Service.
 type PortFault int
 
 // The faults.
 const (
-	PortNotRecorded PortFault = iota // somebody else could be given it
-	PortShared                       // another Service has it
-	PortOutside                      // it is not of the range
+	PortNotRecorded PortFault = iota // the record lacks the port
+	PortShared                       // another Service has the port
+	PortOutside                      // the port is outside of the range
 )
 
-// An Audit is what node ports Services have beside what is recorded.
+// An Audit is the result of a comparison of the port record with the Services.
 type Audit struct {
 	stored, rebuilt *portSet
-	// Leaked are those that are recorded, and no Service has.
+	// Leaked are recorded ports without a Service.
 	Leaked []int32
 }
 
-// AuditPorts compares the node ports of all Services with those that are recorded, and
-// calls report for each fault.
+// AuditPorts compares the port record with the node ports of all Services, and calls report for
+// each fault.
 func (a *Allocator) AuditPorts(ctx context.Context, report func(s *corev1.Service, port int32, fault PortFault)) (*Audit, error) {
 	if _, err := a.o.Cache.Fresh(ctx); err != nil {
 		return nil, err
@@ -61,8 +61,8 @@ func (a *Allocator) AuditPorts(ctx context.Context, report func(s *corev1.Servic
 	return audit, err
 }
 
-// Repair returns the write that records what Services have, and some that leaked and may
-// be about to be used, or false if that is what is recorded.
+// Repair returns the write of a record with the ports of all Services and those to keep. It returns
+// false if the record has exactly these.
 func (audit *Audit) Repair(keep []int32) (w kv.Write, ok bool, err error) {
 	for _, port := range keep {
 		audit.rebuilt.set(port, 1)

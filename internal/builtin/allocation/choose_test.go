@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Which addresses of a range can be given, and how many of them are given last.
+// Blocks leave out the network and broadcast address, and reserve their lower part.
 func TestBlocks(t *testing.T) {
 	for _, tt := range []struct {
 		cidr, first    string
@@ -29,8 +29,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// Each address of a range is given once before the range is full, those that are
-// reserved at the end.
+// Each address of a range is allocated once before the range is full, the reserved ones last.
 func TestAddressesAreGivenOnce(t *testing.T) {
 	for _, cidr := range []string{"10.0.0.0/24", "10.0.0.0/28", "255.255.255.0/24", "fd00::/120", "fd00::/124"} {
 		p := netip.MustParsePrefix(cidr)
@@ -69,7 +68,7 @@ func TestContains(t *testing.T) {
 	}
 }
 
-// Each port is given once, those that are reserved at the end.
+// Each port is allocated once, the reserved ones last.
 func TestPortsAreGivenOnce(t *testing.T) {
 	for _, size := range []int{1, 16, 17, 600, 2768} {
 		s := &portSet{of: PortRange{Base: 30000, Size: size}}

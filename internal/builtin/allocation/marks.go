@@ -16,16 +16,16 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// ManagedBy is the value of the label of IPAddresses that names their manager.
+// ManagedBy is the manager in the label of IPAddresses.
 const ManagedBy = "ipallocator.k8s.io"
 
-// Held is what a Service has.
+// Held are the allocations of a Service.
 type Held struct {
 	Addresses []string
 	Ports     []int32
 }
 
-// Holds returns what a Service has, which may be nil.
+// Holds returns the allocations of a Service, which may be nil.
 func Holds(s *corev1.Service) (h Held) {
 	if s == nil {
 		return h
@@ -35,14 +35,14 @@ func Holds(s *corev1.Service) (h Held) {
 		return h
 	}
 	for _, text := range s.Spec.ClusterIPs {
-		if ip, err := ParseAddress(text); err == nil { // "None" is none
+		if ip, err := ParseAddress(text); err == nil { // "None" is no address
 			h.Addresses = append(h.Addresses, ip.String())
 		}
 	}
 	return h
 }
 
-// without returns those that other has not.
+// without returns the elements of all that are not in other.
 func without[T comparable](all, other []T) (out []T) {
 	for _, one := range all {
 		if !slices.Contains(other, one) {
@@ -52,9 +52,8 @@ func without[T comparable](all, other []T) (out []T) {
 	return out
 }
 
-// Marks returns what is written with a Service so that it gets what it has and had not,
-// and gives back what it has no more. resource.ErrTaken says that somebody else has it by
-// now.
+// Marks returns the writes that allocate and release the difference between had and has, together
+// with the Service. The error is resource.ErrTaken if another Service has an allocation by now.
 func (a *Allocator) Marks(ctx context.Context, namespace, name string, had, has Held) ([]resource.Mark, error) {
 	marks, err := a.addressMarks(ctx, namespace, name, without(had.Addresses, has.Addresses), without(has.Addresses, had.Addresses))
 	if err != nil {
@@ -77,7 +76,7 @@ func (a *Allocator) addressMarks(ctx context.Context, namespace, name string, re
 	}
 	for _, ip := range released {
 		o := snapshot.Get(a.o.Addresses.Key("", ip))
-		// What has finalizers is deleted by the repair, which waits for them.
+		// An IPAddress with finalizers is deleted by servicerepair, which waits for them.
 		if o != nil && o.Err == nil && !o.Held && isOf(o.JSON, namespace, name) {
 			marks = append(marks, resource.Mark{Key: o.Key, Revision: o.Revision, Moves: true})
 		}
@@ -96,8 +95,8 @@ func (a *Allocator) addressMarks(ctx context.Context, namespace, name string, re
 	return marks, nil
 }
 
-// NewAddress is the IPAddress that gives an address to a Service, as a client would
-// create it.
+// NewAddress returns the IPAddress that allocates an address to a Service, as a client would create
+// it.
 func (a *Allocator) NewAddress(ip, namespace, name string) object.Tree {
 	d := a.o.Addresses
 	family := corev1.IPv4Protocol
@@ -113,8 +112,8 @@ func (a *Allocator) NewAddress(ip, namespace, name string) object.Tree {
 	}
 }
 
-// portsMark returns the record of the ports after some were released and taken. There is
-// one for all Services, so writes that move it are made one after the other.
+// portsMark returns the write of the port record after releases and allocations. All Services share
+// the record, so these writes are serialized.
 func (a *Allocator) portsMark(ctx context.Context, released, taken []int32) (*resource.Mark, error) {
 	if len(released)+len(taken) == 0 {
 		return nil, nil

@@ -12,13 +12,13 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// metrics count what Services are given, under the names that Kubernetes has for it.
+// metrics count allocations, under the metric names of Kubernetes.
 type metrics struct {
 	addresses, addressErrors, ports, portErrors *prometheus.CounterVec
 	durations                                   *prometheus.HistogramVec
 }
 
-// How something is chosen, as metrics have it: by the server, or by the client.
+// Label values: allocated by the server, or requested by the client.
 const (
 	dynamic = "dynamic"
 	static  = "static"
@@ -44,7 +44,7 @@ func newMetrics() metrics {
 	}
 }
 
-// address counts the choice of an address of a range, which began at a time.
+// address counts the allocation of an address of a range, which began at begun.
 func (m *metrics) address(of netip.Prefix, scope string, begun time.Time, err error) {
 	if !of.IsValid() {
 		return
@@ -57,7 +57,7 @@ func (m *metrics) address(of netip.Prefix, scope string, begun time.Time, err er
 	m.durations.WithLabelValues(of.String()).Observe(time.Since(begun).Seconds())
 }
 
-// port counts the choice of a port.
+// port counts the allocation of a port.
 func (m *metrics) port(scope string, err error) {
 	if err != nil {
 		m.portErrors.WithLabelValues(scope).Inc()
@@ -66,16 +66,17 @@ func (m *metrics) port(scope string, err error) {
 	m.ports.WithLabelValues(scope).Inc()
 }
 
-// Collectors are the metrics of the Allocator.
+// Collectors returns the metrics of the Allocator.
 func (a *Allocator) Collectors() []prometheus.Collector {
 	m := &a.metrics
 	return []prometheus.Collector{m.addresses, m.addressErrors, m.ports, m.portErrors, m.durations, &gauges{a}}
 }
 
-// gauges are the metrics of what is taken. It is counted when the metrics are read.
+// gauges are the metrics of allocated and free addresses and ports. They are computed at each
+// scrape.
 type gauges struct{ a *Allocator }
 
-// gaugePatience is how long counting may take.
+// gaugePatience limits the time of that computation.
 const gaugePatience = 5 * time.Second
 
 var (
@@ -93,7 +94,7 @@ func (*gauges) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. It shows nothing of what cannot be counted.
+// Collect implements prometheus.Collector. It omits gauges that it cannot compute.
 func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), gaugePatience)
 	defer cancel()
@@ -117,7 +118,7 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// count counts the addresses that are taken of each range.
+// count counts the allocated addresses of each range.
 func (a *Allocator) count(ctx context.Context) (ranges []netip.Prefix, taken []int, err error) {
 	if ranges, err = a.Ranges(ctx, false); err != nil {
 		return nil, nil, err

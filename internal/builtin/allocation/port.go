@@ -15,22 +15,22 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A PortRange is the node ports there are.
+// A PortRange is the range of node ports.
 type PortRange = utilnet.PortRange
 
-// The lower part of the ports is left to those who choose theirs: a 32nd, in bounds.
+// The lower part of the ports is reserved for static assignment: a 32nd, within bounds.
 const (
 	leastReservedPorts = 16
 	mostReservedPorts  = 128
 	reservedPortsShare = 32
 )
 
-// A portSet is the ports that are taken.
+// A portSet is the set of allocated ports.
 type portSet struct {
 	of       PortRange
 	bits     big.Int
-	revision int64 // of the record that says so; kv.Absent if there is none
-	other    bool  // the record is of another range
+	revision int64 // of the record; kv.Absent without one
+	other    bool  // the record has another range
 }
 
 func (s *portSet) in(port int32) bool  { return s.of.Contains(int(port)) }
@@ -42,7 +42,7 @@ func (s *portSet) set(port int32, taken uint) {
 	}
 }
 
-// next chooses a port that is free, first of those that are not reserved.
+// next returns a free port, preferably not a reserved one.
 func (s *portSet) next(free func(int32) bool) (int32, bool) {
 	size, reserved := s.of.Size, 0
 	if size > leastReservedPorts {
@@ -63,7 +63,7 @@ func (s *portSet) next(free func(int32) bool) (int32, bool) {
 	return 0, false
 }
 
-// value is the record of the set, as a kube-apiserver has it.
+// value encodes the set as a kube-apiserver does.
 func (s *portSet) value() ([]byte, error) {
 	return json.Marshal(&corev1.RangeAllocation{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "RangeAllocation"},
@@ -71,8 +71,8 @@ func (s *portSet) value() ([]byte, error) {
 	})
 }
 
-// recorded returns the ports that are recorded as taken. Where there is no record, or one
-// of another range, it is what Services have.
+// recorded returns the ports in the record. Without a record, or if it has another range, it
+// returns the ports of all Services.
 func (a *Allocator) recorded(ctx context.Context) (*portSet, error) {
 	snapshot, err := a.o.Cache.Resource(resource.RangesPrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {
@@ -96,7 +96,7 @@ func (a *Allocator) recorded(ctx context.Context) (*portSet, error) {
 	})
 }
 
-// EachService calls do for every Service that is stored, until an error.
+// EachService calls do for every stored Service, until an error.
 func (a *Allocator) EachService(ctx context.Context, do func(*corev1.Service) error) error {
 	snapshot, err := a.o.Cache.Resource(a.o.Services.StoragePrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {
@@ -114,7 +114,7 @@ func (a *Allocator) EachService(ctx context.Context, do func(*corev1.Service) er
 	return nil
 }
 
-// PortsOf returns the node ports that a Service has, each once.
+// PortsOf returns the node ports of a Service, without duplicates.
 func PortsOf(s *corev1.Service) (ports []int32) {
 	if t := s.Spec.Type; t != corev1.ServiceTypeNodePort && t != corev1.ServiceTypeLoadBalancer {
 		return nil
@@ -133,13 +133,13 @@ func PortsOf(s *corev1.Service) (ports []int32) {
 	return ports
 }
 
-// ChecksHealth reports whether a load balancer asks the nodes of a Service whether they
-// have endpoints, for which it has a port.
+// ChecksHealth reports whether a Service has a health check node port, where a load balancer asks
+// nodes whether they have endpoints.
 func ChecksHealth(s *corev1.ServiceSpec) bool {
 	return s.Type == corev1.ServiceTypeLoadBalancer && s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
-// withPorts tries something with the ports that are taken.
+// withPorts calls try with the set of allocated ports.
 func (o *operation) withPorts(ctx context.Context, try func() error) error {
 	if o.ports != nil {
 		if err := try(); err == nil {

@@ -7,10 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What Kubernetes shows as the first node port of a dry run, if there is no other.
+// pretendedPort is Kubernetes' first node port in a dry run, if no port is requested.
 const pretendedPort = 32769
 
-// A pretence chooses for a dry run: it need not be free.
+// A pretence is a Chooser for a dry run: its choices need not be free.
 type pretence struct{ operation }
 
 func (o *pretence) NextAddress(ctx context.Context, family corev1.IPFamily) (string, error) {

@@ -1,7 +1,6 @@
-// Package apiregistration has the built-in kind of apiregistration.k8s.io, APIService.
+// Package apiregistration has the built-in kind APIService of apiregistration.k8s.io.
 //
-// It knows what one may say. Which of them the server makes of itself is for
-// internal/controller/apiservice.
+// It validates APIServices. internal/controller/apiservice creates those of the server itself.
 package apiregistration
 
 import (
@@ -74,7 +73,7 @@ func available(obj map[string]any) any {
 	return string(apiregistrationv1.ConditionUnknown)
 }
 
-// prepare says of a new APIService that the server itself answers for that it can be asked.
+// prepare sets a new local APIService to Available.
 func prepare(_ context.Context, c *resource.Change) {
 	if c.Old != nil || kind.Tree(c.Object, "spec", "service") != nil {
 		return

@@ -1,9 +1,7 @@
-// Package apiserverinternal has the built-in kind of internal.apiserver.k8s.io,
-// StorageVersion.
+// Package apiserverinternal has the built-in kind StorageVersion of internal.apiserver.k8s.io.
 //
-// It knows what one may say. Servers of Kubernetes that share a store tell each other by
-// these objects in which versions they store; this program stores in one version always, and
-// writes none.
+// It validates StorageVersions. Kubernetes servers that share a store publish their storage
+// versions in these objects. This server has one storage version and writes none.
 package apiserverinternal
 
 import (
@@ -42,7 +40,7 @@ func storageVersions() *resource.Definition {
 	}.New()
 }
 
-// versions are the first few that servers have.
+// versions returns the cell with the first few storage versions.
 func versions(obj map[string]any) any {
 	const most = 3
 	var all []string
@@ -58,7 +56,7 @@ func versions(obj map[string]any) any {
 	return strings.Join(all, ",")
 }
 
-// validateName asks for a group and a resource.
+// validateName requires a group and a resource.
 func validateName(name string, _ bool) (details []string) {
 	i := strings.LastIndexByte(name, '.')
 	if i < 0 {
@@ -75,7 +73,7 @@ func prefixed(prefix string, details []string) []string {
 	return details
 }
 
-// The object says nothing but its name.
+// validate only checks finalizers: the spec is empty, and the status has its own rules.
 func validate(c *rule.Check, _, old *internalv1alpha1.StorageVersion) {
 	if old == nil {
 		c.Add(kind.MetaFinalizers(c.Object)...)
@@ -96,7 +94,7 @@ func validateStatus(c *rule.Check, v, _ *internalv1alpha1.StorageVersion) {
 	validateCommon(c.At("commonEncodingVersion"), &v.Status)
 	first := map[internalv1alpha1.StorageVersionConditionType]int{}
 	for i, condition := range v.Status.Conditions {
-		at := c.At(i) // Kubernetes leaves out that these are conditions.
+		at := c.At(i) // Kubernetes omits "conditions" from the path
 		if before, ok := first[condition.Type]; ok {
 			at.At("type").Invalid(string(condition.Type), fmt.Sprintf("the type of the condition is not unique, it also appears in conditions[%d]", before))
 		}
@@ -137,7 +135,7 @@ func validateServer(c *rule.Check, s *internalv1alpha1.ServerStorageVersion) {
 	}
 }
 
-// validateCommon checks the version in which all servers store.
+// validateCommon checks commonEncodingVersion.
 func validateCommon(c *rule.Check, s *internalv1alpha1.StorageVersionStatus) {
 	common, agree := "", len(s.StorageVersions) > 0
 	for i, v := range s.StorageVersions {
@@ -157,7 +155,7 @@ func validateCommon(c *rule.Check, s *internalv1alpha1.StorageVersionStatus) {
 	}
 }
 
-// wrongWithVersion returns what is wrong with an apiVersion.
+// wrongWithVersion returns the errors of an apiVersion.
 func wrongWithVersion(apiVersion string) (details []string) {
 	group, version, ok := strings.Cut(apiVersion, "/")
 	switch {

@@ -1,8 +1,6 @@
-// Package apps has the built-in kinds of the group apps: those that say how many pods of
-// which template there are to be, and what becomes of them when the template changes.
+// Package apps has the built-in kinds of the group apps, the workloads.
 //
-// It knows what one may be and what becomes of it when it is written. Pods are made by
-// controllers that are no part of this program.
+// It validates and completes them. Controllers outside this program create the pods.
 package apps
 
 import (
@@ -19,23 +17,23 @@ import (
 	"github.com/anykind/anykind/internal/schema/scale"
 )
 
-// Definitions returns the kinds of the group, with these rules of pods.
+// Definitions returns the kinds of the group, with the given rules for pods.
 func Definitions(rules func() *rule.Set) []*resource.Definition {
 	return []*resource.Definition{controllerRevisions(), daemonSets(rules), deployments(rules), replicaSets(rules), statefulSets(rules)}
 }
 
-// scaled is the subresource scale of a kind of the group.
+// scaled returns the version of a kind with the subresource scale.
 func scaled(plural string) *resource.Version {
 	of := schema.GroupVersionResource{Group: appsv1.GroupName, Version: "v1", Resource: plural}
 	return &resource.Version{Subresources: []resource.Subresource{scale.BuiltIn(of, scale.LabelSelector)}}
 }
 
-// ready is the cell that shows how many of the pods that are wanted are ready.
+// ready returns the cell READY: ready and desired replicas.
 func ready(obj map[string]any) any {
 	return fmt.Sprintf("%d/%d", number(obj, "status", "readyReplicas"), number(obj, "spec", "replicas"))
 }
 
-// deployedSelector is the cell of a selector as clients write it in a query.
+// deployedSelector returns the cell of a selector, formatted as in a query.
 func deployedSelector(obj map[string]any) any {
 	selector, err := scale.LabelSelector(obj)
 	if err != nil {
@@ -49,7 +47,7 @@ func number(obj map[string]any, path ...string) int64 {
 	return n
 }
 
-// readRevision reads the number in an annotation, which may not be there.
+// readRevision parses a number in an annotation, if present.
 func readRevision(obj map[string]any, annotation string) (n int64, ok bool, err error) {
 	text, ok := kind.Value(obj, "metadata", "annotations", annotation).(string)
 	if ok {
@@ -58,7 +56,7 @@ func readRevision(obj map[string]any, annotation string) (n int64, ok bool, err 
 	return n, ok, err
 }
 
-// prepareTemplate prepares the template of an object, of which the old one may be nil.
+// prepareTemplate prepares the pod template of an object. old may be nil.
 func prepareTemplate(obj, old map[string]any) {
 	pod.PrepareTemplate(kind.Tree(obj, "spec", "template"), kind.Tree(old, "spec", "template"))
 }

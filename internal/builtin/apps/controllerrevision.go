@@ -27,7 +27,7 @@ func controllerRevisions() *resource.Definition {
 	}.New()
 }
 
-// controllerOf is the cell that shows the controller of an object.
+// controllerOf returns the cell with the controller of an object.
 func controllerOf(obj map[string]any) any {
 	for _, r := range kind.List(obj, "metadata", "ownerReferences") {
 		if owner, _ := r.(map[string]any); kind.Value(owner, "controller") == true {

@@ -47,8 +47,8 @@ func daemonSets(rules func() *rule.Set) *resource.Definition {
 	}.New()
 }
 
-// defaultDaemonSet fills in what depends on the type of the strategy, and the count of
-// changes of the template, which an annotation has.
+// defaultDaemonSet sets the defaults that depend on the strategy type, and templateGeneration from
+// its annotation.
 func defaultDaemonSet(obj map[string]any) {
 	setTemplateGeneration(obj, templateGeneration(obj))
 	strategy := kind.Child(kind.Child(obj, "spec"), "updateStrategy")
@@ -57,12 +57,12 @@ func defaultDaemonSet(obj map[string]any) {
 		kind.Child(strategy, "rollingUpdate")
 		unavailable = 1
 	}
-	rolling := kind.Tree(strategy, "rollingUpdate") // which has both fields wherever it is
+	rolling := kind.Tree(strategy, "rollingUpdate") // both fields are always present
 	kind.SetMissing(rolling, "maxUnavailable", unavailable)
 	kind.SetMissing(rolling, "maxSurge", int64(0))
 }
 
-// prepareDaemonSet counts changes of the template.
+// prepareDaemonSet increments templateGeneration after a change of the template.
 func prepareDaemonSet(obj, old map[string]any) {
 	prepareTemplate(obj, old)
 	n := templateGeneration(obj)

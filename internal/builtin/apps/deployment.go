@@ -44,8 +44,8 @@ func deployments(rules func() *rule.Set) *resource.Definition {
 	}.New()
 }
 
-// refuseDeployment refuses a rollback to something that is no revision. An empty one is
-// none.
+// refuseDeployment rejects an annotation for a rollback that is not a revision. An empty one counts
+// as absent.
 func refuseDeployment(obj map[string]any) error {
 	const name = appsv1.DeprecatedRollbackTo
 	if _, _, err := readRevision(obj, name); err != nil && kind.Text(obj, "metadata", "annotations", name) != "" {
@@ -54,8 +54,8 @@ func refuseDeployment(obj map[string]any) error {
 	return nil
 }
 
-// defaultDeployment fills in what depends on the type of the strategy, and makes the
-// annotation of a rollback that of a number.
+// defaultDeployment sets the defaults that depend on the strategy type, and normalizes the rollback
+// annotation.
 func defaultDeployment(obj map[string]any) {
 	if n, ok, err := readRevision(obj, appsv1.DeprecatedRollbackTo); ok {
 		annotations := kind.Tree(obj, "metadata", "annotations")
@@ -72,7 +72,8 @@ func defaultDeployment(obj map[string]any) {
 	kind.SetMissing(rolling, "maxSurge", "25%")
 }
 
-// prepareDeployment counts changes of annotations, too, which go to the ReplicaSets.
+// prepareDeployment increments the generation after a change of annotations, too: they are copied
+// to the ReplicaSets.
 func prepareDeployment(_ context.Context, c *resource.Change) {
 	obj, old := c.Object, c.Old
 	prepareTemplate(obj, old)
@@ -115,7 +116,7 @@ func validateDeploymentStrategy(c *rule.Check, s *appsv1.DeploymentStrategy) {
 	}
 }
 
-// shownStrategy is a strategy as Kubernetes shows it, to which numbers that are not said are 0.
+// shownStrategy returns a strategy as Kubernetes' errors show it: missing numbers are 0.
 func shownStrategy(s *appsv1.DeploymentStrategy) *appsv1.DeploymentStrategy {
 	s = s.DeepCopy()
 	if rolling := s.RollingUpdate; rolling != nil {

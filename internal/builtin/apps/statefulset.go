@@ -18,7 +18,7 @@ func statefulSets(rules func() *rule.Set) *resource.Definition {
 			Namespaced: true, HasGeneration: true,
 			Strategy: resource.Strategy{
 				AllowUnconditionalUpdate: true,
-				ValidateName:             apivalidation.NameIsDNSLabel, // pods are named after it
+				ValidateName:             apivalidation.NameIsDNSLabel, // pods have its name as a prefix
 				Prepare:                  resource.Changing(prepareTemplate),
 			},
 		},
@@ -39,8 +39,8 @@ func statefulSets(rules func() *rule.Set) *resource.Definition {
 	}.New()
 }
 
-// defaultStatefulSet fills in what depends on other fields, and what a claim is, which
-// nobody has to say.
+// defaultStatefulSet sets the defaults that depend on other fields, and the apiVersion and kind of
+// claim templates.
 func defaultStatefulSet(obj map[string]any) {
 	spec := kind.Child(obj, "spec")
 	strategy := kind.Child(spec, "updateStrategy")

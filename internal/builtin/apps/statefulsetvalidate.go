@@ -32,7 +32,7 @@ func validateStatefulSet(c *rule.Check, s, old *appsv1.StatefulSet) {
 	validateStatefulSetTemplate(was.At("spec"), &old.Spec, &old.Spec)
 	if len(was.Errors()) == 0 {
 		validateStatefulSetTemplate(at, spec, &old.Spec)
-	} else if _, err := metav1.LabelSelectorAsSelector(spec.Selector); err == nil { // what is wrong already may get worse, but for metadata
+	} else if _, err := metav1.LabelSelectorAsSelector(spec.Selector); err == nil { // an invalid old template needs valid metadata only
 		pod.ValidateTemplateMetadata(at.At("template"), templateOf(spec), templateOf(&old.Spec))
 	}
 	at.At("selector").Immutable(spec.Selector, old.Spec.Selector)
@@ -41,7 +41,7 @@ func validateStatefulSet(c *rule.Check, s, old *appsv1.StatefulSet) {
 	at.At("podManagementPolicy").Immutable(spec.PodManagementPolicy, old.Spec.PodManagementPolicy)
 }
 
-// validateStatefulSetSpec finds what is wrong with a spec, and not with its template alone.
+// validateStatefulSetSpec validates a spec, except the template alone.
 func validateStatefulSetSpec(c *rule.Check, spec, old *appsv1.StatefulSetSpec) {
 	c.Fields(spec, "spec")
 	c = c.At("spec")
@@ -66,8 +66,8 @@ func validateStatefulSetSpec(c *rule.Check, spec, old *appsv1.StatefulSetSpec) {
 	validateRunning(at, &spec.Template, "StatefulSet", string(corev1.RestartPolicyAlways))
 }
 
-// validateStatefulSetTemplate finds what is wrong with the template of the spec at which c
-// looks, which is not asked where nobody knows what is selected.
+// validateStatefulSetTemplate validates the template of the spec at c. It does nothing if the
+// selector is invalid.
 func validateStatefulSetTemplate(c *rule.Check, spec, old *appsv1.StatefulSetSpec) {
 	if _, err := metav1.LabelSelectorAsSelector(spec.Selector); err != nil {
 		return
@@ -79,8 +79,8 @@ func validateStatefulSetTemplate(c *rule.Check, spec, old *appsv1.StatefulSetSpe
 	pod.ValidateTemplate(c.At("template"), templateOf(spec), oldTemplate)
 }
 
-// templateOf is the template of the pods as the controller completes it: with a volume for
-// each claim, and without the names of hosts, which are those of the pods.
+// templateOf returns the template as the controller completes it: with a volume for each claim, and
+// without host names.
 func templateOf(spec *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
 	t := spec.Template.DeepCopy()
 	t.Spec.Subdomain, t.Spec.Hostname = "", ""
@@ -108,10 +108,10 @@ func templateOf(spec *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
 
 func validateStatefulSetStrategy(c *rule.Check, s *appsv1.StatefulSetUpdateStrategy, old *appsv1.StatefulSetSpec) {
 	const recreate, onlyRolling = appsv1.RecreateStatefulSetStrategyType, "only allowed for updateStrategy 'RollingUpdate'"
-	recreates := old != nil && old.UpdateStrategy.Type == recreate // a feature that is off
+	recreates := old != nil && old.UpdateStrategy.Type == recreate // a disabled feature
 	shown := s.DeepCopy()
 	if rolling := shown.RollingUpdate; rolling != nil && rolling.Partition == nil {
-		rolling.Partition = new(int32) // which kube-apiserver always has
+		rolling.Partition = new(int32) // kube-apiserver always sets it
 	}
 	switch rolling := s.RollingUpdate; {
 	case s.Type == appsv1.RollingUpdateStatefulSetStrategyType:
@@ -161,7 +161,7 @@ func warnOfStatefulSet(c *rule.Check, s, old *appsv1.StatefulSet) {
 	}
 	for i := range s.Spec.VolumeClaimTemplates {
 		at := c.At("spec", "volumeClaimTemplates", i)
-		if old != nil { // whose warnings name the field of Go
+		if old != nil { // the warnings have the names of Go fields
 			at = at.At("Spec")
 		}
 		volume.WarnOfClaim(at, &s.Spec.VolumeClaimTemplates[i].Spec)

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// validateSelector finds what is wrong with the selector of a kind, which must say something.
+// validateSelector validates the selector of a kind, which must not be empty.
 func validateSelector(c *rule.Check, s *metav1.LabelSelector, kind string, options metavalidation.LabelSelectorValidationOptions) {
 	if s == nil {
 		c.Required("")
@@ -22,14 +22,15 @@ func validateSelector(c *rule.Check, s *metav1.LabelSelector, kind string, optio
 	}
 }
 
-// validateLabels refuses a template, at which c looks, whose pods would not be selected.
+// validateLabels rejects the template at c if the selector does not match its labels.
 func validateLabels(c *rule.Check, t *corev1.PodTemplateSpec, selector labels.Selector) {
 	if !selector.Matches(labels.Set(t.Labels)) {
 		c.At("metadata", "labels").Invalid(t.Labels, "`selector` does not match template `labels`")
 	}
 }
 
-// validateRunning refuses a template, at which c looks, whose pods would not run for ever.
+// validateRunning rejects the template at c if its pods would end: by their restart policy or an
+// active deadline.
 func validateRunning[T ~string](c *rule.Check, t *corev1.PodTemplateSpec, kind string, always T) {
 	if p := t.Spec.RestartPolicy; p != corev1.RestartPolicyAlways {
 		rule.NotSupported(c.At("spec", "restartPolicy"), p, always)
@@ -39,8 +40,7 @@ func validateRunning[T ~string](c *rule.Check, t *corev1.PodTemplateSpec, kind s
 	}
 }
 
-// validateReplicated finds what is wrong with selector and template of a Deployment or a
-// ReplicaSet.
+// validateReplicated validates selector and template of a Deployment or a ReplicaSet.
 func validateReplicated(c *rule.Check, selector *metav1.LabelSelector, t, old *corev1.PodTemplateSpec) {
 	at := c.At("spec", "selector")
 	validateSelector(at, selector, "deployment", metavalidation.LabelSelectorValidationOptions{})

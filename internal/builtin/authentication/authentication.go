@@ -1,5 +1,5 @@
-// Package authentication has the kinds by which clients ask who somebody is. Nothing of them
-// is stored.
+// Package authentication has the review kinds of the group authentication.k8s.io. They are not
+// stored.
 package authentication
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// Users are who knows users by their tokens.
+// Users authenticate tokens.
 type Users struct {
 	Tokens authn.TokenAuthenticator
-	// Audiences are those of the server.
+	// Audiences are the audiences of the server.
 	Audiences []string
 }
 
@@ -41,7 +41,7 @@ func review[T any](name string, answer kind.Answering[T]) *resource.Definition {
 	}, kind.UnlistedOf[T](&resource.Version{Name: "v1", Creater: answer}))
 }
 
-// reviewSelf says who asks.
+// reviewSelf returns the user of the request.
 func reviewSelf(ctx context.Context, _ *resource.Change, _ *authenticationv1.SelfSubjectReview) (*authenticationv1.SelfSubjectReview, error) {
 	u := request.UserFrom(ctx)
 	if u == nil {
@@ -53,7 +53,7 @@ func reviewSelf(ctx context.Context, _ *resource.Change, _ *authenticationv1.Sel
 	}, nil
 }
 
-// review says whose a token is.
+// review returns the user of a token.
 func (u Users) review(ctx context.Context, _ *resource.Change, r *authenticationv1.TokenReview) (*authenticationv1.TokenReview, error) {
 	if r.Spec.Token == "" {
 		return nil, status.BadRequest("token is required for TokenReview in authentication")
@@ -63,10 +63,10 @@ func (u Users) review(ctx context.Context, _ *resource.Change, r *authentication
 		wanted = u.Audiences
 	}
 	answer, ok, err := u.authenticate(ctx, r.Spec.Token, wanted)
-	r.Status.Authenticated = ok // What a client has sent of the rest stays, as in kube-apiserver.
+	r.Status.Authenticated = ok // As in kube-apiserver, the other status fields of the request stay.
 	switch {
 	case err != nil:
-		// kube-apiserver first asks about the token that it has made for itself.
+		// kube-apiserver first tries its own loopback token.
 		r.Status.Error = utilerrors.NewAggregate([]error{authn.ErrInvalidToken, err}).Error()
 	case len(wanted) > 0 && len(authn.Intersect(answer.Audiences, wanted)) == 0:
 		return nil, status.Internal(errors.New("error validating audiences"))
@@ -76,10 +76,10 @@ func (u Users) review(ctx context.Context, _ *resource.Change, r *authentication
 	return r, nil
 }
 
-// authenticate does with a token what is done with one in a header. There is an error if
-// nobody knows it.
+// authenticate authenticates a token like one in a header. The error is not nil if no authenticator
+// accepts it.
 func (u Users) authenticate(ctx context.Context, token string, audiences []string) (*authn.TokenAnswer, bool, error) {
-	token, _, _ = strings.Cut(token, " ") // a header has nothing behind it
+	token, _, _ = strings.Cut(token, " ") // in a header the token ends at a space
 	answer, ok, err := u.Tokens.AuthenticateToken(ctx, token, audiences)
 	if err == nil && !ok {
 		err = authn.ErrInvalidToken

@@ -16,12 +16,12 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// userOf is whom a review is about.
+// userOf returns the user of a review.
 func userOf(spec *authorizationv1.SubjectAccessReviewSpec) *request.User {
 	return &request.User{Name: spec.User, UID: spec.UID, Groups: spec.Groups, Extra: request.ExtraAs[[]string](spec.Extra)}
 }
 
-// attributesOf are what a review is about. One of r and n is given.
+// attributesOf returns the attributes of a review. One of r and n is not nil.
 func attributesOf(u *request.User, r *authorizationv1.ResourceAttributes, n *authorizationv1.NonResourceAttributes) *authz.Attributes {
 	if r == nil {
 		return &authz.Attributes{User: u, Info: request.Info{Verb: n.Verb, Path: n.Path}}
@@ -45,8 +45,8 @@ func attributesOf(u *request.User, r *authorizationv1.ResourceAttributes, n *aut
 	return a
 }
 
-// labelsOf reads a selector. Of requirements, those that can be read count: leaving out the
-// others only asks for more.
+// labelsOf parses a selector. It skips invalid requirements: without them the request is broader,
+// so this grants nothing more.
 func labelsOf(s *authorizationv1.LabelSelectorAttributes) (labels.Requirements, error) {
 	if len(s.Requirements) == 0 {
 		selector, err := labels.Parse(s.RawSelector)
@@ -81,7 +81,7 @@ var operators = map[metav1.LabelSelectorOperator]selection.Operator{
 	metav1.LabelSelectorOpDoesNotExist: selection.DoesNotExist,
 }
 
-// fieldsOf is labelsOf for fields, which are compared with one value only.
+// fieldsOf is labelsOf for fields, whose requirements have one value.
 func fieldsOf(s *authorizationv1.FieldSelectorAttributes) (fields.Requirements, error) {
 	if len(s.Requirements) == 0 {
 		selector, err := fields.ParseSelector(s.RawSelector)
@@ -118,13 +118,13 @@ func fieldOf(r metav1.FieldSelectorRequirement) (one fields.Requirement, err err
 	default:
 		return one, fmt.Errorf("%q is not a valid field selector operator", r.Operator)
 	}
-	if len(r.Values) == 0 { // validation has seen to it
+	if len(r.Values) == 0 { // validation ensures it
 		return one, errors.New("fieldSelectors in must have one value")
 	}
 	return fields.Requirement{Field: r.Key, Operator: operator, Value: r.Values[0]}, nil
 }
 
-// evaluationError tells of what was found out only in part.
+// evaluationError reports parts of the selectors that could not be parsed.
 func evaluationError(a *authz.Attributes, err error) string {
 	var all []string
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package authorization has the kinds by which clients ask what somebody may do. Nothing of
-// them is stored.
+// Package authorization has the review kinds of the group authorization.k8s.io. An authorizer
+// answers them, and they are not stored.
 package authorization
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// A reviewer asks an authorizer, which may be a Lister, too.
+// A reviewer calls an authorizer, which may also be a Lister.
 type reviewer struct{ authz.Authorizer }
 
-// Definitions returns the kinds of the group. They ask z.
+// Definitions returns the kinds of the group. They call z.
 func Definitions(z authz.Authorizer) []*resource.Definition {
 	r := reviewer{z}
 	return []*resource.Definition{
@@ -40,7 +40,7 @@ func review[T any](name string, namespaced bool, answer kind.Answering[T]) *reso
 	}, kind.UnlistedOf[T](&resource.Version{Name: "v1", Creater: answer}))
 }
 
-// subject says whether somebody may do something.
+// subject answers a SubjectAccessReview.
 func (r reviewer) subject(ctx context.Context, c *resource.Change, review *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
 	check := rule.NewCheck(ctx, c, tableOnly())
 	validateSubject(check, &review.Spec)
@@ -52,7 +52,7 @@ func (r reviewer) subject(ctx context.Context, c *resource.Change, review *autho
 	return review, nil
 }
 
-// local says whether somebody may do something in the namespace of the review.
+// local answers a LocalSubjectAccessReview, in its namespace.
 func (r reviewer) local(ctx context.Context, c *resource.Change, review *authorizationv1.LocalSubjectAccessReview) (*authorizationv1.LocalSubjectAccessReview, error) {
 	check := rule.NewCheck(ctx, c, tableOnly())
 	validateSubject(check, &review.Spec)
@@ -64,7 +64,7 @@ func (r reviewer) local(ctx context.Context, c *resource.Change, review *authori
 	return review, nil
 }
 
-// self says whether who asks may do something.
+// self answers a SelfSubjectAccessReview for the user of the request.
 func (r reviewer) self(ctx context.Context, c *resource.Change, review *authorizationv1.SelfSubjectAccessReview) (*authorizationv1.SelfSubjectAccessReview, error) {
 	check := rule.NewCheck(ctx, c, tableOnly())
 	validateSelf(check, &review.Spec)
@@ -80,7 +80,8 @@ func (r reviewer) self(ctx context.Context, c *resource.Change, review *authoriz
 	return review, nil
 }
 
-// rules says what who asks may do in a namespace, as far as that can be listed.
+// rules lists the rules for the user of the request in a namespace, as far as authorizers can list
+// them.
 func (r reviewer) rules(ctx context.Context, _ *resource.Change, review *authorizationv1.SelfSubjectRulesReview) (*authorizationv1.SelfSubjectRulesReview, error) {
 	u := request.UserFrom(ctx)
 	switch {
@@ -111,7 +112,7 @@ func rulesStatus(rules []rbacv1.PolicyRule) authorizationv1.SubjectRulesReviewSt
 	return s
 }
 
-// status asks the authorizer.
+// status calls the authorizer.
 func (r reviewer) status(ctx context.Context, a *authz.Attributes) authorizationv1.SubjectAccessReviewStatus {
 	decision, reason, err := r.Authorize(ctx, a)
 	return authorizationv1.SubjectAccessReviewStatus{
@@ -119,7 +120,7 @@ func (r reviewer) status(ctx context.Context, a *authz.Attributes) authorization
 	}
 }
 
-// refuse says that a review is not valid. Kubernetes does not say which kind is not.
+// refuse returns the errors of a review. As in Kubernetes, they do not name the kind.
 func refuse(c *rule.Check) error {
 	if errs := c.Errors(); len(errs) > 0 {
 		return status.Invalid(schema.GroupKind{Group: authorizationv1.GroupName}, "", errs)

@@ -67,7 +67,7 @@ func validateSelector(c *rule.Check, raw string, requirements int) {
 	}
 }
 
-// validateMetadata refuses what would get lost.
+// validateMetadata rejects metadata, which would be lost.
 func validateMetadata(c *rule.Check, m metav1.ObjectMeta) {
 	if !isEmpty(m) {
 		c.At("metadata").Invalid(m, "must be empty")

@@ -1,9 +1,7 @@
-// Package autoscaling has the built-in kind of the group autoscaling,
-// HorizontalPodAutoscaler. It is served in two versions and stored in v2; what v1 has no
-// fields for is in annotations there.
+// Package autoscaling has the built-in kind HorizontalPodAutoscaler. It is served in two versions
+// and stored in v2; v1 keeps the fields that it lacks in annotations.
 //
-// It knows what one may be and what becomes of it when it is written. Scaling is done by a
-// controller that is no part of this program.
+// It validates and completes autoscalers. A controller outside this program scales workloads.
 package autoscaling
 
 import (

@@ -14,10 +14,10 @@ func reference(obj map[string]any) any {
 	return kind.Text(target, "kind") + "/" + kind.Text(target, "name")
 }
 
-// shownTargets is how many metrics are shown.
+// shownTargets limits the number of metrics in the cell.
 const shownTargets = 2
 
-// targets is the cell that shows what metrics are and what they should be.
+// targets returns the cell with current and target values of the metrics.
 func targets(obj map[string]any) any {
 	var out []string
 	current := kind.List(obj, "status", "currentMetrics")
@@ -39,7 +39,7 @@ func targets(obj map[string]any) any {
 	return strings.Join(out, ", ")
 }
 
-// target shows one metric, of which the state may not be known.
+// target formats one metric, whose current value may be unknown.
 func target(metric, is map[string]any) string {
 	of := kind.Text(metric, "type")
 	field, ok := sources[autoscalingv2.MetricSourceType(of)]
@@ -67,7 +67,7 @@ func target(metric, is map[string]any) string {
 	return prefix + orUnknown(current, "averageValue") + "/" + average + suffix
 }
 
-// sources are the fields of what metrics are of.
+// sources are the fields of the metric sources.
 var sources = map[autoscalingv2.MetricSourceType]string{
 	autoscalingv2.ObjectMetricSourceType: "object", autoscalingv2.PodsMetricSourceType: "pods",
 	autoscalingv2.ResourceMetricSourceType: "resource", autoscalingv2.ContainerResourceMetricSourceType: "containerResource",

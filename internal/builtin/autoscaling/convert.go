@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
-// Annotations of v1 that say what it has no fields for.
+// Annotations in v1 for fields that it lacks.
 const (
 	metricsAnnotation    = "autoscaling.alpha.kubernetes.io/metrics"
 	currentAnnotation    = "autoscaling.alpha.kubernetes.io/current-metrics"
@@ -22,10 +22,10 @@ const (
 	upAnnotation         = "autoscaling.alpha.kubernetes.io/scale-up-tolerance"
 )
 
-// defaultUtilization of the CPU is wanted where nothing else is.
+// defaultUtilization is the CPU target of an autoscaler without metrics.
 const defaultUtilization = 80
 
-// dropSaid removes the annotations that say what v1 has no fields for.
+// dropSaid removes the annotations for fields that v1 lacks.
 func dropSaid(obj map[string]any) {
 	annotations := kind.Tree(obj, "metadata", "annotations")
 	for _, name := range []string{
@@ -38,7 +38,7 @@ func dropSaid(obj map[string]any) {
 	}
 }
 
-// replace makes the spec and the status of an object what two Go values say.
+// replace sets the spec and the status of an object from two Go values.
 func replace(obj map[string]any, spec, status any) {
 	for name, value := range map[string]any{"spec": spec, "status": status} {
 		if tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(value); err == nil {
@@ -47,8 +47,7 @@ func replace(obj map[string]any, spec, status any) {
 	}
 }
 
-// toNew brings an autoscaler from v1 into v2. An annotation that cannot be read says
-// nothing.
+// toNew converts an autoscaler from v1 to v2. Unreadable annotations are ignored.
 func toNew(obj map[string]any) {
 	spec, status := &autoscalingv2.HorizontalPodAutoscalerSpec{}, &autoscalingv2.HorizontalPodAutoscalerStatus{}
 	old := kind.ValueOf[autoscalingv1.HorizontalPodAutoscaler](obj)
@@ -84,13 +83,13 @@ func toNew(obj map[string]any) {
 	replace(obj, spec, status)
 }
 
-// said reads an annotation.
+// said decodes an annotation.
 func said(obj map[string]any, annotation string, into any) bool {
 	text, ok := kind.Value(obj, "metadata", "annotations", annotation).(string)
 	return ok && json.Unmarshal([]byte(text), into) == nil
 }
 
-// toOld brings an autoscaler from v2 into v1.
+// toOld converts an autoscaler from v2 to v1.
 func toOld(obj map[string]any) {
 	spec, status := &autoscalingv1.HorizontalPodAutoscalerSpec{}, &autoscalingv1.HorizontalPodAutoscalerStatus{}
 	now := kind.ValueOf[autoscalingv2.HorizontalPodAutoscaler](obj)
@@ -135,7 +134,7 @@ func toOld(obj map[string]any) {
 	replace(obj, spec, status)
 }
 
-// say writes an annotation.
+// say encodes a value into an annotation.
 func say(obj map[string]any, annotation string, value any) {
 	if text, err := json.Marshal(value); err == nil {
 		kind.Child(kind.Child(obj, "metadata"), "annotations")[annotation] = string(text)
@@ -150,7 +149,7 @@ func each[A, B any](in []A, f func(A) B) []B {
 	return out
 }
 
-// behavior is how the annotation has it: with the names of Go.
+// behavior has the format of the annotation: with Go field names.
 type behavior struct{ ScaleUp, ScaleDown *scaling }
 
 type scaling struct {

@@ -35,15 +35,15 @@ func horizontalPodAutoscalers() *resource.Definition {
 	)
 }
 
-// defaultOld makes of an autoscaler in v1 what becomes of it once it was in v2: what the
-// annotations say is said again, in order.
+// defaultOld normalizes an autoscaler in v1 by a conversion to v2 and back, which rewrites the
+// annotations.
 func defaultOld(obj map[string]any) {
 	kind.SetMissing(kind.Child(obj, "spec"), "minReplicas", int64(1))
 	toNew(obj)
 	toOld(obj)
 }
 
-// defaultNew fills in what an autoscaler in v2 does where it says nothing.
+// defaultNew sets the defaults of an autoscaler in v2.
 func defaultNew(obj map[string]any) {
 	dropSaid(obj)
 	spec := kind.Child(obj, "spec")
@@ -68,7 +68,7 @@ func defaultNew(obj map[string]any) {
 	kind.SetMissing(down, "selectPolicy", string(autoscalingv2.MaxChangePolicySelect))
 }
 
-// least is how many pods there are at least, as a text.
+// least returns the cell with minReplicas.
 func least(obj map[string]any) any {
 	if n := kind.Value(obj, "spec", "minReplicas"); n != nil {
 		return fmt.Sprint(n)

@@ -7,7 +7,7 @@ import (
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 )
 
-// cpu is the metric that v1 has a field for.
+// cpu returns the metric for which v1 has a field.
 func cpu(utilization int32) autoscalingv2.MetricSpec {
 	return autoscalingv2.MetricSpec{
 		Type: autoscalingv2.ResourceMetricSourceType,
@@ -18,14 +18,14 @@ func cpu(utilization int32) autoscalingv2.MetricSpec {
 	}
 }
 
-// newMetric brings a metric from v1 into v2, where it has a type.
+// newMetric converts a metric from v1 to v2, where it has a target type.
 func newMetric(in autoscalingv1.MetricSpec) autoscalingv2.MetricSpec {
 	out := autoscalingv2.MetricSpec{Type: autoscalingv2.MetricSourceType(in.Type)}
 	if m := in.Object; m != nil {
 		target := autoscalingv2.MetricTarget{Type: autoscalingv2.ValueMetricType, Value: &m.TargetValue}
 		if m.AverageValue != nil {
 			target.Type, target.AverageValue = autoscalingv2.AverageValueMetricType, m.AverageValue
-			if m.TargetValue.IsZero() { // as v1 writes one that is not there
+			if m.TargetValue.IsZero() { // v1 has a zero value instead of nil
 				target.Value = nil
 			}
 		}
@@ -68,7 +68,7 @@ func averageOf(utilization *int32, value *quantity.Quantity) autoscalingv2.Metri
 	return target
 }
 
-// oldMetric brings a metric from v2 into v1.
+// oldMetric converts a metric from v2 to v1.
 func oldMetric(in autoscalingv2.MetricSpec) autoscalingv1.MetricSpec {
 	out := autoscalingv1.MetricSpec{Type: autoscalingv1.MetricSourceType(in.Type)}
 	if m := in.Object; m != nil {
@@ -100,7 +100,7 @@ func oldMetric(in autoscalingv2.MetricSpec) autoscalingv1.MetricSpec {
 	return out
 }
 
-// newCurrent brings the state of a metric from v1 into v2.
+// newCurrent converts the status of a metric from v1 to v2.
 func newCurrent(in autoscalingv1.MetricStatus) autoscalingv2.MetricStatus {
 	out := autoscalingv2.MetricStatus{Type: autoscalingv2.MetricSourceType(in.Type)}
 	if m := in.Object; m != nil {
@@ -137,7 +137,7 @@ func newCurrent(in autoscalingv1.MetricStatus) autoscalingv2.MetricStatus {
 	return out
 }
 
-// oldCurrent brings the state of a metric from v2 into v1.
+// oldCurrent converts the status of a metric from v2 to v1.
 func oldCurrent(in autoscalingv2.MetricStatus) autoscalingv1.MetricStatus {
 	out := autoscalingv1.MetricStatus{Type: autoscalingv1.MetricSourceType(in.Type)}
 	if m := in.Object; m != nil {

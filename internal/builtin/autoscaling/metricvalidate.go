@@ -10,14 +10,14 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// metricTypes are what a metric may be of, in order.
+// metricTypes are the types of metrics, sorted.
 var metricTypes = []autoscalingv2.MetricSourceType{
 	autoscalingv2.ContainerResourceMetricSourceType, autoscalingv2.ExternalMetricSourceType, autoscalingv2.ObjectMetricSourceType,
 	autoscalingv2.PodsMetricSourceType, autoscalingv2.ResourceMetricSourceType,
 }
 
-// validateMetric finds what is wrong with a metric. It may have one source, which is that
-// of its type; the first of several is looked at, too.
+// validateMetric validates a metric. It may have one source, that of its type. Of several sources
+// it validates the first, too.
 func validateMetric(c *rule.Check, m *autoscalingv2.MetricSpec, version versionRule) {
 	if m.Type == "" {
 		c.At("type").Required("must specify a metric source type")
@@ -25,7 +25,7 @@ func validateMetric(c *rule.Check, m *autoscalingv2.MetricSpec, version versionR
 	wanted, known := sources[m.Type]
 	if !known {
 		rule.NotSupported(c.At("type"), m.Type, metricTypes...)
-		rule.NotSupported(c.At("type"), m.Type, metricTypes...) // kube-apiserver says so twice
+		rule.NotSupported(c.At("type"), m.Type, metricTypes...) // kube-apiserver reports it twice
 	}
 	var there []string
 	for _, s := range []struct {

@@ -30,7 +30,7 @@ func validateAutoscaler(c *rule.Check, a, old *autoscalingv2.HorizontalPodAutosc
 	if old != nil && describesUnknown(old.Spec.Metrics) {
 		group = anyVersion
 	}
-	elsewhere := false // something outside tells when to start from nothing
+	elsewhere := false // an external metric allows scaling to zero
 	for i := range spec.Metrics {
 		m := &spec.Metrics[i]
 		validateMetric(at.At("metrics", i), m, group)
@@ -49,7 +49,7 @@ func validateAutoscalerStatus(c *rule.Check, a, _ *autoscalingv2.HorizontalPodAu
 	c.Walk(&a.Status, "status")
 }
 
-// A versionRule says what is wrong with the apiVersion of a reference.
+// A versionRule validates the apiVersion of a reference.
 type versionRule func(apiVersion string) error
 
 func anyVersion(string) error { return nil }
@@ -67,8 +67,7 @@ func needsGroup(apiVersion string) error {
 	return err
 }
 
-// describesUnknown reports whether a metric is of an object in a version that nobody can
-// read.
+// describesUnknown reports whether a metric is of an object with an invalid apiVersion.
 func describesUnknown(metrics []autoscalingv2.MetricSpec) bool {
 	for _, m := range metrics {
 		if m.Type == autoscalingv2.ObjectMetricSourceType && m.Object != nil && knownVersion(m.Object.DescribedObject.APIVersion) != nil {
@@ -86,7 +85,7 @@ func validateReference(c *rule.Check, r *autoscalingv2.CrossVersionObjectReferen
 	}
 }
 
-// validateSegment refuses a name that cannot be part of a path.
+// validateSegment rejects a name that is not a valid path segment.
 func validateSegment(c *rule.Check, name, missing string) {
 	if name == "" {
 		c.Required(missing)
@@ -95,7 +94,7 @@ func validateSegment(c *rule.Check, name, missing string) {
 	c.Invalids(name, content.IsPathSegmentName(name))
 }
 
-// Limits of the rules for scaling, in seconds.
+// Limits of the scaling rules, in seconds.
 const (
 	maxPeriod        = 1800
 	maxStabilization = 3600

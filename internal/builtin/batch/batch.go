@@ -1,8 +1,7 @@
-// Package batch has the built-in kinds of the group batch: Job, which runs pods until
-// enough of them have succeeded, and CronJob, which makes Jobs at certain times.
+// Package batch has the built-in kinds of the group batch: Job, which runs pods until enough of
+// them have succeeded, and CronJob, which creates Jobs on a schedule.
 //
-// It knows what one may be and what becomes of it when it is written. Pods and Jobs are
-// made by controllers that are no part of this program.
+// It validates and completes them. Controllers outside this program create pods and Jobs.
 package batch
 
 import (
@@ -12,13 +11,13 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Definitions returns the kinds of the group, with these rules of pods.
+// Definitions returns the kinds of the group, with the given rules for pods.
 func Definitions(rules func() *rule.Set) []*resource.Definition {
 	return []*resource.Definition{cronJobs(rules), jobs(rules)}
 }
 
-// prepareSpec drops of the spec of a Job what features that are off would use, unless the
-// old one has it. Either may be nil.
+// prepareSpec drops fields of disabled features from the spec of a Job, unless the old spec has
+// them. Either may be nil.
 func prepareSpec(spec, old map[string]any) {
 	if kind.Value(old, "scheduling") == nil {
 		delete(spec, "scheduling")

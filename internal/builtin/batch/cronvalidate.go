@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	_ "time/tzdata" // time zones are known on every machine
+	_ "time/tzdata" // time zones do not depend on the machine
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/pod"
@@ -16,13 +16,13 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// maxCronName leaves room for the time that is added to the name of each Job.
+// maxCronName leaves room for the time suffix in the names of Jobs.
 const maxCronName = 63 - 11
 
 func validateCronJob(c *rule.Check, cronJob, old *batchv1.CronJob) {
 	spec, at := &cronJob.Spec, c.At("spec")
 	var oldSpec *batchv1.JobSpec
-	inSchedule := false // the old schedule has a time zone, which is no longer allowed
+	inSchedule := false // the old schedule has a time zone, so the new one may
 	if old == nil {
 		if len(cronJob.Name) > maxCronName {
 			c.At("metadata", "name").Invalid(cronJob.Name, "must be no more than 52 characters")
@@ -69,7 +69,7 @@ func validateSchedule(c *rule.Check, spec *batchv1.CronJobSpec, inSchedule bool)
 	}
 }
 
-// parseSchedule says what is wrong with a schedule. Of some, the parser panics.
+// parseSchedule returns the error of a schedule. It recovers from panics of the parser.
 func parseSchedule(schedule string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -80,7 +80,7 @@ func parseSchedule(schedule string) (err error) {
 	return err
 }
 
-// timeZonePart is what the names of time zones are made of, divided by slashes.
+// timeZonePart matches the parts of a time zone name between slashes.
 var timeZonePart = rule.Pattern(`^[A-Za-z\.\-_0-9+]{1,14}$`)
 
 func validateTimeZone(c *rule.Check, said *string) {
@@ -118,5 +118,5 @@ func warnOfCronJob(c *rule.Check, cronJob, old *batchv1.CronJob) {
 	}
 }
 
-// validateCronJobStatus finds nothing wrong: what the controller writes is taken.
+// validateCronJobStatus has no rules.
 func validateCronJobStatus(*rule.Check, *batchv1.CronJob, *batchv1.CronJob) {}

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// An interval is some indexes of a Job that follow each other.
+// An interval is a range of consecutive indexes of a Job.
 type interval struct{ first, last int32 }
 
-// parseIndexes reads indexes as in "1,3-5,7", all of them below a number of completions. If
-// there is an error, it returns nothing else.
+// parseIndexes parses indexes such as "1,3-5,7", all less than completions. It returns nothing else
+// after an error.
 func parseIndexes(text string, completions int32) (out []interval, err error) {
 	if text == "" {
 		return nil, nil
@@ -65,8 +65,8 @@ func parseIndex(text string, completions int32) (int32, error) {
 	return int32(n), nil
 }
 
-// overlap says which index is both completed and failed. Intervals that cannot be read are
-// left out: others tell of them.
+// overlap returns an error for an index that is both completed and failed. It ignores invalid
+// intervals: other rules report them.
 func overlap(completed, failed string, completions int32) error {
 	if completed == "" || failed == "" {
 		return nil

@@ -50,12 +50,12 @@ func jobs(rules func() *rule.Set) *resource.Definition {
 	}.New()
 }
 
-// orphanWarning has the words of Kubernetes: clients show them.
+// orphanWarning is the warning of Kubernetes; clients show it.
 const orphanWarning = "child pods are preserved by default when jobs are deleted; " +
 	"set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning"
 
-// defaultJob fills in what depends on other fields, and what is not filled in where a
-// CronJob says what its Jobs are.
+// defaultJob sets the defaults that depend on other fields. They do not apply to the Job template
+// of a CronJob.
 func defaultJob(obj map[string]any) {
 	spec := kind.Child(obj, "spec")
 	if spec["parallelism"] == nil {
@@ -75,7 +75,7 @@ func defaultJob(obj map[string]any) {
 	kind.SetMissing(spec, "suspend", false)
 	kind.SetMissing(spec, "manualSelector", false)
 	if labels := kind.Tree(spec, "template", "metadata", "labels"); labels != nil && len(kind.Tree(obj, "metadata", "labels")) == 0 {
-		// The Job has those of its pods, and is to get what they get in prepareJob.
+		// The Job gets the labels of its pods. prepareJob then adds to both.
 		kind.Child(obj, "metadata")["labels"] = labels
 	}
 }
@@ -95,8 +95,8 @@ func labelsOfPods(job map[string]any) map[string]any {
 	return kind.Tree(job, "spec", "template", "metadata", "labels")
 }
 
-// labelStored gives a Job without labels those of its pods. Kubernetes does so when it reads
-// what it has stored.
+// labelStored gives a Job without labels those of its pods. Kubernetes does so when it reads a
+// stored Job.
 func labelStored(job map[string]any) {
 	if labels := labelsOfPods(job); len(labels) > 0 && len(kind.Tree(job, "metadata", "labels")) == 0 {
 		kind.Child(job, "metadata")["labels"] = object.Clone(labels)
@@ -107,14 +107,14 @@ func isSame(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// Labels of the pods of a Job, by which it selects them.
+// Labels of the pods of a Job, which its selector matches.
 const (
 	oldNameLabel = "job-name"
 	oldUIDLabel  = "controller-uid"
 )
 
-// selectOwn labels the pods of a Job and makes it select them. What the client says stays,
-// for it to be refused.
+// selectOwn sets the labels of the pods and the selector of a Job. Values of the client stay;
+// validation then rejects them.
 func selectOwn(spec map[string]any, name, uid string) {
 	labels := kind.Child(kind.Child(kind.Child(spec, "template"), "metadata"), "labels")
 	own := map[string]any{oldNameLabel: name, batchv1.JobNameLabel: name, oldUIDLabel: uid, batchv1.ControllerUidLabel: uid}
@@ -123,8 +123,8 @@ func selectOwn(spec map[string]any, name, uid string) {
 	kind.SetMissing(kind.Child(kind.Child(spec, "selector"), "matchLabels"), batchv1.ControllerUidLabel, uid)
 }
 
-// jobConditions are those of which the first that holds is the state of a Job; nothing
-// names the one of a Job that is being deleted.
+// jobConditions are in order of precedence for the state of a Job. A Job in deletion has no
+// condition for that state.
 var jobConditions = []batchv1.JobConditionType{
 	batchv1.JobComplete, batchv1.JobFailed, "", batchv1.JobSuspended, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet,
 }

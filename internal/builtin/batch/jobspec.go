@@ -14,17 +14,16 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// Limits of Jobs. The lists of indexes in the status would be too long beyond.
+// Limits of Jobs. They bound the lists of indexes in the status.
 const (
 	maxIndexedParallelism = 100_000
 	maxFailedIndexes      = 100_000
 	manyCompletions       = 100_000
-	maxOfMany             = 10_000 // failed indexes, and parallelism, where there are many completions
+	maxOfMany             = 10_000 // limits for failed indexes and parallelism of large Jobs
 	maxManagedBy          = 63
 )
 
-// validateSpec finds what is wrong with the spec of a Job or of the Jobs of a CronJob, at
-// which c looks, but for the selector.
+// validateSpec validates the spec at c, of a Job or a CronJob, except the selector.
 func validateSpec(c *rule.Check, spec, old *batchv1.JobSpec) {
 	c.Fields(spec)
 	if m := spec.ManagedBy; m != nil {
@@ -52,7 +51,7 @@ func validateSpec(c *rule.Check, spec, old *batchv1.JobSpec) {
 		validateSuccessPolicy(c.At("successPolicy"), spec)
 	}
 	validateReplacement(c.At("podReplacementPolicy"), spec)
-	// A feature that is off: what is stored may only stay as it is.
+	// A disabled feature: only an unchanged stored value is valid.
 	if spec.Scheduling != nil && (old == nil || !equality.Semantic.DeepEqual(spec.Scheduling, old.Scheduling)) {
 		c.At("scheduling").Forbidden("")
 	}
@@ -126,7 +125,7 @@ func validateRestart(c *rule.Check, spec *batchv1.JobSpec) {
 	}
 }
 
-// warnOfSpec tells what the client should know of the spec at which c looks.
+// warnOfSpec returns warnings about the spec at c.
 func warnOfSpec(c *rule.Check, spec, old *batchv1.JobSpec) {
 	indexed := spec.CompletionMode != nil && *spec.CompletionMode == batchv1.IndexedCompletion
 	if indexed && ptr.Deref(spec.Completions, 0) > manyCompletions && ptr.Deref(spec.Parallelism, 0) > maxOfMany {

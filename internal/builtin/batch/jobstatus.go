@@ -13,9 +13,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// A transition is a write of the status of a Job. Most of what would be wrong with a status
-// is told only of what has changed: a change of the spec may have made the rest wrong, and
-// the controller is to get the chance to mend it.
+// A transition is an update of the status of a Job. Most rules apply only to changed fields: a
+// change of the spec may have made others invalid, and the controller must be able to correct them.
 type transition struct {
 	*rule.Check // at the status
 	job, old    *batchv1.Job
@@ -33,7 +32,7 @@ func validateJobStatus(c *rule.Check, job, old *batchv1.Job) {
 	t.validateCounters()
 }
 
-// changes reports whether one of some conditions holds now and did not, or the reverse.
+// changes reports whether the status of one of the conditions changes.
 func (t *transition) changes(conditions ...batchv1.JobConditionType) bool {
 	for _, c := range conditions {
 		if holds(t.job, c) != holds(t.old, c) {
@@ -70,8 +69,7 @@ func (t *transition) validateUncounted() {
 	}
 }
 
-// validateConditions refuses conditions that contradict each other, and one that ends
-// although it is final.
+// validateConditions rejects contradictory conditions, and the end of a final one.
 func (t *transition) validateConditions() {
 	const complete, failed = batchv1.JobComplete, batchv1.JobFailed
 	const failing, met = batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet
@@ -130,7 +128,7 @@ func (t *transition) validateTimes() {
 	}
 }
 
-// validateFinished refuses pods of a Job that is finished.
+// validateFinished rejects active pods of a finished Job.
 func (t *transition) validateFinished() {
 	if !finished(t.job) {
 		return
@@ -187,7 +185,7 @@ func (t *transition) validateCounters() {
 	if now.Failed < was.Failed {
 		t.At("failed").Invalid(now.Failed, "cannot decrease the failed counter")
 	}
-	shrinks := indexed(spec) && ptr.Equal(spec.Completions, spec.Parallelism) // which may be scaled down
+	shrinks := indexed(spec) && ptr.Equal(spec.Completions, spec.Parallelism) // elastic indexed Jobs can be scaled down
 	if now.Succeeded < was.Succeeded && !shrinks {
 		t.At("succeeded").Invalid(now.Succeeded, "cannot decrease the succeeded counter")
 	}

@@ -41,7 +41,7 @@ func validateJob(c *rule.Check, job, old *batchv1.Job) {
 	validateJobUpdate(at, job, old)
 }
 
-// validateHostnames refuses a name of which no hostnames of pods can be made.
+// validateHostnames rejects a name from which pods cannot get hostnames.
 func validateHostnames(c *rule.Check, job *batchv1.Job) {
 	n := job.Spec.Completions
 	if ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion) != batchv1.IndexedCompletion || n == nil || *n <= 0 {
@@ -53,8 +53,8 @@ func validateHostnames(c *rule.Check, job *batchv1.Job) {
 	}
 }
 
-// validateOwn refuses a new Job that would select pods of others: labels and selector were
-// made for it, but what the client said stays.
+// validateOwn rejects a new Job that could select other pods: a generated label or selector differs
+// from that of the client.
 func validateOwn(c *rule.Check, job *batchv1.Job) {
 	if ptr.Deref(job.Spec.ManualSelector, false) || job.Spec.Selector == nil {
 		return
@@ -70,7 +70,7 @@ func validateOwn(c *rule.Check, job *batchv1.Job) {
 	}
 }
 
-// validateJobUpdate refuses changes of what decides which pods there are, at the spec.
+// validateJobUpdate rejects changes of immutable fields of the spec.
 func validateJobUpdate(c *rule.Check, job, old *batchv1.Job) {
 	now, was := &job.Spec, &old.Spec
 	if at := c.At("completions"); ptr.Deref(now.CompletionMode, "") != batchv1.IndexedCompletion {
@@ -87,8 +87,8 @@ func validateJobUpdate(c *rule.Check, job, old *batchv1.Job) {
 	c.At("successPolicy").Immutable(now.SuccessPolicy, was.SuccessPolicy)
 }
 
-// validateTemplateUpdate refuses changes of the template. Where pods may run, and what
-// resources they get, may change while a Job is suspended and has none.
+// validateTemplateUpdate rejects changes of the template. Scheduling and resources may change while
+// a Job is suspended and has no pods.
 func validateTemplateUpdate(c *rule.Check, job, old *batchv1.Job) {
 	now, was := &job.Spec.Template, old.Spec.Template.DeepCopy()
 	suspended := ptr.Deref(old.Spec.Suspend, false)
@@ -105,7 +105,7 @@ func validateTemplateUpdate(c *rule.Check, job, old *batchv1.Job) {
 	c.At("spec").Immutable(now.Spec, was.Spec)
 }
 
-// withNodeAffinity returns old as if its affinity to nodes had been the new one.
+// withNodeAffinity returns old with the node affinity of now.
 func withNodeAffinity(old, now *corev1.Affinity) *corev1.Affinity {
 	switch {
 	case now == nil && old == nil:
@@ -144,7 +144,7 @@ func warnOfJob(c *rule.Check, job, old *batchv1.Job) {
 	}
 }
 
-// holds reports whether a condition of a Job does.
+// holds reports whether a condition of a Job is true.
 func holds(job *batchv1.Job, condition batchv1.JobConditionType) bool {
 	return has(job, condition, corev1.ConditionTrue)
 }

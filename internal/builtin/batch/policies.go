@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// Limits of the policies that say when a Job, or an index of it, has failed or succeeded.
+// Limits of pod failure policies and success policies.
 const (
 	maxRules            = 20
 	maxExitCodes        = 255
@@ -32,7 +32,7 @@ var (
 	conditionStatuses = []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionUnknown}
 )
 
-// oneOf refuses a value that is none of some, or not there.
+// oneOf rejects a missing or unsupported value.
 func oneOf[T ~string](c *rule.Check, value T, valid []T) {
 	switch {
 	case value == "":

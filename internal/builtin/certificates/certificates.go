@@ -1,14 +1,14 @@
-// Package certificates has the built-in kinds of certificates.k8s.io: requests for
-// certificates, and bundles of those to trust.
+// Package certificates has the built-in kinds of certificates.k8s.io: certificate requests and
+// trust bundles.
 //
-// It knows what one may say. Controllers sign the certificates.
+// It validates them. Controllers sign the certificates.
 package certificates
 
 import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Definitions returns the kinds of the group, whose certificates are counted in metrics.
+// Definitions returns the kinds of the group. They count certificates in m.
 func Definitions(m *Metrics) []*resource.Definition {
 	return []*resource.Definition{signingRequests(m), trustBundles(), podRequests()}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Metrics count for how long certificates are requested and issued, under the names that Kubernetes has
-// for it.
+// Metrics count requested and issued durations of certificates, under the metric names of
+// Kubernetes.
 type Metrics struct{ requested, honored *prometheus.CounterVec }
 
 // NewMetrics returns Metrics that count from zero.
@@ -29,12 +29,13 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// Collectors are what is to be registered.
+// Collectors returns the collectors to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.requested, m.honored}
 }
 
-// ownSigners are the signers of Kubernetes. Metrics name no others, as any client may make up names.
+// ownSigners are the signers of Kubernetes. Metrics have no other label values, since clients could
+// create any number of them.
 var ownSigners = []string{
 	certificatesv1.KubeAPIServerClientSignerName, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.KubeletServingSignerName,
 	"kubernetes.io/legacy-unknown",
@@ -58,13 +59,13 @@ func (m *Metrics) wrote(c *resource.Change) {
 }
 
 const (
-	// mostBackdated is how much longer a certificate may be valid so that clocks need not agree.
+	// mostBackdated is the tolerated backdating of a certificate for clock skew.
 	mostBackdated = 5 * time.Minute
-	// tolerance is the share of a duration by which a certificate may miss it besides.
+	// tolerance is the divisor of a duration for the tolerated difference.
 	tolerance = 20
 )
 
-// isFor reports whether the first of certificates, as they are stored, is valid for a duration.
+// isFor reports whether the first of the stored certificates is valid for a duration.
 func isFor(issued string, wanted time.Duration) bool {
 	text, err := base64.StdEncoding.DecodeString(issued)
 	if err != nil {

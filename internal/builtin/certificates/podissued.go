@@ -19,14 +19,14 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// outcomes are the conditions of which a request has one at last.
+// outcomes are the final conditions. A request gets one of them.
 var outcomes = []string{
 	certificatesv1beta1.PodCertificateRequestConditionTypeIssued,
 	certificatesv1beta1.PodCertificateRequestConditionTypeDenied,
 	certificatesv1beta1.PodCertificateRequestConditionTypeFailed,
 }
 
-// validateIssued checks a status, which is written once: with the outcome.
+// validateIssued validates a status. It is written once, with the final condition.
 func validateIssued(c *rule.Check, r, old *certificatesv1beta1.PodCertificateRequest) {
 	validateOutcome(c, r.Status.Conditions)
 	if len(c.Errors()) > 0 {
@@ -65,7 +65,7 @@ func outcomeOf(r *certificatesv1beta1.PodCertificateRequest) string {
 func validateOutcome(c *rule.Check, conditions []metav1.Condition) {
 	known := 0
 	for i, condition := range conditions {
-		// Kubernetes has these paths with a dot before the index.
+		// As in Kubernetes, these paths have a dot before the index.
 		at := field.NewPath("status", "conditions", "["+strconv.Itoa(i)+"]")
 		switch condition.Type {
 		case outcomes[0], outcomes[1], outcomes[2]:
@@ -83,8 +83,8 @@ func validateOutcome(c *rule.Check, conditions []metav1.Condition) {
 	c.Add(metavalidation.ValidateConditions(conditions, field.NewPath("status", "conditions"))...)
 }
 
-// validateCertificates checks a chain of certificates, of which the first is what was asked
-// for, and what the status says of that.
+// validateCertificates validates a chain of certificates. The first one must match the request and
+// the status.
 func validateCertificates(c *rule.Check, r *certificatesv1beta1.PodCertificateRequest) {
 	const max = 100 * 1024
 	chain, text := c.At("status", "certificateChain"), r.Status.CertificateChain
@@ -139,7 +139,7 @@ func validateNames(c *rule.Check, leaf *x509.Certificate) {
 	}
 }
 
-// validateTimes reports whether the times of a status are those of the certificate.
+// validateTimes reports whether the times in the status are those of the certificate.
 func validateTimes(c *rule.Check, r *certificatesv1beta1.PodCertificateRequest, leaf *x509.Certificate) bool {
 	before, after, refresh := c.At("notBefore"), c.At("notAfter"), c.At("beginRefreshAt")
 	from, to, begin := r.Status.NotBefore, r.Status.NotAfter, r.Status.BeginRefreshAt
@@ -178,7 +178,7 @@ func validateTimes(c *rule.Check, r *certificatesv1beta1.PodCertificateRequest, 
 	return false
 }
 
-// validateRest checks that what follows a certificate in its chain are certificates.
+// validateRest checks that the rest of the chain consists of certificates.
 func validateRest(c *rule.Check, text string, rest []byte) {
 	for block, rest := pem.Decode(rest); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {

@@ -16,13 +16,12 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// maxKey is how many bytes there may be of a key.
+// maxKey limits the bytes of a key.
 const maxKey = 10 * 1024
 
 func rangeOf(from, to int) string { return fmt.Sprintf("must be in the range [%d, %d]", from, to) }
 
-// validateKey checks the key that a certificate is asked for, and that who asks has it. c
-// looks at the spec.
+// validateKey validates the requested key and its proof of possession. c is at the spec.
 func validateKey(c *rule.Check, spec *certificatesv1beta1.PodCertificateRequestSpec) {
 	key, signature := withoutStub(spec)
 	stub, hasKey, hasSignature := len(spec.StubPKCS10Request) > 0, len(key) > 0, len(signature) > 0
@@ -36,14 +35,13 @@ func validateKey(c *rule.Check, spec *certificatesv1beta1.PodCertificateRequestS
 	}
 }
 
-// withoutStub returns the key that is asked for where there is no stub, and what shows that who
-// asks has it.
+// withoutStub returns the public key and the proof of possession of a request without a stub.
 func withoutStub(spec *certificatesv1beta1.PodCertificateRequestSpec) (key, signature []byte) {
 	//lint:ignore SA1019 old clients send it
 	return spec.PKIXPublicKey, spec.ProofOfPossession
 }
 
-// validateProof checks a key, and that who asks has signed the uid of the pod with it.
+// validateProof validates a key and its signature of the pod's UID.
 func validateProof(c *rule.Check, spec *certificatesv1beta1.PodCertificateRequestSpec) {
 	at := c.At("pkixPublicKey")
 	text, signature := withoutStub(spec)
@@ -65,7 +63,7 @@ func validateProof(c *rule.Check, spec *certificatesv1beta1.PodCertificateReques
 	}
 }
 
-// signed reports whether a signature of a text is made with a key.
+// signed reports whether a key made the signature of a text.
 func signed(key any, text, signature []byte) bool {
 	sum := sha256.Sum256(text)
 	switch key := key.(type) {
@@ -94,8 +92,8 @@ func validateStub(c *rule.Check, text []byte) {
 	}
 }
 
-// isGoodKey finds what is wrong with a key, and reports whether nothing is. shown is told of
-// one that is of no known kind, and curves of one that is on another curve.
+// isGoodKey reports whether a key is valid, and adds errors. shown is the value in errors about the
+// type of a key, and curves the supported curves.
 func isGoodKey(c *rule.Check, key, shown any, curves string) bool {
 	switch key := key.(type) {
 	case ed25519.PublicKey:
@@ -117,7 +115,7 @@ func isGoodKey(c *rule.Check, key, shown any, curves string) bool {
 	return false
 }
 
-// keyOf returns the key that a certificate is asked for, or says what is wrong with it.
+// keyOf returns the requested key, or adds an error.
 func keyOf(c *rule.Check, spec *certificatesv1beta1.PodCertificateRequestSpec) (crypto.PublicKey, bool) {
 	if len(spec.StubPKCS10Request) > 0 {
 		stub, err := x509.ParseCertificateRequest(spec.StubPKCS10Request)

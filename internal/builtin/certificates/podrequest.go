@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// podRequests are described as in v1beta1, in which they are stored: it has all fields of v1.
+// podRequests are described in v1beta1, the storage version. It has all fields of v1.
 func podRequests() *resource.Definition {
 	return kind.Kind[certificatesv1beta1.PodCertificateRequest, certificatesv1beta1.PodCertificateRequestList]{
 		Definition: resource.Definition{
@@ -44,10 +44,10 @@ func podRequests() *resource.Definition {
 	}.New(kind.Shaped[certificatesv1.PodCertificateRequest, certificatesv1.PodCertificateRequestList]("v1", addProof, dropProof))
 }
 
-// proof are the fields that v1 does not have: a key, and what shows that who asks has it.
+// proof are the fields that v1 lacks: a public key and a proof of possession.
 var proof = []string{"pkixPublicKey", "proofOfPossession"}
 
-// addProof brings a request into v1beta1, which says that there is none.
+// addProof converts a request to v1beta1, with empty fields.
 func addProof(obj map[string]any) {
 	spec := kind.Child(obj, "spec")
 	for _, name := range proof {
@@ -57,7 +57,7 @@ func addProof(obj map[string]any) {
 	}
 }
 
-// dropProof brings a request into v1.
+// dropProof converts a request to v1.
 func dropProof(obj map[string]any) {
 	for _, name := range proof {
 		delete(kind.Tree(obj, "spec"), name)
@@ -76,7 +76,7 @@ func stateOfPodRequest(obj map[string]any) any {
 	return state
 }
 
-// A request stays what it is. Only its status changes.
+// validatePodRequest allows no change of the spec.
 func validatePodRequest(c *rule.Check, r, old *certificatesv1beta1.PodCertificateRequest) {
 	if old != nil {
 		if !equality.Semantic.DeepEqual(r.Spec, old.Spec) {
@@ -124,8 +124,7 @@ const (
 	day  = 24 * hour
 )
 
-// validateExpiration checks how long a certificate may be good for: a day, where a signer of
-// Kubernetes signs it.
+// validateExpiration validates the requested lifetime: at most a day for signers of Kubernetes.
 func validateExpiration(c *rule.Check, spec *certificatesv1beta1.PodCertificateRequestSpec) {
 	if spec.MaxExpirationSeconds == nil {
 		c.Required("must be set")

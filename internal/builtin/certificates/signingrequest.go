@@ -17,7 +17,7 @@ import (
 )
 
 func signingRequests(m *Metrics) *resource.Definition {
-	// Kubernetes describes the columns in the words of the version before.
+	// Kubernetes documents the columns as in v1beta1.
 	spec, status := certificatesv1beta1.CertificateSigningRequestSpec{}.SwaggerDoc(), certificatesv1beta1.CertificateSigningRequestStatus{}.SwaggerDoc()
 	verbs := []string{"get", "patch", "update"}
 	return kind.Kind[certificatesv1.CertificateSigningRequest, certificatesv1.CertificateSigningRequestList]{
@@ -54,7 +54,7 @@ func signingRequests(m *Metrics) *resource.Definition {
 	}.New()
 }
 
-// revertRequest says in a new request who makes it. Nobody changes what is asked for later.
+// revertRequest sets the user of a new request. The spec of an existing one cannot change.
 func revertRequest(ctx context.Context, c *resource.Change) {
 	if c.Old != nil {
 		kind.Put(c.Object, "spec", c.Old["spec"])
@@ -96,7 +96,7 @@ func texts(of []string) []any {
 	return out
 }
 
-// revertToConditions leaves all but the conditions as it was.
+// revertToConditions reverts all fields except the conditions.
 func revertToConditions(obj, old map[string]any) {
 	conditions := kind.List(obj, "status", "conditions")
 	kind.Put(obj, "spec", old["spec"])
@@ -110,8 +110,8 @@ func revertToConditions(obj, old map[string]any) {
 	stamp(conditions, kind.List(old, "status", "conditions"))
 }
 
-// revertToStatus leaves what is asked for as it was, and who has approved or denied it.
-// Where there are more or fewer such conditions than before, validation refuses them.
+// revertToStatus reverts the spec, and the conditions of the approval. If their number has changed,
+// validation rejects the update.
 func revertToStatus(obj, old map[string]any) {
 	kind.Put(obj, "spec", old["spec"])
 	now, was := kind.List(obj, "status", "conditions"), kind.List(old, "status", "conditions")
@@ -127,7 +127,7 @@ func revertToStatus(obj, old map[string]any) {
 	stamp(now, was)
 }
 
-// places returns where the conditions of a type are.
+// places returns the indexes of the conditions of a type.
 func places(conditions []any, of certificatesv1.RequestConditionType) (at []int) {
 	for i, c := range conditions {
 		if condition, _ := c.(map[string]any); kind.Text(condition, "type") == string(of) {
@@ -137,8 +137,7 @@ func places(conditions []any, of certificatesv1.RequestConditionType) (at []int)
 	return at
 }
 
-// stamp says when conditions were written and when they became what they are, where who
-// writes them does not say it.
+// stamp sets missing times of conditions.
 func stamp(conditions, old []any) {
 	now := object.Timestamp(time.Now())
 	for _, c := range conditions {

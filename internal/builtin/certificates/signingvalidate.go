@@ -16,16 +16,15 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
-// legacySigner was the signer of requests that named none.
+// legacySigner was the default signer.
 const legacySigner = "kubernetes.io/legacy-unknown"
 
-// validateRequest validates a request and its status. What an object had already that is
-// not valid any more, it may keep.
+// validateRequest validates a request and its status. Invalid values of the old object may stay.
 func validateRequest(c *rule.Check, r, old *certificatesv1.CertificateSigningRequest) {
 	if err := validateSignature(r.Spec.Request); err != nil {
 		shown := r.Spec.Request
 		if kind.Value(c.Object, "spec", "request") == "" {
-			shown = []byte{} // which is another one than none
+			shown = []byte{} // not the same as nil
 		}
 		c.At("spec", "request").Invalid(shown, err.Error())
 	}
@@ -85,7 +84,7 @@ func validateUsages(c *rule.Check, usages, old []certificatesv1.KeyUsage) {
 	}
 }
 
-// repeated returns where values are that are before them in a list.
+// repeated returns the indexes of duplicates in a list.
 func repeated[T comparable](list []T) (at []int) {
 	for i, v := range list {
 		if slices.Contains(list[:i], v) {
@@ -95,7 +94,7 @@ func repeated[T comparable](list []T) (at []int) {
 	return at
 }
 
-// knownUsages are sorted as they are shown.
+// knownUsages are sorted as in errors.
 var knownUsages = func() []certificatesv1.KeyUsage {
 	all := []certificatesv1.KeyUsage{
 		certificatesv1.UsageSigning, certificatesv1.UsageDigitalSignature, certificatesv1.UsageContentCommitment,
@@ -139,7 +138,7 @@ func validateConditions(c *rule.Check, conditions, old []certificatesv1.Certific
 	}
 }
 
-// decisions are the conditions that are there for good, and true, once they are there.
+// decisions are the permanent conditions. They are always true.
 var decisions = []certificatesv1.RequestConditionType{certificatesv1.CertificateApproved, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed}
 
 func typesOf(conditions []certificatesv1.CertificateSigningRequestCondition) (types []certificatesv1.RequestConditionType) {
@@ -153,8 +152,8 @@ func both(types []certificatesv1.RequestConditionType) bool {
 	return slices.Contains(types, certificatesv1.CertificateApproved) && slices.Contains(types, certificatesv1.CertificateDenied)
 }
 
-// validateApproval checks that decisions stay, and that only the approval makes one of
-// whether there may be a certificate.
+// validateApproval checks that decisions stay, and that only the subresource approval adds
+// approvals and denials.
 func validateApproval(c *rule.Check, conditions, old []certificatesv1.CertificateSigningRequestCondition) {
 	count := func(of certificatesv1.RequestConditionType) (n, before int) {
 		has := func(t certificatesv1.RequestConditionType) bool { return t != of }
@@ -175,7 +174,7 @@ func validateApproval(c *rule.Check, conditions, old []certificatesv1.Certificat
 	}
 }
 
-// validateSignature checks that a request for a certificate is signed by the key it is for.
+// validateSignature checks that a certificate request is signed with its own key.
 func validateSignature(text []byte) error {
 	parsed, err := pki.ParseRequest(text)
 	if err != nil {
@@ -184,7 +183,7 @@ func validateSignature(text []byte) error {
 	return parsed.CheckSignature()
 }
 
-// validateChain checks that a text, if there is any, is of certificates.
+// validateChain checks that a text, if not empty, consists of certificates.
 func validateChain(text []byte) error {
 	if len(text) == 0 {
 		return nil

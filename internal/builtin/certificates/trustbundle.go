@@ -19,7 +19,7 @@ func trustBundles() *resource.Definition {
 	return kind.Kind[certificatesv1.ClusterTrustBundle, certificatesv1.ClusterTrustBundleList]{
 		Definition: resource.Definition{
 			Group: certificatesv1.GroupName, Plural: "clustertrustbundles",
-			// What a name may be depends on the signer: see validateBundle.
+			// The valid names depend on the signer: see validateBundle.
 			Strategy: resource.Strategy{ValidateName: func(string, bool) []string { return nil }},
 		},
 		Validate: validateBundle,
@@ -48,7 +48,7 @@ func validateBundle(c *rule.Check, b, old *certificatesv1.ClusterTrustBundle) {
 	}
 }
 
-// validateAnchors checks that a text has certificates of authorities, and each once.
+// validateAnchors checks that a text consists of CA certificates without duplicates.
 func validateAnchors(c *rule.Check, text string) {
 	const max = 1 << 20
 	if len(text) > max {

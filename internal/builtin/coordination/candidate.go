@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// leaseCandidates say who could hold a lease.
+// leaseCandidates returns the kind of the candidates of a Lease.
 func leaseCandidates() *resource.Definition {
 	return kind.Kind[coordinationv1beta1.LeaseCandidate, coordinationv1beta1.LeaseCandidateList]{
 		Definition: resource.Definition{
@@ -30,7 +30,7 @@ func leaseCandidates() *resource.Definition {
 			EmulationVersion  string  .spec.emulationVersion  ""
 			Age
 		`,
-		// Kubernetes shows what it said in v1alpha2.
+		// Kubernetes shows the documentation of v1alpha2.
 		Docs: kind.Docs{"lease": coordinationv1alpha2.LeaseCandidateSpec{}.SwaggerDoc()["leaseName"]},
 	}.New(kind.Like[coordinationv1alpha2.LeaseCandidate, coordinationv1alpha2.LeaseCandidateList]("v1alpha2"))
 }
@@ -62,10 +62,10 @@ func validateCandidate(c *rule.Check, candidate, old *coordinationv1beta1.LeaseC
 	}
 }
 
-// noVersion is less than every other one.
+// noVersion is less than all other versions.
 var noVersion = version.MustParseSemantic("0.0.0")
 
-// parseVersion reads a version, if there is one, or finds that it is none.
+// parseVersion parses a version, if present, and adds an error if it is invalid.
 func parseVersion(c *rule.Check, text string) *version.Version {
 	if text == "" {
 		return noVersion

@@ -1,7 +1,6 @@
-// Package coordination has the built-in kinds of coordination.k8s.io, Lease and
-// LeaseCandidate.
+// Package coordination has the built-in kinds Lease and LeaseCandidate of coordination.k8s.io.
 //
-// It knows what one may say. The clients that use it say who holds one.
+// It validates them. Clients elect the holder.
 package coordination
 
 import (

@@ -25,8 +25,8 @@ func leases() *resource.Definition {
 	}.New()
 }
 
-// prepareLease drops the fields of coordinated leader election, which is off,
-// unless the stored lease has them already.
+// prepareLease drops the fields of coordinated leader election, a disabled feature, unless the
+// stored lease has them.
 func prepareLease(obj, old map[string]any) {
 	spec := kind.Tree(obj, "spec")
 	for _, name := range []string{"strategy", "preferredHolder"} {

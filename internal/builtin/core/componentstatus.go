@@ -13,8 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// componentStatuses say whether other programs of a cluster answer, and the store. Nothing
-// of them is stored.
+// componentStatuses reports the health of the store and of other components. They are not stored.
 func componentStatuses(o Others) *resource.Definition {
 	reader := components{
 		checks: map[string]func(context.Context) (bool, string){
@@ -50,7 +49,7 @@ func componentStatuses(o Others) *resource.Definition {
 	}.New()
 }
 
-// health is the condition that says whether a component is healthy.
+// health returns the condition Healthy.
 func health(obj map[string]any) map[string]any {
 	for _, c := range kind.List(obj, "conditions") {
 		if condition, ok := c.(map[string]any); ok && condition["type"] == string(corev1.ComponentHealthy) {
@@ -60,8 +59,8 @@ func health(obj map[string]any) map[string]any {
 	return nil
 }
 
-// components computes ComponentStatuses. A check says whether a component is healthy, and
-// what it says of it.
+// components computes ComponentStatuses. A check returns whether a component is healthy, and a
+// message.
 type components struct {
 	names  []string
 	checks map[string]func(context.Context) (bool, string)
@@ -86,7 +85,7 @@ func (c components) Read(ctx context.Context, name string) map[string]any {
 	}
 }
 
-// storeHealth checks the store, which is healthy if it answers.
+// storeHealth checks the store. It is healthy if it responds.
 func storeHealth(check func(context.Context) error) func(context.Context) (bool, string) {
 	return func(ctx context.Context) (bool, string) {
 		if err := check(ctx); err != nil {
@@ -96,7 +95,7 @@ func storeHealth(check func(context.Context) error) func(context.Context) (bool,
 	}
 }
 
-// asking checks a component at an address. It says what the component answers.
+// asking checks a component at an address. The message is its response.
 func asking(network http.RoundTripper, address string) func(context.Context) (bool, string) {
 	const longest = 10 << 10
 	client := &http.Client{Transport: network}

@@ -57,8 +57,7 @@ func validateConfigMap(c *rule.Check, m, old *corev1.ConfigMap) {
 
 const frozenDetail = "field is immutable when `immutable` is set"
 
-// isFrozen reports whether an object says of itself that its data will not change. It has to
-// go on saying so.
+// isFrozen reports whether an object is immutable, and rejects an update that ends that.
 func isFrozen(c *rule.Check, now, before *bool) bool {
 	if before == nil || !*before {
 		return false
@@ -70,7 +69,7 @@ func isFrozen(c *rule.Check, now, before *bool) bool {
 }
 
 func frozen(c *rule.Check, now, before any) {
-	if !reflect.DeepEqual(now, before) { // none is not the same as an empty map
+	if !reflect.DeepEqual(now, before) { // nil differs from an empty map
 		c.Forbidden(frozenDetail)
 	}
 }

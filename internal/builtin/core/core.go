@@ -1,8 +1,7 @@
-// Package core has the built-in kinds of the group without a name, but for events, which
-// share what is stored with those of another group (internal/builtin/events).
+// Package core has the built-in kinds of the core group, except events, which share their storage
+// with those of events.k8s.io (internal/builtin/events).
 //
-// It knows what one may be and what becomes of it when it is written. What controllers
-// do with it later is in internal/controller.
+// It validates and completes them. Controllers that act on them are in internal/controller.
 package core
 
 import (
@@ -14,19 +13,19 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Others are what kinds of the group answer requests with: other kinds, a way to pods, and
-// what signs the tokens of service accounts.
+// Others are dependencies of kinds of the group: other kinds, a transport to pods, and the issuer
+// of service account tokens.
 type Others struct {
 	Pods, Nodes, EndpointSlices *resource.Definition
 	Network                     http.RoundTripper
 	Tokens                      *serviceaccount.Issuer
-	// PodRules are those of pods and their templates.
+	// PodRules are the rules of pods and pod templates.
 	PodRules func() *rule.Set
-	// Store returns why the store does not answer, or nil.
+	// Store returns the error of a store that does not respond, or nil.
 	Store func(context.Context) error
 }
 
-// Definitions returns the kinds of the group, but for Nodes.
+// Definitions returns the kinds of the group, except Nodes.
 func Definitions(o Others) []*resource.Definition {
 	secrets := secrets()
 	return []*resource.Definition{

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Endpoints say who answers for a service, to clients that do not know EndpointSlices.
+// endpoints returns the kind Endpoints, for clients that do not know EndpointSlices.
 func endpoints() *resource.Definition {
 	return kind.New(resource.Definition{
 		Plural: "endpoints", Singular: "endpoints", Kind: "Endpoints", ShortNames: []string{"ep"},
@@ -51,7 +51,7 @@ func defaultEndpoints(obj map[string]any) {
 	}
 }
 
-// shownEndpoints are the first few that are ready.
+// shownEndpoints returns the cell with the first few ready addresses.
 func shownEndpoints(obj map[string]any) any {
 	const most = 3
 	//lint:ignore SA1019 it is served all the same
@@ -78,12 +78,12 @@ func shownEndpoints(obj map[string]any) any {
 	return strings.Join(all, ",")
 }
 
-// validateEndpoints allows addresses of this machine, which Kubernetes does not: what
-// answers here may well run here.
+// validateEndpoints allows loopback addresses, which Kubernetes does not: an endpoint may well run
+// on this machine.
 func validateEndpoints(obj, old map[string]any) field.ErrorList {
 	errs := kind.MetaFinalizers(obj)
 	if old != nil && object.Equal(obj["subsets"], old["subsets"]) {
-		return errs // they were good once
+		return errs // they were valid before
 	}
 	//lint:ignore SA1019 it is served all the same
 	e := kind.ValueOf[corev1.Endpoints](obj)
@@ -131,8 +131,8 @@ func validateEndpointPort(p *corev1.EndpointPort, named bool, at *field.Path) (e
 	return errs
 }
 
-// warnOfEndpoints warns of addresses that others may read differently. The controller
-// of Kubernetes has seen to those that it writes.
+// warnOfEndpoints warns about addresses that parsers interpret differently. It skips those that the
+// controller of Kubernetes writes.
 func warnOfEndpoints(obj, _ map[string]any) (warnings []string) {
 	if kind.Text(obj, "metadata", "labels", "endpoints.kubernetes.io/managed-by") == "endpoint-controller" {
 		return nil

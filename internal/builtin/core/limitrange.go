@@ -30,15 +30,15 @@ func limitRanges() *resource.Definition {
 	}.New()
 }
 
-// nameLimitRange gives a new object a name, if there is not even the beginning of one.
+// nameLimitRange names a new object without a name and without generateName.
 func nameLimitRange(obj, _ map[string]any) {
 	if object.Name(obj) == "" {
 		object.SetMetaString(obj, "name", uuid.NewString())
 	}
 }
 
-// defaultLimit gives containers the limit that is the most they may have, and the request
-// that is their limit or the least they may have.
+// defaultLimit sets the default limit to the maximum, and the default request to the limit or the
+// minimum.
 func defaultLimit(limit map[string]any) {
 	if kind.Text(limit, "type") != string(corev1.LimitTypeContainer) {
 		return
@@ -114,7 +114,7 @@ func validateLimit(c *rule.Check, limit *corev1.LimitRangeItem) {
 	}
 }
 
-// An amount is one that may not be there.
+// An amount is a quantity that may be missing.
 type amount struct {
 	apiresource.Quantity
 	there bool
@@ -128,8 +128,8 @@ func amountIn(list corev1.ResourceList, name corev1.ResourceName) amount {
 // above reports whether an amount is greater than another one.
 func (a amount) above(b amount) bool { return a.there && b.there && a.Cmp(b.Quantity) > 0 }
 
-// validateLimitsOf checks what the limits say of one resource: that the least is not more
-// than what is asked for by default, that not more than the default, and so on.
+// validateLimitsOf validates the limits of one resource: minimum, default request, default limit
+// and maximum must be in this order.
 func validateLimitsOf(c *rule.Check, limit *corev1.LimitRangeItem, name corev1.ResourceName) {
 	at := func(list string) *rule.Check { return c.At(list).AtKey(string(name)) }
 	least, most, ratio := amountIn(limit.Min, name), amountIn(limit.Max, name), amountIn(limit.MaxLimitRequestRatio, name)
@@ -160,7 +160,7 @@ func validateLimitsOf(c *rule.Check, limit *corev1.LimitRangeItem, name corev1.R
 	}
 }
 
-// validateRatio checks how much more than it asks for something may use.
+// validateRatio validates the maximum ratio of limit and request.
 func validateRatio(c *rule.Check, ratio apiresource.Quantity, least, most amount) {
 	if ratio.Cmp(*apiresource.NewQuantity(1, apiresource.DecimalSI)) < 0 {
 		c.Invalid(ratio, fmt.Sprintf("ratio %s is less than 1", ratio.String()))

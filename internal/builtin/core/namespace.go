@@ -14,9 +14,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A namespace that is deleted stays, as Terminating, until spec.finalizers is
-// empty. The finalizer kubernetes stands for the objects inside it; whoever has
-// removed those removes it through the finalize subresource.
+// A deleted namespace stays Terminating until spec.finalizers is empty. The finalizer kubernetes
+// stands for the objects in it. A controller removes it through the subresource finalize.
 func namespaces() *resource.Definition {
 	return kind.Kind[corev1.Namespace, corev1.NamespaceList]{
 		Definition: resource.Definition{
@@ -55,15 +54,14 @@ func namespaces() *resource.Definition {
 	}.New()
 }
 
-// labelNamespace says the name in the one label that selectors of namespaces may
-// rely on.
+// labelNamespace sets the label with the name of the namespace, on which selectors can rely.
 func labelNamespace(obj map[string]any) {
 	if name := object.Name(obj); name != "" {
 		kind.Child(object.Metadata(obj), "labels")[corev1.LabelMetadataName] = name
 	}
 }
 
-// keepFinalizers leaves the finalizers of a namespace to their subresource.
+// keepFinalizers reverts the finalizers of a namespace: only the subresource changes them.
 func keepFinalizers(obj, old map[string]any) {
 	if old != nil {
 		kind.Put(kind.Child(obj, "spec"), "finalizers", kind.Value(old, "spec", "finalizers"))
@@ -75,7 +73,7 @@ func prepareNamespace(obj, old map[string]any) {
 	if kind.Text(obj, "status", "phase") == "" {
 		status["phase"] = string(corev1.NamespaceActive)
 	}
-	labelNamespace(obj) // again, for by now a generated name is known
+	labelNamespace(obj) // again, with the generated name
 	spec := kind.Child(obj, "spec")
 	if old != nil {
 		return
@@ -89,9 +87,8 @@ func prepareNamespace(obj, old map[string]any) {
 	spec["finalizers"] = append(finalizers, string(corev1.FinalizerKubernetes))
 }
 
-// terminateNamespace shows that the namespace is about to go, and records
-// what is to become of its dependents. It takes orphanDependents: false for the
-// wish to wait for them, as other kinds do not.
+// terminateNamespace sets the phase, and finalizers for the propagation policy. Unlike in other
+// kinds, orphanDependents: false means foreground deletion.
 func terminateNamespace(_ context.Context, c *resource.Change, options *metav1.DeleteOptions) {
 	obj := c.Object
 	kind.Child(obj, "status")["phase"] = string(corev1.NamespaceTerminating)
@@ -121,14 +118,14 @@ func terminateNamespace(_ context.Context, c *resource.Change, options *metav1.D
 
 func validateNamespace(c *rule.Check, ns, old *corev1.Namespace) {
 	if old != nil {
-		return // only the finalize subresource changes the finalizers
+		return // the subresource finalize changes the finalizers
 	}
 	for _, f := range ns.Spec.Finalizers {
 		validateFinalizer(c.At("spec", "finalizers"), f)
 	}
 }
 
-// validateFinalizers checks what comes through the finalize subresource.
+// validateFinalizers validates the finalizers of the subresource finalize.
 func validateFinalizers(c *rule.Check, ns, _ *corev1.Namespace) {
 	c.Add(kind.MetaFinalizers(c.Object)...)
 	for i, f := range ns.Spec.Finalizers {
@@ -141,7 +138,7 @@ func validateFinalizer(c *rule.Check, f corev1.FinalizerName) {
 	c.Add(kind.KnownFinalizer(string(f), c.Path())...)
 }
 
-// validatePhase checks that the phase says what the metadata says.
+// validatePhase checks that the phase matches the deletion timestamp.
 func validatePhase(c *rule.Check, ns *corev1.Namespace) {
 	want, detail := corev1.NamespaceActive, "may only be 'Active' if `deletionTimestamp` is empty"
 	if ns.DeletionTimestamp != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// proxyVerbs are those of a proxy, which answers every method.
+// proxyVerbs are the methods of a proxy, all of them.
 var proxyVerbs = []string{"create", "delete", "get", "patch", "update"}
 
-// Nodes returns the kind of the machines that run pods.
+// Nodes returns the kind Node.
 func Nodes(kubelets *kubelet.Client, network http.RoundTripper) *resource.Definition {
 	visit := &nodeVisit{kubelets: kubelets, network: network}
 	nodes := nodeKind()
@@ -31,8 +31,8 @@ func Nodes(kubelets *kubelet.Client, network http.RoundTripper) *resource.Defini
 	return visit.nodes
 }
 
-// A nodeVisit is the subresource proxy of nodes: what the kubelet says, or another program
-// on a port of the node.
+// A nodeVisit is the subresource proxy of nodes. It connects to the kubelet or to another port of
+// the node.
 type nodeVisit struct {
 	nodes    *resource.Definition
 	kubelets *kubelet.Client
@@ -62,7 +62,7 @@ func (v *nodeVisit) Connect(ctx context.Context, c resource.Connection) (http.Ha
 	return proxy.Page{To: proxy.At(scheme, to.Hostname(), port, c.Path), Transport: v.network}, nil
 }
 
-// mayVisit returns why a client may not be led to a host.
+// mayVisit returns an error if a host has an address to which clients must not be proxied.
 func mayVisit(ctx context.Context, host string) error {
 	found, err := net.DefaultResolver.LookupIPAddr(ctx, host)
 	if err != nil {

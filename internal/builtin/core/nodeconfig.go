@@ -8,10 +8,10 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// Kubelets took their configuration from ConfigMaps once. A node that still names one may
-// name it rightly only.
+// Old kubelets read their configuration from ConfigMaps. A node that still refers to one must do so
+// correctly.
 
-// validateNodeConfigs checks what a node says of its kubelet's configuration.
+// validateNodeConfigs validates the references to the kubelet configuration of a node.
 func validateNodeConfigs(c *rule.Check, node *corev1.Node) {
 	//lint:ignore SA1019 a node of old may have it
 	if s := node.Spec.ConfigSource; s != nil {
@@ -46,8 +46,7 @@ func validateNodeConfigs(c *rule.Check, node *corev1.Node) {
 	}
 }
 
-// validateConfigSource checks that a source names a key of a ConfigMap, and by which
-// revision of it.
+// validateConfigSource checks that a source refers to a key of a ConfigMap at a revision.
 func validateConfigSource(c *rule.Check, s *corev1.NodeConfigSource, revision func(*rule.Check, *corev1.ConfigMapNodeConfigSource)) {
 	m := s.ConfigMap
 	if m == nil {

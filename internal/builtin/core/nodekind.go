@@ -18,12 +18,12 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// nodeKind is the kind of the machines that run pods.
+// nodeKind describes the kind Node.
 func nodeKind() kind.Kind[corev1.Node, corev1.NodeList] {
 	return kind.Kind[corev1.Node, corev1.NodeList]{
 		Definition: resource.Definition{
 			Plural: "nodes", ShortNames: []string{"no"},
-			StoragePrefix: resource.BuiltInPrefix("minions"), // their first name
+			StoragePrefix: resource.BuiltInPrefix("minions"), // the older name of nodes
 			Strategy: resource.Strategy{
 				AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareNode), Canonicalize: storeNode,
 			},
@@ -113,14 +113,14 @@ func addressOfNode(obj map[string]any, of corev1.NodeAddressType) any {
 	return "<none>"
 }
 
-// defaultNodeStatus lets pods have all that a node has.
+// defaultNodeStatus sets the allocatable resources to the capacity.
 func defaultNodeStatus(status map[string]any) {
 	if status["allocatable"] == nil && status["capacity"] != nil {
 		kind.Put(status, "allocatable", status["capacity"])
 	}
 }
 
-// storeNode fills in what an empty list stands for: it is none once it is stored.
+// storeNode removes empty lists, as storage in Kubernetes does.
 func storeNode(node map[string]any) {
 	if status := kind.Tree(node, "status"); len(kind.Tree(status, "allocatable")) == 0 {
 		delete(status, "allocatable")
@@ -128,7 +128,7 @@ func storeNode(node map[string]any) {
 	}
 }
 
-// defaultNodeRanges lets the one range of addresses of a node be the first of several.
+// defaultNodeRanges keeps podCIDR and podCIDRs consistent.
 func defaultNodeRanges(node map[string]any) {
 	spec := kind.Child(node, "spec")
 	first, ranges := kind.Text(spec, "podCIDR"), kind.List(spec, "podCIDRs")
@@ -140,8 +140,7 @@ func defaultNodeRanges(node map[string]any) {
 	}
 }
 
-// prepareNode drops the fields of features that are gone or off, unless the old node has
-// them.
+// prepareNode drops fields of removed or disabled features, unless the old node has them.
 func prepareNode(node, old map[string]any) {
 	for _, f := range [][2]string{{"spec", "configSource"}, {"spec", "podPreemptionPolicy"}, {"status", "config"}} {
 		if kind.Value(old, f[0], f[1]) == nil {
@@ -175,7 +174,7 @@ func validateNode(c *rule.Check, node, old *corev1.Node) {
 	}
 }
 
-// validateNodeCommon checks what is the same on create, on update and of a status.
+// validateNodeCommon has the rules for creates, updates and status updates.
 func validateNodeCommon(c *rule.Check, node *corev1.Node) {
 	meta := c.At("metadata")
 	if text := node.Annotations[taintsAnnotation]; text != "" {
@@ -200,7 +199,7 @@ func validateNodeCommon(c *rule.Check, node *corev1.Node) {
 	validateFeatures(c.At("status", "declaredFeatures"), node.Status.DeclaredFeatures)
 }
 
-// taintsAnnotation has taints in a node of old.
+// taintsAnnotation is the older form of spec.taints.
 const taintsAnnotation = "scheduler.alpha.kubernetes.io/taints"
 
 func validateTaints(c *rule.Check, taints []corev1.Taint) {
@@ -231,8 +230,7 @@ func validateTaints(c *rule.Check, taints []corev1.Taint) {
 	}
 }
 
-// validateAvoided checks an annotation that names the owners of pods which a node is to be
-// without.
+// validateAvoided validates an annotation with the owners of pods to avoid.
 func validateAvoided(c *rule.Check, text string) {
 	var avoid corev1.AvoidPods
 	if err := json.Unmarshal([]byte(text), &avoid); err != nil {
@@ -250,7 +248,7 @@ func validateAvoided(c *rule.Check, text string) {
 
 var featureName = rule.Pattern(`^[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*$`)
 
-// validateFeatures checks the names of features, which are in order.
+// validateFeatures validates the names of features, which must be sorted.
 func validateFeatures(c *rule.Check, names []string) {
 	for i, name := range names {
 		at, most := c.At(i), validation.DNS1123SubdomainMaxLength
@@ -270,10 +268,10 @@ func validateFeatures(c *rule.Check, names []string) {
 	}
 }
 
-// validateNodeChange checks a write of a node that there is, or of its status.
+// validateNodeChange validates an update of a node or its status.
 func validateNodeChange(c *rule.Check, node, old *corev1.Node) {
 	validateNodeCommon(c, node)
-	if prefix := node.GenerateName; prefix != "" { // Kubernetes validates a changed Node like a new one
+	if prefix := node.GenerateName; prefix != "" { // as in Kubernetes, an update has the rules of a create
 		c.At("metadata", "generateName").Invalids(prefix, apivalidation.NameIsDNSSubdomain(prefix, true))
 	}
 	seen := map[corev1.NodeAddress]bool{}

@@ -63,7 +63,7 @@ func persistentVolumes() *resource.Definition {
 	}.New()
 }
 
-// storageOf is the amount of storage in a list of resources.
+// storageOf returns the amount of storage in a resource list.
 func storageOf(list map[string]any) string {
 	if s := kind.Text(list, string(corev1.ResourceStorage)); s != "" {
 		return s
@@ -71,7 +71,7 @@ func storageOf(list map[string]any) string {
 	return "0"
 }
 
-// shortModes are access modes as people write them.
+// shortModes abbreviates access modes.
 func shortModes(modes []string) string {
 	var short []string
 	for _, m := range []struct {
@@ -87,7 +87,7 @@ func shortModes(modes []string) string {
 	return strings.Join(short, ",")
 }
 
-// phaseOfVolume is the phase of a volume or a claim.
+// phaseOfVolume returns the phase of a volume or a claim.
 func phaseOfVolume(obj map[string]any) any {
 	if object.Deleting(obj) {
 		return "Terminating"
@@ -95,7 +95,7 @@ func phaseOfVolume(obj map[string]any) any {
 	return kind.Text(obj, "status", "phase")
 }
 
-// classOfVolume is the storage class of a volume or a claim. It was once an annotation.
+// classOfVolume returns the storage class of a volume or a claim, which was once an annotation.
 func classOfVolume(obj map[string]any) any {
 	if class, ok := kind.Pairs(obj, "metadata", "annotations")[corev1.BetaStorageClassAnnotation]; ok {
 		return class
@@ -103,7 +103,7 @@ func classOfVolume(obj map[string]any) any {
 	return kind.Text(obj, "spec", "storageClassName")
 }
 
-// preparePersistentVolume records when the phase of a volume changes, unless the writer does.
+// preparePersistentVolume sets the transition time of the phase, unless the client does.
 func preparePersistentVolume(_ context.Context, c *resource.Change) {
 	const changed = "lastPhaseTransitionTime"
 	status, now := kind.Child(c.Object, "status"), object.Timestamp(time.Now())
@@ -136,7 +136,7 @@ func validatePersistentVolume(c *rule.Check, pv, old *corev1.PersistentVolume) {
 	source := pv.Spec.PersistentVolumeSource
 	if is, was := source.CSI, oldSpec.CSI; is != nil && was != nil && was.ControllerExpandSecretRef == nil {
 		source = *source.DeepCopy()
-		source.CSI.ControllerExpandSecretRef = nil // it may be added
+		source.CSI.ControllerExpandSecretRef = nil // may be added
 	}
 	if !equality.Semantic.DeepEqual(source, oldSpec.PersistentVolumeSource) {
 		c.At("spec", "persistentvolumesource").Forbidden("spec.persistentvolumesource is immutable after creation\n" + rule.Diff(oldSpec.PersistentVolumeSource, source))
@@ -150,14 +150,14 @@ func validatePersistentVolume(c *rule.Check, pv, old *corev1.PersistentVolume) {
 	}
 }
 
-// mountsWithOptions reports whether options of mounts can be given in an annotation.
+// mountsWithOptions reports whether the volume type supports the annotation with mount options.
 func mountsWithOptions(s *corev1.PersistentVolumeSpec) bool {
 	return s.GCEPersistentDisk != nil || s.AWSElasticBlockStore != nil || s.Glusterfs != nil || s.NFS != nil || s.RBD != nil ||
 		s.Quobyte != nil || s.ISCSI != nil || s.Cinder != nil || s.CephFS != nil || s.AzureFile != nil || s.VsphereVolume != nil ||
 		s.AzureDisk != nil || s.PhotonPersistentDisk != nil
 }
 
-// newLabels are labels of nodes that had another name before.
+// newLabels maps older node labels to their successors.
 var newLabels = map[string]string{
 	corev1.LabelFailureDomainBetaZone:   corev1.LabelTopologyZone,
 	corev1.LabelFailureDomainBetaRegion: corev1.LabelTopologyRegion,
@@ -166,7 +166,7 @@ var newLabels = map[string]string{
 	corev1.LabelInstanceType:            corev1.LabelInstanceTypeStable,
 }
 
-// renamed returns an affinity with new names of labels where another one has them.
+// renamed returns an affinity with the new labels that the other one has.
 func renamed(a, other *corev1.VolumeNodeAffinity) *corev1.VolumeNodeAffinity {
 	if a.Required == nil || other == nil || other.Required == nil || len(a.Required.NodeSelectorTerms) != len(other.Required.NodeSelectorTerms) {
 		return a
@@ -182,7 +182,7 @@ func renamed(a, other *corev1.VolumeNodeAffinity) *corev1.VolumeNodeAffinity {
 
 func rename(requirements, others []corev1.NodeSelectorRequirement) {
 	for i := range min(len(requirements), len(others)) {
-		if r := &requirements[i]; newLabels[r.Key] == others[i].Key { // also without a name, which is refused anyway
+		if r := &requirements[i]; newLabels[r.Key] == others[i].Key { // an empty key is rejected anyway
 			r.Key = others[i].Key
 		}
 	}

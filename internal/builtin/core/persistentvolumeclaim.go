@@ -66,10 +66,10 @@ func defaultClaim(obj map[string]any) {
 	kind.SetDefault(kind.Child(obj, "status"), "phase", string(corev1.ClaimPending))
 }
 
-// prepareClaim drops the fields of features that are off, unless the old claim has them,
-// and data sources of a kind that can only be named in dataSourceRef.
+// prepareClaim drops fields of disabled features, unless the old claim has them, and data sources
+// that are only valid in dataSourceRef.
 func prepareClaim(obj, old map[string]any) {
-	defaultClaim(obj) // a new claim has no status of its own
+	defaultClaim(obj) // a new claim has no status
 	if old == nil || kind.Value(old, "status", "healthStatus") == nil {
 		delete(kind.Tree(obj, "status"), "healthStatus")
 	}
@@ -94,8 +94,7 @@ func isOldDataSource(source map[string]any) bool {
 	return false
 }
 
-// alignDataSources makes the two ways to name where the content of a volume comes from
-// say the same, if only one of them is there.
+// alignDataSources copies dataSource and dataSourceRef to each other, if only one is set.
 func alignDataSources(spec map[string]any) {
 	source, ref := kind.Tree(spec, "dataSource"), kind.Tree(spec, "dataSourceRef")
 	switch {
@@ -124,7 +123,7 @@ func validateClaim(c *rule.Check, claim, old *corev1.PersistentVolumeClaim) {
 	size, was := claim.Spec.Resources.Requests[corev1.ResourceStorage], old.Spec.Resources.Requests[corev1.ResourceStorage]
 	has := old.Status.Capacity[corev1.ResourceStorage]
 	if size.Cmp(was) < 0 && size.Cmp(has) <= 0 {
-		// Less than was asked for is a way out when a volume could not grow. No volume shrinks.
+		// A smaller request is allowed after a failed expansion. A volume cannot shrink.
 		c.At("spec", "resources", "requests", "storage").Forbidden("field can not be less than status.capacity")
 	}
 	c.At("volumeMode").Immutable(claim.Spec.VolumeMode, old.Spec.VolumeMode)
@@ -140,8 +139,8 @@ func validateClaim(c *rule.Check, claim, old *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// validateClaimChange checks that nothing changes but what may: the volume and the class
-// from none to one, and the size and the attributes of a claim that is bound.
+// validateClaimChange rejects changes of the spec. Exceptions are setting the volume and the class
+// once, and the size and attributes class of a bound claim.
 func validateClaimChange(c *rule.Check, claim, old *corev1.PersistentVolumeClaim) {
 	is, was := claim.Spec.DeepCopy(), old.Spec.DeepCopy()
 	if was.VolumeName == "" {
@@ -172,7 +171,7 @@ func validateClaimChange(c *rule.Check, claim, old *corev1.PersistentVolumeClaim
 	}
 }
 
-// resizes are the states of a change of size.
+// resizes are the states of a resize.
 var resizes = []corev1.ClaimResourceStatus{
 	corev1.PersistentVolumeClaimControllerResizeInProgress, corev1.PersistentVolumeClaimControllerResizeInfeasible,
 	corev1.PersistentVolumeClaimNodeResizeInProgress, corev1.PersistentVolumeClaimNodeResizeInfeasible,
@@ -210,8 +209,8 @@ func validateAllocated(c *rule.Check, amount apiresource.Quantity) {
 	}
 }
 
-// validateClaimResource checks the name of a resource of a claim: storage, or one with a
-// domain that is not that of Kubernetes. It reports whether it is good.
+// validateClaimResource validates a resource name of a claim: storage, or a name with a domain
+// other than Kubernetes'. It reports whether the name is valid.
 func validateClaimResource(c *rule.Check, name string) bool {
 	if details := validation.IsQualifiedName(name); len(details) > 0 {
 		c.Invalids(name, details)

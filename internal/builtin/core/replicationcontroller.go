@@ -23,10 +23,10 @@ func replicationControllers(rules func() *rule.Set) *resource.Definition {
 			Strategy: resource.Strategy{
 				AllowUnconditionalUpdate: true, OrphansDependents: true,
 				ValidateName: func(name string, prefix bool) []string {
-					if prefix { // of which kube-apiserver looks only at the name that is made of it
+					if prefix { // kube-apiserver only checks the generated name
 						return nil
 					}
-					return content.IsDNS1123Subdomain(name) // which counts in other words
+					return content.IsDNS1123Subdomain(name) // which has different messages
 				},
 				Prepare: resource.Changing(prepareReplicationController),
 			},
@@ -52,8 +52,8 @@ func replicationControllers(rules func() *rule.Set) *resource.Definition {
 	}.New()
 }
 
-// defaultReplicationController makes a controller that selects nothing select the pods of
-// its template, and gives it their labels if it has none.
+// defaultReplicationController sets a missing selector, and missing labels, to the labels of the
+// template.
 func defaultReplicationController(obj map[string]any) {
 	spec := kind.Child(obj, "spec")
 	labels := kind.Tree(spec, "template", "metadata", "labels")
@@ -107,7 +107,7 @@ func warnOfReplicationController(c *rule.Check, r, old *corev1.ReplicationContro
 	case old == nil:
 		pod.WarnOfOwnersName(c, r.Name)
 		pod.WarnOfTemplate(at, r.Spec.Template, nil)
-	case r.Generation != old.Generation: // kube-apiserver looks at the old template here
+	case r.Generation != old.Generation: // as in kube-apiserver, with the old template
 		pod.WarnOfTemplate(at, old.Spec.Template, r.Spec.Template)
 	}
 }

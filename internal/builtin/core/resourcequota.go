@@ -40,7 +40,7 @@ func resourceQuotas() *resource.Definition {
 	}.New()
 }
 
-// shownQuota is what is used of what there is.
+// shownQuota formats used and hard amounts.
 func shownQuota(obj map[string]any, limits bool) string {
 	var shown []string
 	hard, used := kind.Pairs(obj, "status", "hard"), kind.Pairs(obj, "status", "used")
@@ -106,7 +106,7 @@ func conflictsOfScopes(c *rule.Check, scopes []corev1.ResourceQuotaScope, spec *
 	}
 }
 
-// ofScope are the resources of pods and claims that quotas with a scope limit.
+// ofScope are the resources of pods and claims that a quota with a scope can limit.
 var (
 	ofPods = []corev1.ResourceName{
 		corev1.ResourcePods, corev1.ResourceCPU, corev1.ResourceMemory,
@@ -125,7 +125,7 @@ var (
 
 func isScope(s corev1.ResourceQuotaScope) bool { return ofScope[s] != nil }
 
-// outOfScope returns the resources that a scope does not divide.
+// outOfScope returns the resources that do not support a scope.
 func outOfScope(s corev1.ResourceQuotaScope, hard corev1.ResourceList) (out []corev1.ResourceName) {
 	for _, name := range kind.SortedKeys(hard) {
 		if isScope(s) && kind.IsOfQuota(name) && !slices.Contains(ofScope[s], name) {
@@ -166,7 +166,7 @@ func validateScopeSelector(c *rule.Check, spec *corev1.ResourceQuotaSpec) {
 	conflictsOfScopes(c, scopes, spec)
 }
 
-// warnOfQuota warns of a new quota that lets pods ask for more than they may use.
+// warnOfQuota warns about a new quota whose requests exceed its limits.
 func warnOfQuota(c *rule.Check, quota, old *corev1.ResourceQuota) {
 	if old != nil {
 		return

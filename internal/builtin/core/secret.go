@@ -35,7 +35,7 @@ func secrets() *resource.Definition {
 	}.New()
 }
 
-// decodeSecret puts into data what a client wrote as stringData, which wins.
+// decodeSecret moves stringData into data, with precedence.
 func decodeSecret(obj map[string]any) {
 	kind.SetDefault(obj, "type", string(corev1.SecretTypeOpaque))
 	for key, v := range kind.Tree(obj, "stringData") {
@@ -63,7 +63,7 @@ func validateSecret(c *rule.Check, s, old *corev1.Secret) {
 	validateSecretType(c, s)
 }
 
-// validateSecretType checks that a secret has what its type promises.
+// validateSecretType checks the keys that a type of Secret requires.
 func validateSecretType(c *rule.Check, s *corev1.Secret) {
 	data := c.At("data")
 	has := func(key string) bool {
@@ -95,7 +95,7 @@ func validateSecretType(c *rule.Check, s *corev1.Secret) {
 	case corev1.SecretTypeDockerConfigJson:
 		requireJSON(corev1.DockerConfigJsonKey)
 	case corev1.SecretTypeBasicAuth:
-		// One of the two is enough, and may be empty.
+		// One of the keys is enough. It may be empty.
 		if !has(corev1.BasicAuthUsernameKey) && !has(corev1.BasicAuthPasswordKey) {
 			require(corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey)
 		}
@@ -108,7 +108,7 @@ func validateSecretType(c *rule.Check, s *corev1.Secret) {
 	}
 }
 
-// warnOfSecret says when a certificate and its key do not belong together.
+// warnOfSecret warns about a certificate and a key that do not match.
 func warnOfSecret(c *rule.Check, s, _ *corev1.Secret) {
 	if s.Type != corev1.SecretTypeTLS {
 		return

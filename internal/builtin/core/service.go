@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A Service is a name for addresses that others, or EndpointSlices, say. It has addresses
-// and ports of its own, see GiveAddresses, which others may route.
+// services returns the kind Service. GiveAddresses adds the allocation of cluster IPs and node
+// ports.
 func services(o Others) *resource.Definition {
 	visit := &serviceVisit{pods: o.Pods, slices: o.EndpointSlices, network: o.Network}
 	visit.services = kind.New(resource.Definition{

@@ -22,8 +22,8 @@ func serviceAccounts(o Others, secrets *resource.Definition) *resource.Definitio
 	return tokens.accounts
 }
 
-// prepareServiceAccount keeps of the references to secrets only the names: they
-// are always to secrets of the same namespace.
+// prepareServiceAccount keeps only the names in references to secrets: they are always in the same
+// namespace.
 func prepareServiceAccount(obj, _ map[string]any) {
 	secrets := kind.List(obj, "secrets")
 	for i, s := range secrets {

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// GiveAddresses has the kind Service give its objects addresses and ports of a.
+// GiveAddresses makes the kind Service allocate from a.
 func GiveAddresses(services *resource.Definition, a *allocation.Allocator) {
 	services.Allocate = func(ctx context.Context, c *resource.Change) error {
 		w := serviceAllocation{Chooser: a.Choose(), service: kind.ValueOf[corev1.Service](c.Object), old: kind.ValueOf[corev1.Service](c.Old)}
@@ -42,7 +42,7 @@ func GiveAddresses(services *resource.Definition, a *allocation.Allocator) {
 	}
 }
 
-// A serviceAllocation fills in what a service is given.
+// A serviceAllocation sets the allocated fields of a service.
 type serviceAllocation struct {
 	allocation.Chooser
 	service, old *corev1.Service // old is nil on create
@@ -67,8 +67,7 @@ func (w *serviceAllocation) allocate(ctx context.Context, families []corev1.IPFa
 	return w.changedPorts(ctx)
 }
 
-// completeStored fills in what a service was stored without in old versions of
-// Kubernetes.
+// completeStored sets fields that old versions of Kubernetes did not store.
 func completeStored(spec *corev1.ServiceSpec, families []corev1.IPFamily) {
 	keepClusterIPs(spec, nil)
 	if spec.Type == corev1.ServiceTypeExternalName || len(spec.IPFamilies) > 0 {
@@ -82,7 +81,7 @@ func completeStored(spec *corev1.ServiceSpec, families []corev1.IPFamily) {
 	case spec.ClusterIP == corev1.ClusterIPNone:
 		spec.IPFamilies = families[:1:1]
 	case len(spec.ClusterIPs) == 0:
-		return // one of ours that has no address yet
+		return // an own service without an address yet
 	default:
 		for _, ip := range spec.ClusterIPs {
 			spec.IPFamilies = append(spec.IPFamilies, familyOf(ip))
@@ -98,8 +97,8 @@ func (w *serviceAllocation) invalid(errs ...*field.Error) error {
 	return status.Invalid(schema.GroupKind{Kind: "Service"}, w.service.Name, errs)
 }
 
-// addresses gives the service an address of each of its families, if it is to have any.
-// One that it had stays.
+// addresses allocates an address of each family, if the service has cluster IPs. Existing ones
+// stay.
 func (w *serviceAllocation) addresses(ctx context.Context) error {
 	spec := &w.service.Spec
 	if spec.Type == corev1.ServiceTypeExternalName || headless(spec) {
@@ -128,7 +127,7 @@ func (w *serviceAllocation) addresses(ctx context.Context) error {
 	return nil
 }
 
-// address gives the service the address i.
+// address allocates the address i.
 func (w *serviceAllocation) address(ctx context.Context, i int) (err error) {
 	ips := w.service.Spec.ClusterIPs
 	at := field.NewPath("spec", "clusterIPs")
@@ -149,8 +148,8 @@ func (w *serviceAllocation) address(ctx context.Context, i int) (err error) {
 	return nil
 }
 
-// Lacks reports whether a service that is stored lacks something that it would be given
-// now, if it was written: earlier versions gave nothing.
+// Lacks reports whether a write would allocate something for a stored service. Earlier versions did
+// not allocate.
 func Lacks(s *corev1.Service) bool {
 	spec := &s.Spec
 	if spec.Type == corev1.ServiceTypeExternalName {
@@ -162,12 +161,12 @@ func Lacks(s *corev1.Service) bool {
 		allocation.ChecksHealth(spec) && spec.HealthCheckNodePort == 0
 }
 
-// onNodes reports whether the service has ports on nodes, given or asked for.
+// onNodes reports whether a type of service has node ports.
 func onNodes(t corev1.ServiceType) bool {
 	return t == corev1.ServiceTypeNodePort || t == corev1.ServiceTypeLoadBalancer
 }
 
-// newPorts gives a new service its ports on nodes: one for all ports of the same number,
+// newPorts allocates the node ports of a new service: one for all ports of the same number,
 // whatever their protocols.
 func (w *serviceAllocation) newPorts(ctx context.Context) error {
 	spec := &w.service.Spec
@@ -205,7 +204,7 @@ func (w *serviceAllocation) newPorts(ctx context.Context) error {
 	return nil
 }
 
-// askedPort is the node port that the first of the ports of a number asks for.
+// askedPort returns the requested node port of the first port with that number.
 func askedPort(ports []corev1.ServicePort, number int32) int32 {
 	i := slices.IndexFunc(ports, func(p corev1.ServicePort) bool { return p.Port == number && p.NodePort != 0 })
 	if i < 0 {
@@ -214,13 +213,13 @@ func askedPort(ports []corev1.ServicePort, number int32) int32 {
 	return ports[i].NodePort
 }
 
-// changedPorts gives a service that is changed the ports that it has not.
+// changedPorts allocates missing node ports of an updated service.
 func (w *serviceAllocation) changedPorts(ctx context.Context) error {
 	spec := &w.service.Spec
 	if !onNodes(spec.Type) {
 		return nil
 	}
-	known := map[int32]bool{} // those that the service has already
+	known := map[int32]bool{} // existing ports of the service
 	for _, port := range allocation.PortsOf(w.old) {
 		known[port] = true
 	}
@@ -251,14 +250,14 @@ func (w *serviceAllocation) changedPorts(ctx context.Context) error {
 		seen[one] = true
 	}
 	old := &w.old.Spec
-	given := old.ClusterIP != "" // otherwise it was stored by somebody who gives nothing
+	given := old.ClusterIP != "" // otherwise it was stored without allocation
 	if had := allocation.ChecksHealth(old) && (given || old.HealthCheckNodePort != 0); had || !allocation.ChecksHealth(spec) {
-		return nil // one that it has may not be changed
+		return nil // it is immutable
 	}
 	return w.healthPort(ctx)
 }
 
-// takePort takes the node port that port i asks for.
+// takePort allocates the requested node port of port i.
 func (w *serviceAllocation) takePort(ctx context.Context, i int) error {
 	port := w.service.Spec.Ports[i].NodePort
 	if err := w.TakePort(ctx, port); err != nil {
@@ -274,7 +273,7 @@ func (w *serviceAllocation) nextPort(ctx context.Context, p *corev1.ServicePort)
 	return nil
 }
 
-// healthPort gives the service the port at which nodes are asked for endpoints.
+// healthPort allocates the health check node port.
 func (w *serviceAllocation) healthPort(ctx context.Context) (err error) {
 	port := &w.service.Spec.HealthCheckNodePort
 	if *port != 0 {
@@ -289,7 +288,7 @@ func (w *serviceAllocation) healthPort(ctx context.Context) (err error) {
 	return nil
 }
 
-// store writes what was filled in to the spec of the object.
+// store writes the allocated fields to the spec of the object.
 func (w *serviceAllocation) store(spec map[string]any) {
 	put := func(name string, value any, there bool) {
 		if delete(spec, name); there {

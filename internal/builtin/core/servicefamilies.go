@@ -9,8 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
-// fillFamilies fills in the families of the addresses, of which there are one or two, and
-// how many there are to be, and returns why it cannot.
+// fillFamilies sets ipFamilies and ipFamilyPolicy, and returns errors.
 func fillFamilies(spec *corev1.ServiceSpec, old *corev1.Service, there []corev1.IPFamily) field.ErrorList {
 	if spec.Type == corev1.ServiceTypeExternalName || keepsPreferDual(spec, old) {
 		return nil
@@ -49,14 +48,14 @@ func fillFamilies(spec *corev1.ServiceSpec, old *corev1.Service, there []corev1.
 	if len(spec.IPFamilies) == 0 {
 		spec.IPFamilies = there[:1:1]
 	}
-	// A service whose endpoints others say has them of whatever family.
+	// A headless service without a selector can have any families.
 	if len(spec.IPFamilies) == 1 && *spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack && (free || len(there) == 2) {
 		spec.IPFamilies = append(spec.IPFamilies, otherFamily(spec.IPFamilies[0]))
 	}
 	return nil
 }
 
-// fitFamilies returns which families there are not.
+// fitFamilies returns errors for families that are not configured.
 func fitFamilies(spec *corev1.ServiceSpec, there []corev1.IPFamily) (errs field.ErrorList) {
 	at := field.NewPath("spec")
 	if *spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack && len(there) < 2 {
@@ -70,8 +69,7 @@ func fitFamilies(spec *corev1.ServiceSpec, there []corev1.IPFamily) (errs field.
 	return errs
 }
 
-// keepsPreferDual reports whether a service that takes two families where it can get
-// them stays as it is.
+// keepsPreferDual reports whether a service with PreferDualStack keeps its families.
 func keepsPreferDual(spec *corev1.ServiceSpec, old *corev1.Service) bool {
 	prefers := func(p *corev1.IPFamilyPolicy) bool { return p != nil && *p == corev1.IPFamilyPolicyPreferDualStack }
 	return old != nil && prefers(spec.IPFamilyPolicy) && (old.Spec.IPFamilyPolicy == nil || prefers(old.Spec.IPFamilyPolicy)) &&
@@ -79,8 +77,8 @@ func keepsPreferDual(spec *corev1.ServiceSpec, old *corev1.Service) bool {
 		slices.Equal(spec.ClusterIPs, old.Spec.ClusterIPs) && slices.Equal(spec.IPFamilies, old.Spec.IPFamilies)
 }
 
-// fitPolicy brings addresses and families in line with a policy of one, and returns
-// where they are not in line with it.
+// fitPolicy fits addresses and families to the policy. For SingleStack it removes the second ones
+// if the update leaves them unchanged. Other conflicts are errors.
 func fitPolicy(spec *corev1.ServiceSpec, old *corev1.Service) (errs field.ErrorList) {
 	single := *spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack
 	bad := func(detail string) {
@@ -114,7 +112,7 @@ func fitPolicy(spec *corev1.ServiceSpec, old *corev1.Service) (errs field.ErrorL
 	return errs
 }
 
-// familyOf is the family of an address that is one.
+// familyOf returns the family of a valid address.
 func familyOf(ip string) corev1.IPFamily {
 	if kind.IsIPv6(ip) {
 		return corev1.IPv6Protocol

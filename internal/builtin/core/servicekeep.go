@@ -8,8 +8,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/allocation"
 )
 
-// keepAllocated keeps addresses and ports, so that a service may be written again as
-// it was when it had none.
+// keepAllocated keeps addresses and ports of the old service if the update omits them, so that a
+// manifest without them can be applied again.
 func keepAllocated(spec, old *corev1.ServiceSpec) {
 	if spec.Type != corev1.ServiceTypeExternalName && old.Type != corev1.ServiceTypeExternalName {
 		if spec.ClusterIP == "" {
@@ -37,8 +37,7 @@ func allocatesNodePorts(spec *corev1.ServiceSpec) bool {
 	return false
 }
 
-// keepNodePorts keeps the node port of a port that has its name still, if no other
-// port took it.
+// keepNodePorts keeps the node port of a port with the same name, unless another port has it now.
 func keepNodePorts(ports, old []corev1.ServicePort) {
 	had := map[string]int32{}
 	for _, p := range old {
@@ -55,8 +54,7 @@ func keepNodePorts(ports, old []corev1.ServicePort) {
 	}
 }
 
-// keepClusterIPs brings clusterIP and clusterIPs together where a client that knows
-// only the first wrote that.
+// keepClusterIPs synchronizes clusterIP and clusterIPs for clients that only know the first.
 func keepClusterIPs(spec *corev1.ServiceSpec, old *corev1.Service) {
 	if old == nil {
 		if spec.ClusterIP != "" && len(spec.ClusterIPs) == 0 {

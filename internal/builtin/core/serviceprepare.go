@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
-// defaultService fills in what belongs to who writes the service.
+// defaultService sets defaults. The client owns these fields.
 func defaultService(obj map[string]any) {
 	spec := kind.Child(obj, "spec")
 	kind.SetDefault(spec, "type", string(corev1.ServiceTypeClusterIP))
@@ -51,7 +51,7 @@ func defaultLoadBalancer(obj, spec map[string]any) {
 	}
 }
 
-// accessible reports whether a service can be reached from outside the cluster.
+// accessible reports whether a service is reachable from outside the cluster.
 func accessible(typ corev1.ServiceType, externalIPs []string) bool {
 	switch typ {
 	case corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort:
@@ -60,7 +60,7 @@ func accessible(typ corev1.ServiceType, externalIPs []string) bool {
 	return typ == corev1.ServiceTypeClusterIP && len(externalIPs) > 0
 }
 
-// hasClusterIP reports whether services of a type that there is have an address.
+// hasClusterIP reports whether a type of service has a cluster IP.
 func hasClusterIP(typ corev1.ServiceType) bool {
 	switch typ {
 	case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer:
@@ -73,22 +73,21 @@ func headless(spec *corev1.ServiceSpec) bool {
 	return len(spec.ClusterIPs) == 1 && spec.ClusterIPs[0] == corev1.ClusterIPNone
 }
 
-// revertService leaves the status to its subresource, and drops what belongs to the type
-// that the service had before.
+// revertService reverts the status, and drops fields that belong to the old type.
 func revertService(obj, old map[string]any) {
 	kind.Put(obj, "status", old["status"])
 	s, was := kind.ValueOf[corev1.Service](obj), kind.ValueOf[corev1.Service](old)
 	if was != nil {
 		dropOfOtherType(s, &was.Spec)
 	}
-	// What was made of the object can be made into one again.
+	// a conversion back cannot fail
 	if t, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s); err == nil {
 		obj["spec"], obj["status"] = t["spec"], t["status"]
 	}
 }
 
-// dropOfOtherType drops what belongs to the type that the service had, if the writer
-// left it as it was. What the writer changed is for validation to refuse.
+// dropOfOtherType drops fields of the old type that the client has left unchanged. Validation
+// rejects changed ones.
 func dropOfOtherType(s *corev1.Service, old *corev1.ServiceSpec) {
 	spec := &s.Spec
 	if spec.Type == corev1.ServiceTypeExternalName && old.Type != spec.Type {
@@ -121,14 +120,14 @@ func dropOfOtherType(s *corev1.Service, old *corev1.ServiceSpec) {
 	}
 }
 
-// drop drops a field that is what it was.
+// drop clears a field that equals the old one.
 func drop[T comparable](now **T, old *T) {
 	if *now != nil && old != nil && **now == *old {
 		*now = nil
 	}
 }
 
-// dropNodePorts drops all node ports unless one of them is new.
+// dropNodePorts clears all node ports, unless one of them is new.
 func dropNodePorts(ports, old []corev1.ServicePort) {
 	for _, p := range ports {
 		known := func(o corev1.ServicePort) bool { return o.NodePort == p.NodePort }
@@ -141,8 +140,7 @@ func dropNodePorts(ports, old []corev1.ServicePort) {
 	}
 }
 
-// canonicalizeService drops what is validated but means nothing to a service that is a
-// name only.
+// canonicalizeService drops validated fields that have no meaning for ExternalName.
 func canonicalizeService(obj map[string]any) {
 	spec := kind.Tree(obj, "spec")
 	if kind.Text(spec, "type") != string(corev1.ServiceTypeExternalName) {

@@ -20,8 +20,8 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// A serviceVisit is the subresource proxy of services: what one of the pods behind the
-// service says. EndpointSlices say which pods those are.
+// A serviceVisit is the subresource proxy of services. It connects to one of the pods in the
+// EndpointSlices of the service.
 type serviceVisit struct {
 	services, pods, slices *resource.Definition
 	network                http.RoundTripper
@@ -47,7 +47,7 @@ func (v *serviceVisit) Connect(ctx context.Context, c resource.Connection) (http
 			of = append(of, kind.ValueOf[discoveryv1.EndpointSlice](s))
 		}
 	}
-	// The pods of one slice are as good as those of another, but for their addresses.
+	// Slices are equivalent, except for their address family.
 	rand.Shuffle(len(of), func(i, j int) { of[i], of[j] = of[j], of[i] })
 	slices.SortStableFunc(of, func(a, b *discoveryv1.EndpointSlice) int { return family(a) - family(b) })
 	for _, s := range of {
@@ -66,7 +66,7 @@ func family(s *discoveryv1.EndpointSlice) int {
 	return 1
 }
 
-// portName is the name of a port of a service, which EndpointSlices have, too.
+// portName returns the name of a port of a service, which EndpointSlices use as well.
 func (v *serviceVisit) portName(ctx context.Context, c resource.Connection, name string, port int64) (string, error) {
 	service, err := c.Objects.Get(ctx, v.services, c.Namespace, name)
 	if err != nil {
@@ -80,7 +80,7 @@ func (v *serviceVisit) portName(ctx context.Context, c resource.Connection, name
 	return "", status.Unavailable(fmt.Sprintf("no service port %d found for service %q", port, name))
 }
 
-// endpoint returns the address of an endpoint in a slice that is ready, and a pod, or "".
+// endpoint returns the address of a ready pod in a slice, or "".
 func (v *serviceVisit) endpoint(ctx context.Context, c resource.Connection, s *discoveryv1.EndpointSlice, port string) string {
 	for _, p := range s.Ports {
 		if p.Name == nil || *p.Name != port || p.Port == nil || len(s.Endpoints) == 0 {
@@ -97,8 +97,8 @@ func (v *serviceVisit) endpoint(ctx context.Context, c resource.Connection, s *d
 	return ""
 }
 
-// isPod reports whether an endpoint is a pod of the namespace, at its address. Nobody is
-// led anywhere else by an EndpointSlice.
+// isPod reports whether an endpoint is a pod of the namespace with that address. An EndpointSlice
+// must not redirect clients to other hosts.
 func (v *serviceVisit) isPod(ctx context.Context, c resource.Connection, e *discoveryv1.Endpoint) bool {
 	if e.TargetRef == nil || e.TargetRef.Namespace != c.Namespace || len(e.Addresses) == 0 || !proxy.Reachable(e.Addresses[0]) {
 		return false

@@ -19,7 +19,7 @@ import (
 
 const onlyLoadBalancer = "may only be used when `type` is 'LoadBalancer'"
 
-// A serviceCheck collects what is wrong with a service.
+// A serviceCheck validates a service.
 type serviceCheck struct {
 	*corev1.Service
 	old  *corev1.Service // nil on create
@@ -37,7 +37,7 @@ func (c *serviceCheck) forbid(at *field.Path, detail string) {
 
 func (c *serviceCheck) add(errs field.ErrorList) { c.errs = append(c.errs, errs...) }
 
-// each reports every one of the details of a value.
+// each adds an error for each detail.
 func (c *serviceCheck) each(at *field.Path, value any, details []string) {
 	c.add(kind.Invalids(at, value, details))
 }
@@ -66,7 +66,7 @@ func validateService(obj, old map[string]any) field.ErrorList {
 	return c.errs
 }
 
-// changed checks what may not change.
+// changed validates immutable fields.
 func (c *serviceCheck) changed() {
 	external := c.Spec.Type == corev1.ServiceTypeExternalName || c.old.Spec.Type == corev1.ServiceTypeExternalName
 	isHeadless, wasHeadless := headless(&c.Spec), headless(&c.old.Spec)
@@ -93,7 +93,7 @@ const (
 	releasing = "must be set to 'SingleStack' when releasing the secondary "
 )
 
-// changedIPs lets a second address come and go, and no first one change.
+// changedIPs allows a second address to be added or removed. The first one is immutable.
 func (c *serviceCheck) changedIPs() {
 	at, ips, was := c.spec.Child("clusterIPs"), c.Spec.ClusterIPs, c.old.Spec.ClusterIPs
 	if len(ips) == len(was) {
@@ -147,7 +147,7 @@ func (c *serviceCheck) annotations() {
 	}
 }
 
-// ofType checks what services of a type may not have, or must.
+// ofType validates fields that a type of service requires or forbids.
 func (c *serviceCheck) ofType() {
 	switch c.Spec.Type {
 	case corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort:
@@ -200,7 +200,7 @@ func (c *serviceCheck) ports() {
 	}
 }
 
-// A namedPort is a port as Kubernetes shows one that is there twice.
+// A namedPort is the value in errors about duplicate ports.
 type namedPort struct {
 	Name        string
 	Protocol    corev1.Protocol
@@ -210,8 +210,7 @@ type namedPort struct {
 	NodePort    int32
 }
 
-// uniquePorts checks that a service has each port once, and those of nodes only
-// where its type does.
+// uniquePorts rejects duplicate ports, and node ports where the type does not have them.
 func (c *serviceCheck) uniquePorts() {
 	at := c.spec.Child("ports")
 	if c.Spec.Type == corev1.ServiceTypeClusterIP {
@@ -251,7 +250,7 @@ func (c *serviceCheck) affinity() {
 	case corev1.ServiceAffinityClientIP:
 		const day = 24 * 60 * 60
 		if config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil {
-			return // defaults have seen to it
+			return // defaults ensure it
 		}
 		if seconds := *config.ClientIP.TimeoutSeconds; seconds <= 0 || seconds > day {
 			c.invalid(at.Child("clientIP", "timeoutSeconds"), seconds, fmt.Sprintf("must be greater than 0 and less than %d", day))
@@ -259,7 +258,7 @@ func (c *serviceCheck) affinity() {
 	}
 }
 
-// validateClusterIPs checks the addresses of a service, and what it says of them.
+// validateClusterIPs validates cluster IPs, families and the family policy.
 func validateClusterIPs(spec *corev1.ServiceSpec, old *corev1.Service) (errs field.ErrorList) {
 	if spec.Type == corev1.ServiceTypeExternalName {
 		return nil
@@ -299,7 +298,7 @@ func validateClusterIPs(spec *corev1.ServiceSpec, old *corev1.Service) (errs fie
 	}
 	if len(ips) > 1 {
 		dual, err := netutils.IsDualStackIPStrings(ips)
-		if err != nil { // one that was there before is not looked at again
+		if err != nil { // an old address is not validated again
 			errs = append(errs, field.InternalError(at, fmt.Errorf("failed to check for dual stack with error:%w", err)))
 		}
 		if !dual {
@@ -356,8 +355,7 @@ func (c *serviceCheck) externalIPs() {
 
 func loopback(ip string) bool { return net.ParseIP(ip).IsLoopback() }
 
-// sourceRanges checks whom a load balancer lets in, which a field or an annotation
-// says.
+// sourceRanges validates the source ranges of a load balancer, in the field or the annotation.
 func (c *serviceCheck) sourceRanges() {
 	ranges, annotation := c.spec.Child("LoadBalancerSourceRanges"), field.NewPath("metadata", "annotations").Key(corev1.AnnotationLoadBalancerSourceRangesKey)
 	said, annotated := c.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey]
@@ -410,7 +408,7 @@ func (c *serviceCheck) loadBalancerClass() {
 	}
 }
 
-// traffic checks where requests may go.
+// traffic validates the traffic policies.
 func (c *serviceCheck) traffic() {
 	policy, at := string(c.Spec.ExternalTrafficPolicy), c.spec.Child("externalTrafficPolicy")
 	switch {
@@ -438,7 +436,7 @@ func (c *serviceCheck) traffic() {
 	}
 }
 
-// validateServiceStatus checks what a load balancer says of itself.
+// validateServiceStatus validates the load balancer status.
 func validateServiceStatus(obj, old map[string]any) field.ErrorList {
 	c := &serviceCheck{Service: kind.ValueOf[corev1.Service](obj), old: kind.ValueOf[corev1.Service](old)}
 	c.add(kind.MetaFinalizers(obj))

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
-// warnOfService says which fields of a service do nothing, or will not for long.
+// warnOfService warns about deprecated fields and fields without effect.
 func warnOfService(obj, _ map[string]any) (warnings []string) {
 	s, at := kind.ValueOf[corev1.Service](obj), field.NewPath("spec")
 	spec := &s.Spec

@@ -19,20 +19,20 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// A token is valid for an hour if nobody says for how long, and otherwise within bounds.
+// The default lifetime of a token is an hour. Requested lifetimes have bounds.
 const (
 	defaultSeconds = 60 * 60
 	fewestSeconds  = 10 * 60
 	mostSeconds    = 1 << 32
 )
 
-// issuedID is the annotation that says which token a request was answered with.
+// issuedID is the audit annotation with the id of the issued token.
 const issuedID = "authentication.kubernetes.io/issued-credential-id"
 
 var tokenRequestKind = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
 
-// tokenRequests returns the kind by which the token of an account is asked for. It is the
-// body of a request for a subresource of accounts, and no resource of its own.
+// tokenRequests returns the kind TokenRequest. It is the body of a subresource of ServiceAccounts,
+// not a resource.
 func tokenRequests() *resource.Definition {
 	return kind.New(resource.Definition{
 		Group: authenticationv1.GroupName, Plural: "tokenrequests", Singular: "tokenrequest", Kind: "TokenRequest",
@@ -42,20 +42,20 @@ func tokenRequests() *resource.Definition {
 	}))
 }
 
-// A tokenCreater gives accounts their tokens.
+// A tokenCreater creates service account tokens.
 type tokenCreater struct {
 	issuer                         *serviceaccount.Issuer
 	accounts, secrets, pods, nodes *resource.Definition
 }
 
-// subresource is the one through which a token is asked for.
+// subresource returns the subresource token.
 func (t *tokenCreater) subresource() resource.Subresource {
 	return resource.Subresource{
 		Name: "token", Verbs: []string{"create"}, Kind: tokenRequestKind, Definition: tokenRequests(), Creater: t,
 	}
 }
 
-// Create answers a TokenRequest for an account with itself and a token.
+// Create returns the TokenRequest with a token.
 func (t *tokenCreater) Create(ctx context.Context, c *resource.Change) (map[string]any, error) {
 	if name := object.Name(c.Object); name != "" && name != c.Name {
 		return nil, status.Invalid(tokenRequestKind.GroupKind(), c.Name, field.ErrorList{
@@ -100,7 +100,7 @@ func (t *tokenCreater) Create(ctx context.Context, c *resource.Change) (map[stri
 	return answerTokenRequest(c, grant, token, now), nil
 }
 
-// answerTokenRequest completes what was sent with what was granted.
+// answerTokenRequest returns the request with the granted values.
 func answerTokenRequest(c *resource.Change, g serviceaccount.Grant, token string, now time.Time) map[string]any {
 	out := c.Object
 	for name, value := range map[string]string{
@@ -146,17 +146,17 @@ func validateTokenRequest(s *authenticationv1.TokenRequestSpec) (errs field.Erro
 	return errs
 }
 
-// isWebhook reports whether a token is to be bound to what Kubernetes binds none to unless a
-// feature gate is on.
+// isWebhook reports whether a token is bound to a webhook configuration, which Kubernetes rejects
+// unless a feature gate is on.
 func isWebhook(ref *authenticationv1.BoundObjectReference) bool {
 	return ref != nil && ref.APIVersion == "admissionregistration.k8s.io/v1" &&
 		(ref.Kind == "ValidatingWebhookConfiguration" || ref.Kind == "MutatingWebhookConfiguration")
 }
 
-// binds are the kinds that a token may be bound to.
+// binds are the kinds to which a token can be bound.
 var binds = map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Kind: "Node"}: true, {Kind: "Secret"}: true}
 
-// bind adds to a grant what it is bound to.
+// bind adds the bound object to a grant.
 func (t *tokenCreater) bind(ctx context.Context, c *resource.Change, ref *authenticationv1.BoundObjectReference, g *serviceaccount.Grant) error {
 	if ref == nil {
 		return nil
@@ -204,7 +204,7 @@ func (t *tokenCreater) bind(ctx context.Context, c *resource.Change, ref *authen
 	return nil
 }
 
-// nodeOf returns the node that a pod is on, without a uid if there is no such node.
+// nodeOf returns the node of a pod, without a UID if the node does not exist.
 func (t *tokenCreater) nodeOf(ctx context.Context, c *resource.Change, pod map[string]any) (*serviceaccount.Reference, error) {
 	name := kind.Text(pod, "spec", "nodeName")
 	if name == "" {

@@ -1,6 +1,6 @@
-// Package discovery has the built-in kind of discovery.k8s.io, EndpointSlice.
+// Package discovery has the built-in kind EndpointSlice of discovery.k8s.io.
 //
-// It knows what one may say. Who answers at the addresses is for internal/network/endpoint.
+// It validates EndpointSlices. internal/network/endpoint connects to the addresses.
 package discovery
 
 import (

@@ -21,7 +21,7 @@ const (
 	maxEndpoints         = 1000
 	maxEndpointAddresses = 100
 	maxEndpointPorts     = 20000
-	maxEndpointHints     = 8 // of each sort
+	maxEndpointHints     = 8 // of each type
 	shownEndpoints       = 3 // in a Table
 )
 
@@ -75,7 +75,7 @@ func endpointAddresses(obj map[string]any) any {
 	return some(all)
 }
 
-// some shows the first few of a list.
+// some joins the first few elements of a list.
 func some(all []string) string {
 	if n := len(all); n > shownEndpoints {
 		return fmt.Sprintf("%s + %d more...", strings.Join(all[:shownEndpoints], ","), n-shownEndpoints)
@@ -94,8 +94,8 @@ func defaultEndpointSlice(obj map[string]any) {
 	}
 }
 
-// revertEndpointSlice drops what can only be written in a version that is gone. Other
-// labels count as another generation.
+// revertEndpointSlice drops fields that only a removed version can write. A change of labels
+// increments the generation.
 func revertEndpointSlice(obj, old map[string]any) {
 	if old != nil && !maps.Equal(kind.Pairs(obj, "metadata", "labels"), kind.Pairs(old, "metadata", "labels")) {
 		object.SetGeneration(obj, object.Generation(old)+1)
@@ -118,8 +118,8 @@ func revertEndpointSlice(obj, old map[string]any) {
 	}
 }
 
-// warnOfEndpointSlice warns of addresses that others may read differently. A
-// controller of Kubernetes has seen to those that it writes.
+// warnOfEndpointSlice warns about addresses that parsers interpret differently. It skips those that
+// a controller of Kubernetes writes.
 func warnOfEndpointSlice(obj, old map[string]any) (warnings []string) {
 	if old == nil && kind.Text(obj, "addressType") == string(discoveryv1.AddressTypeFQDN) {
 		warnings = append(warnings, "spec.addressType: FQDN endpoints are deprecated")
@@ -142,12 +142,12 @@ func validateEndpointSlice(obj, old map[string]any) field.ErrorList {
 	errs := kind.MetaFinalizers(obj)
 	errs = append(errs, kind.Supported(string(s.AddressType), field.NewPath("addressType"), "FQDN", "IPv4", "IPv6")...)
 	if old != nil && kind.Text(old, "addressType") != string(s.AddressType) {
-		// Kubernetes does not say which value it is that may not be.
+		// As in Kubernetes, the error has no value.
 		errs = append(errs, field.Invalid(field.NewPath("addressType"), nil, "field is immutable"))
 	}
 	errs = append(errs, validateEndpointPorts(s.Ports, field.NewPath("ports"))...)
 	if old != nil && object.Equal(obj["endpoints"], old["endpoints"]) {
-		return errs // it was good once
+		return errs // it was valid before
 	}
 	return append(errs, validateEndpoints(s, field.NewPath("endpoints"))...)
 }
@@ -202,8 +202,8 @@ func validateHints(hints *discoveryv1.EndpointHints, of *field.Path) (errs field
 	return errs
 }
 
-// validateAddresses allows those of this machine, which Kubernetes does not:
-// what answers here may well run here.
+// validateAddresses allows loopback addresses, which Kubernetes does not: an endpoint may well run
+// on this machine.
 func validateAddresses(addresses []string, typ discoveryv1.AddressType, of *field.Path) (errs field.ErrorList) {
 	switch n := len(addresses); {
 	case n == 0:
@@ -254,7 +254,7 @@ func validateEndpointPorts(ports []discoveryv1.EndpointPort, of *field.Path) (er
 			errs = append(errs, field.Duplicate(at.Child("name"), name))
 		}
 		names[name] = true
-		// One that is empty is there, for it is a pointer in Go.
+		// An empty protocol is present, as the Go field is a pointer.
 		protocols := []corev1.Protocol{corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP}
 		if p := port.Protocol; p != nil && !slices.Contains(protocols, *p) {
 			errs = append(errs, field.NotSupported(at.Child("protocol"), *p, protocols))

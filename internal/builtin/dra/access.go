@@ -15,13 +15,13 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// An access looks after who writes which part of the status of a claim. Who may write the
-// status at all needs another right to give the claim its devices, as schedulers do, and one
-// for each driver of whose devices they say something.
+// An access checks fine-grained permissions for the status of a claim. Besides the permission for
+// the status itself, allocating devices, as schedulers do, needs one permission, and the status of
+// devices needs one for each driver.
 type access struct{ authorizer authz.Authorizer }
 
-// validate refuses what is written without a right to it. What nobody asks for, such as what
-// a controller does, is not its concern.
+// validate rejects changes without permission. Writes without a request, such as those of a
+// controller, need none.
 func (a access) validate(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
 	q := request.From(c)
 	if q == nil || q.User == nil {
@@ -34,7 +34,7 @@ func (a access) validate(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
 				`changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="%s" permission: %v`, q.Info.Verb, err))
 		}
 	}
-	if now.Allocation == nil { // of which nothing is said any longer
+	if now.Allocation == nil { // the old allocation counts
 		return
 	}
 	verbs := []string{resourcev1.VerbPrefixArbitraryNode + q.Info.Verb}
@@ -57,7 +57,7 @@ func (a access) validate(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
 	}
 }
 
-// may returns why a user may not do something with a subresource that there is for rights only.
+// may returns an error if a user lacks a permission for a synthetic subresource.
 func (a access) may(c *rule.Check, q *request.Request, subresource, verb, namespace, name string) error {
 	what := authz.Attributes{User: q.User, Info: q.Info}
 	what.Subresource, what.Verb, what.Namespace, what.Name = subresource, verb, namespace, name
@@ -73,7 +73,7 @@ func (a access) may(c *rule.Check, q *request.Request, subresource, verb, namesp
 	return errors.New(authz.Forbidden(&what, reason).Error())
 }
 
-// nodeOf returns the one node on which the devices of a claim are, or "".
+// nodeOf returns the only node with the devices of a claim, or "".
 func nodeOf(a *resourcev1.AllocationResult) string {
 	if a.NodeSelector == nil || len(a.NodeSelector.NodeSelectorTerms) != 1 {
 		return ""
@@ -89,14 +89,14 @@ func nodeOf(a *resourcev1.AllocationResult) string {
 	return f.Values[0]
 }
 
-// isOnNode reports whether a user is a service account on a node, as its token says.
+// isOnNode reports whether a user is a service account on a node, by its token.
 func isOnNode(u *request.User, node string) bool {
 	_, _, err := request.SplitServiceAccount(u.Name)
 	nodes := u.Extra[request.NodeName]
 	return node != "" && err == nil && len(nodes) == 1 && nodes[0] == node
 }
 
-// changedDrivers are those of whose devices something else is said now, in order.
+// changedDrivers returns the drivers with a changed device status, sorted.
 func changedDrivers(now, before []resourcev1.AllocatedDeviceStatus) []string {
 	nameOf := func(d *resourcev1.AllocatedDeviceStatus) deviceName {
 		name := deviceName{Driver: d.Driver, Pool: d.Pool, Device: d.Device}

@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// admins look after who gets at devices that others use. A namespace allows that to its
-// claims with a label.
+// admins check admin access, which shares devices that others use. A label of the namespace enables
+// it.
 type admins struct {
 	namespaces *resource.Definition
 	access     access
@@ -40,7 +40,7 @@ func (a admins) validateClaimStatus(c *rule.Check, claim, old *resourcev1.Resour
 	validateClaimStatus(c, claim, old)
 }
 
-// asksForAdmin returns where a claim asks to be an admin of devices; nil if it does not.
+// asksForAdmin returns the path of a request for admin access, or nil.
 func asksForAdmin(c *rule.Check, spec *resourcev1.ResourceClaimSpec) *rule.Check {
 	for i, r := range spec.Devices.Requests {
 		if r.Exactly != nil && r.Exactly.AdminAccess != nil && *r.Exactly.AdminAccess {
@@ -50,7 +50,7 @@ func asksForAdmin(c *rule.Check, spec *resourcev1.ResourceClaimSpec) *rule.Check
 	return nil
 }
 
-// hasAdmin returns where a claim was made an admin of a device; nil if it was not.
+// hasAdmin returns the path of an allocation with admin access, or nil.
 func hasAdmin(c *rule.Check, claim *resourcev1.ResourceClaim) *rule.Check {
 	if claim.Status.Allocation == nil {
 		return nil
@@ -63,7 +63,7 @@ func hasAdmin(c *rule.Check, claim *resourcev1.ResourceClaim) *rule.Check {
 	return nil
 }
 
-// allow says at a place, if there is one, that the namespace does not allow admins.
+// allow adds an error at a path, if not nil, unless the namespace enables admin access.
 func (a admins) allow(c, at *rule.Check) {
 	if at == nil {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// validateCapacity checks what requests may ask of a capacity, where several share it.
+// validateCapacity validates the request policy of a capacity, which a shared device can have.
 func validateCapacity(c *rule.Check, capacity *resourcev1.DeviceCapacity, shared bool) {
 	policy := capacity.RequestPolicy
 	if policy == nil {
@@ -40,7 +40,7 @@ func validateCapacity(c *rule.Check, capacity *resourcev1.DeviceCapacity, shared
 	}
 }
 
-// maxOptions is how many amounts a policy may name.
+// maxOptions limits the valid values of a policy.
 const maxOptions = 10
 
 func validateValues(c *rule.Check, values []resource.Quantity, preset, capacity resource.Quantity) {
@@ -93,7 +93,7 @@ func validateRange(c *rule.Check, r *resourcev1.CapacityRequestPolicyRange, pres
 	}
 }
 
-// validateStep checks that the values of a range are a number of steps from its beginning.
+// validateStep checks that values of a range are a multiple of the step above its minimum.
 func validateStep(c *rule.Check, r *resourcev1.CapacityRequestPolicyRange, preset, capacity resource.Quantity) {
 	at := c.At("step")
 	if r.Step.Sign() <= 0 {

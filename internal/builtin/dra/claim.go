@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// A claim asks for the same as long as it is there.
+// validateClaim allows no change of the spec.
 func validateClaim(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
 	if old == nil {
 		c = c.At("spec")
@@ -51,7 +51,7 @@ func validateClaimSpec(c *rule.Check, spec *resourcev1.ResourceClaimSpec) {
 	}
 }
 
-// requests are the names of the requests of a claim, and of the alternatives in each.
+// requests are the names of the requests of a claim, and of the subrequests of each.
 type requests map[string]map[string]bool
 
 func namesOf(claim *resourcev1.DeviceClaim) requests {
@@ -99,7 +99,7 @@ func validateDeviceRequest(c *rule.Check, r *resourcev1.DeviceRequest) {
 	}
 }
 
-// validateAsked checks what requests and alternatives have alike.
+// validateAsked validates the common fields of requests and subrequests.
 func validateAsked(c *rule.Check, selectors []resourcev1.DeviceSelector, mode resourcev1.DeviceAllocationMode, n int64, tolerations []resourcev1.DeviceToleration) {
 	validateSelectors(c.At("selectors"), selectors, false)
 	count := c.At("count")
@@ -133,7 +133,7 @@ func validateConstraint(c *rule.Check, constraint *resourcev1.DeviceConstraint, 
 	}
 }
 
-// validateReferences checks that names are those of requests.
+// validateReferences checks that the names of requests exist.
 func validateReferences(c *rule.Check, references []string, names requests) {
 	if tooMany(c, len(references), resourcev1.DeviceRequestsMaxSize, true) {
 		return
@@ -159,8 +159,8 @@ func validateReference(c *rule.Check, name string, names requests) {
 	}
 }
 
-// validateConfiguration checks what is for a driver to understand. What is stored may be longer than
-// what is new.
+// validateConfiguration validates opaque parameters of a driver. Stored ones may be longer than new
+// ones.
 func validateConfiguration(c *rule.Check, config resourcev1.DeviceConfiguration, stored bool) {
 	c = c.At("opaque")
 	if config.Opaque == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// prepareClaim drops the fields of features that are off, and from the status the devices
-// that the claim had and has no longer.
+// prepareClaim drops fields of disabled features, and status entries of devices that are no longer
+// allocated.
 func prepareClaim(_ context.Context, c *resource.Change) {
 	dropDerived(kind.Tree(c.Object, "spec"), kind.Tree(c.Old, "spec"))
 	if c.Subresource != "status" {
@@ -50,20 +50,19 @@ func treeOf(v any) map[string]any {
 	return m
 }
 
-// results are the devices that a claim was given.
+// results returns the allocated devices of a claim.
 func results(claim map[string]any) []any {
 	return kind.List(claim, "status", "allocation", "devices", "results")
 }
 
-// A deviceName tells a device, or a share of one, from all others.
+// A deviceName identifies a device, or a share of one.
 type deviceName struct{ Driver, Pool, Device, ShareID string }
 
 func nameOfDevice(m map[string]any) deviceName {
 	return deviceName{kind.Text(m, "driver"), kind.Text(m, "pool"), kind.Text(m, "device"), kind.Text(m, "shareID")}
 }
 
-// dropDerived drops the attributes that a claim derives, which is a feature that is off,
-// unless it has some already.
+// dropDerived drops derived attributes, a disabled feature, unless the old claim has some.
 func dropDerived(spec, old map[string]any) {
 	const name = "derivedAttributes"
 	for _, r := range asked(old) {
@@ -76,7 +75,7 @@ func dropDerived(spec, old map[string]any) {
 	}
 }
 
-// asked are the requests of a claim and the alternatives in them.
+// asked returns the requests of a claim and their subrequests.
 func asked(spec map[string]any) (all []map[string]any) {
 	for _, r := range kind.List(spec, "devices", "requests") {
 		if exactly := kind.Tree(treeOf(r), "exactly"); exactly != nil {
@@ -96,7 +95,7 @@ func validateClaimStatus(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
 		names := namesOf(&claim.Spec.Devices)
 		validateReserved(own.At("reservedFor"), claim, old)
 		validateDevices(own.At("devices"), &claim.Status)
-		// Once there is an allocation it stays, which the type says.
+		// An allocation is immutable, by the rules of the type.
 		if a := claim.Status.Allocation; a != nil && old.Status.Allocation == nil {
 			validateAllocation(own.At("allocation"), a, names)
 		}
@@ -136,7 +135,7 @@ func validateReserved(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
 	}
 }
 
-// validateDevices checks what drivers say of devices, which are those of the claim.
+// validateDevices validates the status of devices, which must be allocated.
 func validateDevices(c *rule.Check, status *resourcev1.ResourceClaimStatus) {
 	allocated := map[deviceName]bool{}
 	if status.Allocation != nil {
@@ -218,7 +217,7 @@ func validateAllocation(c *rule.Check, a *resourcev1.AllocationResult, names req
 	}
 }
 
-// validateSource gives an error of its own for none: at the element, as Kubernetes does.
+// validateSource has its own error for a missing source: at the element, as in Kubernetes.
 func validateSource(c *rule.Check, source resourcev1.AllocationConfigSource) {
 	known := []resourcev1.AllocationConfigSource{resourcev1.AllocationConfigSourceClaim, resourcev1.AllocationConfigSourceClass}
 	switch {
@@ -243,8 +242,8 @@ func validateResult(c *rule.Check, r *resourcev1.DeviceRequestAllocationResult, 
 	}
 }
 
-// validateBinding checks the conditions under which a pod is bound to a node, and those
-// under which it never is. There are both or none.
+// validateBinding validates binding conditions and binding failure conditions. Both or none must be
+// present.
 func validateBinding(c *rule.Check, conditions, failures []string) {
 	list := func(c *rule.Check, names []string, max int) {
 		if !tooMany(c, len(names), max, true) {

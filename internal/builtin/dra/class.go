@@ -14,7 +14,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// validateClassName says what the Go type says of a name. It says nothing of a prefix.
+// validateClassName validates a name, but not the prefix of generateName, by the rule of the Go
+// type.
 func validateClassName(name string, prefix bool) []string {
 	if prefix {
 		return nil
@@ -47,7 +48,7 @@ func validateClassSpec(c *rule.Check, spec, old *resourcev1.DeviceClassSpec) {
 	}
 }
 
-// A template stays what it is. What is stored is validated with it.
+// validateTemplate allows no change of the spec.
 func validateTemplate(c *rule.Check, t, old *resourcev1.ResourceClaimTemplate) {
 	c = c.At("spec")
 	var was *resourcev1.ResourceClaimTemplateSpec
@@ -59,7 +60,7 @@ func validateTemplate(c *rule.Check, t, old *resourcev1.ResourceClaimTemplate) {
 		validateTemplateMeta(own.At("metadata"), &t.Spec.ObjectMeta)
 		validateClaimSpec(own.At("spec"), &t.Spec.Spec)
 		if was != nil && !equality.Semantic.DeepEqual(t.Spec, *was) {
-			// Kubernetes shows the metadata without a name of its own.
+			// As in Kubernetes, errors show metadata without field names.
 			own.Invalid(struct {
 				metav1.ObjectMeta
 				Spec any
@@ -68,7 +69,7 @@ func validateTemplate(c *rule.Check, t, old *resourcev1.ResourceClaimTemplate) {
 	})
 }
 
-// validateTemplateMeta checks the metadata for claims: labels and annotations.
+// validateTemplateMeta validates the metadata for claims: only labels and annotations.
 func validateTemplateMeta(c *rule.Check, meta *metav1.ObjectMeta) {
 	c.Add(apivalidation.ValidateAnnotations(meta.Annotations, c.At("annotations").Path())...)
 	c.Add(metavalidation.ValidateLabels(meta.Labels, c.At("labels").Path())...)

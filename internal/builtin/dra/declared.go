@@ -11,11 +11,10 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// declaration is what the Go types of the API say of a part of an object.
+// A declaration is a generated validation function of an API type.
 type declaration[T any] func(ctx context.Context, op operation.Operation, at *field.Path, obj, old *T) field.ErrorList
 
-// declared returns what the Go type of a part of an object has against it. What an update
-// leaves alone is not looked at again.
+// declared returns the errors of declarative validation. Unchanged values are not validated again.
 func declared[T any](c *rule.Check, validations declaration[T], obj, old *T) field.ErrorList {
 	op := operation.Operation{Type: operation.Create, Options: map[string]bool{"DRAPartitionableDevicesType": false}}
 	if c.Subresource != "" {
@@ -30,9 +29,9 @@ func declared[T any](c *rule.Check, validations declaration[T], obj, old *T) fie
 	return validations(c, op, c.Path(), obj, old)
 }
 
-// merged adds to a Check what a function finds of a value, and what its type says: of an error
-// that both have, the one of the type. The type says it of the version of the client, and the
-// function of v1.
+// merged adds the errors of find and of declarative validation to c. Duplicates keep the error of
+// the type. Errors of the type name fields of the client's version, and those of find name fields
+// of v1.
 func merged[T any](c *rule.Check, validations declaration[T], obj, old *T, find func(own *rule.Check)) {
 	own := c.Apart()
 	find(own)
@@ -46,8 +45,8 @@ func merged[T any](c *rule.Check, validations declaration[T], obj, old *T, find 
 	c.Add(enforced...)
 }
 
-// tooMany reports whether a list has more than max elements, and says so. The type says it
-// too if byType.
+// tooMany reports whether a list has more than max elements, and adds an error. byType means that
+// declarative validation has the same error.
 func tooMany(c *rule.Check, n, max int, byType bool) bool {
 	if n <= max {
 		return false
@@ -60,7 +59,8 @@ func tooMany(c *rule.Check, n, max int, byType bool) bool {
 	return true
 }
 
-// unique finds keys that are in a list more than once. The type says it too if byType.
+// unique adds errors for duplicate keys. byType means that declarative validation has the same
+// errors.
 func unique[T comparable](c *rule.Check, byType bool, keys ...T) {
 	seen := map[T]bool{}
 	for i, key := range keys {

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// maxKey is how many bytes there may be in the name of an attribute or a capacity.
+// maxKey limits the bytes of the name of an attribute or a capacity.
 const maxKey = resourcev1.DeviceMaxDomainLength + len("/") + resourcev1.DeviceMaxIDLength
 
 func required(c *rule.Check) *field.Error {
@@ -26,8 +26,8 @@ func counterName(name string, at *field.Path) field.ErrorList {
 	return label(name, at).MarkCoveredByDeclarative()
 }
 
-// validateDevice checks a device. What it had before is not looked at again, where that
-// takes time. ofDevices says that each device of the slice says which nodes have it.
+// validateDevice validates a device. Expensive checks skip unchanged values. ofDevices means that
+// each device of the slice selects its nodes.
 func validateDevice(c *rule.Check, d, old *resourcev1.Device, ofDevices bool) {
 	c.Add(label(d.Name, c.At("name").Path())...)
 	if n := len(d.Attributes) + len(d.Capacity); n > resourcev1.ResourceSliceMaxAttributesAndCapacitiesPerDevice {
@@ -71,7 +71,7 @@ func validateDevice(c *rule.Check, d, old *resourcev1.Device, ofDevices bool) {
 	validateBinding(c, d.BindingConditions, d.BindingFailureConditions)
 }
 
-// valuesOf counts the values of all attributes, of which one may have a list.
+// valuesOf counts the values of all attributes. A list has several.
 func valuesOf(d *resourcev1.Device) (n int) {
 	for _, a := range d.Attributes {
 		n += max(1, len(a.BoolValues)+len(a.IntValues)+len(a.StringValues)+len(a.VersionValues))
@@ -112,7 +112,7 @@ func validateNodesOfDevice(c *rule.Check, d *resourcev1.Device, ofDevices bool) 
 	}
 }
 
-// validateAttribute checks an attribute, which has one value or a list of some.
+// validateAttribute validates an attribute with one value or a list.
 func validateAttribute(c *rule.Check, a *resourcev1.DeviceAttribute) {
 	const longest = resourcev1.DeviceAttributeMaxValueLength
 	text := func(at *field.Path, s string) field.ErrorList {

@@ -1,7 +1,7 @@
-// Package dra has the built-in kinds of resource.k8s.io: devices, and what asks for them
-// (dynamic resource allocation).
+// Package dra has the built-in kinds of resource.k8s.io for dynamic resource allocation: devices
+// and claims.
 //
-// It knows what one may say. Who gets which device is for a scheduler.
+// It validates them. A scheduler allocates devices.
 package dra
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Definitions returns the kinds of the group, where this is the kind of namespaces. Whoever writes
-// the status of a claim is asked by an authorizer which parts of it they may write.
+// Definitions returns the kinds of the group. namespaces is the kind Namespace. The authorizer
+// checks permissions for parts of a claim's status.
 func Definitions(namespaces *resource.Definition, authorizer authz.Authorizer) []*resource.Definition {
 	a := admins{namespaces, access{authorizer}}
 	return []*resource.Definition{deviceClasses(), taintRules(), claims(a), claimTemplates(a), resourceSlices(), poolRequests()}
@@ -42,12 +42,12 @@ var rules = rule.Lazy(
 	poolRules,
 )
 
-// defaultTaint says that a taint is there from now on.
+// defaultTaint sets timeAdded to now.
 func defaultTaint(taint map[string]any) {
 	kind.SetMissing(taint, "timeAdded", object.Timestamp(time.Now()))
 }
 
-// defaultRequest asks for one device where it does not say how many.
+// defaultRequest sets the count of a request to one.
 func defaultRequest(r map[string]any) {
 	kind.SetDefault(r, "allocationMode", string(resourcev1.DeviceAllocationModeExactCount))
 	if n, _ := r["count"].(int64); n == 0 && kind.Text(r, "allocationMode") == string(resourcev1.DeviceAllocationModeExactCount) {

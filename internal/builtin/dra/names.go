@@ -30,7 +30,7 @@ func nodeName(name string, at *field.Path) field.ErrorList {
 	return kind.Invalids(at, name, apivalidation.NameIsDNSSubdomain(name, false))
 }
 
-// className needs a name.
+// className validates a class name, which is required.
 func className(name string, at *field.Path) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(at, "")}
@@ -38,7 +38,7 @@ func className(name string, at *field.Path) field.ErrorList {
 	return subdomain(name, at)
 }
 
-// driver is the name of a driver, which is like that of a CSI driver.
+// driver validates the name of a driver, by the rules of CSI drivers.
 func driver(name string, at *field.Path) (errs field.ErrorList) {
 	if name == "" {
 		return field.ErrorList{field.Required(at, "")}
@@ -50,7 +50,7 @@ func driver(name string, at *field.Path) (errs field.ErrorList) {
 	return append(errs, format.WithOrigin("format=k8s-long-name-caseless")...)
 }
 
-// pool is the name of a pool: subdomains with slashes between them.
+// pool validates the name of a pool: subdomains separated by slashes.
 func pool(name string, at *field.Path) (errs field.ErrorList) {
 	if name == "" {
 		return field.ErrorList{field.Required(at, "")}
@@ -73,7 +73,7 @@ func uid(id string, at *field.Path) (errs field.ErrorList) {
 	return errs.WithOrigin("format=k8s-uuid")
 }
 
-// qualified is the name of an attribute or a capacity, which may have a domain.
+// qualified validates the name of an attribute or a capacity, with an optional domain.
 func qualified(name string, at *field.Path) (errs field.ErrorList) {
 	domain, id, ok := strings.Cut(name, "/")
 	if !ok {
@@ -93,7 +93,7 @@ func qualified(name string, at *field.Path) (errs field.ErrorList) {
 	return append(errs, identifier(id, at)...)
 }
 
-// fullyQualified is such a name with a domain.
+// fullyQualified validates such a name with a required domain.
 func fullyQualified(name string, at *field.Path) field.ErrorList {
 	errs := qualified(name, at)
 	if !strings.Contains(name, "/") {
@@ -109,7 +109,7 @@ func identifier(id string, at *field.Path) (errs field.ErrorList) {
 	return append(errs, kind.Invalids(at, id, content.IsCIdentifier(id))...)
 }
 
-// shortened is a key as it is shown in a path.
+// shortened returns a key as shown in a path.
 func shortened(key string, max int) string {
 	if len(key) <= max {
 		return key

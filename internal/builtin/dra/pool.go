@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// poolRequests ask once how many devices of pools are free.
+// poolRequests returns the kind of one-time queries for the free devices of pools.
 func poolRequests() *resource.Definition {
 	count := func(devices func(p resourcev1alpha3.PoolStatus) *int32) func(map[string]any) any {
 		return func(obj map[string]any) any { return sumOfPools(obj, devices) }
@@ -60,7 +60,7 @@ func poolRequests() *resource.Definition {
 	}.New()
 }
 
-// preparePoolRequest drops the field of a feature that is off, unless it is stored.
+// preparePoolRequest drops the field of a disabled feature, unless it is stored.
 func preparePoolRequest(obj, old map[string]any) {
 	if kind.Value(old, "spec", "defaultPartitionTypeAttribute") == nil {
 		delete(kind.Tree(obj, "spec"), "defaultPartitionTypeAttribute")
@@ -76,7 +76,7 @@ func validatePoolRequest(c *rule.Check, r, old *resourcev1alpha3.ResourcePoolSta
 	}
 }
 
-// The status is written once.
+// validatePoolRequestStatus allows no change of an existing status.
 func validatePoolRequestStatus(c *rule.Check, r, old *resourcev1alpha3.ResourcePoolStatusRequest) {
 	at := c.At("status")
 	if r.Status != nil && !equality.Semantic.DeepEqual(r.Status, old.Status) {
@@ -90,7 +90,7 @@ func validatePoolRequestStatus(c *rule.Check, r, old *resourcev1alpha3.ResourceP
 	}
 }
 
-// poolRules are what the Go types of requests for pools say, and no line of the table can.
+// poolRules are rules of the Go types that the table cannot express.
 var poolRules = rule.All(
 	rule.On(func(c *rule.Check, s *resourcev1alpha3.ResourcePoolStatusRequestSpec) {
 		validateDriverAndPool(c, s.Driver, s.PoolName)
@@ -133,7 +133,7 @@ func validateDriverAndPool(c *rule.Check, driver string, pool *string) {
 	c.Add(validate.ResourcePoolName(c, operation.Operation{}, c.At("poolName").Path(), pool, nil)...)
 }
 
-// counts are numbers by the names of their fields.
+// counts are numbers by field name.
 type counts map[string]*int32
 
 func requireCounts(c *rule.Check, all counts) {
@@ -155,7 +155,7 @@ func poolsOf(s *resourcev1alpha3.ResourcePoolStatusRequestStatus) int32 {
 	return *s.PoolCount
 }
 
-// outcomeOfPools is the condition that tells of the outcome, if there is one.
+// outcomeOfPools returns the final condition, if present.
 func outcomeOfPools(s *resourcev1alpha3.ResourcePoolStatusRequestStatus) (outcome metav1.Condition) {
 	if s == nil {
 		return outcome
@@ -169,7 +169,7 @@ func outcomeOfPools(s *resourcev1alpha3.ResourcePoolStatusRequestStatus) (outcom
 	return outcome
 }
 
-// sumOfPools is the number of some devices, as a text.
+// sumOfPools returns the total of a number over all pools, as a text.
 func sumOfPools(obj map[string]any, devices func(p resourcev1alpha3.PoolStatus) *int32) any {
 	s := poolStatusOf(obj)
 	if s == nil || outcomeOfPools(s).Type == resourcev1alpha3.ResourcePoolStatusRequestConditionFailed {

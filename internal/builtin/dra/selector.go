@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// validateSelectors checks expressions, but not those that are stored already.
+// validateSelectors validates CEL selectors. Stored ones are not compiled again.
 func validateSelectors(c *rule.Check, selectors []resourcev1.DeviceSelector, stored bool) {
 	if tooMany(c, len(selectors), resourcev1.DeviceSelectorsMaxSize, true) {
 		return
@@ -29,8 +29,7 @@ func validateSelectors(c *rule.Check, selectors []resourcev1.DeviceSelector, sto
 	}
 }
 
-// validateExpression checks an expression, and that it costs no more than a scheduler has
-// time for.
+// validateExpression compiles an expression and limits its estimated cost.
 func validateExpression(c *rule.Check, expression string) {
 	if len(expression) > resourcev1.CELSelectorExpressionMaxLength {
 		c.TooLong(resourcev1.CELSelectorExpressionMaxLength)
@@ -58,7 +57,7 @@ func told(c *rule.Check, expression string, wrong *apicel.Error) *field.Error {
 	}
 }
 
-// validateRaw checks data of others, which is a JSON object.
+// validateRaw checks that raw data is a JSON object.
 func validateRaw(c *rule.Check, data []byte, max int) {
 	var v any
 	if len(data) == 0 {

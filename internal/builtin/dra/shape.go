@@ -13,10 +13,10 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// In v1beta1, the fields of a request that asks for devices in one way are its own: there is
-// no field exactly. All that is said of a device is in its field basic.
+// In v1beta1, a request has the fields of exactly itself, and the fields of a device are below
+// basic.
 
-// places are where v1beta1 has fields that v1 has elsewhere.
+// places map fields of v1 to those of v1beta1.
 var places = []struct {
 	of func() *regexp.Regexp
 	is string
@@ -25,13 +25,13 @@ var places = []struct {
 	{rule.Pattern(`^(spec\.devices\[\d+\])\.`), "$1.basic."},
 }
 
-// reshape says of an object of v1beta1 what is wrong in v1.
+// reshape converts an error about a field of v1 to v1beta1.
 func reshape(err *field.Error) {
 	for _, p := range places {
 		err.Field = p.of().ReplaceAllString(err.Field, p.is)
 	}
 	if request, ok := err.BadValue.(resourcev1.DeviceRequest); ok {
-		tree, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(&request) // which a Go type can always
+		tree, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(&request) // a Go type always converts
 		spread(tree)
 		err.BadValue = *kind.ValueOf[resourcev1beta1.DeviceRequest](tree)
 	}
@@ -42,7 +42,7 @@ var exact = []string{
 	"deviceClassName", "selectors", "allocationMode", "count", "adminAccess", "tolerations", "capacity", "derivedAttributes",
 }
 
-// eachRequest changes the requests of a claim, or of a template of claims.
+// eachRequest applies change to the requests of a claim or of a claim template.
 func eachRequest(change func(request map[string]any)) func(obj map[string]any) {
 	return func(obj map[string]any) {
 		for _, path := range [][]string{{"spec", "devices", "requests"}, {"spec", "spec", "devices", "requests"}} {
@@ -69,7 +69,7 @@ func gather(request map[string]any) {
 	}
 }
 
-// spread is the other way round. The name of a class is always there.
+// spread moves them back. The class name is always present.
 func spread(request map[string]any) {
 	exactly := kind.Tree(request, "exactly")
 	delete(request, "exactly")
@@ -77,7 +77,7 @@ func spread(request map[string]any) {
 	maps.Copy(request, exactly)
 }
 
-// eachDevice changes the devices of a slice.
+// eachDevice applies change to the devices of a slice.
 func eachDevice(change func(device map[string]any) map[string]any) func(obj map[string]any) {
 	return func(obj map[string]any) {
 		devices := kind.List(obj, "spec", "devices")

@@ -15,8 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// prepareSlice drops the fields of features that are off, unless the stored slice has
-// some already.
+// prepareSlice drops fields of disabled features, unless the stored slice has some.
 func prepareSlice(_ context.Context, c *resource.Change) {
 	spec, old := kind.Tree(c.Object, "spec"), kind.Tree(c.Old, "spec")
 	if old["partitionTypeAttribute"] == nil {
@@ -41,7 +40,7 @@ func prepareSlice(_ context.Context, c *resource.Change) {
 	}
 }
 
-// dropBelow drops a field of some of what is in a spec, unless one of the old has it.
+// dropBelow drops a field of some objects in a spec, unless one of the old objects has it.
 func dropBelow(spec, old map[string]any, name string, some func(map[string]any) []map[string]any) {
 	inUse := func(m map[string]any) bool { return len(kind.Tree(m, name))+len(kind.List(m, name)) > 0 }
 	if slices.ContainsFunc(some(old), inUse) {
@@ -127,7 +126,7 @@ func validateSliceSpec(c *rule.Check, spec, old *resourcev1.ResourceSliceSpec) {
 	unique(at, true, names...)
 }
 
-// validateNodes checks that a slice says in one way which nodes have its devices.
+// validateNodes checks that a slice selects its nodes in exactly one way.
 func validateNodes(c *rule.Check, spec *resourcev1.ResourceSliceSpec) {
 	var set []string
 	if n := spec.NodeName; n != nil {
@@ -165,7 +164,7 @@ func validateOneTerm(c *rule.Check, s *corev1.NodeSelector) {
 	}
 }
 
-// isTrue reports whether a field is set, which may be to true only.
+// isTrue reports whether a field is set. Its only valid value is true.
 func isTrue(c *rule.Check, v *bool) bool {
 	if v != nil && !*v {
 		c.Invalid(*v, "must be either unset or set to true")
@@ -198,8 +197,7 @@ func validateSliceDevices(c *rule.Check, spec, old *resourcev1.ResourceSliceSpec
 	unique(c, false, names...)
 }
 
-// validateCounters checks counters, and the name of the set that has them, which is in a
-// field.
+// validateCounters validates counters and the name of their set.
 func validateCounters(c *rule.Check, field, set string, counters map[string]resourcev1.Counter, max int) {
 	c.Add(counterName(set, c.At(field).Path())...)
 	at := c.At("counters")

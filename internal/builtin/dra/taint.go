@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// prepareTaintRule says since when a taint has another effect, where the client does not.
+// prepareTaintRule sets timeAdded when the effect of a taint changes, unless the client does.
 func prepareTaintRule(_ context.Context, c *resource.Change) {
 	if c.Old == nil {
 		return
@@ -61,10 +61,10 @@ func validateTaintRuleStatus(c *rule.Check, r, old *resourcev1.DeviceTaintRule) 
 	})
 }
 
-// effects are sorted as they are shown.
+// effects are sorted as in errors.
 var effects = []resourcev1.DeviceTaintEffect{resourcev1.DeviceTaintEffectNoExecute, resourcev1.DeviceTaintEffectNoSchedule, resourcev1.DeviceTaintEffectNone}
 
-// validateTaint checks a taint, which may keep its effect.
+// validateTaint validates a taint. An unchanged effect is valid.
 func validateTaint(c *rule.Check, t *resourcev1.DeviceTaint, sameEffect bool) {
 	c.Add(metavalidation.ValidateLabelName(t.Key, c.At("key").Path())...)
 	c.Add(labelValue(t.Value, c.At("value").Path())...)

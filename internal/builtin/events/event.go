@@ -14,11 +14,10 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Events are served in two groups, which share what is stored and differ in the
-// names of fields. An event is stored as it was written; whoever reads it in the
-// other group reads a converted one.
+// Events are served in two groups, which share their storage and differ in field names. An event is
+// stored as written; a read in the other group converts it.
 
-// A form is the names that one of the groups has for the fields that both have.
+// A form is the field names of one of the groups.
 type form struct {
 	apiVersion string
 	involved   string
@@ -79,7 +78,7 @@ func eventDefinition(d resource.Definition) resource.Definition {
 	return d
 }
 
-// convertEvent returns the conversion of events of either group into a form.
+// convertEvent returns the conversion of events of either group to a form.
 func convertEvent(to form) func(context.Context, []map[string]any, string) ([]map[string]any, error) {
 	return func(_ context.Context, objs []map[string]any, _ string) ([]map[string]any, error) {
 		for _, obj := range objs {
@@ -89,7 +88,7 @@ func convertEvent(to form) func(context.Context, []map[string]any, string) ([]ma
 	}
 }
 
-// convert brings an event of either group into the form.
+// convert converts an event of either group to the form.
 func (f form) convert(obj map[string]any) {
 	from := coreForm
 	if object.APIVersion(obj) == eventsForm.apiVersion {
@@ -106,7 +105,7 @@ func (f form) convert(obj map[string]any) {
 		}
 	}
 	obj["apiVersion"] = f.apiVersion
-	// One of the types leaves out what the other writes empty.
+	// One of the types omits empty values that the other writes.
 	if f == coreForm {
 		writeEmpty(obj, f.reporter, "")
 		writeEmpty(obj, "reportingInstance", "")
@@ -146,8 +145,7 @@ func (f form) selectable() map[string]func(map[string]any) string {
 	return fields
 }
 
-// reported returns a field of the source, which old clients write, or else the
-// field that took its place.
+// reported returns a field of the source, which old clients write, or the field that replaces it.
 func (f form) reported(obj map[string]any, source, instead string) string {
 	if s := kind.Text(obj, f.source, source); s != "" {
 		return s
@@ -155,7 +153,7 @@ func (f form) reported(obj map[string]any, source, instead string) string {
 	return kind.Text(obj, instead)
 }
 
-// columns are all the columns of events, the name being the last.
+// columns returns all columns of events, with the name last.
 func (f form) columns() []resource.Column {
 	docs := corev1.Event{}.SwaggerDoc()
 	shown := func(path ...string) func(map[string]any) any {

@@ -11,22 +11,21 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// Complaints about events name fields as core/v1 does, whatever the group; only
-// the reporter has the name it has there.
+// Errors name the fields of core/v1 in both groups, except for the reporter.
 
-// What the fields of an event may hold.
+// Limits of the fields of an event.
 const (
 	maxEventText    = 128
 	maxEventMessage = 1024
 )
 
-// validate checks what was always asked of an event.
+// validate has the rules for all events.
 func (f form) validate(obj, _ map[string]any) field.ErrorList {
 	about, namespace := kind.Text(obj, f.involved, "namespace"), object.Namespace(obj)
 	mismatch := field.ErrorList{field.Invalid(field.NewPath("involvedObject", "namespace"), about, "does not match event.namespace")}
 	if kind.Text(obj, "eventTime") == "" {
-		// An event of an old client. One about a thing without a namespace is in
-		// the default namespace.
+		// An event of an old client. An event about a cluster-scoped object is in the default
+		// namespace.
 		if about == "" && (namespace == "" || namespace == metav1.NamespaceDefault) || about != "" && about == namespace {
 			return nil
 		}
@@ -59,7 +58,7 @@ func (f form) validate(obj, _ map[string]any) field.ErrorList {
 	return errs
 }
 
-// validateStrictly checks what events.k8s.io asks of an event besides.
+// validateStrictly has the additional rules of events.k8s.io.
 func (f form) validateStrictly(obj, old map[string]any) field.ErrorList {
 	errs := append(f.validate(obj, old), kind.MetaFinalizers(obj)...)
 	if old != nil {
@@ -107,7 +106,7 @@ func validateSeries(obj map[string]any) field.ErrorList {
 	return errs
 }
 
-// validateChange checks that nothing but the series of an event changes.
+// validateChange allows only changes of the series.
 func (f form) validateChange(obj, old map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	same := func(name, at string, shown func(any) any) {
@@ -136,11 +135,11 @@ func (f form) validateChange(obj, old map[string]any) field.ErrorList {
 	return errs
 }
 
-// The values of complaints, as a type without names for JSON shows them.
+// The values in errors, formatted like a type without JSON names.
 
 func shownAsIs(v any) any { return v }
 
-// shownSeconds shows a time that has no parts of a second where it is written.
+// shownSeconds formats a time without fractional seconds.
 func shownSeconds(v any) any {
 	s, _ := v.(string)
 	at, err := time.Parse(time.RFC3339, s)

@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Schemas returns the FlowSchemas that a server makes, by name.
+// Schemas returns the initial FlowSchemas by name.
 func Schemas() map[string]flowcontrolv1.FlowSchemaSpec {
 	out := maps.Clone(fixedSchemas)
 	for name, s := range map[string]flowcontrolv1.FlowSchemaSpec{
@@ -34,7 +34,7 @@ func Schemas() map[string]flowcontrolv1.FlowSchemaSpec {
 	return out
 }
 
-// Levels returns the PriorityLevelConfigurations that a server makes, by name.
+// Levels returns the initial PriorityLevelConfigurations by name.
 func Levels() map[string]flowcontrolv1.PriorityLevelConfigurationSpec {
 	out := maps.Clone(fixedLevels)
 	for _, l := range []struct {
@@ -62,7 +62,7 @@ func Levels() map[string]flowcontrolv1.PriorityLevelConfigurationSpec {
 	return out
 }
 
-// IsFixed reports whether nobody may change the objects of a name.
+// IsFixed reports whether the objects of that name are mandatory and immutable.
 func IsFixed(name string) bool { return fixedSchemas[name].MatchingPrecedence != 0 }
 
 const (
@@ -98,7 +98,7 @@ func whole(s flowcontrolv1.Subject) flowcontrolv1.PolicyRulesWithSubjects {
 	return rules
 }
 
-// probing matches who asks whether the server is well.
+// probing matches requests for health checks.
 func probing() flowcontrolv1.PolicyRulesWithSubjects {
 	return flowcontrolv1.PolicyRulesWithSubjects{
 		Subjects:         fixedSchemas[flowcontrolv1.FlowSchemaNameCatchAll].Rules[0].Subjects,

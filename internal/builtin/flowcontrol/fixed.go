@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// fixedSchemas are those that every server has, by name, and that nobody may change.
+// fixedSchemas are the mandatory FlowSchemas by name. They are immutable.
 var fixedSchemas = map[string]flowcontrolv1.FlowSchemaSpec{
 	flowcontrolv1.FlowSchemaNameExempt: {
 		MatchingPrecedence:         1,
@@ -35,7 +35,7 @@ func anything(groups ...string) []flowcontrolv1.PolicyRulesWithSubjects {
 	return []flowcontrolv1.PolicyRulesWithSubjects{r}
 }
 
-// fixedLevels are the same of priority levels. Of exempt, one part may change.
+// fixedLevels are the mandatory priority levels by name. Only a part of exempt can change.
 var fixedLevels = map[string]flowcontrolv1.PriorityLevelConfigurationSpec{
 	flowcontrolv1.PriorityLevelConfigurationNameExempt: {
 		Type:   flowcontrolv1.PriorityLevelEnablementExempt,
@@ -50,10 +50,10 @@ var fixedLevels = map[string]flowcontrolv1.PriorityLevelConfigurationSpec{
 	},
 }
 
-// mostBits is how many bits of a hash deal the hands of flows out of the queues.
+// mostBits is the number of hash bits for shuffle sharding.
 const mostBits = 60
 
-// bitsOf is how many bits it takes to deal hands of that size out of that many queues.
+// bitsOf returns the number of hash bits for hands of that size from that many queues.
 func bitsOf(queues, hand int32) int {
 	return int(math.Ceil(math.Log2(float64(queues)) * float64(hand)))
 }

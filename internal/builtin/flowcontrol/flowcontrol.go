@@ -1,7 +1,7 @@
-// Package flowcontrol has the built-in kinds of flowcontrol.apiserver.k8s.io: what requests
-// there are, and which of them go first.
+// Package flowcontrol has the built-in kinds of flowcontrol.apiserver.k8s.io: FlowSchemas classify
+// requests, and PriorityLevelConfigurations limit their concurrency.
 //
-// It knows what one may say.
+// It validates them.
 package flowcontrol
 
 import (
@@ -39,7 +39,7 @@ func flowSchemas() *resource.Definition {
 	}.New()
 }
 
-// byPrecedence orders FlowSchemas as requests meet them.
+// byPrecedence sorts FlowSchemas in matching order.
 func byPrecedence(a, b map[string]any) int {
 	precedence := func(obj map[string]any) int64 {
 		n, _ := kind.Tree(obj, "spec")["matchingPrecedence"].(int64)
@@ -55,7 +55,7 @@ func distinguisher(obj map[string]any) any {
 	return "<none>"
 }
 
-// dangling is whether the priority level of a FlowSchema is missing, as far as it is known.
+// dangling returns the cell for the condition Dangling of a FlowSchema.
 func dangling(obj map[string]any) any {
 	for _, c := range kind.List(obj, "status", "conditions") {
 		condition, _ := c.(map[string]any)

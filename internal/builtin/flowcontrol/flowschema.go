@@ -67,7 +67,7 @@ func validateFlowSchemaStatus(c *rule.Check, s, _ *flowcontrolv1.FlowSchema) {
 	validateTypesOnce(c, s.Status.Conditions, func(d flowcontrolv1.FlowSchemaCondition) flowcontrolv1.FlowSchemaConditionType { return d.Type })
 }
 
-// validateTypesOnce refuses a second condition of one type.
+// validateTypesOnce rejects duplicate condition types.
 func validateTypesOnce[C any, T comparable](c *rule.Check, conditions []C, typeOf func(C) T) {
 	seen := map[T]bool{}
 	for i, condition := range conditions {
@@ -79,7 +79,7 @@ func validateTypesOnce[C any, T comparable](c *rule.Check, conditions []C, typeO
 	}
 }
 
-// validateSubject checks that a subject is of its kind and of no other.
+// validateSubject checks that a subject has exactly the field of its kind.
 func validateSubject(c *rule.Check, s *flowcontrolv1.Subject) {
 	one := func(of flowcontrolv1.SubjectKind, name string, there bool, check func(*rule.Check)) {
 		at := c.At(name)
@@ -120,7 +120,7 @@ func validateServiceAccount(c *rule.Check, s *flowcontrolv1.ServiceAccountSubjec
 	c.At("namespace").Invalids(s.Namespace, apivalidation.ValidateNamespaceName(s.Namespace, false))
 }
 
-// verbs are those that a request can have, in the order of messages.
+// verbs are the valid verbs in the order of messages.
 var verbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"}
 
 func validateVerbs(c *rule.Check, given []string) {
@@ -134,7 +134,7 @@ func validateVerbs(c *rule.Check, given []string) {
 	}
 }
 
-// onlyWildcard refuses a list in which something else stands beside what stands for all.
+// onlyWildcard rejects a wildcard beside other entries.
 func onlyWildcard(c *rule.Check, given []string, others string) {
 	if len(given) > 1 && slices.Contains(given, "*") {
 		c.Invalid(given, "if '*' is present, must not specify other "+others)
@@ -158,7 +158,7 @@ func validateNonResourceRule(c *rule.Check, r *flowcontrolv1.NonResourcePolicyRu
 	}
 }
 
-// wrongPath returns what is wrong with the path of a URL that is no resource.
+// wrongPath returns the error of a non-resource URL.
 func wrongPath(path string) string {
 	stars := strings.Count(path, "*")
 	switch {

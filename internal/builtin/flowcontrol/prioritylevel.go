@@ -9,10 +9,10 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// zeroSharesKey is an annotation that an old version used, and that none may have now.
+// zeroSharesKey is an annotation of an old version, now forbidden.
 const zeroSharesKey = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 
-// mostQueues is the number of queues that a level may have.
+// mostQueues limits the queues of a level.
 const mostQueues = 10_000_000
 
 func validateLevel(c *rule.Check, l, _ *flowcontrolv1.PriorityLevelConfiguration) {
@@ -26,7 +26,7 @@ func validateLevel(c *rule.Check, l, _ *flowcontrolv1.PriorityLevelConfiguration
 	validateLevelStatus(c, l, nil)
 }
 
-// validateFixed checks a level that every server has. Of exempt, one part may change.
+// validateFixed validates a mandatory level. Only a part of exempt can change.
 func validateFixed(c *rule.Check, l *flowcontrolv1.PriorityLevelConfiguration, fixed flowcontrolv1.PriorityLevelConfigurationSpec) {
 	detail := "spec of '%s' must equal the fixed value"
 	if l.Name == flowcontrolv1.PriorityLevelConfigurationNameExempt {

@@ -18,9 +18,9 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
-// changed are those in which fields, or what is meant when they are missing, changed. Where two
-// versions had the same fields, the Go type of one serves for both: a package of types takes its place
-// in the program even if one of them is used.
+// changed are versions with renamed or moved fields, or with other defaults. If two versions have
+// the same fields, the Go type of one serves both: each package of types adds to the size of the
+// program.
 var changed = map[schema.GroupVersionKind]Version{
 	of("admissionregistration.k8s.io/v1beta1", "MutatingWebhookConfiguration"):      {raise: webhooks},
 	of("admissionregistration.k8s.io/v1beta1", "ValidatingWebhookConfiguration"):    {raise: webhooks},
@@ -67,7 +67,7 @@ func rename(obj map[string]any, from, to string) {
 	}
 }
 
-// webhooks fills in what v1 has other defaults for.
+// webhooks sets the defaults of v1beta1, which differ from those of v1.
 func webhooks(obj map[string]any) {
 	each(kind.List(obj, "webhooks"), func(webhook map[string]any) {
 		for name, value := range map[string]string{"failurePolicy": "Ignore", "matchPolicy": "Exact", "sideEffects": "Unknown"} {
@@ -80,15 +80,14 @@ func webhooks(obj map[string]any) {
 	})
 }
 
-// policyBinding refuses what is written while there are no parameters.
+// policyBinding sets parameterNotFoundAction, which the old version lacks, to Deny.
 func policyBinding(obj map[string]any) {
 	if params := kind.Tree(obj, "spec", "paramRef"); params != nil {
 		kind.SetMissing(params, "parameterNotFoundAction", "Deny")
 	}
 }
 
-// selectTemplate gives a workload the labels of its pods, where it has none, and selects them, where
-// it selects nothing.
+// selectTemplate sets missing labels and a missing selector to the labels of the template.
 func selectTemplate(obj map[string]any) {
 	labels := kind.Tree(obj, "spec", "template", "metadata", "labels")
 	if labels == nil {
@@ -103,7 +102,7 @@ func selectTemplate(obj map[string]any) {
 	}
 }
 
-// deployment is of extensions/v1beta1.
+// deployment sets defaults of extensions/v1beta1.
 func deployment(obj map[string]any) {
 	spec := kind.Child(obj, "spec")
 	kind.SetMissing(spec, "progressDeadlineSeconds", int64(math.MaxInt32))
@@ -117,13 +116,13 @@ func deployment(obj map[string]any) {
 	rollback(obj)
 }
 
-// betaDeployment is of apps/v1beta1.
+// betaDeployment sets defaults of apps/v1beta1.
 func betaDeployment(obj map[string]any) {
 	kind.SetMissing(kind.Child(obj, "spec"), "revisionHistoryLimit", int64(2))
 	rollback(obj)
 }
 
-// rollback has an annotation say what to roll back to.
+// rollback moves rollbackTo to an annotation.
 func rollback(obj map[string]any) {
 	selectTemplate(obj)
 	spec := kind.Tree(obj, "spec")
@@ -133,7 +132,7 @@ func rollback(obj map[string]any) {
 	}
 }
 
-// annotate adds a number, 0 if it is not there.
+// annotate adds a number as an annotation, 0 if missing.
 func annotate(obj map[string]any, name string, number any) {
 	if number == nil {
 		number = 0
@@ -154,7 +153,7 @@ func betaStatefulSet(obj map[string]any) {
 	kind.SetDefault(kind.Child(kind.Child(obj, "spec"), "updateStrategy"), "type", "OnDelete")
 }
 
-// signingRequest names a signer where none was asked for.
+// signingRequest sets a missing signer.
 func signingRequest(obj map[string]any) {
 	spec := kind.Child(obj, "spec")
 	kind.SetMissing(spec, "usages", []any{"digital signature", "key encipherment"})
@@ -164,7 +163,7 @@ func signingRequest(obj map[string]any) {
 	})
 }
 
-// endpointSlice moves the zone out of the topology, which is deprecated.
+// endpointSlice moves the zone out of the deprecated topology.
 func endpointSlice(obj map[string]any) {
 	each(kind.List(obj, "endpoints"), func(endpoint map[string]any) {
 		topology := kind.Tree(endpoint, "topology")
@@ -182,7 +181,7 @@ func endpointSlice(obj map[string]any) {
 	})
 }
 
-// event makes one of the core group, as which events are stored.
+// event converts to the core group, in which events are stored.
 func event(obj map[string]any) {
 	for from, to := range map[string]string{
 		"regarding": "involvedObject", "note": "message", "reportingController": "reportingComponent",
@@ -205,7 +204,7 @@ func ingress(obj map[string]any) {
 	})
 }
 
-// backend makes one field of the name and the port of a Service.
+// backend merges the name and port of a Service into one field.
 func backend(b map[string]any) {
 	name, port := kind.Text(b, "serviceName"), b["servicePort"]
 	delete(b, "serviceName")
@@ -226,17 +225,17 @@ func backend(b map[string]any) {
 	b["service"] = map[string]any{"name": name, "port": is}
 }
 
-// assuredShares are called nominal since.
+// assuredShares renames assuredConcurrencyShares to nominalConcurrencyShares.
 func assuredShares(obj map[string]any) {
 	limited := kind.Tree(obj, "spec", "limited")
 	rename(limited, "assuredConcurrencyShares", "nominalConcurrencyShares")
 	defaultShares(limited)
 }
 
-// zeroShares is the annotation of a level that has no shares.
+// zeroShares is the annotation of a level with zero shares.
 const zeroShares = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 
-// nominalShares are none where an annotation says so.
+// nominalShares sets zero shares if the annotation is present.
 func nominalShares(obj map[string]any) {
 	annotations := kind.Tree(obj, "metadata", "annotations")
 	if _, ok := annotations[zeroShares]; !ok {
@@ -251,14 +250,14 @@ func nominalShares(obj map[string]any) {
 	}
 }
 
-// defaultShares makes 30 of none.
+// defaultShares sets missing shares to 30.
 func defaultShares(limited map[string]any) {
 	if n := limited["nominalConcurrencyShares"]; limited != nil && (n == nil || fmt.Sprint(n) == "0") {
 		limited["nominalConcurrencyShares"] = int64(30)
 	}
 }
 
-// runtimeClass has no spec since.
+// runtimeClass moves the fields of spec to the top level.
 func runtimeClass(obj map[string]any) {
 	spec := kind.Tree(obj, "spec")
 	delete(obj, "spec")
@@ -268,11 +267,11 @@ func runtimeClass(obj map[string]any) {
 	}
 }
 
-// emptyMatch is in selectors for the two forms that v1beta1 does not have, or v1: none matches a
-// label of this name.
+// emptyMatch is a label key in converted selectors. v1beta1 and v1 differ in the meaning of an
+// empty selector. No pod has this label.
 const emptyMatch = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 
-// budget says by the selector what v1beta1 says: an empty one matched no pod.
+// budget converts the selector: an empty one in v1beta1 matches no pod.
 func budget(obj map[string]any) {
 	spec := kind.Tree(obj, "spec")
 	selector := kind.Tree(spec, "selector")
@@ -295,7 +294,7 @@ func budget(obj map[string]any) {
 	}
 }
 
-// binding has subjects that name their group, not its version.
+// binding changes the apiVersion of subjects to apiGroup.
 func binding(obj map[string]any) {
 	kind.SetDefault(kind.Child(obj, "roleRef"), "apiGroup", rbacv1alpha1.GroupName)
 	each(kind.List(obj, "subjects"), func(subject map[string]any) {

@@ -1,9 +1,9 @@
-// Package former reads objects in versions of Kubernetes' own groups that are not served any more.
+// Package former reads objects in removed versions of Kubernetes' own groups.
 //
-// Kubernetes stores an object in the storage version of its day, and brings it into a later one only
-// when somebody writes it. So the etcd of an old cluster may have objects in versions that were
-// removed long ago. Those that kube-apiserver still reads are here, with what became of their
-// fields. The package does not know how objects are stored, nor how their kinds are served.
+// Kubernetes stores an object in the storage version of the time, and converts it only when it is
+// next written. So the etcd of an old cluster may have objects in versions that were removed long
+// ago. This package has those that kube-apiserver still reads, and converts their fields. It does
+// not know how objects are stored, nor how their kinds are served.
 package former
 
 import (
@@ -13,25 +13,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Version is one that objects of a kind were stored in.
+// A Version is a removed version of a kind.
 type Version struct {
-	// Object makes an empty object of its Go type. It is nil where that of the version in which objects
-	// are stored now has the same fields, with the same numbers in protobuf.
+	// Object returns an empty object of its Go type. It is nil if the type of the storage version
+	// has the same fields, with the same numbers in protobuf.
 	Object func() runtime.Object
 
 	raise func(obj map[string]any)
 }
 
-// Find finds a version of a kind, if it is one of those.
+// Find returns a removed version of a kind, if it is known.
 func Find(apiVersion, kind string) (Version, bool) {
-	gv, _ := schema.ParseGroupVersion(apiVersion) // the zero value, which is none, if it is wrong
+	gv, _ := schema.ParseGroupVersion(apiVersion) // the zero value, an unknown group, on error
 	if v, ok := changed[gv.WithKind(kind)]; ok {
 		return v, true
 	}
 	return Version{}, same[gv.WithKind(kind)]
 }
 
-// Raise makes of an object, as JSON has it, what it would have been stored as in another version.
+// Raise converts a JSON object to another version.
 func (v Version) Raise(obj map[string]any, apiVersion string) {
 	if v.raise != nil {
 		v.raise(obj)
@@ -39,7 +39,7 @@ func (v Version) Raise(obj map[string]any, apiVersion string) {
 	obj["apiVersion"] = apiVersion
 }
 
-// same are those in which only the name of the version changed.
+// same are the versions that differ only in name.
 var same = func() map[schema.GroupVersionKind]bool {
 	out := map[schema.GroupVersionKind]bool{}
 	for line := range strings.Lines(`

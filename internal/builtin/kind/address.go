@@ -10,8 +10,8 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// ValidateReachable refuses addresses that mean nothing on another machine. A
-// loopback address is for the caller to check.
+// ValidateReachable rejects addresses that have no meaning on other machines. The caller checks
+// loopback addresses.
 func ValidateReachable(at *field.Path, address string) (errs field.ErrorList) {
 	ip := netutils.ParseIPSloppy(address)
 	if ip == nil {
@@ -29,8 +29,7 @@ func ValidateReachable(at *field.Path, address string) (errs field.ErrorList) {
 	return errs
 }
 
-// WarnOfIP warns of an address that others may read differently. One that is none
-// was not validated, or is validated by nobody.
+// WarnOfIP warns about an address that parsers interpret differently. It ignores an invalid one.
 func WarnOfIP(at *field.Path, ip string) []string {
 	if len(validation.IsValidIPForLegacyField(at, ip, false, nil)) > 0 {
 		return nil
@@ -42,8 +41,7 @@ func IsIPv6(ip string) bool {
 	return parsed != nil && parsed.To4() == nil
 }
 
-// IngressPoints returns where a load balancer is reached, by the status of what it is for:
-// addresses or else names, sorted.
+// IngressPoints returns the IP addresses or host names of a load balancer's status, sorted.
 func IngressPoints(status map[string]any) []string {
 	var at []string
 	for _, i := range List(status, "loadBalancer", "ingress") {

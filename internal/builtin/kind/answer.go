@@ -9,8 +9,8 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// Answering is a Creater made of a function over Go values: it returns the answer to obj,
-// which may be obj itself.
+// Answering is a Creater from a function of Go values. It returns the response to obj, which may be
+// obj itself.
 type Answering[T any] func(ctx context.Context, c *resource.Change, obj *T) (*T, error)
 
 // Create implements resource.Creater.

@@ -16,58 +16,56 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A Kind is a built-in kind whose objects, and lists of them, have the Go types T and L. It
-// is a Definition with one Version, and what most kinds say of them in a line. New fills
-// in what the types and the group say already.
+// A Kind describes a built-in kind with the Go types T and L for objects and lists. It is a
+// Definition with one Version and shorthands for common properties. New fills in the rest from the
+// types and the group.
 type Kind[T, L any] struct {
 	resource.Definition
-	// Version is what the fields below do not say of it; nil for nothing.
+	// Version has the properties without a field below; nil for none.
 	Version *resource.Version
 
-	// StatusKeeps are the paths of what a write through the subresource status leaves as
-	// it is, divided by spaces; "" for a kind without that subresource. A write of the
-	// object itself leaves the status as it is, and a new object has none.
+	// StatusKeeps are the paths that a status update leaves unchanged, separated by spaces; "" for
+	// a kind without the subresource status. An update of the object leaves the status unchanged,
+	// and a new object has none.
 	StatusKeeps string
-	// StatusHasNoTable says that no Table shows what is read through that subresource.
+	// StatusHasNoTable excludes the subresource status from Tables.
 	StatusHasNoTable bool
-	// StatusOnCreate lets a new object bring its status.
+	// StatusOnCreate allows a status in a new object.
 	StatusOnCreate bool
 
-	// Rules are those of the Go types of the kind; nil for the table alone.
+	// Rules are the rules of the Go types; nil for the table alone.
 	Rules func() *rule.Set
-	// Default fills in, after the Rules have, what Kubernetes makes of an object when
-	// it decodes one: defaults that belong to the kind, and fields that are another way
-	// to write others. The outcome belongs to who writes the object, as if the client
-	// had sent it. What Prepare does belongs to nobody.
+	// Default sets, after Rules, the results of decoding in Kubernetes: defaults of the kind, and
+	// fields that are another form of others. The client owns these fields, as if it had sent them.
+	// Fields from Prepare have no owner.
 	Default func(obj map[string]any)
-	// Refuse says why an object cannot be decoded, where its Go type does not; nil for
-	// nothing.
+	// Refuse returns a decoding error beyond those of the Go type; nil for none.
 	Refuse func(obj map[string]any) error
-	// Read brings an object that another program has stored into the form in which it
-	// would be stored here, where Prepare does so for one that is written.
+	// Read converts an object that another program has stored to the stored form of this server, as
+	// Prepare does for writes.
 	Read func(obj map[string]any)
-	// AnyFinalizers are allowed, where other kinds ask for those that say whose they are.
+	// AnyFinalizers allows finalizers without a domain.
 	AnyFinalizers bool
-	// Validate finds what is wrong with an object. old is nil on create.
+	// Validate validates an object. old is nil on create.
 	Validate func(c *rule.Check, obj, old *T)
-	// ValidateStatus takes the place of Validate in writes of the status.
+	// ValidateStatus replaces Validate for status updates.
 	ValidateStatus func(c *rule.Check, obj, old *T)
-	// WarnOfStatus takes the place of Warn in writes of the status, which warn of nothing
-	// without it where they are validated apart.
+	// WarnOfStatus replaces Warn for status updates. Without it, status updates with their own
+	// validation have no warnings.
 	WarnOfStatus func(c *rule.Check, obj, old *T)
-	// Warn tells what the client should know of an object that is valid.
+	// Warn returns warnings about a valid object.
 	Warn func(c *rule.Check, obj, old *T)
 
-	// Columns of a Table as text: see columns.
+	// Columns are the columns of a Table as text: see columns.
 	Columns string
-	// Cells are the functions that Columns name, and Docs the texts.
+	// Cells are the functions in Columns, and Docs the texts.
 	Cells Cells
 	Docs  Docs
-	// Select has the field selectors as text: NAME or NAME=PATH, divided by spaces.
+	// Select has the field selectors as text: NAME or NAME=PATH, separated by spaces.
 	Select string
 }
 
-// New returns the Definition of the kind. others are further versions of it.
+// New returns the Definition of the kind. others are its other versions.
 func (k Kind[T, L]) New(others ...Version) *resource.Definition {
 	k.fill()
 	switch {
@@ -86,7 +84,7 @@ func (k Kind[T, L]) New(others ...Version) *resource.Definition {
 	return New(k.Definition, versions...)
 }
 
-// withFinalizers adds to a validation what is validated of the metadata of most kinds.
+// withFinalizers adds the validation of finalizers in the metadata, which most kinds have.
 func (k *Kind[T, L]) withFinalizers(validate func(c *rule.Check, obj, old *T)) func(*rule.Check, *T, *T) {
 	if k.AnyFinalizers {
 		return validate
@@ -97,7 +95,7 @@ func (k *Kind[T, L]) withFinalizers(validate func(c *rule.Check, obj, old *T)) f
 	}
 }
 
-// fill says of the kind what its type and its group say.
+// fill sets properties from the type and the group.
 func (k *Kind[T, L]) fill() {
 	t := reflect.TypeFor[T]()
 	if k.Kind == "" {
@@ -113,7 +111,7 @@ func (k *Kind[T, L]) fill() {
 
 var tableOnly = rule.Lazy()
 
-// version returns the version that the Kind describes.
+// version returns the version of the Kind.
 func (k *Kind[T, L]) version() Version {
 	v := k.Version
 	if v == nil {
@@ -142,7 +140,7 @@ func (k *Kind[T, L]) version() Version {
 	}).Refusing(k.Refuse).WhenRead(k.Read)
 }
 
-// addStatus divides what the object and its status may change.
+// addStatus adds the subresource status, and reverts the other part in each write.
 func (k Kind[T, L]) addStatus(v *resource.Version) {
 	keeps, revert, onCreate, empty := strings.Fields(k.StatusKeeps), v.Revert, k.StatusOnCreate, emptyOf[T]()
 	v.ResetFields = append(v.ResetFields, "status")
@@ -175,7 +173,7 @@ func (k Kind[T, L]) addStatus(v *resource.Version) {
 	v.Subresources = append(v.Subresources, status)
 }
 
-// fieldsOfStatus are what a write of the status may change, which is not what it keeps.
+// fieldsOfStatus returns the fields that a status update can change.
 func fieldsOfStatus(keeps []string) []string {
 	kept := func(path string) bool { return slices.Contains(keeps, path) }
 	within := []string{"metadata.annotations", "metadata.finalizers", "metadata.generateName", "metadata.labels", "metadata.ownerReferences"}
@@ -189,7 +187,7 @@ func fieldsOfStatus(keeps []string) []string {
 	}
 }
 
-// emptyOf returns a function that returns an object of a type of which nothing is said.
+// emptyOf returns a function that returns an empty object of a type.
 func emptyOf[T any]() func() map[string]any {
 	return sync.OnceValue(func() map[string]any {
 		data, err := utiljson.Marshal(new(T))
@@ -197,22 +195,22 @@ func emptyOf[T any]() func() map[string]any {
 			return nil
 		}
 		var out map[string]any
-		if utiljson.Unmarshal(data, &out) != nil { // numbers are as in other trees
+		if utiljson.Unmarshal(data, &out) != nil { // the same number types as in other trees
 			return nil
 		}
 		return out
 	})
 }
 
-// keep makes what is at a path what it was.
+// keep reverts the value at a path.
 func keep(obj, old map[string]any, path []string) {
 	switch {
 	case len(path) == 1 && path[0] == "metadata":
-		managed := Value(obj, "metadata", "managedFields") // which tells of this write
+		managed := Value(obj, "metadata", "managedFields") // it records this write
 		grace, has := Tree(obj, "metadata")["deletionGracePeriodSeconds"]
 		obj["metadata"] = object.Clone(old["metadata"])
 		Put(Child(obj, "metadata"), "managedFields", managed)
-		if has { // which validation compares
+		if has { // validation compares it
 			Child(obj, "metadata")["deletionGracePeriodSeconds"] = grace
 		}
 		return
@@ -225,7 +223,7 @@ func keep(obj, old map[string]any, path []string) {
 	}
 }
 
-// Typed makes a hook that validates of a function over typed values.
+// Typed returns a validation hook from a function of Go values.
 func Typed[T any](rules func() *rule.Set, validate func(c *rule.Check, obj, old *T)) func(context.Context, *resource.Change) field.ErrorList {
 	return func(ctx context.Context, c *resource.Change) field.ErrorList {
 		check, p := typed[T](ctx, c, rules)
@@ -234,7 +232,7 @@ func Typed[T any](rules func() *rule.Set, validate func(c *rule.Check, obj, old 
 	}
 }
 
-// TypedWarnings makes a hook that warns of a function over typed values.
+// TypedWarnings returns a warning hook from a function of Go values.
 func TypedWarnings[T any](rules func() *rule.Set, warn func(c *rule.Check, obj, old *T)) func(context.Context, *resource.Change) []string {
 	return func(ctx context.Context, c *resource.Change) []string {
 		check, p := typed[T](ctx, c, rules)
@@ -243,7 +241,7 @@ func TypedWarnings[T any](rules func() *rule.Set, warn func(c *rule.Check, obj, 
 	}
 }
 
-// A pair is a Change in Go values. It is made once and shared by the hooks of a phase.
+// A pair is a Change in Go values. The hooks of a phase share it.
 type pair[T any] struct{ obj, old *T }
 
 func typed[T any](ctx context.Context, c *resource.Change, rules func() *rule.Set) (*rule.Check, *pair[T]) {
@@ -255,8 +253,8 @@ func typed[T any](ctx context.Context, c *resource.Change, rules func() *rule.Se
 	return rule.NewCheck(ctx, c, rules()), p
 }
 
-// unmanaged returns an object without its managedFields. No hook asks for them, and to have
-// them in Go values takes longer than all else.
+// unmanaged returns an object without managedFields. No hook needs them, and decoding them takes
+// longer than the rest.
 func unmanaged(obj map[string]any) map[string]any {
 	metadata := Tree(obj, "metadata")
 	if metadata["managedFields"] == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// MetaFinalizers checks that the finalizers in the metadata of a core kind are
-// qualified or well known; that they are well formed is checked for every kind.
+// MetaFinalizers checks that the finalizers of a core kind are qualified or well known. Their
+// syntax is checked for every kind.
 func MetaFinalizers(obj map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	for i, f := range object.Finalizers(obj) {
@@ -33,7 +33,7 @@ func KnownFinalizer(name string, at *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified")}
 }
 
-// Invalids says every one of the details of a value.
+// Invalids returns an error for each detail.
 func Invalids(at *field.Path, value any, details []string) (errs field.ErrorList) {
 	for _, detail := range details {
 		errs = append(errs, field.Invalid(at, value, detail))
@@ -41,10 +41,10 @@ func Invalids(at *field.Path, value any, details []string) (errs field.ErrorList
 	return errs
 }
 
-// AtMost is the detail of a text that is longer than n.
+// AtMost returns the detail for a text longer than n.
 func AtMost(n int) string { return fmt.Sprintf("can have at most %v characters", n) }
 
-// Supported checks a field that has one of some values.
+// Supported checks that a field has one of some values.
 func Supported(value string, at *field.Path, values ...string) field.ErrorList {
 	if value == "" {
 		return field.ErrorList{field.Required(at, "")}

@@ -18,22 +18,21 @@ import (
 // Cells compute the values of columns, by name.
 type Cells map[string]func(obj map[string]any) any
 
-// Docs are texts that columns are described by, by name.
+// Docs are descriptions of columns, by name.
 type Docs map[string]string
 
-// columns reads the columns of a kind of the Go type t. Each is a line of four parts, which
-// are two spaces or more apart:
+// columns parses the columns of a kind of the Go type t. Each line has up to four parts, separated
+// by two or more spaces:
 //
 //	Up-to-date  integer      .status.updatedReplicas
 //	Port(s)     string       ports   .spec.ports
 //	Images      string wide  images  "Images referenced by each container in the template."
 //	Age
 //
-// The name; its type, and "wide" for a column that is shown on request only; where the cell
-// is, or the function of Cells that computes it; and where the documentation is: a path, a
-// name in Docs, or the text itself. It is that of the cell if nothing is said. A path may end in what is shown
-// where nothing is: ".spec.minReplicas:<unset>". A line with a name only is a column that many
-// kinds have: Age.
+// They are the name; the type, with "wide" for a column that is shown on request only; the path of
+// the cell, or its function in Cells; and the description: a path, a name in Docs, or a text.
+// Without a description, that of the cell is used. A path may end in a default:
+// ".spec.minReplicas:<unset>". A line with a name only is a column of many kinds: Age.
 func columns(t reflect.Type, text string, cells Cells, docs Docs) (out []resource.Column) {
 	for line := range strings.Lines(text) {
 		parts := slices.DeleteFunc(strings.Split(strings.TrimSpace(line), "  "), func(s string) bool { return strings.TrimSpace(s) == "" })
@@ -86,7 +85,8 @@ func column(t reflect.Type, parts []string, cells Cells, docs Docs) resource.Col
 	return c
 }
 
-// pathCell is what is at a path, or what the Go type has there when nobody says anything.
+// pathCell returns a function for the value at a path. If the value is missing, it returns the zero
+// value of the Go type.
 func pathCell(t reflect.Type, path string) func(map[string]any) any {
 	at, ok := strings.CutPrefix(path, ".")
 	if !ok {
@@ -95,7 +95,7 @@ func pathCell(t reflect.Type, path string) func(map[string]any) any {
 	at, instead, ok := strings.Cut(at, ":")
 	names, zero := strings.Split(at, "."), zeroAt(t, at)
 	of, _ := typeAt(t, at)
-	pointer := of.Kind() == reflect.Pointer // an empty text is one
+	pointer := of.Kind() == reflect.Pointer // an empty text is a value
 	if ok {
 		zero = instead
 	}
@@ -107,7 +107,7 @@ func pathCell(t reflect.Type, path string) func(map[string]any) any {
 	}
 }
 
-// typeAt returns the Go type of a field, and the struct that it is in.
+// typeAt returns the Go type of a field, and its struct.
 func typeAt(t reflect.Type, path string) (of, in reflect.Type) {
 	of = t
 	for name := range strings.SplitSeq(path, ".") {
@@ -150,8 +150,8 @@ func docOf(t reflect.Type, path string) string {
 	return d.SwaggerDoc()[path[strings.LastIndexByte(path, '.')+1:]]
 }
 
-// selectable reads the field selectors of a kind of the Go type t. One of the path "-" is
-// taken, but no object has a value of it.
+// selectable parses the field selectors of a kind of the Go type t. A selector with the path "-" is
+// valid, but no object has a value for it.
 func selectable(t reflect.Type, text string) map[string]func(map[string]any) string {
 	out := map[string]func(map[string]any) string{}
 	for _, word := range strings.Fields(text) {
@@ -178,7 +178,7 @@ func selectable(t reflect.Type, text string) map[string]func(map[string]any) str
 	return out
 }
 
-// AgeColumn shows how old an object is.
+// AgeColumn returns the column with the age of an object.
 func AgeColumn() resource.Column {
 	return resource.Column{
 		Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
@@ -186,7 +186,7 @@ func AgeColumn() resource.Column {
 	}
 }
 
-// Age is the cell of a timestamp that may not be there.
+// Age returns the cell of a timestamp, which may be missing.
 func Age(timestamp string) any {
 	if timestamp == "" {
 		return "<unknown>"
@@ -194,7 +194,7 @@ func Age(timestamp string) any {
 	return resource.Age(timestamp)
 }
 
-// Count is the cell of the number of elements at a path.
+// Count returns a function for the number of elements at a path.
 func Count(path ...string) func(map[string]any) any {
 	return func(obj map[string]any) any { return int64(len(List(obj, path...))) }
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// Value returns what is at a path of field names, or nil.
+// Value returns the value at a path of field names, or nil.
 func Value(obj map[string]any, path ...string) any {
 	for _, name := range path[:len(path)-1] {
 		obj, _ = obj[name].(map[string]any)
@@ -37,7 +37,7 @@ func List(obj map[string]any, path ...string) []any {
 	return l
 }
 
-// Child returns the object in a field, which it makes if there is none.
+// Child returns the object in a field. It creates a missing one.
 func Child(obj map[string]any, name string) map[string]any {
 	m, ok := obj[name].(map[string]any)
 	if !ok {
@@ -56,23 +56,22 @@ func Put(obj map[string]any, name string, value any) {
 	obj[name] = object.Clone(value)
 }
 
-// SetDefault sets a field that is empty or not there.
+// SetDefault sets a field that is empty or missing.
 func SetDefault(obj map[string]any, name, value string) {
 	if s, _ := obj[name].(string); s == "" && obj != nil {
 		obj[name] = value
 	}
 }
 
-// SetMissing sets a field that is not there. It is for those that are pointers in
-// Go, of which an empty one is there.
+// SetMissing sets a missing field. It is for fields that are pointers in Go, where an empty value
+// is present.
 func SetMissing(obj map[string]any, name string, value any) {
 	if obj[name] == nil && obj != nil {
 		obj[name] = value
 	}
 }
 
-// EmptyNulls makes the nulls of a map of bytes what they are once Kubernetes has
-// stored them.
+// EmptyNulls replaces nulls in a map of bytes by the values that Kubernetes would store.
 func EmptyNulls(obj map[string]any, name string) {
 	for key, v := range Tree(obj, name) {
 		if v == nil {
@@ -100,8 +99,8 @@ func Texts(obj map[string]any, path ...string) []string {
 	return out
 }
 
-// ValueOf returns an object as its Go type has it, nil for none. What others have
-// stored in another form than that of the type is left out.
+// ValueOf decodes an object into its Go type, nil for none. Fields that do not fit the type are
+// dropped.
 func ValueOf[T any](obj map[string]any) *T {
 	if obj == nil {
 		return nil
@@ -111,12 +110,12 @@ func ValueOf[T any](obj map[string]any) *T {
 	return out
 }
 
-// Alike reports whether what is at a path of two objects, of the Go type T, is the same. An
-// empty list or map is none.
+// Alike reports whether the values at a path of two objects, decoded as the Go type T, are equal.
+// Empty and missing lists and maps are equal.
 func Alike[T any](obj, old map[string]any, path ...string) bool {
 	now, was := Tree(obj, path...), Tree(old, path...)
 	return object.Equal(now, was) || equality.Semantic.DeepEqual(ValueOf[T](now), ValueOf[T](was))
 }
 
-// SortedKeys returns the keys of a map in order.
+// SortedKeys returns the sorted keys of a map.
 func SortedKeys[M ~map[K]V, K cmp.Ordered, V any](m M) []K { return slices.Sorted(maps.Keys(m)) }

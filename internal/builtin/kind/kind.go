@@ -1,9 +1,8 @@
 // Package kind builds the Definitions of built-in kinds.
 //
-// The schema of a version is derived from its Go type, and what the type does not say
-// is in its marks. The package also has what the hooks of several API groups need: to
-// look at fields of an object, to check them, and to show them in columns. It knows no
-// kind.
+// The schema of a version is derived from its Go type and its marks. The package also has helpers
+// for the hooks of several API groups: reading fields, checking them, and showing them in columns.
+// It knows no kind.
 package kind
 
 import (
@@ -22,10 +21,10 @@ import (
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
-// priorities order the groups in discovery, the highest first.
+// priorities are the group priorities in discovery.
 var priorities = map[string]int{
 	"":                             18000,
-	"apiregistration.k8s.io":       20001, // no APIService may ask for more than 20000
+	"apiregistration.k8s.io":       20001, // an APIService may have at most 20000
 	"apps":                         17800,
 	"events.k8s.io":                17750,
 	"authentication.k8s.io":        17700,
@@ -48,57 +47,55 @@ var priorities = map[string]int{
 	"storagemigration.k8s.io":      15800,
 }
 
-// A Version is a version of a built-in kind, which is made of a Go type.
+// A Version is a version of a built-in kind with its Go type.
 type Version struct {
 	version      *resource.Version
 	object, list reflect.Type
 	decode, read func(obj map[string]any)
 	refuse       func(obj map[string]any) error
-	// to brings an object into the form that the Kind describes, and from brings it back;
-	// nil for a version that has that form.
+	// to converts an object to the form of the Kind, and from converts it back; nil for a version
+	// in that form.
 	to, from func(obj map[string]any)
-	// alike is the same for versions with the same defaults.
+	// alike is the same pointer for versions with the same defaults.
 	alike *int
 }
 
-// VersionOf is the version of a kind that the types T and L, of an object and of a list,
-// describe. It is served.
+// VersionOf returns a served version with the types T and L for an object and a list.
 func VersionOf[T, L any](v *resource.Version) Version {
 	v.Served = true
 	v.New = func() runtime.Object { return any(new(T)).(runtime.Object) }
 	return Version{version: v, object: reflect.TypeFor[T](), list: reflect.TypeFor[L](), alike: new(int)}
 }
 
-// UnlistedOf is the version of a kind of which nothing is stored, and which so has no list.
+// UnlistedOf returns a version of a kind that is not stored, and so has no list.
 func UnlistedOf[T any](v *resource.Version) Version {
 	v.Served = true
 	v.New = func() runtime.Object { return any(new(T)).(runtime.Object) }
 	return Version{version: v, object: reflect.TypeFor[T]()}
 }
 
-// WhenDecoded adds what Kubernetes makes of an object when it decodes one: defaults that
-// depend on more than one field, and fields that are another way to write others. The
-// outcome belongs to who writes the object, as if the client had sent it. What Prepare
-// does belongs to nobody.
+// WhenDecoded adds a step of decoding in Kubernetes: defaults that depend on several fields, and
+// fields that are another form of others. The client owns these fields, as if it had sent them.
+// Fields from Prepare have no owner.
 func (v Version) WhenDecoded(change func(obj map[string]any)) Version {
 	v.decode = change
 	return v
 }
 
-// Refusing adds why an object cannot be decoded, where its Go type does not say.
+// Refusing adds a decoding error beyond those of the Go type.
 func (v Version) Refusing(refuse func(obj map[string]any) error) Version {
 	v.refuse = refuse
 	return v
 }
 
-// WhenRead adds what becomes of an object that was stored by another program.
+// WhenRead adds a conversion of objects that another program has stored.
 func (v Version) WhenRead(change func(obj map[string]any)) Version {
 	v.read = change
 	return v
 }
 
-// New completes the Definition of a kind with its versions. Objects are stored in the one
-// that clients prefer, unless another one says so.
+// New completes the Definition of a kind with its versions. The preferred version is the storage
+// version, unless another one is Stored.
 func New(d resource.Definition, versions ...Version) *resource.Definition {
 	d.ListKind, d.Dialect, d.GroupPriority = d.Kind+"List", resource.CompiledIn, priorities[d.Group]
 	slices.SortFunc(versions, byPreference)
@@ -108,7 +105,7 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 	stored := false
 	for _, v := range versions {
 		v.version.Schema = v.schema(&d)
-		v.version.Fingerprint = v.object.PkgPath() + "." + v.object.Name() // of one build, a type has one model
+		v.version.Fingerprint = v.object.PkgPath() + "." + v.object.Name() // within a build, a type has one model
 		if warning := deprecation(v.version.New(), d.GroupVersionKind(v.version.Name)); warning != "" {
 			v.version.Deprecated, v.version.DeprecationWarning = true, warning
 			v.version.RemovedRelease = removedRelease(v.version.New())
@@ -147,7 +144,7 @@ type decoding struct {
 	alike        *int
 }
 
-// Shape is the same for versions with the same fields and the same defaults.
+// Shape is equal for versions with the same fields and the same defaults.
 func (s decoding) Shape() any {
 	return struct {
 		fields string

@@ -10,8 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Each version of a kind has a schema of its own, with its own marks and what is done
-// when it is decoded.
+// Each version of a kind has its own schema, marks and decoding steps.
 func TestVersions(t *testing.T) {
 	d := kind.New(resource.Definition{
 		Group: "autoscaling", Plural: "horizontalpodautoscalers", Singular: "horizontalpodautoscaler", Kind: "HorizontalPodAutoscaler", Namespaced: true,
@@ -37,7 +36,7 @@ func TestVersions(t *testing.T) {
 		if m := v.Schema.Model(); m.Name != "io.k8s.api.autoscaling."+version+".HorizontalPodAutoscaler" || v.New() == nil || !v.Served {
 			t.Errorf("%s is %s", version, m.Name)
 		}
-		// By which a change of what is published is seen without making it.
+		// The fingerprint detects changes of the published schema without building it.
 		if want := "k8s.io/api/autoscaling/" + version + ".HorizontalPodAutoscaler"; v.Fingerprint != want {
 			t.Errorf("%s has the fingerprint %q, want %q", version, v.Fingerprint, want)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// ValidateDriverName finds what is wrong with the name of a CSI driver, at which c looks.
+// ValidateDriverName validates the name of a CSI driver at c.
 func ValidateDriverName(c *rule.Check, name string) {
 	if name == "" {
 		c.Required("")
@@ -22,8 +22,8 @@ func ValidateDriverName(c *rule.Check, name string) {
 	c.Invalids(name, validation.IsDNS1123Subdomain(strings.ToLower(name)))
 }
 
-// ValidateSignerName finds what is wrong with the name of a signer of certificates, at which c
-// looks: a domain, and a path of one segment.
+// ValidateSignerName validates the name of a certificate signer at c: a domain, and a path of one
+// segment.
 func ValidateSignerName(c *rule.Check, name string) {
 	if name == "" {
 		c.Required("")
@@ -42,7 +42,7 @@ func ValidateSignerName(c *rule.Check, name string) {
 		c.Invalid(domain, "should be a domain with at least two segments separated by dots")
 	}
 	firstWrongLabel(c, path, validation.IsDNS1123Subdomain)
-	// The path has room for the name of an object, and its namespace.
+	// The path has room for the name and namespace of an object.
 	const max = 2*validation.DNS1123SubdomainMaxLength + validation.DNS1123LabelMaxLength + 2
 	if len(name) > max {
 		c.TooLong(max)
@@ -61,8 +61,8 @@ func firstWrongLabel(c *rule.Check, segment string, check func(string) []string)
 	}
 }
 
-// TrustBundleName returns what is wrong with the name of a ClusterTrustBundle of a signer,
-// or of one that belongs to none. The name of the signer begins that of the bundle.
+// TrustBundleName returns the errors in the name of a ClusterTrustBundle with or without a signer.
+// The name begins with that of the signer.
 func TrustBundleName(name, signer string, prefix bool) []string {
 	if signer == "" {
 		if strings.Contains(name, ":") {
@@ -78,7 +78,7 @@ func TrustBundleName(name, signer string, prefix bool) []string {
 	return apivalidation.NameIsDNSSubdomain(rest, prefix)
 }
 
-// SemanticVersion has the form of semver.org, 2.0.0.
+// SemanticVersion matches versions of semver.org, 2.0.0.
 var SemanticVersion = rule.Pattern(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
 	`(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?` +
 	`(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`)

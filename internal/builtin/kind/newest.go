@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Newest returns the name of the newest of some objects, of those that have one of some annotations
-// with the value "true". It is "" if there is none.
+// Newest returns the name of the newest object with the value "true" in one of some annotations, or
+// "".
 func Newest[T any, P interface {
 	*T
 	metav1.Object

@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// ValidateNodeSelector finds what is wrong with a selector, at which c looks. If anyValue,
-// values need not be ones that a label can have.
+// ValidateNodeSelector validates a node selector at c. With anyValue, values need not be valid
+// label values.
 func ValidateNodeSelector(c *rule.Check, s *corev1.NodeSelector, anyValue bool) {
 	c = c.At("nodeSelectorTerms")
 	if len(s.NodeSelectorTerms) == 0 {
@@ -24,7 +24,7 @@ func ValidateNodeSelector(c *rule.Check, s *corev1.NodeSelector, anyValue bool) 
 	}
 }
 
-// ValidateNodeSelectorTerm finds what is wrong with one term of a selector.
+// ValidateNodeSelectorTerm validates one term of a node selector.
 func ValidateNodeSelectorTerm(c *rule.Check, term *corev1.NodeSelectorTerm, anyValue bool) {
 	for i := range term.MatchExpressions {
 		validateNodeLabel(c.At("matchExpressions", i), &term.MatchExpressions[i], anyValue)
@@ -79,7 +79,7 @@ func validateNodeField(c *rule.Check, r *corev1.NodeSelectorRequirement) {
 	}
 }
 
-// HasAnyValue reports whether a selector has a value that no label can have.
+// HasAnyValue reports whether a selector has a value that is not a valid label value.
 func HasAnyValue(s *corev1.NodeSelector) bool {
 	return s != nil && slices.ContainsFunc(s.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
 		return slices.ContainsFunc(t.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool {
@@ -88,7 +88,7 @@ func HasAnyValue(s *corev1.NodeSelector) bool {
 	})
 }
 
-// oldNodeLabels are labels of nodes that are no longer to be used, and what to say of them.
+// oldNodeLabels are deprecated node labels, with their warnings.
 var oldNodeLabels = map[string]string{
 	"app.kubernetes.io/created-by":                  "deprecated since v1.9",
 	"beta.kubernetes.io/arch":                       `deprecated since v1.14; use "kubernetes.io/arch" instead`,
@@ -100,16 +100,15 @@ var oldNodeLabels = map[string]string{
 	"scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and Tolerations instead",
 }
 
-// WarnOfNodeLabel warns of a label of nodes that is no longer to be used. c looks at what
-// names it.
+// WarnOfNodeLabel warns about a deprecated node label. c is at the field that names it.
 func WarnOfNodeLabel(c *rule.Check, label string) {
 	if old, ok := oldNodeLabels[label]; ok {
 		c.Warn("%s: %s", c.Path(), old)
 	}
 }
 
-// WarnOfNodeSelectorTerm warns of what a term names that is no longer to be used, and, if
-// ofValues, of values that no label can have.
+// WarnOfNodeSelectorTerm warns about deprecated node labels in a term and, with ofValues, about
+// invalid label values.
 func WarnOfNodeSelectorTerm(c *rule.Check, term *corev1.NodeSelectorTerm, ofValues bool) {
 	for i, r := range term.MatchExpressions {
 		at := c.At("matchExpressions", i)
@@ -125,8 +124,7 @@ func WarnOfNodeSelectorTerm(c *rule.Check, term *corev1.NodeSelectorTerm, ofValu
 	}
 }
 
-// WarnOfNodeLabels warns of what a selector of nodes by their labels names that is no longer
-// to be used.
+// WarnOfNodeLabels warns about deprecated node labels in a label selector.
 func WarnOfNodeLabels(c *rule.Check, s *metav1.LabelSelector) {
 	if s == nil {
 		return
@@ -139,8 +137,7 @@ func WarnOfNodeLabels(c *rule.Check, s *metav1.LabelSelector) {
 	}
 }
 
-// WarnOfNodeKey warns of a key that is a label of nodes which is no longer to be used. c looks
-// at the key.
+// WarnOfNodeKey warns about a key that is a deprecated node label. c is at the key.
 func WarnOfNodeKey(c *rule.Check, key string) {
 	if old, ok := oldNodeLabels[key]; ok {
 		c.Warn("%s: %s is %s", c.Path(), key, old)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ReadOptions reads the options of a kind from a query, for a Subresource that connects.
+// ReadOptions returns a parser of options from a query, for a Subresource that connects.
 func ReadOptions[T any](of schema.GroupVersionKind) func(url.Values) (runtime.Object, error) {
 	return func(query url.Values) (runtime.Object, error) {
 		out := new(T)
@@ -30,7 +30,7 @@ func ReadOptions[T any](of schema.GroupVersionKind) func(url.Values) (runtime.Ob
 	}
 }
 
-// setOption reads the values of one name in a query as Kubernetes does.
+// setOption sets a field from the values of a query parameter, as Kubernetes does.
 func setOption(field reflect.Value, in []string) error {
 	switch out := field.Addr().Interface().(type) {
 	case *string:

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
-// Options are read from a query as Kubernetes reads them.
+// Options are parsed from a query as in Kubernetes.
 func TestOptions(t *testing.T) {
 	read := kind.ReadOptions[corev1.PodLogOptions](corev1.SchemeGroupVersion.WithKind("PodLogOptions"))
 	of := metav1.TypeMeta{APIVersion: "v1", Kind: "PodLogOptions"}

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// ResourceLists makes amounts of resources whole thousandths when they are decoded.
+// ResourceLists rounds resource amounts up to milli-units when they are decoded.
 var ResourceLists = rule.Default[corev1.ResourceList](func(list map[string]any) {
 	for name, v := range list {
 		s, _ := v.(string)
@@ -22,15 +22,15 @@ var ResourceLists = rule.Default[corev1.ResourceList](func(list map[string]any) 
 	}
 })
 
-// ValidateAmount finds what is wrong with an amount of any resource, at which c looks.
+// ValidateAmount validates an amount of any resource at c.
 func ValidateAmount(c *rule.Check, amount resource.Quantity) {
 	if amount.Value() < 0 {
 		c.Invalid(amount.Value(), "must be a valid resource quantity")
 	}
 }
 
-// ValidateAmountOf finds what is wrong with an amount of a resource, at which c looks.
-// Objects, and what other domains name, are counted.
+// ValidateAmountOf validates an amount of a resource at c. Counts of objects and extended resources
+// must be integers.
 func ValidateAmountOf(c *rule.Check, name corev1.ResourceName, amount resource.Quantity) {
 	if amount.Sign() < 0 {
 		c.Invalid(amount.String(), apivalidation.IsNegativeErrorMsg)
@@ -40,7 +40,7 @@ func ValidateAmountOf(c *rule.Check, name corev1.ResourceName, amount resource.Q
 	}
 }
 
-// measured are the resources without a domain that quotas limit, and objects those that are
+// measured are the resources without a domain that quotas limit, and objects those that count
 // objects.
 var (
 	measured = map[corev1.ResourceName]bool{
@@ -57,22 +57,22 @@ var (
 	}
 )
 
-// IsOfQuota reports whether a resource without a domain is one that quotas limit.
+// IsOfQuota reports whether a quota can limit a resource without a domain.
 func IsOfQuota(name corev1.ResourceName) bool {
 	return measured[name] || objects[name] || IsHugePages(name) || strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
 }
 
-// IsHugePages reports whether a resource is memory in pages of some size.
+// IsHugePages reports whether a resource is huge pages.
 func IsHugePages(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// IsNative reports whether a resource is one of Kubernetes.
+// IsNative reports whether a resource belongs to Kubernetes.
 func IsNative(name corev1.ResourceName) bool {
 	return !hasDomain(name) || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
 }
 
-// IsExtended reports whether a resource is one of another domain, which quotas may name.
+// IsExtended reports whether a resource is an extended resource, which quotas may limit.
 func IsExtended(name corev1.ResourceName) bool {
 	return !IsNative(name) && !strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix) &&
 		len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+string(name))) == 0
@@ -80,7 +80,7 @@ func IsExtended(name corev1.ResourceName) bool {
 
 func hasDomain(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
 
-// ValidateResourceName finds what is wrong with the name of a resource, at which c looks.
+// ValidateResourceName validates the name of a resource at c.
 func ValidateResourceName(c *rule.Check, name corev1.ResourceName) {
 	details := validation.IsQualifiedName(string(name))
 	c.Invalids(name, details)

@@ -13,35 +13,34 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Like is a further version of a Kind. The types T and L of its objects and lists have the
-// same fields as those of the Kind, or fewer, and the same defaults. WhenDecoded adds others.
+// Like is another version of a Kind. The types T and L have the same fields as those of the Kind,
+// or fewer, and the same defaults. WhenDecoded adds others.
 func Like[T, L any](name string) Version {
 	return VersionOf[T, L](&resource.Version{Name: name})
 }
 
-// Shaped is a further version of a Kind, with fields of its own. to brings an object from
-// that form into the one that the Kind describes, and from brings it back. WhenDecoded adds
-// what differs besides the rules, which are those of the Go types.
+// Shaped is another version of a Kind, with different fields. to converts an object from that form
+// to the form of the Kind, and from converts it back. WhenDecoded adds steps besides the rules of
+// the Go types.
 func Shaped[T, L any](name string, to, from func(obj map[string]any)) Version {
 	v := Like[T, L](name)
 	v.to, v.from = to, from
 	return v
 }
 
-// Lenient says that the version keeps what its successor has given up.
+// Lenient accepts values that the next version no longer allows.
 func (v Version) Lenient() Version {
 	v.version.Lenient = true
 	return v
 }
 
-// Stored says that objects are stored in this version.
+// Stored makes this version the storage version.
 func (v Version) Stored() Version {
 	v.version.Storage = true
 	return v
 }
 
-// further completes a version of a Kind with what the version own, which the Kind
-// describes, says.
+// further completes a version of a Kind from own, the version that the Kind describes.
 func (k *Kind[T, L]) further(v, own Version) Version {
 	of := v.version
 	of.ResetFields, of.RowConditions = own.version.ResetFields, own.version.RowConditions
@@ -82,7 +81,7 @@ func (k *Kind[T, L]) further(v, own Version) Version {
 	return v
 }
 
-// reading is a function of an object that is in another form.
+// reading returns read for objects in another form.
 func reading[V any](to func(map[string]any), read func(map[string]any) V) func(map[string]any) V {
 	return func(obj map[string]any) V {
 		obj = object.CloneTree(obj)
@@ -91,8 +90,8 @@ func reading[V any](to func(map[string]any), read func(map[string]any) V) func(m
 	}
 }
 
-// converting converts objects between versions, through the form that the Kind describes.
-// It is nil where all have that.
+// converting returns the conversion between versions, through the form of the Kind. It is nil if
+// all versions have that form.
 func converting(d *resource.Definition, versions []Version) func(context.Context, []map[string]any, string) ([]map[string]any, error) {
 	if !slices.ContainsFunc(versions, func(v Version) bool { return v.to != nil }) {
 		return nil
@@ -122,16 +121,15 @@ func converting(d *resource.Definition, versions []Version) func(context.Context
 	}
 }
 
-// byPreference orders versions as clients prefer them: stable ones before beta, beta before
-// alpha, and later ones first.
+// byPreference sorts versions by preference: stable before beta before alpha, and later ones first.
 func byPreference(a, b Version) int {
 	return version.CompareKubeAwareVersionStrings(b.version.Name, a.version.Name)
 }
 
-// release is the minor version of Kubernetes 1 that versions are deprecated in, or not.
+// release is the minor version of Kubernetes 1 that decides whether versions are deprecated.
 const release = 37
 
-// removedRelease is the release without a version, if its Go type names one.
+// removedRelease returns the release that removes a version, if its Go type names one.
 func removedRelease(obj runtime.Object) string {
 	if until, ok := obj.(interface{ APILifecycleRemoved() (major, minor int) }); ok {
 		if major, minor := until.APILifecycleRemoved(); major > 0 {
@@ -141,8 +139,7 @@ func removedRelease(obj runtime.Object) string {
 	return ""
 }
 
-// deprecation warns of a version whose Go type says that it is deprecated. It is "" if it
-// is not.
+// deprecation returns the warning for a deprecated version, or "".
 func deprecation(obj runtime.Object, of kschema.GroupVersionKind) string {
 	since, ok := obj.(interface{ APILifecycleDeprecated() (major, minor int) })
 	if !ok {

@@ -31,7 +31,7 @@ func ingresses() *resource.Definition {
 	}.New()
 }
 
-// hosts names three of the hosts at most.
+// hosts returns the cell with up to three hosts.
 func hosts(obj map[string]any) any {
 	const most = 3
 	var named []string

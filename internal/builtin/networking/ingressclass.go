@@ -28,7 +28,7 @@ func ingressClasses() *resource.Definition {
 	}.New()
 }
 
-// classAndDefault shows which class is that of Ingresses that do not name one.
+// classAndDefault returns the cell with the controller's class and whether it is the default.
 func classAndDefault(obj map[string]any) any {
 	if kind.Text(object.Metadata(obj), "annotations", networkingv1.AnnotationIsDefaultIngressClass) == "true" {
 		return object.Name(obj) + " (default)"
@@ -60,7 +60,7 @@ func validateClass(c *rule.Check, class, old *networkingv1.IngressClass) {
 	}
 }
 
-// validateScope checks that parameters in a namespace name it, and others do not.
+// validateScope checks that parameters have a namespace exactly if they are namespaced.
 func validateScope(c *rule.Check, p *networkingv1.IngressClassParametersReference) {
 	if p.Scope == nil {
 		c.At("scope").Required("")

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// classAnnotation named the class of an Ingress before there was a field for it.
+// classAnnotation is the older form of the field ingressClassName.
 const classAnnotation = "kubernetes.io/ingress.class"
 
 func validateIngress(c *rule.Check, i, old *networkingv1.Ingress) {
@@ -61,8 +61,8 @@ func hasInvalidSecret(old *networkingv1.Ingress) bool {
 	return false
 }
 
-// wildcardHasInvalidRules reports whether an Ingress was stored when the rules of hosts with
-// wildcards were not looked at.
+// wildcardHasInvalidRules reports whether an old Ingress has invalid rules for wildcard hosts,
+// which were once not validated.
 func wildcardHasInvalidRules(c *rule.Check, old *networkingv1.Ingress) bool {
 	if old == nil {
 		return false
@@ -79,7 +79,7 @@ func wildcardHasInvalidRules(c *rule.Check, old *networkingv1.Ingress) bool {
 	return len(check.Errors()) > 0
 }
 
-// wrongName returns what is wrong with the name of a host, which may have a wildcard.
+// wrongName returns the errors of a host name, which may have a wildcard.
 func wrongName(host string) []string {
 	if strings.Contains(host, "*") {
 		return validation.IsWildcardDNS1123Subdomain(host)
@@ -89,7 +89,7 @@ func wrongName(host string) []string {
 
 const noAddress = "must be a DNS name, not an IP address"
 
-// validateHost returns whether the host has a wildcard.
+// validateHost validates a host and reports whether it has a wildcard.
 func validateHost(c *rule.Check, host string) bool {
 	if host == "" {
 		return false

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// An IPAddress says that the address that is its name is taken, and by whom.
+// An IPAddress allocates the address in its name to its parent.
 func ipAddresses() *resource.Definition {
 	return kind.Kind[networkingv1.IPAddress, networkingv1.IPAddressList]{
 		Definition: resource.Definition{
@@ -25,7 +25,7 @@ func ipAddresses() *resource.Definition {
 	}.New()
 }
 
-// parentOf shows whose the address is.
+// parentOf returns the cell with the parent of an IPAddress.
 func parentOf(obj map[string]any) any {
 	ref := kind.Tree(obj, "spec", "parentRef")
 	if ref == nil {
@@ -39,8 +39,7 @@ func parentOf(obj map[string]any) any {
 	return strings.Join(append(parts, kind.Text(ref, "name")), "/")
 }
 
-// isAddress says what is wrong with a name that is to be an address, in its one
-// canonical form.
+// isAddress returns the errors of a name, which must be an IP address in canonical form.
 func isAddress(name string, _ bool) (wrong []string) {
 	for _, err := range validation.IsValidIP(nil, name) {
 		wrong = append(wrong, err.Detail)

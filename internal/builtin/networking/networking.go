@@ -1,7 +1,7 @@
 // Package networking has the built-in kinds of networking.k8s.io.
 //
-// It knows what one may say. Who is given which address is for internal/builtin/allocation, and
-// nothing here routes a packet.
+// It validates them. internal/builtin/allocation allocates addresses, and nothing here routes
+// packets.
 package networking
 
 import (

@@ -35,8 +35,7 @@ func networkPolicies() *resource.Definition {
 	}.New()
 }
 
-// defaultPolicy says what a policy is about that does not say so: ingress, and egress if it
-// has rules for it.
+// defaultPolicy sets missing policyTypes: Ingress, and Egress if it has egress rules.
 func defaultPolicy(obj map[string]any) {
 	spec := kind.Tree(obj, "spec")
 	if spec == nil || len(kind.List(spec, "policyTypes")) > 0 {
@@ -49,7 +48,7 @@ func defaultPolicy(obj map[string]any) {
 	spec["policyTypes"] = types
 }
 
-// tolerated is what a policy had before, and may have again.
+// tolerated are invalid values of the old policy, which may stay.
 type tolerated struct {
 	selectors metavalidation.LabelSelectorValidationOptions
 	cidrs     []string
@@ -67,7 +66,7 @@ func toleratedBy(old *networkingv1.NetworkPolicy) *tolerated {
 	return t
 }
 
-// blocks returns the blocks of addresses that a policy names.
+// blocks returns the IP blocks of a policy.
 func blocks(p *networkingv1.NetworkPolicy) (out []*networkingv1.IPBlock) {
 	for i := range p.Spec.Ingress {
 		for _, peer := range p.Spec.Ingress[i].From {
@@ -172,7 +171,7 @@ func validateBlock(c *rule.Check, b *networkingv1.IPBlock) {
 	}
 }
 
-// validateCIDR returns the block, or nil if it is none.
+// validateCIDR returns the network, or nil if it is invalid.
 func validateCIDR(c *rule.Check, cidr string, old []string) *net.IPNet {
 	c.Add(validation.IsValidCIDRForLegacyField(c.Path(), cidr, true, old)...)
 	_, parsed, err := netutils.ParseCIDRSloppy(cidr)

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A ServiceCIDR says from which addresses Services are given theirs.
+// A ServiceCIDR has ranges from which cluster IPs are allocated.
 func serviceCIDRs() *resource.Definition {
 	return kind.Kind[networkingv1.ServiceCIDR, networkingv1.ServiceCIDRList]{
 		Definition: resource.Definition{
@@ -30,8 +30,7 @@ func serviceCIDRs() *resource.Definition {
 	}.New()
 }
 
-// validateServiceCIDR lets a range be there for good, but for one of the other family
-// that is added.
+// validateServiceCIDR allows only one change of the ranges: adding one of the other family.
 func validateServiceCIDR(c *rule.Check, s, old *networkingv1.ServiceCIDR) {
 	c, cidrs := c.At("spec", "cidrs"), s.Spec.CIDRs
 	if old == nil {
@@ -57,7 +56,7 @@ func validateCIDRs(c *rule.Check, cidrs []string) {
 		c.Required("at least one CIDR required")
 		return
 	case n > 2:
-		// Kubernetes shows more than the field here.
+		// As in Kubernetes, the value is more than the field.
 		c.Invalid(struct{ CIDRs []string }{cidrs}, "may only hold up to 2 values")
 		return
 	}

@@ -1,6 +1,6 @@
-// Package node has the built-in kind of node.k8s.io, RuntimeClass.
+// Package node has the built-in kind RuntimeClass of node.k8s.io.
 //
-// It knows what one may say. What pods have of it is for admission.
+// It validates RuntimeClasses. An admission plugin applies them to pods.
 package node
 
 import (
@@ -39,7 +39,7 @@ func runtimeClasses() *resource.Definition {
 func validateClass(c *rule.Check, class, old *nodev1.RuntimeClass) {
 	validateHandler(c.At("handler"), class, old)
 	if class.Overhead != nil {
-		// Kubernetes has them as the limits of a container.
+		// Kubernetes validates the overhead as limits of a container.
 		pod.ValidateResources(c.At("overhead"), &corev1.ResourceRequirements{Limits: class.Overhead.PodFixed})
 	}
 	if class.Scheduling != nil {
@@ -50,7 +50,7 @@ func validateClass(c *rule.Check, class, old *nodev1.RuntimeClass) {
 func validateHandler(c *rule.Check, class, old *nodev1.RuntimeClass) {
 	of, label := class.Handler, content.IsDNS1123Label
 	if old != nil {
-		// Kubernetes says the same in other words, and what is there may not be any more.
+		// Kubernetes words this error differently, and does not tolerate old values.
 		label = func(s string) []string { return apivalidation.NameIsDNSLabel(s, false) }
 		if old.Handler != of {
 			c.Invalid(nil, apivalidation.FieldImmutableErrorMsg)

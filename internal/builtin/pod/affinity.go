@@ -65,8 +65,8 @@ func checkSelector(c *rule.Check, s *metav1.LabelSelector, anyValue bool) {
 	c.Add(metavalidation.ValidateLabelSelector(s, metavalidation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: anyValue}, c.Path())...)
 }
 
-// checkLabelKeys finds what is wrong with keys whose labels a selector is to have of the
-// pod. The selector may have them already.
+// checkLabelKeys validates matchLabelKeys and mismatchLabelKeys, whose labels prepare merges into
+// the selector. The selector may already have them.
 func checkLabelKeys(c *rule.Check, match, mismatch []string, selector *metav1.LabelSelector) {
 	for name, keys := range map[string][]string{"matchLabelKeys": match, "mismatchLabelKeys": mismatch} {
 		at := c.At(name)
@@ -93,7 +93,7 @@ func checkLabelKeys(c *rule.Check, match, mismatch []string, selector *metav1.La
 	}
 	selected := sets.KeySet(selector.MatchLabels)
 	for _, e := range selector.MatchExpressions {
-		// One expression is that which was made of the key.
+		// One expression is the merged one.
 		if i, ok := index[e.Key]; ok && selected.Has(e.Key) {
 			c.At(i).Invalid(e.Key, inSelector)
 		}
@@ -103,7 +103,7 @@ func checkLabelKeys(c *rule.Check, match, mismatch []string, selector *metav1.La
 
 const inSelector = "exists in both matchLabelKeys and labelSelector"
 
-// checkOldLabelKeys is checkLabelKeys as it was before keys were added to selectors.
+// checkOldLabelKeys is checkLabelKeys for pods from before keys were merged into selectors.
 func checkOldLabelKeys(c *rule.Check, match []string, selector *metav1.LabelSelector) {
 	if len(match) == 0 {
 		return
@@ -159,7 +159,7 @@ func checkSpread(c *rule.Check, s *corev1.TopologySpreadConstraint) {
 	}
 }
 
-// checkSpreadOnce finds another constraint that is for the same as the first of some.
+// checkSpreadOnce rejects a duplicate of the first constraint.
 func checkSpreadOnce(c *rule.Check, constraints []corev1.TopologySpreadConstraint) {
 	first := constraints[0]
 	for _, s := range constraints[1:] {
@@ -199,7 +199,7 @@ func checkToleration(c *rule.Check, t *corev1.Toleration) {
 	}
 }
 
-// checkComparison checks a toleration of taints by number, which is a feature that is off.
+// checkComparison validates a toleration with a numeric operator, which is a disabled feature.
 func checkComparison(c *rule.Check, t *corev1.Toleration) {
 	if !rule.Given[inherited](c).comparisons {
 		rule.NotSupported(c.At("operator"), t.Operator, corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpLt, corev1.TolerationOpGt)
@@ -212,7 +212,7 @@ func checkComparison(c *rule.Check, t *corev1.Toleration) {
 	}
 }
 
-// ValidateTolerations finds what is wrong with tolerations that are in no pod.
+// ValidateTolerations validates tolerations outside of a pod.
 func ValidateTolerations(tolerations []corev1.Toleration, at ...any) field.ErrorList {
 	c := rule.NewCheck(context.Background(), &resource.Change{}, nil)
 	rule.With(c, &inherited{})

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// Annotations that mean something to a server. Some said once what a field says now.
+// Annotations that a server interprets. Some are older forms of fields.
 const (
 	mirrorAnnotation      = corev1.MirrorPodAnnotationKey
 	tolerationsAnnotation = "scheduler.alpha.kubernetes.io/tolerations"
@@ -24,8 +24,8 @@ const (
 	appArmorAnnotation    = corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix
 )
 
-// checkAnnotations finds what is wrong with the annotations of a pod or a template, at which c
-// looks. old are those that they take the place of, or nil.
+// checkAnnotations validates the annotations of a pod or a template at c. old are the replaced
+// ones, or nil.
 func checkAnnotations(c *rule.Check, meta, old *metav1.ObjectMeta, spec *corev1.PodSpec) {
 	annotations := meta.Annotations
 	if value, ok := annotations[mirrorAnnotation]; ok && spec.NodeName == "" {
@@ -64,8 +64,8 @@ func checkAnnotations(c *rule.Check, meta, old *metav1.ObjectMeta, spec *corev1.
 	}
 }
 
-// isCost reports whether annotations say no cost of the deletion of a pod, or a number. Zeros
-// do not begin one, nor does a plus.
+// isCost reports whether the deletion cost in annotations is missing or an integer without leading
+// zeros or plus sign.
 func isCost(annotations map[string]string) bool {
 	text, ok := annotations[costAnnotation]
 	if !ok {
@@ -102,8 +102,8 @@ func isAppArmor(profile string) bool {
 		strings.HasPrefix(profile, corev1.DeprecatedAppArmorBetaProfileNamePrefix)
 }
 
-// checkAnnotatedProfiles finds what annotations say of profiles that fields say otherwise. c
-// looks at the spec.
+// checkAnnotatedProfiles rejects profiles in annotations that differ from the fields. c is at the
+// spec.
 func checkAnnotatedProfiles(c *rule.Check, annotations map[string]string, spec *corev1.PodSpec) {
 	if len(annotations) == 0 {
 		return
@@ -179,8 +179,7 @@ func checkSameAppArmor(c *rule.Check, said string, p *corev1.AppArmorProfile) {
 
 func isText(s *string, text string) bool { return s != nil && *s == text }
 
-// checkAnnotationChange finds what an update says otherwise of annotations that stay as they
-// are, at which c looks.
+// checkAnnotationChange rejects changes of immutable annotations at c.
 func checkAnnotationChange(c *rule.Check, annotations, old map[string]string) {
 	check := func(key, doing string) {
 		switch {

@@ -12,10 +12,10 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-const maxAppArmorProfile = 4095 // bytes of a path
+const maxAppArmorProfile = 4095 // length in bytes
 
-// copyAppArmor makes of an annotation, which said the AppArmor profile of a container
-// once, what says it now. What the pod says for all of its containers is not repeated.
+// copyAppArmor copies an annotation, the older form of an AppArmor profile, to the field of a
+// container. It omits a profile equal to that of the pod.
 func copyAppArmor(ctx context.Context, pod map[string]any) {
 	spec, annotations := kind.Tree(pod, "spec"), kind.Tree(pod, "metadata", "annotations")
 	if len(annotations) == 0 || kind.Text(spec, "os", "name") == string(corev1.Windows) {
@@ -43,7 +43,7 @@ func copyAppArmor(ctx context.Context, pod map[string]any) {
 	}
 }
 
-// appArmorOf returns the profile that an annotation says, or nil if it says none that may be.
+// appArmorOf returns the profile in an annotation, or nil if it is missing or invalid.
 func appArmorOf(annotation string) map[string]any {
 	switch annotation {
 	case corev1.DeprecatedAppArmorBetaProfileNameUnconfined:

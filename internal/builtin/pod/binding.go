@@ -17,8 +17,8 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// bindingKind is the kind by which pods get their nodes. It is what the subresource
-// binding of pods takes, and was a resource before there were subresources.
+// bindingKind is the kind Binding, the body of the subresource binding of pods. It is also a
+// resource, from before there were subresources.
 func bindingKind(b *binder) *resource.Definition {
 	return kind.New(resource.Definition{
 		Plural: "bindings", Singular: "binding", Kind: "Binding", Namespaced: true,
@@ -28,11 +28,11 @@ func bindingKind(b *binder) *resource.Definition {
 
 var podResource = schema.GroupResource{Resource: "pods"}
 
-// A binder gives pods their nodes.
+// A binder binds pods to nodes.
 type binder struct{ pods *resource.Definition }
 
-// Create binds the pod that a Binding names. Of several binders of one pod, one wins: the
-// pod is written only as it was when it was seen to be free.
+// Create binds the pod of a Binding. Of several concurrent bindings of a pod one succeeds: the
+// write needs the pod as it was read.
 func (b *binder) Create(ctx context.Context, c *resource.Change) (map[string]any, error) {
 	binding := c.Object
 	name := object.Name(binding)
@@ -81,8 +81,7 @@ func validateBinding(binding map[string]any) (errs field.ErrorList) {
 	return errs
 }
 
-// bind makes a pod one that is bound, if it is the one that the binding is about and may
-// be bound.
+// bind sets the node of a pod, if the binding applies to it and it is not bound.
 func (b *binder) bind(pod, binding map[string]any) error {
 	if err := b.isMeant(pod, binding); err != nil {
 		return err
@@ -111,7 +110,7 @@ func (b *binder) bind(pod, binding map[string]any) error {
 	return nil
 }
 
-// isMeant checks that a pod is the one, in the state, that the binding says.
+// isMeant checks that the pod has the UID and resourceVersion in the binding.
 func (b *binder) isMeant(pod, binding map[string]any) error {
 	for _, of := range []struct{ name, asked, is string }{
 		{"UID", object.UID(binding), object.UID(pod)},
@@ -126,8 +125,8 @@ func (b *binder) isMeant(pod, binding map[string]any) error {
 	return nil
 }
 
-// initContainers are annotations that said what init containers are before the spec did.
-// Nobody takes them any more.
+// initContainers are the annotations for init containers from before the field. They are no longer
+// accepted.
 var initContainers = map[string]bool{
 	"pod.beta.kubernetes.io/init-containers": true, "pod.beta.kubernetes.io/init-container-statuses": true,
 	"pod.alpha.kubernetes.io/init-containers": true, "pod.alpha.kubernetes.io/init-container-statuses": true,

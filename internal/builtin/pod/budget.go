@@ -20,10 +20,10 @@ import (
 	"github.com/anykind/anykind/internal/registry/apply"
 )
 
-// maxDisrupted is how many evictions a budget allows before who keeps it has seen them.
+// maxDisrupted limits the evictions that the budget's controller has not processed.
 const maxDisrupted = 2000
 
-// budget returns the budget of a pod, also as its Go type, or nil if it has none.
+// budget returns the budget of a pod, also decoded, or nil if it has none.
 func (e *evictor) budget(ctx context.Context, c *resource.Change, pod map[string]any) (map[string]any, *policyv1.PodDisruptionBudget, error) {
 	all, err := c.Objects.List(ctx, e.budgets, c.Namespace)
 	if err != nil {
@@ -37,7 +37,7 @@ func (e *evictor) budget(ctx context.Context, c *resource.Change, pod map[string
 		b := kind.ValueOf[policyv1.PodDisruptionBudget](budget)
 		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 		if err != nil || !selector.Matches(labels.Set(kind.Pairs(pod, "metadata", "labels"))) {
-			continue // one that selects in a way that is not valid selects nothing
+			continue // an invalid selector selects nothing
 		}
 		if of != nil { // a 500 without a reason, as in Kubernetes
 			return nil, nil, errors.New("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
@@ -47,8 +47,8 @@ func (e *evictor) budget(ctx context.Context, c *resource.Change, pod map[string
 	return of, typed, nil
 }
 
-// toleratesUnready reports whether a pod that is not ready may go without an allowance:
-// always, or while the others are enough.
+// toleratesUnready reports whether an unready pod can be evicted without an allowance: always, or
+// while enough others are healthy.
 func toleratesUnready(b *policyv1.PodDisruptionBudget) bool {
 	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil && *p == policyv1.AlwaysAllow {
 		return true
@@ -56,7 +56,7 @@ func toleratesUnready(b *policyv1.PodDisruptionBudget) bool {
 	return b.Status.CurrentHealthy >= b.Status.DesiredHealthy && b.Status.DesiredHealthy > 0
 }
 
-// take takes from a budget what it allows for one pod. b is the same budget.
+// take takes one allowance from a budget for a pod. b is the decoded budget.
 func take(ctx context.Context, budget map[string]any, b *policyv1.PodDisruptionBudget, pod string, d *resource.Definition) error {
 	if err := allows(b); err != nil {
 		return err
@@ -83,7 +83,7 @@ func take(ctx context.Context, budget map[string]any, b *policyv1.PodDisruptionB
 	return nil
 }
 
-// allows returns why a budget does not allow that a pod goes.
+// allows returns an error if a budget does not allow a disruption.
 func allows(b *policyv1.PodDisruptionBudget) error {
 	const refused = "Cannot evict pod as it would violate the pod's disruption budget."
 	s := &b.Status
@@ -118,7 +118,7 @@ func forbidden(b *policyv1.PodDisruptionBudget, why string) *status.Error {
 	return status.Forbidden(schema.GroupResource{Group: policyv1.GroupName, Resource: "poddisruptionbudget"}, b.Name, errors.New(why))
 }
 
-// because adds to a refusal that it is one of a budget.
+// because adds the cause DisruptionBudget to an error.
 func because(e *status.Error, format string, args ...any) error {
 	e.ErrStatus.Details.Causes = append(e.ErrStatus.Details.Causes, metav1.StatusCause{
 		Type: policyv1.DisruptionBudgetCause, Message: fmt.Sprintf(format, args...),

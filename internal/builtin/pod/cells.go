@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
-// TemplateCells are the cells that kinds with a template have, and more of their own:
-// containers and images of the template at a path, and selector, which is beside it.
+// TemplateCells returns the cells containers and images of the template at a path, the cell
+// selector beside it, and more.
 func TemplateCells(path string, more kind.Cells) kind.Cells {
 	at := strings.Split(path, ".")
 	of := func(name string) func(map[string]any) any {
@@ -36,7 +36,7 @@ func TemplateCells(path string, more kind.Cells) kind.Cells {
 	return cells
 }
 
-// Labels is the cell of a map of labels.
+// Labels returns a function for the cell of a map of labels.
 func Labels(path string) func(map[string]any) any {
 	at := strings.Split(path, ".")
 	return func(obj map[string]any) any { return labels.FormatLabels(kind.Pairs(obj, at...)) }

@@ -5,7 +5,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// keepMetadata keeps what a write of a part of a pod leaves alone of its metadata.
+// keepMetadata reverts the metadata that a write of a part of a pod cannot change.
 func keepMetadata(pod, old map[string]any) {
 	now, was := object.Metadata(pod), object.Metadata(old)
 	for _, name := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
@@ -13,7 +13,7 @@ func keepMetadata(pod, old map[string]any) {
 	}
 }
 
-// revertToEphemeralContainers leaves everything but ephemeral containers alone.
+// revertToEphemeralContainers reverts everything except ephemeral containers.
 func revertToEphemeralContainers(pod, old map[string]any) {
 	keepMetadata(pod, old)
 	containers := kind.Value(pod, "spec", "ephemeralContainers")
@@ -22,8 +22,8 @@ func revertToEphemeralContainers(pod, old map[string]any) {
 	kind.Put(kind.Child(pod, "spec"), "ephemeralContainers", containers)
 }
 
-// revertToResources leaves everything alone but resources, of containers and of the whole
-// pod. If the containers are not those of the old pod, that is for the validation to say.
+// revertToResources reverts everything except the resources of containers and of the pod. If the
+// containers differ, validation rejects the update.
 func revertToResources(pod, old map[string]any) {
 	spec, oldSpec := kind.Tree(pod, "spec"), kind.Tree(old, "spec")
 	lists := map[string][]any{}
@@ -46,8 +46,8 @@ func revertToResources(pod, old map[string]any) {
 	}
 }
 
-// resized returns old containers with the resources of new ones, or the new ones if they
-// are others.
+// resized returns the old containers with the new resources, or the new containers if they are
+// others.
 func resized(containers, old []any) []any {
 	out := make([]any, len(old))
 	for i := range old {
@@ -63,9 +63,9 @@ func resized(containers, old []any) []any {
 	return out
 }
 
-// revertToStatus leaves the spec alone, and of the status what clients leave out that do
-// not know it. Of the metadata, a write of the status may say anything of owners and of when
-// the pod was deleted, and changes neither.
+// revertToStatus reverts the spec, and restores status fields that a client omits because it does
+// not know them. It also reverts owner references and the deletion timestamp, which the client may
+// send with any value.
 func revertToStatus(pod, old map[string]any) {
 	kind.Put(pod, "spec", old["spec"])
 	for _, name := range []string{"ownerReferences", "deletionTimestamp"} {
@@ -82,8 +82,8 @@ func revertToStatus(pod, old map[string]any) {
 	keepGenerations(kind.List(status, "conditions"), kind.List(was, "conditions"))
 }
 
-// keepGenerations keeps the generations that conditions were observed at. Of conditions of
-// one type, the first is taken for the first.
+// keepGenerations restores missing observedGenerations of conditions. Of several conditions of a
+// type, only the first counts.
 func keepGenerations(conditions, old []any) {
 	before := map[string][]any{}
 	for _, c := range old {

@@ -41,7 +41,7 @@ var podCells = kind.Cells{
 	"gates": readinessGates,
 }
 
-// rowConditions says of a pod that has ended how it did.
+// rowConditions returns the row condition of a terminated pod.
 func rowConditions(pod map[string]any) []metav1.TableRowCondition {
 	phase := kind.Text(pod, "status", "phase")
 	said := map[string]string{string(corev1.PodSucceeded): "The pod has completed successfully.", string(corev1.PodFailed): "The pod failed."}
@@ -73,7 +73,7 @@ func readinessGates(pod map[string]any) any {
 	return fmt.Sprintf("%d/%d", met, len(gates))
 }
 
-// conditionStatus returns what the first condition of a type says, or "".
+// conditionStatus returns the status of the first condition of a type, or "".
 func conditionStatus(pod map[string]any, conditionType string) string {
 	for _, c := range kind.List(pod, "status", "conditions") {
 		if c := asTree(c); kind.Text(c, "type") == conditionType {
@@ -83,7 +83,7 @@ func conditionStatus(pod map[string]any, conditionType string) string {
 	return ""
 }
 
-// A summary is what the columns say of all containers together.
+// A summary aggregates the state of all containers for the columns.
 type summary struct {
 	ready, total int
 	status       string
@@ -91,16 +91,16 @@ type summary struct {
 	lastRestart  string // a timestamp
 }
 
-// restarted counts what a container says of its restarts.
+// restarted adds the restarts of a container.
 func (s *summary) restarted(container map[string]any) {
 	n, _ := container["restartCount"].(int64)
 	s.restarts += n
-	// Timestamps in a canonical form are in the order of their texts.
+	// Timestamps in canonical form sort as texts.
 	s.lastRestart = max(s.lastRestart, kind.Text(container, "lastState", "terminated", "finishedAt"))
 }
 
-// summarize looks at a pod as kubectl shows it: what the first container says that keeps
-// it from being initialized, or else what the first of the others says.
+// summarize computes the columns as kubectl shows them. The reason is that of the first init
+// container that is not finished, otherwise of the first other container with a reason.
 func summarize(pod map[string]any) summary {
 	status := kind.Tree(pod, "status")
 	s := summary{total: len(kind.List(pod, "spec", "containers")), status: kind.Text(status, "phase")}
@@ -137,7 +137,7 @@ func summarize(pod map[string]any) summary {
 	return s
 }
 
-// initialize looks at the init containers, and reports whether the pod waits for one.
+// initialize processes the init containers, and reports whether the pod waits for one.
 func (s *summary) initialize(pod map[string]any, sidecars map[string]bool, ofSidecars *summary) (waits bool) {
 	for i, c := range kind.List(pod, "status", "initContainerStatuses") {
 		container := asTree(c)
@@ -167,7 +167,7 @@ func (s *summary) initialize(pod map[string]any, sidecars map[string]bool, ofSid
 	return false
 }
 
-// run looks at the containers that run once the pod is initialized.
+// run processes the main containers.
 func (s *summary) run(pod map[string]any) {
 	running, failure := false, ""
 	containers := kind.List(pod, "status", "containerStatuses")
@@ -200,7 +200,7 @@ func (s *summary) run(pod map[string]any) {
 	}
 }
 
-// ending is how a container ended.
+// ending returns the reason of a terminated container.
 func ending(terminated map[string]any) string {
 	if reason := kind.Text(terminated, "reason"); reason != "" {
 		return reason

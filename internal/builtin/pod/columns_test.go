@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// treeOf returns an object of a text in YAML.
+// treeOf parses an object.
 func treeOf(t testing.TB, text string) map[string]any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -23,7 +23,7 @@ func treeOf(t testing.TB, text string) map[string]any {
 	return tree
 }
 
-// What the columns say of a pod of two containers, a and b, in every state.
+// Columns of a pod with two containers, a and b, in every state.
 func TestStatusOfPods(t *testing.T) {
 	const (
 		running   = `{name: a, ready: true, restartCount: 0, state: {running: {}}}`
@@ -86,7 +86,7 @@ func TestStatusOfPods(t *testing.T) {
 	}
 }
 
-// A deletion shows unless the pod has ended, and a lost node shows as something unknown.
+// A pod in deletion is Terminating unless it has ended, and Unknown on a lost node.
 func TestDeletionShows(t *testing.T) {
 	for status, want := range map[string]string{
 		`{phase: Running}`:                   "Terminating",

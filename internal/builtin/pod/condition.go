@@ -19,8 +19,8 @@ func condition(pod map[string]any, of corev1.PodConditionType) map[string]any {
 	return nil
 }
 
-// setCondition sets a condition in the status of a pod. It has changed now unless its
-// status is what it was.
+// setCondition sets a condition in the status of a pod. Its transition time changes only with its
+// status.
 func setCondition(pod map[string]any, c corev1.PodCondition) {
 	set := map[string]any{
 		"type": string(c.Type), "status": string(c.Status), "lastProbeTime": nil,
@@ -47,7 +47,7 @@ func setCondition(pod map[string]any, c corev1.PodCondition) {
 	}
 }
 
-// isReady reports whether a pod says that it is ready.
+// isReady reports whether the condition Ready is true.
 func isReady(pod map[string]any) bool {
 	return kind.Text(condition(pod, corev1.PodReady), "status") == string(corev1.ConditionTrue)
 }

@@ -22,18 +22,18 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// A connecter leads to the kubelet of a pod's node.
+// A connecter connects to the kubelet of a pod's node.
 type connecter struct {
 	pods, nodes *resource.Definition
 	kubelets    *kubelet.Client
 }
 
-// kubelet returns where the kubelet of a pod's node listens.
+// kubelet returns the address of the kubelet of a pod's node.
 func (k *connecter) kubelet(ctx context.Context, all resource.Objects, pod map[string]any) (*url.URL, error) {
 	name := kind.Text(pod, "spec", "nodeName")
 	node, err := all.Get(ctx, k.nodes, "", name)
 	if status.Is(err, metav1.StatusReasonNotFound) {
-		return nil, status.NotFound(podResource, name) // it is a request for a pod, says Kubernetes
+		return nil, status.NotFound(podResource, name) // the error names the pod, as in Kubernetes
 	}
 	if err != nil {
 		return nil, err
@@ -41,15 +41,15 @@ func (k *connecter) kubelet(ctx context.Context, all resource.Objects, pod map[s
 	return k.kubelets.Locate(kind.ValueOf[corev1.Node](node))
 }
 
-// A talk is a subresource by which a client talks to a container: exec, attach or
-// portforward.
+// A talk is a streaming subresource: exec, attach or portforward.
 type talk struct {
 	*connecter
 	// path returns the path and the query for the kubelet.
 	path func(pod map[string]any, options runtime.Object) (string, url.Values, error)
 }
 
-// Connect returns what upgrades the connection. Who may only read a pod may not talk to it.
+// Connect returns a handler that upgrades the connection. A permission to read a pod is not
+// sufficient.
 func (t talk) Connect(ctx context.Context, c resource.Connection) (http.Handler, error) {
 	if c.Method == http.MethodGet {
 		if err := request.May(ctx, "create"); err != nil {
@@ -103,7 +103,7 @@ func forwardPath(pod map[string]any, options runtime.Object) (string, url.Values
 	return fmt.Sprintf("/portForward/%s/%s", object.Namespace(pod), object.Name(pod)), query, nil
 }
 
-// streams says which streams there are in the words of a kubelet.
+// streams encodes the requested streams as a kubelet expects them.
 func streams(in, out, err, tty bool) url.Values {
 	query := url.Values{}
 	for name, there := range map[string]bool{
@@ -121,8 +121,7 @@ func containerPath(what string, pod map[string]any, name string) (string, error)
 	return fmt.Sprintf("/%s/%s/%s/%s", what, object.Namespace(pod), object.Name(pod), container), err
 }
 
-// containerOf returns the name of the container that is meant: the only one, if none is
-// named.
+// containerOf returns the container with that name, or the only one for "".
 func containerOf(pod map[string]any, name string) (string, error) {
 	var names []string
 	for _, list := range []string{"initContainers", "containers", "ephemeralContainers"} {
@@ -148,7 +147,7 @@ func containerOf(pod map[string]any, name string) (string, error) {
 	}
 }
 
-// A visit is the subresource proxy: what a pod says on one of its ports.
+// A visit is the subresource proxy, which connects to a port of a pod.
 type visit struct {
 	pods    *resource.Definition
 	network http.RoundTripper
@@ -173,7 +172,7 @@ func (v *visit) Connect(ctx context.Context, c resource.Connection) (http.Handle
 	return proxy.Page{To: proxy.At(scheme, ip, port, c.Path), Transport: v.network}, nil
 }
 
-// firstPort is the first port that a container of a pod says it has.
+// firstPort returns the first port in the containers of a pod.
 func firstPort(pod map[string]any) string {
 	for _, c := range kind.List(pod, "spec", "containers") {
 		c, _ := c.(map[string]any)

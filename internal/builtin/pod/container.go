@@ -15,12 +15,11 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// containerRules are the rules and defaults of all that is in containers. They find in the
-// podContext what they have to know of the rest of the spec, such as its volumes and its
-// operating system.
+// containerRules are the rules and defaults for types in containers. They read the rest of the
+// spec, such as volumes and the operating system, from the podContext.
 //
-// An ephemeral container has the fields of a Container in an EphemeralContainerCommon, and
-// Go converts one to the other: the rules of both are the same functions.
+// An ephemeral container has the fields of a Container in an EphemeralContainerCommon, and Go
+// converts one to the other: both share the same functions.
 var containerRules = rule.All(
 	rule.On(checkContainer),
 	rule.On(checkEphemeral),
@@ -34,9 +33,8 @@ var containerRules = rule.All(
 	rule.Default[corev1.EphemeralContainerCommon](defaultContainer),
 )
 
-// checkContainerLists finds what is wrong with the containers of a spec, at which c looks,
-// beside each other, and with what depends on the list that they are in. The walk finds
-// what may not be in any container.
+// checkContainerLists validates the containers of a spec at c together, and the rules that depend
+// on the list of a container. The walk applies the rules for any container.
 func checkContainerLists(c *rule.Check, spec *corev1.PodSpec) {
 	if len(spec.Containers) == 0 {
 		c.At("containers").Required("")
@@ -55,7 +53,7 @@ func checkContainerLists(c *rule.Check, spec *corev1.PodSpec) {
 		if x.Name != "" || names.Has("") {
 			checkName(at, x.Name, names)
 		}
-		// They run one by one, and errors name the first.
+		// They run in sequence, and errors name the first.
 		checkHostPorts(c.At("initContainers", 0), x, sets.New[string]())
 	}
 	targets := names.Clone()
@@ -78,7 +76,7 @@ func checkName(c *rule.Check, name string, others sets.Set[string]) {
 	others.Insert(name)
 }
 
-// checkHostPorts finds the ports of the host that others have.
+// checkHostPorts rejects host ports that other containers have.
 func checkHostPorts(c *rule.Check, x *corev1.Container, others sets.Set[string]) {
 	for i, p := range x.Ports {
 		if p.HostPort == 0 {
@@ -125,7 +123,7 @@ func checkInit(c *rule.Check, x *corev1.Container, spec *corev1.PodSpec) {
 
 const noRestartPolicy = "must specify restartPolicy when restart rules are used"
 
-// checkRestartPolicy finds what is wrong with when a container restarts.
+// checkRestartPolicy validates the restart policy and rules of a container.
 func checkRestartPolicy(c *rule.Check, x *corev1.Container) {
 	switch {
 	case x.RestartPolicy != nil:
@@ -154,7 +152,7 @@ func checkRestartPolicy(c *rule.Check, x *corev1.Container) {
 	}
 }
 
-// known refuses a value that is none of some, which are named in their order.
+// known rejects an unsupported value. The error lists the valid ones in this order.
 func known[T ~string](c *rule.Check, value T, valid ...T) bool {
 	ok := slices.Contains(valid, value)
 	if !ok {
@@ -163,11 +161,11 @@ func known[T ~string](c *rule.Check, value T, valid ...T) bool {
 	return ok
 }
 
-// notFound refuses the name of what is not there.
+// notFound adds an error about a name that does not exist.
 func notFound(c *rule.Check, name string) { c.Add(field.NotFound(c.Path(), name)) }
 
-// checkContainer finds what is wrong with a container that is not ephemeral. Images of
-// templates may have spaces around them, as they always could.
+// checkContainer validates a container that is not ephemeral. Images in templates may have
+// surrounding spaces, for compatibility.
 func checkContainer(c *rule.Check, x *corev1.Container) {
 	checkAny(c, x)
 	if rule.Given[podContext](c).isPod {
@@ -181,7 +179,7 @@ func checkImage(c *rule.Check, image string) {
 	}
 }
 
-// checkAny finds what may not be in any container.
+// checkAny has the rules for any container.
 func checkAny(c *rule.Check, x *corev1.Container) {
 	pod := rule.Given[podContext](c)
 	if x.TerminationMessagePolicy != "" {
@@ -197,7 +195,7 @@ func checkAny(c *rule.Check, x *corev1.Container) {
 	checkResizePolicy(c.At("resizePolicy"), x.ResizePolicy, pod.spec.RestartPolicy)
 }
 
-// checkEphemeral finds what is wrong with an ephemeral container.
+// checkEphemeral validates an ephemeral container.
 func checkEphemeral(c *rule.Check, common *corev1.EphemeralContainerCommon) {
 	x := (*corev1.Container)(common)
 	checkAny(c, x)
@@ -243,8 +241,7 @@ func checkPorts(c *rule.Check, ports []corev1.ContainerPort) {
 	}
 }
 
-// checkResizePolicy finds what is wrong with what happens to a container when what it may
-// use changes. Most errors name the list.
+// checkResizePolicy validates the resize policies of a container. Most errors name the list.
 func checkResizePolicy(c *rule.Check, policies []corev1.ContainerResizePolicy, ofPod corev1.RestartPolicy) {
 	names := sets.New[corev1.ResourceName]()
 	for i, p := range policies {
@@ -268,8 +265,7 @@ func checkResizePolicy(c *rule.Check, policies []corev1.ContainerResizePolicy, o
 	}
 }
 
-// containersOf returns all containers of a spec, in the order in which they start. The
-// ephemeral ones are there as others are.
+// containersOf returns all containers of a spec in starting order. Ephemeral ones are converted.
 func containersOf(spec *corev1.PodSpec) iter.Seq[*corev1.Container] {
 	return func(yield func(*corev1.Container) bool) {
 		for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
@@ -287,12 +283,12 @@ func containersOf(spec *corev1.PodSpec) iter.Seq[*corev1.Container] {
 	}
 }
 
-// isSidecar reports whether an init container runs as long as the pod does.
+// isSidecar reports whether an init container is a sidecar.
 func isSidecar(x *corev1.Container) bool {
 	return x.RestartPolicy != nil && *x.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// restartsOnResize reports whether a container restarts when what it may use changes.
+// restartsOnResize reports whether a resize restarts a container.
 func restartsOnResize(x *corev1.Container) bool {
 	for _, p := range x.ResizePolicy {
 		if p.RestartPolicy == corev1.RestartContainer {
@@ -302,7 +298,7 @@ func restartsOnResize(x *corev1.Container) bool {
 	return false
 }
 
-// eachContainer calls a function for every container of a spec, at which c looks.
+// eachContainer calls do for every container of a spec at c.
 func eachContainer(c *rule.Check, spec *corev1.PodSpec, do func(at *rule.Check, x *corev1.Container)) {
 	for i := range spec.InitContainers {
 		do(c.At("initContainers", i), &spec.InitContainers[i])

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// templateOf returns a template of texts in YAML, with defaults.
+// templateOf parses a template and sets defaults.
 func templateOf(t *testing.T, metadata, spec string) *corev1.PodTemplateSpec {
 	t.Helper()
 	obj := map[string]any{}
@@ -38,8 +38,7 @@ func templateOf(t *testing.T, metadata, spec string) *corev1.PodTemplateSpec {
 
 var rules = Policy{Privileged: true}.Rules()
 
-// errorsOf returns what is wrong with a spec that takes the place of an old one, if there
-// is one.
+// errorsOf returns the errors of a spec. old is the replaced spec, or "".
 func errorsOf(t *testing.T, spec, old string) []string {
 	t.Helper()
 	var before *corev1.PodSpec
@@ -61,7 +60,7 @@ func texts(errs field.ErrorList) (out []string) {
 	return out
 }
 
-// in puts fields of a container into a spec that has what they refer to.
+// in adds fields of a container to a spec with everything that they refer to.
 func in(container string) string {
 	return `
 terminationGracePeriodSeconds: 10
@@ -74,7 +73,7 @@ containers:
 - {name: c, image: a` + container + `}`
 }
 
-// What may not be in any container. Paths begin at the container.
+// Rules for any container. Paths begin at the container.
 func TestContainers(t *testing.T) {
 	for _, test := range []struct{ fields, want string }{
 		{"", ""},
@@ -140,12 +139,12 @@ func TestContainers(t *testing.T) {
 			resizePolicy[1]: Duplicate value: "cpu"`},
 	} {
 		got := errorsOf(t, in(test.fields), "")
-		got = slices.DeleteFunc(got, func(s string) bool { return strings.HasPrefix(s, "volumes[2]") }) // no-path has an error
+		got = slices.DeleteFunc(got, func(s string) bool { return strings.HasPrefix(s, "volumes[2]") }) // the volume no-path is invalid
 		sameErrors(t, test.fields, got, "containers[0].", test.want)
 	}
 }
 
-// What depends on the list that a container is in, and on the rest of the spec.
+// Rules that depend on the list of a container, and on the rest of the spec.
 func TestContainerLists(t *testing.T) {
 	const one = "containers: [{name: c, image: a}]\n"
 	for _, test := range []struct{ spec, old, want string }{
@@ -181,7 +180,7 @@ func TestContainerLists(t *testing.T) {
 		{spec: "restartPolicy: Never\ncontainers: [{name: c, image: a, resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]",
 			want: "containers[0].resizePolicy: Invalid value: \"RestartContainer\": must be 'NotRequired' when pod `restartPolicy` is 'Never'"},
 
-		// Init containers, of which some are sidecars.
+		// Init containers and sidecars.
 		{spec: one + "initContainers: [{name: i, image: a, restartPolicy: Always, livenessProbe: {exec: {command: [a]}}}]"},
 		{spec: one + "initContainers: [{name: i, image: a, livenessProbe: {}, lifecycle: {}, resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]", want: `
 			initContainers[0].lifecycle: Forbidden: may not be set for init containers without restartPolicy=Always
@@ -190,7 +189,7 @@ func TestContainerLists(t *testing.T) {
 		{spec: one + "initContainers: [{name: i, image: a, resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]",
 			old: one + "initContainers: [{name: i, image: b, resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]"},
 
-		// Ephemeral containers, as far as a template says what they may be.
+		// Ephemeral containers in a template.
 		{spec: one + "ephemeralContainers: [{name: e, image: a, targetContainerName: c}]"},
 		{spec: one + "ephemeralContainers: [{name: c, image: ' a', targetContainerName: e, ports: [{}], livenessProbe: {}, resources: {limits: {cpu: 1}}}]", want: `
 			ephemeralContainers[0].image: Invalid value: " a": must not have leading or trailing whitespace
@@ -201,7 +200,7 @@ func TestContainerLists(t *testing.T) {
 			ephemeralContainers[0].resources: Forbidden: cannot be set for an Ephemeral Container
 			ephemeralContainers[0].targetContainerName: Not found: "e"`},
 
-		// What all containers together may use.
+		// Resources of the pod.
 		{spec: "resources: {requests: {cpu: 3}, limits: {cpu: 4}}\ncontainers: [{name: c, image: a, resources: {requests: {cpu: 1}}}]\n" +
 			"initContainers: [{name: i, image: a, resources: {requests: {cpu: 2}}, restartPolicy: Always}]"},
 		{spec: "resources: {requests: {cpu: 1, gpu: 1}, limits: {cpu: 1}}\ncontainers: [{name: c, image: a, resources: {requests: {cpu: 1}, limits: {cpu: 2}}}]\n" +
@@ -262,8 +261,7 @@ func TestSecurityContext(t *testing.T) {
 	}
 }
 
-// sameErrors compares errors with lines. A line that ends with a colon is the beginning of
-// an error.
+// sameErrors compares errors with lines. A line that ends with a colon is a prefix of an error.
 func sameErrors(t *testing.T, of string, got []string, prefix, want string) {
 	t.Helper()
 	var lines []string

@@ -10,9 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// checkVolumeMounts finds what is wrong with the volumes that a container, at which c
-// looks, sees as directories. Errors of subpaths, of propagation and of recursive
-// read-only mounts name the list.
+// checkVolumeMounts validates the volume mounts of a container at c. Errors of subpaths,
+// propagation and recursive read-only mounts name the list.
 func checkVolumeMounts(c *rule.Check, x *corev1.Container, pod *podContext) {
 	list, paths := c.At("volumeMounts"), sets.New[string]()
 	for i := range x.VolumeMounts {
@@ -63,7 +62,7 @@ func checkSubPaths(list, at *rule.Check, m *corev1.VolumeMount) {
 	checkDescending(list.At("subPathExpr"), m.SubPathExpr)
 }
 
-// checkDescending finds what leads out of a directory.
+// checkDescending rejects a path that leaves its directory.
 func checkDescending(c *rule.Check, path string) {
 	if strings.HasPrefix(path, "/") {
 		c.Invalid(path, "must be a relative path")
@@ -93,8 +92,7 @@ func checkRecursiveReadOnly(c *rule.Check, m *corev1.VolumeMount) {
 	}
 }
 
-// checkVolumeDevices finds what is wrong with the volumes that a container, at which c
-// looks, sees as devices.
+// checkVolumeDevices validates the volume devices of a container at c.
 func checkVolumeDevices(c *rule.Check, x *corev1.Container, pod *podContext) {
 	if len(x.VolumeDevices) > 0 && !hostUsers(&pod.spec) && !pod.allowed.volumeDevices {
 		c.At("volumeDevices").Forbidden("when `hostUsers` is false")

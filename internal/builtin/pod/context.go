@@ -7,32 +7,30 @@ import (
 	"github.com/anykind/anykind/internal/builtin/volume"
 )
 
-// A podContext is what the rules of containers have to know of the pod, or of the template
-// of one, that they are in.
+// A podContext is the pod or the template of containers, for their rules.
 type podContext struct {
-	// spec is what the containers are in.
+	// spec is the spec of the containers.
 	spec corev1.PodSpec
-	// isPod tells a pod from a template, which may be what no pod may be.
+	// isPod is false for a template, which has fewer rules.
 	isPod bool
-	// allowed is what spec may have because what it takes the place of had it.
+	// allowed are exceptions for values of the old spec.
 	allowed allowances
 
-	// volumes are those of spec that are valid, by name.
+	// volumes are the valid volumes of spec, by name.
 	volumes map[string]*corev1.Volume
 }
 
-// allowances are of what is not valid in a new spec.
+// allowances are exceptions from rules for a new spec.
 type allowances struct {
-	indivisibleHugePages bool // amounts that are no multiple of the size of a page
-	restartOnResize      bool // of init containers that are no sidecars
-	sysAdmin             bool // where privileges may not escalate
-	volumeDevices        bool // where the users are not those of the host
+	indivisibleHugePages bool // amounts that are not a multiple of the page size
+	restartOnResize      bool // in init containers that are not sidecars
+	sysAdmin             bool // with allowPrivilegeEscalation: false
+	volumeDevices        bool // in a user namespace
 }
 
-// giveContext finds what is wrong with the volumes of a spec, at which c looks, and gives
-// the rules of containers what they have to know of the spec. old is what it takes the
-// place of, or nil; pod is the name of the pod, "" in a template. Who walks over a spec
-// calls it before.
+// giveContext validates the volumes of a spec at c, and sets the podContext for the rules of
+// containers. old is the replaced spec, or nil; pod is the name of the pod, "" in a template. It
+// must precede a walk over the spec.
 func giveContext(c *rule.Check, spec, old *corev1.PodSpec, pod string) {
 	var oldVolumes []corev1.Volume
 	if old != nil {
@@ -44,10 +42,10 @@ func giveContext(c *rule.Check, spec, old *corev1.PodSpec, pod string) {
 	})
 }
 
-// hostUsers reports whether the users of the containers are those of the host.
+// hostUsers reports whether the pod uses the user namespace of the host.
 func hostUsers(spec *corev1.PodSpec) bool { return spec.HostUsers == nil || *spec.HostUsers }
 
-// os returns the name of the operating system, "" where the spec does not say.
+// os returns the operating system of the spec, or "".
 func (p *podContext) os() corev1.OSName {
 	if p.spec.OS == nil {
 		return ""
@@ -55,7 +53,7 @@ func (p *podContext) os() corev1.OSName {
 	return p.spec.OS.Name
 }
 
-// allowancesOf returns what is not valid in a new spec, but in the place of an old one.
+// allowancesOf returns the exceptions for an update of old.
 func allowancesOf(old *corev1.PodSpec) (a allowances) {
 	if old == nil {
 		return a

@@ -5,8 +5,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/volume"
 )
 
-// defaultContainer fills in what depends on other fields of a container. Constants are in
-// the table.
+// defaultContainer sets the defaults that depend on other fields of a container. The table has
+// constants.
 func defaultContainer(container map[string]any) {
 	kind.SetDefault(container, "imagePullPolicy", string(volume.PullPolicy(kind.Text(container, "image"))))
 }

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What a template has that says next to nothing.
+// Defaults of a minimal template.
 func TestDefaultsOfContainers(t *testing.T) {
 	template := templateOf(t, "", `
 containers:

@@ -9,8 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/volume"
 )
 
-// checkEnv finds what is wrong with the environment variables of a container, at which c
-// looks.
+// checkEnv validates the environment variables of a container at c.
 func checkEnv(c *rule.Check, vars []corev1.EnvVar, pod *podContext) {
 	for i := range vars {
 		v, at := &vars[i], c.At("env", i)
@@ -57,13 +56,13 @@ func checkEnvSource(c *rule.Check, v *corev1.EnvVar, pod *podContext) {
 	}
 }
 
-// fieldsOfEnv are the fields of a pod that a variable may have the value of.
+// fieldsOfEnv are the fields of a pod that a variable can refer to.
 var fieldsOfEnv = []string{
 	"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
 	"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
 }
 
-// checkKeyRef finds what is wrong with a reference to a key of a ConfigMap or a Secret.
+// checkKeyRef validates a reference to a key of a ConfigMap or a Secret.
 func checkKeyRef(c *rule.Check, name, key string) {
 	c.At("name").Invalids(name, namevalidation.NameIsDNSSubdomain(name, false))
 	if key == "" {
@@ -90,7 +89,7 @@ func checkFileKeyRef(c *rule.Check, r *corev1.FileKeySelector, pod *podContext) 
 	} else {
 		at.Invalids(r.VolumeName, validation.IsDNS1123Label(r.VolumeName))
 	}
-	// The last volume of the name counts, even one with errors.
+	// The last volume of that name counts, even if invalid.
 	for i := len(pod.spec.Volumes) - 1; i >= 0; i-- {
 		if v := &pod.spec.Volumes[i]; v.Name == r.VolumeName {
 			if v.EmptyDir == nil {
@@ -102,8 +101,8 @@ func checkFileKeyRef(c *rule.Check, r *corev1.FileKeySelector, pod *podContext) 
 	notFound(at, r.VolumeName)
 }
 
-// checkEnvFrom finds what is wrong with what environment variables are read from. Errors
-// of how many sources there are name the list.
+// checkEnvFrom validates the sources of environment variables. Errors about the number of sources
+// name the list.
 func checkEnvFrom(c *rule.Check, list []corev1.EnvFromSource) {
 	for i := range list {
 		from, at, sources := &list[i], c.At(i), 0
@@ -127,7 +126,7 @@ func checkEnvFrom(c *rule.Check, list []corev1.EnvFromSource) {
 	}
 }
 
-// checkSourceName allows what is the beginning of a name, too.
+// checkSourceName also allows the prefix of a name.
 func checkSourceName(c *rule.Check, name string) {
 	if name == "" {
 		c.Required("")

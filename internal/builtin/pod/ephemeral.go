@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// validateEphemeralContainers finds what is wrong with a pod that others have got into.
+// validateEphemeralContainers validates new ephemeral containers of a pod.
 func validateEphemeralContainers(c *rule.Check, pod, old *corev1.Pod) {
 	if isStatic(old) {
 		c.Add(field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers"))
@@ -33,7 +33,7 @@ func validateEphemeralContainers(c *rule.Check, pod, old *corev1.Pod) {
 	}
 }
 
-// isStatic reports whether a pod mirrors one that a kubelet has from elsewhere.
+// isStatic reports whether a pod is a mirror pod.
 func isStatic(pod *corev1.Pod) bool {
 	_, mirror := pod.Annotations[mirrorAnnotation]
 	return mirror

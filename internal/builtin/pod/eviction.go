@@ -19,11 +19,10 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// An evictor deletes pods whose budgets allow it.
+// An evictor evicts pods if their budgets allow it.
 type evictor struct{ pods, budgets *resource.Definition }
 
-// Create evicts the pod of a request. It begins anew when what it has decided on has
-// changed meanwhile.
+// Create evicts the pod of a request. It retries after concurrent changes.
 func (e *evictor) Create(ctx context.Context, c *resource.Change) (map[string]any, error) {
 	if c.Name != object.Name(c.Object) {
 		return nil, status.BadRequest("name in URL does not match name in Eviction object")
@@ -43,8 +42,7 @@ func (e *evictor) Create(ctx context.Context, c *resource.Change) (map[string]an
 	}
 }
 
-// evictionOptions are those of the deletion. A dry run may be asked for in the body and in
-// the query.
+// evictionOptions returns the delete options. The body and the query can request a dry run.
 func evictionOptions(c *resource.Change) (*metav1.DeleteOptions, error) {
 	options := kind.ValueOf[metav1.DeleteOptions](kind.Tree(c.Object, "deleteOptions"))
 	if options == nil {
@@ -66,11 +64,11 @@ func evictionOptions(c *resource.Change) (*metav1.DeleteOptions, error) {
 	return options, nil
 }
 
-// evict deletes a pod as it is now.
+// evict deletes the present pod.
 //
-// What the budget allows, and that the pod is about to go, are stored together and only as
-// both were when it was decided: no two evictions take the same allowance, and none is
-// taken for a pod that is not marked.
+// One commit stores the reduced allowance of the budget and the mark of the pod, on condition that
+// both are unchanged. So no two evictions use the same allowance, and no allowance is used for an
+// unmarked pod.
 func (e *evictor) evict(ctx context.Context, c *resource.Change, options *metav1.DeleteOptions) error {
 	pod, err := c.Objects.Get(ctx, e.pods, c.Namespace, c.Name)
 	if err != nil {
@@ -114,8 +112,8 @@ func (e *evictor) evict(ctx context.Context, c *resource.Change, options *metav1
 	return e.remove(ctx, c, options, now, is == pending || is == unneeded)
 }
 
-// remove deletes the pod, which is at a resourceVersion. Where that is why it may be deleted, it must be so
-// still.
+// remove deletes the pod at a resourceVersion. If its state was the reason to allow the eviction,
+// that must not have changed.
 func (e *evictor) remove(ctx context.Context, c *resource.Change, options *metav1.DeleteOptions, at string, unchanged bool) error {
 	asked := namesRevision(options)
 	if asked || unchanged {
@@ -132,15 +130,15 @@ func (e *evictor) remove(ctx context.Context, c *resource.Change, options *metav
 	return err
 }
 
-// health is what a pod is to its budget.
+// health is the state of a pod for its budget.
 type health int
 
 const (
-	healthy  health = iota // the budget counts it
-	over                   // it has ended or is about to go
-	pending                // it has not begun
-	unready                // the budget does not count it, but may want it
-	unneeded               // the budget can do without it while it is as it is
+	healthy  health = iota // counted by the budget
+	over                   // terminated or in deletion
+	pending                // not started
+	unready                // not counted, but the budget may need it
+	unneeded               // not needed as long as it is unready
 )
 
 func healthOf(pod map[string]any) health {
@@ -156,14 +154,14 @@ func healthOf(pod map[string]any) health {
 	}
 }
 
-// podKind is how a deletion names pods in a conflict.
+// podKind is the resource in conflict errors of deletions.
 var podKind = schema.GroupResource{Resource: "Pod"}
 
 func namesRevision(options *metav1.DeleteOptions) bool {
 	return options.Preconditions != nil && options.Preconditions.ResourceVersion != nil
 }
 
-// checkDeletion checks that a pod may be deleted with the options.
+// checkDeletion checks the preconditions of the options.
 func checkDeletion(pod map[string]any, options *metav1.DeleteOptions) error {
 	if errs := validation.ValidateDeleteOptions(options); len(errs) > 0 {
 		return status.Invalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)

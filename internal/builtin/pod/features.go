@@ -7,8 +7,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/volume"
 )
 
-// A feature is what a feature of Kubernetes that is off has for fields: paths, of which
-// an element is a name or several ones.
+// A feature has the fields of a disabled feature of Kubernetes: paths, whose elements have one or
+// several names.
 type feature [][]string
 
 func path(text string) []string { return strings.Split(text, ".") }
@@ -19,8 +19,8 @@ const (
 	anyStatus    = "containerStatuses|initContainerStatuses|ephemeralContainerStatuses."
 )
 
-// offInSpec are the features of a spec that are off, beside those of volumes, and offInStatus
-// those of a status.
+// offInSpec are the disabled features of a spec, without those of volumes, and offInStatus those of
+// a status.
 var (
 	offInSpec = []feature{
 		{path("schedulingGroup")},
@@ -37,15 +37,15 @@ var (
 	}
 )
 
-// dropOfSpec removes the fields of features that are off from a spec, unless the old one has
-// them. Either may be nil.
+// dropOfSpec removes fields of disabled features from a spec, unless the old one has them. Either
+// may be nil.
 func dropOfSpec(spec, old map[string]any) {
 	drop(offInSpec, spec, old)
 	volume.Prepare(kind.List(spec, "volumes"), kind.List(old, "volumes"))
 }
 
-// drop removes the fields of features from an object, unless old has any of the same
-// feature. Either may be nil.
+// drop removes fields of features from an object, unless old has any field of the same feature.
+// Either may be nil.
 func drop(features []feature, obj, old map[string]any) {
 	if obj == nil {
 		return
@@ -58,7 +58,7 @@ func drop(features []feature, obj, old map[string]any) {
 	}
 }
 
-// visitAt looks whether the object has a field of the feature, or removes all.
+// visitAt removes the fields of the feature. With look it only reports whether the object has any.
 func (f feature) visitAt(obj map[string]any, look bool) bool {
 	for _, p := range f {
 		if visitAt(obj, p, look) {
@@ -101,7 +101,7 @@ func visitAt(v any, path []string, look bool) bool {
 	return false
 }
 
-// dropAnnotations removes annotations in which init containers were said once.
+// dropAnnotations removes the older form of init containers.
 func dropAnnotations(metadata map[string]any) {
 	annotations := kind.Tree(metadata, "annotations")
 	for _, stage := range []string{"alpha", "beta"} {

@@ -9,20 +9,20 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// inherited is what is not valid in a new spec, but stays as it was where an old one had it.
+// inherited are exceptions from rules for unchanged values of the old spec.
 type inherited struct {
-	nodeValues     bool // values that no label can have, in the selection of nodes
+	nodeValues     bool // invalid label values in the selection of nodes
 	podValues      bool // and in that of pods
-	spreadSelector bool // a selector of a constraint that is not valid
-	labelKeys      bool // keys of labels of a constraint that are not valid
-	sysctls        bool // of a namespace that is the host's
-	ownUsers       bool // users that are not those of the host, beside its network
-	comparisons    bool // tolerations of taints by number
+	spreadSelector bool // an invalid selector of a constraint
+	labelKeys      bool // invalid label keys of a constraint
+	sysctls        bool // of a namespace of the host
+	ownUsers       bool // user namespaces together with the host network
+	comparisons    bool // tolerations with numeric operators
 
-	mirror bool // the pod is one that its node has not got from the server
+	mirror bool // the pod is a mirror pod
 }
 
-// inheritedFrom returns what an old spec has. Nil is for none.
+// inheritedFrom returns the exceptions for an old spec, or nil.
 func inheritedFrom(old *corev1.PodSpec) *inherited {
 	if old == nil {
 		return &inherited{}
@@ -50,14 +50,14 @@ func inheritedFrom(old *corev1.PodSpec) *inherited {
 	return h
 }
 
-// isWrong reports whether a rule finds anything.
+// isWrong reports whether a rule finds errors.
 func isWrong(check func(c *rule.Check)) bool {
 	c := rule.NewCheck(context.Background(), nil, nil)
 	check(c)
 	return len(c.Errors()) > 0
 }
 
-// termsOf returns the terms that select pods.
+// termsOf returns the pod affinity terms.
 func termsOf(a *corev1.Affinity) (out []*corev1.PodAffinityTerm) {
 	if a == nil {
 		return nil

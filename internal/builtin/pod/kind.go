@@ -47,7 +47,7 @@ func pods(b *binder, bound *resource.Definition, o Others) *resource.Definition 
 	return d
 }
 
-// answered are the subresources of which nothing is stored.
+// answered are the subresources that are not stored.
 func answered(b *binder, bound *resource.Definition, evict *evictor, evictions *resource.Definition) []resource.Subresource {
 	create := []string{"create"}
 	return []resource.Subresource{
@@ -56,7 +56,7 @@ func answered(b *binder, bound *resource.Definition, evict *evictor, evictions *
 	}
 }
 
-// connected are the subresources through which a client talks to containers.
+// connected are the subresources that connect to containers.
 func connected(node *connecter, page *visit) []resource.Subresource {
 	of := corev1.SchemeGroupVersion.WithKind
 	return []resource.Subresource{
@@ -74,7 +74,7 @@ func connected(node *connecter, page *visit) []resource.Subresource {
 	}
 }
 
-// talking is a subresource by which a client talks to a container.
+// talking returns a streaming subresource.
 func talking[T resource.Options](name, options string, t talk) resource.Subresource {
 	var none T
 	of := corev1.SchemeGroupVersion.WithKind(options)
@@ -83,7 +83,7 @@ func talking[T resource.Options](name, options string, t talk) resource.Subresou
 	}
 }
 
-// changes are the subresources through which a part of a pod is changed.
+// changes are the subresources that change a part of a pod.
 func changes(rules func() *rule.Set) []resource.Subresource {
 	verbs := []string{"get", "patch", "update"}
 	return []resource.Subresource{
@@ -104,11 +104,11 @@ func changes(rules func() *rule.Set) []resource.Subresource {
 	}
 }
 
-// resizable are the fields that who resizes a pod comes to own. A resize can change the
-// resizePolicy too, but kube-apiserver gives that to nobody.
+// resizable are the fields that a resize adds to the client's managed fields. As in kube-apiserver,
+// the resizePolicy is not among them.
 var resizable = []string{"spec.containers.*.resources", "spec.initContainers.*.resources", "spec.resources"}
 
-// validating makes a hook that validates what is written through a subresource.
+// validating returns a validation hook for a subresource.
 func validating(rules func() *rule.Set, validate func(c *rule.Check, pod, old *corev1.Pod)) func(context.Context, *resource.Change) field.ErrorList {
 	return kind.Typed(rules, func(c *rule.Check, pod, old *corev1.Pod) {
 		c.Add(kind.MetaFinalizers(c.Object)...)
@@ -116,5 +116,5 @@ func validating(rules func() *rule.Set, validate func(c *rule.Check, pod, old *c
 	})
 }
 
-// silent warns of nothing.
+// silent returns no warnings.
 func silent(context.Context, *resource.Change) []string { return nil }

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// podOf returns a pod with defaults of what is in its metadata, spec and status.
+// podOf returns a pod with defaults, from its metadata, spec and status.
 func podOf(t testing.TB, text string) map[string]any {
 	t.Helper()
 	pod := treeOf(t, text)
@@ -26,7 +26,7 @@ func podOf(t testing.TB, text string) map[string]any {
 	return pod
 }
 
-// write makes of a pod what becomes of it when it is written, and returns what is wrong.
+// write runs the hooks of a write and returns the errors.
 func write(t testing.TB, pod, old map[string]any, subresource string) []string {
 	t.Helper()
 	d := pods(nil, nil, Others{Rules: rules})
@@ -52,12 +52,12 @@ func same(t *testing.T, what string, got, want any) {
 	}
 }
 
-// What a server says of a new pod.
+// Errors of new pods.
 func TestNewPods(t *testing.T) {
 	const gated = "Scheduling is blocked due to non-empty scheduling gates"
 	for _, test := range []struct {
 		name, pod string
-		at        string // what to look at
+		at        string // the path to compare
 		want      any
 	}{
 		{"the status is not the client's", `{status: {phase: Running, podIP: 10.0.0.1}}`, "status", map[string]any{"phase": "Pending", "qosClass": "BestEffort"}},
@@ -102,7 +102,7 @@ func TestNewPods(t *testing.T) {
 	}
 }
 
-// at returns what is at a path of names and indices, or nil.
+// at returns the value at a path of names and indexes, or nil.
 func at(v any, path string) any {
 	for step := range strings.SplitSeq(path, ".") {
 		switch of := v.(type) {
@@ -117,7 +117,7 @@ func at(v any, path string) any {
 	return v
 }
 
-// A field of a feature that is off stays where it was.
+// A field of a disabled feature stays in a pod that has it.
 func TestFeaturesInUse(t *testing.T) {
 	old := treeOf(t, `{spec: {containers: [{name: c, lifecycle: {stopSignal: SIGTERM}}]}}`)
 	for _, test := range []struct {
@@ -134,7 +134,7 @@ func TestFeaturesInUse(t *testing.T) {
 	PrepareTemplate(nil, nil)
 }
 
-// What a client that leaves fields out leaves alone.
+// An update keeps fields that the client omits because it does not know them.
 func TestStatusKeepsWhatClientsDoNotKnow(t *testing.T) {
 	old := podOf(t, `{spec: {nodeName: node-1}, status: {qosClass: BestEffort, observedGeneration: 3, conditions: [{type: Ready, status: "True", observedGeneration: 2}]}}`)
 	pod, _ := object.Clone(old).(map[string]any)
@@ -147,7 +147,7 @@ func TestStatusKeepsWhatClientsDoNotKnow(t *testing.T) {
 	same(t, "status", pod["status"], treeOf(t, `{phase: Running, qosClass: BestEffort, observedGeneration: 3, conditions: [{type: Ready, status: "False", observedGeneration: 2}]}`))
 }
 
-// A client may write the status of the object that it has, which says anything of when it was deleted.
+// A client may send a status with any deletion timestamp.
 func TestStatusKeepsTimeOfDeletion(t *testing.T) {
 	for name, deleted := range map[string]any{"not deleted": nil, "deleted": "2026-01-01T00:00:00Z"} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// A logReader is the subresource log: what a container has written, as its kubelet has it.
+// A logReader is the subresource log: the log of a container from its kubelet.
 type logReader struct{ *connecter }
 
 func (l logReader) Connect(ctx context.Context, c resource.Connection) (http.Handler, error) {
@@ -54,7 +54,7 @@ func (l logReader) Connect(ctx context.Context, c resource.Connection) (http.Han
 	return logStream{name: c.Name, from: to, transport: transport}, nil
 }
 
-// logQuery says the options in the words of a kubelet.
+// logQuery encodes the options as a kubelet expects them.
 func logQuery(o *corev1.PodLogOptions) url.Values {
 	query := url.Values{}
 	for name, set := range map[string]bool{"follow": o.Follow, "previous": o.Previous, "timestamps": o.Timestamps} {
@@ -92,7 +92,7 @@ func validateLogOptions(o *corev1.PodLogOptions) (errs field.ErrorList) {
 	return errs
 }
 
-// A logStream answers with what a kubelet says, as it says it.
+// A logStream copies the response of a kubelet.
 type logStream struct {
 	name      string
 	from      *url.URL
@@ -109,7 +109,7 @@ func (l logStream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain")
 	w.WriteHeader(http.StatusOK)
 	control := http.NewResponseController(w)
-	_ = control.Flush() // a writer that cannot do it, in a test, does without
+	_ = control.Flush() // some writers in tests cannot flush
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := answer.Body.Read(buffer)
@@ -124,12 +124,12 @@ func (l logStream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case errors.Is(err, io.EOF):
 			return
 		default:
-			panic(http.ErrAbortHandler) // the client sees that there is more
+			panic(http.ErrAbortHandler) // the client sees that the response is incomplete
 		}
 	}
 }
 
-// maxRefusal is how much is told of why a kubelet says nothing.
+// maxRefusal limits the error message of a kubelet.
 const maxRefusal = 50000
 
 func (l logStream) ask(ctx context.Context) (*http.Response, error) {

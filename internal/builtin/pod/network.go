@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// Limits of what a resolver reads.
+// Limits of DNS resolvers.
 const (
 	maxNameservers   = 3
 	maxSearches      = 32
@@ -18,7 +18,7 @@ const (
 	maxHostnameBytes = 64
 )
 
-// checkNetwork finds what is wrong with the names of a pod, and with how it finds others.
+// checkNetwork validates the host names and the DNS configuration of a pod.
 func checkNetwork(c *rule.Check, spec *corev1.PodSpec) {
 	known(c.At("dnsPolicy"), spec.DNSPolicy, corev1.DNSClusterFirstWithHostNet, corev1.DNSClusterFirst, corev1.DNSDefault, corev1.DNSNone)
 	checkDNS(c.At("dnsConfig"), spec)
@@ -41,8 +41,8 @@ func checkNetwork(c *rule.Check, spec *corev1.PodSpec) {
 	at.Invalids(name, validation.IsDNS1123Subdomain(name))
 }
 
-// checkPortsOfHost finds ports that have another number on the host, which is where they
-// are. A template may leave the number to the pod.
+// checkPortsOfHost rejects host ports that differ from the container port in the host network. A
+// template may omit the host port.
 func checkPortsOfHost(c *rule.Check, spec *corev1.PodSpec) {
 	isPod := rule.Given[podContext](c).isPod
 	for i := range spec.Containers {

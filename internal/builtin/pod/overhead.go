@@ -7,8 +7,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// ValidateResources finds what is wrong with the resources of a container that is in no pod,
-// at which c looks.
+// ValidateResources validates the resources of a container outside of a pod at c.
 func ValidateResources(c *rule.Check, r *corev1.ResourceRequirements) {
 	checkResources(c, r, kind.ValidateContainerResource, &podContext{})
 }

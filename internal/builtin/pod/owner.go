@@ -6,17 +6,17 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// WarnOfOwnersName tells that the name of an object becomes part of the names of its pods.
+// WarnOfOwnersName warns about a name that pods inherit and that is not a valid host name.
 func WarnOfOwnersName(c *rule.Check, name string) {
 	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
 		c.Warn("metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: %v", wrong)
 	}
 }
 
-// Replicas are how many pods an object that keeps a number of them says it has.
+// Replicas are the pod counts in a workload's status.
 type Replicas struct{ All, Labeled, Ready, Available int32 }
 
-// ValidateReplicas finds counts, in a status at which c looks, of more pods than there are.
+// ValidateReplicas rejects counts in a status at c that exceed the number of pods.
 func ValidateReplicas(c *rule.Check, r Replicas) {
 	c.At("fullyLabeledReplicas").NoMore(r.Labeled, r.All, "status.replicas")
 	c.At("readyReplicas").NoMore(r.Ready, r.All, "status.replicas")

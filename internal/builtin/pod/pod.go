@@ -1,10 +1,10 @@
-// Package pod has the built-in kind Pod with its subresources, the templates of pods that
-// other kinds have, and the Binding.
+// Package pod has the built-in kind Pod with its subresources, the pod templates of other kinds,
+// and the Binding.
 //
-// It knows what a pod may be and what requests make of it: a deletion gives it time to
-// end, a binding gives it a node, an eviction asks its budget. It starts no container; to
-// those of a node it speaks through the kubelet (internal/network/kubelet). Kinds with a template
-// use Rules, and the functions whose names end in Template.
+// It validates and completes pods, and handles requests: a deletion has a grace period, a binding
+// sets the node, an eviction checks budgets. It starts no container; it connects to those of a node
+// through the kubelet (internal/network/kubelet). Kinds with a template use Rules, and the
+// functions whose names end in Template.
 package pod
 
 import (
@@ -18,12 +18,11 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Others are the rules of pods, what requests for pods are about besides pods, and ways to
-// pods.
+// Others are the rules of pods, related kinds, and transports to pods.
 type Others struct {
-	// Rules are those of a Policy.
+	// Rules are the rules of a Policy.
 	Rules func() *rule.Set
-	// Budgets are PodDisruptionBudgets. Evictions are what a client sends to evict a pod.
+	// Budgets is the kind PodDisruptionBudget. Evictions is the kind Eviction.
 	Budgets, Evictions *resource.Definition
 	Nodes              *resource.Definition
 	Kubelets           *kubelet.Client
@@ -38,8 +37,8 @@ func Definitions(o Others) []*resource.Definition {
 	return []*resource.Definition{b.pods, bound}
 }
 
-// gracePeriod is what the client asks for, or what the pod says. A pod that is nowhere, or
-// that has ended, needs no time.
+// gracePeriod returns the requested grace period, or that of the pod. It is 0 for a pod without a
+// node, or one that has terminated.
 func gracePeriod(pod map[string]any, asked *int64) int64 {
 	phase := corev1.PodPhase(kind.Text(pod, "status", "phase"))
 	switch seconds, _ := kind.Value(pod, "spec", "terminationGracePeriodSeconds").(int64); {

@@ -6,8 +6,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
-// completeResources fills in what is said of the resources of a whole pod by what its
-// containers say, if anything is said of the whole.
+// completeResources sets missing resources of a pod from those of its containers, if the pod has
+// any.
 func completeResources(tree map[string]any) {
 	of := kind.Tree(tree, "resources")
 	if len(kind.Tree(of, "requests"))+len(kind.Tree(of, "limits")) == 0 {
@@ -41,7 +41,7 @@ func completeResources(tree map[string]any) {
 		add("requests", &whole.Requests, name, whole.Limits)
 	}
 	if len(kind.List(tree, "ephemeralContainers")) > 0 {
-		return // they have no limits
+		return // containers without limits
 	}
 	for name, request := range whole.Requests {
 		if limit, ok := limits[name]; ok && limitsAll(spec, name) {
@@ -53,7 +53,7 @@ func completeResources(tree map[string]any) {
 	}
 }
 
-// limitsAll reports whether all containers are limited in what they use of a resource.
+// limitsAll reports whether all containers limit a resource.
 func limitsAll(spec *corev1.PodSpec, name corev1.ResourceName) bool {
 	for c := range containersOf(spec) {
 		if _, ok := c.Resources.Limits[name]; !ok {
@@ -63,13 +63,12 @@ func limitsAll(spec *corev1.PodSpec, name corev1.ResourceName) bool {
 	return true
 }
 
-// Requests returns what the containers of a pod need while it runs or before, whatever
-// is more.
+// Requests returns the requests of a pod: the maximum over its init phase and its main phase.
 func Requests(spec *corev1.PodSpec) corev1.ResourceList {
 	return aggregate(spec, func(c *corev1.Container) corev1.ResourceList { return c.Resources.Requests })
 }
 
-// Limits returns what the containers of a pod are limited to, in the same way.
+// Limits returns the limits of a pod in the same way.
 func Limits(spec *corev1.PodSpec) corev1.ResourceList {
 	return aggregate(spec, func(c *corev1.Container) corev1.ResourceList { return c.Resources.Limits })
 }
@@ -87,7 +86,7 @@ func aggregate(spec *corev1.PodSpec, of func(*corev1.Container) corev1.ResourceL
 			raise(before, sidecars)
 			continue
 		}
-		// It runs beside the sidecars that have started.
+		// An init container runs beside the sidecars before it.
 		while := corev1.ResourceList{}
 		increase(while, of(c))
 		increase(while, sidecars)
@@ -106,7 +105,7 @@ func increase(list, by corev1.ResourceList) {
 	}
 }
 
-// raise makes amounts of a list no less than others.
+// raise sets each amount of a list to the maximum of both.
 func raise(list, to corev1.ResourceList) {
 	for name, quantity := range to {
 		if now, ok := list[name]; !ok || quantity.Cmp(now) > 0 {

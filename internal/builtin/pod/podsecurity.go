@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// checkPodSecurity finds what is wrong with the security context of a pod in itself.
+// checkPodSecurity validates the security context of a pod.
 func checkPodSecurity(c *rule.Check, s *corev1.PodSecurityContext) {
 	check := func(name string, id *int64, valid func(int64) []string) {
 		if id != nil {
@@ -42,8 +42,7 @@ const (
 
 var sysctlName = rule.Pattern("^(" + sysctlSegment + `[\./])*` + sysctlSegment + "$")
 
-// checkSysctls finds what is wrong with the sysctls of a pod. What a pod shares with its
-// host is not for the pod to set.
+// checkSysctls validates the sysctls of a pod. Those of shared host namespaces are forbidden.
 func checkSysctls(c *rule.Check, spec *corev1.PodSpec) {
 	if spec.SecurityContext == nil {
 		return
@@ -66,16 +65,15 @@ func checkSysctls(c *rule.Check, spec *corev1.PodSpec) {
 	}
 }
 
-// ofIPC are the sysctls of communication between processes, beside those of queues.
+// ofIPC are the sysctls of IPC namespaces, beside those of message queues.
 var ofIPC = sets.New(
 	"kernel.sem", "kernel.shm", "kernel.shmall", "kernel.shmmax", "kernel.shmmni", "kernel.shm_rmid_forced",
 	"kernel.msg", "kernel.msgmax", "kernel.msgmnb", "kernel.msgmni",
 )
 
-// sharedNamespace returns the field by which a pod shares with its host what a sysctl
-// sets, or "".
+// sharedNamespace returns the field that shares the namespace of a sysctl with the host, or "".
 func sharedNamespace(spec *corev1.PodSpec, sysctl string) string {
-	// A name that is divided by slashes may have dots in its parts.
+	// A name with slashes may have dots in its parts.
 	if i := strings.IndexAny(sysctl, "./"); i >= 0 && sysctl[i] == '/' {
 		sysctl = strings.NewReplacer(".", "/", "/", ".").Replace(sysctl)
 	}
@@ -89,7 +87,7 @@ func sharedNamespace(spec *corev1.PodSpec, sysctl string) string {
 	return ""
 }
 
-// checkOwnUsers finds what a pod shares with its host that has users of its own.
+// checkOwnUsers rejects host namespaces in a pod with a user namespace.
 func checkOwnUsers(c *rule.Check, spec *corev1.PodSpec) {
 	const detail = "when `hostUsers` is false"
 	if spec.HostNetwork && !rule.Given[inherited](c).ownUsers {
@@ -103,8 +101,8 @@ func checkOwnUsers(c *rule.Check, spec *corev1.PodSpec) {
 	}
 }
 
-// checkHostProcesses finds what is wrong with a pod whose containers are processes of a
-// Windows host: all of them have to be.
+// checkHostProcesses checks that all containers of a pod are HostProcess containers if one is, and
+// that the pod uses the host network.
 func checkHostProcesses(c *rule.Check, spec *corev1.PodSpec) {
 	ofPod := hostProcess(nil)
 	if spec.SecurityContext != nil {
@@ -146,8 +144,8 @@ func hostProcess(o *corev1.WindowsSecurityContextOptions) *bool {
 	return o.HostProcess
 }
 
-// checkOS finds what a pod says that means nothing to its operating system. What its
-// containers say is with them.
+// checkOS rejects fields of a pod that do not apply to its operating system. Those of containers
+// have their own rules.
 func checkOS(c *rule.Check, spec *corev1.PodSpec) {
 	if spec.OS == nil {
 		return

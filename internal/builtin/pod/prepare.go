@@ -11,19 +11,19 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// PrepareTemplate drops of a template the fields of features that are off, unless the old
-// template has them. Either may be nil.
+// PrepareTemplate drops fields of disabled features from a template, unless the old template has
+// them. Either may be nil.
 func PrepareTemplate(template, old map[string]any) {
 	dropOfSpec(kind.Tree(template, "spec"), kind.Tree(old, "spec"))
 	dropAnnotations(kind.Tree(template, "metadata"))
 }
 
-// prepare makes of what was sent what a pod is.
+// prepare sets the fields of a pod that the server decides.
 func prepare(ctx context.Context, c *resource.Change) {
 	pod, old := c.Object, c.Old
 	spec, oldSpec := kind.Child(pod, "spec"), kind.Tree(old, "spec")
 	if old != nil && spec["resources"] == nil {
-		// Clients that do not know the field leave it out.
+		// Clients that do not know the field omit it.
 		kind.Put(spec, "resources", oldSpec["resources"])
 	}
 	if c.Subresource == "resize" {
@@ -47,8 +47,8 @@ func prepare(ctx context.Context, c *resource.Change) {
 	kind.Child(pod, "status")["qosClass"] = string(qosOf(kind.ValueOf[corev1.PodSpec](resourcesOnly(spec))))
 }
 
-// mergeLabelKeys adds to selectors what matchLabelKeys and mismatchLabelKeys mean for a
-// pod with these labels.
+// mergeLabelKeys merges matchLabelKeys and mismatchLabelKeys into selectors, with the labels of the
+// pod.
 func mergeLabelKeys(spec, labels map[string]any) {
 	for _, c := range kind.List(spec, "topologySpreadConstraints") {
 		selectByKeys(asTree(c), "matchLabelKeys", metav1.LabelSelectorOpIn, labels)
@@ -68,8 +68,8 @@ func mergeLabelKeys(spec, labels map[string]any) {
 	}
 }
 
-// selectByKeys adds to the selector of a term that the labels of some keys are those of
-// the pod, or are not. A term without a selector matches no pod.
+// selectByKeys adds requirements for the pod's labels with some keys to the selector of a term. A
+// term without a selector matches no pod.
 func selectByKeys(term map[string]any, keys string, operator metav1.LabelSelectorOperator, labels map[string]any) {
 	selector := kind.Tree(term, "labelSelector")
 	if selector == nil {
@@ -86,7 +86,7 @@ func selectByKeys(term map[string]any, keys string, operator metav1.LabelSelecto
 	}
 }
 
-// revertStatus leaves the status to its subresource. A new pod is pending.
+// revertStatus reverts the status. A new pod is Pending.
 func revertStatus(pod, old map[string]any) {
 	if old == nil {
 		pod["status"] = map[string]any{"phase": string(corev1.PodPending)}

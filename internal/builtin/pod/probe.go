@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// checkRuntime finds what is wrong with how a container that runs as long as the pod does
-// is watched, started and stopped.
+// checkRuntime validates the probes and lifecycle hooks of a container that is not an init
+// container, or is a sidecar.
 func checkRuntime(c *rule.Check, x *corev1.Container, spec *corev1.PodSpec) {
 	grace := spec.TerminationGracePeriodSeconds
 	if x.Lifecycle != nil {
@@ -46,7 +46,7 @@ func checkLifecycle(c *rule.Check, h *corev1.LifecycleHandler, grace *int64) {
 	}
 }
 
-// A handler is what a probe or a hook of the lifecycle does: one of these.
+// A handler is the action of a probe or a lifecycle hook: one of these.
 type handler struct {
 	exec  *corev1.ExecAction
 	http  *corev1.HTTPGetAction
@@ -57,7 +57,7 @@ type handler struct {
 
 func checkHandler(c *rule.Check, h handler, grace *int64) {
 	handlers := 0
-	// first reports whether there is an action, and none before it.
+	// first reports whether an action is present and is the first one.
 	first := func(name string, isThere bool) bool {
 		if isThere {
 			handlers++
@@ -78,7 +78,7 @@ func checkHandler(c *rule.Check, h handler, grace *int64) {
 	}
 	if first("grpc", h.grpc != nil) {
 		checkPort(c.At("grpc", "port"), intstr.FromInt32(h.grpc.Port))
-		if mode := h.grpc.Mode; mode != nil { // a feature that is off, so an old object had it
+		if mode := h.grpc.Mode; mode != nil { // a disabled feature: the old object has it
 			known(c.At("grpc", "mode"), *mode, corev1.GRPCProbeModePlaintext, corev1.GRPCProbeModeTLS)
 		}
 	}
@@ -98,7 +98,7 @@ func checkHTTPGet(c *rule.Check, h *corev1.HTTPGetAction) {
 		c.At("httpHeaders").Invalids(header.Name, validation.IsHTTPHeaderName(header.Name))
 	}
 	switch protocol := h.Protocol; {
-	case protocol == nil: // a feature that is off, so only an old object has one
+	case protocol == nil: // a disabled feature: only old objects have it
 	case !known(c.At("protocol"), *protocol, corev1.HTTPProtocolHTTP1, corev1.HTTPProtocolHTTP2), *protocol != corev1.HTTPProtocolHTTP2:
 	case h.Scheme != corev1.URISchemeHTTP:
 		c.At("protocol").Invalid(*protocol, "is only supported with HTTP (H2C)")

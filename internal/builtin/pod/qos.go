@@ -6,7 +6,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
-// resourcesOnly returns what of a spec its quality of service depends on.
+// resourcesOnly returns the part of a spec that decides the QoS class.
 func resourcesOnly(spec map[string]any) map[string]any {
 	out := map[string]any{}
 	if r := spec["resources"]; r != nil {
@@ -28,8 +28,7 @@ func resourcesOnly(spec map[string]any) map[string]any {
 	return out
 }
 
-// QOS returns the quality of service of a pod: the one that its status says, or the one that its
-// spec asks for.
+// QOS returns the QoS class of a pod: from its status, otherwise computed from its spec.
 func QOS(pod map[string]any) corev1.PodQOSClass {
 	if class := kind.Text(pod, "status", "qosClass"); class != "" {
 		return corev1.PodQOSClass(class)
@@ -37,8 +36,8 @@ func QOS(pod map[string]any) corev1.PodQOSClass {
 	return qosOf(kind.ValueOf[corev1.PodSpec](resourcesOnly(kind.Tree(pod, "spec"))))
 }
 
-// qosOf returns the quality of service that a spec asks for: that of all its containers
-// if they ask for the same, and Burstable otherwise.
+// qosOf computes the QoS class of a spec: that of all its containers if they agree, otherwise
+// Burstable.
 func qosOf(spec *corev1.PodSpec) corev1.PodQOSClass {
 	if hasPodResources(spec.Resources) {
 		return qosOfResources(spec.Resources)
@@ -77,8 +76,7 @@ func sameClass(a, b corev1.PodQOSClass) corev1.PodQOSClass {
 	return corev1.PodQOSBurstable
 }
 
-// hasPodResources reports whether something is said of the resources of a whole pod that
-// may be said.
+// hasPodResources reports whether the pod has supported resources of its own.
 func hasPodResources(r *corev1.ResourceRequirements) bool {
 	if r == nil {
 		return false

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// validateResize finds what is wrong with other resources than a pod had.
+// validateResize validates a resize of a pod.
 func validateResize(c *rule.Check, pod, old *corev1.Pod) {
 	switch {
 	case isStatic(old):
@@ -61,7 +61,7 @@ func validateResize(c *rule.Check, pod, old *corev1.Pod) {
 	}
 }
 
-// canResize reports whether the node of a pod is known to resize, or nothing is known.
+// canResize reports whether the node of a pod supports resizes, or is unknown.
 func canResize(pod *corev1.Pod) bool {
 	for _, s := range pod.Status.ContainerStatuses {
 		if s.State.Running != nil {
@@ -71,8 +71,8 @@ func canResize(pod *corev1.Pod) bool {
 	return true
 }
 
-// checkWhole finds what is wrong with other resources of a pod as a whole, and makes of them
-// what they were, as far as they may change.
+// checkWhole validates a resize of pod-level resources. It then reverts the allowed changes in
+// spec.
 func checkWhole(c *rule.Check, spec, old *corev1.PodSpec) {
 	has := func(r *corev1.ResourceRequirements) bool { return r != nil && len(r.Requests)+len(r.Limits) > 0 }
 	if !has(old.Resources) && !has(spec.Resources) {
@@ -97,7 +97,7 @@ func checkWhole(c *rule.Check, spec, old *corev1.PodSpec) {
 	}
 }
 
-// checkSameContainers reports whether the containers are those that there were.
+// checkSameContainers reports whether the containers are the old ones.
 func checkSameContainers(c *rule.Check, pod, old *corev1.Pod) bool {
 	same := true
 	for _, list := range []struct {
@@ -122,7 +122,7 @@ func checkSameContainers(c *rule.Check, pod, old *corev1.Pod) bool {
 	return same
 }
 
-// checkKept finds resources that are no longer requested, or limited.
+// checkKept rejects removed requests or limits.
 func checkKept(c *rule.Check, what string, now, was *corev1.ResourceRequirements) {
 	missing := func(now, was corev1.ResourceList) bool {
 		for name := range was {
@@ -155,7 +155,7 @@ func checkInitResize(c *rule.Check, x, was *corev1.Container) {
 	}
 }
 
-// keepCPUAndMemory makes of cpu and memory what they were.
+// keepCPUAndMemory reverts cpu and memory.
 func keepCPUAndMemory(now, was *corev1.ResourceRequirements) {
 	now.Requests, now.Limits = keptAmounts(now.Requests, was.Requests), keptAmounts(now.Limits, was.Limits)
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// checkResources finds what is wrong with the resources of a container or of a pod, whose
-// names checkName checks.
+// checkResources validates the resources of a container or a pod. checkName validates their names.
 func checkResources(c *rule.Check, r *corev1.ResourceRequirements, checkName func(*rule.Check, corev1.ResourceName), pod *podContext) {
 	hugePages, others := false, false
 	checkList := func(field string, list corev1.ResourceList) {
@@ -47,7 +46,7 @@ func checkResources(c *rule.Check, r *corev1.ResourceRequirements, checkName fun
 func checkRequest(c *rule.Check, name corev1.ResourceName, r *corev1.ResourceRequirements) {
 	request := r.Requests[name]
 	limit, ok := r.Limits[name]
-	exact := !kind.IsNative(name) || kind.IsHugePages(name) // nothing that pods may share
+	exact := !kind.IsNative(name) || kind.IsHugePages(name) // resources without overcommitment
 	switch {
 	case !ok && exact:
 		c.At("limits").Required("Limit must be set for non overcommitable resources")
@@ -59,8 +58,8 @@ func checkRequest(c *rule.Check, name corev1.ResourceName, r *corev1.ResourceReq
 	}
 }
 
-// checkClaimNames finds what is wrong with the claims of a container among those of the pod.
-// Errors name the element.
+// checkClaimNames checks that the claims of a container are those of the pod. Errors name the
+// element.
 func checkClaimNames(c *rule.Check, claims []corev1.ResourceClaim, pod *podContext) {
 	if len(claims) == 0 {
 		return
@@ -90,8 +89,8 @@ func checkClaimNames(c *rule.Check, claims []corev1.ResourceClaim, pod *podConte
 	}
 }
 
-// checkClaimOnce finds a claim, or a request of one, that was there already. seen has
-// names, and requests as NAME/REQUEST.
+// checkClaimOnce rejects a duplicate claim or request. seen has names, and requests as
+// NAME/REQUEST.
 func checkClaimOnce(c *rule.Check, claim corev1.ResourceClaim, seen sets.Set[string]) {
 	if seen.Has(claim.Name) {
 		c.Duplicate(claim.Name)
@@ -113,8 +112,7 @@ func checkClaimOnce(c *rule.Check, claim corev1.ResourceClaim, seen sets.Set[str
 	seen.Insert(key)
 }
 
-// checkPodResources finds what is wrong with what a spec says of the resources of all its
-// containers together. c looks at them.
+// checkPodResources validates the pod-level resources of a spec. c is at them.
 func checkPodResources(c *rule.Check, spec *corev1.PodSpec) {
 	whole := spec.Resources
 	if spec.OS != nil && spec.OS.Name == corev1.Windows {
@@ -141,7 +139,7 @@ func checkPodResources(c *rule.Check, spec *corev1.PodSpec) {
 	}
 }
 
-// checkSum finds what of a whole is less than its parts are together.
+// checkSum rejects pod-level amounts less than the sum of the containers.
 func checkSum(c *rule.Check, field string, whole, parts corev1.ResourceList) {
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		sum, have := parts[name], whole[name]
@@ -160,8 +158,8 @@ func podResourceName(c *rule.Check, name corev1.ResourceName) {
 	}
 }
 
-// isDivisible reports whether an amount of huge pages is one of whole pages. Amounts of
-// anything else are.
+// isDivisible reports whether an amount of huge pages is a multiple of the page size. It is true
+// for other resources.
 func isDivisible(name corev1.ResourceName, amount resource.Quantity) bool {
 	if !kind.IsHugePages(name) {
 		return true
@@ -170,5 +168,5 @@ func isDivisible(name corev1.ResourceName, amount resource.Quantity) bool {
 	return err == nil && size.Sign() > 0 && !isFractional(size) && amount.Value()%size.Value() == 0
 }
 
-// isFractional reports whether an amount is not a whole number.
+// isFractional reports whether an amount is not an integer.
 func isFractional(amount resource.Quantity) bool { return amount.MilliValue()%1000 != 0 }

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// checkSecurityContext finds what is wrong with the rights of a container.
+// checkSecurityContext validates the security context of a container.
 func checkSecurityContext(c *rule.Check, sc *corev1.SecurityContext) {
 	pod := rule.Given[podContext](c)
 	if isTrue(sc.Privileged) && !rule.Given[Policy](c).Privileged {
@@ -46,7 +46,7 @@ func checkSecurityContext(c *rule.Check, sc *corev1.SecurityContext) {
 	}
 }
 
-// addsSysAdmin reports whether a container has the capability that is next to all of them.
+// addsSysAdmin reports whether a container adds the capability CAP_SYS_ADMIN.
 func addsSysAdmin(sc *corev1.SecurityContext) bool {
 	return sc.Capabilities != nil && slices.Contains(sc.Capabilities.Add, "CAP_SYS_ADMIN")
 }
@@ -75,7 +75,7 @@ func forbidOnWindows(c *rule.Check, sc *corev1.SecurityContext) {
 	}
 }
 
-// checkSeccompProfile finds what is wrong with a profile of a container or a pod.
+// checkSeccompProfile validates a profile of a container or a pod.
 func checkSeccompProfile(c *rule.Check, p *corev1.SeccompProfile) {
 	if p.Type == "" {
 		c.At("type").Required("type is required when seccompProfile is set")
@@ -94,7 +94,7 @@ func checkSeccompProfile(c *rule.Check, p *corev1.SeccompProfile) {
 	}
 }
 
-// checkAppArmorProfile finds what is wrong with a profile of a container or a pod.
+// checkAppArmorProfile validates a profile of a container or a pod.
 func checkAppArmorProfile(c *rule.Check, p *corev1.AppArmorProfile) {
 	at := c.At("localhostProfile")
 	switch p.Type {
@@ -121,7 +121,7 @@ func checkAppArmorProfile(c *rule.Check, p *corev1.AppArmorProfile) {
 	}
 }
 
-// The names of accounts of Windows, and of the domains that they are of.
+// The syntax of Windows user and domain names.
 var (
 	control       = rule.Pattern(`[[:cntrl:]]`)
 	netBIOSDomain = rule.Pattern(`^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$`)
@@ -131,8 +131,7 @@ var (
 
 const dnsPart = `[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?`
 
-// checkWindowsOptions finds what is wrong with the rights of a container or of a pod on
-// Windows.
+// checkWindowsOptions validates the Windows options of a container or a pod.
 func checkWindowsOptions(c *rule.Check, o *corev1.WindowsSecurityContextOptions) {
 	if name := o.GMSACredentialSpecName; name != nil {
 		c.At("gmsaCredentialSpecName").Invalids(name, validation.IsDNS1123Subdomain(*name))
@@ -150,7 +149,7 @@ func checkWindowsOptions(c *rule.Check, o *corev1.WindowsSecurityContextOptions)
 	}
 }
 
-// wrongUserName returns what is wrong with DOMAIN\USER or USER.
+// wrongUserName returns the errors of DOMAIN\USER or USER.
 func wrongUserName(name string) (details []string) {
 	parts := strings.Split(name, `\`)
 	switch {

@@ -12,8 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// specRules are the rules and defaults of all that is in a spec, but in its containers and
-// volumes.
+// specRules are the rules and defaults for types in a spec, except containers and volumes.
 var specRules = rule.All(
 	rule.Default[corev1.PodSpec](defaultSpec),
 	rule.On(checkSpec),
@@ -26,7 +25,7 @@ var specRules = rule.All(
 	rule.On(checkHostAlias),
 )
 
-// checkSpec finds what is wrong with a spec, of which giveContext has told.
+// checkSpec validates a spec after giveContext.
 func checkSpec(c *rule.Check, spec *corev1.PodSpec) {
 	checkContainerLists(c, spec)
 	if spec.Overhead != nil {
@@ -60,7 +59,7 @@ func checkSpec(c *rule.Check, spec *corev1.PodSpec) {
 	}
 }
 
-// checkPodClaims finds what is wrong with the claims of a pod.
+// checkPodClaims validates the resource claims of a pod.
 func checkPodClaims(c *rule.Check, claims []corev1.PodResourceClaim) {
 	names := sets.New[string]()
 	for i, claim := range claims {
@@ -97,7 +96,7 @@ func checkPreemption(c *rule.Check, policy *corev1.PreemptionPolicy) {
 	}
 }
 
-// checkGates finds what is wrong with what a pod waits for.
+// checkGates validates the scheduling gates of a pod.
 func checkGates(c *rule.Check, spec *corev1.PodSpec) {
 	for i, g := range spec.ReadinessGates {
 		name := string(g.ConditionType)

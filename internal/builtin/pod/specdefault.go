@@ -6,7 +6,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
-// defaultSpec fills in what depends on other fields of a spec. Constants are in the table.
+// defaultSpec sets the defaults that depend on other fields of a spec. The table has constants.
 func defaultSpec(spec map[string]any) {
 	account := kind.Text(spec, "serviceAccountName")
 	if account == "" {
@@ -20,7 +20,7 @@ func defaultSpec(spec map[string]any) {
 	}
 }
 
-// defaultPod fills in what a pod has, but not a template.
+// defaultPod sets the defaults of a pod that a template does not have.
 func defaultPod(pod map[string]any) {
 	spec := kind.Child(pod, "spec")
 	if number(spec, "terminationGracePeriodSeconds") < 0 {
@@ -38,7 +38,7 @@ func defaultPod(pod map[string]any) {
 	}
 }
 
-// requestLimits requests what a container is limited to, where it says nothing else.
+// requestLimits sets missing requests of a container to its limits.
 func requestLimits(container map[string]any) {
 	limits := kind.Tree(container, "resources", "limits")
 	if len(limits) == 0 {
@@ -50,7 +50,7 @@ func requestLimits(container map[string]any) {
 	}
 }
 
-// publishPorts gives ports of a container the same number on its host.
+// publishPorts sets missing host ports to the container ports.
 func publishPorts(container map[string]any) {
 	for _, p := range kind.List(container, "ports") {
 		port := asTree(p)
@@ -60,7 +60,7 @@ func publishPorts(container map[string]any) {
 	}
 }
 
-// defaultStatus makes podIP the first of podIPs. Who says another podIP means it.
+// defaultStatus sets podIP to the first of podIPs, unless podIP is set.
 func defaultStatus(status map[string]any) {
 	ip, ips := kind.Text(status, "podIP"), kind.List(status, "podIPs")
 	switch {

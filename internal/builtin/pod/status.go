@@ -19,7 +19,7 @@ import (
 
 const notNegative = "must be a non-negative integer"
 
-// validateStatus finds what is wrong with a status that takes the place of another one.
+// validateStatus validates an update of the status.
 func validateStatus(c *rule.Check, pod, old *corev1.Pod) {
 	checkAnnotationUpdate(c, pod, old)
 	c = c.At("status")
@@ -81,7 +81,7 @@ func checkConditions(c *rule.Check, conditions []corev1.PodCondition) {
 	}
 }
 
-// couldAllRestart reports whether a container of a pod may restart all others.
+// couldAllRestart reports whether a container of a pod may restart all containers.
 func couldAllRestart(spec *corev1.PodSpec) bool {
 	for x := range containersOf(spec) {
 		for _, r := range x.RestartPolicyRules {
@@ -93,8 +93,7 @@ func couldAllRestart(spec *corev1.PodSpec) bool {
 	return false
 }
 
-// checkEnded finds containers that run again after they have ended, and are not to be
-// started again.
+// checkEnded rejects a terminated container that runs again although it must not restart.
 func checkEnded(c *rule.Check, now, was []corev1.ContainerStatus, containers []corev1.Container, policy corev1.RestartPolicy) {
 	for i := range was {
 		ended := was[i].State.Terminated
@@ -109,8 +108,8 @@ func checkEnded(c *rule.Check, now, was []corev1.ContainerStatus, containers []c
 	}
 }
 
-// restartsAfter reports whether a container is started again that has ended: by its rules, or by
-// its policy, or by that of the pod.
+// restartsAfter reports whether a terminated container restarts: by its rules, its policy, or the
+// policy of the pod.
 func restartsAfter(x *corev1.Container, policy corev1.RestartPolicy, code int32) bool {
 	if x.RestartPolicy != nil {
 		policy = corev1.RestartPolicy(*x.RestartPolicy)
@@ -139,8 +138,7 @@ func checkUser(c *rule.Check, user *corev1.ContainerUser, os *corev1.PodOS) {
 	}
 }
 
-// checkHealth finds what is wrong with what is said of the health of the resources of a
-// container.
+// checkHealth validates the health of allocated resources of a container.
 func checkHealth(c *rule.Check, s *corev1.ContainerStatus, containers []corev1.Container, extended *corev1.PodExtendedResourceClaimStatus) {
 	k := slices.IndexFunc(containers, func(x corev1.Container) bool { return x.Name == s.Name })
 	for i, r := range s.AllocatedResourcesStatus {
@@ -167,7 +165,7 @@ func checkHealth(c *rule.Check, s *corev1.ContainerStatus, containers []corev1.C
 	}
 }
 
-// checkAllocated finds the name of a resource that a container does not ask for.
+// checkAllocated rejects the name of a resource that a container does not request.
 func checkAllocated(c *rule.Check, name corev1.ResourceName, x *corev1.Container, extended *corev1.PodExtendedResourceClaimStatus) {
 	claim, ok := strings.CutPrefix(string(name), "claim:")
 	if !ok {
@@ -210,7 +208,7 @@ func checkClaimStatuses(c *rule.Check, pod *corev1.Pod) {
 	}
 }
 
-// checkExtendedClaim finds what is wrong with the claim that was made for extended resources.
+// checkExtendedClaim validates the status of the claim for extended resources.
 func checkExtendedClaim(c *rule.Check, pod *corev1.Pod) {
 	s := pod.Status.ExtendedResourceClaimStatus
 	if s == nil {
@@ -248,8 +246,7 @@ func checkExtendedClaim(c *rule.Check, pod *corev1.Pod) {
 	}
 }
 
-// checkIPs finds what is wrong with the addresses of a pod and of its node. What was there
-// may stay.
+// checkIPs validates the addresses of a pod and its node. Old values may stay.
 func checkIPs(c *rule.Check, now, was *corev1.PodStatus) {
 	var ips, old []string
 	for _, ip := range now.PodIPs {
@@ -280,7 +277,7 @@ func checkIPs(c *rule.Check, now, was *corev1.PodStatus) {
 	checkFamilies(at, now.HostIPs, ips, old)
 }
 
-// checkFamilies finds what is no address, and more than one of a family.
+// checkFamilies rejects invalid addresses, and several of one family.
 func checkFamilies(c *rule.Check, shown any, ips, old []string) {
 	for i, ip := range ips {
 		c.Add(validation.IsValidIPForLegacyField(c.At(i).Path(), ip, true, old)...)
@@ -297,7 +294,7 @@ func checkFamilies(c *rule.Check, shown any, ips, old []string) {
 	}
 }
 
-// warnStatus warns of addresses that others may read differently.
+// warnStatus warns about addresses that parsers interpret differently.
 func warnStatus(c *rule.Check, pod, _ *corev1.Pod) {
 	for i, ip := range pod.Status.PodIPs {
 		c.AddWarnings(kind.WarnOfIP(c.At("status", "podIPs", i, "ip").Path(), ip.IP)...)

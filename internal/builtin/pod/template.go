@@ -7,7 +7,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/volume"
 )
 
-// Rules are the rules and defaults in Go of all types of a pod and of a template.
+// Rules are the Go rules and defaults for all types of pods and pod templates.
 var Rules = rule.All(
 	volume.Rules,
 	containerRules,
@@ -16,12 +16,11 @@ var Rules = rule.All(
 	rule.Default[corev1.PodStatus](defaultStatus),
 )
 
-// A Policy is what pods may be in a cluster. Nothing is allowed by the zero value.
+// A Policy has cluster-wide permissions of pods. The zero value allows none.
 type Policy struct {
-	// Privileged containers have the rights of their host, as have those that are
-	// processes of a Windows host.
+	// Privileged allows privileged containers and Windows HostProcess containers.
 	Privileged bool
 }
 
-// Rules are those of pods and templates where the policy holds.
+// Rules returns the rules of pods and templates under the policy.
 func (p Policy) Rules() func() *rule.Set { return rule.Lazy(Rules, rule.Giving(&p)) }

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// mayChange names what of a spec an update may change.
+// mayChange describes the mutable fields of a spec.
 var mayChange = strings.Join([]string{
 	"`spec.containers[*].image`",
 	"`spec.initContainers[*].image`",
@@ -24,7 +24,7 @@ var mayChange = strings.Join([]string{
 	"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
 }, ",")
 
-// validateUpdate finds what is wrong with a pod that takes the place of another one.
+// validateUpdate validates an update of a pod.
 func validateUpdate(c *rule.Check, pod, old *corev1.Pod) {
 	validateWhole(c, pod, old)
 	checkAnnotationUpdate(c, pod, old)
@@ -46,15 +46,15 @@ func validateUpdate(c *rule.Check, pod, old *corev1.Pod) {
 	}
 }
 
-// checkAnnotationUpdate finds what is wrong with a change of annotations.
+// checkAnnotationUpdate validates changes of annotations.
 func checkAnnotationUpdate(c *rule.Check, pod, old *corev1.Pod) {
 	c = c.At("metadata", "annotations")
 	checkAnnotationChange(c, pod.Annotations, old.Annotations)
 	checkAnnotations(c, &pod.ObjectMeta, &old.ObjectMeta, &pod.Spec)
 }
 
-// checkImages looks at what may change of containers, and reports whether they are as many
-// as they were.
+// checkImages validates the images of an update, and reports whether the number of containers is
+// unchanged.
 func checkImages(c *rule.Check, containers, old []corev1.Container) bool {
 	if len(containers) != len(old) {
 		c.Forbidden("pod updates may not add or remove containers")
@@ -72,8 +72,8 @@ func checkImages(c *rule.Check, containers, old []corev1.Container) bool {
 	return true
 }
 
-// checkDeadline reports whether the deadline may be looked at further. It may come, and it
-// may become shorter.
+// checkDeadline validates changes of the deadline: it may be added or become shorter. It returns
+// false if the new value is invalid.
 func checkDeadline(c *rule.Check, seconds, old *int64) bool {
 	switch {
 	case seconds == nil && old != nil:
@@ -119,8 +119,8 @@ func checkRemovedGates(c *rule.Check, gates, old []corev1.PodSchedulingGate) {
 	}
 }
 
-// keepChangeable makes what may change of a spec what it was, and finds what of that has
-// changed in a way that it may not.
+// keepChangeable reverts the mutable fields in spec. It also validates changes of the node selector
+// and the node affinity of a pod with scheduling gates.
 func keepChangeable(c *rule.Check, spec, old *corev1.PodSpec) {
 	for i := range spec.Containers {
 		spec.Containers[i].Image = old.Containers[i].Image
@@ -135,7 +135,7 @@ func keepChangeable(c *rule.Check, spec, old *corev1.PodSpec) {
 	if len(old.SchedulingGates) == 0 {
 		return
 	}
-	// No node was chosen yet, so fewer may be left to choose from.
+	// Only additions are allowed.
 	for k, v := range old.NodeSelector {
 		if now, ok := spec.NodeSelector[k]; !ok || now != v {
 			c.At("nodeSelector").Invalid(spec.NodeSelector, "only additions to spec.nodeSelector are allowed (no mutations or deletions)")
@@ -172,7 +172,7 @@ func requiredTerms(a *corev1.NodeAffinity) []corev1.NodeSelectorTerm {
 	return a.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 }
 
-// checkNarrowed finds terms that select other nodes than some of those that they did.
+// checkNarrowed checks that changed terms only add requirements.
 func checkNarrowed(c *rule.Check, terms, old []corev1.NodeSelectorTerm) {
 	if len(old) == 0 {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// ValidateTemplate finds what is wrong with a template, at which c looks. old is the one
-// that it takes the place of, or nil: what that had already may stay.
+// ValidateTemplate validates a template at c. old is the replaced one, or nil: its invalid values
+// may stay.
 func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {
 	ValidateTemplateMetadata(c, t, old)
 	var oldSpec *corev1.PodSpec
@@ -28,7 +28,7 @@ func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {
 	}
 }
 
-// ValidateTemplateMetadata finds what is wrong with the labels and annotations of a template.
+// ValidateTemplateMetadata validates the labels and annotations of a template.
 func ValidateTemplateMetadata(c *rule.Check, t, old *corev1.PodTemplateSpec) {
 	c.Add(metavalidation.ValidateLabels(t.Labels, c.At("labels").Path())...)
 	c.Add(apivalidation.ValidateAnnotations(t.Annotations, c.At("annotations").Path())...)
@@ -39,7 +39,7 @@ func ValidateTemplateMetadata(c *rule.Check, t, old *corev1.PodTemplateSpec) {
 	checkAnnotations(c.At("annotations"), &t.ObjectMeta, oldMeta, &t.Spec)
 }
 
-// validate finds what is wrong with a pod that is written as a whole.
+// validate validates a create or an update of a pod.
 func validate(c *rule.Check, pod, old *corev1.Pod) {
 	if old != nil {
 		validateUpdate(c, pod, old)
@@ -56,7 +56,7 @@ func validate(c *rule.Check, pod, old *corev1.Pod) {
 	checkAnnotatedProfiles(spec, pod.Annotations, &pod.Spec)
 }
 
-// validateWhole finds what is wrong with a pod however it came to be.
+// validateWhole has the rules for creates and all updates.
 func validateWhole(c *rule.Check, pod, old *corev1.Pod) {
 	var oldMeta *metav1.ObjectMeta
 	var oldSpec *corev1.PodSpec
@@ -85,7 +85,7 @@ func validateWhole(c *rule.Check, pod, old *corev1.Pod) {
 	}
 }
 
-// warn tells of a new pod what the client should know.
+// warn returns warnings about a new pod.
 func warn(c *rule.Check, pod, old *corev1.Pod) {
 	if old != nil {
 		return

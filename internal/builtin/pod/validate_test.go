@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// What a Policy lets pods be, and the templates of pods.
+// A Policy applies to pods and pod templates.
 func TestPolicy(t *testing.T) {
 	const (
 		asks        = "{name: c, image: i, securityContext: {privileged: true}}"
@@ -44,7 +44,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// What is wrong with a new pod beside its containers and volumes.
+// Errors of new pods, except those of containers and volumes.
 func TestWrongPods(t *testing.T) {
 	affinity := func(term string) string {
 		return `{spec: {affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [` + term + `]}}}}`
@@ -105,7 +105,7 @@ func TestWrongPods(t *testing.T) {
 	}
 }
 
-// A pod keeps what would not be valid in a new one.
+// A pod keeps old values that would be invalid in a new one.
 func TestWhatAnOldPodHad(t *testing.T) {
 	for _, spec := range []string{
 		`{hostUsers: false, hostNetwork: true}`,
@@ -125,7 +125,7 @@ func TestWhatAnOldPodHad(t *testing.T) {
 	}
 }
 
-// What an update may change, and what not.
+// Mutable and immutable fields of a pod.
 func TestUpdates(t *testing.T) {
 	const old = `{spec: {nodeName: n1, activeDeadlineSeconds: 100, tolerations: [{key: a, operator: Exists}], containers: [{name: c, image: i}]}}`
 	const waiting = `{spec: {nodeSelector: {a: b}, schedulingGates: [{name: g}, {name: h}], containers: [{name: c, image: i}],
@@ -166,7 +166,7 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// What may be written through the subresources.
+// Each subresource writes its own part of a pod.
 func TestSubresources(t *testing.T) {
 	const old = `{spec: {nodeName: n1, restartPolicy: Never, ephemeralContainers: [{name: e, image: i}],
 		containers: [{name: c, image: i, resources: {requests: {cpu: 100m, memory: 1Mi, ephemeral-storage: 1Gi}}}]},
@@ -175,7 +175,7 @@ func TestSubresources(t *testing.T) {
 		{"ephemeralcontainers", "{name: e, image: i}", "{name: f, image: i}, {name: e, image: i}", ""},
 		{"ephemeralcontainers", "{name: e, image: i}", "", `spec.ephemeralContainers: Forbidden: existing ephemeral containers "e" may not be removed`},
 		{"ephemeralcontainers", "{name: e, image: i}", "{name: e, image: j}", `spec.ephemeralContainers: Forbidden: existing ephemeral containers "e" may not be changed`},
-		{"ephemeralcontainers", "n1", "n2", ""}, // which is left alone
+		{"ephemeralcontainers", "n1", "n2", ""}, // reverted
 		{"resize", "100m", "200m", ""},
 		{"resize", "ephemeral-storage: 1Gi", "ephemeral-storage: 2Gi", "spec: Forbidden: only cpu and memory resources are mutable"},
 		{"resize", "cpu: 100m, ", "", "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed"},

@@ -14,20 +14,18 @@ import (
 	"github.com/anykind/anykind/internal/builtin/volume"
 )
 
-// WarnOfTemplate tells what the client should know of a template, at which c looks. What an
-// old one had makes no difference.
+// WarnOfTemplate returns warnings about a template at c, regardless of the old one.
 func WarnOfTemplate(c *rule.Check, t, _ *corev1.PodTemplateSpec) {
 	warnOf(c, &t.ObjectMeta, &t.Spec, warnOfSeccomp, warnOfAppArmor)
 }
 
-// warnOfPod tells what the client should know of a pod, at which c looks. Its annotations of
-// AppArmor have become fields.
+// warnOfPod returns warnings about a pod at c. Its AppArmor annotations are already fields.
 func warnOfPod(c *rule.Check, meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
 	warnOf(c, meta, spec, warnOfSeccomp)
 }
 
-// warnOf warns in the order in which kube-apiserver does, as only the first few thousand bytes
-// of warnings are sent. ofAnnotations warn of those that are of one container.
+// warnOf adds warnings in the order of kube-apiserver, because only the first few thousand bytes
+// are sent. ofAnnotations add warnings about the annotations of one container.
 func warnOf(c *rule.Check, meta *metav1.ObjectMeta, spec *corev1.PodSpec, ofAnnotations ...func(annotations, *corev1.PodSpec, *corev1.Container)) {
 	at := c.At("spec")
 	notes := annotations{c.At("metadata", "annotations"), meta.Annotations}
@@ -59,7 +57,7 @@ func warnOf(c *rule.Check, meta *metav1.ObjectMeta, spec *corev1.PodSpec, ofAnno
 	warnOfAddresses(at, spec)
 }
 
-// warnOfNodes warns of how nodes are selected.
+// warnOfNodes warns about deprecated ways to select nodes.
 func warnOfNodes(c *rule.Check, spec *corev1.PodSpec) {
 	for _, label := range kind.SortedKeys(spec.NodeSelector) {
 		kind.WarnOfNodeLabel(c.At("nodeSelector").AtKey(label), label)
@@ -110,7 +108,7 @@ func warnOfPodAffinity(c *rule.Check, affinity *corev1.Affinity) {
 	}
 }
 
-// annotations are those of a pod, and what looks at them.
+// annotations are the annotations of a pod, with their Check.
 type annotations struct {
 	check  *rule.Check
 	values map[string]string
@@ -130,8 +128,8 @@ func warnOfSeccomp(notes annotations, _ *corev1.PodSpec, x *corev1.Container) {
 	}
 }
 
-// warnOfAppArmor warns of what a field is for. The annotation of a template whose pods have
-// a profile says the same as that.
+// warnOfAppArmor warns about an AppArmor annotation, unless a field of the pod or the container has
+// a profile.
 func warnOfAppArmor(notes annotations, spec *corev1.PodSpec, x *corev1.Container) {
 	ofPod := spec.SecurityContext != nil && spec.SecurityContext.AppArmorProfile != nil
 	own := x.SecurityContext != nil && x.SecurityContext.AppArmorProfile != nil
@@ -140,7 +138,7 @@ func warnOfAppArmor(notes annotations, spec *corev1.PodSpec, x *corev1.Container
 	}
 }
 
-// warnOfNames warns of what is there twice in lists that clients merge by name.
+// warnOfNames warns about duplicates in lists that clients merge by name.
 func warnOfNames(c *rule.Check, spec *corev1.PodSpec) {
 	addresses, secrets := sets.New[string](), sets.New[string]()
 	for i, a := range spec.HostAliases {
@@ -162,7 +160,7 @@ func warnOfNames(c *rule.Check, spec *corev1.PodSpec) {
 	}
 }
 
-// warnOfFractions warns of parts of bytes in resources, at which c looks.
+// warnOfFractions warns about fractional bytes in resources at c.
 func warnOfFractions(c *rule.Check, r *corev1.ResourceRequirements) {
 	for _, name := range inBytes {
 		warnOfFraction(c.At("limits"), r.Limits, name)
@@ -170,7 +168,7 @@ func warnOfFractions(c *rule.Check, r *corev1.ResourceRequirements) {
 	}
 }
 
-// inBytes are the resources whose amounts are bytes.
+// inBytes are the resources measured in bytes.
 var inBytes = []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
 
 func warnOfFraction(c *rule.Check, list corev1.ResourceList, name corev1.ResourceName) {
@@ -179,8 +177,7 @@ func warnOfFraction(c *rule.Check, list corev1.ResourceList, name corev1.Resourc
 	}
 }
 
-// warnOfEnv warns of variables that hide others. One that has the value of the other as a
-// part does not.
+// warnOfEnv warns about variables that hide earlier ones. A variable may refer to the one it hides.
 func warnOfEnv(c *rule.Check, vars []corev1.EnvVar) {
 	names := sets.New[string]()
 	for i, v := range vars {
@@ -196,7 +193,7 @@ func extendsItself(v *corev1.EnvVar) bool {
 	return v.ValueFrom == nil && v.Value != itself && strings.Contains(v.Value, itself)
 }
 
-// warnOfPorts warns of ports that are there twice, or nearly.
+// warnOfPorts warns about duplicate or overlapping ports.
 func warnOfPorts(c *rule.Check, spec *corev1.PodSpec) {
 	type place struct {
 		port corev1.ContainerPort
@@ -220,8 +217,7 @@ func warnOfPorts(c *rule.Check, spec *corev1.PodSpec) {
 	})
 }
 
-// overlap says how two definitions of the same port of a container are in the way of each
-// other, "" for not at all.
+// overlap describes the overlap of two definitions of a container port, or returns "".
 func overlap(a, b *corev1.ContainerPort) string {
 	switch {
 	case a.HostIP == b.HostIP && a.HostPort == b.HostPort:
@@ -250,7 +246,7 @@ func warnOfPortNames(c *rule.Check, spec *corev1.PodSpec) {
 	})
 }
 
-// warnOfAddresses warns of IP addresses that programs read in different ways.
+// warnOfAddresses warns about IP addresses that programs parse differently.
 func warnOfAddresses(c *rule.Check, spec *corev1.PodSpec) {
 	if spec.DNSConfig != nil {
 		for i, server := range spec.DNSConfig.Nameservers {

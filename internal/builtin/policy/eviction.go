@@ -8,8 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Evictions returns the kind by which a pod is evicted. It is the body of a request for a
-// subresource of pods, and no resource of its own.
+// Evictions returns the kind Eviction. It is the body of a subresource of pods, not a resource.
 func Evictions() *resource.Definition {
 	return kind.New(resource.Definition{
 		Group: policyv1.GroupName, Plural: "evictions", Singular: "eviction", Kind: "Eviction", Namespaced: true, Verbs: []string{"create"},

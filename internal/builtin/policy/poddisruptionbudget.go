@@ -39,7 +39,7 @@ func podDisruptionBudgets() *resource.Definition {
 	}.New()
 }
 
-// limit is the cell of a number or a percentage.
+// limit returns a function for the cell of a number or a percentage.
 func limit(field string) func(map[string]any) any {
 	return func(obj map[string]any) any {
 		if v := kind.Value(obj, "spec", field); v != nil {
@@ -49,11 +49,12 @@ func limit(field string) func(map[string]any) any {
 	}
 }
 
-// oldLabel is by which a selector of policy/v1beta1 matched nothing. No other selector may
-// have it.
+// oldLabel is the label key of a selector converted from policy/v1beta1 that matched nothing. Other
+// selectors must not have it.
 const oldLabel = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 
-// prepareBudget drops what only a selector has that was written in policy/v1beta1.
+// prepareBudget drops requirements with oldLabel from a new or changed selector, unless it has the
+// form that policy/v1beta1 was converted to.
 func prepareBudget(obj, old map[string]any) {
 	spec := kind.Tree(obj, "spec")
 	now, was := kind.ValueOf[metav1.LabelSelector](kind.Tree(spec, "selector")), kind.ValueOf[metav1.LabelSelector](kind.Tree(old, "spec", "selector"))

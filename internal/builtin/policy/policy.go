@@ -1,8 +1,8 @@
-// Package policy has the built-in kinds of the group policy: the PodDisruptionBudget, and
-// the Eviction, of which nothing is stored.
+// Package policy has the built-in kinds of the group policy: PodDisruptionBudget, and Eviction,
+// which is not stored.
 //
-// What an eviction does to a pod and to its budget is in internal/builtin/pod. How many pods
-// may be disrupted is counted by a controller that is no part of this program.
+// internal/builtin/pod handles evictions. A controller outside this program computes the allowed
+// disruptions.
 package policy
 
 import (

@@ -22,16 +22,16 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// A guard keeps users from giving themselves or others more than they have, unless they may do
-// that explicitly: escalate roles, bind a role. What nobody asks for, such as what a controller
-// does, is not its concern.
+// A guard prevents privilege escalation: users can only grant permissions that they have, unless
+// they have the verb escalate or bind. Writes without a request, such as those of a controller, are
+// not checked.
 type guard struct {
 	authorizer authz.Authorizer
 	roles      *authzrbac.Authorizer
 }
 
-// asking returns who asks for a change that is to be looked at, or nil. Whoever only lets an
-// object go, as garbage collection does, gives nothing.
+// asking returns the request of a change to check, or nil. A change of owner references and
+// finalizers only, as by the garbage collector, grants nothing.
 func asking(ctx context.Context, c *resource.Change) *request.Request {
 	q := request.From(ctx)
 	if q == nil || q.User == nil || q.User.In(request.Masters) || c.Old != nil && onlyLetsGo(c.Object, c.Old) {
@@ -40,7 +40,7 @@ func asking(ctx context.Context, c *resource.Change) *request.Request {
 	return q
 }
 
-// onlyLetsGo reports whether nothing changes but owners and finalizers.
+// onlyLetsGo reports whether only owner references and finalizers change.
 func onlyLetsGo(obj, old object.Tree) bool {
 	same := func(t object.Tree) object.Tree {
 		t = object.CloneTree(t)
@@ -52,7 +52,7 @@ func onlyLetsGo(obj, old object.Tree) bool {
 	return reflect.DeepEqual(same(obj), same(old))
 }
 
-// withoutEmpty removes what means the same as nothing.
+// withoutEmpty removes empty values.
 func withoutEmpty(t object.Tree) object.Tree {
 	for key, value := range t {
 		switch v := value.(type) {
@@ -79,7 +79,7 @@ func (g *guard) role(ctx context.Context, c *resource.Change) error {
 	return refused(c, "roles", g.confirm(ctx, q, c.Namespace, kind.ValueOf[rbacv1.Role](c.Object).Rules))
 }
 
-// everything is what somebody has to have who lets a role take any rules.
+// everything are the permissions that an aggregated role needs, since it can receive any rules.
 var everything = []rbacv1.PolicyRule{
 	{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
 	{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}},
@@ -106,7 +106,7 @@ func (g *guard) binding(ctx context.Context, c *resource.Change) error {
 	if q == nil {
 		return nil
 	}
-	ref := kind.ValueOf[rbacv1.RoleBinding](c.Object).RoleRef // both kinds have it
+	ref := kind.ValueOf[rbacv1.RoleBinding](c.Object).RoleRef // both kinds have a RoleRef
 	if g.mayBind(ctx, q, &ref, c.Namespace) {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (g *guard) binding(ctx context.Context, c *resource.Change) error {
 	return refused(c, plural, g.confirm(ctx, q, c.Namespace, rules))
 }
 
-// refused says that somebody may not write an object, if there is a reason.
+// refused returns a Forbidden error for a reason, or nil.
 func refused(c *resource.Change, plural string, reason error) error {
 	if reason == nil {
 		return nil
@@ -129,7 +129,7 @@ func refused(c *resource.Change, plural string, reason error) error {
 	return status.Forbidden(schema.GroupResource{Group: rbacv1.GroupName, Resource: plural}, object.Name(c.Object), reason)
 }
 
-// mayEscalate reports whether somebody may write roles that give more than they have.
+// mayEscalate reports whether the user has the verb escalate for roles.
 func (g *guard) mayEscalate(ctx context.Context, q *request.Request) bool {
 	info := request.Info{
 		IsResource: true, Verb: "escalate", Group: q.Info.Group, Version: "*", Resource: q.Info.Resource,
@@ -139,7 +139,7 @@ func (g *guard) mayEscalate(ctx context.Context, q *request.Request) bool {
 	return decision == authz.Allow
 }
 
-// mayBind reports whether somebody may give a role to others, whatever it allows.
+// mayBind reports whether the user has the verb bind for the role.
 func (g *guard) mayBind(ctx context.Context, q *request.Request, ref *rbacv1.RoleRef, namespace string) bool {
 	info := request.Info{IsResource: true, Verb: "bind", Group: ref.APIGroup, Version: "*", Name: ref.Name, Namespace: namespace}
 	switch ref.Kind {
@@ -154,7 +154,7 @@ func (g *guard) mayBind(ctx context.Context, q *request.Request, ref *rbacv1.Rol
 	return decision == authz.Allow
 }
 
-// confirm returns what of the rules somebody does not have in a namespace.
+// confirm returns an error that lists the rules which the user does not have in a namespace.
 func (g *guard) confirm(ctx context.Context, q *request.Request, namespace string, rules []rbacv1.PolicyRule) error {
 	has, unresolved := g.roles.RulesFor(ctx, q.User, namespace)
 	missing := authzrbac.Missing(has, rules)
@@ -174,8 +174,8 @@ func (g *guard) confirm(ctx context.Context, q *request.Request, namespace strin
 	return errors.New(message)
 }
 
-// worded words the errors about roles that are missing as Kubernetes does here, which takes their
-// resource for that of the request.
+// worded rewords errors about missing roles as Kubernetes does here, with the resource of the
+// request.
 func worded(err error, q *request.Request) error {
 	var several utilerrors.Aggregate
 	if errors.As(err, &several) {
@@ -192,7 +192,7 @@ func worded(err error, q *request.Request) error {
 	return err
 }
 
-// together joins rules of one resource, and of one name, that differ only in the verb.
+// together joins rules of one resource and name that differ only in the verb.
 func together(small []rbacv1.PolicyRule) (joined []rbacv1.PolicyRule) {
 	type about struct {
 		group, resource, name string
@@ -215,7 +215,7 @@ func together(small []rbacv1.PolicyRule) (joined []rbacv1.PolicyRule) {
 	return joined
 }
 
-// inWords is a rule without what it does not say.
+// inWords formats a rule without empty fields.
 func inWords(r *rbacv1.PolicyRule) string {
 	var parts []string
 	for _, field := range []struct {

@@ -21,8 +21,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A world is a registry of roles and bindings, in which ann, eve and a cluster administrator
-// have some.
+// A world is a registry of roles and bindings for ann, eve and a cluster administrator.
 type world struct {
 	*testing.T
 	set      *resource.Set
@@ -63,7 +62,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// write creates an object, YAML, or updates the one that there is, in the name of a user.
+// write creates or updates an object from YAML as a user.
 func (w *world) write(u *request.User, document string) error {
 	var t object.Tree
 	if err := yaml.Unmarshal([]byte(document), &t); err != nil {
@@ -85,7 +84,7 @@ func (w *world) write(u *request.User, document string) error {
 	}
 	_, err = w.registry.Modify(ctx, target, func(old object.Tree) (object.Tree, error) {
 		n := object.CloneTree(t)
-		if old != nil { // as a patch of what is written
+		if old != nil { // as a patch of the object
 			n = object.CloneTree(old)
 			for field, value := range sent {
 				if field != "metadata" {
@@ -101,7 +100,8 @@ func (w *world) write(u *request.User, document string) error {
 	return err
 }
 
-// Nobody gives more than they have, unless they may do that. The words are those of v1.37.1.
+// Users can only grant permissions that they have, without escalate or bind. The messages are those
+// of v1.37.1.
 func TestEscalation(t *testing.T) {
 	ann := &request.User{Name: "ann", Groups: []string{"devs", "system:authenticated"}}
 	eve, boss := &request.User{Name: "eve"}, &request.User{Name: "boss"}

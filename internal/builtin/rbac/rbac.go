@@ -1,8 +1,7 @@
-// Package rbac has the built-in kinds of rbac.authorization.k8s.io: roles, and the bindings
-// that give them to users.
+// Package rbac has the built-in kinds of rbac.authorization.k8s.io: roles and bindings.
 //
-// It knows what one may say, and that nobody gives others more than they have. Who may do what
-// because of it is for internal/access/authz/rbac.
+// It validates them, and prevents privilege escalation. internal/access/authz/rbac authorizes
+// requests with them.
 package rbac
 
 import (
@@ -20,8 +19,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Definitions returns the kinds of the group. Whoever writes roles and bindings is asked by an
-// authorizer what they may give, and by roles what they have.
+// Definitions returns the kinds of the group. authorizer checks the verbs escalate and bind, and
+// has resolves the rules of a user.
 func Definitions(authorizer authz.Authorizer, has *authzrbac.Authorizer) []*resource.Definition {
 	g := &guard{authorizer, has}
 	guarded := func(d *resource.Definition, authorize func(context.Context, *resource.Change) error) *resource.Definition {
@@ -34,7 +33,7 @@ func Definitions(authorizer authz.Authorizer, has *authzrbac.Authorizer) []*reso
 	}
 }
 
-// strategy is that of all four kinds. Their names may be of any form that a path can have.
+// strategy returns the strategy of all four kinds. Their names may be any valid path segment.
 func strategy() resource.Strategy {
 	return resource.Strategy{
 		AllowCreateOnUpdate: true, AllowUnconditionalUpdate: true,
@@ -60,7 +59,7 @@ func clusterRoles() *resource.Definition {
 	}.New()
 }
 
-// createdAt is what a kind without columns of its own shows.
+// createdAt is the column of kinds without other columns.
 const createdAt = `Created At  date  .metadata.creationTimestamp`
 
 func roleBindings() *resource.Definition {
@@ -104,7 +103,7 @@ var bindingCells = kind.Cells{
 	"serviceAccounts": subjects(rbacv1.ServiceAccountKind),
 }
 
-// subjects names those of a kind that a binding is for.
+// subjects returns the cell with the names of a binding's subjects of one kind.
 func subjects(of string) func(map[string]any) any {
 	return func(obj map[string]any) any {
 		var names []string

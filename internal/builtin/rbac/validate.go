@@ -20,7 +20,7 @@ func validateRole(c *rule.Check, role, _ *rbacv1.Role) {
 	validateVerbs(c, role.Rules)
 }
 
-// validateVerbs is apart from what else is checked of rules: Kubernetes says it last.
+// validateVerbs is separate from the other rules, because Kubernetes reports its errors last.
 func validateVerbs(c *rule.Check, rules []rbacv1.PolicyRule) {
 	for i := range rules {
 		if len(rules[i].Verbs) == 0 {
@@ -52,7 +52,8 @@ func validateAggregation(c *rule.Check, role, old *rbacv1.ClusterRole) {
 	}
 }
 
-// hasInvalidSelector reports whether a role was stored when less was refused.
+// hasInvalidSelector reports whether a stored role has an invalid selector, from before it was
+// validated.
 func hasInvalidSelector(role *rbacv1.ClusterRole) bool {
 	if role == nil || role.AggregationRule == nil {
 		return false
@@ -65,7 +66,7 @@ func hasInvalidSelector(role *rbacv1.ClusterRole) bool {
 	return false
 }
 
-// rules are those of the types that several kinds have.
+// rules are those for types that several kinds use.
 var rules = rule.Lazy(
 	rule.On(validateRule),
 	rule.On(func(c *rule.Check, ref *rbacv1.RoleRef) {
@@ -114,7 +115,7 @@ func validateClusterRoleBinding(c *rule.Check, binding, old *rbacv1.ClusterRoleB
 	}
 }
 
-// validateRef checks what a binding gives.
+// validateRef validates the roleRef of a binding.
 func validateRef(c *rule.Check, ref *rbacv1.RoleRef, kinds ...string) {
 	c.Walk(ref)
 	for _, of := range kinds {
@@ -125,7 +126,7 @@ func validateRef(c *rule.Check, ref *rbacv1.RoleRef, kinds ...string) {
 	rule.NotSupported(c.At("kind"), ref.Kind, kinds...)
 }
 
-// validateSubjects checks whom a binding is for.
+// validateSubjects validates the subjects of a binding.
 func validateSubjects(c *rule.Check, subjects []rbacv1.Subject, namesNamespace bool) {
 	c.Walk(subjects)
 	for i := range subjects {

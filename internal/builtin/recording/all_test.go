@@ -30,8 +30,8 @@ import (
 	"github.com/anykind/anykind/internal/server/openapi"
 )
 
-// Definitions that say no more than the names in the recording, the Go types and the table
-// of types are told of as recorded: discovery, all operations and all types follow from that.
+// Definitions with only the names in the recording, the Go types and the table of types serve
+// discovery, operations and types as recorded: these follow from the names and types.
 func TestAllKinds(t *testing.T) {
 	theirs := recorded(t, "kinds.txt")
 	ours, err := recording.Record(asking(catalog(allKinds(t, theirs))), func(string) bool { return false })
@@ -39,7 +39,7 @@ func TestAllKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	due := func(subject string) bool {
-		// Those of definitions have a table of their own.
+		// Types of CustomResourceDefinitions have a table of their own.
 		return ours["types.txt"].Has(subject) && !strings.HasPrefix(subject, "apiextensions.")
 	}
 	for _, line := range recording.Differences(recorded(t, "types.txt").Only(due), ours["types.txt"].Only(due)) {
@@ -63,7 +63,7 @@ func TestAllKinds(t *testing.T) {
 	}
 }
 
-// The methods that only connections have are in protobuf, too.
+// The protobuf documents also have the additional methods of connections.
 func TestConnectionsInProtobuf(t *testing.T) {
 	ask := asking(catalog(allKinds(t, recorded(t, "kinds.txt"))))
 	const path, head, options = "/api/v1/nodes/{name}/proxy/{path}", "connectCoreV1HeadNodeProxyWithPath", "connectCoreV1OptionsNodeProxyWithPath"
@@ -92,7 +92,7 @@ func TestConnectionsInProtobuf(t *testing.T) {
 	}
 }
 
-// told is what of a block follows from names and Go types.
+// told returns the part of a block that follows from names and Go types.
 func told(b *recording.Block) *recording.Block {
 	facts := slices.DeleteFunc(slices.Clone(b.Facts), func(f string) bool {
 		return strings.HasPrefix(f, "column ") || strings.HasPrefix(f, "fields ") || strings.HasPrefix(f, "storage ") || strings.HasPrefix(f, "put ")
@@ -113,7 +113,7 @@ func recorded(t testing.TB, name string) recording.Recording {
 	return r
 }
 
-// types are the Go types of the groups, for what is compared here.
+// types returns the Go types by group.
 func types() map[string]*runtime.Scheme {
 	out := map[string]*runtime.Scheme{apiextensionsv1.GroupName: runtime.NewScheme()}
 	_ = apiextensionsv1.AddToScheme(out[apiextensionsv1.GroupName])
@@ -129,7 +129,7 @@ func groupOf(subject string) string {
 	return parsed.Group
 }
 
-// allKinds makes Definitions of what is recorded.
+// allKinds returns Definitions for the recorded kinds.
 func allKinds(t testing.TB, r recording.Recording) []*resource.Definition {
 	t.Helper()
 	all := types()
@@ -179,7 +179,7 @@ func allKinds(t testing.TB, r recording.Recording) []*resource.Definition {
 	return out
 }
 
-// version is that of a kind, of its Go type.
+// version returns the version of a kind with its Go type.
 func version(t testing.TB, types *runtime.Scheme, kind gvk.GroupVersionKind, plural string) *resource.Version {
 	t.Helper()
 	obj, err := types.New(kind)
@@ -220,7 +220,7 @@ func subresource(t testing.TB, all map[string]*runtime.Scheme, d *resource.Defin
 	return s
 }
 
-// nobody is not there to be connected to.
+// nobody is a Connecter without a target.
 type nobody struct{}
 
 func (nobody) Connect(context.Context, resource.Connection) (http.Handler, error) {
@@ -233,7 +233,8 @@ func catalog(definitions []*resource.Definition) *resource.Catalog {
 	return c
 }
 
-// asking asks for what is published of a catalog. All else is an empty object.
+// asking returns a server for the published documents of a catalog. All other responses are empty
+// objects.
 func asking(c *resource.Catalog) recording.Server {
 	found, documents := discovery.New(c, discovery.Options{}), openapi.New(c, openapi.Options{})
 	return func(method, path, accept, body string) (int, []byte, error) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// An apiResource is a row of legacy discovery.
+// An apiResource is an entry of unaggregated discovery.
 type apiResource struct {
 	Name, SingularName, Group, Version, Kind string
 	Namespaced                               bool
@@ -23,7 +23,7 @@ func (r apiResource) facts() []string {
 	return out
 }
 
-// comparable is what both forms of discovery say.
+// comparable returns the content that both forms of discovery have.
 func (r apiResource) comparable() string {
 	words := []string{r.Kind}
 	if r.Group+r.Version != "" {
@@ -50,8 +50,7 @@ func (r apiResource) comparable() string {
 	return strings.Join(words, " ")
 }
 
-// aggregated asks for the aggregated form of discovery, and returns what it says of each
-// resource and subresource as comparable does.
+// aggregated requests aggregated discovery, and returns its entries formatted by comparable.
 func (s Server) aggregated() (map[string]string, error) {
 	type groupVersionKind struct{ Group, Version, Kind string }
 	type list struct {

@@ -10,12 +10,12 @@ import (
 
 type object = map[string]any
 
-// documents are those of OpenAPI.
+// documents are the OpenAPI documents.
 type documents struct {
-	v3    map[string]object // by their names, as in apis/apps/v1
+	v3    map[string]object // by name, such as apis/apps/v1
 	v2    object
-	names []string          // of all documents that are listed
-	sets  map[string]string // of parameters that operations have together
+	names []string          // of all listed documents
+	sets  map[string]string // parameter sets of operations
 }
 
 func (s Server) documents(groups []group) (*documents, error) {
@@ -56,19 +56,19 @@ func in(o object, path ...string) object {
 	return o
 }
 
-// schemas are those of a document.
+// schemas returns the schemas of a document.
 func schemas(doc object) object { return in(doc, "components", "schemas") }
 
-// encode is the JSON of a value, in which fields are in order.
+// encode returns the JSON of a value, with sorted fields.
 func encode(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // it was JSON
+		panic(err) // it came from JSON
 	}
 	return string(data)
 }
 
-// short is what a schema is called here.
+// short returns the short name of a schema.
 func short(name string) string {
 	for _, prefix := range [][2]string{
 		{"io.k8s.api.", ""}, {"io.k8s.apimachinery.pkg.apis.", ""}, {"io.k8s.apimachinery.pkg.", ""},
@@ -81,7 +81,7 @@ func short(name string) string {
 	return name
 }
 
-// kindsOf are the kinds that a schema says it is of.
+// kindsOf returns the kinds in the extension of a schema.
 func kindsOf(schema any) (out []string) {
 	s, _ := schema.(object)
 	list, _ := s["x-kubernetes-group-version-kind"].([]any)
@@ -102,7 +102,7 @@ func (d *documents) model(k *kind) string {
 	return ""
 }
 
-// labels are the names of the fields that a client could want to select objects by.
+// labels returns the field paths that may be field selectors.
 func (d *documents) labels(k *kind) []string {
 	all := schemas(d.v3[k.root()[1:]])
 	var out []string
@@ -122,8 +122,8 @@ func (d *documents) labels(k *kind) []string {
 	return out
 }
 
-// reference is the name of the schema that another one refers to, alone or with a
-// description or a default of its own.
+// reference returns the name of the schema that another one refers to, alone or with its own
+// description or default.
 func reference(schema object) string {
 	if all, ok := schema["allOf"].([]any); ok && len(all) == 1 {
 		schema, _ = all[0].(object)
@@ -132,8 +132,8 @@ func reference(schema object) string {
 	return ref[strings.LastIndexByte(ref, '/')+1:]
 }
 
-// types are the schemas of the documents of v3, with a mark of all that they say but for
-// descriptions, one of what v2 says, and what no Go type says.
+// types returns the schemas of the v3 documents. Each has a hash of its content without
+// descriptions, a hash of its v2 form, and the marks that Go types lack.
 func (d *documents) types() Recording {
 	of := map[string]*Block{}
 	for document, doc := range d.v3 {
@@ -155,8 +155,7 @@ func (d *documents) types() Recording {
 	return slices.SortedFunc(maps.Values(of), func(a, b *Block) int { return strings.Compare(a.Subject, b.Subject) })
 }
 
-// everywhere reports whether a schema is said to be a kind of each group whose document it
-// is in.
+// everywhere reports whether a schema lists its kind in each group whose document has it.
 func everywhere(name string) bool {
 	return strings.HasPrefix(name, "io.k8s.apimachinery.") && (strings.HasSuffix(name, ".DeleteOptions") || strings.HasSuffix(name, ".WatchEvent"))
 }
@@ -182,7 +181,7 @@ func typeBlock(name string, s object) *Block {
 	return b
 }
 
-// bare is a schema without its descriptions.
+// bare returns a schema without descriptions.
 func bare(v any) any {
 	switch v := v.(type) {
 	case object:
@@ -203,7 +202,7 @@ func bare(v any) any {
 	return v
 }
 
-// marks are the words for what a schema says that the type of a Go field does not.
+// marks returns words for the properties of a schema that Go field types lack.
 func marks(s object) string {
 	var out strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(s)) {

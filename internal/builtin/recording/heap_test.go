@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/server/openapi"
 )
 
-// OpenAPI of all kinds is large, and is asked for by few and seldom. A small part of it is
-// kept for who comes next, and nothing once nobody comes.
+// The OpenAPI documents of all kinds are large and rarely requested. A small part of them stays
+// cached between requests, and nothing after the last one.
 func TestOpenAPIMemory(t *testing.T) { synctest.Test(t, testOpenAPIMemory) }
 
 func testOpenAPIMemory(t *testing.T) {
@@ -43,7 +43,7 @@ func testOpenAPIMemory(t *testing.T) {
 		}
 		return size
 	}
-	fetch() // what is made once for ever is made now
+	fetch() // create long-lived values now
 	time.Sleep(3 * idle)
 	before := heap()
 	size := fetch()
@@ -61,10 +61,10 @@ func testOpenAPIMemory(t *testing.T) {
 	runtime.KeepAlive(kinds)
 }
 
-// heap is how much memory is in use.
+// heap returns the size of the heap.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // what pools held is gone with the second
+	runtime.GC() // the second cycle empties pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// operations returns the operations of OpenAPI by what they are about: a resource, a
-// subresource, or else their path. Those of v2 are left out where they say the same.
+// operations returns the OpenAPI operations by subject: a resource, a subresource, or otherwise the
+// path. Operations of v2 are omitted if they equal those of v3.
 func (d *documents) operations(kinds []*kind) (map[string][]string, error) {
 	out := map[string][]string{}
 	subjects := subjects{}
@@ -55,7 +55,7 @@ func (d *documents) operations(kinds []*kind) (map[string][]string, error) {
 	return out, nil
 }
 
-// rest is what is left of the operations, with what is said of documents as a whole.
+// rest returns the remaining operations, and properties of whole documents.
 func (d *documents) rest(operations map[string][]string) Recording {
 	var out Recording
 	for _, name := range d.names {
@@ -86,10 +86,10 @@ func (d *documents) rest(operations map[string][]string) Recording {
 	return out
 }
 
-// subjects are the kinds by their paths.
+// subjects are the kinds by path.
 type subjects map[string]*kind
 
-// of returns what a path is about, and names for it.
+// of returns the subject of a path, and its names.
 func (s subjects) of(path string, d *documents) (string, *names) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	at := 2
@@ -123,7 +123,7 @@ func (s subjects) of(path string, d *documents) (string, *names) {
 	return subject, n
 }
 
-// names are those that are replaced in operations.
+// names are the names that placeholders replace in operations.
 type names struct {
 	root  string
 	kind  *kind
@@ -133,7 +133,7 @@ type names struct {
 	sets  map[string]string
 }
 
-// call sets what operations call a group and a version of it.
+// call sets the names of a group and version in operations.
 func (n *names) call(group, version string) {
 	words := strings.Split(strings.TrimSuffix(group, ".k8s.io"), ".")
 	n.tag = words[0]
@@ -170,7 +170,7 @@ func (n *names) id(s string) string {
 	return n.text(strings.Replace(s, n.part, "~", 1))
 }
 
-// schema is what a schema is called.
+// schema returns the name of a schema.
 func (n *names) schema(s object) string {
 	ref := reference(s)
 	switch {
@@ -202,7 +202,7 @@ func (n *names) item(doc object, path string, item object) (out []string, err er
 	return out, nil
 }
 
-// operation returns the line of one operation. v3 and v2 have the same lines for the same.
+// operation returns the line of one operation. v3 and v2 have equal lines for equal operations.
 func (n *names) operation(doc object, line string, o object) (string, error) {
 	if said := fmt.Sprint(o["description"]); n.kind != nil && strings.HasPrefix(said, "create ") && len(strings.Fields(said)) < 4 {
 		n.kind.called = strings.TrimPrefix(said, "create ")
@@ -267,7 +267,7 @@ func (n *names) operation(doc object, line string, o object) (string, error) {
 	return line, nil
 }
 
-// content is a schema with the media types it has in v3.
+// content returns a schema with its v3 media types.
 func (n *names) content(o object) (string, error) {
 	of := map[string][]any{}
 	for media, c := range in(o, "content") {
@@ -283,7 +283,7 @@ func (n *names) content(o object) (string, error) {
 	return "", nil
 }
 
-// mediaTypes are a list of them in short words.
+// mediaTypes abbreviates a list of media types.
 func mediaTypes(list any) string {
 	all, _ := list.([]any)
 	var out []string
@@ -295,8 +295,8 @@ func mediaTypes(list any) string {
 	return strings.Join(out, ",")
 }
 
-// parameters are those of a path or an operation, each with a mark of what is said of it, or
-// the name of their set. The one of v2 that is the body goes elsewhere.
+// parameters returns the parameters of a path or an operation, each with a hash of its content, or
+// the name of their set. The body parameter of v2 is returned in body.
 func (n *names) parameters(doc, of object, body *string) string {
 	list, _ := of["parameters"].([]any)
 	var out []string

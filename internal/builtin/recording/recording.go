@@ -1,10 +1,9 @@
-// Package recording writes down what an API server tells clients of its kinds, as text that
-// two servers can be compared by: discovery, columns of Tables, field selectors, and OpenAPI.
+// Package recording records the API surface of a server as text, so that two servers can be
+// compared: discovery, columns of Tables, field selectors, and OpenAPI.
 //
-// It asks a server as any client does, and knows nothing of how one answers. What a
-// kube-apiserver said is kept beside the built-in kinds, in testdata; for another version of
-// Kubernetes it is made anew, and its diff says what is to be done. Texts that come with the
-// Go types are not in it.
+// It sends requests like any client, and does not know the implementation. The recording of
+// kube-apiserver is in testdata, beside the built-in kinds. For another version of Kubernetes it is
+// recorded again, and the diff shows the necessary changes. Texts from Go types are not in it.
 package recording
 
 import (
@@ -18,15 +17,15 @@ import (
 	"strings"
 )
 
-// A Recording is what one server says, in blocks with a subject each.
+// A Recording is the record of one server, in blocks with a subject each.
 type Recording []*Block
 
-// A Block is what is said of one subject: a group, a resource, a subresource, a type.
+// A Block is the record of one subject: a group, a resource, a subresource, a type.
 type Block struct {
 	Subject string
 	Facts   []string
-	// Operations are those of OpenAPI, with placeholders for the names of the subject,
-	// so that those of many subjects are the same.
+	// Operations are OpenAPI operations, with placeholders for the names of the subject, so that
+	// those of many subjects are equal.
 	Operations []string
 }
 
@@ -35,8 +34,8 @@ const (
 	own   = "\toperations"
 )
 
-// Write writes the blocks in their order. Operations that an earlier block has, or one of
-// another recording, are not repeated.
+// Write writes the blocks in their order. It omits operations that an earlier block, or one of
+// another recording, has.
 func (r Recording) Write(w io.Writer, other Recording) error {
 	first := map[string]string{}
 	for _, b := range other {
@@ -67,7 +66,7 @@ func (r Recording) Write(w io.Writer, other Recording) error {
 	return out.Flush()
 }
 
-// Read reads what Write has written with the same other recording.
+// Read parses the output of Write with the same other recording.
 func Read(text string, other Recording) (Recording, error) {
 	var r Recording
 	of := map[string]*Block{}
@@ -100,19 +99,18 @@ func Read(text string, other Recording) (Recording, error) {
 	return r, nil
 }
 
-// Only returns the blocks whose subjects are wanted.
+// Only returns the blocks of the wanted subjects.
 func (r Recording) Only(want func(subject string) bool) Recording {
 	return slices.DeleteFunc(slices.Clone(r), func(b *Block) bool { return !want(b.Subject) })
 }
 
-// Has reports whether something is said of a subject.
+// Has reports whether there is a block of a subject.
 func (r Recording) Has(subject string) bool {
 	return slices.ContainsFunc(r, func(b *Block) bool { return b.Subject == subject })
 }
 
-// Differences returns what only one of two recordings has, a line each: that which
-// theirs has behind "-", and ours behind "+", both after the subject. The last line is about
-// the order of subjects that both have, if that differs.
+// Differences returns the lines that only one of two recordings has, each after its subject and "-"
+// for theirs or "+" for ours. If the order of common subjects differs, the last line says so.
 func Differences(theirs, ours Recording) []string {
 	var out []string
 	said := func(r Recording) map[string]*Block {
@@ -164,7 +162,7 @@ func without(lines, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return slices.Contains(others, line) })
 }
 
-// mark is a short name for a text that is not to be read.
+// mark returns a short hash of a text.
 func mark(text string, digits int) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])[:digits]

@@ -35,7 +35,7 @@ func TestWriteAndRead(t *testing.T) {
 	}
 }
 
-// A recording may say that it has the operations of another one.
+// A recording can refer to the operations of another one.
 func TestWriteBeside(t *testing.T) {
 	all, err := Read(text, nil)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// A Server answers a request for a path with one value of Accept. What it is sent is JSON,
-// or "".
+// A Server handles a request for a path with one value of Accept. The body is JSON, or "".
 type Server func(method, path, accept, body string) (code int, answer []byte, err error)
 
 const (
@@ -19,7 +18,7 @@ const (
 	plain      = "application/json"
 )
 
-// get decodes what a server answers.
+// get decodes the response of a server.
 func (s Server) get(path, accept string, into any) error {
 	code, body, err := s(http.MethodGet, path, accept, "")
 	if err == nil && code != http.StatusOK {
@@ -31,10 +30,10 @@ func (s Server) get(path, accept string, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-// The Files of a recording, by their names.
+// The Files of a recording, by name.
 type Files map[string]Recording
 
-// Beyond returns what f says besides or otherwise than others do.
+// Beyond returns the content of f that others lack or have differently.
 func (f Files) Beyond(others Files) Files {
 	out := Files{}
 	for name, r := range f {
@@ -51,8 +50,7 @@ func (f Files) Beyond(others Files) Files {
 	return out
 }
 
-// Record asks a server for everything that it tells of its kinds. Groups for which skip
-// is true are left out.
+// Record records the whole API surface of a server, except groups for which skip is true.
 func Record(s Server, skip func(group string) bool) (Files, error) {
 	groups, err := s.groups(skip)
 	if err != nil {
@@ -102,7 +100,7 @@ type group struct {
 	versions []string
 }
 
-// root is where a version of the group is served.
+// root returns the path of a version of the group.
 func (g group) root(version string) string {
 	if g.name == "" {
 		return "/api/" + version
@@ -110,7 +108,7 @@ func (g group) root(version string) string {
 	return "/apis/" + g.name + "/" + version
 }
 
-// groupVersion is the apiVersion of objects of a version of the group.
+// groupVersion returns the apiVersion of a version of the group.
 func (g group) groupVersion(version string) string {
 	if g.name == "" {
 		return version
@@ -159,14 +157,14 @@ type kind struct {
 	called   string // as in a Pod
 	listable bool
 	writable bool     // by PUT
-	scoped   bool     // in namespaces
-	blocks   []*Block // of the resource and of its subresources
+	scoped   bool     // namespaced
+	blocks   []*Block // of the resource and its subresources
 }
 
 func (k *kind) root() string    { return k.group.root(k.version) }
 func (k *kind) subject() string { return k.group.groupVersion(k.version) + " " + k.plural }
 
-// kinds asks for the resources of groups, in their order.
+// kinds requests the resources of groups, in their order.
 func (s Server) kinds(groups []group) ([]*kind, error) {
 	more, err := s.aggregated()
 	if err != nil {
@@ -203,7 +201,7 @@ func (s Server) kinds(groups []group) ([]*kind, error) {
 	return out, nil
 }
 
-// columns asks for those of a Table, each with a mark of its description.
+// columns requests the columns of a Table, each with a hash of its description.
 func (s Server) columns(k *kind) error {
 	var t struct {
 		ColumnDefinitions []struct {
@@ -228,8 +226,8 @@ func (s Server) columns(k *kind) error {
 	return nil
 }
 
-// selectors tries which fields a list can be selected by: those near the surface of an
-// object, and some that are no fields of it.
+// selectors tries field selectors for lists: fields near the root of an object, and some special
+// ones.
 func (s Server) selectors(k *kind, d *documents) error {
 	if !k.listable {
 		return nil
@@ -243,7 +241,7 @@ func (s Server) selectors(k *kind, d *documents) error {
 		case err != nil:
 			return err
 		case code == http.StatusOK, strings.Contains(string(body), "invalid syntax"):
-			found = append(found, label) // a boolean that x is not is a field, too
+			found = append(found, label) // an error about a boolean value also proves the field
 		case code != http.StatusBadRequest:
 			return fmt.Errorf("%s by %s: %d %s", k.subject(), label, code, body)
 		}
@@ -253,7 +251,7 @@ func (s Server) selectors(k *kind, d *documents) error {
 	return nil
 }
 
-// putting tries whether a PUT creates an object that is not there. Nothing is created.
+// putting tries whether a PUT creates a missing object, as a dry run.
 func (s Server) putting(k *kind) error {
 	if !k.writable {
 		return nil

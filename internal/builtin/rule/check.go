@@ -12,22 +12,22 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A Check looks at one place in an object that is written, and collects what is wrong
-// with it. Checks of other places of the same object are made of it by At.
+// A Check is at one place in an object and collects errors. At returns Checks of other places of
+// the same object.
 type Check struct {
 	context.Context
-	// Change is the write. Rules read typed values; what else is told of a write is here.
+	// Change is the write. Rules use typed values; other properties of the write are here.
 	*resource.Change
 
 	all    *findings
 	parent *Check
-	name   string // of the field of its parent, or the key of its map
-	index  int    // in the list that its parent is, or -1
+	name   string // of the parent's field, or the key in its map
+	index  int    // in the parent's list, or -1
 	key    bool   // name is a key of a map
 	path   *field.Path
 }
 
-// findings are what a Check and those made of it have found.
+// findings are the results of a Check and of those made from it.
 type findings struct {
 	set      *Set
 	errors   field.ErrorList
@@ -35,7 +35,7 @@ type findings struct {
 	values   []any // see With
 }
 
-// NewCheck returns a Check of a whole object by the rules of a Set.
+// NewCheck returns a Check of a whole object with the rules of a Set.
 func NewCheck(ctx context.Context, c *resource.Change, set *Set) *Check {
 	all := &findings{set: set}
 	if set != nil {
@@ -44,8 +44,7 @@ func NewCheck(ctx context.Context, c *resource.Change, set *Set) *Check {
 	return &Check{Context: ctx, Change: c, all: all, index: -1}
 }
 
-// Apart returns a Check of the whole object by the same rules, which collects what it
-// finds for itself.
+// Apart returns a Check of the whole object with the same rules and separate results.
 func (c *Check) Apart() *Check { return NewCheck(c.Context, c.Change, c.all.set) }
 
 // At returns a Check of a place below: a field for each string, an element of a list for
@@ -64,7 +63,7 @@ func (c *Check) At(steps ...any) *Check {
 	return c
 }
 
-// AtKey returns a Check of the value under a key of a map.
+// AtKey returns a Check of the value of a key in a map.
 func (c *Check) AtKey(key string) *Check {
 	return &Check{Context: c.Context, Change: c.Change, all: c.all, parent: c, name: key, index: -1, key: true}
 }
@@ -77,7 +76,7 @@ func (c *Check) element(i int) *Check {
 	return &Check{Context: c.Context, Change: c.Change, all: c.all, parent: c, index: i}
 }
 
-// Path returns where the Check looks.
+// Path returns the path of the Check.
 func (c *Check) Path() *field.Path {
 	switch {
 	case c.path != nil || c.parent == nil:
@@ -99,75 +98,74 @@ func (c *Check) Path() *field.Path {
 	return c.path
 }
 
-// IsUpdate reports whether the write changes an object.
+// IsUpdate reports whether the write is an update.
 func (c *Check) IsUpdate() bool { return c.Old != nil }
 
-// Add adds what others have found. The paths are already whole.
+// Add adds errors with complete paths.
 func (c *Check) Add(errs ...*field.Error) { c.all.errors = append(c.all.errors, errs...) }
 
-// Invalid says that a value is not valid.
+// Invalid adds an error for an invalid value.
 func (c *Check) Invalid(value any, detail string) {
 	c.Add(field.Invalid(c.Path(), Shown(value), detail))
 }
 
-// Invalids says each detail of a value.
+// Invalids adds an error for each detail.
 func (c *Check) Invalids(value any, details []string) {
 	for _, d := range details {
 		c.Invalid(value, d)
 	}
 }
 
-// Immutable says that a value may not change.
+// Immutable adds an error if an immutable value has changed.
 func (c *Check) Immutable(value, old any) {
 	if !equality.Semantic.DeepEqual(value, old) {
 		c.Invalid(value, "field is immutable")
 	}
 }
 
-// Unchanged says that a value may not change, and does not show it.
+// Unchanged is Immutable without the value in the error.
 func (c *Check) Unchanged(value, old any) {
 	if !equality.Semantic.DeepEqual(value, old) {
 		c.Invalid(nil, "field is immutable")
 	}
 }
 
-// Required says that there is no value.
+// Required adds an error for a missing value.
 func (c *Check) Required(detail string) { c.Add(field.Required(c.Path(), detail)) }
 
-// Forbidden says that there may be no value, or not this one.
+// Forbidden adds an error for a value that is not allowed.
 func (c *Check) Forbidden(detail string) { c.Add(field.Forbidden(c.Path(), detail)) }
 
-// Duplicate says that a value may be there once only.
+// Duplicate adds an error for a duplicate value.
 func (c *Check) Duplicate(value any) { c.Add(field.Duplicate(c.Path(), Shown(value))) }
 
-// NotSupported says that a value is none of some, which are named in their order.
+// NotSupported adds an error for an unsupported value. It lists the valid ones in this order.
 func NotSupported[T ~string](c *Check, value any, valid ...T) {
 	c.Add(field.NotSupported(c.Path(), Shown(value), valid))
 }
 
-// TooLong says that a value has more than max bytes.
+// TooLong adds an error for a value longer than max bytes.
 func (c *Check) TooLong(max int) { c.Add(field.TooLong(c.Path(), "", max)) }
 
-// TooMany says that a list has more than max elements.
+// TooMany adds an error for a list longer than max elements.
 func (c *Check) TooMany(n, max int) { c.Add(field.TooMany(c.Path(), n, max)) }
 
-// Warn tells the client something of a write that is made nevertheless.
+// Warn adds a warning.
 func (c *Check) Warn(format string, args ...any) {
 	c.all.warnings = append(c.all.warnings, fmt.Sprintf(format, args...))
 }
 
-// AddWarnings adds what others warn of.
+// AddWarnings adds warnings.
 func (c *Check) AddWarnings(warnings ...string) { c.all.warnings = append(c.all.warnings, warnings...) }
 
-// Errors returns all that was found wrong so far, and Warnings what the client is to be
-// told of.
+// Errors returns the errors so far.
 func (c *Check) Errors() field.ErrorList { return c.all.errors }
 
-// Warnings returns what the client is to be told of.
+// Warnings returns the warnings so far.
 func (c *Check) Warnings() []string { return c.all.warnings }
 
-// With gives a value to the rules of what is below in the object, such as the names that a
-// list may refer to, or what an old object had already. It replaces one of the same type.
+// With provides a value to the rules below, such as the names that a list may refer to, or
+// exceptions for an old object. It replaces a value of the same type.
 func With[T any](c *Check, value *T) {
 	for i, v := range c.all.values {
 		if _, ok := v.(*T); ok {
@@ -178,7 +176,7 @@ func With[T any](c *Check, value *T) {
 	c.all.values = append(c.all.values, value)
 }
 
-// Given returns what With or Giving gave, or a zero value.
+// Given returns the value of With or Giving, or the zero value.
 func Given[T any](c *Check) *T {
 	for _, v := range c.all.values {
 		if v, ok := v.(*T); ok {

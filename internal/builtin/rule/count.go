@@ -1,6 +1,6 @@
 package rule
 
-// Counts refuses a number that is smaller than before. Nil is smaller than any.
+// Counts rejects a decrease. Nil is less than any number.
 func (c *Check) Counts(value, old *int32) {
 	now := int32(0)
 	if value != nil {
@@ -11,7 +11,7 @@ func (c *Check) Counts(value, old *int32) {
 	}
 }
 
-// NoMore refuses a number that is greater than another one.
+// NoMore rejects a number greater than another one.
 func (c *Check) NoMore(n, than int32, name string) {
 	if n > than {
 		c.Invalid(n, "cannot be greater than "+name)

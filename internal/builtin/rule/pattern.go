@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// Pattern returns a regular expression that is compiled when it is first asked for. There
-// are many, and most servers never need most of them: compiling all took a millisecond of
-// each start.
+// Pattern returns a regular expression that is compiled at its first use. There are many, and most
+// servers need few: compiling all of them took a millisecond of each start.
 func Pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// share checks a number of pods, or a part of them in percent.
+// share validates a number of pods or a percentage.
 func share(c *Check, v reflect.Value, _ rule) bool {
 	s, ok := v.Interface().(*intstr.IntOrString)
 	if !ok || s == nil {
@@ -25,7 +25,7 @@ func share(c *Check, v reflect.Value, _ rule) bool {
 	return len(c.Errors()) == before
 }
 
-// atMostAll refuses more than 100%.
+// atMostAll rejects more than 100%.
 func atMostAll(c *Check, v reflect.Value, _ rule) bool {
 	s, ok := v.Interface().(*intstr.IntOrString)
 	if !ok || s == nil {
@@ -38,7 +38,7 @@ func atMostAll(c *Check, v reflect.Value, _ rule) bool {
 	return true
 }
 
-// Share returns a number of pods, or a part of them in percent. It is 0 if it is neither.
+// Share returns a number of pods or a percentage, and 0 if it is neither.
 func Share(s *intstr.IntOrString) (n int, percent bool) {
 	switch {
 	case s == nil:

@@ -23,7 +23,7 @@ func messages(c *Check) (out []string) {
 	return out
 }
 
-// A table says where it is wrong.
+// Errors in a table have their position.
 func TestTable(t *testing.T) {
 	for text, want := range map[string]string{
 		"A\n\tb  min=0\n":                            "line 1: a field without a type, or a type without a package",
@@ -41,7 +41,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// A version of a package that is like another one says only what differs.
+// A version of a package that is like another one only lists differences.
 func TestLike(t *testing.T) {
 	table := map[typeName]map[string]line{}
 	for _, text := range []string{
@@ -67,8 +67,8 @@ func TestLike(t *testing.T) {
 	}
 }
 
-// Defaults are filled in from the outside to the inside, those of the table first. What is
-// there stays, but for an empty value that is none.
+// Defaults are set from the outside to the inside, those of the table first. Existing values stay,
+// except empty ones that count as missing.
 func TestFill(t *testing.T) {
 	set := New(
 		Default[corev1.Probe](func(obj map[string]any) { obj["order"] = []any{obj["periodSeconds"]} }),
@@ -95,7 +95,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// A walk finds the table and the functions wherever a type is, and says where.
+// A walk applies the table and the functions wherever a type occurs, with the path.
 func TestWalk(t *testing.T) {
 	set := New(
 		On(func(c *Check, p *corev1.ContainerPort) {
@@ -124,7 +124,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// A list with the same twice is looked into, and one that is too long is not.
+// A list with duplicates is walked, and a list that is too long is not.
 func TestLists(t *testing.T) {
 	for _, tt := range []struct {
 		n    int
@@ -150,7 +150,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// Errors show values as kube-apiserver has them inside: all fields, under their Go names.
+// Errors show values as kube-apiserver has them internally: all fields, by Go name.
 func TestShown(t *testing.T) {
 	c := NewCheck(t.Context(), &resource.Change{}, New())
 	c.At("taint").Invalid(corev1.Taint{Key: "k"}, "is wrong")
@@ -166,7 +166,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// What is given to a Check is found by its type, the last of it.
+// Given finds the last value of a type.
 func TestGiven(t *testing.T) {
 	type names struct{ of []string }
 	c := NewCheck(t.Context(), &resource.Change{}, New())

@@ -7,7 +7,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
-// A Set is the table, and Go functions by type beside it.
+// A Set is the table with Go functions by type.
 type Set struct {
 	checks   map[reflect.Type]func(*Check, reflect.Value)
 	defaults map[reflect.Type]func(map[string]any)
@@ -21,32 +21,32 @@ type Set struct {
 // A Function is a rule in Go for values of one type.
 type Function func(*Set)
 
-// On checks every value of a type that a Check walks over, after the rules of the table.
+// On validates every value of a type in a walk, after the rules of the table.
 func On[T any](check func(c *Check, v *T)) Function {
 	return func(s *Set) {
 		s.checks[reflect.TypeFor[T]()] = func(c *Check, v reflect.Value) { check(c, v.Addr().Interface().(*T)) }
 	}
 }
 
-// Default fills in what an object of a type, which may be a map, has where it says nothing,
-// after the defaults of the table and before those of what it has inside.
+// Default sets defaults in objects of a type, which may be a map, after those of the table and
+// before those of nested objects.
 func Default[T any](fill func(obj map[string]any)) Function {
 	return func(s *Set) { s.defaults[reflect.TypeFor[T]()] = fill }
 }
 
-// Apart makes a Check that walks over an object leave out the values of a type. What they
-// may be depends on what is around them, and a rule for that walks over them.
+// Apart excludes the values of a type from walks. Their rules depend on the surrounding object, and
+// a rule for that walks over them.
 func Apart[T any]() Function {
 	return func(s *Set) { s.apart[reflect.TypeFor[T]()] = true }
 }
 
-// Giving gives a value to the rules of the Set, as With does to those of one Check: what
-// they have to know of the server.
+// Giving provides a value to the rules of the Set, as With does for one Check. It is for settings
+// of the server.
 func Giving[T any](value *T) Function {
 	return func(s *Set) { s.given = append(s.given, value) }
 }
 
-// All makes one Function of many.
+// All combines several Functions.
 func All(functions ...Function) Function {
 	return func(s *Set) {
 		for _, f := range functions {
@@ -66,16 +66,15 @@ func New(functions ...Function) *Set {
 	return s
 }
 
-// Lazy returns a function that makes a Set when it is first asked for it.
+// Lazy returns a function that creates a Set at its first call.
 func Lazy(functions ...Function) func() *Set {
 	return sync.OnceValue(func() *Set { return New(functions...) })
 }
 
-// Fill fills in the defaults of an object of a Go type: those of an object before those
-// of what it has inside.
+// Fill sets the defaults of an object of a Go type, from the outside to the inside.
 func (s *Set) Fill(t reflect.Type, obj map[string]any) { s.filler(t).fill(obj) }
 
-// A filler fills in the defaults of one type.
+// A filler sets the defaults of one type.
 type filler struct {
 	constants []constant
 	custom    []func(map[string]any)
@@ -86,10 +85,10 @@ type filler struct {
 type constant struct {
 	name    string
 	value   any
-	pointer bool // an empty value is one
+	pointer bool // an empty value is present
 }
 
-// A child is a field with defaults inside: an object, or a list or a map of objects.
+// A child is a field with nested defaults: an object, or a list or a map of objects.
 type child struct {
 	name   string
 	values bool // of a map
@@ -141,13 +140,13 @@ func (s *Set) buildFiller(t reflect.Type, building map[reflect.Type]*filler) *fi
 	return f
 }
 
-// idle reports whether there is nothing to fill in. One that is being built is not known
-// yet; it is part of itself then.
+// idle reports whether a filler has nothing to do. For a type that contains itself, only the part
+// built so far counts.
 func (f *filler) idle() bool {
 	return len(f.constants)+len(f.custom)+len(f.children) == 0
 }
 
-// elemOf returns what is behind pointers, and in lists and maps.
+// elemOf returns the element type behind pointers, lists and maps.
 func elemOf(t reflect.Type) reflect.Type {
 	for {
 		switch t.Kind() {

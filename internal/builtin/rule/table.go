@@ -1,10 +1,9 @@
-// Package rule says what the fields of built-in kinds may be, by Go type.
+// Package rule has the rules for the fields of built-in kinds, by Go type.
 //
-// Its table (types/*.txt) has a line for each field of which the Go type does not say all:
-// list and map types, enums, defaults, and what a value may be where that depends on
-// nothing else. Go functions by type say the rest. A Set has both; it fills in the defaults
-// of an object, and walks over a typed value to check it. What is wrong is collected in a
-// Check. The package knows no kind.
+// Its table (types/*.txt) has a line for each field with more rules than its Go type: list and map
+// types, enums, defaults, and constraints that depend on nothing else. Go functions by type have
+// the other rules. A Set has both; it sets the defaults of an object, and validates a typed value
+// in a walk. A Check collects the errors. The package knows no kind.
 package rule
 
 import (
@@ -24,17 +23,16 @@ import (
 //go:embed types/*.txt
 var sources embed.FS
 
-// A line of the table is what it says of a field of a Go type, or of the type
-// itself.
+// A line of the table has the properties of a field of a Go type, or of the type itself.
 type line struct {
 	mark model.Mark
-	// fill is the value of a field that is not there, nil for none.
+	// fill is the default of the field, nil for none.
 	fill any
-	// rules check a value, in order.
+	// rules validate a value, in order.
 	rules []rule
 }
 
-// A rule is a word of the table that checks a value.
+// A rule is a word of the table that validates a value.
 type rule struct {
 	check    word
 	argument string
@@ -46,7 +44,7 @@ type typeName struct{ pkg, name string }
 
 func nameOf(t reflect.Type) typeName { return typeName{t.PkgPath(), t.Name()} }
 
-// table returns the table, by type and name of the field; "" is the type itself.
+// table returns the table, by type and field; "" is the type itself.
 var table = sync.OnceValue(func() map[typeName]map[string]line {
 	out := map[typeName]map[string]line{}
 	entries, err := sources.ReadDir("types")
@@ -66,7 +64,7 @@ var table = sync.OnceValue(func() map[typeName]map[string]line {
 	return out
 })
 
-// Marks returns what the table says of Go types that their models publish.
+// Marks returns the properties in the table that OpenAPI models of Go types publish.
 var Marks = sync.OnceValue(func() model.Marks {
 	out := model.Marks{}
 	for t, fields := range table() {
@@ -79,11 +77,11 @@ var Marks = sync.OnceValue(func() model.Marks {
 	return out
 })
 
-// parse reads a file of the table. Its first line names the package of the Go types. A
-// line that is not indented begins a type, and an indented one is a field of it; words
-// follow the name. Words are divided by spaces, and what a word says follows a "=". A "#"
-// begins a comment. In a package that is "like" another one, which was read before, a type
-// has the lines of its namesake there, and its own take the place of those.
+// parse reads a file of the table. Its first line names the package of the Go types. A line without
+// indentation begins a type, and an indented one is a field of it; words follow the name. Spaces
+// separate words, and a "=" separates a word from its argument. A "#" begins a comment. A package
+// may be "like" another one, which was read before. Its types then have the lines of their
+// namesakes there, and their own lines replace those.
 func parse(into map[typeName]map[string]line, text string) error {
 	var current typeName
 	var like string
@@ -130,7 +128,7 @@ func parse(into map[typeName]map[string]line, text string) error {
 	return nil
 }
 
-// split divides a line into words. What stands between quotes is part of one.
+// split splits a line into words. A quoted part belongs to one word.
 func split(line string) (words []string, err error) {
 	line = strings.TrimSpace(line)
 	for line != "" {
@@ -205,8 +203,8 @@ func parseField(words []string) (f line, err error) {
 	return f, nil
 }
 
-// union reads which field says what else is there: "kind(user:User,group:Group)". There
-// may be none that does: "(user:User,group:Group)".
+// union parses a union with its discriminator: "kind(user:User,group:Group)". It may have no
+// discriminator: "(user:User,group:Group)".
 func union(text string) *model.Union {
 	discriminator, fields, _ := strings.Cut(strings.TrimSuffix(text, ")"), "(")
 	u := &model.Union{Discriminator: discriminator, Fields: map[string]string{}}
@@ -217,7 +215,7 @@ func union(text string) *model.Union {
 	return u
 }
 
-// values returns the values of an enum, of which one may be empty.
+// values returns the values of an enum, one of which may be empty.
 func values(list string) []string {
 	out := strings.Split(list, ",")
 	for i := range out {

@@ -10,9 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/diff"
 )
 
-// Shown returns a value as kube-apiserver shows it in an error. It validates types of its
-// own, which have the fields of those of the API, but no JSON names: all fields are shown,
-// under their Go names.
+// Shown returns a value as kube-apiserver shows it in an error. kube-apiserver validates internal
+// types, which have the fields of the API types but no JSON names: all fields are shown by Go name.
 func Shown(value any) any {
 	v := reflect.ValueOf(value)
 	for v.Kind() == reflect.Pointer && !v.IsNil() {
@@ -26,7 +25,7 @@ func Shown(value any) any {
 	return json.RawMessage(b.Bytes())
 }
 
-// ofAPI reports whether a type is a struct of the API that has a twin without JSON names.
+// ofAPI reports whether a type is a struct of the API with an internal type.
 func ofAPI(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && strings.HasPrefix(t.PkgPath(), "k8s.io/api/")
 }
@@ -60,7 +59,7 @@ func fields(b *bytes.Buffer, v reflect.Value) {
 		switch f := v.Type().Field(i); {
 		case isInlined(f) && ofAPI(f.Type):
 			fields(b, v.Field(i))
-		case f.Type == reflect.TypeFor[metav1.TypeMeta](): // which the twins leave empty
+		case f.Type == reflect.TypeFor[metav1.TypeMeta](): // empty in internal types
 		case f.Anonymous:
 			if text, err := json.Marshal(v.Field(i).Interface()); err == nil && len(text) > len("{}") {
 				comma(b)
@@ -74,12 +73,12 @@ func fields(b *bytes.Buffer, v reflect.Value) {
 	}
 }
 
-// comma divides what comes from what is there.
+// comma writes a separator unless the buffer is at the start of a list or struct.
 func comma(b *bytes.Buffer) {
 	if last := b.Bytes()[b.Len()-1]; last != '{' && last != '[' {
 		b.WriteByte(',')
 	}
 }
 
-// Diff says in which lines two values differ, as kube-apiserver shows them.
+// Diff returns the differing lines of two values, as kube-apiserver shows them.
 func Diff(old, value any) string { return diff.Diff(Shown(old), Shown(value)) }

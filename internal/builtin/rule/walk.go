@@ -8,34 +8,33 @@ import (
 	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
-// Walk checks a value and all it has inside: the fields of every struct by the table, and
-// then every struct by the function for its type. steps lead to the value.
+// Walk validates a value and everything in it: the fields of every struct by the table, and then
+// every struct by the functions for its type. steps lead to the value.
 func (c *Check) Walk(v any, steps ...any) {
 	value := reflect.ValueOf(v)
 	c.all.set.walk(elemOf(value.Type())).visit(c.At(steps...), value)
 }
 
-// Fields checks the fields of one struct by the table, and nothing inside them.
+// Fields validates the fields of one struct by the table, and nothing below.
 func (c *Check) Fields(v any, steps ...any) {
 	value := reflect.ValueOf(v).Elem()
 	c.all.set.walk(value.Type()).members(c.At(steps...), value)
 }
 
-// A walk is what there is to check of one type.
+// A walk has the steps to validate one type.
 type walk struct {
 	fields  []walkField
 	inlined []inlined
 	custom  func(*Check, reflect.Value)
 }
 
-// An inlined struct has its fields in the object of another one, but a function of its
-// own.
+// An inlined struct has its fields in the JSON object of the parent, but its own function.
 type inlined struct {
 	index  int
 	custom func(*Check, reflect.Value)
 }
 
-// A walkField is a field with rules, or with something inside that has.
+// A walkField is a field with rules, or with rules below.
 type walkField struct {
 	name  string
 	index []int
@@ -85,13 +84,13 @@ func (s *Set) buildWalk(t reflect.Type, building map[reflect.Type]*walk) *walk {
 
 func (w *walk) idle() bool { return w.custom == nil && len(w.fields) == 0 && len(w.inlined) == 0 }
 
-// isInlined reports whether a field is a struct whose fields are those of its parent.
+// isInlined reports whether a field is an inlined struct.
 func isInlined(f reflect.StructField) bool {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct
 }
 
-// visit checks a value of the type, or those in a list or a map.
+// visit validates a value of the type, or the elements of a list or a map.
 func (w *walk) visit(c *Check, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -104,7 +103,7 @@ func (w *walk) visit(c *Check, v reflect.Value) {
 		}
 	case reflect.Map:
 		for i := v.MapRange(); i.Next(); {
-			// The value of a map has no address.
+			// The value of a map is not addressable.
 			e := reflect.New(v.Type().Elem()).Elem()
 			e.Set(i.Value())
 			w.visit(c.AtKey(i.Key().String()), e)
@@ -125,8 +124,7 @@ func (w *walk) visit(c *Check, v reflect.Value) {
 	}
 }
 
-// members checks the fields by the table. It returns those that failed, into which nobody is
-// to look any more.
+// members validates the fields by the table. It returns those that failed, which are not walked.
 func (w *walk) members(c *Check, v reflect.Value) (failed []int) {
 	for i := range w.fields {
 		f := &w.fields[i]

@@ -17,13 +17,13 @@ import (
 	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
-// A word checks a value by what a line of the table says. It returns whether the words
-// after it are to be asked, too.
+// A word validates a value with the argument in a line of the table. It reports whether the next
+// words apply, too.
 type word func(c *Check, v reflect.Value, r rule) bool
 
-// dictionary has the words of the table that check values. All but needed say nothing of a
-// value that is not there: of a nil pointer, an empty text or list. A number, and what is
-// behind a pointer, is always there.
+// dictionary has the words of the table that validate values. All except needed ignore missing
+// values: a nil pointer, an empty text or list. A number, and the target of a pointer, is always
+// present.
 var dictionary = map[string]word{
 	"needed":      needed,
 	"known":       known,
@@ -57,10 +57,10 @@ func selector(c *Check, s metav1.LabelSelector) field.ErrorList {
 	return metavalidation.ValidateLabelSelector(&s, metavalidation.LabelSelectorValidationOptions{}, c.Path())
 }
 
-// Words returns the words that check values, for who writes or reads a table.
+// Words returns the words that validate values.
 func Words() []string { return slices.Sorted(maps.Keys(dictionary)) }
 
-// present returns what is behind a pointer, and whether there is anything.
+// present returns the target of a pointer, and whether there is a value.
 func present(v reflect.Value) (reflect.Value, bool) {
 	if v.Kind() == reflect.Pointer {
 		return v.Elem(), !v.IsNil()
@@ -86,7 +86,7 @@ func needed(c *Check, v reflect.Value, r rule) bool {
 	return !missing
 }
 
-// known refuses what is none of the enum of the field, in a text or in a list of some.
+// known rejects a value outside the enum of the field, in a text or in a list.
 func known(c *Check, v reflect.Value, r rule) bool {
 	v, ok := present(v)
 	if !ok {
@@ -124,7 +124,7 @@ func number(ok func(n, limit int64) bool, detail string) word {
 	}
 }
 
-// between has the first and the last of the numbers that may be, as in between=0,255.
+// between has the least and the greatest valid number, as in between=0,255.
 func between(c *Check, v reflect.Value, r rule) bool {
 	v, there := present(v)
 	if !there {
@@ -152,7 +152,7 @@ func ofNumber(check func(int64) []string) word {
 	}
 }
 
-// ofText checks a text, or each of a list of texts.
+// ofText returns a word that validates a text, or each element of a list of texts.
 func ofText(check func(string) []string) word {
 	return func(c *Check, v reflect.Value, r rule) bool {
 		v, there := present(v)
@@ -193,8 +193,8 @@ func maxItems(c *Check, v reflect.Value, r rule) bool {
 	return false
 }
 
-// unique refuses a struct in a list that has the same as one before it in some of its
-// fields, as in unique=name,type.
+// unique rejects a duplicate struct in a list, compared by some of its fields, as in
+// unique=name,type.
 func unique(c *Check, v reflect.Value, r rule) bool {
 	names, seen := strings.Split(r.argument, ","), map[string]bool{}
 	for i := range v.Len() {
@@ -222,7 +222,7 @@ func maxBytes(c *Check, v reflect.Value, r rule) bool {
 	return false
 }
 
-// PathBelow returns what is wrong with the path of a file below some folder.
+// PathBelow returns the errors of a relative path that must stay below a directory.
 func PathBelow(name string) (details []string) {
 	if strings.HasPrefix(name, "/") {
 		details = append(details, "must be a relative path")
@@ -234,7 +234,7 @@ func PathBelow(name string) (details []string) {
 	return details
 }
 
-// PathUp returns what is wrong with a path that leads up.
+// PathUp returns the errors of a path with "..".
 func PathUp(name string) []string {
 	if slices.Contains(strings.Split(name, "/"), "..") {
 		return []string{"must not contain '..'"}

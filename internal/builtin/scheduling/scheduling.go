@@ -1,6 +1,6 @@
-// Package scheduling has the built-in kind of scheduling.k8s.io, PriorityClass.
+// Package scheduling has the built-in kind PriorityClass of scheduling.k8s.io.
 //
-// It knows what one may say. What pods have of it is for admission.
+// It validates PriorityClasses. An admission plugin applies them to pods.
 package scheduling
 
 import (
@@ -38,7 +38,7 @@ func priorityClasses() *resource.Definition {
 	}.New()
 }
 
-// preparePriorityClass gives a class its generation, which never changes.
+// preparePriorityClass sets the generation, which never changes.
 func preparePriorityClass(obj, old map[string]any) {
 	if old == nil {
 		object.SetGeneration(obj, 1)
@@ -46,13 +46,13 @@ func preparePriorityClass(obj, old map[string]any) {
 }
 
 const (
-	// reserved begins the names of the classes that the system has.
+	// reserved begins the names of system classes.
 	reserved = "system-"
-	// highest is the value that a class of a user may have at most.
+	// highest is the largest value of a user-defined class.
 	highest = 1_000_000_000
 )
 
-// System are the classes that every server has, by name.
+// System are the system classes by name.
 var System = map[string]schedulingv1.PriorityClass{
 	"system-node-critical": {
 		Value:       2*highest + 1000,
@@ -90,7 +90,7 @@ func validatePriorityClass(c *rule.Check, class, old *schedulingv1.PriorityClass
 	}
 }
 
-// isSystem returns why a class is none that the system has.
+// isSystem returns an error if a class is not one of the system.
 func isSystem(class *schedulingv1.PriorityClass) error {
 	known, ok := System[class.Name]
 	switch {

@@ -47,8 +47,8 @@ func validateAttachment(c *rule.Check, a, old *storagev1.VolumeAttachment) {
 	}
 }
 
-// validateAttacher checks the name of the driver of a new attachment. Errors have other words
-// than where a driver is named otherwise.
+// validateAttacher validates the driver name of a new attachment. The messages differ from those
+// for other driver names.
 func validateAttacher(c *rule.Check, name string) {
 	const most = 63
 	if name == "" {
@@ -62,7 +62,7 @@ func validateAttacher(c *rule.Check, name string) {
 	c.Invalids(name, content.IsDNS1123SubdomainCaseless(name))
 }
 
-// validateAttached checks what is attached: a volume that there is, or one that is described.
+// validateAttached validates the source of an attachment: an existing volume, or an inline one.
 func validateAttached(c *rule.Check, s *storagev1.VolumeAttachmentSource) {
 	name := s.PersistentVolumeName
 	switch {

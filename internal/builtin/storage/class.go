@@ -39,7 +39,7 @@ func classes() *resource.Definition {
 	}.New()
 }
 
-// defaultClass is the class of claims that name none: the newest of those that say so.
+// defaultClass returns the default class: the newest of those with the annotation.
 func defaultClass(objs []map[string]any) string {
 	var all []*metav1.ObjectMeta
 	for _, obj := range objs {
@@ -65,9 +65,9 @@ func validateClass(c *rule.Check, class, old *storagev1.StorageClass) {
 	c.At("volumeBindingMode").Unchanged(class.VolumeBindingMode, old.VolumeBindingMode)
 }
 
-// validateTopologies checks terms, of which no two may ask for the same.
+// validateTopologies validates topology terms and rejects duplicates.
 func validateTopologies(c *rule.Check, terms []corev1.TopologySelectorTerm) {
-	seen := make([]map[string]sets.Set[string], len(terms)) // as if each had been empty
+	seen := make([]map[string]sets.Set[string], len(terms)) // as if each were empty
 	for i, t := range terms {
 		asked := map[string]sets.Set[string]{}
 		for j, e := range t.MatchLabelExpressions {

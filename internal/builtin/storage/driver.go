@@ -56,7 +56,8 @@ func drivers() *resource.Definition {
 	}.New()
 }
 
-// prepareDriver counts the changes of a spec. A driver has no generation before the first.
+// prepareDriver increments the generation after a change of the spec. A new driver has no
+// generation.
 func prepareDriver(obj, old map[string]any) {
 	if old != nil && !kind.Alike[storagev1.CSIDriverSpec](obj, old, "spec") {
 		object.SetGeneration(obj, object.Generation(old)+1)
@@ -87,8 +88,7 @@ func validateDriver(c *rule.Check, driver, old *storagev1.CSIDriver) {
 	}
 }
 
-// validateTokenRequests checks that each is for an audience of its own, one of which may be
-// the server.
+// validateTokenRequests rejects duplicate audiences. The empty one stands for the server.
 func validateTokenRequests(c *rule.Check, requests []storagev1.TokenRequest) {
 	audiences := map[string]bool{}
 	for i, r := range requests {

@@ -28,7 +28,7 @@ func nodes() *resource.Definition {
 	}.New()
 }
 
-// prepareNode drops what nodes tell of the health of storage, a feature that is off.
+// prepareNode drops the storage health of nodes, a disabled feature.
 func prepareNode(obj, old map[string]any) {
 	if len(kind.List(old, "status", "storageHealth")) == 0 {
 		delete(kind.Tree(obj, "status"), "storageHealth")

@@ -1,6 +1,6 @@
 // Package storage has the built-in kinds of storage.k8s.io.
 //
-// It knows what one may say. Volumes are made and attached by drivers; nothing here does.
+// It validates them. Drivers outside this program create and attach volumes.
 package storage
 
 import (
@@ -20,7 +20,7 @@ func Definitions() []*resource.Definition {
 	}
 }
 
-// validateProvisioner checks the name of who makes the volumes of a class.
+// validateProvisioner validates the provisioner of a class.
 func validateProvisioner(c *rule.Check, name string) {
 	if name == "" {
 		c.Required("")
@@ -30,7 +30,7 @@ func validateProvisioner(c *rule.Check, name string) {
 	c.Invalids(name, validation.IsQualifiedName(name))
 }
 
-// validateParameters checks what a class tells its provisioner.
+// validateParameters validates the parameters for a provisioner.
 func validateParameters(c *rule.Check, parameters map[string]string) {
 	const most, mostBytes = 512, 256 << 10
 	if len(parameters) > most {

@@ -17,8 +17,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A StorageVersionMigration asks for all objects of a resource to be stored in
-// its storage version. Its status says how far that is.
+// A StorageVersionMigration requests that all objects of a resource are stored in its storage
+// version. Its status has the progress.
 func storageVersionMigrations() *resource.Definition {
 	return kind.Kind[migrationv1.StorageVersionMigration, migrationv1.StorageVersionMigrationList]{
 		Definition:  resource.Definition{Group: migrationv1.GroupName, Plural: "storageversionmigrations"},
@@ -37,8 +37,7 @@ func storageVersionMigrations() *resource.Definition {
 	}.New(kind.Like[migrationv1beta1.StorageVersionMigration, migrationv1beta1.StorageVersionMigrationList]("v1beta1").Stored())
 }
 
-// migrationState is the last condition that is true, in the order they are
-// listed.
+// migrationState returns the last listed condition that is true.
 func migrationState(obj map[string]any) any {
 	state := "Unknown"
 	for _, c := range kind.ValueOf[migrationv1.StorageVersionMigration](obj).Status.Conditions {
@@ -69,8 +68,8 @@ func validateMigration(c *rule.Check, m, old *migrationv1.StorageVersionMigratio
 	}
 }
 
-// validateMigrationStatus checks that a migration that has ended stays so, and
-// that what it began with does not change.
+// validateMigrationStatus checks that final conditions and the initial resourceVersion do not
+// change.
 func validateMigrationStatus(c *rule.Check, m, old *migrationv1.StorageVersionMigration) {
 	now, was := &m.Status, &old.Status
 	c = c.At("status")

@@ -1,8 +1,7 @@
-// Package storagemigration has the built-in kind of storagemigration.k8s.io,
-// StorageVersionMigration.
+// Package storagemigration has the built-in kind StorageVersionMigration of
+// storagemigration.k8s.io.
 //
-// It knows what one may say and how far it says it is. The migration itself is in
-// internal/controller/migration.
+// It validates migrations and their status. internal/controller/migration runs them.
 package storagemigration
 
 import (

@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// claimEvaluator returns the Evaluator of ResourceClaims. What they use has other names, too, by the
-// device classes that there are.
+// claimEvaluator returns the Evaluator of ResourceClaims. The present device classes add names of
+// extended resources.
 func (e *Evaluators) claimEvaluator(ctx context.Context) (Evaluator, error) {
 	classes, err := e.classes.List(ctx, "")
 	if err != nil {
@@ -31,8 +31,8 @@ func (e *Evaluators) claimEvaluator(ctx context.Context) (Evaluator, error) {
 
 type claimEvaluator struct {
 	*Evaluators
-	extended map[string]string // the extended resource that a class is
-	known    map[string]bool   // extended resources that are classes
+	extended map[string]string // the extended resource of a class
+	known    map[string]bool   // extended resources of classes
 }
 
 func (e claimEvaluator) Limits(name corev1.ResourceName) bool {
@@ -45,7 +45,7 @@ func (e claimEvaluator) Limits(name corev1.ResourceName) bool {
 	return isExtendedRequest(name) && e.known[strings.TrimPrefix(string(name), requests)]
 }
 
-// Updates is about every update, for which devices are asked may change.
+// Updates is true for every update of the spec: it may change the requested devices.
 func (claimEvaluator) Updates(subresource string, _, _ object.Tree) bool { return subresource == "" }
 
 func (e claimEvaluator) Read(ctx context.Context, decode func(any) error) (Object, error) {
@@ -60,17 +60,17 @@ func (e claimEvaluator) Read(ctx context.Context, decode func(any) error) (Objec
 	return c, err
 }
 
-// A claim is measured.
+// A claim is a measured ResourceClaim.
 type claim struct {
 	resourcev1.ResourceClaim
 	of      claimEvaluator
-	counted corev1.ResourceList // of the pod for which the claim was made
+	counted corev1.ResourceList // of the pod for which the claim was created
 }
 
 func (c *claim) Usage() corev1.ResourceList {
 	list := corev1.ResourceList{CountName(claims): one}
 	for _, r := range c.Spec.Devices.Requests {
-		most := map[string]int64{} // of those of which one is given
+		most := map[string]int64{} // of subrequests, one of which is allocated
 		for _, s := range r.FirstAvailable {
 			most[s.DeviceClassName] = max(most[s.DeviceClassName], devices(s.AllocationMode, s.Count))
 		}
@@ -91,7 +91,7 @@ func ofDevices(class string, n int64) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceName(class + corev1.ResourceClaimsPerClass): *resource.NewQuantity(n, resource.DecimalSI)}
 }
 
-// devices returns how many devices are given at most.
+// devices returns the maximum number of devices of a request.
 func devices(mode resourcev1.DeviceAllocationMode, n int64) int64 {
 	switch mode {
 	case resourcev1.DeviceAllocationModeExactCount:
@@ -102,8 +102,8 @@ func devices(mode resourcev1.DeviceAllocationMode, n int64) int64 {
 	return 0
 }
 
-// addExtended adds the devices by the names that they have as extended resources, without those that
-// are counted for the pod already.
+// addExtended adds devices by their names as extended resources, without those already counted for
+// the pod.
 func (c *claim) addExtended(list corev1.ResourceList) {
 	more := corev1.ResourceList{}
 	for name, n := range list {
@@ -125,8 +125,8 @@ func (c *claim) addExtended(list corev1.ResourceList) {
 	}
 }
 
-// pod returns the pod for whose extended resources a claim was made, or nil. A pod has one such claim:
-// the one that it names or, while it names none, the oldest.
+// pod returns the pod for whose extended resources a claim was created, or nil. A pod has one such
+// claim: the one in its status, otherwise the oldest.
 func (e *Evaluators) pod(ctx context.Context, c *resourcev1.ResourceClaim) (*corev1.Pod, error) {
 	owner := metav1.GetControllerOfNoCopy(c)
 	if c.Annotations[resourcev1.ExtendedResourceClaimAnnotation] != "true" || owner == nil || owner.Kind != "Pod" || owner.APIVersion != "v1" {

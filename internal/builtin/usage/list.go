@@ -13,7 +13,7 @@ import (
 
 var one = *resource.NewQuantity(1, resource.DecimalSI)
 
-// Add adds what is in more to list.
+// Add adds more to list.
 func Add(list, more corev1.ResourceList) {
 	for name, amount := range more {
 		if sum, ok := list[name]; ok {
@@ -25,7 +25,7 @@ func Add(list, more corev1.ResourceList) {
 	}
 }
 
-// Growth returns by how much more now uses than was.
+// Growth returns the increases from was to now.
 func Growth(now, was corev1.ResourceList) corev1.ResourceList {
 	grown := corev1.ResourceList{}
 	for name, amount := range now {
@@ -38,12 +38,12 @@ func Growth(now, was corev1.ResourceList) corev1.ResourceList {
 	return grown
 }
 
-// Equal reports whether two lists say the same.
+// Equal reports whether two lists are equal.
 func Equal(a, b corev1.ResourceList) bool {
 	return maps.EqualFunc(a, b, func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
 }
 
-// Part returns what a list has of those names that are in another one.
+// Part returns the entries of list whose names are in names.
 func Part(list, names corev1.ResourceList) corev1.ResourceList {
 	part := corev1.ResourceList{}
 	for name, amount := range list {
@@ -54,7 +54,7 @@ func Part(list, names corev1.ResourceList) corev1.ResourceList {
 	return part
 }
 
-// Tree writes a list as it is stored.
+// Tree encodes a list as it is stored.
 func Tree(list corev1.ResourceList) object.Tree {
 	t := object.Tree{}
 	for name, amount := range list {
@@ -63,7 +63,7 @@ func Tree(list corev1.ResourceList) object.Tree {
 	return t
 }
 
-// Text writes a list as Kubernetes does in errors about quotas.
+// Text formats a list as Kubernetes does in quota errors.
 func Text(list corev1.ResourceList) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(list)) {
@@ -73,7 +73,7 @@ func Text(list corev1.ResourceList) string {
 	return strings.Join(all, ",")
 }
 
-// Scopes returns the scopes of a quota, those without an operator included.
+// Scopes returns the scopes of a quota, including those without an operator.
 func Scopes(spec *corev1.ResourceQuotaSpec) (all []corev1.ScopedResourceSelectorRequirement) {
 	for _, s := range spec.Scopes {
 		all = append(all, corev1.ScopedResourceSelectorRequirement{ScopeName: s, Operator: corev1.ScopeSelectorOpExists})

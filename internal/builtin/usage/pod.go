@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// computed are the names of what pods use, besides those with a prefix.
+// computed are the resource names of pods, except those with a prefix.
 var computed = map[corev1.ResourceName]bool{
 	corev1.ResourcePods:                     true,
 	corev1.ResourceCPU:                      true,
@@ -30,7 +30,7 @@ var computed = map[corev1.ResourceName]bool{
 	corev1.ResourceLimitsEphemeralStorage:   true,
 }
 
-// required are the names of what every container has to say something about where it is limited.
+// required are the resources that every container must set if they are limited.
 var required = map[corev1.ResourceName]bool{
 	corev1.ResourceCPU: true, corev1.ResourceRequestsCPU: true, corev1.ResourceLimitsCPU: true,
 	corev1.ResourceMemory: true, corev1.ResourceRequestsMemory: true, corev1.ResourceLimitsMemory: true,
@@ -38,11 +38,11 @@ var required = map[corev1.ResourceName]bool{
 
 const (
 	requests = corev1.DefaultResourceRequestsPrefix
-	// ofClass begins the name of the extended resource that every device class is.
+	// ofClass begins the implicit extended resource of a device class.
 	ofClass = resourcev1.ResourceDeviceClassPrefix
 )
 
-// isExtendedRequest reports whether a quota limits by a name what devices pods ask for.
+// isExtendedRequest reports whether a quota limits devices by this name.
 func isExtendedRequest(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), requests) && (!kind.IsNative(name) || strings.HasPrefix(string(name), requests+ofClass))
 }
@@ -54,7 +54,7 @@ func (podEvaluator) Limits(name corev1.ResourceName) bool {
 		kind.IsHugePages(name) || strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
 }
 
-// Updates is about resizes, and about pods that come into another scope.
+// Updates is true for resizes, and for updates that change the scopes of a pod.
 func (podEvaluator) Updates(subresource string, now, was object.Tree) bool {
 	switch subresource {
 	case "":
@@ -77,7 +77,7 @@ func (e podEvaluator) Read(_ context.Context, decode func(any) error) (Object, e
 	return p, decode(&p.Pod)
 }
 
-// A pod is measured.
+// A pod is a measured Pod.
 type pod struct {
 	corev1.Pod
 	now func() time.Time
@@ -94,7 +94,7 @@ func (p *pod) Usage() corev1.ResourceList {
 	return list
 }
 
-// ended reports whether the pod uses nothing any more: it has run, or it should have stopped by now.
+// ended reports whether the pod no longer counts: it has terminated, or its grace period is over.
 func (p *pod) ended() bool {
 	if p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded {
 		return true
@@ -106,7 +106,7 @@ func (p *pod) ended() bool {
 	return p.now().After(p.DeletionTimestamp.Add(grace))
 }
 
-// named returns what is asked for by the names that quotas have for it.
+// named returns requests and limits under the names of quotas.
 func named(asked, most corev1.ResourceList) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for name, amount := range asked {
@@ -143,12 +143,12 @@ func (p *pod) InScope(s corev1.ScopedResourceSelectorRequirement) (bool, error) 
 	return false, nil
 }
 
-// isTerminating reports whether the pod has a time by which it ends.
+// isTerminating reports whether the pod has an active deadline.
 func (p *pod) isTerminating() bool {
 	return p.Spec.ActiveDeadlineSeconds != nil && *p.Spec.ActiveDeadlineSeconds >= 0
 }
 
-// isBestEffort reports whether the pod asks for no cpu and no memory.
+// isBestEffort reports whether the pod has no requests or limits for cpu and memory.
 func (p *pod) isBestEffort() bool {
 	if p.Status.QOSClass != "" {
 		return p.Status.QOSClass == corev1.PodQOSBestEffort
@@ -169,7 +169,7 @@ func (p *pod) isBestEffort() bool {
 	return !slices.ContainsFunc(p.Spec.Containers, asks) && !slices.ContainsFunc(p.Spec.InitContainers, asks)
 }
 
-// looksIntoNamespaces reports whether where the pod runs may depend on pods of other namespaces.
+// looksIntoNamespaces reports whether the affinity of the pod refers to other namespaces.
 func (p *pod) looksIntoNamespaces() bool {
 	a := p.Spec.Affinity
 	if a == nil {
@@ -191,8 +191,7 @@ func (p *pod) looksIntoNamespaces() bool {
 	return slices.ContainsFunc(terms, func(t corev1.PodAffinityTerm) bool { return len(t.Namespaces) > 0 || t.NamespaceSelector != nil })
 }
 
-// Lacks is about cpu and memory, which every container has to speak of unless the pod as a whole
-// does.
+// Lacks is about cpu and memory. Every container must set them, unless the pod does.
 func (p *pod) Lacks(limited []corev1.ResourceName) error {
 	if podresource.IsPodLevelResourcesSet(&p.Pod) {
 		return nil

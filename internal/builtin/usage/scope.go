@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// operators are those of scopes, as selectors have them.
+// operators map the operators of scopes to those of selectors.
 var operators = map[corev1.ScopeSelectorOperator]selection.Operator{
 	corev1.ScopeSelectorOpIn:           selection.In,
 	corev1.ScopeSelectorOpNotIn:        selection.NotIn,
@@ -16,7 +16,7 @@ var operators = map[corev1.ScopeSelectorOperator]selection.Operator{
 	corev1.ScopeSelectorOpDoesNotExist: selection.DoesNotExist,
 }
 
-// selects reports whether a scope selects one of some values, or what has none.
+// selects reports whether a scope selects one of some values, or an object without values.
 func selects(scope corev1.ScopedResourceSelectorRequirement, values ...string) (bool, error) {
 	operator, ok := operators[scope.Operator]
 	if !ok {
@@ -37,7 +37,7 @@ func selects(scope corev1.ScopedResourceSelectorRequirement, values ...string) (
 	return false, nil
 }
 
-// present returns those of some values that say something.
+// present returns the values that are not empty.
 func present(values ...string) (all []string) {
 	for _, v := range values {
 		if v != "" {

@@ -19,7 +19,7 @@ func (serviceEvaluator) Limits(name corev1.ResourceName) bool {
 	return isCount(name, services)
 }
 
-// Updates is about the type of a Service, which may change.
+// Updates is true for updates of a Service, whose type may change.
 func (serviceEvaluator) Updates(subresource string, _, _ object.Tree) bool { return subresource == "" }
 
 func (serviceEvaluator) Read(_ context.Context, decode func(any) error) (Object, error) {
@@ -27,7 +27,7 @@ func (serviceEvaluator) Read(_ context.Context, decode func(any) error) (Object,
 	return s, decode(&s.Service)
 }
 
-// A service is measured.
+// A service is a measured Service.
 type service struct{ corev1.Service }
 
 func (s *service) Usage() corev1.ResourceList {
@@ -49,7 +49,7 @@ func (s *service) Usage() corev1.ResourceList {
 	}
 }
 
-// chosenPorts returns how many node ports the Service asks for by number.
+// chosenPorts returns the number of requested node ports.
 func (s *service) chosenPorts() (n int) {
 	for _, p := range s.Spec.Ports {
 		if p.NodePort != 0 {

@@ -1,9 +1,9 @@
-// Package usage measures how much of what ResourceQuotas limit an object uses, as Kubernetes does:
-// every object is one of its resource, and Pods, Services, PersistentVolumeClaims and ResourceClaims
-// use more than that.
+// Package usage measures the usage of objects for ResourceQuotas as Kubernetes does. Every object
+// counts for its resource, and Pods, Services, PersistentVolumeClaims and ResourceClaims use
+// further resources.
 //
-// The package knows objects and the names of what quotas limit. It does not know what a quota
-// allows, nor who adds up.
+// The package knows objects and the names of resources in quotas. It knows neither limits nor
+// totals.
 package usage
 
 import (
@@ -23,27 +23,25 @@ import (
 
 // An Evaluator measures the objects of one resource.
 type Evaluator interface {
-	// Limits reports whether the objects use what a quota limits by that name.
+	// Limits reports whether the objects use the resource with that name in quotas.
 	Limits(name corev1.ResourceName) bool
-	// Updates reports whether an update through a subresource, or "", may make an object use
-	// more.
+	// Updates reports whether an update through a subresource, or "", may increase the usage.
 	Updates(subresource string, now, was object.Tree) bool
-	// Read makes an Object by a function that decodes it into a Go value.
+	// Read returns an Object. decode decodes it into a Go value.
 	Read(ctx context.Context, decode func(into any) error) (Object, error)
 }
 
-// An Object is measured.
+// An Object is a measured object.
 type Object interface {
-	// Usage is how much of each resource the object uses.
+	// Usage returns the usage by resource.
 	Usage() corev1.ResourceList
-	// InScope reports whether a quota with that scope is about the object.
+	// InScope reports whether the object is in the scope of a quota.
 	InScope(corev1.ScopedResourceSelectorRequirement) (bool, error)
-	// Lacks returns an error if the object does not say how much it uses of what is limited, and
-	// has to.
+	// Lacks returns an error if the object must set a limited resource and does not.
 	Lacks(limited []corev1.ResourceName) error
 }
 
-// Evaluators are those of all resources.
+// Evaluators are the Evaluators of all resources.
 type Evaluators struct {
 	Now func() time.Time // time.Now if nil
 
@@ -52,7 +50,7 @@ type Evaluators struct {
 	pods    *stored.Lister[corev1.Pod]
 }
 
-// New returns the Evaluators of a server. What an object uses may depend on others in its cache.
+// New returns the Evaluators of a server. The usage of an object may depend on others in the cache.
 func New(cache *watchcache.Cache, core *resource.Set) *Evaluators {
 	return &Evaluators{
 		Now:     time.Now,
@@ -62,7 +60,7 @@ func New(cache *watchcache.Cache, core *resource.Set) *Evaluators {
 	}
 }
 
-// The resources of which objects use more than their number says.
+// The resources with more usage than their count.
 var (
 	pods     = corev1.Resource("pods")
 	services = corev1.Resource("services")
@@ -70,7 +68,7 @@ var (
 	claims   = resourcev1.Resource("resourceclaims")
 )
 
-// aliases are other names for the number of objects of some resources.
+// aliases are other names for the object counts of some resources.
 var aliases = map[corev1.ResourceName]schema.GroupResource{
 	corev1.ResourceConfigMaps:             corev1.Resource("configmaps"),
 	corev1.ResourceQuotas:                 corev1.Resource("resourcequotas"),
@@ -78,7 +76,7 @@ var aliases = map[corev1.ResourceName]schema.GroupResource{
 	corev1.ResourceSecrets:                corev1.Resource("secrets"),
 }
 
-// Of returns the Evaluator of a resource, or nil for one that nobody limits.
+// Of returns the Evaluator of a resource, or nil if quotas cannot limit it.
 func (e *Evaluators) Of(ctx context.Context, r schema.GroupResource) (Evaluator, error) {
 	switch r {
 	case pods:
@@ -96,12 +94,12 @@ func (e *Evaluators) Of(ctx context.Context, r schema.GroupResource) (Evaluator,
 	return count(r), nil
 }
 
-// Uncounted reports whether nobody limits the objects of a resource.
+// Uncounted reports whether quotas cannot limit the objects of a resource.
 func Uncounted(r schema.GroupResource) bool {
 	return r.Resource == "events" && (r.Group == "" || r.Group == "events.k8s.io")
 }
 
-// CountName is the name by which a quota limits the number of objects of a resource.
+// CountName returns the name in quotas for the number of objects of a resource.
 func CountName(r schema.GroupResource) corev1.ResourceName {
 	return corev1.ResourceName(countPrefix + r.String())
 }
@@ -118,7 +116,7 @@ func isCount(name corev1.ResourceName, r schema.GroupResource) bool {
 	return ok && (r.Group == "" && rest == "" || r.Group != "" && rest != "" && rest[0] == '.' && rest[1:] == r.Group)
 }
 
-// Resources returns the resources whose objects may use what a quota limits by a name.
+// Resources returns the resources whose objects may use the resource with that name in quotas.
 func (e *Evaluators) Resources(ctx context.Context, name corev1.ResourceName) (all []schema.GroupResource, err error) {
 	if rest, ok := strings.CutPrefix(string(name), countPrefix); ok {
 		return []schema.GroupResource{schema.ParseGroupResource(rest)}, nil
@@ -138,8 +136,8 @@ func (e *Evaluators) Resources(ctx context.Context, name corev1.ResourceName) (a
 	return all, nil
 }
 
-// A count is the Evaluator of a resource whose objects are only counted. It is an Object, too: all
-// of them are alike.
+// A count is the Evaluator of a resource whose objects are only counted. It is also their Object:
+// all of them have the same usage.
 type count schema.GroupResource
 
 func (c count) Limits(name corev1.ResourceName) bool {
@@ -160,7 +158,7 @@ func (c count) Usage() corev1.ResourceList {
 	return list
 }
 
-// Alike returns what each object of an Evaluator uses, if they all use the same and are in no scope.
+// Alike returns the usage of each object of an Evaluator, if all have the same usage and no scopes.
 func Alike(e Evaluator) (each corev1.ResourceList, ok bool) {
 	c, ok := e.(count)
 	if !ok {

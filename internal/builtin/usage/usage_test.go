@@ -71,7 +71,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// What a quota limits by a name is what objects use by that name.
+// Limits matches the names in Usage.
 func TestLimits(t *testing.T) {
 	tests := []struct {
 		of      Evaluator
@@ -153,7 +153,7 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// Only some updates may use more.
+// Only some updates can increase the usage.
 func TestUpdates(t *testing.T) {
 	ends := object.Tree{"spec": object.Tree{"activeDeadlineSeconds": int64(1)}}
 	for _, test := range []struct {

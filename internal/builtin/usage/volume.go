@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// byClass is between a storage class and the name of what is limited of it.
+// byClass separates a storage class from a resource name.
 const byClass = ".storageclass.storage.k8s.io/"
 
 type volumeEvaluator struct{}
@@ -26,7 +26,7 @@ func (volumeEvaluator) Limits(name corev1.ResourceName) bool {
 	return false
 }
 
-// Updates is about the size of a volume, which may grow, and its class of attributes.
+// Updates is true for changes of a claim's size or attributes class.
 func (volumeEvaluator) Updates(subresource string, _, _ object.Tree) bool {
 	return subresource == "" || subresource == "status"
 }
@@ -36,7 +36,7 @@ func (volumeEvaluator) Read(_ context.Context, decode func(any) error) (Object, 
 	return v, decode(&v.PersistentVolumeClaim)
 }
 
-// A volume is a claim of one, measured.
+// A volume is a measured PersistentVolumeClaim.
 type volume struct{ corev1.PersistentVolumeClaim }
 
 func (v *volume) Usage() corev1.ResourceList {

@@ -14,8 +14,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// ValidateClaim finds what is wrong with the spec of a claim, or of a template of claims, at
-// which c looks. old is the one that it takes the place of, or nil.
+// ValidateClaim validates the spec of a claim or a claim template at c. old is the replaced spec,
+// or nil.
 func ValidateClaim(c *rule.Check, spec, old *corev1.PersistentVolumeClaimSpec) {
 	c.Fields(spec)
 	if len(spec.AccessModes) == 0 {
@@ -39,7 +39,7 @@ func ValidateClaim(c *rule.Check, spec, old *corev1.PersistentVolumeClaimSpec) {
 
 const notPositive = "must be greater than zero"
 
-// accessModes are those that a volume can have, in order.
+// accessModes are the supported access modes, sorted.
 var accessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOnce, corev1.ReadWriteOncePod}
 
 func validateAccessModes(c *rule.Check, modes []corev1.PersistentVolumeAccessMode) {
@@ -57,15 +57,14 @@ func validateAccessModes(c *rule.Check, modes []corev1.PersistentVolumeAccessMod
 	}
 }
 
-// validateClass checks the name of a class. An empty one is none.
+// validateClass validates the name of a class, which may be empty.
 func validateClass(c *rule.Check, name *string) {
 	if name != nil && *name != "" {
 		c.Invalids(*name, validation.IsDNS1123Subdomain(*name))
 	}
 }
 
-// validateDataSources checks where the content of a volume comes from, and that the two
-// ways to say so agree.
+// validateDataSources validates the two data source fields, which must agree.
 func validateDataSources(c *rule.Check, spec *corev1.PersistentVolumeClaimSpec, anyGroup bool) {
 	s, r := spec.DataSource, spec.DataSourceRef
 	if s != nil {
@@ -102,8 +101,7 @@ func validateDataSource(c *rule.Check, group *string, kind, name string, anyGrou
 	}
 }
 
-// validateTemplateMeta checks the metadata of a template of claims, of which nothing but
-// labels and annotations is used.
+// validateTemplateMeta validates the metadata of a claim template: only labels and annotations.
 func validateTemplateMeta(c *rule.Check, meta *metav1.ObjectMeta) {
 	c.Add(apivalidation.ValidateAnnotations(meta.Annotations, c.At("annotations").Path())...)
 	c.Add(metavalidation.ValidateLabels(meta.Labels, c.At("labels").Path())...)
@@ -116,8 +114,7 @@ func validateTemplateMeta(c *rule.Check, meta *metav1.ObjectMeta) {
 	}
 }
 
-// WarnOfClaim tells what the client should know of the spec of a claim, or of a template of
-// claims, at which c looks.
+// WarnOfClaim adds warnings about the spec of a claim or a claim template at c.
 func WarnOfClaim(c *rule.Check, spec *corev1.PersistentVolumeClaimSpec) {
 	warnOfFraction(c.At("resources", "requests"), spec.Resources.Requests)
 	warnOfFraction(c.At("resources", "limits"), spec.Resources.Limits)

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// diskRules are those of sources that are disks and file systems.
+// diskRules are the rules of disks and file systems.
 var diskRules = rule.All(
 	rule.On(func(c *rule.Check, s *corev1.HostPathVolumeSource) {
 		if requirePath(c.At("path"), s.Path) && s.Type != nil {
@@ -80,7 +80,7 @@ var diskRules = rule.All(
 	rule.On(validateCSIPersistent),
 )
 
-// need says that a text is missing.
+// need adds an error for an empty text.
 func need(c *rule.Check, s string) {
 	if s == "" {
 		c.Required("")
@@ -93,7 +93,7 @@ func needName(c *rule.Check, secret *corev1.LocalObjectReference) {
 	}
 }
 
-// requirePath checks the path of a folder, and reports whether there is one.
+// requirePath validates the path of a directory, and reports whether it is set.
 func requirePath(c *rule.Check, path string) bool {
 	need(c, path)
 	c.Invalids(path, rule.PathUp(path))
@@ -136,7 +136,7 @@ func validateNFS(c *rule.Check, s *corev1.NFSVolumeSource) {
 	}
 }
 
-// The forms of names in iSCSI, by how they begin.
+// The formats of iSCSI names, by prefix.
 var iscsiNames = map[string]func() *regexp.Regexp{
 	"iqn": rule.Pattern(`iqn\.\d{4}-\d{2}\.([[:alnum:]-.]+)(:[^,;*&$|\s]+)$`),
 	"eui": rule.Pattern(`^eui.[[:alnum:]]{16}$`),
@@ -163,7 +163,8 @@ func validateISCSIName(c *rule.Check, name, unknown string) {
 	}
 }
 
-// validateISCSITotal limits what nodes make of the name of a volume and its target.
+// validateISCSITotal limits the length of the directory name that nodes derive from a volume and
+// its target.
 func validateISCSITotal(c *rule.Check, told any, name, portal string, initiator *string) {
 	if initiator != nil && len(name)+len(":")+len(portal) > 64 {
 		c.Invalid(told, "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.")

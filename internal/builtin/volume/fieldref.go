@@ -11,15 +11,15 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// fieldsOfPods are the fields of a pod that can be referred to at all.
+// fieldsOfPods are the fields of a pod that a reference can name.
 var fieldsOfPods = []string{
 	"metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid",
 	"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
 	"status.hostIP", "status.hostIPs", "status.phase", "status.podIP", "status.podIPs",
 }
 
-// ValidateFieldRef finds what is wrong with a reference to a field of a pod, at which c looks.
-// The field is one of paths, or an entry of the labels or annotations.
+// ValidateFieldRef validates a reference to a field of a pod at c. The field is one of paths, or an
+// entry of the labels or annotations.
 func ValidateFieldRef(c *rule.Check, ref *corev1.ObjectFieldSelector, paths ...string) {
 	if ref.APIVersion == "" {
 		c.At("apiVersion").Required("")
@@ -32,7 +32,7 @@ func ValidateFieldRef(c *rule.Check, ref *corev1.ObjectFieldSelector, paths ...s
 	}
 	path, key, ofMap := mapEntry(ref.FieldPath)
 	if path == "spec.host" {
-		path = "spec.nodeName" // as it was once called
+		path = "spec.nodeName" // its older name
 	}
 	wrong := ""
 	switch {
@@ -56,7 +56,7 @@ func ValidateFieldRef(c *rule.Check, ref *corev1.ObjectFieldSelector, paths ...s
 	}
 }
 
-// mapEntry divides a path like metadata.labels['a'].
+// mapEntry parses a path such as metadata.labels['a'].
 func mapEntry(path string) (of, key string, ok bool) {
 	rest, ok := strings.CutSuffix(path, "']")
 	if !ok {
@@ -74,8 +74,8 @@ var resourcesOfContainers = []string{
 	"requests.cpu", "requests.ephemeral-storage", "requests.memory",
 }
 
-// ValidateResourceRef finds what is wrong with a reference to a resource of a container, at
-// which c looks. named says that the container has to be named.
+// ValidateResourceRef validates a reference to a resource of a container at c. With named, the
+// container name is required.
 func ValidateResourceRef(c *rule.Check, ref *corev1.ResourceFieldSelector, named bool) {
 	_, resource, _ := strings.Cut(ref.Resource, ".")
 	pages := strings.HasPrefix(ref.Resource, "limits.hugepages-") || strings.HasPrefix(ref.Resource, "requests.hugepages-")

@@ -8,8 +8,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// PullPolicy returns how an image is pulled if nobody says it: always, if the reference names
-// the tag latest, or none and no digest.
+// PullPolicy returns the default pull policy of an image: Always if the tag is latest, or if it has
+// neither tag nor digest.
 func PullPolicy(reference string) corev1.PullPolicy {
 	if tag, ok := tagOf(reference); ok && tag == "latest" {
 		return corev1.PullAlways
@@ -26,7 +26,7 @@ var (
 	anIdentifier = rule.Pattern(`^[a-f0-9]{64}$`)
 )
 
-// tagOf returns the tag of a reference of an image, as a runtime of containers reads it.
+// tagOf returns the tag of an image reference, as container runtimes parse it.
 func tagOf(reference string) (tag string, ok bool) {
 	if anIdentifier().MatchString(reference) {
 		return "", false

@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// ValidatePersistent finds what is wrong with the spec of a persistent volume, at which c
-// looks. old is the one that it takes the place of, or nil.
+// ValidatePersistent validates the spec of a PersistentVolume at c. old is the replaced spec, or
+// nil.
 func ValidatePersistent(c *rule.Check, spec, old *corev1.PersistentVolumeSpec, name string) {
 	c.Fields(spec)
 	validateCommon(c, spec, name)
@@ -29,8 +29,7 @@ func ValidatePersistent(c *rule.Check, spec, old *corev1.PersistentVolumeSpec, n
 	validateAttributesClass(c, spec)
 }
 
-// ValidateInline finds what is wrong with the spec of a persistent volume that is part of
-// another object, at which c looks.
+// ValidateInline validates an inline spec of a PersistentVolume at c.
 func ValidateInline(c *rule.Check, spec *corev1.PersistentVolumeSpec) {
 	const detail = "may not be specified in the context of inline volumes"
 	for _, f := range []struct {
@@ -58,7 +57,7 @@ func ValidateInline(c *rule.Check, spec *corev1.PersistentVolumeSpec) {
 	}
 }
 
-// validateCommon checks what is the same inline and not.
+// validateCommon has the rules for both.
 func validateCommon(c *rule.Check, spec *corev1.PersistentVolumeSpec, name string) {
 	if len(spec.AccessModes) == 0 {
 		c.At("accessModes").Required("")
@@ -95,7 +94,7 @@ func validateCapacity(c *rule.Check, capacity corev1.ResourceList) {
 	}
 }
 
-// validateAttributesClass checks the class, which only a volume of a driver has.
+// validateAttributesClass validates the attributes class, which needs a CSI volume.
 func validateAttributesClass(c *rule.Check, spec *corev1.PersistentVolumeSpec) {
 	name := spec.VolumeAttributesClassName
 	if name == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// fileRules are those of sources that are files which a node writes.
+// fileRules are the rules of sources whose files a node writes.
 var fileRules = rule.All(
 	rule.On(func(c *rule.Check, s *corev1.EmptyDirVolumeSource) {
 		if s.SizeLimit != nil && s.SizeLimit.Sign() < 0 {
@@ -60,8 +60,8 @@ func validateDownwardFile(c *rule.Check, f *corev1.DownwardAPIVolumeFile) {
 	}
 }
 
-// validateProjected checks what the sources of a volume say together: that each is one
-// source, and that no two are to write the same file.
+// validateProjected checks that each source of a projected volume is one source, and that no two
+// write the same file.
 func validateProjected(c *rule.Check, p *corev1.ProjectedVolumeSource) {
 	written := map[string]bool{}
 	write := func(path, told string) {
@@ -89,11 +89,11 @@ func validateProjected(c *rule.Check, p *corev1.ProjectedVolumeSource) {
 	}
 }
 
-// A file is one that a source writes. An error tells the path, or of which object it is.
+// A file is a file that a source writes. An error names the path, or the object.
 type file struct {
 	path, told string
 	first      bool // begins another source
-	always     bool // is written even without a path
+	always     bool // exists even without a path
 }
 
 func filesOf(s *corev1.VolumeProjection) (files []file) {
@@ -130,7 +130,7 @@ func filesOf(s *corev1.VolumeProjection) (files []file) {
 	return files
 }
 
-// validateToken checks a token. Errors of its path name the volume, at which all looks.
+// validateToken validates a token source. Errors of its path name the volume, the place of all.
 func validateToken(all, c *rule.Check, t *corev1.ServiceAccountTokenProjection) {
 	switch at := c.At("expirationSeconds"); {
 	case t.ExpirationSeconds == nil:
@@ -203,7 +203,7 @@ func validatePodCertificate(c *rule.Check, s *corev1.PodCertificateProjection) {
 	}
 }
 
-// validateMaxExpiration limits how long a certificate may be asked for.
+// validateMaxExpiration limits the lifetime of a certificate.
 func validateMaxExpiration(c *rule.Check, seconds int32, signer string) {
 	const least, hours = 60 * 60, 24
 	most := int32(91 * hours * least)

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
-// Sources that a volume may have. If it has several, the first of these counts.
+// The sources of a volume. If it has several, the first in this order counts.
 var (
 	sourcesOfPods = strings.Fields(`
 		emptyDir hostPath gitRepo gcePersistentDisk awsElasticBlockStore secret nfs iscsi
@@ -24,15 +24,14 @@ var (
 		azureDisk scaleIO local storageos csi`)
 )
 
-// Errors name some sources in their own way: what is wrong inside one, and that it is one
-// too many.
+// Some sources have other names in errors: for errors inside, and for one source too many.
 var (
 	insideName = map[string]string{"gcePersistentDisk": "persistentDisk"}
 	extraName  = map[string]string{"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 )
 
-// validateSource checks the source of a volume, at which c looks, and that there is one only.
-// It returns the name of the one that counts.
+// validateSource validates the source of a volume at c, and that there is only one. It returns the
+// name of the first.
 func validateSource(c *rule.Check, volume any, sources []string) (first string) {
 	fields := sourceFields(volume)
 	for _, name := range sources {

@@ -1,10 +1,9 @@
-// Package volume has the rules of volumes: those of pods, persistent volumes, claims and
-// their templates.
+// Package volume has the rules of volumes: those of pods, PersistentVolumes, claims and claim
+// templates.
 //
-// It knows types, and no kind. What a rule says may depend on what an object had before,
-// so the rules are applied by the functions that know it: Validate, ValidatePersistent,
-// ValidateInline and ValidateClaim. A Check that walks over an object leaves volumes and
-// claims out.
+// It knows types, and no kind. A rule can depend on the old object. So Validate,
+// ValidatePersistent, ValidateInline and ValidateClaim apply the rules, and a walk leaves out
+// volumes and claims.
 package volume
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// Rules are the rules and defaults in Go of all types of volumes.
+// Rules are the Go rules and defaults for all types of volumes.
 var Rules = rule.All(
 	defaults, diskRules, fileRules,
 	rule.On(validateEphemeral),
@@ -28,13 +27,12 @@ var Rules = rule.All(
 	rule.Apart[corev1.DownwardAPIVolumeFile](),
 )
 
-// Validate finds what is wrong with the volumes of a pod spec, at which c looks. It returns
-// those that are valid, by name. old are the volumes that they take the place of: what those
-// had already may stay. pod is the name of the pod, "" where that is not known.
+// Validate validates the volumes of a pod spec at c. It returns the valid ones by name. old are the
+// replaced ones: their invalid values may stay. pod is the name of the pod, "" if unknown.
 func Validate(c *rule.Check, volumes, old []corev1.Volume, pod string) map[string]*corev1.Volume {
 	in := &given{pod: pod, kept: keptOf(old)}
 	rule.With(c, in)
-	claims := map[string]bool{} // that will be made for the pod
+	claims := map[string]bool{} // to be created for the pod
 	for i := range volumes {
 		if pod != "" && volumes[i].Ephemeral != nil {
 			claims[pod+"-"+volumes[i].Name] = true
@@ -70,17 +68,17 @@ func validateName(c *rule.Check, name string) {
 	c.Invalids(name, validation.IsDNS1123Label(name))
 }
 
-// given is what the rules of sources have to know of the pod and the volume that they are in.
+// given has the pod and the volume for the rules of sources.
 type given struct {
 	kept
 	pod    string
-	at     *rule.Check // looks at the volume
+	at     *rule.Check // at the volume
 	volume *corev1.Volume
 }
 
-// kept is what volumes may have because those had it that they take the place of.
+// kept are exceptions from rules for values of the old volumes.
 type kept struct {
-	tokenPaths  bool // that lead anywhere
+	tokenPaths  bool // that leave the directory
 	emptyImages bool
 }
 
@@ -115,8 +113,8 @@ func validateEphemeral(c *rule.Check, s *corev1.EphemeralVolumeSource) {
 	}
 }
 
-// Prepare drops of the volumes of a pod spec the fields of features that are off, unless
-// one of the old volumes has them.
+// Prepare drops fields of disabled features from the volumes of a pod spec, unless one of the old
+// volumes has them.
 func Prepare(volumes, old []any) {
 	if !anyOf(old, func(v map[string]any) bool { return kind.Value(v, "emptyDir", "mode") != nil }) {
 		for _, v := range volumes {
@@ -144,13 +142,13 @@ func anyOf(volumes []any, has func(map[string]any) bool) bool {
 	return false
 }
 
-// A user is a field that names the owner of a file.
+// A user is a field with the owner of a file.
 type user struct {
 	of   map[string]any
 	name string
 }
 
-// usersOf returns the users that the first source of a volume with files names.
+// usersOf returns the users in the first source of a volume with files.
 func usersOf(volume map[string]any) (users []user) {
 	add := func(of map[string]any, name string) {
 		if of[name] != nil {

@@ -27,7 +27,7 @@ func read[T any](t *testing.T, text string) (out T) {
 	return out
 }
 
-// found returns what a Check has found, one error a line.
+// found returns the errors of a Check, one a line.
 func found(c *rule.Check) string {
 	var out []string
 	for _, e := range c.Errors() {
@@ -43,7 +43,7 @@ func same(t *testing.T, what, got, want string) {
 	}
 }
 
-// What is wrong with the volumes of a pod named web.
+// Errors of the volumes of a pod named web.
 func TestPodVolumes(t *testing.T) {
 	for _, tt := range []struct{ old, volumes, want string }{
 		{volumes: `[{name: a, emptyDir: {}}, {name: b, configMap: {name: c, items: [{key: k, path: a/b}]}}, {name: c, image: {reference: r, pullPolicy: Always}}]`},
@@ -51,9 +51,9 @@ func TestPodVolumes(t *testing.T) {
 		{volumes: `[{name: a, emptyDir: {}}, {name: a, emptyDir: {}}, {name: A, emptyDir: {}}]`, want: `
 			[1].name: Duplicate value: "a"
 			[2].name: Invalid value: "A": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`},
-		// A volume that is wrong gives its name to no other.
+		// The name of an invalid volume is still taken.
 		{volumes: `[{name: a, nfs: {server: s, path: p}}, {name: a, emptyDir: {}}]`, want: `[0].nfs.path: Invalid value: "p": must be an absolute path`},
-		// The second source is not looked into. Errors have names of their own.
+		// The second source is not validated. Error paths have special names.
 		{volumes: `[{name: a, emptyDir: {}, cephfs: {}, gcePersistentDisk: {}}, {name: b, gcePersistentDisk: {}}]`, want: `
 			[0].gcePersistentDisk: Forbidden: may not specify more than 1 volume type
 			[0].cephFS: Forbidden: may not specify more than 1 volume type
@@ -81,13 +81,13 @@ func TestPodVolumes(t *testing.T) {
 			[0].projected.sources[0].clusterTrustBundle: Invalid value: {"Name":"a.b:c","SignerName":"x","LabelSelector":null,"Optional":null,"Path":"p","User":null}: only one of name and signerName may be used
 			[0].projected.sources[1].podCertificate.keyType: Unsupported value: "RSA": supported values: "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"
 			[0].projected.sources[1].podCertificate: Required value: specify at least one of credentialBundlePath, keyPath, and certificateChainPath`},
-		// What an old pod has may stay.
+		// Old values may stay.
 		{
 			old:     `[{name: a, projected: {sources: [{serviceAccountToken: {path: ../t, expirationSeconds: 600}}]}}, {name: b, image: {reference: ""}}]`,
 			volumes: `[{name: a, projected: {sources: [{serviceAccountToken: {path: ../t, expirationSeconds: 600}}]}}, {name: b, image: {reference: "", pullPolicy: Never}}]`,
 		},
 		{volumes: `[{name: b, image: {reference: "", pullPolicy: Never}}]`, want: `[0].image.reference: Required value`},
-		// A pod makes a claim for an ephemeral volume.
+		// A pod creates a claim for an ephemeral volume.
 		{volumes: `[{name: a, ephemeral: {volumeClaimTemplate: {metadata: {name: x, labels: {a: b}}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}}, {name: b, persistentVolumeClaim: {claimName: web-a}}]`, want: `
 			[0].ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set
 			[1].persistentVolumeClaim.claimName: Invalid value: "web-a": must not reference a PVC that gets created for an ephemeral volume`},
@@ -103,7 +103,7 @@ func TestPodVolumes(t *testing.T) {
 	}
 }
 
-// What is wrong with the spec of a claim. old is what it takes the place of.
+// Errors of the spec of a claim. old is the replaced spec.
 func TestClaims(t *testing.T) {
 	for _, tt := range []struct{ old, spec, want string }{
 		{spec: `{accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}`},
@@ -120,7 +120,7 @@ func TestClaims(t *testing.T) {
 			dataSource: Invalid value: "Pod": must be 'PersistentVolumeClaim' when referencing the default apiGroup
 			dataSourceRef.apiGroup: Invalid value: "a_b": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
 			<nil>: Invalid value: {}: must match dataSourceRef`},
-		// A group and a label that an old claim has may stay.
+		// An old API group and label may stay.
 		{
 			old:  `{selector: {matchExpressions: [{key: a, operator: In, values: [b c]}]}, dataSourceRef: {apiGroup: a_b, kind: K, name: b}}`,
 			spec: `{accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, selector: {matchExpressions: [{key: a, operator: In, values: [b c]}]}, dataSourceRef: {apiGroup: a_b, kind: K, name: b}}`,
@@ -137,7 +137,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// What is wrong with the spec of a persistent volume, and of one inside of another object.
+// Errors of the spec of a PersistentVolume, also inline.
 func TestPersistentVolumes(t *testing.T) {
 	for _, tt := range []struct{ spec, want, inline string }{
 		{
@@ -196,7 +196,7 @@ func sorted(lines string) string {
 	return strings.Join(all, "\n")
 }
 
-// What the client is told of volumes that are valid.
+// Warnings about valid volumes.
 func TestWarnings(t *testing.T) {
 	for volumes, want := range map[string]string{
 		`[{name: a, rbd: {monitors: [m], image: i}}]`: `[0].rbd: deprecated in v1.28, non-functional in v1.31+`,
@@ -214,7 +214,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// What a volume has where it says nothing.
+// Defaults of volumes.
 func TestDefaults(t *testing.T) {
 	for volume, want := range map[string]string{
 		`{name: a}`:                                                           `{name: a, emptyDir: {}}`,
@@ -231,7 +231,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// An image is pulled always if its tag is latest, or would be.
+// The default pull policy is Always for the tag latest, explicit or implied.
 func TestPullPolicy(t *testing.T) {
 	digest := "@sha256:" + strings.Repeat("a", 64)
 	for reference, always := range map[string]bool{
@@ -244,7 +244,7 @@ func TestPullPolicy(t *testing.T) {
 	}
 }
 
-// Fields of features that are off go, unless an old volume has them.
+// Fields of disabled features are dropped, unless an old volume has them.
 func TestPrepare(t *testing.T) {
 	const volumes = `[{name: a, emptyDir: {mode: 448}}, {name: b, projected: {defaultUser: 1, sources: [{secret: {name: s, items: [{key: k, path: p, user: 1}]}}]}}]`
 	for old, want := range map[string]string{

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
-// Sources that do nothing any more, and since when.
+// Deprecated and removed sources, with the version.
 var (
 	goneInPods = []gone{
 		{"photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"},
@@ -45,7 +45,7 @@ func warnOfGone(c *rule.Check, volume any, sources []gone) {
 	}
 }
 
-// Warn tells what the client should know of the volumes of a pod spec, at which c looks.
+// Warn adds warnings about the volumes of a pod spec at c.
 func Warn(c *rule.Check, volumes []corev1.Volume) {
 	for i := range volumes {
 		at := c.At(i)
@@ -59,7 +59,7 @@ func Warn(c *rule.Check, volumes []corev1.Volume) {
 	}
 }
 
-// A target is a path that is written, and what writes it, "" where that is clear.
+// A target is a written path with its source, "" if that is clear.
 type target struct{ path, by string }
 
 func (t target) String() string {
@@ -69,8 +69,7 @@ func (t target) String() string {
 	return fmt.Sprintf("%q (%s)", t.path, t.by)
 }
 
-// warnOfOverlaps warns of paths that are written twice, or of which one is a folder of the
-// other.
+// warnOfOverlaps warns about paths that are written twice, or of which one is inside the other.
 func warnOfOverlaps(c *rule.Check, v *corev1.Volume) {
 	switch s := v.VolumeSource; {
 	case s.ConfigMap != nil:
@@ -106,7 +105,7 @@ func downwardTargets(by string, items []corev1.DownwardAPIVolumeFile) (out []tar
 	return out
 }
 
-// projectedTargets returns what the first source writes.
+// projectedTargets returns the paths that the first source writes.
 func projectedTargets(p *corev1.VolumeProjection) (out []target) {
 	switch {
 	case p.ConfigMap != nil && p.ConfigMap.Items != nil:
@@ -148,8 +147,7 @@ func warnOfTargets(c *rule.Check, volume, source string, targets []target) {
 	}
 }
 
-// WarnOfPersistent tells what the client should know of the spec of a persistent volume, at
-// which c looks.
+// WarnOfPersistent adds warnings about the spec of a PersistentVolume at c.
 func WarnOfPersistent(c *rule.Check, spec *corev1.PersistentVolumeSpec) {
 	if spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
 		c.Warn("%s: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.",

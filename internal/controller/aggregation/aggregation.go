@@ -1,5 +1,5 @@
-// Package aggregation keeps the rules of ClusterRoles that take those of others: all whose labels
-// they select.
+// Package aggregation maintains the rules of aggregated ClusterRoles: the union of the rules of the
+// roles that they select by label.
 package aggregation
 
 import (
@@ -19,36 +19,35 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Name is what the controller is called, and the manager of the rules.
+// Name is the name of the controller, and its field manager.
 const Name = "clusterrole-aggregation-controller"
 
-// A Controller has one task: to look at all ClusterRoles. Which of them takes rules of which
-// others is only known by looking at all, and there are few.
+// A Controller has one task, which processes all ClusterRoles. There are few, and a change of one
+// role can affect any aggregated role.
 type Controller struct {
 	objects *controller.Objects
 	queue   *controller.Queue
-	roles   string // prefix of keys
+	roles   string // key prefix
 }
 
-// New makes the controller.
+// New returns the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return &Controller{objects: o, queue: q, roles: o.Prefix(rbacv1.GroupName, "clusterroles")}
 }
 
-// Keys returns those of ClusterRoles.
+// Keys returns the key prefix of ClusterRoles.
 func (c *Controller) Keys() []string { return []string{c.roles} }
 
-// See notices that there may be other rules to take.
+// See queues the task: rules may have changed.
 func (c *Controller) See(*controller.Event) { c.queue.Add(controller.Task{}) }
 
-// A role is one that is stored.
+// A role is a stored ClusterRole.
 type role struct {
 	object.Encoded
-	selectors []metav1.LabelSelector // of those whose rules it takes
+	selectors []metav1.LabelSelector // of its aggregation rule
 }
 
-// Do gives each role that takes rules those that there are. The others have theirs although one
-// fails.
+// Do updates the rules of each aggregated role. An error of one role does not affect the others.
 func (c *Controller) Do(ctx context.Context, _ controller.Task) error {
 	roles, err := c.read(ctx)
 	if err != nil {
@@ -63,13 +62,13 @@ func (c *Controller) Do(ctx context.Context, _ controller.Task) error {
 	return errors.Join(errs...)
 }
 
-// read returns all roles in the order of their names.
+// read returns all roles, sorted by name.
 func (c *Controller) read(ctx context.Context) (roles []role, err error) {
 	err = c.objects.Pages(ctx, c.roles, func(p kv.Page) {
 		for _, record := range p.Records {
 			e, err := object.Scan(record.Value, record.Revision)
 			if err != nil {
-				continue // it has no rules that anybody could take
+				continue // an unreadable role contributes no rules
 			}
 			roles = append(roles, role{e, selectors(record.Value)})
 		}
@@ -78,7 +77,7 @@ func (c *Controller) read(ctx context.Context) (roles []role, err error) {
 	return roles, err
 }
 
-// selectors returns those of a stored role, nil if it takes no rules.
+// selectors returns the selectors of a stored role's aggregation rule, nil if it has none.
 func selectors(stored []byte) []metav1.LabelSelector {
 	if !bytes.Contains(stored, []byte(`"aggregationRule":`)) {
 		return nil
@@ -92,7 +91,7 @@ func selectors(stored []byte) []metav1.LabelSelector {
 	return append([]metav1.LabelSelector{}, content.AggregationRule.ClusterRoleSelectors...)
 }
 
-// rulesOf are the rules of a stored role.
+// rulesOf returns the rules of a stored role.
 func rulesOf(r *role) ([]any, error) {
 	var content struct {
 		Rules []any `json:"rules"`
@@ -101,7 +100,7 @@ func rulesOf(r *role) ([]any, error) {
 	return content.Rules, err
 }
 
-// give gives a role the rules of all that it selects, each once.
+// give sets the rules of a role to those of all roles that it selects, without duplicates.
 func (c *Controller) give(ctx context.Context, r *role, all []role) error {
 	rules := []any{}
 	for i := range r.selectors {
@@ -135,10 +134,10 @@ func (c *Controller) give(ctx context.Context, r *role, all []role) error {
 	return err
 }
 
-// errOther says that a role is not the one that was read, and that there is an event of that.
+// errOther means that the role has been replaced. The event of the new one queues the task.
 var errOther = errors.New("another role")
 
-// take adds the rules of the roles that a selector selects, but for the one that takes them.
+// take adds the rules of the selected roles, except the aggregated role itself.
 func take(rules []any, by *role, all []role, selector labels.Selector) ([]any, error) {
 	for i := range all {
 		from := &all[i]

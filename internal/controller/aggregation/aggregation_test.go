@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// rules is a feature of a role: rules that are about these resources.
+// rules is a feature of a role: rules for these resources.
 func rules(resources ...string) controllertest.Feature {
 	return func(_ *controllertest.World, t object.Tree) { t["rules"] = about(resources...) }
 }
@@ -28,7 +28,7 @@ func labelled(key string) controllertest.Feature {
 	}
 }
 
-// takes is a feature of a role: it takes the rules of those with a label.
+// takes is a feature of a role: it aggregates the roles with a label.
 func takes(labels ...string) controllertest.Feature {
 	return func(_ *controllertest.World, t object.Tree) {
 		var selectors []any
@@ -39,7 +39,7 @@ func takes(labels ...string) controllertest.Feature {
 	}
 }
 
-// A role has the rules of those that it selects, whatever happens to them.
+// An aggregated role always has the rules of the roles that it selects.
 func TestAggregation(t *testing.T) {
 	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, func(w *controllertest.World) {
 		check := func(name, want string) {

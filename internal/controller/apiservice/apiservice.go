@@ -1,9 +1,9 @@
-// Package apiservice keeps an APIService for each version of an API group that the server
-// itself serves, of built-in kinds and of custom resources.
+// Package apiservice maintains an APIService for each group version that the server itself serves,
+// of built-in kinds and of custom resources.
 //
-// Those of built-in kinds are looked at when the controller starts, as a kube-apiserver does;
-// whoever changes one later may. Those of custom resources come and go with the
-// CustomResourceDefinitions, and are created again when they are deleted.
+// As in kube-apiserver, APIServices of built-in kinds are synced once when the controller starts;
+// users may change them later. Those of custom resources follow the CustomResourceDefinitions, and
+// are created again after a deletion.
 package apiservice
 
 import (
@@ -23,34 +23,34 @@ import (
 	"github.com/anykind/anykind/internal/registry/apply"
 )
 
-// Name is what the controller is called. In Kubernetes it is not one that can be named.
+// Name is the name of the controller. In Kubernetes --controllers cannot name it.
 const Name = "kube-apiserver-autoregistration"
 
 const (
 	group = "apiregistration.k8s.io"
-	// managed labels the APIServices that are kept, and says when.
+	// managed is the label of maintained APIServices. Its value is the mode of syncing.
 	managed = "kube-aggregator.kubernetes.io/automanaged"
-	// atStart is its value for built-in kinds, and always the one for custom resources.
+	// atStart is the value for built-in kinds, and always the value for custom resources.
 	atStart, always = "onstart", "true"
 )
 
-// A Controller keeps the APIServices. The key of its tasks is the name of an API group.
+// A Controller maintains the APIServices. The key of its tasks is the name of an API group.
 type Controller struct {
 	objects     *controller.Objects
 	queue       *controller.Queue
-	prefix      string // of the keys of APIServices
-	definitions string // the same of CustomResourceDefinitions
+	prefix      string // key prefix of APIServices
+	definitions string // key prefix of CustomResourceDefinitions
 
 	mu sync.Mutex
-	// kept are the APIServices with the label, by name.
+	// kept has the names of the APIServices with the label.
 	kept map[string]bool
-	// groups are those that a load has shown.
+	// groups are the groups that the running load has found.
 	groups map[string]bool
-	// begun are the versions that were looked at since the start.
+	// begun has the names of the APIServices synced since the start.
 	begun map[string]bool
 }
 
-// New makes the controller.
+// New returns the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return &Controller{
 		objects: o.ManagedBy(apply.Server), queue: q, prefix: o.Prefix(group, "apiservices"), definitions: o.DefinitionPrefix(),
@@ -58,17 +58,17 @@ func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	}
 }
 
-// Keys returns those of APIServices and CustomResourceDefinitions.
+// Keys returns the key prefixes of APIServices and CustomResourceDefinitions.
 func (c *Controller) Keys() []string { return []string{c.prefix, c.definitions} }
 
-// Load begins a list of the groups that are stored.
+// Load begins a new list of stored groups.
 func (c *Controller) Load() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kept, c.groups = map[string]bool{}, map[string]bool{}
 }
 
-// Loaded has every group looked at.
+// Loaded queues all groups.
 func (c *Controller) Loaded() {
 	c.mu.Lock()
 	all := c.groups
@@ -84,7 +84,7 @@ func (c *Controller) Loaded() {
 
 var label = []byte(`"` + managed + `"`)
 
-// See notices which groups custom resources are of, and what became of the APIServices.
+// See records labelled APIServices and queues the group of the object.
 func (c *Controller) See(e *controller.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,7 @@ func (c *Controller) See(e *controller.Event) {
 	}
 }
 
-// Do makes the APIServices of a group what they are to be.
+// Do creates, updates or deletes the APIServices of a group.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	if err := c.objects.Refresh(ctx); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	return nil
 }
 
-// served returns the APIServices of a group that are to be there.
+// served returns the desired APIServices of a group.
 func served(set *resource.Set, name string) (out []object.Tree) {
 	g := set.Group(name)
 	if g == nil {
@@ -160,7 +160,7 @@ func served(set *resource.Set, name string) (out []object.Tree) {
 	return out
 }
 
-// leftOf returns the APIServices of a group that are kept and not wanted.
+// leftOf returns the labelled APIServices of a group that are not wanted.
 func (c *Controller) leftOf(name string, wanted []object.Tree) (out []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +173,7 @@ func (c *Controller) leftOf(name string, wanted []object.Tree) (out []string) {
 	return out
 }
 
-// first reports whether an APIService is looked at for the first time.
+// first reports whether an APIService is processed for the first time since the start.
 func (c *Controller) first(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,7 +209,7 @@ func (c *Controller) keep(ctx context.Context, d *resource.Definition, want obje
 	return err
 }
 
-// remove deletes an APIService of a version that is served no more.
+// remove deletes the APIService of a version that is no longer served.
 func (c *Controller) remove(ctx context.Context, d *resource.Definition, name string) error {
 	key := d.Key("", name)
 	found, err := c.objects.Read(ctx, key)

@@ -13,12 +13,12 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// world runs a test in a world in which the controller runs.
+// world runs a test in a world with the controller.
 func world(t *testing.T, test func(w *controllertest.World)) {
 	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, test)
 }
 
-// shown is an APIService in a line.
+// shown formats an APIService as one line.
 func shown(t object.Tree) string {
 	if t == nil {
 		return "none"
@@ -41,7 +41,7 @@ func check(w *controllertest.World, name, want string) {
 	}
 }
 
-// There is one for each version that is served, but for that of APIServices themselves.
+// Each served version has an APIService, except the group of APIServices itself.
 func TestWhatIsServed(t *testing.T) {
 	world(t, func(w *controllertest.World) {
 		for name, want := range map[string]string{
@@ -57,8 +57,8 @@ func TestWhatIsServed(t *testing.T) {
 	})
 }
 
-// Those of custom resources come and go with their definitions, and are kept. Of those of
-// built-in kinds, and of those without the label, anybody may make what he likes.
+// APIServices of custom resources follow their definitions and are repaired. Users may change those
+// of built-in kinds, and those without the label.
 func TestKept(t *testing.T) {
 	world(t, func(w *controllertest.World) {
 		w.Define("Gadget", false)
@@ -83,7 +83,8 @@ func TestKept(t *testing.T) {
 	})
 }
 
-// What is served no more goes, also if that happened while no controller ran.
+// The APIService of a version that is no longer served is deleted, even if the controller was not
+// running at the time.
 func TestLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := controllertest.New(t, []controller.Descriptor{{Name: Name, New: New}})
@@ -104,7 +105,7 @@ func TestLeft(t *testing.T) {
 	})
 }
 
-// Every version of the table has numbers that an APIService may have.
+// Every priority of the table is valid in an APIService.
 func TestPriorities(t *testing.T) {
 	var all []string
 	for name, p := range priorities() {

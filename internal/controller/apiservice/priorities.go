@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// A priority orders a group among groups, and a version in its group.
+// A priority is the position of a group, and of a version in its group.
 type priority struct{ group, version int64 }
 
-// custom is that of custom resources.
+// custom is the priority of custom resources.
 var custom = priority{group: 1000, version: 100}
 
-// table has the priorities of Kubernetes' own groups, those of their versions after them.
-// "core" is the group without a name. A version that is missing gets no APIService.
+// table has the priorities of Kubernetes' own groups, and after each the priorities of its
+// versions. "core" is the group "". A version that is missing gets no APIService.
 const table = `
 core 18000 v1=1
 apps 17800 v1=15
@@ -40,7 +40,7 @@ storagemigration.k8s.io 15800 v1=15 v1beta1=9
 lifecycle.k8s.io 15700 v1alpha1=1
 `
 
-// priorities returns those of the table, by group and version with a "/" between.
+// priorities returns the table by GROUP/VERSION.
 var priorities = sync.OnceValue(func() map[string]priority {
 	out := map[string]priority{}
 	for line := range strings.Lines(strings.TrimSpace(table)) {

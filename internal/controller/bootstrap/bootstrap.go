@@ -1,9 +1,9 @@
-// Package bootstrap makes the objects that are in every cluster from the start and that are
-// part of no other object: FlowSchemas, PriorityLevelConfigurations, PriorityClasses.
+// Package bootstrap creates the initial FlowSchemas, PriorityLevelConfigurations and
+// PriorityClasses of a cluster.
 //
-// Those of flow control are kept, as a kube-apiserver keeps them: some always, and others for
-// as long as an annotation says so, which stands for that nobody has changed them.
-// PriorityClasses are made once, when the controller starts.
+// As in kube-apiserver, the flow control objects are repaired: the mandatory ones always, the
+// suggested ones as long as their auto-update annotation allows it. PriorityClasses are created
+// once, when the controller starts.
 package bootstrap
 
 import (
@@ -30,17 +30,17 @@ import (
 	"github.com/anykind/anykind/internal/registry/apply"
 )
 
-// Name is what the controller is called. In Kubernetes it is not one that can be named.
+// Name is the name of the controller. In Kubernetes --controllers cannot name it.
 const Name = "bootstrap-controller"
 
-// The resources of which there are objects.
+// The resources of the objects.
 const (
 	schemas = "flowschemas"
 	levels  = "prioritylevelconfigurations"
 	classes = "priorityclasses"
 )
 
-// flowManager is the manager of the objects of flow control, as in Kubernetes.
+// flowManager is the field manager of flow control objects, as in Kubernetes.
 const flowManager = "api-priority-and-fairness-config-producer-v1"
 
 // specs returns the specs of the objects of flow control, by resource and name.
@@ -56,7 +56,7 @@ func trees[T any](all map[string]T) map[string]object.Tree {
 			panic(err)
 		}
 		t := object.Tree{}
-		if err := utiljson.Unmarshal(data, &t); err != nil { // numbers are as in other trees
+		if err := utiljson.Unmarshal(data, &t); err != nil { // the same number types as in other trees
 			panic(err)
 		}
 		out[name] = t
@@ -64,33 +64,33 @@ func trees[T any](all map[string]T) map[string]object.Tree {
 	return out
 }
 
-// A Controller makes the objects. Its tasks are to look at an object of a resource.
+// A Controller creates the objects. A task is one object of a resource.
 type Controller struct {
 	objects  *controller.Objects
 	queue    *controller.Queue
-	prefixes map[string]string // of keys, by resource
-	made     sync.Map          // PriorityClasses that were there or were made, by name
+	prefixes map[string]string // key prefixes, by resource
+	made     sync.Map          // names of processed PriorityClasses
 }
 
-// New makes the controller.
+// New returns the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return &Controller{objects: o, queue: q, prefixes: map[string]string{
 		schemas: o.Prefix(flowcontrolv1.GroupName, schemas), levels: o.Prefix(flowcontrolv1.GroupName, levels),
 	}}
 }
 
-// Keys returns those of the objects that are kept.
+// Keys returns the key prefixes of the flow control objects.
 func (c *Controller) Keys() []string { return []string{c.prefixes[schemas], c.prefixes[levels]} }
 
-// Load is there for Loaded.
+// Load does nothing; a Loader needs it.
 func (c *Controller) Load() {}
 
-// Loaded has all objects looked at.
+// Loaded queues all objects.
 func (c *Controller) Loaded() {
 	for name := range scheduling.System {
 		c.queue.Add(controller.Task{Do: classes, Key: name})
 	}
-	for _, what := range []string{levels, schemas} { // which name levels
+	for _, what := range []string{levels, schemas} { // levels first: schemas refer to them
 		for name := range specs()[what] {
 			c.queue.Add(controller.Task{Do: what, Key: name})
 		}
@@ -99,7 +99,8 @@ func (c *Controller) Loaded() {
 
 var annotation = []byte(`"` + flowcontrolv1.AutoUpdateAnnotationKey + `"`)
 
-// See notices that an object was changed or deleted, and one that says it is kept.
+// See queues an object that has changed or was deleted, and unknown objects with an auto-update
+// annotation.
 func (c *Controller) See(e *controller.Event) {
 	for what, prefix := range c.prefixes {
 		name, ok := strings.CutPrefix(e.Key, prefix)
@@ -112,7 +113,7 @@ func (c *Controller) See(e *controller.Event) {
 	}
 }
 
-// Do makes an object what it is to be.
+// Do creates or repairs an object.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	if t.Do == classes {
 		return c.makeClass(ctx, t.Key)
@@ -156,8 +157,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	})
 }
 
-// wanted is what the spec of an object is to be. What is exempt from limits may be given a
-// share.
+// wanted returns the desired spec of an object. The shares of the exempt level may be changed.
 func wanted(spec, obj object.Tree) object.Tree {
 	spec = object.CloneTree(spec)
 	if share := kind.Tree(obj, "spec", "exempt"); share != nil && spec["exempt"] != nil {
@@ -166,7 +166,7 @@ func wanted(spec, obj object.Tree) object.Tree {
 	return spec
 }
 
-// removeUnknown deletes an object that says that it is kept, and that there is no more.
+// removeUnknown deletes an auto-updated object that is no longer part of the defaults.
 func removeUnknown(ctx context.Context, o *controller.Objects, d *resource.Definition, found *controller.Header) error {
 	if found == nil {
 		return nil
@@ -181,7 +181,7 @@ func removeUnknown(ctx context.Context, o *controller.Objects, d *resource.Defin
 	return o.Delete(ctx, d, found.Key, &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(found.UID)})
 }
 
-// makeClass makes a PriorityClass, unless it has been done.
+// makeClass creates a PriorityClass, once for each start.
 func (c *Controller) makeClass(ctx context.Context, name string) error {
 	d := c.objects.Lookup(schedulingv1.GroupName, classes)
 	if _, done := c.made.Load(name); done || d == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// All are made at the start, and nothing more is written once they are there.
+// All objects are created at the start. After that nothing is written.
 func TestMade(t *testing.T) {
 	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, func(w *controllertest.World) {
 		for what, count := range map[string]int{"flowschema": 11, "prioritylevelconfiguration": 8} {
@@ -38,7 +38,7 @@ func says(t object.Tree) string {
 	return kind.Text(t, "metadata", "annotations", flowcontrolv1.AutoUpdateAnnotationKey)
 }
 
-// What becomes of an object that is stored already, or that somebody changes.
+// Stored or changed objects are repaired if their annotation allows it.
 func TestKept(t *testing.T) {
 	const limited = `type: Limited, limited: {nominalConcurrencyShares: %d, lendablePercent: 33, limitResponse: {type: Queue, queuing: {queues: 64, handSize: 6, queueLengthLimit: 50}}}`
 	const annotated = `annotations: {apf.kubernetes.io/autoupdate-spec: "%s"}`
@@ -63,8 +63,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// One that is deleted is made again, and one that says it is kept and is not known goes.
-// PriorityClasses are left alone after the start.
+// A deleted object is created again, and an unknown auto-updated object is deleted. PriorityClasses
+// are not repaired after the start.
 func TestDeleted(t *testing.T) {
 	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, func(w *controllertest.World) {
 		w.Delete("flowschema service-accounts", "")
@@ -83,7 +83,7 @@ func TestDeleted(t *testing.T) {
 	})
 }
 
-// What is exempt may be given a share, and nothing else.
+// The exempt level can only change its shares.
 func TestExempt(t *testing.T) {
 	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, func(w *controllertest.World) {
 		w.Edit("prioritylevelconfiguration exempt", func(t object.Tree) {

@@ -1,8 +1,8 @@
-// Package bootstrapsigner signs the ConfigMap cluster-info in kube-public with bootstrap tokens, so
-// that whoever has one of them, and nothing else, can believe what it says.
+// Package bootstrapsigner signs the ConfigMap cluster-info in kube-public with bootstrap tokens. A
+// client that has only a token can then verify the ConfigMap.
 //
-// It knows which tokens are for signing, and forgets them when it has signed. It does not know what
-// the ConfigMap says, or who writes it.
+// It reads the tokens for signing when it signs, and does not store them. It does not write the
+// content of the ConfigMap.
 package bootstrapsigner
 
 import (
@@ -23,14 +23,14 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Name is what the controller is called.
+// Name is the name of the controller.
 const Name = "bootstrap-signer-controller"
 
-// Parts of the ConfigMap.
+// The ConfigMap and its keys.
 const (
 	configMap       = "cluster-info"
-	signed          = "kubeconfig"      // the key of what is signed
-	signaturePrefix = "jws-kubeconfig-" // of the key of a signature; the id of the token follows
+	signed          = "kubeconfig"      // the signed value
+	signaturePrefix = "jws-kubeconfig-" // the id of the token follows
 )
 
 // A Controller signs the ConfigMap. It has one task.
@@ -38,10 +38,10 @@ type Controller struct {
 	objects *controller.Objects
 	queue   *controller.Queue
 	key     string // of the ConfigMap
-	secrets string // begins the keys of Secrets among which bootstrap tokens are
+	secrets string // key prefix of the Secrets that may be bootstrap tokens
 }
 
-// New makes the controller.
+// New returns the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return &Controller{
 		objects: o, queue: q, key: o.Lookup("", "configmaps").Key(metav1.NamespacePublic, configMap),
@@ -49,10 +49,10 @@ func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	}
 }
 
-// Keys returns that of the ConfigMap, and those of Secrets.
+// Keys returns the key of the ConfigMap and the key prefix of Secrets.
 func (c *Controller) Keys() []string { return []string{c.key, c.secrets} }
 
-// See has the ConfigMap signed when it was changed, or a token was.
+// See queues the task after a change of the ConfigMap or a token.
 func (c *Controller) See(e *controller.Event) {
 	isToken := func(value []byte) bool { return bytes.Contains(value, []byte(bootstraptoken.Type)) }
 	if e.Key == c.key && e.Value != nil || strings.HasPrefix(e.Key, c.secrets) && (isToken(e.Value) || isToken(e.Prev)) {
@@ -60,7 +60,7 @@ func (c *Controller) See(e *controller.Event) {
 	}
 }
 
-// Do gives the ConfigMap a signature by each token, and takes all others away.
+// Do adds a signature for each token, and removes all others.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	found, err := c.objects.Read(ctx, c.key)
 	if err != nil || found == nil {
@@ -89,7 +89,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	})
 }
 
-// tokens returns those to sign with, by their ids, and when the first of them expires.
+// tokens returns the signing tokens by id, and the time at which the first of them expires.
 func (c *Controller) tokens(ctx context.Context) (tokens map[string]string, first time.Time, err error) {
 	tokens = map[string]string{}
 	now := c.objects.Now()
@@ -97,7 +97,7 @@ func (c *Controller) tokens(ctx context.Context) (tokens map[string]string, firs
 		for i := range p.Records {
 			s, err := bootstraptoken.ReadSecret(p.Records[i].Value)
 			if err != nil {
-				continue // It signs nothing.
+				continue // not for signing
 			}
 			id, private, ok := s.Signs(now)
 			if !ok {
@@ -112,7 +112,7 @@ func (c *Controller) tokens(ctx context.Context) (tokens map[string]string, firs
 	return tokens, first, err
 }
 
-// signature is a JSON web signature without what it signs.
+// signature returns a detached JSON Web Signature.
 func signature(content, id, private string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	header := encode([]byte(`{"alg":"HS256","kid":"` + id + `"}`))

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// token is a feature of the Secret of a token, with other data in place of its own.
+// token is a feature of a Secret: a bootstrap token, with changed data.
 func token(id string, changes map[string]string) controllertest.Feature {
 	return func(_ *controllertest.World, t object.Tree) {
 		t["type"] = "bootstrap.kubernetes.io/token"
@@ -44,7 +44,7 @@ func in(t *testing.T, test func(w *controllertest.World)) {
 	})
 }
 
-// check compares the keys of the ConfigMap with what has to be there besides what was.
+// check compares the signatures in the ConfigMap with the expected ones.
 func check(t *testing.T, w *controllertest.World, signatures ...string) {
 	t.Helper()
 	w.Settle()
@@ -59,7 +59,7 @@ func check(t *testing.T, w *controllertest.World, signatures ...string) {
 	}
 }
 
-// Tokens that are for signing sign, as long as they are there and have not expired.
+// Signing tokens sign as long as they exist and have not expired.
 func TestSigned(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		check(t, w, "aaaaaa")
@@ -82,7 +82,7 @@ func TestSigned(t *testing.T) {
 	})
 }
 
-// A signature is one of what the ConfigMap says now, and is repaired.
+// Signatures follow the content of the ConfigMap, and are repaired.
 func TestSignature(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		verify := func(content string) {

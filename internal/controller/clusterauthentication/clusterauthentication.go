@@ -1,6 +1,6 @@
-// Package clusterauthentication keeps the ConfigMap extension-apiserver-authentication in
-// kube-system. It tells other API servers how to know the users of this one: by which
-// authorities, and which front proxies are believed.
+// Package clusterauthentication maintains the ConfigMap extension-apiserver-authentication in
+// kube-system. Extension API servers read it to authenticate users: it has the CAs of client
+// certificates, and the CAs and settings of front proxies.
 package clusterauthentication
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// Name is what the controller is called.
+// Name is the name of the controller.
 const Name = "cluster_authentication_trust_controller"
 
-// Where the ConfigMap is.
+// The namespace and name of the ConfigMap.
 const (
 	namespace = "kube-system"
 	configMap = authn.ConfigMap
@@ -39,20 +39,20 @@ const (
 )
 
 const (
-	// lookAgain is how long a change of the files of authorities may go unnoticed.
+	// lookAgain is the interval at which changes of the CA files are detected.
 	lookAgain = time.Minute
-	// expiredFor is how long an authority that has expired is still named: clocks differ.
+	// expiredFor is the time after which an expired CA is removed: clocks differ.
 	expiredFor = 5 * time.Minute
 )
 
-// Trust is how this server knows users.
+// Trust is the configuration of authentication that the ConfigMap publishes.
 type Trust struct {
 	Clients func() *pki.Authorities
-	// Proxies is nil if no front proxy is believed.
+	// Proxies is nil without front proxies.
 	Proxies      func() *pki.Authorities
 	AllowedNames []string
 	Headers      authn.ProxyHeaders
-	// Reloaded says that the authorities come from files, which may change.
+	// Reloaded is true if the CAs come from files, which may change.
 	Reloaded bool
 }
 
@@ -64,23 +64,22 @@ type Controller struct {
 	key     string // of the ConfigMap
 }
 
-// New returns what makes the controller.
+// New returns the constructor of the controller.
 func New(t Trust) func(*controller.Objects, *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
 		return &Controller{objects: o, queue: q, trust: t, key: o.Lookup("", "configmaps").Key(namespace, configMap)}
 	}
 }
 
-// Keys returns that of the ConfigMap, and of the namespace that it needs.
+// Keys returns the keys of the ConfigMap and of its namespace.
 func (c *Controller) Keys() []string {
 	return []string{c.key, c.objects.Prefix("", "namespaces") + namespace}
 }
 
-// See looks at the ConfigMap when it was changed, and at the start, when its namespace is seen.
+// See queues the task: the ConfigMap or its namespace has changed or was loaded.
 func (c *Controller) See(*controller.Event) { c.queue.Add(controller.Task{}) }
 
-// Do makes the ConfigMap what it is to be, and looks again whether the authorities are still
-// the same.
+// Do updates the ConfigMap. It runs again to detect changes of the CA files.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	if c.trust.Reloaded {
 		c.queue.After(t, lookAgain)
@@ -119,8 +118,8 @@ func (c *Controller) publish(ctx context.Context) error {
 	return err
 }
 
-// combined returns what the ConfigMap says, and what this server says: several servers may
-// share a store. What was there and cannot be read is an error, not lost.
+// combined merges the Trust of this server into the ConfigMap, as several servers may share a
+// store. Unreadable old data is an error and is not overwritten.
 func (c *Controller) combined(before object.Tree) (object.Tree, error) {
 	text := func(key string) string { s, _ := before[key].(string); return s }
 	data := object.Tree{}
@@ -156,7 +155,7 @@ func (c *Controller) combined(before object.Tree) (object.Tree, error) {
 	return data, nil
 }
 
-// authorities adds authorities to some in PEM, and leaves out those that have expired.
+// authorities adds CAs to a PEM bundle, and removes expired ones.
 func (c *Controller) authorities(before string, more *pki.Authorities) (string, error) {
 	var certificates []*x509.Certificate
 	if before != "" {
@@ -175,13 +174,13 @@ func (c *Controller) authorities(before string, more *pki.Authorities) (string, 
 			continue
 		}
 		seen = append(seen, cert)
-		// A bytes.Buffer takes everything.
+		// writes to a bytes.Buffer do not fail
 		_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
 	}
 	return out.String(), nil
 }
 
-// union adds values to a list in JSON.
+// union adds values to a JSON list.
 func union(before string, more []string) (string, error) {
 	list := []string{}
 	if before != "" {

@@ -64,8 +64,8 @@ func check(t *testing.T, w *controllertest.World, want object.Tree) {
 	}
 }
 
-// Without front proxies it names the authorities of clients only, and is repaired. What others
-// have added stays.
+// Without front proxies the ConfigMap has the client CAs only, and is repaired. Entries of others
+// stay.
 func TestClients(t *testing.T) {
 	own, other := open(t), open(t)
 	in(t, Trust{Clients: of(own)}, func(w *controllertest.World) {
@@ -82,7 +82,7 @@ func TestClients(t *testing.T) {
 	})
 }
 
-// Several servers say together which front proxies are believed.
+// The ConfigMap has the front proxies of all servers.
 func TestFrontProxies(t *testing.T) {
 	own, proxies, others := open(t), open(t), open(t)
 	trust := Trust{
@@ -110,8 +110,7 @@ func TestFrontProxies(t *testing.T) {
 	})
 }
 
-// A file that names other authorities is noticed within a minute, and one that has expired is no
-// longer named.
+// A changed CA file is detected within a minute, and an expired CA is removed.
 func TestAuthoritiesChange(t *testing.T) {
 	old, next := open(t), open(t)
 	var now atomic.Pointer[pki.Authorities]
@@ -131,9 +130,9 @@ func TestAuthoritiesChange(t *testing.T) {
 	})
 }
 
-// shortLived is an authority that has expired half an hour after the beginning of a bubble.
+// shortLived returns a CA that expires half an hour after the start of a synctest bubble.
 func shortLived(t *testing.T) *x509.Certificate {
 	t.Helper()
-	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of every bubble
+	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of every synctest bubble
 	return pkitest.Sign(t, nil, x509.Certificate{NotBefore: begin, NotAfter: begin.Add(30 * time.Minute), IsCA: true, BasicConstraintsValid: true}).Cert
 }

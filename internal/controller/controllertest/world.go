@@ -1,8 +1,8 @@
-// Package controllertest is a small world for tests of controllers: a store, a registry that
-// serves its kinds, and an Engine with some controllers, on a clock of its own.
+// Package controllertest has a World for tests of controllers: a store, a registry that serves its
+// kinds, and an Engine with some controllers, on a fake clock.
 //
-// Its functions have short names, so that a test reads as a list of events: what is created,
-// owned and deleted, and what is left in the end.
+// Its functions have short names, so that a test reads as a list of events: objects that are
+// created, owned and deleted, and the remaining objects.
 package controllertest
 
 import (
@@ -41,10 +41,9 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A World is a store with the built-in kinds, with Leads, which are in
-// namespaces, with Hubs, which are in none, and with an Engine that runs. An
-// object is named by its kind, its namespace if it is in one, and its name, as
-// in "lead dev/a".
+// A World is a store with the built-in kinds, the namespaced kind Lead, the cluster-scoped kind
+// Hub, and an Engine. Tests name an object by its kind, its namespace if it has one, and its name,
+// as in "lead dev/a".
 type World struct {
 	T        *testing.T
 	Ctx      context.Context
@@ -53,20 +52,19 @@ type World struct {
 	Catalog  *resource.Catalog
 	Registry *registry.Registry
 	Kinds    map[string]*resource.Definition
-	// Addresses are given to Services: of 10.0.0.0/24, and ports from 30000 to 30099.
+	// Addresses allocates for Services: 10.0.0.0/24, and ports from 30000 to 30099.
 	Addresses *allocation.Allocator
-	Quotas    quotacontroller.Options         // what is created is charged to quotas
-	Refresh   func()                          // called when the Catalog is asked to be as new as the store
-	Admit     func(*registry.Admission) error // may refuse a write
-	Now       func() time.Time                // the clock of the controllers, if it is not everybody's
+	Quotas    quotacontroller.Options         // of the admission plugin that charges creates
+	Refresh   func()                          // called when the Catalog is refreshed
+	Admit     func(*registry.Admission) error // may reject a write
+	Now       func() time.Time                // the clock of the controllers, if they have their own
 
 	controllers []controller.Descriptor
 	registrar   *crd.Registrar
 	stop        func()
 }
 
-// In runs a test in a world of its own, and on a clock of its own. There is the
-// namespace dev.
+// In runs a test in a new world in a synctest bubble. The namespace dev exists.
 func In(t *testing.T, controllers []controller.Descriptor, test func(w *World)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := New(t, controllers)
@@ -77,8 +75,7 @@ func In(t *testing.T, controllers []controller.Descriptor, test func(w *World)) 
 	})
 }
 
-// New returns a world in which no Engine runs yet. It is to be called inside of a
-// synctest bubble.
+// New returns a world without a running Engine. It must be called inside a synctest bubble.
 func New(t *testing.T, controllers []controller.Descriptor) *World {
 	w := &World{
 		T: t, Catalog: &resource.Catalog{}, Kinds: map[string]*resource.Definition{}, controllers: controllers,
@@ -126,15 +123,15 @@ func New(t *testing.T, controllers []controller.Descriptor) *World {
 	return w
 }
 
-// An admitter asks the test.
+// An admitter calls Admit of the World.
 type admitter struct{ *World }
 
 func (a admitter) Validate(_ context.Context, request *registry.Admission) error {
 	return a.Admit(request)
 }
 
-// Start runs an Engine, until the end of the test or Stop. There may be several,
-// as in several servers.
+// Start runs an Engine until Stop or the end of the test. Several engines stand for several
+// servers.
 func (w *World) Start() {
 	e := controller.New(controller.Options{
 		Objects: w.Objects(), Follow: w.Cache.Follow, Controllers: w.controllers,
@@ -157,7 +154,7 @@ func (w *World) Start() {
 	}
 }
 
-// Objects are those of the world, as an Engine has them.
+// Objects returns the Objects of an Engine of the world.
 func (w *World) Objects() controller.Objects {
 	return controller.Objects{
 		Backend: w.Backend, Catalog: w.Catalog, Registry: w.Registry, Manager: controller.Manager,
@@ -167,10 +164,11 @@ func (w *World) Objects() controller.Objects {
 	}
 }
 
-// Stop stops every Engine.
+// Stop stops all Engines.
 func (w *World) Stop() { w.stop() }
 
-// Define makes a CustomResourceDefinition of a kind of the group test.example.com, in the version v2.
+// Define creates a CustomResourceDefinition of a kind of the group test.example.com with the
+// version v2.
 func (w *World) Define(kind string, namespaced bool, features ...Feature) {
 	w.T.Helper()
 	scope := "Cluster"
@@ -183,7 +181,7 @@ func (w *World) Define(kind string, namespaced bool, features ...Feature) {
 			"group": "test.example.com", "scope": scope,
 			"names": object.Tree{"plural": plural, "kind": kind},
 			"versions": []any{object.Tree{
-				"name": "v2", "served": true, "storage": true, // v1 has built-in kinds
+				"name": "v2", "served": true, "storage": true, // v1 is used by built-in kinds
 				"schema": object.Tree{"openAPIV3Schema": object.Tree{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
 			}},
 		}
@@ -192,8 +190,7 @@ func (w *World) Define(kind string, namespaced bool, features ...Feature) {
 	w.Kinds[strings.ToLower(kind)] = w.Catalog.Set().Lookup("test.example.com", plural)
 }
 
-// Custom returns the Definition of a kind of the group test.example.com, whose
-// objects may be anything.
+// Custom returns the Definition of a kind of the group test.example.com without a schema.
 func Custom(kind string, namespaced bool) *resource.Definition {
 	plural := strings.ToLower(kind) + "s"
 	anything := true
@@ -209,16 +206,16 @@ func Custom(kind string, namespaced bool) *resource.Definition {
 	})
 }
 
-// Settle returns when everybody waits for something to happen.
+// Settle waits until all goroutines are blocked.
 func (w *World) Settle() { synctest.Wait() }
 
-// Sleep lets time go by.
+// Sleep advances the fake clock.
 func (w *World) Sleep(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// Target names an object.
+// Target returns the target of an object.
 func (w *World) Target(what string) registry.Target {
 	w.T.Helper()
 	kind, name, _ := strings.Cut(what, " ")
@@ -236,13 +233,13 @@ func (w *World) Target(what string) registry.Target {
 	return registry.StorageTarget(d, namespace, name)
 }
 
-// Key is where an object is stored.
+// Key returns the key of an object.
 func (w *World) Key(what string) string {
 	t := w.Target(what)
 	return t.Definition.Key(t.Namespace, t.Name)
 }
 
-// A Feature is something an object is created with.
+// A Feature changes an object before its creation.
 type Feature func(w *World, t object.Tree)
 
 // Finalizer adds finalizers.
@@ -250,10 +247,10 @@ func Finalizer(names ...string) Feature {
 	return func(_ *World, t object.Tree) { object.SetFinalizers(t, names) }
 }
 
-// Owner names an owner, which exists.
+// Owner adds an existing owner.
 func Owner(what string) Feature { return reference(what, false) }
 
-// Blocking names an owner, which exists and is to wait for the object.
+// Blocking adds an existing owner with blockOwnerDeletion.
 func Blocking(what string) Feature { return reference(what, true) }
 
 func reference(what string, blocks bool) Feature {
@@ -264,12 +261,12 @@ func reference(what string, blocks bool) Feature {
 	}
 }
 
-// Missing names an owner that does not exist.
+// Missing adds an owner that does not exist.
 func Missing(what string) Feature {
 	return func(w *World, t object.Tree) { w.Name(t, w.Target(what), "no-such-uid", false) }
 }
 
-// Name has t name an owner.
+// Name adds an owner reference to t.
 func (w *World) Name(t object.Tree, target registry.Target, uid string, blocks bool) {
 	list, _ := object.Metadata(t)["ownerReferences"].([]any)
 	r := object.Tree{
@@ -289,7 +286,7 @@ func (w *World) Create(what string, features ...Feature) {
 	}
 }
 
-// TryCreate creates an object, if it can.
+// TryCreate creates an object and returns the error.
 func (w *World) TryCreate(what string, features ...Feature) (err error) {
 	w.T.Helper()
 	for range controller.StaleRetries {
@@ -309,7 +306,8 @@ func (w *World) TryCreate(what string, features ...Feature) (err error) {
 	return err
 }
 
-// Store writes an object of YAML as others over the same store would, whatever is there.
+// Store writes an object from YAML directly to the store, without validation, as another server
+// could.
 func (w *World) Store(what, text string) {
 	w.T.Helper()
 	target := w.Target(what)
@@ -335,7 +333,7 @@ func (w *World) Store(what, text string) {
 	}
 }
 
-// Warnings returns the reasons of all Events, in the order of their names.
+// Warnings returns the reasons of all Events, sorted by name of the Event.
 func (w *World) Warnings() (reasons []string) {
 	w.T.Helper()
 	w.Settle()
@@ -353,7 +351,7 @@ func (w *World) Warnings() (reasons []string) {
 	return reasons
 }
 
-// Delete deletes an object with a propagation policy, or none if it is "".
+// Delete deletes an object with a propagation policy, or without one if it is "".
 func (w *World) Delete(what string, policy metav1.DeletionPropagation) {
 	w.T.Helper()
 	options := &metav1.DeleteOptions{}
@@ -378,13 +376,13 @@ func (w *World) Edit(what string, edit func(t object.Tree)) {
 	}
 }
 
-// Release takes all finalizers from an object.
+// Release removes all finalizers of an object.
 func (w *World) Release(what string) {
 	w.T.Helper()
 	w.Edit(what, func(t object.Tree) { object.SetFinalizers(t, nil) })
 }
 
-// Get returns an object as it is stored, or nil.
+// Get returns the stored object, or nil.
 func (w *World) Get(what string) object.Tree {
 	w.T.Helper()
 	record, err := w.Backend.Get(w.Ctx, w.Key(what), kv.Latest)
@@ -401,9 +399,9 @@ func (w *World) Get(what string) object.Tree {
 	return t
 }
 
-// Shows checks what there is when all is quiet, apart from what every namespace
-// has and from events: an object a line, with its finalizers in brackets, "going"
-// if it is being deleted, and after an arrow the names of its owners.
+// Shows settles and then compares all objects, except Events and the default objects of namespaces,
+// with want. Each line is an object, with its finalizers in brackets, "going" if it is being
+// deleted, and the names of its owners after an arrow.
 func (w *World) Shows(want string) {
 	w.T.Helper()
 	w.Settle()

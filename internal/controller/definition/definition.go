@@ -1,10 +1,9 @@
-// Package definition finalizes a deleted CustomResourceDefinition: it deletes the objects of
-// the kind and then removes its finalizer.
+// Package definition finalizes a deleted CustomResourceDefinition: it deletes the objects of the
+// kind and then removes its finalizer.
 //
-// The status of the definition shows the progress, with the messages of Kubernetes. No new
-// objects are created meanwhile: every write of an object is guarded by a revision of the
-// definition that is not older than the one that this package has read, and that one marks
-// the definition as deleted.
+// The status of the definition shows the progress, with the messages of Kubernetes. Objects cannot
+// be created meanwhile: every write of an object is guarded by the revision of the definition, and
+// the current revision is being deleted.
 //
 // In a cluster each kube-apiserver does this. Here it is a controller, so only one of several
 // servers does it.
@@ -27,38 +26,35 @@ import (
 	"github.com/anykind/anykind/internal/registry/apply"
 )
 
-// Name is what the controller is called. In Kubernetes it is not one that can be
-// named.
+// Name is the name of the controller. In Kubernetes --controllers cannot name it.
 const Name = "customresourcedefinition-finalizing-controller"
 
-// patience is how long the objects of a deleted kind may take to go before the
-// status says that they do not.
+// patience is the time after which the status reports that objects of a deleted kind remain.
 const patience = time.Minute
 
-// A Controller finalizes CustomResourceDefinitions. The key of its tasks is the
-// name of one.
+// A Controller finalizes CustomResourceDefinitions. The key of its tasks is the name of a
+// definition.
 type Controller struct {
 	objects *controller.Objects
 	queue   *controller.Queue
-	prefix  string // of the keys of CustomResourceDefinitions
-	// leftovers are the objects of deleted kinds that others have to finalize, by
-	// the prefix of their keys, and since when they are waited for.
+	prefix  string // key prefix of CustomResourceDefinitions
+	// leftovers are the remaining objects of deleted kinds, which have finalizers, by their key
+	// prefix. The note is the start of the wait.
 	leftovers controller.Leftovers[time.Time]
 }
 
-// New makes the controller. The server is the manager of what it writes, as of the whole
-// status of a definition.
+// New returns the controller. Its field manager is that of the server, as for the whole status of a
+// definition.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return &Controller{objects: o.ManagedBy(apply.Server), queue: q, prefix: o.DefinitionPrefix()}
 }
 
-// Keys returns all, for objects of any kind may be left of a definition.
+// Keys returns the prefix of all keys: objects of any kind may remain of a definition.
 func (c *Controller) Keys() []string { return []string{""} }
 
 var deleted = []byte(`deletionTimestamp"`)
 
-// See notices that a definition was deleted, or changed after that, and that the
-// last object of one is gone.
+// See queues a deleted definition, its later changes, and a definition whose last object is gone.
 func (c *Controller) See(e *controller.Event) {
 	if c.leftovers.Any() && !e.Loading {
 		c.seeLeftover(e)
@@ -79,7 +75,7 @@ func (c *Controller) See(e *controller.Event) {
 		return
 	}
 	if was, err := e.Was(); err == nil && was.Deleting && sameSpec(e.Value, e.Prev) {
-		return // It has been seen before, and has another status now.
+		return // a later change of the status only
 	}
 	c.queue.Add(controller.Task{Key: name})
 }
@@ -100,8 +96,7 @@ func (c *Controller) seeLeftover(e *controller.Event) {
 	}
 }
 
-// isFinalizing reports whether the objects of a definition are still to be
-// removed.
+// isFinalizing reports whether the objects of a definition remain to be deleted.
 func isFinalizing(h *controller.Header) bool {
 	return h.Deleting && h.Has(v1.CustomResourceCleanupFinalizer)
 }
@@ -116,7 +111,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 		c.leftovers.Forget(objectsOf(t.Key))
 		return nil
 	}
-	// From here on it is known which Definition serves the kind, if any.
+	// The catalog now has the Definition that serves the kind, if any.
 	if err := c.objects.Refresh(ctx); err != nil {
 		return err
 	}
@@ -143,8 +138,7 @@ func isEstablished(d *controller.Definition) bool {
 	})
 }
 
-// overlaps reports whether the objects of a definition are stored where those of
-// a kind that is built in are.
+// overlaps reports whether the keys of a definition's objects are those of a built-in kind.
 func (c *Controller) overlaps(d *controller.Definition) bool {
 	prefix := objectsOf(d.Name)
 	for other := range c.objects.Catalog.Set().All() {
@@ -155,14 +149,13 @@ func (c *Controller) overlaps(d *controller.Definition) bool {
 	return false
 }
 
-// terminating says how far the removal of the objects of a kind is.
+// terminating sets the condition Terminating with the progress of the deletion.
 func (c *Controller) terminating(ctx context.Context, d *controller.Definition, reason, message string) error {
 	return c.edit(ctx, d, func(t object.Tree) bool { return c.terminates(t, true, reason, message) })
 }
 
-// terminated says that nothing is to be removed any more and takes the finalizer
-// off. The condition stays true while other finalizers hold the definition, for
-// so long no objects are created.
+// terminated records that no objects remain, and removes the finalizer. While other finalizers hold
+// the definition the condition stays true: no objects can be created.
 func (c *Controller) terminated(ctx context.Context, d *controller.Definition, reason, message string) error {
 	c.leftovers.Forget(objectsOf(d.Name))
 	return c.edit(ctx, d, func(t object.Tree) bool {
@@ -182,7 +175,7 @@ func (c *Controller) edit(ctx context.Context, d *controller.Definition, edit fu
 	return c.objects.Change(ctx, d.Kind, d.Key, d.UID, "status", edit)
 }
 
-// failed says what went wrong.
+// failed records an error in the condition.
 func (c *Controller) failed(ctx context.Context, d *controller.Definition, reason, doing string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -190,21 +183,19 @@ func (c *Controller) failed(ctx context.Context, d *controller.Definition, reaso
 	return utilerrors.NewAggregate([]error{err, c.terminating(ctx, d, reason, fmt.Sprintf("%s: %v", doing, err))})
 }
 
-// objectsOf returns what the keys of the objects of a definition begin with. It is
-// called PLURAL.GROUP.
+// objectsOf returns the key prefix of the objects of a definition named PLURAL.GROUP.
 func objectsOf(name string) string {
 	plural, group, _ := strings.Cut(name, ".")
 	return resource.CustomPrefix(group, plural)
 }
 
-// nameOf returns the name of the definition whose objects have a prefix.
+// nameOf returns the name of the definition with that key prefix.
 func nameOf(prefix string) string {
 	group, plural, _ := resource.SplitCustom(prefix)
 	return plural + "." + group
 }
 
-// prefixOf returns the part of the key of an object that those of all objects of
-// its kind begin with, if that is one of a definition.
+// prefixOf returns the key prefix of a custom object's kind from the key of the object.
 func prefixOf(key string) string {
 	_, _, rest := resource.SplitCustom(key)
 	return key[:len(key)-len(rest)]

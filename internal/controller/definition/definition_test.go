@@ -49,7 +49,7 @@ func (w *world) get() *v1.CustomResourceDefinition {
 	return d
 }
 
-// says checks what the definition says of its end, "" if it is gone.
+// says compares the condition Terminating of the definition, "" if the definition is gone.
 func (w *world) says(want string) {
 	w.T.Helper()
 	got := ""
@@ -88,7 +88,7 @@ func TestDeleteRemovesTheObjectsFirst(t *testing.T) {
 		default:
 		}
 
-		// No new object is made, by nobody.
+		// New objects cannot be created.
 		err := w.TryCreate("widget dev/late")
 		if err == nil || !strings.Contains(err.Error(), "create not allowed while custom resource definition is terminating") {
 			t.Errorf("create while terminating: %v", err)
@@ -99,7 +99,7 @@ func TestDeleteRemovesTheObjectsFirst(t *testing.T) {
 			t.Errorf("create with the Definition from before: %v, want ErrStale", err)
 		}
 
-		// The last object goes, and so does the definition, at once.
+		// With the last object the definition is deleted, too.
 		w.Release("widget dev/held")
 		w.Shows(``)
 		if w.Catalog.Set().Lookup("test.example.com", "widgets") != nil {
@@ -107,13 +107,14 @@ func TestDeleteRemovesTheObjectsFirst(t *testing.T) {
 		}
 		<-before.Definition.Retired()
 
-		// One of the same name starts empty.
+		// A definition of the same name starts empty.
 		w.Define("Widget", true)
 		w.Shows(`customresourcedefinition widgets.test.example.com`)
 	})
 }
 
-// What never got its names goes at once, and touches nothing of who has them.
+// A definition without accepted names is deleted at once. The objects of the kind that has the
+// names stay.
 func TestDeleteOfWhatWasNeverServed(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("widget dev/one")
@@ -133,8 +134,8 @@ func TestDeleteOfWhatWasNeverServed(t *testing.T) {
 	})
 }
 
-// One that another finalizer holds says that its objects are gone, and that it
-// still terminates: no new ones can be made.
+// A definition with another finalizer reports that its objects are gone, and stays Terminating:
+// objects cannot be created.
 func TestDeleteSaysWhenObjectsAreGone(t *testing.T) {
 	in(t, func(w *world) {
 		w.Edit(widgets, func(t object.Tree) { object.SetFinalizers(t, []string{"example.com/hold"}) })
@@ -146,8 +147,8 @@ func TestDeleteSaysWhenObjectsAreGone(t *testing.T) {
 	})
 }
 
-// Nothing that is created while a definition goes away survives it, and nothing
-// that was acknowledged is lost in any other way.
+// No object that is created during the deletion of its definition remains. Acknowledged writes are
+// not lost otherwise.
 func TestCreateWhileDeleted(t *testing.T) {
 	in(t, func(w *world) {
 		for round := range 4 {
@@ -176,7 +177,7 @@ func TestDeletionIsTriedAgain(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("widget dev/one")
 		w.Create("widget dev/two")
-		var asked atomic.Int32 // objects are deleted several at a time
+		var asked atomic.Int32 // objects are deleted concurrently
 		w.Admit = func(a *registry.Admission) error {
 			if a.Operation == registry.Delete && a.Target.Definition.Kind == "Widget" && asked.Add(1) <= 6 {
 				return errors.New("no luck")
@@ -190,8 +191,8 @@ func TestDeletionIsTriedAgain(t *testing.T) {
 	})
 }
 
-// An object that somebody does not let go is said to be in the way, and is waited
-// for all the same.
+// An object with a finalizer is reported in the status, and the controller continues to wait for
+// it.
 func TestHeldObject(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("widget dev/one", controllertest.Finalizer("example.com/hold"))
@@ -210,7 +211,7 @@ func TestHeldObject(t *testing.T) {
 	})
 }
 
-// What a server that ended has left is finished by the next one.
+// Another server finishes the work of a stopped one.
 func TestRestart(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("widget dev/one")
@@ -229,8 +230,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// Objects under the keys of a kind that is built in are not those of a definition
-// of the same name.
+// A definition with the name of a built-in kind does not delete the objects of that kind.
 func TestOverlappingBuiltIn(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("lead dev/a")
@@ -248,7 +248,7 @@ func TestOverlappingBuiltIn(t *testing.T) {
 	})
 }
 
-// Nothing is remembered of definitions that are not being deleted.
+// The controller only remembers definitions that are being deleted.
 func TestRemembersWhatIsDeletedOnly(t *testing.T) {
 	var c *Controller
 	var q *controller.Queue

@@ -14,12 +14,12 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// deleters is how many objects of a kind are deleted at a time.
+// deleters is the number of concurrent deletions of objects of a kind.
 const deleters = 16
 
-// removeObjects asks all objects of a kind to go and reports whether there are
-// none. Those that others have to finalize may take any time: when they are gone
-// it is called again, and when they have not gone in time.
+// removeObjects deletes all objects of a kind and reports whether none remain. Objects with
+// finalizers may take any time. The task runs again when they are gone, or when patience has
+// passed.
 func (c *Controller) removeObjects(ctx context.Context, t controller.Task, d *controller.Definition) (none bool, err error) {
 	prefix := objectsOf(d.Name)
 	since := c.leftovers.Begin(prefix)
@@ -53,17 +53,17 @@ func (c *Controller) removeObjects(ctx context.Context, t controller.Task, d *co
 		return false, c.failed(ctx, d, "InstanceDeletionCheck", "could not confirm zero CustomResources remaining", context.DeadlineExceeded)
 	}
 	if !c.leftovers.End(prefix, left, since) {
-		c.queue.Add(t) // They have gone meanwhile.
+		c.queue.Add(t) // They are gone by now.
 		return false, nil
 	}
 	c.queue.After(t, since.Add(patience).Sub(now))
 	return false, nil
 }
 
-// errNotServed says why objects cannot be deleted.
+// errNotServed is the reason why objects cannot be deleted.
 var errNotServed = errors.New("the stored definition cannot be compiled")
 
-// deleteObjects asks for the deletion of every object of a kind, some at a time.
+// deleteObjects deletes every object of a kind, some concurrently.
 func (c *Controller) deleteObjects(ctx context.Context, d *controller.Definition, prefix string) error {
 	served := c.served(d)
 	var mu sync.Mutex
@@ -86,7 +86,7 @@ func (c *Controller) deleteObjects(ctx context.Context, d *controller.Definition
 			return err
 		})
 	})
-	// Each error is in it once.
+	// the aggregate removes duplicates
 	return utilerrors.NewAggregate(append(errs, err))
 }
 
@@ -103,11 +103,11 @@ func (c *Controller) deleteObject(ctx context.Context, d *controller.Definition,
 			return err
 		}
 	}
-	return nil // It is gone, and its objects were before.
+	return nil // the definition is gone, and so are its objects
 }
 
-// served returns the Definition in force that was made of a definition, and of no
-// other one of that name, or nil.
+// served returns the Definition in force that was compiled from this definition and not from
+// another of the same name, or nil.
 func (c *Controller) served(d *controller.Definition) *resource.Definition {
 	now := c.objects.Lookup(d.Object.Spec.Group, d.Object.Spec.Names.Plural)
 	if now == nil || now.UID != d.UID {

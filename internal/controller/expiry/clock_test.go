@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// Events say by the clock on the wall when they were written, so that a restart does
-// not make them younger. A clock that is set meanwhile costs no event its time by more
-// than it was set forward, and keeps none longer than it was set back.
+// The age of an Event comes from its own timestamps, so a restart does not extend its life. If the
+// clock is set forward or back, Events expire earlier or later by at most that amount.
 func TestEventsWhenTheClockIsSet(t *testing.T) {
 	const ttl = time.Hour
 	for _, tt := range []struct {
 		name       string
 		set        time.Duration
-		kept, gone time.Duration // when it is certainly still there, and certainly not any more
+		kept, gone time.Duration // the Event surely exists at kept, and surely not at gone
 	}{
 		{"not at all", 0, ttl - time.Minute, ttl + 2*time.Minute},
 		{"forward by less than an event is kept", 30 * time.Minute, ttl/2 - time.Minute, ttl + 2*time.Minute},

@@ -1,7 +1,7 @@
-// Package expiry deletes events some time after their last write, as leases of etcd do for
+// Package expiry deletes Events some time after their last write, as etcd leases do for
 // kube-apiserver.
 //
-// It remembers no events. It reads them when the oldest one may expire, and does nothing while
+// It remembers no Events. It reads them when the oldest one may expire, and does nothing while
 // there are none.
 package expiry
 
@@ -15,35 +15,34 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Name is what the controller is called. Kubernetes has no such controller.
+// Name is the name of the controller. Kubernetes has no such controller.
 const Name = "event-expiry-controller"
 
 const (
-	// timeToLive is how long an event is kept after it was written: the default of
-	// --event-ttl of kube-apiserver.
+	// timeToLive is the TTL of an Event after its last write, the default of --event-ttl of
+	// kube-apiserver.
 	timeToLive = time.Hour
-	// sweepPause is how long events may be kept beyond their time, so that those
-	// that end one after the other are deleted together.
+	// sweepPause is the least delay of the next sweep. Events that expire in the meantime are
+	// deleted together.
 	sweepPause = time.Minute
 )
 
-// A Controller expires events. It has one task: to look through them.
+// A Controller deletes expired Events. It has one task, a sweep.
 type Controller struct {
 	objects *controller.Objects
 	queue   *controller.Queue
-	prefix  string // of the keys of events
+	prefix  string // key prefix of Events
 }
 
-// New makes the controller.
+// New returns the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return &Controller{objects: o, queue: q, prefix: o.Prefix("", "events")}
 }
 
-// Keys returns those of events.
+// Keys returns the key prefix of Events.
 func (c *Controller) Keys() []string { return []string{c.prefix} }
 
-// See has the events looked through when one that was written may have to go, and
-// at once if there were any before.
+// See schedules a sweep: at the end of a written Event's TTL, or at once for loaded Events.
 func (c *Controller) See(e *controller.Event) {
 	switch {
 	case e.Loading:
@@ -53,11 +52,10 @@ func (c *Controller) See(e *controller.Event) {
 	}
 }
 
-// Do deletes the events that are old, and has itself called again when the next
-// one will be.
+// Do deletes expired Events, and schedules the next sweep.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	now := c.objects.Now()
-	var oldest time.Time // of those that stay
+	var oldest time.Time // of the remaining Events
 	var failed error
 	err := c.objects.Pages(ctx, c.prefix, func(page kv.Page) {
 		for i := range page.Records {
@@ -69,7 +67,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 				}
 				continue
 			}
-			// It ends like a lease: nobody is asked, and no finalizer holds it.
+			// A direct delete, like the end of an etcd lease: no admission, no finalizers.
 			_, err := c.objects.Backend.Commit(ctx, kv.Write{Key: r.Key, Expect: r.Revision, Was: r.Value})
 			var conflict *kv.ConflictError
 			if err != nil && !errors.As(err, &conflict) {
@@ -86,9 +84,8 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	return nil
 }
 
-// written returns when an event was last written, as far as it says so itself,
-// and never after now. One that cannot be read was written just now: it is not
-// ours to delete.
+// written returns the last write of an Event by its own timestamps, and never a time after now. An
+// unreadable Event counts as just written, so it is not deleted early.
 func written(value []byte, now time.Time) time.Time {
 	var e struct {
 		Metadata struct {
@@ -96,10 +93,10 @@ func written(value []byte, now time.Time) time.Time {
 			ManagedFields     []struct{ Time time.Time }
 		}
 		LastTimestamp           time.Time
-		DeprecatedLastTimestamp time.Time // as events.k8s.io calls it
+		DeprecatedLastTimestamp time.Time // the name in events.k8s.io
 		Series                  struct{ LastObservedTime time.Time }
 	}
-	// What can be read of it counts.
+	// the readable fields count
 	_ = json.Unmarshal(value, &e)
 	at := e.Metadata.CreationTimestamp
 	for _, t := range e.Metadata.ManagedFields {

@@ -13,7 +13,7 @@ import (
 
 type world struct {
 	*controllertest.World
-	queue *controller.Queue // of what was started last
+	queue *controller.Queue // of the last started controller
 }
 
 func in(t *testing.T, test func(w *world)) {
@@ -31,8 +31,8 @@ func about(_ *controllertest.World, t object.Tree) {
 	t["involvedObject"] = object.Tree{"namespace": "dev"}
 }
 
-// Events go an hour after they were last written, those of a server that was
-// stopped too, and the clock is not looked at while there are none.
+// Events are deleted an hour after their last write, even across a restart. Without Events there is
+// no timer.
 func TestEvents(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("event dev/a", about)
@@ -56,7 +56,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// has checks which events there are.
+// has compares the names of the Events.
 func (w *world) has(want string) {
 	w.T.Helper()
 	w.Settle()

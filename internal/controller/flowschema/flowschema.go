@@ -1,5 +1,5 @@
-// Package flowschema says in the status of each FlowSchema whether the
-// PriorityLevelConfiguration that it names is there.
+// Package flowschema reports in the status of each FlowSchema whether its
+// PriorityLevelConfiguration exists.
 package flowschema
 
 import (
@@ -15,20 +15,20 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Name is what the controller is called, as the part of kube-apiserver is that does this.
+// Name is the name of the controller, that of the part of kube-apiserver with this task.
 const Name = "priority-and-fairness-config-consumer"
 
-// manager is who is recorded for the status.
+// manager is the field manager of the status.
 const manager = "api-" + Name + "-v1"
 
-// A Controller looks at all FlowSchemas together, as there are few. It has one task.
+// A Controller processes all FlowSchemas in one task, as there are few.
 type Controller struct {
 	objects         *controller.Objects
 	queue           *controller.Queue
-	schemas, levels string // prefixes of keys
+	schemas, levels string // key prefixes
 }
 
-// New makes the controller.
+// New returns the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return &Controller{
 		objects: o.ManagedBy(manager), queue: q,
@@ -37,13 +37,13 @@ func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	}
 }
 
-// Keys returns those of both kinds.
+// Keys returns the key prefixes of both kinds.
 func (c *Controller) Keys() []string { return []string{c.schemas, c.levels} }
 
-// See has the FlowSchemas looked at, whatever has changed.
+// See queues the task after any change.
 func (c *Controller) See(*controller.Event) { c.queue.Add(controller.Task{}) }
 
-// Do writes the status of those FlowSchemas that say something else than is true.
+// Do updates the status of FlowSchemas where it is wrong.
 func (c *Controller) Do(ctx context.Context, _ controller.Task) error {
 	there := map[string]bool{}
 	err := c.objects.Pages(ctx, c.levels, func(p kv.Page) {
@@ -87,8 +87,8 @@ func (c *Controller) Do(ctx context.Context, _ controller.Task) error {
 	})
 }
 
-// dangling returns the condition that says whether the level of a FlowSchema is missing, and nil if
-// that is no news. A new text is a transition, too.
+// dangling returns the condition Dangling of a FlowSchema, or nil if it is up to date. A new
+// message is a transition, too.
 func (c *Controller) dangling(t object.Tree, there map[string]bool) object.Tree {
 	level := kind.Text(t, "spec", "priorityLevelConfiguration", "name")
 	status, reason, found := flowcontrolv1.ConditionFalse, "Found", "and it exists"

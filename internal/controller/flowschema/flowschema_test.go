@@ -22,16 +22,16 @@ const (
 	none  = `This FlowSchema references the PriorityLevelConfiguration object named "%s" but there is no such object`
 )
 
-// What a FlowSchema says at the start, and after something has changed an hour later.
+// A FlowSchema gets its condition at the start, and again after a change an hour later.
 func TestDangling(t *testing.T) {
 	missing := "True NotFound " + fmt.Sprintf(none, "a")
 	for _, tt := range []struct {
 		name   string
 		has    string // conditions of the FlowSchema
-		level  bool   // is there
+		level  bool   // the level exists
 		change func(w *controllertest.World)
 		want   string
-		hours  int // of the last transition
+		hours  int // until the last transition
 	}{
 		{name: "there", level: true, want: "False Found " + found},
 		{name: "missing", want: missing},
@@ -77,7 +77,7 @@ func TestDangling(t *testing.T) {
 	}
 }
 
-// What others say in the status stays, and the controller is recorded for what it says.
+// Other conditions in the status stay. The controller is the field manager of its own.
 func TestOthers(t *testing.T) {
 	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, func(w *controllertest.World) {
 		w.Store("flowschema f", fmt.Sprintf(`{metadata: {managedFields: [{manager: me, operation: Update, apiVersion: %s, fieldsType: FieldsV1, fieldsV1: {'f:spec': {}}}]}, %s`,

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// review sees of every object that names owners whether they are there.
+// review checks the owners of every object with owner references.
 func (c *Controller) review(ctx context.Context) error {
 	for _, t := range c.owners.all() {
 		if ctx.Err() != nil {
@@ -28,15 +28,15 @@ func (c *Controller) review(ctx context.Context) error {
 	return nil
 }
 
-// found is what has become of the owners that an object names.
+// found classifies the owners of an object.
 type found struct {
-	solid    int         // they exist
-	waiting  []types.UID // they are being deleted, after their dependents
-	dangling []types.UID // they do not exist
+	solid    int         // existing owners
+	waiting  []types.UID // owners in foreground deletion
+	dangling []types.UID // owners that do not exist
 }
 
-// collect deletes an object that has no owner any more, and takes from one that
-// has the references to those it has lost.
+// collect deletes an object without remaining owners. Otherwise it removes the references to
+// missing owners.
 func (c *Controller) collect(ctx context.Context, t controller.Task) error {
 	if waits, _ := c.owners.waits(t.UID); waits {
 		return c.await(ctx, t)
@@ -86,8 +86,8 @@ func (c *Controller) execute(ctx context.Context, d *resource.Definition, h *con
 	return c.remove(ctx, d, h, policy)
 }
 
-// findOwners looks for every owner that an object names. fresh says that it named
-// one only now, so that a mistake is worth an event.
+// findOwners looks up every owner of an object. With fresh, which means a new owner reference, it
+// reports an invalid owner in an Event.
 func (c *Controller) findOwners(ctx context.Context, d *resource.Definition, h *controller.Header, fresh bool) (v found, err error) {
 	for i := range h.Owners {
 		r := &h.Owners[i]
@@ -123,7 +123,7 @@ func (c *Controller) findOwners(ctx context.Context, d *resource.Definition, h *
 	return v, nil
 }
 
-// A scopeError says that an object in no namespace names an owner in one.
+// A scopeError means that a cluster-scoped object has a namespaced owner.
 type scopeError struct{ reference *metav1.OwnerReference }
 
 func (e *scopeError) Error() string {
@@ -138,8 +138,8 @@ func (c *Controller) ownerKind(ctx context.Context, r *metav1.OwnerReference) (*
 	return c.objects.Kind(ctx, r.APIVersion, r.Kind)
 }
 
-// remove deletes an object if it still is what it was when its owners were looked for, or
-// has changed in other ways than in who owns it.
+// remove deletes an object, unless its owner references have changed since its owners were looked
+// up.
 func (c *Controller) remove(ctx context.Context, d *resource.Definition, h *controller.Header, policy metav1.DeletionPropagation) error {
 	uid, revision := types.UID(h.UID), fmt.Sprint(h.Revision)
 	options := &metav1.DeleteOptions{
@@ -159,12 +159,12 @@ func (c *Controller) remove(ctx context.Context, d *resource.Definition, h *cont
 	case !equality.Semantic.DeepEqual(now.Owners, h.Owners):
 		return err
 	}
-	// Whoever writes the object often must not keep it alive.
+	// frequent writes must not keep the object alive
 	options.Preconditions.ResourceVersion = nil
 	return c.objects.Delete(ctx, d, h.Key, options)
 }
 
-// forget takes the references to owners from an object.
+// forget removes owner references of an object.
 func (c *Controller) forget(ctx context.Context, d *resource.Definition, h *controller.Header, owners []types.UID) error {
 	return c.objects.Change(ctx, d, h.Key, h.UID, "", func(t object.Tree) bool {
 		m := object.Metadata(t)
@@ -182,7 +182,7 @@ func (c *Controller) forget(ctx context.Context, d *resource.Definition, h *cont
 	})
 }
 
-// unblock lets no owner of an object wait for it.
+// unblock sets blockOwnerDeletion to false in all owner references of an object.
 func (c *Controller) unblock(ctx context.Context, d *resource.Definition, h *controller.Header) error {
 	changed := false
 	err := c.objects.Change(ctx, d, h.Key, h.UID, "", func(t object.Tree) bool {

@@ -20,10 +20,10 @@ const (
 	orphaning  = metav1.DeletePropagationOrphan
 )
 
-// A world is one in which garbage is collected, and namespaces are emptied.
+// A world has the garbage collector and the namespace controller.
 type world struct {
 	*controllertest.World
-	found *Controller // the one that was started last
+	found *Controller // the last started one
 	queue *controller.Queue
 }
 
@@ -41,7 +41,7 @@ func in(t *testing.T, test func(w *world)) {
 	})
 }
 
-// What owns goes first, and what it owned follows, kinds mixed.
+// With background deletion the owner is deleted first, and its dependents of any kind follow.
 func TestBackground(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("lead dev/parent")
@@ -58,7 +58,7 @@ func TestBackground(t *testing.T) {
 	})
 }
 
-// An owner in no namespace may own objects anywhere.
+// A cluster-scoped owner can own objects anywhere.
 func TestClusterScopedOwner(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("namespace ops")
@@ -71,7 +71,7 @@ func TestClusterScopedOwner(t *testing.T) {
 	})
 }
 
-// A dependent that somebody else has to finalize does not hold its owner.
+// With background deletion a dependent with a finalizer does not hold its owner.
 func TestBackgroundDoesNotWait(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("lead dev/parent")
@@ -83,7 +83,8 @@ func TestBackgroundDoesNotWait(t *testing.T) {
 	})
 }
 
-// A dependent goes with the last of its owners, and forgets those that go before.
+// A dependent is deleted with the last of its owners. References to owners deleted earlier are
+// removed.
 func TestTwoOwners(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("lead dev/mother")
@@ -98,8 +99,8 @@ func TestTwoOwners(t *testing.T) {
 	})
 }
 
-// The owner stays until those dependents are gone that block it; others are
-// deleted but not awaited.
+// With foreground deletion the owner stays until blocking dependents are gone; others are deleted
+// without waiting.
 func TestForeground(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("lead dev/parent")
@@ -115,7 +116,7 @@ func TestForeground(t *testing.T) {
 	})
 }
 
-// Dependents that own something wait for that in turn.
+// Foreground deletion applies to dependents of dependents.
 func TestForegroundGoesDown(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("hub top")
@@ -131,7 +132,7 @@ func TestForegroundGoesDown(t *testing.T) {
 	})
 }
 
-// A dependent with another owner is let go instead of deleted.
+// Foreground deletion removes the reference in a dependent that has another owner.
 func TestForegroundSharedDependent(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("lead dev/mother")
@@ -144,7 +145,7 @@ func TestForegroundSharedDependent(t *testing.T) {
 	})
 }
 
-// One that stops blocking its owner lets it go.
+// An owner is deleted once its dependents no longer block it.
 func TestForegroundUnblocked(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("lead dev/parent")
@@ -178,7 +179,7 @@ func TestOrphan(t *testing.T) {
 	})
 }
 
-// An object whose owner never was, or is not the one it means, goes at once.
+// An object is deleted at once if its owner never existed, or has another UID.
 func TestDangling(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("lead dev/real")
@@ -196,7 +197,7 @@ func TestDangling(t *testing.T) {
 	})
 }
 
-// Two that own each other live as long as nobody deletes one of them.
+// Two objects that own each other live until one of them is deleted.
 func TestCircle(t *testing.T) {
 	for _, policy := range []metav1.DeletionPropagation{background, foreground} {
 		t.Run(string(policy), func(t *testing.T) {
@@ -216,7 +217,7 @@ func TestCircle(t *testing.T) {
 	}
 }
 
-// An owner in a namespace owns nothing outside of it.
+// A namespaced owner owns nothing outside of its namespace.
 func TestOtherNamespace(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("namespace ops")
@@ -227,7 +228,7 @@ func TestOtherNamespace(t *testing.T) {
 			namespace ops`)
 		w.wantEvent("dev", `does not exist in namespace "dev"`)
 
-		// What is in no namespace is left alone with the mistake.
+		// A cluster-scoped object stays; the invalid owner is reported.
 		w.Create("namespace default")
 		w.Create("hub child", controllertest.Owner("lead ops/parent"))
 		w.Settle()
@@ -240,7 +241,7 @@ func TestOtherNamespace(t *testing.T) {
 	})
 }
 
-// wantEvent looks for an event about a wrong owner.
+// wantEvent checks for an Event about an invalid owner.
 func (w *world) wantEvent(namespace, text string) {
 	w.T.Helper()
 	page, _ := w.Backend.List(w.Ctx, kv.Range{Prefix: w.Kinds["event"].NamespacePrefix(namespace)})
@@ -252,12 +253,11 @@ func (w *world) wantEvent(namespace, text string) {
 	w.T.Errorf("no event in namespace %s says %s", namespace, text)
 }
 
-// An owner of a kind that nobody serves may exist, so its dependents stay until
-// the kind is served.
+// An owner of an unserved kind may exist, so its dependents stay until the kind is served.
 func TestUnknownOwnerKind(t *testing.T) {
 	in(t, func(w *world) {
 		wheels := controllertest.Custom("Wheel", true)
-		wheels.Versions[0].Name = "v2" // as Define makes it later
+		wheels.Versions[0].Name = "v2" // as Define does later
 		w.Kinds["wheel"] = wheels
 		w.Create("lead dev/a", controllertest.Missing("wheel dev/x"), controllertest.Missing("lead dev/gone"))
 		w.Create("lead dev/b")
@@ -290,7 +290,7 @@ func TestDependentOfUnknownKindIsForgotten(t *testing.T) {
 	})
 }
 
-// What was under way when a server ended is finished by the next one.
+// Another server finishes the work of a stopped one.
 func TestRestart(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("lead dev/waits")
@@ -324,7 +324,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// Two servers that do the same work do it once.
+// Two servers with the same work do it once.
 func TestTwoServers(t *testing.T) {
 	in(t, func(w *world) {
 		w.Start()
@@ -349,8 +349,7 @@ func TestTwoServers(t *testing.T) {
 	})
 }
 
-// Nothing is remembered of objects that nobody owns with, nor of those that are
-// gone.
+// The controller remembers no objects without owner references, and no deleted ones.
 func TestRemembersOwnersOnly(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("lead dev/a")

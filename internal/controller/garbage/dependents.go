@@ -12,8 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// await lets an object go that waits for its dependents, once there are none
-// that it waits for.
+// await removes the finalizer of a foreground deletion once no blocking dependents remain.
 func (c *Controller) await(ctx context.Context, t controller.Task) error {
 	if waits, blocked := c.owners.waits(t.UID); !waits || blocked {
 		return nil
@@ -21,7 +20,7 @@ func (c *Controller) await(ctx context.Context, t controller.Task) error {
 	return c.release(ctx, t, metav1.FinalizerDeleteDependents)
 }
 
-// orphan makes all dependents of an object forget it, and then lets it go.
+// orphan removes the owner reference from all dependents of an object, and then its finalizer.
 func (c *Controller) orphan(ctx context.Context, t controller.Task) error {
 	h, err := c.objects.Read(ctx, t.Key)
 	if err != nil || h == nil || h.UID != t.UID || !h.Deleting || !h.Has(metav1.FinalizerOrphanDependents) {
@@ -46,7 +45,7 @@ func (c *Controller) orphan(ctx context.Context, t controller.Task) error {
 	return c.release(ctx, t, metav1.FinalizerOrphanDependents)
 }
 
-// release takes a finalizer from an object.
+// release removes a finalizer of an object.
 func (c *Controller) release(ctx context.Context, t controller.Task, finalizer string) error {
 	h, err := c.objects.Read(ctx, t.Key)
 	if err != nil || h == nil || h.UID != t.UID || !h.Has(finalizer) {

@@ -1,9 +1,9 @@
-// Package garbage deletes objects whose owners are gone. For a deletion with a propagation
-// policy, it waits for the dependents of an object, or removes their owner references.
+// Package garbage deletes objects whose owners are gone. For a deletion with a propagation policy,
+// it waits for the dependents of an object, or removes their owner references.
 //
 // It remembers only objects with owners, and of those only the owner references. It knows the
-// metadata of objects, those of other servers among them: an owner that cannot be asked for is not
-// taken for one that is gone.
+// metadata of objects, including those of other servers: an unreachable owner does not count as
+// deleted.
 package garbage
 
 import (
@@ -14,65 +14,64 @@ import (
 	"github.com/anykind/anykind/internal/controller"
 )
 
-// Name is what the controller is called, and who reports an object that names an
-// owner it cannot have.
+// Name is the name of the controller, and the reporter of Events about invalid owners.
 const Name = "garbage-collector-controller"
 
-// What there is to do. The key of a task is that of an object.
+// The tasks. The key of a task is the key of an object.
 const (
-	review  = "review"  // see whether the owners of all objects are there
-	check   = "check"   // see whether the owners that an object has named are there
-	collect = "collect" // see whether an object has lost its owners
-	await   = "await"   // see whether an object still waits for its dependents to go
-	orphan  = "orphan"  // make the dependents of an object forget it
+	review  = "review"  // check the owners of all objects
+	check   = "check"   // check the owners in a new reference
+	collect = "collect" // collect an object if it has lost its owners
+	await   = "await"   // finish a foreground deletion if no dependents block it
+	orphan  = "orphan"  // remove the owner references of its dependents
 )
 
-// A Controller collects garbage.
+// A Controller is the garbage collector.
 type Controller struct {
 	objects *controller.Objects
 	queue   *controller.Queue
-	events  string // prefix of the keys of events
+	events  string // key prefix of Events
 	owners  *owners
-	loading *owners // what owners will be when all is loaded
+	loading *owners // the next owners, during a load
 }
 
-// New makes the controller.
+// New returns the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return &Controller{objects: o.For("generic-garbage-collector"), queue: q, events: o.Prefix("", "events"), owners: newOwners()}
 }
 
-// Keys returns all, for objects of any kind may own others.
+// Keys returns the prefix of all keys: objects of any kind may be owners.
 func (c *Controller) Keys() []string { return []string{""} }
 
-// Load begins to find out anew who owns whom.
+// Load begins a new graph of owners.
 func (c *Controller) Load() { c.loading = newOwners() }
 
-// Loaded has everything reviewed that is owned.
+// Loaded takes the loaded graph and queues a review of all objects with owners.
 func (c *Controller) Loaded() {
 	c.owners.replace(c.loading)
 	c.loading = nil
 	c.queue.Add(controller.Task{Do: review})
 }
 
-// What an object has that names owners, and one that is going. What begins with
-// a letter that is rare in JSON is found many times faster.
+// Substrings of objects with owner references, or in deletion. The search is many times faster if a
+// substring begins with a letter that is rare in JSON.
 var (
 	references = []byte(`References"`)
 	named      = []byte(`"ownerReferences"`)
 	deleted    = []byte(`deletionTimestamp"`)
 )
 
-// matters reports whether an object may name owners or be one that is going. It
-// is asked of every write, so it does not parse.
+// matters reports whether an object may have owner references or be in deletion. It runs for every
+// write, so it does not parse.
 func matters(value []byte) bool {
 	return bytes.Contains(value, references) && bytes.Contains(value, named) || bytes.Contains(value, deleted)
 }
 
-// See finds out who owns whom now.
+// See updates the graph of owners, and queues the tasks that follow.
 func (c *Controller) See(e *controller.Event) {
 	switch {
 	case strings.HasPrefix(e.Key, c.events):
-		// Events own nothing and are not collected.
+		// Events are not owners and are not collected.
 	case e.Loading:
 		c.seeStored(e)
 	case e.Value == nil:
@@ -96,7 +95,7 @@ func (c *Controller) seeStored(e *controller.Event) {
 		return
 	}
 	for _, t := range c.loading.put(h) {
-		// The rest is in the review of all.
+		// the review does the other tasks
 		if t.Do == await || t.Do == orphan {
 			c.queue.Add(t)
 		}
@@ -112,7 +111,7 @@ func (c *Controller) seeGone(e *controller.Event) {
 	if err == nil {
 		uid = was.UID
 	} else {
-		// Whose owner it was can only be found out by looking at all.
+		// Without the UID the dependents are unknown; only a full review finds them.
 		c.queue.Add(controller.Task{Do: review})
 	}
 	c.queue.Forget(controller.Task{Do: check, Key: e.Key, UID: uid}, controller.Task{Do: collect, Key: e.Key, UID: uid})

@@ -13,8 +13,8 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// reportElsewhere looks for the owner that an object names in the namespaces that
-// it cannot be in, and says so in an event if it is in one of them.
+// reportElsewhere looks for the owner in namespaces where it is not allowed. If it finds one, it
+// creates an Event.
 func (c *Controller) reportElsewhere(ctx context.Context, d *resource.Definition, h *controller.Header, owner *resource.Definition, r *metav1.OwnerReference) {
 	namespaces := c.objects.Lookup("", "namespaces")
 	found := false

@@ -11,43 +11,41 @@ import (
 	"github.com/anykind/anykind/internal/controller"
 )
 
-// owners is who names whom as its owner, as of the revision that was followed
-// to. Of all objects it has only those that name one, and those that wait for
-// their dependents to go.
+// owners is the graph of owner references, as of the last event. It only has objects with owner
+// references, and objects in foreground deletion.
 //
-// Only who follows the store changes it.
+// Only the event loop changes it.
 type owners struct {
 	mu       sync.Mutex
-	nodes    map[string]*node   // objects that name owners, by key
-	families map[string]*family // by the uid of the owner
+	nodes    map[string]*node   // objects with owner references, by key
+	families map[string]*family // by UID of the owner
 }
 
-// A node is an object that names owners.
+// A node is an object with owner references.
 type node struct {
 	key, uid string
-	ties     []tie // one for each family
+	ties     []tie // one for each owner
 }
 
-// A tie is what makes a node part of a family.
+// A tie connects a node to the family of an owner.
 type tie struct {
 	family *family
-	blocks bool // the owner, when it waits, waits for the node
+	blocks bool // the node blocks a foreground deletion of the owner
 }
 
-// waits reports whether an object goes only after its dependents.
+// waits reports whether an object is in foreground deletion.
 func waits(h *controller.Header) bool { return h.Deleting && h.Has(metav1.FinalizerDeleteDependents) }
 
-// blocks reports whether an owner that waits for its dependents waits for the
-// one that names it like that.
+// blocks reports whether the dependent blocks a foreground deletion of the owner.
 func blocks(o *metav1.OwnerReference) bool {
 	return o.BlockOwnerDeletion != nil && *o.BlockOwnerDeletion
 }
 
-// A family is an owner, which may not exist, and those that name it.
+// A family is an owner, which may not exist, and its dependents.
 type family struct {
 	uid        string
-	waiting    string // the key of the owner while it waits for its dependents to go
-	blocking   int    // how many dependents it waits for, or would
+	waiting    string // the key of the owner during a foreground deletion
+	blocking   int    // number of blocking dependents
 	dependents map[*node]struct{}
 }
 
@@ -55,17 +53,15 @@ func newOwners() *owners {
 	return &owners{nodes: map[string]*node{}, families: map[string]*family{}}
 }
 
-// knows reports whether an object is one that names owners. It is for who
-// changes o.
+// knows reports whether an object has owner references. Only the event loop may call it.
 func (o *owners) knows(key string) bool { return o.nodes[key] != nil }
 
-// empty reports whether no object that goes can be of interest. It is for who
-// changes o.
+// empty reports whether there are no owners, so deletions have no consequences. Only the event loop
+// may call it.
 func (o *owners) empty() bool { return len(o.families) == 0 }
 
-// put makes an object known as it is now, and returns what there is to do about
-// that. An object without owners that is not being deleted need only be put when
-// o knows it.
+// put updates an object in the graph, and returns the tasks that follow. It may be skipped for
+// objects without owners that are not in deletion and that o does not know.
 func (o *owners) put(h *controller.Header) (tasks []controller.Task) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -90,14 +86,14 @@ func (o *owners) put(h *controller.Header) (tasks []controller.Task) {
 	return tasks
 }
 
-// tie brings the owners that an object names up to date.
+// tie updates the ties of an object to its owners.
 func (o *owners) tie(h *controller.Header) (tasks []controller.Task) {
 	n := o.nodes[h.Key]
 	if n == nil {
 		if len(h.Owners) == 0 {
 			return nil
 		}
-		n = &node{key: h.Key, uid: strings.Clone(h.UID)} // which is a part of the object
+		n = &node{key: h.Key, uid: strings.Clone(h.UID)} // a copy, as the UID is a part of the object's bytes
 		o.nodes[h.Key] = n
 	}
 	old := n.ties
@@ -147,8 +143,7 @@ func (o *owners) ties(references []metav1.OwnerReference) []tie {
 	return ties
 }
 
-// shrunk returns what there is to do when a family has become smaller, and
-// forgets one that is none any more.
+// shrunk returns the tasks after a family has lost a dependent, and removes an empty family.
 func (o *owners) shrunk(f *family) []controller.Task {
 	switch {
 	case f.waiting != "" && f.blocking == 0:
@@ -159,7 +154,7 @@ func (o *owners) shrunk(f *family) []controller.Task {
 	return nil
 }
 
-// gone forgets an object, and returns what there is to do about that.
+// gone removes an object, and returns the tasks that follow.
 func (o *owners) gone(key, uid string) []controller.Task {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -185,7 +180,7 @@ func (o *owners) remove(key, uid string) (tasks []controller.Task) {
 	return tasks
 }
 
-// family returns the family of an owner, made if there is none.
+// family returns the family of an owner, and creates it if needed.
 func (o *owners) family(uid string) *family {
 	f := o.families[uid]
 	if f == nil {
@@ -195,7 +190,7 @@ func (o *owners) family(uid string) *family {
 	return f
 }
 
-// tasks are to see of each dependent whether it has lost its owners.
+// tasks returns a collect task for each dependent.
 func (f *family) tasks() []controller.Task {
 	tasks := make([]controller.Task, 0, len(f.dependents)+1)
 	for n := range f.dependents {
@@ -204,14 +199,14 @@ func (f *family) tasks() []controller.Task {
 	return tasks
 }
 
-// replace makes o what other is, which nobody else uses.
+// replace sets o to the content of other, which must not be used any more.
 func (o *owners) replace(other *owners) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.nodes, o.families = other.nodes, other.families
 }
 
-// all is to see of every object whether it has lost its owners.
+// all returns a collect task for every object.
 func (o *owners) all() []controller.Task {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -222,8 +217,7 @@ func (o *owners) all() []controller.Task {
 	return tasks
 }
 
-// waits reports whether an object waits for its dependents to go, and whether
-// there are any that it waits for.
+// waits reports whether an object is in foreground deletion, and whether dependents block it.
 func (o *owners) waits(uid string) (waits, blocked bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -234,7 +228,7 @@ func (o *owners) waits(uid string) (waits, blocked bool) {
 	return f.waiting != "", f.blocking > 0
 }
 
-// dependents returns those that name an owner.
+// dependents returns the dependents of an owner.
 func (o *owners) dependents(uid string) []*node {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -245,8 +239,8 @@ func (o *owners) dependents(uid string) []*node {
 	return slices.Collect(maps.Keys(f.dependents))
 }
 
-// circle reports whether an object has dependents, and whether one of them waits
-// for its own, which the object may be one of.
+// circle reports whether an object has dependents, and whether one of them is in foreground
+// deletion, so that a cycle is possible.
 func (o *owners) circle(uid string) (has, possible bool) {
 	for _, n := range o.dependents(uid) {
 		waits, _ := o.waits(n.uid)

@@ -18,8 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Whatever happened, what is remembered is what would be found by looking at
-// everything.
+// After any events the graph equals one that is built from all stored objects.
 func TestOwnersIsWhatIsStored(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	o := newOwners()
@@ -88,8 +87,8 @@ func text(o *owners) string {
 	return strings.Join(lines, "\n")
 }
 
-// A random world, in which servers come and go: when all is quiet, nobody lives
-// whose owners are gone, and nobody waits for nothing.
+// Random owner references on servers that start and stop. In the end no object has only deleted
+// owners, and no deletion waits without a reason.
 func TestRandomOwners(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -124,7 +123,7 @@ func (w *world) live(random *rand.Rand) {
 	w.consistent()
 }
 
-// tryDelete deletes an object that may be gone already.
+// tryDelete deletes an object that may not exist.
 func (w *world) tryDelete(what string, policy metav1.DeletionPropagation) {
 	options := &metav1.DeleteOptions{}
 	if policy != "" {
@@ -164,7 +163,7 @@ func (w *world) consistent() {
 	}
 }
 
-// What is remembered of each of many objects of one owner.
+// Memory for each of many objects of one owner.
 func BenchmarkOwnersPut(b *testing.B) {
 	o := newOwners()
 	i := 0

@@ -16,13 +16,13 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// keepEndpoints has the Endpoints and the EndpointSlice say where the servers are.
+// keepEndpoints updates the Endpoints and the EndpointSlice to the addresses of the servers.
 func (c *Controller) keepEndpoints(ctx context.Context) error {
 	servers := []netip.Addr{c.server.Address.Addr()}
 	if c.server.Leases {
 		var err error
 		if servers, err = c.leased(ctx); err != nil || len(servers) == 0 {
-			return err // the first lease is about to come
+			return err // the first lease is about to be written
 		}
 	}
 	ports, err := c.writeEndpoints(ctx, servers)
@@ -32,7 +32,7 @@ func (c *Controller) keepEndpoints(ctx context.Context) error {
 	return c.writeSlice(ctx, servers, ports)
 }
 
-// leased returns the addresses of the servers that have leases.
+// leased returns the addresses of the servers with a lease.
 func (c *Controller) leased(ctx context.Context) (servers []netip.Addr, err error) {
 	err = c.objects.Pages(ctx, resource.MasterLeasesPrefix, func(page kv.Page) {
 		for _, r := range page.Records {
@@ -50,8 +50,8 @@ func (c *Controller) leased(ctx context.Context) (servers []netip.Addr, err erro
 	return slices.Compact(servers), err
 }
 
-// writeEndpoints returns the ports of the Endpoints. Servers that share a store have the
-// same port, so the one that is there is left alone.
+// writeEndpoints returns the ports of the Endpoints. It leaves existing ports unchanged: servers
+// that share a store have the same port.
 func (c *Controller) writeEndpoints(ctx context.Context, servers []netip.Addr) (ports []any, err error) {
 	ports = []any{object.Tree{"name": portName, "port": int64(c.server.Address.Port()), "protocol": "TCP"}}
 	var addresses []any
@@ -91,7 +91,7 @@ func (c *Controller) writeSlice(ctx context.Context, servers []netip.Addr, ports
 		}
 	}
 	d := c.objects.Lookup("discovery.k8s.io", "endpointslices")
-	// The type of the addresses cannot be changed.
+	// The address type is immutable.
 	found, err := c.objects.Read(ctx, c.slice)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (c *Controller) writeSlice(ctx context.Context, servers []netip.Addr, ports
 	})
 }
 
-// write creates an object, or changes the one that there is.
+// write creates or updates an object.
 func (c *Controller) write(ctx context.Context, key string, d *resource.Definition, edit func(object.Tree) bool) error {
 	found, err := c.objects.Read(ctx, key)
 	if err != nil {

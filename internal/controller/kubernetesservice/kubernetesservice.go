@@ -1,8 +1,8 @@
-// Package kubernetesservice keeps the Service kubernetes in the namespace default, by which
+// Package kubernetesservice maintains the Service kubernetes in the namespace default, by which
 // clients find the API servers, and its Endpoints and EndpointSlice.
 //
-// They have the address of this server, or those of all servers that say, under the keys of
-// their leases, that they share the store and are alive.
+// They have the address of this server or, if servers share the store, the addresses of all servers
+// with a current lease.
 package kubernetesservice
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/registry/apply"
 )
 
-// Name is what the controller is called.
+// Name is the name of the controller.
 const Name = "kubernetes-service-controller"
 
 // Default is the name of the Service, its Endpoints and its EndpointSlice.
@@ -30,19 +30,19 @@ const (
 	port      = int64(443)
 )
 
-// A Server is how this server is found.
+// A Server has the addresses of this server.
 type Server struct {
-	// CIDRs are the ranges of cluster IPs. The Service has the first address.
+	// CIDRs are the ranges of cluster IPs. The Service gets the first address.
 	CIDRs []netip.Prefix
-	// Address is where others reach the server.
+	// Address is the address at which clients reach the server.
 	Address netip.AddrPort
-	// Leases says that servers share the store and have leases.
+	// Leases is true if servers share the store and have leases.
 	Leases bool
-	// Reconcile says that the endpoints are kept.
+	// Reconcile maintains the endpoints.
 	Reconcile bool
 }
 
-// Service is the Service as it is created.
+// Service returns the Service as created.
 func (s *Server) Service() object.Tree {
 	return object.Tree{
 		"metadata": object.Tree{
@@ -56,7 +56,7 @@ func (s *Server) Service() object.Tree {
 	}
 }
 
-// A Controller keeps the objects.
+// A Controller maintains the objects.
 type Controller struct {
 	objects                   *controller.Objects
 	queue                     *controller.Queue
@@ -70,7 +70,7 @@ var (
 	keepEndpoints = controller.Task{Do: "endpoints"}
 )
 
-// New returns what makes the controller of a server.
+// New returns the constructor of the controller for a server.
 func New(s Server) func(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
 		return &Controller{
@@ -82,19 +82,19 @@ func New(s Server) func(o *controller.Objects, q *controller.Queue) controller.C
 	}
 }
 
-// Keys returns those of the objects and of the leases.
+// Keys returns the keys of the objects and the key prefix of the leases.
 func (c *Controller) Keys() []string {
 	return []string{c.service, c.endpoints, c.slice, resource.MasterLeasesPrefix}
 }
 
-// Load is there for Loaded.
+// Load does nothing; a Loader needs it.
 func (c *Controller) Load() {}
 
-// Loaded has all looked at: what is missing is not seen.
+// Loaded queues all tasks: a missing object has no event.
 func (c *Controller) Loaded() { c.queue.Add(keepService, keepEndpoints) }
 
-// See notices that one of the objects was changed or deleted, and that a server came or
-// went. That one is still there is no news.
+// See queues the tasks after a change of one of the objects, and after a lease appears or ends. A
+// renewed lease changes nothing.
 func (c *Controller) See(e *controller.Event) {
 	switch lease := strings.HasPrefix(e.Key, resource.MasterLeasesPrefix); {
 	case e.Loading:
@@ -105,7 +105,7 @@ func (c *Controller) See(e *controller.Event) {
 	}
 }
 
-// Do makes the objects what they are to be.
+// Do creates or updates the objects.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	return c.objects.InNamespace(ctx, namespace, func() error {
 		switch {
@@ -118,7 +118,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	})
 }
 
-// keepService creates the Service if there is none. Whoever changes it knows why.
+// keepService creates the Service if it does not exist. It keeps changes of users.
 func (c *Controller) keepService(ctx context.Context) error {
 	found, err := c.objects.Read(ctx, c.service)
 	if err != nil || found != nil {

@@ -26,7 +26,7 @@ func in(t *testing.T, s Server, test func(w *controllertest.World)) {
 	})
 }
 
-// shown shows where the servers are, as the Endpoints and the EndpointSlice have it.
+// shown formats the addresses in the Endpoints and the EndpointSlice.
 func shown(w *controllertest.World) string {
 	w.Settle()
 	endpoints, slice := w.Get("endpoints default/kubernetes"), w.Get("endpointslice default/kubernetes")
@@ -56,7 +56,7 @@ func check(t *testing.T, w *controllertest.World, want string) {
 	}
 }
 
-// The Service and its endpoints say where the server is, and are repaired.
+// The Service and its endpoints have the address of the server, and are repaired.
 func TestOneServer(t *testing.T) {
 	in(t, Server{Address: netip.MustParseAddrPort("192.0.2.1:6443"), Reconcile: true}, func(w *controllertest.World) {
 		const want = "192.0.2.1 6443 | IPv4 [192.0.2.1] 6443"
@@ -86,7 +86,7 @@ func TestOneServer(t *testing.T) {
 	})
 }
 
-// An EndpointSlice has addresses of one family, which it cannot change.
+// An EndpointSlice has one address family, which is immutable.
 func TestAnotherFamily(t *testing.T) {
 	in(t, Server{Address: netip.MustParseAddrPort("[2001:db8::1]:6443"), Reconcile: true}, func(w *controllertest.World) {
 		const want = "2001:db8::1 6443 | IPv6 [2001:db8::1] 6443"
@@ -96,7 +96,7 @@ func TestAnotherFamily(t *testing.T) {
 	})
 }
 
-// Servers that share a store are those that have leases.
+// With leases the endpoints have the addresses of the leases.
 func TestLeases(t *testing.T) {
 	in(t, Server{Address: netip.MustParseAddrPort("192.0.2.1:6443"), Reconcile: true, Leases: true}, func(w *controllertest.World) {
 		lease := func(ip string) string { return "/registry/masterleases/" + ip }
@@ -108,7 +108,7 @@ func TestLeases(t *testing.T) {
 			}
 			at[ip] = revision
 		}
-		check(t, w, "| ") // nobody has said anything
+		check(t, w, "| ") // no leases yet
 		hold("192.0.2.1")
 		check(t, w, "192.0.2.1 6443 | IPv4 [192.0.2.1] 6443")
 		hold("192.0.2.3")
@@ -125,13 +125,13 @@ func TestLeases(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(t, w, "192.0.2.1 192.0.2.3 6443 | IPv4 [192.0.2.1] [192.0.2.3] 6443")
-		// The port is that of the servers before.
+		// The port stays that of the earlier servers.
 		w.Store("endpoints default/kubernetes", `{metadata: {labels: {endpointslice.kubernetes.io/skip-mirror: "true"}}, subsets: [{addresses: [{ip: 192.0.2.9}], ports: [{name: https, port: 7, protocol: TCP}]}]}`)
 		check(t, w, "192.0.2.1 192.0.2.3 7 | IPv4 [192.0.2.1] [192.0.2.3] 7")
 	})
 }
 
-// With --endpoint-reconciler-type=none, somebody else says where the servers are.
+// With --endpoint-reconciler-type=none, the controller does not write endpoints.
 func TestNobodyReconciles(t *testing.T) {
 	in(t, Server{Address: netip.MustParseAddrPort("192.0.2.1:6443")}, func(w *controllertest.World) {
 		check(t, w, "| ")

@@ -1,7 +1,8 @@
-// Package legacytoken deletes the tokens in Secrets that nobody uses: those that were made
-// with their account, as was once usual. It marks them first, so that they do not count.
+// Package legacytoken deletes unused service account tokens in Secrets that were created
+// automatically with their account, as older versions of Kubernetes did. It first marks a Secret as
+// invalid.
 //
-// It remembers nothing. Once a day it looks at those that there are.
+// It remembers nothing. Once a day it reads the Secrets.
 package legacytoken
 
 import (
@@ -24,25 +25,25 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Name is what the controller is called.
+// Name is the name of the controller.
 const Name = "legacy-serviceaccount-token-cleaner-controller"
 
-// DefaultPeriod is after how long without a use a token is marked, and after how long again
-// it is deleted.
+// DefaultPeriod is the time without use after which a token is marked, and the time from the mark
+// until its deletion.
 const DefaultPeriod = 365 * 24 * time.Hour
 
-// pause is how often Secrets are looked at.
+// pause is the interval between two runs.
 const pause = 24 * time.Hour
 
-// A Cleaner deletes Secrets. It has one task: to look at them.
+// A Cleaner deletes Secrets. It has one task.
 type Cleaner struct {
 	objects                 *controller.Objects
 	queue                   *controller.Queue
 	period                  time.Duration
-	secrets, accounts, pods string // prefixes of keys
+	secrets, accounts, pods string // key prefixes
 }
 
-// New returns what makes the controller for a period.
+// New returns the constructor of the controller for a period.
 func New(period time.Duration) func(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
 		return &Cleaner{
@@ -52,10 +53,10 @@ func New(period time.Duration) func(o *controller.Objects, q *controller.Queue) 
 	}
 }
 
-// Keys returns those of Secrets.
+// Keys returns the key prefix of Secrets.
 func (c *Cleaner) Keys() []string { return []string{c.secrets} }
 
-// See has the Secrets looked at: at once if there are any, and a day after one was written.
+// See schedules the task: at once for loaded Secrets, and a day after a write.
 func (c *Cleaner) See(e *controller.Event) {
 	switch {
 	case !mayHaveToken(e.Value):
@@ -70,22 +71,22 @@ func mayHaveToken(value []byte) bool {
 	return bytes.Contains(value, []byte(corev1.SecretTypeServiceAccountToken))
 }
 
-// A secret is what is looked at in one.
+// A secret has the relevant fields of a Secret.
 type secret struct {
 	Metadata metav1.ObjectMeta
 	Type     corev1.SecretType
 }
 
-// Do looks at all Secrets with tokens.
+// Do processes all Secrets with tokens.
 func (c *Cleaner) Do(ctx context.Context, t controller.Task) error {
 	now := c.objects.Now().UTC()
 	since, err := c.trackedSince(ctx)
 	if err != nil {
 		return err
 	}
-	old := now.Add(-c.period) // what was used since stays
+	old := now.Add(-c.period) // later use keeps a token
 	if since.IsZero() || old.Before(since) {
-		c.queue.After(t, pause) // nobody can tell yet
+		c.queue.After(t, pause) // the start of tracking is unknown
 		return nil
 	}
 	left := false
@@ -111,7 +112,7 @@ func (c *Cleaner) Do(ctx context.Context, t controller.Task) error {
 	return nil
 }
 
-// trackedSince returns from when on all uses are known, or no time if none are.
+// trackedSince returns the time since which all uses are recorded, or the zero time.
 func (c *Cleaner) trackedSince(ctx context.Context) (time.Time, error) {
 	found, err := c.objects.Read(ctx, c.objects.Prefix("", "configmaps")+metav1.NamespaceSystem+"/"+TrackingConfigMap)
 	if err != nil || found == nil {
@@ -121,11 +122,11 @@ func (c *Cleaner) trackedSince(ctx context.Context) (time.Time, error) {
 	if !ok {
 		return time.Time{}, nil
 	}
-	return day.AddDate(0, 0, 1), nil // of the day itself only a part was seen
+	return day.AddDate(0, 0, 1), nil // the first day was recorded in part
 }
 
-// mayGo reports whether a Secret is older than a time and was not used since. One that does
-// not say when, was not.
+// mayGo reports whether a Secret is older than a time and was not used since. A Secret without a
+// last use counts as unused.
 func mayGo(s *secret, old time.Time) bool {
 	if s.Metadata.DeletionTimestamp != nil || !s.Metadata.CreationTimestamp.Time.Before(old) {
 		return false
@@ -135,7 +136,7 @@ func mayGo(s *secret, old time.Time) bool {
 		return true
 	}
 	if _, ok := serviceaccount.Day(used); !ok {
-		return false // nobody can tell
+		return false // an invalid date: keep it
 	}
 	return used < old.Format(serviceaccount.DateFormat)
 }
@@ -143,7 +144,7 @@ func mayGo(s *secret, old time.Time) bool {
 // clean marks a Secret, or deletes one that was marked a period ago.
 func (c *Cleaner) clean(ctx context.Context, r kv.Record, s *secret, now, old time.Time) error {
 	if listed, err := c.isListed(ctx, s); err != nil || !listed {
-		return err // somebody made it
+		return err // a manually created Secret
 	}
 	if used, err := c.isUsed(ctx, s); err != nil || used {
 		return err
@@ -161,13 +162,13 @@ func (c *Cleaner) clean(ctx context.Context, r kv.Record, s *secret, now, old ti
 	revision := strconv.FormatInt(r.Revision, 10)
 	err := c.objects.Delete(ctx, d, r.Key, &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &revision}})
 	if status.Is(err, metav1.StatusReasonConflict) {
-		return nil // it was used or unmarked meanwhile
+		return nil // used or unmarked since then
 	}
 	return err
 }
 
-// isListed reports whether the account of a Secret lists it, as it does one that was made
-// with it.
+// isListed reports whether the account of a Secret lists it. Automatically created Secrets are
+// listed.
 func (c *Cleaner) isListed(ctx context.Context, s *secret) (bool, error) {
 	name, uid := s.Metadata.Annotations[corev1.ServiceAccountNameKey], s.Metadata.Annotations[corev1.ServiceAccountUIDKey]
 	if name == "" {
@@ -184,7 +185,7 @@ func (c *Cleaner) isListed(ctx context.Context, s *secret) (bool, error) {
 	return slices.ContainsFunc(account.Secrets, func(r corev1.ObjectReference) bool { return r.Name == s.Metadata.Name }), nil
 }
 
-// isUsed reports whether a pod uses a Secret. One that names it anywhere is taken to.
+// isUsed reports whether a pod uses a Secret. Any occurrence of the name in a pod counts.
 func (c *Cleaner) isUsed(ctx context.Context, s *secret) (used bool, err error) {
 	err = c.objects.Pages(ctx, c.pods+s.Metadata.Namespace+"/", func(page kv.Page) {
 		for _, r := range page.Records {

@@ -31,7 +31,7 @@ func in(t *testing.T, test func(w *controllertest.World)) {
 	})
 }
 
-// create makes the Secret for a token.
+// create creates a Secret with a token.
 func create(w *controllertest.World, name string, labels ...string) {
 	w.Create("secret dev/"+name, func(_ *controllertest.World, t object.Tree) {
 		t["type"] = "kubernetes.io/service-account-token"
@@ -43,7 +43,7 @@ func create(w *controllertest.World, name string, labels ...string) {
 	})
 }
 
-// is says what became of a Secret.
+// is returns the state of a Secret.
 func is(w *controllertest.World, name string) string {
 	s := w.Get("secret dev/" + name)
 	switch {
@@ -55,7 +55,7 @@ func is(w *controllertest.World, name string) string {
 	return "kept"
 }
 
-// A token that nobody uses is marked after a period, and deleted after another one.
+// An unused token is marked after a period, and deleted after another one.
 func TestUnused(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		create(w, "listed")
@@ -71,7 +71,7 @@ func TestUnused(t *testing.T) {
 	})
 }
 
-// Who uses a token keeps it.
+// A used token stays.
 func TestUsed(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		create(w, "listed")
@@ -87,7 +87,7 @@ func TestUsed(t *testing.T) {
 	})
 }
 
-// What may not go, and of what nobody can tell, stays.
+// Secrets that are not eligible, or whose use is unknown, stay.
 func TestKept(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		create(w, "manual")
@@ -112,8 +112,7 @@ spec: {containers: [{name: c, image: i}], volumes: [{name: v, secret: {secretNam
 	})
 }
 
-// The ConfigMap says since when uses are noted. It is repaired, and made again, but not all
-// the time.
+// The ConfigMap has the start of tracking. It is repaired and created again, at a limited rate.
 func TestTracking(t *testing.T) {
 	const name = "configmap kube-system/" + TrackingConfigMap
 	in(t, func(w *controllertest.World) {

@@ -14,49 +14,49 @@ import (
 	"github.com/anykind/anykind/internal/registry/apply"
 )
 
-// TrackingName is what the controller is called that says since when uses are noted.
+// TrackingName is the name of the controller that records the start of tracking.
 const TrackingName = "legacy-token-tracking-controller"
 
-// TrackingConfigMap is the name of the ConfigMap that says so, in kube-system.
+// TrackingConfigMap is the name of its ConfigMap in kube-system.
 const TrackingConfigMap = "kube-apiserver-legacy-service-account-token-tracking"
 
 const (
 	sinceKey = "since"
-	// creationPause is how often the ConfigMap is made. Of several servers, one that notes
-	// no uses may delete it.
+	// creationPause is the least time between two creates of the ConfigMap. A server that does not
+	// track uses may delete it.
 	creationPause = 30 * time.Minute
 )
 
-// A Tracker keeps the ConfigMap. It has one task.
+// A Tracker maintains the ConfigMap. It has one task.
 type Tracker struct {
 	objects *controller.Objects
 	queue   *controller.Queue
 	key     string
-	made    time.Time // when the ConfigMap was; only the task looks at it
+	made    time.Time // time of the last create; only the task uses it
 }
 
-// NewTracker makes the controller.
+// NewTracker returns the controller.
 func NewTracker(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return &Tracker{objects: o.ManagedBy(apply.Server), queue: q, key: o.Prefix("", "configmaps") + metav1.NamespaceSystem + "/" + TrackingConfigMap}
 }
 
-// Keys returns that of the ConfigMap.
+// Keys returns the key of the ConfigMap.
 func (c *Tracker) Keys() []string { return []string{c.key} }
 
-// Load is there for Loaded.
+// Load does nothing; a Loader needs it.
 func (c *Tracker) Load() {}
 
-// Loaded has the ConfigMap looked at, which may not be there.
+// Loaded queues the task: a missing ConfigMap has no event.
 func (c *Tracker) Loaded() { c.queue.Add(controller.Task{}) }
 
-// See notices that the ConfigMap was changed or deleted.
+// See queues the task after the ConfigMap was changed or deleted.
 func (c *Tracker) See(e *controller.Event) {
 	if e.Key == c.key && !e.Loading {
 		c.queue.Add(controller.Task{})
 	}
 }
 
-// Do makes the ConfigMap, or repairs it.
+// Do creates or repairs the ConfigMap.
 func (c *Tracker) Do(ctx context.Context, t controller.Task) error {
 	found, err := c.objects.Read(ctx, c.key)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Tracker) Do(ctx context.Context, t controller.Task) error {
 	return err
 }
 
-// since returns the day that the ConfigMap says, and whether it says one.
+// since returns the day in the ConfigMap, and whether it has one.
 func since(configMap []byte) (time.Time, bool) {
 	var m struct{ Data map[string]string }
 	if err := json.Unmarshal(configMap, &m); err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// definitionOf returns the CustomResourceDefinition of a resource, or nil for
-// one that has none.
+// definitionOf returns the CustomResourceDefinition of a resource, or nil without one.
 func (c *Controller) definitionOf(ctx context.Context, of schema.GroupResource) (*controller.Definition, error) {
 	if of.Group == "" {
 		return nil, nil
@@ -22,7 +21,7 @@ func (c *Controller) definitionOf(ctx context.Context, of schema.GroupResource) 
 	return c.objects.Definition(ctx, of.String())
 }
 
-// storageVersion of a definition, "" if it has none.
+// storageVersion returns the storage version of a definition, or "".
 func storageVersion(d *apiextensionsv1.CustomResourceDefinition) string {
 	for i := range d.Spec.Versions {
 		if d.Spec.Versions[i].Storage {
@@ -32,11 +31,11 @@ func storageVersion(d *apiextensionsv1.CustomResourceDefinition) string {
 	return ""
 }
 
-// definitionRuns is the reason of a definition's condition while it is migrated.
+// definitionRuns is the reason of the definition's condition during a migration.
 const definitionRuns = "MigrationRunning"
 
-// beginDefinition says in the definition of a resource, if it has one, that it
-// is being migrated, and by which generation of it.
+// beginDefinition records in the definition of a resource, if it has one, that a migration is
+// running, and the generation of the definition.
 func (c *Controller) beginDefinition(ctx context.Context, m *migration) error {
 	return c.changeDefinition(ctx, m.resource(), func(t object.Tree) bool {
 		return controller.SetConditions(t, object.Timestamp(c.objects.Now()), controller.Condition{
@@ -46,9 +45,8 @@ func (c *Controller) beginDefinition(ctx context.Context, m *migration) error {
 	})
 }
 
-// endDefinition says that a migration has ended. If it succeeded, and the
-// definition is the one that it began with, no object is stored in any version
-// but the storage version.
+// endDefinition records the end of a migration. If it succeeded and the definition has not changed
+// since the start, all objects are in the storage version.
 func (c *Controller) endDefinition(ctx context.Context, of schema.GroupResource, succeeded bool) error {
 	return c.changeDefinition(ctx, of, func(t object.Tree) bool {
 		said := controller.Condition{
@@ -73,8 +71,7 @@ func (c *Controller) endDefinition(ctx context.Context, of schema.GroupResource,
 	})
 }
 
-// abandonDefinition has the definition of a resource no longer say that a migration
-// is running, when there is none: it was deleted.
+// abandonDefinition removes the running condition of a definition whose migration was deleted.
 func (c *Controller) abandonDefinition(ctx context.Context, of schema.GroupResource) error {
 	k, err := c.definitionOf(ctx, of)
 	if err != nil || k == nil {
@@ -88,8 +85,7 @@ func (c *Controller) abandonDefinition(ctx context.Context, of schema.GroupResou
 	return nil
 }
 
-// beganWith reports whether the migration under way began with a generation of a
-// definition.
+// beganWith reports whether the running migration began with that generation of the definition.
 func beganWith(t object.Tree, generation int64) bool {
 	status, _ := t["status"].(object.Tree)
 	conditions, _ := status["conditions"].([]any)
@@ -101,7 +97,7 @@ func beganWith(t object.Tree, generation int64) bool {
 	return false
 }
 
-// trim makes the storage version the only one in status.storedVersions.
+// trim sets status.storedVersions to the storage version only.
 func trim(t object.Tree) (changed bool) {
 	spec, _ := t["spec"].(object.Tree)
 	status := t["status"].(object.Tree)
@@ -116,8 +112,7 @@ func trim(t object.Tree) (changed bool) {
 	return changed
 }
 
-// changeDefinition changes the status of the definition of a resource, if it has
-// one.
+// changeDefinition updates the status of the definition of a resource, if it has one.
 func (c *Controller) changeDefinition(ctx context.Context, of schema.GroupResource, edit func(object.Tree) bool) error {
 	k, err := c.definitionOf(ctx, of)
 	if err != nil || k == nil {
@@ -126,9 +121,8 @@ func (c *Controller) changeDefinition(ctx context.Context, of schema.GroupResour
 	return c.objects.Change(ctx, k.Kind, k.Key, k.UID, "status", edit)
 }
 
-// askForMigration makes a migration for a definition that is annotated for it.
-// There is one for each generation that needs one, so that one that failed is
-// not made again for nothing.
+// askForMigration creates a migration for an annotated definition, one for each generation that
+// needs it. So a failed migration is not created again.
 func (c *Controller) askForMigration(ctx context.Context, of schema.GroupResource) error {
 	k, err := c.definitionOf(ctx, of)
 	if err != nil || k == nil {
@@ -140,7 +134,7 @@ func (c *Controller) askForMigration(ctx context.Context, of schema.GroupResourc
 		len(stored) == 0 || slices.Equal(stored, []string{storageVersion(crd)}) {
 		return nil
 	}
-	const longest = 230 // of the part of a name of 253 that is the definition's
+	const longest = 230 // of the definition's part of a name of 253 characters
 	name := strings.TrimRight(crd.Name[:min(len(crd.Name), longest)], "-.")
 	return c.objects.Create(ctx, c.migrations(), "", object.Tree{
 		"metadata": object.Tree{

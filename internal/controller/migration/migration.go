@@ -1,8 +1,8 @@
-// Package migration stores the objects of a resource in its storage version, if a
+// Package migration rewrites the objects of a resource in its storage version, if a
 // StorageVersionMigration or an annotation of the definition asks for it.
 //
 // It shows its progress in the status of the migration and of the definition.
-// internal/offline/migration shows that status to people.
+// internal/offline/migration prints that status.
 package migration
 
 import (
@@ -19,23 +19,21 @@ import (
 	"github.com/anykind/anykind/internal/controller"
 )
 
-// Name is what the controller is called.
+// Name is the name of the controller.
 const Name = "storage-version-migrator-controller"
 
-// MigrateAnnotation on a CustomResourceDefinition, with the value "true", has
-// its objects stored in its storage version whenever some may be stored in
-// another, without anybody asking.
+// MigrateAnnotation is an annotation of CustomResourceDefinitions. With the value "true", objects
+// are migrated automatically whenever some may be in another version than the storage version.
 const MigrateAnnotation = "anykind.dev/migrate-storage"
 
-// A Controller migrates what is stored. The key of its tasks is a resource, as
-// in PLURAL.GROUP.
+// A Controller migrates stored objects. The key of its tasks is a resource, as in PLURAL.GROUP.
 type Controller struct {
 	objects           *controller.Objects
 	queue             *controller.Queue
-	migrated, defined string // prefixes of the keys of migrations and definitions
+	migrated, defined string // key prefixes of migrations and definitions
 }
 
-// New makes the controller.
+// New returns the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return &Controller{
 		objects: o, queue: q,
@@ -44,10 +42,11 @@ func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	}
 }
 
-// Keys returns those of migrations and definitions.
+// Keys returns the key prefixes of migrations and definitions.
 func (c *Controller) Keys() []string { return []string{c.migrated, c.defined} }
 
-// See notices what asks for a migration, and what may let one go on.
+// See queues the resource of a new migration, of an annotated definition, and of anything that may
+// unblock a migration.
 func (c *Controller) See(e *controller.Event) {
 	if name, ok := strings.CutPrefix(e.Key, c.defined); ok {
 		if asksForMigration(e.Value) {
@@ -60,8 +59,8 @@ func (c *Controller) See(e *controller.Event) {
 
 func taskOf(resource string) controller.Task { return controller.Task{Key: resource} }
 
-// seeMigration notices a migration that has come, has ended or is gone. What else
-// is written of it is how far it is, which changes nothing.
+// seeMigration queues a migration that is new, has ended or was deleted. Other writes only record
+// progress.
 func (c *Controller) seeMigration(e *controller.Event) {
 	now, was := readMigration(e.Key, e.Value), readMigration(e.Key, e.Prev)
 	switch {
@@ -75,14 +74,14 @@ func (c *Controller) seeMigration(e *controller.Event) {
 	c.queue.Add(taskOf(now.resource().String()))
 }
 
-// asksForMigration reports whether a definition may ask for migrations, or says
-// that one is running, which may be over, or may be possible now.
+// asksForMigration reports whether a definition may need the controller: it has the annotation, or
+// the condition of a running migration.
 func asksForMigration(value []byte) bool {
 	return bytes.Contains(value, []byte(MigrateAnnotation)) || bytes.Contains(value, []byte(definitionRuns))
 }
 
-// Do does what the migrations of a resource ask for, one after the other. What is
-// done is where it is stored, so one that was interrupted goes on where it was.
+// Do runs the migrations of a resource in order. The progress is in the store, so an interrupted
+// migration continues.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	of := schema.ParseGroupResource(t.Key)
 	all, err := c.migrationsOf(ctx, of)
@@ -92,7 +91,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	var next *migration
 	for _, m := range all {
 		switch {
-		case m.running() && m.ended(): // whoever ended it did not get any further
+		case m.running() && m.ended(): // a server stopped after it wrote the end of the migration
 			if err := c.endMigration(ctx, m, m.is(migrationv1.MigrationSucceeded)); err != nil {
 				return err
 			}
@@ -117,7 +116,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	return c.run(ctx, next)
 }
 
-// endMigration ends one whose outcome its status has.
+// endMigration finishes a migration whose status has the outcome.
 func (c *Controller) endMigration(ctx context.Context, m *migration, succeeded bool) error {
 	if err := c.endDefinition(ctx, m.resource(), succeeded); err != nil {
 		return err
@@ -132,7 +131,7 @@ func (c *Controller) failMigration(ctx context.Context, m *migration, why string
 	return c.setStatus(ctx, m, "", migrationEnds(why)...)
 }
 
-// run rewrites the objects of the resource of a migration that is running.
+// run rewrites the objects of the resource of a running migration.
 func (c *Controller) run(ctx context.Context, m *migration) error {
 	for attempt := 0; ; attempt++ {
 		if err := c.objects.Refresh(ctx); err != nil {
@@ -161,7 +160,7 @@ func (c *Controller) run(ctx context.Context, m *migration) error {
 	}
 }
 
-// waitForKind has a migration wait for its kind to be served, for a while.
+// waitForKind waits for the kind of a migration to be served, for a limited time.
 func (c *Controller) waitForKind(ctx context.Context, m *migration) error {
 	left := m.waitsForKind(c.objects.Now())
 	if left <= 0 {

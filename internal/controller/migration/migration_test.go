@@ -18,14 +18,14 @@ func in(t *testing.T, test func(w *world)) {
 	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, func(w *controllertest.World) { test(&world{w}) })
 }
 
-// of is what a migration is of.
+// of is a feature of a migration: its resource.
 func of(group, plural string) controllertest.Feature {
 	return func(_ *controllertest.World, t object.Tree) {
 		t["spec"] = object.Tree{"resource": object.Tree{"group": group, "resource": plural}}
 	}
 }
 
-// state is how a migration says it is doing.
+// state returns the state of a migration.
 func (w *world) state(name string) string {
 	w.Settle()
 	var out []string
@@ -47,8 +47,7 @@ func (w *world) expect(what, got, want string) {
 
 const succeeded = "Running=False: Migration completed\nSucceeded=True: Migration completed"
 
-// What is stored as it would be stored again needs nothing, and the kind need not
-// be a custom one.
+// Objects already in the storage form are not written. Built-in kinds can be migrated, too.
 func TestMigrateBuiltIn(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("configmap dev/a")
@@ -61,7 +60,7 @@ func TestMigrateBuiltIn(t *testing.T) {
 	})
 }
 
-// A migration waits a minute for a kind that is not served.
+// A migration waits a minute for an unserved kind.
 func TestMigrateUnknownKind(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("storageversionmigration m", of("test.example.com", "things"))
@@ -82,8 +81,7 @@ func TestMigrateKindThatComes(t *testing.T) {
 	})
 }
 
-// Of the migrations of one resource, one runs at a time; those that were left
-// half done are taken up by the next process.
+// The migrations of a resource run one at a time. The next process continues interrupted ones.
 func TestMigrateOneByOne(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("storageversionmigration a", of("test.example.com", "things"))

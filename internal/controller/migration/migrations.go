@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A migration is a StorageVersionMigration that is stored.
+// A migration is a stored StorageVersionMigration.
 type migration struct {
 	key, name string
 	migrationv1.StorageVersionMigration
@@ -31,7 +31,7 @@ func (m *migration) is(t migrationv1.MigrationConditionType) bool {
 
 func (m *migration) running() bool { return m.is(migrationv1.MigrationRunning) }
 
-// says returns what the status said of the running migration when it was read.
+// says returns the message of the running condition.
 func (m *migration) says() string {
 	if c := meta.FindStatusCondition(m.Status.Conditions, string(migrationv1.MigrationRunning)); c != nil {
 		return c.Message
@@ -47,12 +47,12 @@ func (m *migration) resource() schema.GroupResource {
 	return schema.GroupResource{Group: m.Spec.Resource.Group, Resource: m.Spec.Resource.Resource}
 }
 
-// migrations is the Definition of the kind, or nil.
+// migrations returns the Definition of the kind, or nil.
 func (c *Controller) migrations() *resource.Definition {
 	return c.objects.Lookup(migrationv1.GroupName, "storageversionmigrations")
 }
 
-// migrationsOf returns the migrations of a resource, the oldest first.
+// migrationsOf returns the migrations of a resource, oldest first.
 func (c *Controller) migrationsOf(ctx context.Context, of schema.GroupResource) (out []*migration, err error) {
 	d := c.migrations()
 	if d == nil {
@@ -71,7 +71,7 @@ func (c *Controller) migrationsOf(ctx context.Context, of schema.GroupResource) 
 	return out, err
 }
 
-// readMigration returns nil for what cannot be read, which nobody asks for.
+// readMigration decodes a migration. It returns nil for an unreadable one.
 func readMigration(key string, value []byte) *migration {
 	m := &migration{key: key}
 	if json.Unmarshal(value, &m.StorageVersionMigration) != nil {
@@ -81,8 +81,7 @@ func readMigration(key string, value []byte) *migration {
 	return m
 }
 
-// setStatus writes conditions of a migration, and the revision that it began at
-// if that is known now and was not before.
+// setStatus writes conditions of a migration, and the revision of its start if not yet set.
 func (c *Controller) setStatus(ctx context.Context, m *migration, revision string, conditions ...controller.Condition) error {
 	now := object.Timestamp(c.objects.Now())
 	return c.objects.Change(ctx, c.migrations(), m.key, string(m.UID), "status", func(t object.Tree) bool {
@@ -95,14 +94,13 @@ func (c *Controller) setStatus(ctx context.Context, m *migration, revision strin
 	})
 }
 
-// The words of the conditions of a migration are those of Kubernetes.
+// Reasons and messages of conditions are those of Kubernetes.
 
 func migrationRuns(message string) controller.Condition {
 	return controller.Condition{Type: string(migrationv1.MigrationRunning), Status: true, Reason: "MigrationRunning", Message: "The migration is running" + message}
 }
 
-// migrationEnds are the conditions of a migration that has ended, with failure
-// "" if it succeeded.
+// migrationEnds returns the conditions of an ended migration. failure is "" on success.
 func migrationEnds(failure string) []controller.Condition {
 	over := controller.Condition{Type: string(migrationv1.MigrationRunning), Reason: "MigrationCompleted", Message: "Migration completed"}
 	if failure != "" {
@@ -111,12 +109,12 @@ func migrationEnds(failure string) []controller.Condition {
 	return []controller.Condition{over, {Type: string(migrationv1.MigrationSucceeded), Status: true, Reason: "StorageVersionMigrationSucceeded", Message: "Migration completed"}}
 }
 
-// A kind that is not served yet may be soon.
+// kindPatience is the time to wait for a kind that is not served yet.
 const kindPatience = time.Minute
 
-// waitsForKind reports for how long a migration still waits for its kind.
+// waitsForKind returns how long the migration continues to wait for its kind.
 func (m *migration) waitsForKind(now time.Time) time.Duration {
 	return m.CreationTimestamp.Add(kindPatience).Sub(now)
 }
 
-var migratedBy = metav1.Verbs{"update", "patch", "list"} // as Kubernetes asks
+var migratedBy = metav1.Verbs{"update", "patch", "list"} // the verbs that Kubernetes requires

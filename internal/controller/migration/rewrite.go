@@ -16,20 +16,19 @@ import (
 )
 
 const (
-	// rewriteBatch is how many objects are converted together, and rewriters how
-	// many are written at a time: enough for a store to make one commit of them.
+	// rewriteBatch is the number of objects converted together, and rewriters the number of
+	// concurrent writes: enough for a store to combine them into one commit.
 	rewriteBatch = 256
 	rewriters    = 64
-	// reportPause is how often the status of a migration says how far it is.
+	// reportPause is the interval at which the status reports progress.
 	reportPause = time.Second
 )
 
-// errWithdrawn says that the migration was deleted while it was running.
+// errWithdrawn means that the migration was deleted while it was running.
 var errWithdrawn = errors.New("the migration was deleted")
 
-// rewrite rewrites the objects of d that need it, and says in the status of the
-// migration how far it is. It goes on after an error of some objects, as long as
-// there are others that it can rewrite.
+// rewrite rewrites the objects of d that need it, and reports progress in the status of the
+// migration. After an error of some objects it continues with the others.
 func (c *Controller) rewrite(ctx context.Context, m *migration, d *resource.Definition) error {
 	revision, err := c.objects.Backend.Revision(ctx)
 	if err != nil {
@@ -73,8 +72,7 @@ func (c *Controller) rewrite(ctx context.Context, m *migration, d *resource.Defi
 	return failed
 }
 
-// rewriteBatch rewrites some objects and returns how many of them need nothing
-// more.
+// rewriteBatch rewrites some objects and returns the number of those that are done.
 func (c *Controller) rewriteBatch(ctx context.Context, d *resource.Definition, batch []*watchcache.Object) (int, error) {
 	ctx = c.objects.Convert(ctx, d, batch)
 	var done atomic.Int64
@@ -88,7 +86,7 @@ func (c *Controller) rewriteBatch(ctx context.Context, d *resource.Definition, b
 	return int(done.Load()), err
 }
 
-// report says how far a migration is, or that it was withdrawn.
+// report records the progress of a migration. It returns errWithdrawn if the migration was deleted.
 func (c *Controller) report(ctx context.Context, m *migration, revision string, left, total int, failed error) error {
 	now, err := c.objects.Read(ctx, m.key)
 	if err != nil {
@@ -109,7 +107,7 @@ func (c *Controller) report(ctx context.Context, m *migration, revision string, 
 	case failed != nil:
 		message += fmt.Sprint(trouble, failed)
 	case strings.HasPrefix(said, migrationRuns(message+trouble).Message):
-		return nil // that has not changed yet
+		return nil // unchanged so far
 	}
 	return c.setStatus(ctx, m, revision, migrationRuns(message))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// conditions say what was found in a namespace, in the order and words of the
-// namespace controller of Kubernetes.
+// conditions returns the conditions of a namespace, in the order and words of the namespace
+// controller of Kubernetes.
 func (c *contents) conditions() []controller.Condition {
 	var messages []string
 	for _, err := range c.errs {
@@ -50,7 +50,7 @@ func (c *contents) conditions() []controller.Condition {
 	}
 }
 
-// said is a condition that is true where there is something wrong.
+// said returns a condition that is true if something is wrong.
 func said(kind corev1.NamespaceConditionType, wrong, reason, message, okReason, okMessage string) controller.Condition {
 	if wrong == "" {
 		return controller.Condition{Type: string(kind), Reason: okReason, Message: okMessage}
@@ -58,8 +58,7 @@ func said(kind corev1.NamespaceConditionType, wrong, reason, message, okReason, 
 	return controller.Condition{Type: string(kind), Status: true, Reason: reason, Message: message}
 }
 
-// showContent writes what was found to the status of a namespace, if that says
-// anything else.
+// showContent writes the conditions to the status of a namespace, if they have changed.
 func (c *Controller) showContent(ctx context.Context, n *controller.Namespace, found *contents) error {
 	now := object.Timestamp(c.objects.Now())
 	return c.objects.Change(ctx, n.Kind, n.Key, n.UID, "status", func(t object.Tree) bool {

@@ -1,8 +1,8 @@
 // Package namespace empties a deleted namespace and then removes its finalizer.
 //
-// It deletes the objects of all kinds in the namespace, and writes to its status what is left
-// and why. Then it waits for the events that say that the rest is gone. It knows namespaces
-// and the metadata of objects.
+// It deletes the objects of all kinds in the namespace, and reports the remaining objects in the
+// status. Then it waits for the events of their deletion. It knows namespaces and the metadata of
+// objects.
 package namespace
 
 import (
@@ -24,36 +24,35 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Name is what the controller is called.
+// Name is the name of the controller.
 const Name = "namespace-controller"
 
-// recountPause is how long changes to what is left in a namespace may add up
-// before it is looked at again.
+// recountPause limits how often the remaining objects of a namespace are counted again.
 const recountPause = 2 * time.Second
 
-// othersPause is after how long it is looked again at what another server has, which may go without
-// anybody's being told.
+// othersPause is the interval at which objects of other servers are checked again. They may be
+// deleted without an event.
 const othersPause = 5 * time.Second
 
-// A Controller empties namespaces. The key of its tasks is the name of one.
+// A Controller empties namespaces. The key of its tasks is the name of a namespace.
 type Controller struct {
 	objects *controller.Objects
 	queue   *controller.Queue
-	prefix  string // of the keys of namespaces
-	// leftovers are of the namespaces that are being emptied, with the kinds that
-	// may have objects left: nil before the first look at all kinds.
+	prefix  string // key prefix of namespaces
+	// leftovers are the remaining objects of namespaces in deletion. The note has the kinds that
+	// may have objects left, nil before the first look at all kinds.
 	leftovers controller.Leftovers[map[schema.GroupResource]bool]
 }
 
-// New makes the controller.
+// New returns the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return &Controller{objects: o.For("namespace-controller"), queue: q, prefix: o.Prefix("", "namespaces")}
 }
 
-// Keys returns all, for objects of any kind may be left in a namespace.
+// Keys returns the prefix of all keys: a namespace may contain objects of any kind.
 func (c *Controller) Keys() []string { return []string{""} }
 
-// See notices that a namespace was deleted, and that less is left in one.
+// See queues a deleted namespace, and one whose remaining objects have changed.
 func (c *Controller) See(e *controller.Event) {
 	if c.leftovers.Any() && !e.Loading {
 		c.seeLeftover(e)
@@ -85,8 +84,7 @@ func (c *Controller) seeLeftover(e *controller.Event) {
 	}
 }
 
-// Do deletes what is in a namespace that is being deleted and, once nothing is
-// left, lets the namespace go.
+// Do deletes the objects of a namespace in deletion and, once it is empty, removes the finalizer.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	name := t.Key
 	n, err := c.objects.Namespace(ctx, name)
@@ -116,16 +114,16 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 		if found.elsewhere {
 			c.queue.After(t, othersPause)
 		}
-		return nil // what becomes of it will be seen
+		return nil // an event will follow
 	case len(found.keys) > 0:
-		// It has gone meanwhile, and the status is to say so.
+		// The objects are gone by now, and the status must be updated.
 		c.queue.Add(t)
 		return nil
 	}
 	return c.finalize(ctx, n)
 }
 
-// finalize takes our finalizer from a namespace.
+// finalize removes the finalizer kubernetes from a namespace.
 func (c *Controller) finalize(ctx context.Context, n *controller.Namespace) error {
 	return c.objects.Change(ctx, n.Kind, n.Key, n.UID, "finalize", func(t object.Tree) bool {
 		spec, _ := t["spec"].(object.Tree)
@@ -142,28 +140,28 @@ func (c *Controller) finalize(ctx context.Context, n *controller.Namespace) erro
 	})
 }
 
-// contents is what a namespace was found to have after all was asked to go.
+// contents describes the remaining objects of a namespace after all deletions.
 type contents struct {
-	unrefreshed error                         // why perhaps not all kinds were looked at
-	errs        []error                       // one for each kind that could not be deleted
+	unrefreshed error                         // error if kinds may be missing
+	errs        []error                       // one for each kind with a failed deletion
 	kinds       map[schema.GroupResource]bool // that may have objects left
-	keys        map[string]int64              // of the objects left, and the revision they were seen at
-	counts      map[schema.GroupResource]int  // of the objects left
-	finalizers  map[string]int                // of the objects left
-	elsewhere   bool                          // some of the objects left are of other servers
-	ends        time.Time                     // when the first of those that have time to end is to be gone
+	keys        map[string]int64              // of the remaining objects, with their revisions
+	counts      map[schema.GroupResource]int  // of the remaining objects
+	finalizers  map[string]int                // of the remaining objects
+	elsewhere   bool                          // objects of other servers remain
+	ends        time.Time                     // the earliest end of a grace period
 }
 
-// empty asks all objects in a namespace to go, and returns what is left. A kind
-// that cannot be deleted does not keep the others from being deleted.
+// empty deletes all objects of a namespace, and returns the remaining ones. A failure of one kind
+// does not affect the others.
 func (c *Controller) empty(ctx context.Context, name string) *contents {
 	found := &contents{
 		kinds: map[schema.GroupResource]bool{}, keys: map[string]int64{},
 		counts: map[schema.GroupResource]int{}, finalizers: map[string]int{},
 	}
 	kinds := slices.Collect(maps.Keys(c.leftovers.Begin(name)))
-	// Objects may have been created until the namespace was marked, which has
-	// been read: what is served after that is all there can be.
+	// Objects can have been created until the deletion of the namespace began. The catalog must
+	// have all kinds of that time.
 	found.unrefreshed = c.objects.Refresh(ctx)
 	set := c.objects.Catalog.Set()
 	if kinds == nil {
@@ -208,8 +206,8 @@ func (c *Controller) emptyKind(ctx context.Context, d *resource.Definition, name
 	return c.countLeft(ctx, d, name, found)
 }
 
-// askToGo deletes an object as one whose dependents need not be thought of: they
-// are asked to go as well, or will be collected.
+// askToGo deletes an object. Its dependents need no special care: they are deleted with the
+// namespace, or collected later.
 func (c *Controller) askToGo(ctx context.Context, group string, r *kv.Record) error {
 	h, err := controller.ReadHeader(r.Key, r.Value, r.Revision)
 	if err == nil && h.Deleting && !h.Has(metav1.FinalizerOrphanDependents) && !h.Has(metav1.FinalizerDeleteDependents) {
@@ -220,7 +218,7 @@ func (c *Controller) askToGo(ctx context.Context, group string, r *kv.Record) er
 		return c.objects.Delete(ctx, d, r.Key, &metav1.DeleteOptions{PropagationPolicy: &background})
 	})
 	if controller.IsUnknown(err) {
-		return nil // The kind is gone, and nothing of it can be left.
+		return nil // the kind is gone, and so are its objects
 	}
 	return err
 }
@@ -257,7 +255,7 @@ func (c *Controller) countLeft(ctx context.Context, d *resource.Definition, name
 	return fmt.Errorf("unexpected items still remain in namespace: %s for gvr: %v", name, kind.WithVersion(preferred(d)))
 }
 
-// preferred is the version that clients prefer.
+// preferred returns the preferred version of d.
 func preferred(d *resource.Definition) string {
 	for _, v := range d.Versions {
 		if v.Served {

@@ -28,7 +28,7 @@ func in(t *testing.T, test func(w *world)) {
 	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}, {Name: garbage.Name, New: garbage.New}}, func(w *controllertest.World) { test(&world{w}) })
 }
 
-// A namespace goes with everything in it, and with nothing else.
+// A namespace is deleted with everything in it, and with nothing else.
 func TestNamespace(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("namespace ops")
@@ -61,7 +61,7 @@ func about(namespace string) controllertest.Feature {
 	}
 }
 
-// empty checks that no key is left of a namespace.
+// empty checks that no key of a namespace remains.
 func (w *world) empty(namespace string) {
 	w.T.Helper()
 	page, err := w.Backend.List(w.Ctx, kv.Range{})
@@ -75,7 +75,7 @@ func (w *world) empty(namespace string) {
 	}
 }
 
-// Objects with finalizers hold the namespace, whose status says which.
+// Objects with finalizers hold the namespace. Its status lists the finalizers.
 func TestNamespaceWithFinalizers(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("lead dev/a", controllertest.Finalizer("test.example.com/f", "test.example.com/g"))
@@ -120,7 +120,7 @@ func TestNamespaceWithFinalizers(t *testing.T) {
 	})
 }
 
-// conditions checks the conditions of a namespace.
+// conditions compares the conditions of a namespace.
 func (w *world) conditions(name, want string) {
 	w.T.Helper()
 	data, _ := json.Marshal(w.Get("namespace " + name))
@@ -141,7 +141,7 @@ func (w *world) conditions(name, want string) {
 	}
 }
 
-// A namespace that others finalize too stays for them, empty.
+// A namespace with other finalizers stays, empty.
 func TestNamespaceOtherFinalizers(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("namespace ops", controllertest.Finalizer("test.example.com/f"), func(_ *controllertest.World, t object.Tree) {
@@ -158,8 +158,8 @@ func TestNamespaceOtherFinalizers(t *testing.T) {
 	})
 }
 
-// A kind that nobody serves is deleted too, and one whose objects cannot be
-// deleted does not stop the others.
+// Objects of an unserved kind are deleted, too. A kind that cannot be deleted does not affect the
+// others.
 func TestNamespaceStrangeKinds(t *testing.T) {
 	in(t, func(w *world) {
 		hidden, broken := controllertest.Custom("Hidden", true), controllertest.Custom("Broken", true)
@@ -176,7 +176,7 @@ func TestNamespaceStrangeKinds(t *testing.T) {
 		w.Catalog.Swap(w.Catalog.Set().With(nil, []*resource.Definition{hidden, broken}))
 		w.Create("hidden dev/a")
 		w.Create("broken dev/b")
-		// It was stored in a version that must be converted.
+		// It is stored in a version that needs a conversion.
 		record, _ := w.Backend.Get(w.Ctx, w.Key("broken dev/b"), kv.Latest)
 		old := strings.Replace(string(record.Value), "test.example.com/v1", "test.example.com/v0", 1)
 		w.put(w.Key("broken dev/b"), old, record.Revision)
@@ -206,7 +206,7 @@ func (w *world) put(key, value string, revision int64) {
 	}
 }
 
-// Many objects that go one by one are not counted again for each of them.
+// Many objects that are deleted one by one do not each cause a recount.
 func TestNamespaceLooksSeldom(t *testing.T) {
 	in(t, func(w *world) {
 		const n = 50
@@ -228,7 +228,7 @@ func TestNamespaceLooksSeldom(t *testing.T) {
 	})
 }
 
-// A termination that a server did not finish is finished by the next one.
+// Another server finishes the deletion of a namespace.
 func TestNamespaceRestart(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("lead dev/a", controllertest.Finalizer("test.example.com/f"))

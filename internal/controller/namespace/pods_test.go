@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// nowhere is a pod without a node.
+// nowhere is a feature of a pod without a node.
 func nowhere(_ *controllertest.World, t object.Tree) {
 	t["spec"] = object.Tree{
 		"containers":                    []any{object.Tree{"name": "c", "image": "i"}},
@@ -19,13 +19,13 @@ func nowhere(_ *controllertest.World, t object.Tree) {
 	}
 }
 
-// onNode is a pod on a node, with half a minute to end.
+// onNode is a feature of a pod on a node, with a grace period of half a minute.
 func onNode(w *controllertest.World, t object.Tree) {
 	nowhere(w, t)
 	t["spec"].(object.Tree)["nodeName"] = "n"
 }
 
-// kill removes a pod as its kubelet does when it has ended.
+// kill removes a pod as its kubelet does after the pod has ended.
 func (w *world) kill(what string) {
 	w.T.Helper()
 	_, err := w.Registry.Delete(w.Ctx, w.Target(what), &metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}, registry.WriteOptions{})
@@ -35,8 +35,8 @@ func (w *world) kill(what string) {
 	w.Settle()
 }
 
-// A pod has its time to end before its namespace goes; one that runs nowhere has none.
-// If nothing ends it, its namespace says so.
+// A pod has its grace period before its namespace is deleted; a pod without a node has none. The
+// status reports a pod that does not end.
 func TestNamespaceWithPods(t *testing.T) {
 	const fine = `
 			NamespaceDeletionDiscoveryFailure False ResourcesDiscovered: All resources successfully discovered
@@ -69,7 +69,7 @@ func TestNamespaceWithPods(t *testing.T) {
 	})
 }
 
-// What owns a pod may go before it has ended, but for one that waits for it.
+// The owner of a pod may be deleted before the pod has ended, unless it is in foreground deletion.
 func TestOwnersOfPods(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("namespace ops")

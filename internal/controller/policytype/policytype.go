@@ -1,5 +1,5 @@
-// Package policytype says in the status of each ValidatingAdmissionPolicy what is wrong with its
-// expressions, given the kinds of objects that it is about.
+// Package policytype reports errors in the expressions of each ValidatingAdmissionPolicy in its
+// status. It checks their types for the kinds that the policy matches.
 package policytype
 
 import (
@@ -18,38 +18,38 @@ import (
 	"github.com/anykind/anykind/internal/schema/celpolicy"
 )
 
-// Name is what the controller is called in kube-controller-manager.
+// Name is the name of the controller in kube-controller-manager.
 const Name = "validatingadmissionpolicy-status-controller"
 
-// manager is who is recorded for the status.
+// manager is the field manager of the status.
 const manager = "validatingadmissionpolicy-status"
 
-// maxTypes is how many kinds the expressions of a policy are checked for.
+// maxTypes limits the number of kinds for which the expressions of a policy are checked.
 const maxTypes = 10
 
-// A Controller looks at each generation of a policy once.
+// A Controller checks each generation of a policy once.
 type Controller struct {
 	objects  *controller.Objects
 	queue    *controller.Queue
-	policies string // the prefix of their keys
+	policies string // key prefix of policies
 }
 
-// New makes the controller.
+// New returns the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return &Controller{objects: o.ManagedBy(manager), queue: q, policies: o.Prefix(admissionregistrationv1.GroupName, "validatingadmissionpolicies")}
 }
 
-// Keys returns those of policies.
+// Keys returns the key prefix of policies.
 func (c *Controller) Keys() []string { return []string{c.policies} }
 
-// See has a policy looked at that is there.
+// See queues a policy that was created or updated.
 func (c *Controller) See(e *controller.Event) {
 	if e.Value != nil {
 		c.queue.Add(controller.Task{Key: e.Key})
 	}
 }
 
-// Do checks the expressions of a policy, unless that was done for what it says now.
+// Do checks the expressions of a policy, unless its status has the present generation.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	h, err := c.objects.Read(ctx, t.Key)
 	if err != nil || h == nil {
@@ -72,7 +72,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	d := c.objects.Lookup(admissionregistrationv1.GroupName, "validatingadmissionpolicies")
 	return c.objects.Change(ctx, d, h.Key, h.UID, "status", func(t object.Tree) bool {
 		if object.Generation(t) != p.Generation {
-			return false // there will be another task
+			return false // another task will follow
 		}
 		checking := object.Tree{}
 		if len(warnings) > 0 {
@@ -88,7 +88,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	})
 }
 
-// Check returns what is wrong with the expressions of a policy.
+// Check returns the type errors in the expressions of a policy.
 func Check(set *resource.Set, p *admissionregistrationv1.ValidatingAdmissionPolicy) ([]any, error) {
 	var types []celpolicy.Type
 	for _, kind := range kindsOf(set, p.Spec.MatchConstraints) {
@@ -122,8 +122,8 @@ func Check(set *resource.Set, p *admissionregistrationv1.ValidatingAdmissionPoli
 	return warnings, nil
 }
 
-// kindsOf returns the kinds that rules name, without those of wildcards and of subresources, and
-// not more than maxTypes of one rule. A rule that has so many is the last one.
+// kindsOf returns the kinds that rules name, without wildcards and subresources. It returns at most
+// maxTypes of one rule, and ignores further rules then.
 func kindsOf(set *resource.Set, match *admissionregistrationv1.MatchResources) []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	if match == nil {
@@ -166,8 +166,8 @@ rules:
 	return kinds
 }
 
-// kindsFor returns the kinds of a resource, which may be named in the singular. Without a group it
-// is looked for in all of them, as in Kubernetes.
+// kindsFor returns the kinds of a resource, whose name may be the singular. As in Kubernetes, an
+// empty group matches all groups.
 func kindsFor(set *resource.Set, group, version, name string) []schema.GroupVersionKind {
 	var found []schema.GroupVersionKind
 	name = strings.ToLower(name)
@@ -184,7 +184,7 @@ func kindsFor(set *resource.Set, group, version, name string) []schema.GroupVers
 	return found
 }
 
-// typeOf returns the type of a kind that is served.
+// typeOf returns the type of a served kind.
 func typeOf(set *resource.Set, kind schema.GroupVersionKind) (celpolicy.Type, bool) {
 	g := set.Group(kind.Group)
 	if g == nil {

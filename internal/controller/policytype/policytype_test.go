@@ -11,12 +11,12 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// What the status of a policy says of its expressions.
+// The status of a policy has warnings about its expressions.
 func TestWarnings(t *testing.T) {
 	const rules = `matchConstraints: {resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [%s]}]}, `
 	tests := []struct {
 		name, resources, spec string
-		want                  []string // parts of warnings, each after its place
+		want                  []string // substrings of warnings, each after its field
 	}{
 		{"right", "deployments", `validations: [{expression: "object.spec.replicas > 1"}]`, nil},
 		{"no such field", "deployments", `validations: [{expression: "object.spec.foo > 1"}]`, []string{"spec.validations[0].expression: apps/v1, Kind=Deployment: ERROR: <input>:1:12: undefined field 'foo'"}},

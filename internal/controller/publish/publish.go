@@ -1,9 +1,9 @@
-// Package publish has a cluster serve the custom resources of this server: it keeps an APIService there
-// for each version of their groups, which leads to the Service by which the cluster reaches this server.
+// Package publish makes a cluster serve the custom resources of this server. It maintains an
+// APIService in the cluster for each version of their groups, with the Service by which the cluster
+// reaches this server.
 //
-// An APIService of somebody else is left as it is. If it names the Service, it is told by which
-// certificates to trust this server, and no more. The package knows definitions here and APIServices
-// over there.
+// APIServices of other owners stay unchanged, except that one with this Service gets the CA bundle.
+// The package knows definitions of this server and APIServices of the cluster.
 package publish
 
 import (
@@ -23,30 +23,30 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// Name is what the controller is called.
+// Name is the name of the controller.
 const Name = "apiservice-publisher"
 
 const (
-	// manager is who it is in managedFields, and label and manager who keeps an APIService.
+	// manager is the field manager, and the value of the label that marks its APIServices.
 	manager = "anykind"
 	label   = "app.kubernetes.io/managed-by"
 
 	path = "/apis/apiregistration.k8s.io/v1/apiservices"
-	// lookAgain is how long an APIService may stay as somebody else has changed it.
+	// lookAgain is the time after which a changed APIService is repaired.
 	lookAgain = time.Minute
-	// groupPriority and versionPriority are those of custom resources.
+	// groupPriority and versionPriority are the priorities of custom resources.
 	groupPriority, versionPriority = 1000, 100
 	defaultPort                    = 443
 )
 
-// A Service is where the cluster reaches this server.
+// A Service is the Service by which the cluster reaches this server.
 type Service struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Port      int32  `json:"port,omitempty"`
 }
 
-// ParseService reads NAMESPACE/NAME or NAMESPACE/NAME:PORT.
+// ParseService parses NAMESPACE/NAME or NAMESPACE/NAME:PORT.
 func ParseService(text string) (s Service, err error) {
 	path, port, hasPort := strings.Cut(text, ":")
 	var ok bool
@@ -65,42 +65,42 @@ func ParseService(text string) (s Service, err error) {
 	return s, nil
 }
 
-// Hosts are the names by which the cluster knows this server.
+// Hosts returns the DNS names of this server in the cluster.
 func (s Service) Hosts() []string {
 	return []string{s.Name + "." + s.Namespace + ".svc", s.Name + "." + s.Namespace + ".svc.cluster.local"}
 }
 
-// Options say where this server is found.
+// Options of the controller.
 type Options struct {
 	Cluster *cluster.Client
 	Service Service
-	CA      []byte // by which it is trusted, in PEM
+	CA      []byte // the CA bundle in PEM
 }
 
-// A Controller keeps the APIServices. The key of its tasks is the name of an API group.
+// A Controller maintains the APIServices. The key of its tasks is the name of an API group.
 type Controller struct {
 	Options
 	objects *controller.Objects
 	queue   *controller.Queue
 }
 
-// New returns what makes the controller.
+// New returns the constructor of the controller.
 func New(of Options) func(*controller.Objects, *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
 		return &Controller{Options: of, objects: o, queue: q}
 	}
 }
 
-// Keys returns those of CustomResourceDefinitions.
+// Keys returns the key prefix of CustomResourceDefinitions.
 func (c *Controller) Keys() []string { return []string{c.objects.DefinitionPrefix()} }
 
-// See notices which groups there are.
+// See queues the group of a definition.
 func (c *Controller) See(e *controller.Event) {
 	_, group, _ := strings.Cut(strings.TrimPrefix(e.Key, c.objects.DefinitionPrefix()), ".")
 	c.queue.Add(controller.Task{Key: group})
 }
 
-// An apiService is what is read of one.
+// An apiService has the relevant fields of an APIService.
 type apiService struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -111,10 +111,10 @@ type apiService struct {
 	} `json:"spec"`
 }
 
-// ours reports whether the controller made an APIService.
+// ours reports whether the controller created an APIService.
 func (a *apiService) ours() bool { return a.Labels[label] == manager }
 
-// Do makes the APIServices of a group what they are to be.
+// Do creates, updates or deletes the APIServices of a group.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	if err := c.objects.Refresh(ctx); err != nil {
 		return err
@@ -146,13 +146,13 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	return nil
 }
 
-// leadsHere reports whether an APIService names the Service.
+// leadsHere reports whether an APIService has the Service of this server.
 func (c *Controller) leadsHere(a *apiService) bool {
 	s := a.Spec.Service
 	return s != nil && s.Namespace == c.Service.Namespace && s.Name == c.Service.Name
 }
 
-// keep makes the APIService of a version what it is to be.
+// keep creates or updates the APIService of a version.
 func (c *Controller) keep(ctx context.Context, group, version string) error {
 	name := version + "." + group
 	var found apiService

@@ -9,12 +9,12 @@ import (
 	"github.com/anykind/anykind/internal/network/cluster/clustertest"
 )
 
-// An APIService is made for each version that is served. One of somebody else is told the authority if it
-// leads here, and is left alone if it leads elsewhere.
+// Each served version gets an APIService. An APIService of another owner gets the CA bundle if it
+// has the Service of this server, and stays unchanged otherwise.
 func TestPublish(t *testing.T) {
 	const mine = `"service":{"name":"anykind","namespace":"system"`
 	for _, tt := range []struct {
-		name, before string // what the cluster has
+		name, before string // of the cluster
 		has          []string
 		hasNot       string
 		writes       int

@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// count counts what a quota is about, and corrects its status.
+// count counts the usage of a quota, and corrects its status.
 func (c *Controller) count(ctx context.Context, task controller.Task) error {
 	if _, err := c.Cache.Fresh(ctx); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (c *Controller) count(ctx context.Context, task controller.Task) error {
 		return err
 	}
 	c.remember(task.Key, func(k *known) { k.scopes, k.kinds = usage.Scopes(&q.Spec), kinds })
-	// What is given back from here on is seen, and what was before is not counted.
+	// Events after this time count as changes; earlier ones are in the count.
 	began := c.objects.Now()
 	revision, err := c.Cache.Fresh(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *Controller) count(ctx context.Context, task controller.Task) error {
 	return c.correct(ctx, task, correction{now, there})
 }
 
-// read returns a quota as it was at a revision, or nil.
+// read returns a quota as of a revision, or nil.
 func (c *Controller) read(ctx context.Context, key string, revision int64) (*corev1.ResourceQuota, error) {
 	snapshot, err := c.Cache.Resource(c.kind.StoragePrefix).Snapshot(ctx, revision)
 	if err != nil {
@@ -66,14 +66,14 @@ func (c *Controller) read(ctx context.Context, key string, revision int64) (*cor
 	return q, json.Unmarshal(o.JSON, q)
 }
 
-// A counted kind is one of those that a quota is about.
+// A counted kind is a kind that a quota limits.
 type counted struct {
-	prefix string               // of the keys of its objects
-	kind   *resource.Definition // nil if it is only counted
+	prefix string               // key prefix of its objects
+	kind   *resource.Definition // nil if only the number of objects counts
 	usage.Evaluator
 }
 
-// kinds returns the kinds that a quota is about.
+// kinds returns the kinds that a quota limits.
 func (c *Controller) kinds(ctx context.Context, hard corev1.ResourceList) (all []counted, err error) {
 	found := map[schema.GroupResource]bool{}
 	for _, name := range kind.SortedKeys(hard) {
@@ -97,7 +97,7 @@ func (c *Controller) kinds(ctx context.Context, hard corev1.ResourceList) (all [
 			case k.kind != nil:
 				k.prefix = k.kind.StoragePrefix
 			case strings.Contains(r.Group, "."):
-				k.prefix = resource.CustomPrefix(r.Group, r.Resource) // there may be such a kind soon
+				k.prefix = resource.CustomPrefix(r.Group, r.Resource) // the kind may be defined later
 			default:
 				continue
 			}
@@ -107,7 +107,7 @@ func (c *Controller) kinds(ctx context.Context, hard corev1.ResourceList) (all [
 	return all, nil
 }
 
-// remember changes what is known of a quota, if it is there.
+// remember updates the state of a quota, if it exists.
 func (c *Controller) remember(key string, change func(*known)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,8 +116,7 @@ func (c *Controller) remember(key string, change func(*known)) {
 	}
 }
 
-// sum returns how much there is of what a quota limits, at a revision. What cannot be counted is not in
-// it.
+// sum returns the usage of a quota at a revision. Unknown resources are missing from it.
 func (c *Controller) sum(ctx context.Context, q *corev1.ResourceQuota, kinds []counted, revision int64) (corev1.ResourceList, error) {
 	sum := corev1.ResourceList{}
 	for _, k := range kinds {
@@ -139,7 +138,7 @@ func (c *Controller) sum(ctx context.Context, q *corev1.ResourceQuota, kinds []c
 	return sum, nil
 }
 
-// add adds to list what the objects of a kind use of it.
+// add adds the usage of the objects of a kind to list.
 func (c *Controller) add(ctx context.Context, q *corev1.ResourceQuota, k counted, snapshot *watchcache.Snapshot, list corev1.ResourceList) error {
 	scopes, within := usage.Scopes(&q.Spec), k.prefix+q.Namespace+"/"
 	if each, ok := usage.Alike(k.Evaluator); ok {
@@ -153,7 +152,7 @@ func (c *Controller) add(ctx context.Context, q *corev1.ResourceQuota, k counted
 	for o := range snapshot.Scan(within, "") {
 		measured, err := c.measure(ctx, k, o)
 		if err != nil {
-			continue // which nobody can read uses nothing
+			continue // an unreadable object uses nothing
 		}
 		in, err := usage.Matches(measured, scopes)
 		if err != nil {
@@ -174,13 +173,13 @@ func (c *Controller) measure(ctx context.Context, k counted, o *watchcache.Objec
 	return k.Read(ctx, func(into any) error { return json.Unmarshal(shown.JSON, into) })
 }
 
-// A correction is what there was of what a quota limits, when the quota was as it was.
+// A correction is the counted usage of a quota, with the quota at the time of the count.
 type correction struct {
 	was   *corev1.ResourceQuota
 	there corev1.ResourceList
 }
 
-// correct writes a correction, unless it does not hold any more: then the quota is counted again.
+// correct writes a correction. If it is outdated, the quota is counted again.
 func (c *Controller) correct(ctx context.Context, task controller.Task, of correction) error {
 	_, end, err := c.Turns.Take(ctx, of.was.Namespace)
 	if err != nil {
@@ -206,8 +205,8 @@ func (c *Controller) correct(ctx context.Context, task controller.Task, of corre
 	return err
 }
 
-// used returns what is used of a quota as it is now: what there was, and what was charged meanwhile.
-// What is charged only grows; if there is less, somebody else has corrected it.
+// used returns the present usage of a quota: the counted usage plus later charges. Charges only
+// increase; a decrease means that another server has corrected the quota, and holds is false.
 func (c correction) used(now *corev1.ResourceQuota) (used corev1.ResourceList, holds bool) {
 	if !equality.Semantic.DeepEqual(now.Spec, c.was.Spec) {
 		return nil, false

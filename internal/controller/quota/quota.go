@@ -1,10 +1,10 @@
-// Package quota keeps the status of ResourceQuotas: what they limit, and how much of it is used.
+// Package quota maintains the status of ResourceQuotas: the limits and the usage.
 //
-// What is created is charged to quotas in its own write, by internal/admission/quota. The controller
-// counts what is there when a quota is new or has changed, when something was deleted or uses less, and
-// once in a while, and corrects what is charged by the difference.
+// internal/admission/quota charges each create in the same write. The controller counts objects
+// when a quota is new or has changed, after deletions and decreases, and periodically. It corrects
+// the usage by the difference.
 //
-// The package knows which objects a quota is about. How much they use is measured by internal/builtin/usage.
+// The package knows which objects a quota applies to. internal/builtin/usage measures their usage.
 package quota
 
 import (
@@ -25,26 +25,26 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Name is what kube-controller-manager calls the controller.
+// Name is the name of the controller in kube-controller-manager.
 const Name = "resourcequota-controller"
 
 const (
-	// resync is how often everything is counted, whatever has happened.
+	// resync is the interval at which all quotas are counted.
 	resync = 5 * time.Minute
-	// gather is how long more is awaited after something was given back. Where counting takes long,
-	// it is share times as long as that.
+	// gather is the delay of a count after usage was released, so that one count covers several
+	// releases. If counting is slow, the delay is share times the duration of a count.
 	gather = 20 * time.Millisecond
 	share  = 10
 )
 
-// again is the task of counting everything.
+// again is the task that counts all quotas.
 var again = controller.Task{Do: "resync"}
 
-// Options of the controller. All are needed.
+// Options of the controller. All are required.
 type Options struct {
 	Cache      *watchcache.Cache
 	Evaluators *usage.Evaluators
-	Turns      *quota.Turns // of those who charge something
+	Turns      *quota.Turns // of the admission plugin
 }
 
 // A Controller has a task for each quota, by its key.
@@ -58,41 +58,41 @@ type Controller struct {
 	known map[string]map[string]*known // quotas by namespace and key
 }
 
-// known is what is remembered of a quota.
+// known is the cached state of a quota.
 type known struct {
 	uid        string
-	spec, hard []byte // as they are stored
+	spec, hard []byte // as stored
 	scopes     []corev1.ScopedResourceSelectorRequirement
-	kinds      []counted     // of the objects that it is about
-	took       time.Duration // to count them
+	kinds      []counted     // of the objects that it limits
+	took       time.Duration // duration of the last count
 }
 
-// New makes the controller.
+// New returns the constructor of the controller.
 func New(options Options) func(*controller.Objects, *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
 		return &Controller{Options: options, objects: o, queue: q, kind: o.Lookup("", "resourcequotas"), known: map[string]map[string]*known{}}
 	}
 }
 
-// Keys returns that of everything, for quotas may be about any kind.
+// Keys returns the prefix of all keys: quotas may limit any kind.
 func (c *Controller) Keys() []string { return []string{""} }
 
-// Load forgets all quotas, which are shown again.
+// Load forgets all quotas; the load delivers them again.
 func (c *Controller) Load() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.known)
 }
 
-// Loaded does nothing: what is counted is counted by tasks.
+// Loaded does nothing: tasks do the counting.
 func (c *Controller) Loaded() {}
 
-// See has a quota counted that has changed, or of which something is given back.
+// See queues a quota that has changed, or whose usage may have decreased.
 func (c *Controller) See(e *controller.Event) {
 	if strings.HasPrefix(e.Key, c.kind.StoragePrefix) {
 		c.seeQuota(e)
 	}
-	if len(c.known) == 0 || e.Prev == nil { // only See changes which are known
+	if len(c.known) == 0 || e.Prev == nil { // only See adds or removes quotas
 		return
 	}
 	quotas := c.known[controller.NamespaceOf(e.Key)]
@@ -108,7 +108,7 @@ func (c *Controller) See(e *controller.Event) {
 	}
 }
 
-// seeQuota remembers a quota. What is only charged to it is no news.
+// seeQuota records a quota. A charge alone does not queue a count.
 func (c *Controller) seeQuota(e *controller.Event) {
 	namespace, task := controller.NamespaceOf(e.Key), controller.Task{Key: e.Key}
 	c.mu.Lock()
@@ -134,14 +134,13 @@ func (c *Controller) seeQuota(e *controller.Event) {
 	}
 	of[e.Key] = &known{uid: strings.Clone(now.UID), spec: bytes.Clone(spec), hard: bytes.Clone(hard)}
 	if k != nil {
-		of[e.Key].scopes, of[e.Key].kinds = k.scopes, k.kinds // until they are looked for
+		of[e.Key].scopes, of[e.Key].kinds = k.scopes, k.kinds // until the next count
 	}
 	c.queue.Add(task)
 	c.queue.After(again, resync)
 }
 
-// gives reports whether an object that was there uses something else than before of what a quota is
-// about.
+// gives reports whether the usage of an existing object, as counted by a quota, has changed.
 func (of *known) gives(e *controller.Event) bool {
 	for _, k := range of.kinds {
 		if strings.HasPrefix(e.Key, k.prefix) && (e.Value == nil || of.differs(k, e)) {
@@ -151,7 +150,8 @@ func (of *known) gives(e *controller.Event) bool {
 	return false
 }
 
-// differs reports whether an update has changed what an object uses, or whether the quota is about it.
+// differs reports whether an update has changed the usage of an object, or whether the quota
+// applies to it.
 func (of *known) differs(k counted, e *controller.Event) bool {
 	if _, alike := usage.Alike(k.Evaluator); alike {
 		return false
@@ -161,14 +161,15 @@ func (of *known) differs(k counted, e *controller.Event) bool {
 	return !known || !before || !usage.Equal(now, was)
 }
 
-// atOnce is for reading what is at hand.
+// atOnce returns a canceled context, for reads that must not block.
 var atOnce = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// usage returns what a stored object uses, which is nothing if the quota is not about it.
+// usage returns the usage of a stored object. It is empty if the quota does not apply to the
+// object.
 func (of *known) usage(k counted, value []byte) (used corev1.ResourceList, known bool) {
 	o, err := k.Read(atOnce, func(into any) error { return json.Unmarshal(value, into) })
 	if err != nil {
@@ -181,7 +182,7 @@ func (of *known) usage(k counted, value []byte) (used corev1.ResourceList, known
 	return used, err == nil
 }
 
-// Do counts what a quota is about, or has all quotas counted.
+// Do counts a quota, or queues all quotas.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	if t != again {
 		return c.count(ctx, t)

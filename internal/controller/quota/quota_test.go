@@ -40,7 +40,7 @@ func world(t *testing.T) (w *controllertest.World) {
 	return w
 }
 
-// with gives an object a spec.
+// with is a feature of an object: its spec.
 func with(spec string) controllertest.Feature {
 	return func(w *controllertest.World, t object.Tree) {
 		var tree object.Tree
@@ -51,7 +51,7 @@ func with(spec string) controllertest.Feature {
 	}
 }
 
-// used is what is used of a quota, soon after all that has happened.
+// used returns the usage of a quota, soon after all events.
 func used(w *controllertest.World, name string) string {
 	w.T.Helper()
 	w.Sleep(time.Second)
@@ -85,7 +85,7 @@ func editStatus(w *controllertest.World, what string, edit func(status object.Tr
 	}
 }
 
-// What was there before is counted, what is created is charged, what is deleted is given back.
+// Existing objects are counted, creates are charged, deletions are released.
 func TestUsed(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		w.Create("configmap dev/before")
@@ -118,7 +118,7 @@ func TestUsed(t *testing.T) {
 	})
 }
 
-// Pods use what they ask for until they have run; only those in the scopes of a quota count.
+// Pods use their requests until they have terminated. Only pods in the scopes of a quota count.
 func TestPods(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		w.Create("resourcequota dev/q", with(`{hard: {pods: 5, requests.cpu: 2, limits.memory: 1Gi}}`))
@@ -144,7 +144,7 @@ func TestPods(t *testing.T) {
 	})
 }
 
-// What others have made of a status is corrected within minutes, and not at once.
+// A wrong status is corrected within minutes, not at once.
 func TestResync(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		w.Create("resourcequota dev/q", with(`{hard: {configmaps: 3}}`))
@@ -160,9 +160,9 @@ func TestResync(t *testing.T) {
 	})
 }
 
-// Sixty-four clients create and delete objects of a custom kind while its quota is made. Once it
-// limits, it is never exceeded: there are never more objects than are charged, nor are more charged
-// than there may be.
+// Sixty-four clients create and delete custom objects while their quota is created. Once in force,
+// the quota is never exceeded: there are never more objects than charged, and never more charges
+// than the limit.
 func TestNeverExceeded(t *testing.T) {
 	const most, clients, each = 300, 64, 12
 	synctest.Test(t, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package rootca creates the ConfigMap kube-root-ca.crt in every namespace, and repairs it.
-// It holds the certificates by which clients trust the server.
+// Package rootca creates the ConfigMap kube-root-ca.crt in every namespace, and repairs it. It has
+// the CA bundle with which clients verify the server.
 package rootca
 
 import (
@@ -10,13 +10,13 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// Name is what the controller is called.
+// Name is the name of the controller.
 const Name = "root-ca-certificate-publisher-controller"
 
-// ConfigMap is the name of the one that every namespace has.
+// ConfigMap is the name of the ConfigMap in every namespace.
 const ConfigMap = "kube-root-ca.crt"
 
-// The annotation of the ConfigMap, by which people know what it is for.
+// The annotation that describes the ConfigMap.
 const (
 	descriptionKey = "kubernetes.io/description"
 	description    = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
@@ -27,19 +27,19 @@ const (
 type Controller struct {
 	objects                *controller.Objects
 	queue                  *controller.Queue
-	namespaces, configMaps string // prefixes of keys
+	namespaces, configMaps string // key prefixes
 	ca                     []byte
 }
 
-// New returns what makes the controller for a bundle of certificates. Without one
-// there is no such ConfigMap.
+// New returns the constructor of the controller for a CA bundle. Without a bundle there is no such
+// ConfigMap.
 func New(ca []byte) func(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
 		return &Controller{objects: o, queue: q, namespaces: o.Prefix("", "namespaces"), configMaps: o.Prefix("", "configmaps"), ca: ca}
 	}
 }
 
-// Keys returns those of namespaces and ConfigMaps.
+// Keys returns the key prefixes of namespaces and ConfigMaps.
 func (c *Controller) Keys() []string {
 	if len(c.ca) == 0 {
 		return nil
@@ -47,8 +47,7 @@ func (c *Controller) Keys() []string {
 	return []string{c.namespaces, c.configMaps}
 }
 
-// See notices that a namespace may lack the ConfigMap, and that the ConfigMap was
-// changed or deleted.
+// See queues a namespace that may lack the ConfigMap, or whose ConfigMap was changed or deleted.
 func (c *Controller) See(e *controller.Event) {
 	if name := e.ActiveNamespace(c.namespaces); name != "" {
 		c.queue.Add(controller.Task{Key: name})
@@ -58,7 +57,7 @@ func (c *Controller) See(e *controller.Event) {
 	}
 }
 
-// Do makes the ConfigMap in a namespace what it is to be.
+// Do creates or repairs the ConfigMap of a namespace.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	return c.objects.InNamespace(ctx, t.Key, func() error { return c.publish(ctx, t.Key) })
 }

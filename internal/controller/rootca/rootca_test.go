@@ -11,8 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// What every namespace has is there, is repaired, and is not made again in one
-// that goes.
+// Every namespace gets its default objects. They are repaired, except in a namespace in deletion.
 func TestProvided(t *testing.T) {
 	controllertest.In(t, []controller.Descriptor{
 		{Name: Name, New: New([]byte("trust me"))}, {Name: serviceaccount.Name, New: serviceaccount.New}, {Name: namespace.Name, New: namespace.New},

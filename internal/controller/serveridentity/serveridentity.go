@@ -1,9 +1,9 @@
-// Package serveridentity keeps a Lease for each API server in kube-system, by which clients see which
-// servers there are, and deletes those of servers that have gone.
+// Package serveridentity maintains a Lease for each API server in kube-system, by which clients
+// discover the servers, and deletes the Leases of stopped servers.
 //
-// A Lease says for how long its server counts as there. It is renewed a few times in that time, and no
-// oftener: an idle server has little to do. The package does not know where servers are, nor who
-// runs controllers.
+// The server renews its Lease a few times in its duration, and no more often: an idle server has
+// little to do. The package does not know addresses of servers for clients, nor the election of
+// controllers.
 package serveridentity
 
 import (
@@ -29,30 +29,30 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// Name is what the controller is called.
+// Name is the name of the controller.
 const Name = "kube-apiserver-identity-lease-controller"
 
 const (
 	namespace = metav1.NamespaceSystem
-	// label is what the Leases of servers have, and component its value.
+	// label is the label of the Leases of servers, and component its value.
 	label     = "apiserver.kubernetes.io/identity"
 	component = "kube-apiserver"
-	// duration is how long a server counts as there, and renewal how often it says so.
+	// duration is the duration of a Lease, and renewal the interval of renewals.
 	duration = time.Hour
 	renewal  = 10 * time.Minute
 )
 
-// A Server is one of those that share a store.
+// A Server is one of the servers that share a store.
 type Server struct {
-	Host     string         // on which it runs
-	Instance string         // tells it from others of the same host
-	Address  netip.AddrPort // at which other servers find it
+	Host     string         // the host name
+	Instance string         // unique among the servers of a host
+	Address  netip.AddrPort // the address for other servers
 }
 
-// holder is the name of the server in its Lease.
+// holder returns the holder identity of the server in its Lease.
 func (s Server) holder() string { return s.id() + "_" + s.Instance }
 
-// id is the name of the Lease of a server: the same for every server of a host.
+// id returns the name of the server's Lease, which is the same for all servers of a host.
 func (s Server) id() string {
 	var text []byte
 	for _, part := range []string{s.Host, component} {
@@ -62,39 +62,40 @@ func (s Server) id() string {
 	return "apiserver-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
 }
 
-// What a task does.
+// The tasks.
 const (
-	renew  = "renew"  // the Lease of this server
-	expire = "expire" // one of another, by its key, if its time is over
+	renew  = "renew"  // renew the Lease of this server
+	expire = "expire" // delete an expired Lease of another server, by its key
 )
 
-// A Controller keeps the Lease of a server, and looks after those of others.
+// A Controller renews the Lease of a server, and deletes expired ones of others.
 type Controller struct {
 	objects *controller.Objects
 	queue   *controller.Queue
 	server  Server
-	prefix  string // of the Leases in the namespace
+	prefix  string // key prefix of the Leases in the namespace
 }
 
-// New returns what makes the controller of a server.
+// New returns the constructor of the controller for a server.
 func New(s Server) func(*controller.Objects, *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
 		return &Controller{objects: o.ManagedBy(component), queue: q, server: s, prefix: o.Lookup("coordination.k8s.io", "leases").NamespacePrefix(namespace)}
 	}
 }
 
-// Keys returns those of the Leases, and of the namespace that they need.
+// Keys returns the key prefixes of the Leases and of their namespace.
 func (c *Controller) Keys() []string {
 	return []string{c.prefix, c.objects.Prefix("", "namespaces") + namespace}
 }
 
-// Load is there for Loaded.
+// Load does nothing; a Loader needs it.
 func (c *Controller) Load() {}
 
-// Loaded has the server say that it is there.
+// Loaded queues the first renewal.
 func (c *Controller) Loaded() { c.queue.Add(controller.Task{Do: renew}) }
 
-// See notices the Leases of servers, that the own one was deleted, and that the namespace is there.
+// See schedules the expiry of other Leases. It queues a renewal if the own Lease was deleted or the
+// namespace was created.
 func (c *Controller) See(e *controller.Event) {
 	switch own := e.Key == c.prefix+c.server.id(); {
 	case own && e.Value != nil:
@@ -105,7 +106,7 @@ func (c *Controller) See(e *controller.Event) {
 	}
 }
 
-// Do renews a Lease, or ends one.
+// Do renews a Lease, or deletes an expired one.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	if t.Do == expire {
 		return c.expire(ctx, t)
@@ -128,14 +129,14 @@ func (c *Controller) renew(ctx context.Context) error {
 	return c.objects.Change(ctx, d, key, found.UID, "", c.fill)
 }
 
-// fill has a Lease say that the server is there, which is a change.
+// fill sets the fields of the Lease. It returns true, as a renewal always changes it.
 func (c *Controller) fill(t object.Tree) bool {
 	labels := kind.Child(kind.Child(t, "metadata"), "labels")
 	labels[label] = component
 	if len(validation.IsValidLabelValue(c.server.Host)) == 0 {
 		labels[corev1.LabelHostname] = c.server.Host
 	}
-	if at := c.server.Address; at.IsValid() && !at.Addr().IsLoopback() { // at which no other finds it
+	if at := c.server.Address; at.IsValid() && !at.Addr().IsLoopback() { // loopback is unreachable for others
 		kind.Child(kind.Child(t, "metadata"), "annotations")[corev1.AnnotationPeerAdvertiseAddress] = at.String()
 	}
 	spec := kind.Child(t, "spec")
@@ -145,7 +146,7 @@ func (c *Controller) fill(t object.Tree) bool {
 	return true
 }
 
-// expire deletes the Lease of a server that has gone, or looks again when it may have.
+// expire deletes an expired Lease, or checks again at its expiry.
 func (c *Controller) expire(ctx context.Context, t controller.Task) error {
 	found, err := c.objects.Read(ctx, t.Key)
 	if err != nil || found == nil {
@@ -153,7 +154,7 @@ func (c *Controller) expire(ctx context.Context, t controller.Task) error {
 	}
 	var lease coordinationv1.Lease
 	if json.Unmarshal(found.JSON, &lease) != nil || lease.Labels[label] != component {
-		return nil // it is none of a server
+		return nil // not a Lease of a server
 	}
 	if s := lease.Spec; s.RenewTime != nil && s.LeaseDurationSeconds != nil {
 		over := s.RenewTime.Add(time.Duration(*s.LeaseDurationSeconds) * time.Second)
@@ -167,7 +168,7 @@ func (c *Controller) expire(ctx context.Context, t controller.Task) error {
 		Preconditions: &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &revision},
 	})
 	if status.Is(err, metav1.StatusReasonConflict) {
-		return nil // it was renewed, of which an event comes
+		return nil // renewed; its event schedules the next check
 	}
 	return err
 }
@@ -181,7 +182,7 @@ func Retire(ctx context.Context, o *controller.Objects, s Server) error {
 	}
 	var lease coordinationv1.Lease
 	if json.Unmarshal(found.JSON, &lease) != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != s.holder() {
-		return nil // another server of the host has it
+		return nil // held by another server of the host
 	}
 	return o.Delete(ctx, d, d.Key(namespace, s.id()), &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(found.UID)})
 }

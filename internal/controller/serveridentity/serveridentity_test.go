@@ -13,7 +13,7 @@ import (
 
 var server = Server{Host: "host.example.com", Instance: "1", Address: netip.MustParseAddrPort("192.0.2.7:6443")}
 
-// own is the Lease of the server, of which the name is that of a kube-apiserver of the same host.
+// own is the Lease of the server. Its name is that of a kube-apiserver on the same host.
 const own = "lease kube-system/apiserver-uv34gb2cz3snqs6h47hhg4cei4"
 
 func in(t *testing.T, test func(w *controllertest.World)) {
@@ -24,7 +24,7 @@ func in(t *testing.T, test func(w *controllertest.World)) {
 	})
 }
 
-// A server has a Lease, which it renews, and makes again when it was deleted.
+// A server creates its Lease, renews it, and creates it again after a deletion.
 func TestOwnLease(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		check := func(when string) {
@@ -61,7 +61,7 @@ func TestOwnLease(t *testing.T) {
 	})
 }
 
-// Leases of servers that are gone are deleted when they expire, and no others.
+// Leases of stopped servers are deleted when they expire, and no others.
 func TestExpired(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		lease := func(renewed time.Duration, labels object.Tree) controllertest.Feature {
@@ -106,7 +106,7 @@ func TestExpired(t *testing.T) {
 	})
 }
 
-// The address of this machine for itself is of no use to other servers.
+// The Lease does not have a loopback address: other servers could not use it.
 func TestLoopback(t *testing.T) {
 	local := server
 	local.Address = netip.MustParseAddrPort("127.0.0.1:6443")
@@ -117,7 +117,7 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// A server that stops takes its own Lease away, not that of another server of its host.
+// A stopping server deletes its own Lease, not that of another server of its host.
 func TestRetire(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		w.Stop()

@@ -10,29 +10,28 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// Name is what the controller is called.
+// Name is the name of the controller.
 const Name = "serviceaccount-controller"
 
-// Default is the name of the ServiceAccount that every namespace has.
+// Default is the name of the ServiceAccount in every namespace.
 const Default = "default"
 
-// A Controller makes ServiceAccounts. The key of its tasks is the name of a
-// namespace.
+// A Controller creates ServiceAccounts. The key of its tasks is the name of a namespace.
 type Controller struct {
 	objects              *controller.Objects
 	queue                *controller.Queue
-	namespaces, accounts string // prefixes of keys
+	namespaces, accounts string // key prefixes
 }
 
-// New makes the controller.
+// New returns the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return &Controller{objects: o, queue: q, namespaces: o.Prefix("", "namespaces"), accounts: o.Prefix("", "serviceaccounts")}
 }
 
-// Keys returns those of namespaces and ServiceAccounts.
+// Keys returns the key prefixes of namespaces and ServiceAccounts.
 func (c *Controller) Keys() []string { return []string{c.namespaces, c.accounts} }
 
-// See notices that a namespace may lack the ServiceAccount.
+// See queues a namespace that may lack the ServiceAccount.
 func (c *Controller) See(e *controller.Event) {
 	if name := e.ActiveNamespace(c.namespaces); name != "" {
 		c.queue.Add(controller.Task{Key: name})
@@ -42,7 +41,7 @@ func (c *Controller) See(e *controller.Event) {
 	}
 }
 
-// Do makes the ServiceAccount in a namespace that lacks it.
+// Do creates the ServiceAccount of a namespace if it is missing.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	return c.objects.InNamespace(ctx, t.Key, func() error {
 		d := c.objects.Lookup("", "serviceaccounts")

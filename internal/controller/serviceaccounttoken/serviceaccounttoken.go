@@ -1,5 +1,5 @@
-// Package serviceaccounttoken fills Secrets of the type kubernetes.io/service-account-token
-// with a token of their account, and deletes them when the account is gone.
+// Package serviceaccounttoken fills Secrets of the type kubernetes.io/service-account-token with a
+// token of their account, and deletes them with the account.
 package serviceaccounttoken
 
 import (
@@ -23,37 +23,37 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Name is what the controller is called.
+// Name is the name of the controller.
 const Name = "serviceaccount-token-controller"
 
-// What tasks do.
+// The tasks.
 const (
-	fill   = "fill"    // the Secret at the key, or delete it
-	sweep  = "sweep"   // delete the Secrets of the account at the key, which is gone
-	unlist = "unlist " // and the name of a Secret that is gone: the account at the key lists it no more
+	fill   = "fill"    // fill or delete the Secret at the key
+	sweep  = "sweep"   // delete the Secrets of the deleted account at the key
+	unlist = "unlist " // and the name of a deleted Secret: remove it from the account at the key
 )
 
-// A Controller gives Secrets their tokens.
+// A Controller adds tokens to Secrets.
 type Controller struct {
 	objects           *controller.Objects
 	queue             *controller.Queue
 	issuer            *serviceaccount.Issuer
 	ca                []byte
-	secrets, accounts string // prefixes of keys
+	secrets, accounts string // key prefixes
 }
 
-// New returns what makes the controller for an Issuer and the certificates by which clients
-// trust the server, which are in each Secret if there are any.
+// New returns the constructor of the controller for an Issuer and a CA bundle. Each Secret gets the
+// bundle, if it is not empty.
 func New(issuer *serviceaccount.Issuer, ca []byte) func(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
 		return &Controller{objects: o, queue: q, issuer: issuer, ca: ca, secrets: o.Prefix("", "secrets"), accounts: o.Prefix("", "serviceaccounts")}
 	}
 }
 
-// Keys returns those of Secrets and ServiceAccounts.
+// Keys returns the key prefixes of Secrets and ServiceAccounts.
 func (c *Controller) Keys() []string { return []string{c.secrets, c.accounts} }
 
-// See notices Secrets that may lack a token, and what goes.
+// See queues Secrets that may lack a token, and the tasks after a deletion.
 func (c *Controller) See(e *controller.Event) {
 	switch {
 	case strings.HasPrefix(e.Key, c.accounts):
@@ -71,17 +71,17 @@ func (c *Controller) See(e *controller.Event) {
 	}
 }
 
-// mayHaveToken reports whether it is worth the effort to read a Secret.
+// mayHaveToken reports whether a Secret may be of this type. It avoids parsing others.
 func mayHaveToken(secret []byte) bool {
 	return bytes.Contains(secret, []byte(corev1.SecretTypeServiceAccountToken))
 }
 
-// keyOf is the key of an account in the namespace of a Secret.
+// keyOf returns the key of an account in the namespace of a Secret.
 func (c *Controller) keyOf(secret, account string) string {
 	return c.accounts + controller.NamespaceOf(secret) + "/" + account
 }
 
-// A secret is what is looked at in one.
+// A secret has the relevant fields of a Secret.
 type secret struct {
 	Metadata struct {
 		Name, Namespace string
@@ -110,7 +110,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	return c.fill(ctx, t.Key)
 }
 
-// fill gives the Secret at a key what it lacks, or deletes it if its account is gone.
+// fill completes the Secret at a key, or deletes it if its account is gone.
 func (c *Controller) fill(ctx context.Context, key string) error {
 	found, err := c.objects.Read(ctx, key)
 	if err != nil || found == nil {
@@ -118,7 +118,7 @@ func (c *Controller) fill(ctx context.Context, key string) error {
 	}
 	s, err := read(found.JSON)
 	if err != nil || s.Type != corev1.SecretTypeServiceAccountToken || s.account() == "" {
-		return nil // nobody can say whose it is
+		return nil // no account
 	}
 	account, err := c.objects.Read(ctx, c.keyOf(key, s.account()))
 	switch {
@@ -144,18 +144,18 @@ func (c *Controller) fill(ctx context.Context, key string) error {
 		return true
 	})
 	if status.Is(err, metav1.StatusReasonInvalid) {
-		return nil // such as one that is immutable: it does not become valid by itself
+		return nil // for example immutable; a retry would not help
 	}
 	return err
 }
 
-// lacks reports whether a Secret is not what it should be.
+// lacks reports whether a Secret is incomplete.
 func (c *Controller) lacks(s *secret) bool {
 	return len(c.ca) > 0 && !bytes.Equal(s.Data[corev1.ServiceAccountRootCAKey], c.ca) ||
 		len(s.Data[corev1.ServiceAccountNamespaceKey]) == 0 || len(s.Data[corev1.ServiceAccountTokenKey]) == 0
 }
 
-// complete puts into a Secret, which is s, what it lacks. A token that it has stays.
+// complete sets the missing data of a Secret; s is its decoded form. An existing token stays.
 func (c *Controller) complete(t object.Tree, s *corev1.Secret, token string) {
 	data := kind.Child(t, "data")
 	put := func(key, value string) { data[key] = base64.StdEncoding.EncodeToString([]byte(value)) }
@@ -170,7 +170,7 @@ func (c *Controller) complete(t object.Tree, s *corev1.Secret, token string) {
 	}
 }
 
-// delete deletes a Secret, but no other one of its name.
+// delete deletes a Secret, unless it has another UID.
 func (c *Controller) delete(ctx context.Context, key, uid string) error {
 	id := types.UID(uid)
 	err := c.objects.Delete(ctx, c.objects.Lookup("", "secrets"), key, &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &id}})
@@ -180,7 +180,7 @@ func (c *Controller) delete(ctx context.Context, key, uid string) error {
 	return err
 }
 
-// sweep deletes the Secrets of an account that is gone.
+// sweep deletes the Secrets of a deleted account.
 func (c *Controller) sweep(ctx context.Context, t controller.Task) error {
 	now, err := c.objects.Read(ctx, t.Key)
 	if err != nil || now != nil && now.UID == t.UID {
@@ -198,7 +198,7 @@ func (c *Controller) sweep(ctx context.Context, t controller.Task) error {
 				continue
 			}
 			if uid := s.accountUID(); uid != t.UID && (uid != "" || now != nil) {
-				continue // it is for the account that there is now
+				continue // it belongs to the present account of that name
 			}
 			if h, err := controller.ReadHeader(r.Key, r.Value, r.Revision); err == nil {
 				errs = append(errs, c.delete(ctx, r.Key, h.UID))
@@ -208,7 +208,7 @@ func (c *Controller) sweep(ctx context.Context, t controller.Task) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// unlist has an account no more list a Secret that is gone.
+// unlist removes a deleted Secret from its account.
 func (c *Controller) unlist(ctx context.Context, t controller.Task, name string) error {
 	account, err := c.objects.Read(ctx, t.Key)
 	if err != nil || account == nil || t.UID != "" && t.UID != account.UID || !bytes.Contains(account.JSON, []byte(name)) {

@@ -26,7 +26,7 @@ func in(t *testing.T, test func(w *controllertest.World)) {
 	})
 }
 
-// tokenOf is a feature of the Secret for a token of an account.
+// tokenOf is a feature of a Secret: the token of an account.
 func tokenOf(account string) controllertest.Feature {
 	return func(_ *controllertest.World, t object.Tree) {
 		t["type"] = "kubernetes.io/service-account-token"
@@ -34,7 +34,7 @@ func tokenOf(account string) controllertest.Feature {
 	}
 }
 
-// data returns what is in a Secret.
+// data returns the data of a Secret.
 func data(w *controllertest.World, key string) string {
 	w.T.Helper()
 	text, err := base64.StdEncoding.DecodeString(kind.Text(w.Get("secret dev/t"), "data", key))
@@ -44,8 +44,7 @@ func data(w *controllertest.World, key string) string {
 	return string(text)
 }
 
-// A Secret for a token is filled, and what is taken from it is put back; a token that it has
-// stays.
+// A token Secret is filled and repaired; an existing token stays.
 func TestFilled(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		w.Create("secret dev/t", tokenOf("robot"))
@@ -71,7 +70,7 @@ func TestFilled(t *testing.T) {
 		w.Edit("secret dev/t", func(t object.Tree) { delete(kind.Child(t, "data"), "token") })
 		check()
 
-		// Others are let alone.
+		// Other Secrets stay unchanged.
 		w.Create("secret dev/other")
 		w.Settle()
 		if w.Get("secret dev/other")["data"] != nil {
@@ -80,7 +79,7 @@ func TestFilled(t *testing.T) {
 	})
 }
 
-// A Secret that was there before the controller ran is filled as well.
+// A Secret from before the start of the controller is filled, too.
 func TestFilledLater(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		w.Stop()
@@ -97,7 +96,7 @@ func TestFilledLater(t *testing.T) {
 	})
 }
 
-// A Secret goes with its account, and does not come for one that is not there.
+// A Secret is deleted with its account, and one without an account is deleted at once.
 func TestGone(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		w.Create("serviceaccount dev/other")
@@ -123,7 +122,7 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// An account does not list a Secret that is gone.
+// A deleted Secret is removed from its account.
 func TestUnlisted(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		w.Create("secret dev/a", tokenOf("robot"))

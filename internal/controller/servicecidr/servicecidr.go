@@ -1,5 +1,5 @@
-// Package servicecidr creates the ServiceCIDR kubernetes, with the ranges that the server
-// was started with, says that it is ready, and creates it again when it is deleted.
+// Package servicecidr creates the ServiceCIDR kubernetes with the ranges of the server's flags,
+// sets it ready, and creates it again when it is deleted.
 package servicecidr
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// Name is what the controller is called, also as a manager of fields.
+// Name is the name of the controller, and its field manager.
 const Name = "kubernetes-service-cidr-controller"
 
 // Default is the name of the ServiceCIDR.
 const Default = "kubernetes"
 
-// Object is the ServiceCIDR of ranges as it is created.
+// Object returns a new ServiceCIDR with the ranges.
 func Object(cidrs []netip.Prefix) object.Tree {
 	return object.Tree{"metadata": object.Tree{"name": Default}, "spec": object.Tree{"cidrs": list(cidrs)}}
 }
@@ -34,39 +34,39 @@ func list(cidrs []netip.Prefix) (out []any) {
 	return out
 }
 
-// A Controller keeps the ServiceCIDR. It has one task.
+// A Controller maintains the ServiceCIDR. It has one task.
 type Controller struct {
 	objects *controller.Objects
 	queue   *controller.Queue
-	prefix  string // of keys of ServiceCIDRs
+	prefix  string // key prefix of ServiceCIDRs
 	cidrs   []netip.Prefix
-	warned  bool // that the ServiceCIDR is of other ranges; only the task looks at it
+	warned  bool // about other ranges in the ServiceCIDR; only the task uses it
 }
 
-// New returns what makes the controller for ranges.
+// New returns the constructor of the controller for ranges.
 func New(cidrs []netip.Prefix) func(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
 		return &Controller{objects: o.ManagedBy(Name), queue: q, prefix: o.Prefix(networkingv1.GroupName, "servicecidrs"), cidrs: cidrs}
 	}
 }
 
-// Keys returns those of ServiceCIDRs.
+// Keys returns the key prefix of ServiceCIDRs.
 func (c *Controller) Keys() []string { return []string{c.prefix} }
 
-// Load is there for Loaded.
+// Load does nothing; a Loader needs it.
 func (c *Controller) Load() {}
 
-// Loaded has the ServiceCIDR looked at, which may not be there.
+// Loaded queues the task: a missing ServiceCIDR has no event.
 func (c *Controller) Loaded() { c.queue.Add(controller.Task{}) }
 
-// See notices that the ServiceCIDR was changed or deleted.
+// See queues the task after the ServiceCIDR was changed or deleted.
 func (c *Controller) See(e *controller.Event) {
 	if e.Key == c.prefix+Default && !e.Loading {
 		c.queue.Add(controller.Task{})
 	}
 }
 
-// Do makes the ServiceCIDR what it is to be.
+// Do creates or updates the ServiceCIDR.
 func (c *Controller) Do(ctx context.Context, _ controller.Task) error {
 	d := c.objects.Lookup(networkingv1.GroupName, "servicecidrs")
 	key := d.Key("", Default)
@@ -75,9 +75,9 @@ func (c *Controller) Do(ctx context.Context, _ controller.Task) error {
 	case err != nil:
 		return err
 	case found == nil:
-		return c.objects.Create(ctx, d, "", Object(c.cidrs)) // what follows is seen
+		return c.objects.Create(ctx, d, "", Object(c.cidrs)) // its event queues the next step
 	case found.Deleting:
-		return nil // for a controller manager to finish
+		return nil // a controller manager finalizes it
 	}
 	other := ""
 	err = c.objects.Change(ctx, d, key, found.UID, "", func(t object.Tree) bool {
@@ -102,8 +102,7 @@ func (c *Controller) Do(ctx context.Context, _ controller.Task) error {
 	return c.objects.Apply(ctx, d, key, found.UID, "status", c.ready)
 }
 
-// ready returns the status that says that the ServiceCIDR is ready, and nil if a condition says
-// already whether it is.
+// ready returns the status of a ready ServiceCIDR, or nil if it already has the condition.
 func (c *Controller) ready(t object.Tree) object.Tree {
 	for _, one := range kind.List(t, "status", "conditions") {
 		condition, _ := one.(object.Tree)

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// What becomes of the ServiceCIDR that is there, and of which people are warned.
+// The ServiceCIDR is created and repaired. Other ranges lead to a warning Event.
 func TestServiceCIDR(t *testing.T) {
 	const ready = "Ready=True Kubernetes default Service CIDR is ready"
 	for _, tt := range []struct {

@@ -18,12 +18,11 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// addressGrace is how old an IPAddress must be that no Service has: a kube-apiserver over
-// the same store creates it before it stores the Service.
+// addressGrace is the least age of an unused IPAddress before its deletion. A kube-apiserver over
+// the same store creates it before the Service.
 const addressGrace = time.Minute
 
-// checkService sees to it that a Service has what it would be given, and that each of its
-// addresses is given to it.
+// checkService sets missing fields of a Service, and repairs the IPAddresses of its cluster IPs.
 func (c *Controller) checkService(ctx context.Context, key string) error {
 	var s corev1.Service
 	about, err := c.read(ctx, key, &s)
@@ -31,7 +30,7 @@ func (c *Controller) checkService(ctx context.Context, key string) error {
 		return err
 	}
 	if core.Lacks(&s) {
-		// It is given when it is written.
+		// The write itself sets them.
 		return c.objects.Change(ctx, c.objects.Lookup("", "services"), key, about.UID, "", func(object.Tree) bool { return true })
 	}
 	if s.Spec.Type == corev1.ServiceTypeExternalName || s.Spec.ClusterIP == corev1.ClusterIPNone {
@@ -45,7 +44,7 @@ func (c *Controller) checkService(ctx context.Context, key string) error {
 	return nil
 }
 
-// checkAddressOf sees to it that an address of a Service is given to it.
+// checkAddressOf repairs the IPAddress of a cluster IP of a Service.
 func (c *Controller) checkAddressOf(ctx context.Context, s *corev1.Service, about *controller.Header, text string) error {
 	const action = "ClusterIPAllocation"
 	ip, err := allocation.ParseAddress(text)
@@ -98,13 +97,13 @@ func (c *Controller) checkAddressOf(ctx context.Context, s *corev1.Service, abou
 	return err
 }
 
-// asRead has an object deleted if it is still the one that was read.
+// asRead returns options that delete only the object with the UID that was read.
 func asRead(h *controller.Header) *metav1.DeleteOptions {
 	uid := types.UID(h.UID)
 	return &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
 }
 
-// labelled reports whether an IPAddress says that it is one of those of Services.
+// labelled reports whether an IPAddress has the labels of an IPAddress of a Service.
 func labelled(a *networkingv1.IPAddress, ip netip.Addr) bool {
 	return a.Labels[networkingv1.LabelIPAddressFamily] == string(allocation.FamilyOf(ip)) && isManaged(a)
 }
@@ -113,8 +112,7 @@ func isManaged(a *networkingv1.IPAddress) bool {
 	return a.Labels[networkingv1.LabelManagedBy] == allocation.ManagedBy
 }
 
-// holds reports whether the Service that an IPAddress is of, if it is of one, has the
-// address.
+// holds reports whether the parent of an IPAddress is a Service that has the address.
 func (c *Controller) holds(ctx context.Context, a *networkingv1.IPAddress) (bool, error) {
 	if !isOfService(a) {
 		return false, nil
@@ -125,7 +123,7 @@ func (c *Controller) holds(ctx context.Context, a *networkingv1.IPAddress) (bool
 	return found != nil && slices.Contains(allocation.Holds(&s).Addresses, a.Name), err
 }
 
-// checkAddress deletes an IPAddress of a Service that has the address no more.
+// checkAddress deletes an IPAddress whose Service no longer has the address.
 func (c *Controller) checkAddress(ctx context.Context, t controller.Task) error {
 	d := c.objects.Lookup(networkingv1.GroupName, "ipaddresses")
 	key := d.Key("", t.Key)

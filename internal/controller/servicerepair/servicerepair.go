@@ -1,9 +1,8 @@
-// Package servicerepair brings IPAddresses and the record of node ports in line with what
-// Services have, and warns of what it cannot repair.
+// Package servicerepair makes IPAddresses and the record of node ports consistent with Services,
+// and creates warning Events about problems that it cannot repair.
 //
-// A Service and its IPAddresses are written together, so there is nothing to do unless
-// others wrote to the store, somebody deleted an IPAddress, or an earlier version stored the
-// Service.
+// A Service and its IPAddresses are written together. So repairs are only needed after writes of
+// another program, a deletion of an IPAddress, or for Services stored by an earlier version.
 package servicerepair
 
 import (
@@ -22,36 +21,36 @@ import (
 	"github.com/anykind/anykind/internal/registry/apply"
 )
 
-// Name is what the controller is called.
+// Name is the name of the controller.
 const Name = "service-ip-repair-controller"
 
-// The components that Events name as their source, as in Kubernetes.
+// The source components of Events, as in Kubernetes.
 const (
 	addressReporter = "ipallocator-repair-controller"
 	portReporter    = "portallocator-repair-controller"
 )
 
-// leakGrace is how long a node port is kept that no Service has: a kube-apiserver over the
-// same store takes it before it stores the Service.
+// leakGrace is the time before an unused node port is released. A kube-apiserver over the same
+// store allocates it before it stores the Service.
 const leakGrace = 9 * time.Minute
 
-// What a task does, and what its Key is.
+// The tasks, with the meaning of Key.
 const (
 	checkService = "service" // its key
 	checkAddress = "address" // the address
-	checkPorts   = "ports"   // nothing
+	checkPorts   = "ports"   // empty
 )
 
-// A Controller repairs.
+// A Controller repairs addresses and ports of Services.
 type Controller struct {
 	objects             *controller.Objects
 	queue               *controller.Queue
 	addresses           *allocation.Allocator
-	services, addressed string              // prefixes of keys
-	leaks               map[int32]time.Time // ports, and since when; only the task of the ports looks at them
+	services, addressed string              // key prefixes
+	leaks               map[int32]time.Time // unused ports, with the time of detection
 }
 
-// New returns what makes the controller.
+// New returns the constructor of the controller.
 func New(a *allocation.Allocator) func(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
 		return &Controller{
@@ -61,18 +60,19 @@ func New(a *allocation.Allocator) func(o *controller.Objects, q *controller.Queu
 	}
 }
 
-// Keys returns those of Services, IPAddresses and the record of ports.
+// Keys returns the key prefixes of Services and IPAddresses, and the key of the port record.
 func (c *Controller) Keys() []string {
 	return []string{c.services, c.addressed, resource.RangesPrefix}
 }
 
-// Load is there for Loaded.
+// Load does nothing; a Loader needs it.
 func (c *Controller) Load() {}
 
-// Loaded has the record of ports compared with all Services.
+// Loaded queues a comparison of the port record with all Services.
 func (c *Controller) Loaded() { c.queue.Add(controller.Task{Do: checkPorts}) }
 
-// See adds what was written to the tasks, and who may be concerned by what was deleted.
+// See queues a written Service or IPAddress. After a deletion it queues the objects that may be
+// affected.
 func (c *Controller) See(e *controller.Event) {
 	ip, isAddress := strings.CutPrefix(e.Key, c.addressed)
 	switch {
@@ -89,14 +89,14 @@ func (c *Controller) See(e *controller.Event) {
 		c.queue.Add(controller.Task{Do: checkService, Key: e.Key})
 	default:
 		var s corev1.Service
-		_ = json.Unmarshal(e.Prev, &s) // what cannot be read has nothing
+		_ = json.Unmarshal(e.Prev, &s) // an unreadable Service has no addresses
 		for _, ip := range allocation.Holds(&s).Addresses {
 			c.queue.Add(controller.Task{Do: checkAddress, Key: ip})
 		}
 	}
 }
 
-// ownerOf returns the key of the Service that a stored IPAddress is of.
+// ownerOf returns the key of the parent Service of a stored IPAddress.
 func (c *Controller) ownerOf(value []byte) (key string, ok bool) {
 	var address networkingv1.IPAddress
 	if json.Unmarshal(value, &address) != nil || !isOfService(&address) {
@@ -123,8 +123,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	}
 }
 
-// read reads what is stored at a key into an object. It returns nil if there is nothing, or
-// nothing that can be read.
+// read decodes the object at a key. It returns nil if the object does not exist or is unreadable.
 func (c *Controller) read(ctx context.Context, key string, into any) (*controller.Header, error) {
 	found, err := c.objects.Read(ctx, key)
 	if err != nil || found == nil || json.Unmarshal(found.JSON, into) != nil {
@@ -133,24 +132,24 @@ func (c *Controller) read(ctx context.Context, key string, into any) (*controlle
 	return found, nil
 }
 
-// A portFault is a node port of a Service, and the fault of it.
+// A portFault is a node port of a Service with its fault.
 type portFault struct {
 	service *corev1.Service
 	port    int32
 	fault   allocation.PortFault
 }
 
-// portWarnings are the Events about each fault.
+// portWarnings are the Events for each fault.
 var portWarnings = map[allocation.PortFault]struct{ reason, format string }{
 	allocation.PortNotRecorded: {"PortNotAllocated", "Port %d is not allocated; repairing"},
 	allocation.PortShared:      {"PortAlreadyAllocated", "Port %d was assigned to multiple services; please recreate service"},
 	allocation.PortOutside:     {"PortOutOfRange", "Port %d is not within the port range; please recreate service"},
 }
 
-// checkPorts brings the record of ports in line with the Services.
+// checkPorts makes the port record consistent with the Services.
 //
-// A write of a Service between the two reads makes a fault that does not exist. It also moves the
-// record, so the repair fails with a conflict, the task runs again, and nothing is warned of.
+// A write of a Service between the two reads can look like a fault. It also changes the record, so
+// the repair fails with a conflict, the task runs again, and there is no warning.
 func (c *Controller) checkPorts(ctx context.Context) error {
 	var faults []portFault
 	audit, err := c.addresses.AuditPorts(ctx, func(s *corev1.Service, port int32, fault allocation.PortFault) {
@@ -172,7 +171,7 @@ func (c *Controller) checkPorts(ctx context.Context) error {
 	return nil
 }
 
-// warnOfPort writes an Event about a Service that still exists.
+// warnOfPort creates an Event about a Service that still exists.
 func (c *Controller) warnOfPort(ctx context.Context, f portFault) {
 	d, w := c.objects.Lookup("", "services"), portWarnings[f.fault]
 	about, err := c.objects.Read(ctx, d.Key(f.service.Namespace, f.service.Name))
@@ -182,7 +181,7 @@ func (c *Controller) warnOfPort(ctx context.Context, f portFault) {
 	c.objects.Warn(ctx, d, about, controller.Warning{Reporter: portReporter, Reason: w.reason, Action: "PortAllocation", Note: fmt.Sprintf(w.format, f.port)})
 }
 
-// keptLeaks returns the ports that leaked not long ago, and comes back to them.
+// keptLeaks returns the ports that leaked recently, and schedules another check of them.
 func (c *Controller) keptLeaks(leaked []int32) (keep []int32) {
 	now, known := c.objects.Now(), c.leaks
 	c.leaks = nil

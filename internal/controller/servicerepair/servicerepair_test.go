@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// in runs a test in a world where something is stored before the controller runs.
+// in runs a test in a world with objects stored before the controller starts.
 func in(t *testing.T, stored map[string]string, test func(w *controllertest.World)) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *controllertest.World
@@ -39,7 +39,7 @@ func in(t *testing.T, stored map[string]string, test func(w *controllertest.Worl
 	})
 }
 
-// owners shows who has which address.
+// owners formats the owner of each address.
 func owners(w *controllertest.World) string {
 	w.Settle()
 	page, err := w.Backend.List(w.Ctx, kv.Range{Prefix: "/registry/ipaddresses/"})
@@ -64,7 +64,7 @@ const (
 	minute = time.Minute + time.Second
 )
 
-// What others have left in the store, what becomes of it, and of what people are warned.
+// Inconsistent addresses in the store are repaired or reported in Events.
 func TestAddresses(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
@@ -106,7 +106,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A Service that an earlier version stored is given what it lacks.
+// A Service stored by an earlier version gets its missing fields.
 func TestServicesGetWhatTheyLack(t *testing.T) {
 	in(t, map[string]string{
 		"service dev/a": `{spec: {type: LoadBalancer, externalTrafficPolicy: Local, sessionAffinity: None, ipFamilies: [IPv4], ipFamilyPolicy: SingleStack,
@@ -127,7 +127,7 @@ func TestServicesGetWhatTheyLack(t *testing.T) {
 	})
 }
 
-// An IPAddress that somebody deletes comes back, and goes with its Service.
+// A deleted IPAddress is created again, and is deleted with its Service.
 func TestAnAddressComesBack(t *testing.T) {
 	in(t, map[string]string{"service dev/a": hasOne, "ipaddress 10.0.0.1": `{` + labels + `, ` + ofA + `}`}, func(w *controllertest.World) {
 		w.Delete("ipaddress 10.0.0.1", "")
@@ -147,7 +147,7 @@ func TestAnAddressComesBack(t *testing.T) {
 	})
 }
 
-// What the Services of a namespace have is given back with the namespace.
+// The deletion of a namespace releases the addresses and ports of its Services.
 func TestANamespaceGivesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := controllertest.New(t, []controller.Descriptor{{Name: namespace.Name, New: namespace.New}})
@@ -172,7 +172,7 @@ func TestANamespaceGivesBack(t *testing.T) {
 	})
 }
 
-// recorded shows the ports that are recorded as taken.
+// recorded returns the ports of the record.
 func recorded(w *controllertest.World) (ports []int) {
 	w.Settle()
 	record, err := w.Backend.Get(w.Ctx, resource.NodePortsKey, kv.Latest)
@@ -191,8 +191,8 @@ func recorded(w *controllertest.World) (ports []int) {
 	return ports
 }
 
-// The record of ports becomes what Services have. A port that nobody has is kept for a
-// while: somebody may be about to store its Service.
+// The port record follows the Services. An unused port stays for some time: its Service may be
+// about to be stored.
 func TestPorts(t *testing.T) {
 	node := func(port int) string {
 		return fmt.Sprintf(`{spec: {type: NodePort, clusterIP: None, clusterIPs: [None], ports: [{port: 80, nodePort: %d}]}}`, port)

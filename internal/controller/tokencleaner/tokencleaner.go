@@ -1,7 +1,6 @@
-// Package tokencleaner deletes the Secrets of bootstrap tokens that have expired.
+// Package tokencleaner deletes the Secrets of expired bootstrap tokens.
 //
-// It knows when a token expires, and looks at a Secret again then. It does not know who is let in
-// by a token.
+// It processes a Secret again when its token expires. It does not know how tokens authenticate.
 package tokencleaner
 
 import (
@@ -15,33 +14,33 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// Name is what the controller is called.
+// Name is the name of the controller.
 const Name = "token-cleaner-controller"
 
-// A Controller deletes what has expired. A task is a Secret, by its key.
+// A Controller deletes expired tokens. The key of a task is that of a Secret.
 type Controller struct {
 	objects *controller.Objects
 	queue   *controller.Queue
 }
 
-// New makes the controller.
+// New returns the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return &Controller{objects: o, queue: q}
 }
 
-// Keys returns those of the Secrets among which bootstrap tokens are.
+// Keys returns the key prefix of the Secrets that may be bootstrap tokens.
 func (c *Controller) Keys() []string {
 	return []string{c.objects.Lookup("", "secrets").NamespacePrefix(bootstraptoken.Namespace)}
 }
 
-// See looks at Secrets that are written.
+// See queues a written Secret.
 func (c *Controller) See(e *controller.Event) {
 	if e.Value != nil && bytes.Contains(e.Value, []byte(bootstraptoken.Type)) {
 		c.queue.Add(controller.Task{Key: e.Key})
 	}
 }
 
-// Do deletes a Secret if its token has expired, and otherwise looks again when it will have.
+// Do deletes a Secret with an expired token. Otherwise it schedules a check at the expiry.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	found, err := c.objects.Read(ctx, t.Key)
 	if err != nil || found == nil {
@@ -49,7 +48,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	}
 	s, err := bootstraptoken.ReadSecret(found.JSON)
 	if err != nil || !s.IsToken() {
-		return nil // It cannot be read, or is another one now.
+		return nil // unreadable, or no longer a token
 	}
 	at, ok := s.Ends()
 	now := c.objects.Now()
@@ -62,7 +61,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	}
 	err = c.objects.Delete(ctx, c.objects.Lookup("", "secrets"), t.Key, &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(found.UID)})
 	if status.Is(err, metav1.StatusReasonConflict) {
-		return nil // It is another one of its name.
+		return nil // another Secret of the same name
 	}
 	return err
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// expiring is a feature of the Secret of a token that expires so long after now; 0 for one that
-// does not.
+// expiring is a feature of a Secret: a token that expires after a duration, never if 0.
 func expiring(in time.Duration) controllertest.Feature {
 	text := ""
 	if in != 0 {
@@ -27,7 +26,7 @@ func expiringAt(text string) controllertest.Feature {
 	}
 }
 
-// Tokens go when they expire, also if nobody was there then. Others stay.
+// Tokens are deleted at their expiry, even across a restart. Other Secrets stay.
 func TestExpired(t *testing.T) {
 	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, func(w *controllertest.World) {
 		w.Create("namespace kube-system")

@@ -1,8 +1,8 @@
-// Package cluster reads, follows and writes objects of another API server: of the cluster that this
-// server extends.
+// Package cluster reads, watches and writes objects of another API server: that of the cluster
+// which this server extends.
 //
-// It knows paths, lists and watches as every API server has them, and when to begin again. It does not
-// know what the objects mean.
+// It knows paths, lists and watches, and when to list again. It does not know the meaning of the
+// objects.
 package cluster
 
 import (
@@ -23,20 +23,20 @@ import (
 )
 
 const (
-	// timeout bounds a request that is no watch.
+	// timeout limits a request other than a watch.
 	timeout = 10 * time.Second
-	// maxAnswer bounds an answer that is read as a whole.
+	// maxAnswer limits an answer that is read as a whole.
 	maxAnswer = 256 << 20
 )
 
-// A Client asks one API server.
+// A Client sends requests to one API server.
 type Client struct {
 	url  string
 	http *http.Client
 }
 
-// Open returns a Client for the server that a kubeconfig file names, or that kubeconfig.InCluster means.
-// All connections are made by dial.
+// Open returns a Client for the server in a kubeconfig file, or for the one that
+// kubeconfig.InCluster stands for. All connections are made by dial.
 func Open(file string, dial func(ctx context.Context, network, address string) (net.Conn, error)) (*Client, error) {
 	config, err := kubeconfig.Open(file)
 	if err != nil {
@@ -45,7 +45,7 @@ func Open(file string, dial func(ctx context.Context, network, address string) (
 	return &Client{config.URL, config.ClientBy(dial)}, nil
 }
 
-// Close closes connections that are not in use.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Get reads the object at a path. An error of the server is an apierrors.APIStatus.
@@ -53,7 +53,7 @@ func (c *Client) Get(ctx context.Context, path string, into any) error {
 	return c.exchange(ctx, http.MethodGet, path, "", nil, into)
 }
 
-// Apply writes fields of the object at a path, in the name of a manager, and takes them from others.
+// Apply applies fields of the object at a path as a manager, with force.
 func (c *Client) Apply(ctx context.Context, path, manager string, fields any) error {
 	body, err := json.Marshal(fields)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Client) Apply(ctx context.Context, path, manager string, fields any) er
 	return c.exchange(ctx, http.MethodPatch, path+"?force=true&fieldManager="+manager, "application/apply-patch+yaml", body, nil)
 }
 
-// Delete deletes the object at a path if it is the one with a uid and at a resourceVersion.
+// Delete deletes the object at a path under preconditions on its uid and resourceVersion.
 func (c *Client) Delete(ctx context.Context, path string, only metav1.Preconditions) error {
 	body, err := json.Marshal(&metav1.DeleteOptions{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, Preconditions: &only,
@@ -73,7 +73,7 @@ func (c *Client) Delete(ctx context.Context, path string, only metav1.Preconditi
 	return c.exchange(ctx, http.MethodDelete, path, "application/json", body, nil)
 }
 
-// exchange makes a request, and reads its answer.
+// exchange sends a request and reads the answer.
 func (c *Client) exchange(ctx context.Context, method, path, mediaType string, body []byte, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -85,7 +85,7 @@ func (c *Client) exchange(ctx context.Context, method, path, mediaType string, b
 	return read(response, into)
 }
 
-// do makes a request. An answer that is none of success is an error.
+// do sends a request. An answer other than success is an error.
 func (c *Client) do(ctx context.Context, method, path, mediaType, accept string, body []byte) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// maxEvent bounds one event of a watch. API servers accept objects of 3 MiB.
+// maxEvent limits an event of a watch. API servers accept objects of 3 MiB.
 const maxEvent = 16 << 20
 
 // An Event is a change that a watch reports.
@@ -17,7 +17,7 @@ type Event struct {
 	Object json.RawMessage
 }
 
-// Events reads the events of a watch.
+// Events decodes the events of a watch.
 type Events struct {
 	from    bounded
 	decoder *json.Decoder
@@ -39,7 +39,7 @@ func (e *Events) Next() (Event, error) {
 	return next, err
 }
 
-// bounded reads a number of bytes and then fails.
+// A bounded reader fails after a number of bytes.
 type bounded struct {
 	io.Reader
 	left int

@@ -22,7 +22,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An event is read up to a limit. The limit is for each event, not for the watch.
+// Events are limited one by one, not by the size of the watch.
 func TestEventsAreBounded(t *testing.T) {
 	const head, tail = `{"type":"ADDED","object":"`, `"}`
 	large := head + strings.Repeat("a", 6<<20) + tail

@@ -19,34 +19,34 @@ import (
 )
 
 const (
-	// minWatch is how long a watch lasts at least that nothing ends; it lasts up to twice that.
+	// minWatch is the minimal duration of a watch; the maximal one is twice that.
 	minWatch = 5 * time.Minute
-	// firstPause is how long to wait after the first failure; each further pause is longer, up to
+	// firstPause is the pause after the first failure. Further pauses are longer, up to
 	// lastPause.
 	firstPause = 800 * time.Millisecond
 	lastPause  = 30 * time.Second
 )
 
-// A Collection is what is followed.
+// A Collection is the collection to follow.
 type Collection struct {
 	Path          string // of the list
 	FieldSelector string
-	// MetadataOnly asks for nothing else of the objects: they are PartialObjectMetadata.
+	// MetadataOnly requests only the metadata: objects are PartialObjectMetadata.
 	MetadataOnly bool
 }
 
-// An Observer is told of objects, in the order in which they change. It has a word to say: an error
-// of any of its methods begins the list again.
+// An Observer gets objects in the order of their changes. An error of any of its methods starts a
+// new list.
 type Observer[T any] interface {
-	// Replace is told all that there is.
+	// Replace gets all existing objects.
 	Replace(ctx context.Context, all []*T) error
-	// Set is told an object that is new, or was changed.
+	// Set gets an object that was created or changed.
 	Set(ctx context.Context, one *T) error
-	// Delete is told an object that is gone, as it was last.
+	// Delete gets the last state of a deleted object.
 	Delete(ctx context.Context, one *T) error
 }
 
-// Follow tells an Observer what the objects of a collection are, as long as ctx lasts.
+// Follow sends the objects of a collection to an Observer until ctx ends.
 func Follow[T any](ctx context.Context, c *Client, of Collection, o Observer[T], log *slog.Logger) {
 	f := follower[T]{c, of, o}
 	pause := firstPause
@@ -75,7 +75,7 @@ type follower[T any] struct {
 	observer Observer[T]
 }
 
-// follow lists, and watches for as long as the watch can go on from what was seen.
+// follow lists, then watches until the watch cannot resume.
 func (f *follower[T]) follow(ctx context.Context) (listed bool, err error) {
 	at, err := f.list(ctx)
 	if err != nil {
@@ -97,7 +97,7 @@ func (f *follower[T]) follow(ctx context.Context) (listed bool, err error) {
 	return true, nil
 }
 
-// list tells the observer all, and returns the resourceVersion of that.
+// list sends all objects to the observer, and returns the resourceVersion of the list.
 func (f *follower[T]) list(ctx context.Context) (string, error) {
 	var list struct {
 		metav1.ListMeta `json:"metadata"`
@@ -109,7 +109,7 @@ func (f *follower[T]) list(ctx context.Context) (string, error) {
 	return list.ResourceVersion, f.observer.Replace(ctx, list.Items)
 }
 
-// readList reads the collection. The timeout is for this request only, not for the observer.
+// readList reads the collection. The timeout covers the request only, not the observer.
 func (f *follower[T]) readList(ctx context.Context, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -121,7 +121,7 @@ func (f *follower[T]) readList(ctx context.Context, into any) error {
 	return read(response, into)
 }
 
-// get asks for the collection.
+// get requests the collection.
 func (f *follower[T]) get(ctx context.Context, suffix string, query url.Values) (*http.Response, error) {
 	accept := "application/json"
 	if f.of.MetadataOnly {
@@ -133,8 +133,8 @@ func (f *follower[T]) get(ctx context.Context, suffix string, query url.Values) 
 	return f.client.do(ctx, http.MethodGet, f.of.Path+"?"+query.Encode(), "", accept, nil)
 }
 
-// watch tells the observer what changes from a resourceVersion on, until the server ends the watch. It
-// returns from where another one goes on.
+// watch sends changes after a resourceVersion to the observer, until the server ends the watch.
+// It returns the resourceVersion to resume from.
 func (f *follower[T]) watch(ctx context.Context, at string) (string, error) {
 	lasts := time.Duration(float64(minWatch) * (1 + rand.Float64()))
 	response, err := f.get(ctx, "", url.Values{
@@ -160,7 +160,7 @@ func (f *follower[T]) watch(ctx context.Context, at string) (string, error) {
 	}
 }
 
-// tell tells the observer of an event, and returns the resourceVersion of it.
+// tell sends an event to the observer, and returns its resourceVersion.
 func (f *follower[T]) tell(ctx context.Context, of watch.EventType, data []byte) (string, error) {
 	if of == watch.Error {
 		var s metav1.Status

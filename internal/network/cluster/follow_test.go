@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/network/cluster/clustertest"
 )
 
-// heard is what an observer was told.
+// heard is an observer that records its calls.
 type heard chan string
 
 func (h heard) Replace(_ context.Context, all []*metav1.PartialObjectMetadata) error {
@@ -41,7 +41,8 @@ func (h heard) Delete(_ context.Context, one *metav1.PartialObjectMetadata) erro
 
 const folder = "/api/v1/namespaces"
 
-// An observer is told all, and then each change. When a watch cannot go on, it is told all again.
+// An observer gets all objects, then each change. When a watch cannot resume, it gets all objects
+// again.
 func TestFollow(t *testing.T) {
 	server := clustertest.Start(t)
 	server.Put(folder+"/a", "{}")
@@ -72,7 +73,7 @@ func TestFollow(t *testing.T) {
 	want("all [b c]")
 }
 
-// What a server says is wrong is known by its reason, also if it says it in no words of Kubernetes.
+// An error of a server is recognized by its reason, even if the answer is not a Status.
 func TestErrors(t *testing.T) {
 	server := clustertest.Start(t)
 	c := server.Client()
@@ -92,7 +93,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// deadline notes whether an observer has a deadline.
+// deadline records whether the observer's context has a deadline.
 type deadline chan bool
 
 func (d deadline) note(ctx context.Context) error {
@@ -109,7 +110,7 @@ func (d deadline) Delete(ctx context.Context, _ *metav1.PartialObjectMetadata) e
 	return d.note(ctx)
 }
 
-// The timeout of a list is not one of the observer, which may need longer for many objects.
+// The timeout of a list does not apply to the observer, which may need longer for many objects.
 func TestObserverHasNoDeadline(t *testing.T) {
 	server := clustertest.Start(t)
 	d := make(deadline)

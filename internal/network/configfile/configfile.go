@@ -1,8 +1,8 @@
-// Package configfile reads the file of a configuration of an API server, such as an
-// AuthorizationConfiguration, and follows it as it changes.
+// Package configfile reads a configuration file of an API server, such as an
+// AuthorizationConfiguration, and reloads it when it changes.
 //
-// It knows when to look at the file, when to try again, and what to say in the log and in
-// metrics. It does not know what a configuration means.
+// It knows when to poll the file, when to retry, and the log lines and metrics. It does not know
+// the meaning of a configuration.
 package configfile
 
 import (
@@ -21,15 +21,14 @@ import (
 )
 
 const (
-	// LookAgain is how often a file is looked at.
+	// LookAgain is the interval at which a file is polled.
 	LookAgain = time.Second
-	// RetryAfter is how long a configuration that could not be put in force, and that may be
-	// another time, is not tried again.
+	// RetryAfter is the pause after a failed load that may succeed later.
 	RetryAfter = time.Minute
 )
 
-// Decode reads a configuration as kube-apiserver does: unknown fields are errors. kind is what it
-// has to be.
+// Decode decodes a configuration as kube-apiserver does: unknown fields are errors. kind is the
+// expected kind.
 func Decode[T runtime.Object](data []byte, kind string) (T, error) {
 	var none T
 	decoded, _, err := DecodeAny(data)
@@ -43,7 +42,7 @@ func Decode[T runtime.Object](data []byte, kind string) (T, error) {
 	return c, nil
 }
 
-// DecodeAny reads a configuration of any kind, and says which one it is.
+// DecodeAny decodes a configuration of any kind, and returns the kind.
 func DecodeAny(data []byte) (runtime.Object, *schema.GroupVersionKind, error) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
@@ -53,19 +52,19 @@ func DecodeAny(data []byte) (runtime.Object, *schema.GroupVersionKind, error) {
 // ErrSame says that a file means the same as before.
 var ErrSame = errors.New("the configuration is unchanged")
 
-// A File is one whose content was put in force.
+// A File is a configuration file with the content that is in force.
 type File struct {
 	Path    string
-	Of      string // what is configured: "authentication" or "authorization"
-	Data    []byte // was put in force
+	Of      string // "authentication" or "authorization"
+	Data    []byte // the content in force
 	Metrics *Metrics
 	Log     *slog.Logger
-	// Load puts a content in force. final says that trying it again makes no difference.
+	// Load puts a content in force. final reports that a retry cannot succeed.
 	Load func(ctx context.Context, data []byte) (final bool, err error)
 }
 
-// Follow loads the file whenever it changes, as long as ctx lasts. What cannot be put in force is
-// said in the log and in metrics, and what was in force before stays.
+// Follow reloads the file whenever it changes, until ctx ends. A failed load is logged and
+// counted, and the previous content stays in force.
 func (f *File) Follow(ctx context.Context) {
 	l := follower{File: f, decided: f.Data}
 	for {
@@ -78,14 +77,14 @@ func (f *File) Follow(ctx context.Context) {
 	}
 }
 
-// A follower remembers what it knows of the file.
+// A follower has the state of the file.
 type follower struct {
 	*File
-	decided []byte // is in force, or never will be
+	decided []byte // in force, or failed for good
 
-	tried  []byte    // could not be put in force
-	failed string    // why
-	at     time.Time // when that was
+	tried  []byte    // failed, to be retried
+	failed string    // last error
+	at     time.Time // time of the last attempt
 }
 
 func (f *follower) look(ctx context.Context) {

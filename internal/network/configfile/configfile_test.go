@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/apis/apiserver"
 )
 
-// counts returns how often a file was loaded, and in vain.
+// counts returns the number of successful and failed loads.
 func counts(t *testing.T, m *Metrics) (success, failure float64) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -41,8 +41,8 @@ func counts(t *testing.T, m *Metrics) (success, failure float64) {
 	return success, failure
 }
 
-// A file is loaded when it changes. What may be good another time is tried once a minute, what
-// never will be is not, and what means the same is not counted.
+// A file is loaded when it changes. A load that may succeed later is retried once a minute; one
+// that cannot is not; an equivalent content is not counted.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var loads []string
@@ -94,7 +94,7 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// A configuration is of the kind that is asked for, and has no other fields.
+// A configuration must be of the expected kind, without unknown fields.
 func TestDecode(t *testing.T) {
 	const header = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n"
 	for text, want := range map[string]string{

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics say which configuration is in force, under the names that Kubernetes has for them.
+// Metrics identify the configuration in force, under Kubernetes' names.
 type Metrics struct {
 	Reloads  *prometheus.CounterVec
 	reloaded *prometheus.GaugeVec
@@ -16,7 +16,7 @@ type Metrics struct {
 	server string
 }
 
-// NewMetrics returns Metrics of what is configured in a server: "authentication" or
+// NewMetrics returns the Metrics of one configuration of a server: "authentication" or
 // "authorization".
 func NewMetrics(of, server string) *Metrics {
 	prefix := "apiserver_" + of + "_config_controller_"
@@ -36,12 +36,12 @@ func NewMetrics(of, server string) *Metrics {
 	}
 }
 
-// Collectors are what is to be registered.
+// Collectors returns the collectors to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.Reloads, m.reloaded, m.InForce}
 }
 
-// Sum stands for what is not to be read.
+// Sum returns a hash, in place of a value that metrics must not reveal.
 func Sum(data []byte) string {
 	if len(data) == 0 {
 		return ""
@@ -49,7 +49,7 @@ func Sum(data []byte) string {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(data))
 }
 
-// loaded records that a configuration is in force, or could not be put in force.
+// loaded records a successful or failed load.
 func (m *Metrics) loaded(data []byte, err error) {
 	status := "success"
 	if err != nil {
@@ -62,7 +62,7 @@ func (m *Metrics) loaded(data []byte, err error) {
 	}
 }
 
-// Begin records which configuration is in force.
+// Begin records the configuration in force.
 func (m *Metrics) Begin(data []byte) {
 	m.InForce.Reset()
 	m.InForce.WithLabelValues(m.server, Sum(data)).Set(1)

@@ -6,38 +6,38 @@ import (
 )
 
 const (
-	// maxHead is the longest that is taken for the head of an answer.
+	// maxHead limits the head of an answer that is held back.
 	maxHead = 512
 	// maxBody is the longest body that net/http sends when its handler has returned
 	// (TestWritesAfterHandler).
 	maxBody = 4 << 10
-	// maxAnswer is for both, with what TLS adds.
+	// maxAnswer is the limit for both, with the overhead of TLS.
 	maxAnswer = maxHead + maxBody + 512
-	// headWait is how long a head waits for the body, at least.
+	// headWait is the minimal time that a head waits for its body.
 	headWait = time.Millisecond
-	// lateLook is how long it is between two looks for heads that have waited that long.
+	// lateLook is the interval between two checks for overdue heads.
 	lateLook = 10 * time.Millisecond
 )
 
 // answers is an output that sends the head of an answer together with its body.
 //
-// By HTTP/2, net/http sends the head alone, and the body right after it (TestWritesOfHTTP2).
-// Where both are due, the head waits for the next write, whatever that is. None may come, for
-// the client may not take a body now: then the head goes alone, see late.
+// Over HTTP/2, net/http writes the head, then the body (TestWritesOfHTTP2). If both are expected,
+// the head waits for the next write of any kind. There may be none, because flow control may
+// block the body: then late sends the head alone.
 type answers struct {
 	*output
-	one chan struct{} // has room for who gives something to the output
+	one chan struct{} // a lock for writers to the output
 
 	mu    sync.Mutex
-	due   time.Time // until then an answer is expected
-	head  []byte    // that waits
-	since time.Time // when it began to
-	known bool      // to late
+	due   time.Time // an answer is expected until then
+	head  []byte    // held back
+	since time.Time // start of the wait
+	known bool      // registered with late
 }
 
 func newAnswers(o *output) *answers { return &answers{output: o, one: make(chan struct{}, 1)} }
 
-// expect says that an answer is about to be sent.
+// expect announces an answer.
 func (a *answers) expect() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,16 +81,15 @@ func (o *outputs) giveAnswer(buffer []byte) {
 	o.answers.Put((*[maxAnswer]byte)(buffer[:maxAnswer]))
 }
 
-// late looks for heads that have waited long enough. It does so from time to time for all
-// connections together: a timer of its own for each answer, which is stopped a moment later, would
-// wake the thread that waits for the network each time.
+// late sends heads that have waited long enough. One timer checks all connections. A timer for
+// each answer, stopped a moment later, would wake the thread of the network poller each time.
 type late struct {
 	mu    sync.Mutex
-	some  []*answers // that had a head since the last look
+	some  []*answers // had a head at the last check
 	timer *time.Timer
 }
 
-// add has the next look include a.
+// add registers a for the next check.
 func (l *late) add(a *answers) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,12 +109,12 @@ func (l *late) look() {
 	l.mu.Unlock()
 	for _, a := range some {
 		if a.overdue() {
-			go a.release() // which waits for who writes
+			go a.release() // it waits for writers
 		}
 	}
 }
 
-// overdue reports whether a head has waited long enough. One that has not is looked at again.
+// overdue reports whether a head has waited long enough. If not, it is checked again.
 func (a *answers) overdue() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,7 +124,7 @@ func (a *answers) overdue() bool {
 	return a.head != nil && !a.known
 }
 
-// release sends a head that waits.
+// release sends the head that was held back.
 func (a *answers) release() {
 	a.one <- struct{}{}
 	defer func() { <-a.one }()
@@ -134,7 +133,7 @@ func (a *answers) release() {
 	a.head = nil
 	a.mu.Unlock()
 	if head != nil {
-		_, _ = a.output.Write(head) // an error comes again with the next write
+		_, _ = a.output.Write(head) // the next write reports the error again
 		a.all.giveAnswer(head)
 	}
 }

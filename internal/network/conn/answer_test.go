@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// pairs runs a test with a pairing, and the other end of its connection.
+// pairs runs a test with answers and the other end of its connection.
 func pairs(t *testing.T, watches int32, test func(t *testing.T, p *answers, sent *counted, client net.Conn)) {
 	t.Helper()
 	sending(t, watches, func(t *testing.T, o *output, sent *counted, client net.Conn) {
@@ -31,7 +31,7 @@ func (p *answers) say(t *testing.T, text string) {
 	}
 }
 
-// A head goes with the body, if an answer is expected.
+// The head of an expected answer is sent with the body.
 func TestPair(t *testing.T) {
 	for _, watches := range []int32{0, 2} {
 		pairs(t, watches, func(t *testing.T, p *answers, sent *counted, client net.Conn) {
@@ -49,7 +49,7 @@ func TestPair(t *testing.T) {
 	}
 }
 
-// Only the head of an expected answer waits.
+// Other heads are not held back.
 func TestNoPair(t *testing.T) {
 	pairs(t, 0, func(t *testing.T, p *answers, _ *counted, client net.Conn) {
 		at := func(want string) {
@@ -69,13 +69,13 @@ func TestNoPair(t *testing.T) {
 	})
 }
 
-// A head whose body does not come is sent alone, before all that comes later.
+// A head without a body is sent alone, before all later output.
 func TestHeadAlone(t *testing.T) {
 	pairs(t, 0, func(t *testing.T, p *answers, sent *counted, client net.Conn) {
 		p.expect()
 		p.say(t, "head ")
 		time.Sleep(lateLook)
-		synctest.Wait() // it is being sent, and nobody reads
+		synctest.Wait() // the write blocks: the test does not read yet
 		done := make(chan bool)
 		go func() { p.say(t, "body"); close(done) }()
 		synctest.Wait()
@@ -87,8 +87,7 @@ func TestHeadAlone(t *testing.T) {
 	})
 }
 
-// Looks go on as long as there is something to look for: for a head that is too young, and for one
-// that comes later.
+// Checks continue while there is a head: one that is too young, and a later one.
 func TestHeadsAlone(t *testing.T) {
 	pairs(t, 0, func(t *testing.T, p *answers, _ *counted, client net.Conn) {
 		began := time.Now()
@@ -108,7 +107,7 @@ func TestHeadsAlone(t *testing.T) {
 		go p.say(t, "body")
 		expect(t, client, "head body")
 		time.Sleep(lateLook - headWait/2)
-		late(3 * lateLook) // it was too young in the middle of that
+		late(3 * lateLook) // too young halfway
 		if p.all.late.some != nil || p.known {
 			t.Error("something is looked for")
 		}
@@ -117,7 +116,7 @@ func TestHeadsAlone(t *testing.T) {
 	})
 }
 
-// Who writes the body is told that the head was not sent either.
+// A failure to send the head is reported to the writer of the body.
 func TestPairFails(t *testing.T) {
 	pairs(t, 0, func(t *testing.T, p *answers, _ *counted, client net.Conn) {
 		p.expect()

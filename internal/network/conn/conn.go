@@ -1,9 +1,9 @@
 // Package conn handles the connections of a server.
 //
-// It gathers the output of several watches on one connection, sends the head of an answer
-// together with its body, and closes unused connections when the server drains. It knows
-// connections and when they are busy. It does not know requests: the server tells it when a
-// watch begins and when an answer is due.
+// It buffers the output of several watches on one connection, sends the head of an answer
+// together with its body, and closes idle connections when the server drains. It knows
+// connections and whether they are busy. It does not know requests: the server reports the start
+// of a watch and the end of a handler.
 package conn
 
 import (
@@ -16,9 +16,8 @@ import (
 	"time"
 )
 
-// farewell is how long a client on this machine has to read that it should go,
-// before a connection that it does not use is closed. net/http gives every
-// HTTP/2 client a second, which in a test is an age.
+// farewell is the time that a local client has to read GOAWAY before its idle connection closes.
+// net/http gives every HTTP/2 client a second, which is long in a test.
 const farewell = 5 * time.Millisecond
 
 // Connections are the connections of one http.Server. The zero value has none.
@@ -29,14 +28,14 @@ type Connections struct {
 	open map[*connection]bool
 }
 
-// A connection remembers what net/http says of it.
+// A connection records the state that net/http reports.
 type connection struct {
 	*answers
 	state atomic.Int32 // an http.ConnState
 }
 
-// Listener returns l with connections that are among cs. The http.Server serves TLS
-// on it, and has Context and Note as its ConnContext and ConnState.
+// Listener returns l with connections that cs tracks. The http.Server serves TLS on it, and has
+// Context and Note as its ConnContext and ConnState.
 func (cs *Connections) Listener(l net.Listener) net.Listener { return listener{l, &cs.outputs} }
 
 type listener struct {
@@ -52,10 +51,10 @@ func (l listener) Accept() (net.Conn, error) {
 	return &connection{answers: newAnswers(newOutput(c, l.outputs))}, nil
 }
 
-// Wait returns when everything that was written has been sent.
+// Wait returns once all output has been sent.
 func (cs *Connections) Wait() { cs.outputs.sending.Wait() }
 
-// answersKey is where the context of a request has its connection.
+// answersKey is the key of the connection in the context of a request.
 type answersKey struct{}
 
 // Context is the http.Server's ConnContext.
@@ -66,7 +65,7 @@ func (cs *Connections) Context(ctx context.Context, outer net.Conn) context.Cont
 	return ctx
 }
 
-// connectionOf is the connection below TLS, nil if it is another.
+// connectionOf returns the connection below TLS, or nil if it is not one of Listener.
 func connectionOf(outer net.Conn) *connection {
 	secure, ok := outer.(*tls.Conn)
 	if !ok {
@@ -76,8 +75,8 @@ func connectionOf(outer net.Conn) *connection {
 	return c
 }
 
-// BeginWatch says that a request of the context is a watch, until end is called. The
-// output of a connection with several watches is gathered.
+// BeginWatch marks the request of the context as a watch until end is called. The output of a
+// connection with several watches is buffered.
 func BeginWatch(ctx context.Context) (end func()) {
 	a, ok := ctx.Value(answersKey{}).(*answers)
 	if !ok {
@@ -87,8 +86,8 @@ func BeginWatch(ctx context.Context) (end func()) {
 	return func() { a.watches.Add(-1) }
 }
 
-// ExpectAnswer says that the handler of a request of the context is about to return,
-// and that all of its answer, whose body has so many bytes, is still to be sent.
+// ExpectAnswer announces that the handler of the context's request is about to return and nothing
+// of its answer has been sent yet. size is the length of the body.
 func ExpectAnswer(ctx context.Context, size int64) {
 	if size == 0 || size > maxBody {
 		return
@@ -120,8 +119,8 @@ func (cs *Connections) Note(outer net.Conn, state http.ConnState) {
 	}
 }
 
-// CloseUnused closes the connections of this machine that have no request, also those
-// that come to have none, until ended.
+// CloseUnused closes local connections without a request, and others as they become idle, until
+// ended is closed.
 func (cs *Connections) CloseUnused(ended <-chan struct{}) {
 	tick := time.NewTicker(farewell)
 	defer tick.Stop()
@@ -146,7 +145,7 @@ func (c *connection) unused() bool {
 	return state == http.StateNew || state == http.StateIdle
 }
 
-// local reports whether the client is on this machine.
+// local reports whether the client is on the same machine.
 func (c *connection) local() bool {
 	address, ok := c.RemoteAddr().(*net.TCPAddr)
 	return ok && address.IP.IsLoopback()

@@ -10,25 +10,22 @@ import (
 )
 
 const (
-	// gatherFrom is how many watches a connection has whose output is gathered.
+	// gatherFrom is the number of watches from which output is buffered.
 	gatherFrom = 2
-	// maxGathered is how much is given to the system in one call, and how much
-	// more of it a connection may hold meanwhile.
+	// maxGathered limits the bytes of one system call, and the bytes that are buffered meanwhile.
 	maxGathered = 128 << 10
-	// parting is how long a client has to take what it was sent when its
-	// connection is closed.
+	// parting limits the time for sending the rest when a connection closes.
 	parting = 5 * time.Second
 )
 
-// An output is a connection that sends.
+// An output is a connection with a send buffer.
 //
-// What is written is given to the system at once, unless there are several watches.
-// What happens then happens to many of them: each has a little to say, all at about
-// the same time, and a call of the system for each takes longer than encrypting what
-// they say. So it is gathered until all who are ready have written.
+// Output is sent at once unless the connection has several watches. An event often goes to many
+// of them: each writes little, all at about the same time, and a system call for each costs more
+// than the encryption. So output is buffered until all runnable writers have written.
 //
-// A deadline is that of a caller who waits: what was taken from a caller is not given
-// up because of it. Only one writes at a time, which TLS sees to.
+// A deadline applies to a waiting caller; buffered output is still sent. TLS serializes the
+// writers.
 type output struct {
 	net.Conn
 	all     *outputs
@@ -38,17 +35,17 @@ type output struct {
 	changed  *sync.Cond
 	gathered []byte
 	sending  bool // flush runs
-	waiting  bool // a writer does
-	closing  bool // when all is sent
+	waiting  bool // a writer waits
+	closing  bool // once all is sent
 	deadline time.Time
-	err      error // of sending, for good
+	err      error // of sending; permanent
 }
 
-// outputs are those of a server.
+// outputs has the state that all connections of a server share.
 type outputs struct {
 	sending sync.WaitGroup
-	buffers sync.Pool // of *[maxGathered]byte, for those that are sending
-	answers sync.Pool // of *[maxAnswer]byte, for heads that wait
+	buffers sync.Pool // of *[maxGathered]byte, while sending
+	answers sync.Pool // of *[maxAnswer]byte, for held back heads
 	late    late
 }
 
@@ -80,7 +77,7 @@ func (o *output) Write(p []byte) (int, error) {
 	}
 }
 
-// gather takes as many bytes as there is room for.
+// gather buffers as many bytes as fit.
 func (o *output) gather(p []byte) int {
 	n := min(len(p), maxGathered-len(o.gathered))
 	if n == 0 {
@@ -100,7 +97,7 @@ func (o *output) gather(p []byte) int {
 	return n
 }
 
-// wait waits until something changes, or the deadline ends sending.
+// wait waits for a change of state or for the deadline.
 func (o *output) wait() {
 	o.waiting = true
 	if !o.deadline.IsZero() && !o.closing {
@@ -113,9 +110,9 @@ func (o *output) wait() {
 	}
 }
 
-// flush sends until there is nothing left.
+// flush sends until the buffer is empty.
 func (o *output) flush() {
-	runtime.Gosched() // all who are ready write first
+	runtime.Gosched() // let all runnable writers write first
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.gathered) > 0 && o.err == nil {
@@ -150,7 +147,7 @@ func (a *outputs) take() []byte {
 
 func (a *outputs) give(buffer []byte) { a.buffers.Put((*[maxGathered]byte)(buffer[:maxGathered])) }
 
-// Close closes the connection when what was written is sent. Reading ends now.
+// Close closes the connection once the buffer is sent. Reading ends immediately.
 func (o *output) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A counted connection notes in how many pieces it is written to.
+// A counted connection records each call of Write.
 type counted struct {
 	net.Conn
 	pieces []string
@@ -23,8 +23,8 @@ func (c *counted) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// sending runs a test with an output that has so many watches, and the other end of
-// its connection, where nothing is read but by the test.
+// sending runs a test with an output with that many watches, and the other end of its connection,
+// which only the test reads.
 func sending(t *testing.T, watches int32, test func(t *testing.T, o *output, sent *counted, client net.Conn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -48,7 +48,7 @@ func (o *output) say(t *testing.T, text string) {
 	}
 }
 
-// expect reads what comes.
+// expect reads the expected bytes.
 func expect(t *testing.T, client net.Conn, want string) {
 	t.Helper()
 	got := make([]byte, len(want))
@@ -57,11 +57,11 @@ func expect(t *testing.T, client net.Conn, want string) {
 	}
 }
 
-// While something is being sent, what else is written is gathered, and sent at once.
+// Output during a send is buffered, and then sent in one call.
 func TestGathered(t *testing.T) {
 	sending(t, 2, func(t *testing.T, o *output, sent *counted, client net.Conn) {
 		o.say(t, "a")
-		synctest.Wait() // it is on its way
+		synctest.Wait() // the send blocks
 		o.say(t, "b")
 		o.say(t, "c")
 		o.say(t, "d")
@@ -70,7 +70,7 @@ func TestGathered(t *testing.T) {
 			t.Errorf("sent %s", got)
 		}
 		synctest.Wait()
-		o.say(t, "e") // after a while
+		o.say(t, "e") // after a pause
 		expect(t, client, "e")
 		if o.Close(); len(sent.pieces) != 3 {
 			t.Errorf("sent %q", sent.pieces)
@@ -78,7 +78,7 @@ func TestGathered(t *testing.T) {
 	})
 }
 
-// Only what watches say is gathered; others write for themselves.
+// Only output of watches is buffered; other writers send directly.
 func TestNotGathered(t *testing.T) {
 	sending(t, 1, func(t *testing.T, o *output, _ *counted, client net.Conn) {
 		done := make(chan bool)
@@ -95,8 +95,8 @@ func TestNotGathered(t *testing.T) {
 	})
 }
 
-// A client that takes nothing stops who writes to it, after a bounded amount, until
-// the deadline. A deadline that passes while nobody waits harms nobody.
+// A client that does not read blocks its writer once the buffer is full, until the deadline. A
+// deadline without a waiting writer has no effect.
 func TestGatheredForStuckClient(t *testing.T) {
 	sending(t, 2, func(t *testing.T, o *output, _ *counted, client net.Conn) {
 		defer o.Close()
@@ -132,7 +132,7 @@ func TestGatheredForStuckClient(t *testing.T) {
 	})
 }
 
-// A deadline that is set while a writer waits frees it.
+// Setting a deadline unblocks a waiting writer.
 func TestGatheredCutOff(t *testing.T) {
 	sending(t, 2, func(t *testing.T, o *output, _ *counted, _ net.Conn) {
 		defer o.Close()
@@ -151,8 +151,8 @@ func TestGatheredCutOff(t *testing.T) {
 	})
 }
 
-// A connection that is closed sends what was written, if its client takes it in time.
-// Nothing comes in any more.
+// A closing connection sends its buffer if the client reads it in time. It reads nothing any
+// more.
 func TestGatheredAtClose(t *testing.T) {
 	for _, takes := range []bool{true, false} {
 		sending(t, 2, func(t *testing.T, o *output, _ *counted, client net.Conn) {
@@ -184,7 +184,7 @@ func TestGatheredAtClose(t *testing.T) {
 	}
 }
 
-// A connection that is closed starts sending no more.
+// After Close no send starts.
 func TestGatheredAfterClose(t *testing.T) {
 	sending(t, 2, func(t *testing.T, o *output, sent *counted, _ net.Conn) {
 		if err := o.Close(); err != nil {

@@ -13,11 +13,11 @@ import (
 	"testing/synctest"
 )
 
-// frames are the types of HTTP/2 frames that carry an answer.
+// frames are the types of HTTP/2 frames that make up an answer.
 var frames = map[byte]string{0: "DATA", 1: "HEADERS"}
 
-// calls returns the frames of answers that each call of Write had, with their lengths and "end" for the
-// last of an answer. Calls without such a frame are left out.
+// calls returns the frames in each call of Write, with their lengths and "end" for the last of an
+// answer. Calls without such a frame are left out.
 func calls(pieces []string) (all []string) {
 	for _, p := range pieces {
 		var call []string
@@ -41,7 +41,7 @@ func calls(pieces []string) (all []string) {
 	return all
 }
 
-// A recorder is a connection that notes each call of Write.
+// A recorder is a connection that records each call of Write.
 type recorder struct {
 	net.Conn
 	mu     sync.Mutex
@@ -77,8 +77,8 @@ func (s single) Accept() (net.Conn, error) {
 func (s single) Close() error   { return nil }
 func (s single) Addr() net.Addr { return &net.TCPAddr{} }
 
-// serve runs a test with a client of a server that net/http runs, and the calls of Write that net/http makes. Without
-// TLS, they are those that TLS encrypts, one record for each.
+// serve runs a test with a client of a net/http server, and with the server's calls of Write. TLS
+// would encrypt each of these calls as one record.
 func serve(t *testing.T, protocol int, handler http.HandlerFunc, test func(t *testing.T, get func() string, sent *recorder)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,7 +90,7 @@ func serve(t *testing.T, protocol int, handler http.HandlerFunc, test func(t *te
 		listener := make(single, 1)
 		listener <- sent
 		server := &http.Server{Protocols: &protocols, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/json") // without a header of its own, net/http writes both at once
+			w.Header().Set("Content-Type", "application/json") // with the default, net/http writes both at once
 			handler(w, r)
 		})}
 		go func() { _ = server.Serve(listener) }() // ends with the listener
@@ -124,8 +124,8 @@ func newRequest(t *testing.T) *http.Request {
 	return r
 }
 
-// net/http makes these calls of Write for an answer by HTTP/2. answers holds the first back if it
-// is alone, and expects the second right after it.
+// Over HTTP/2, net/http makes these calls of Write for an answer. answers holds the first back if
+// it is alone, because the second follows immediately.
 func TestWritesOfHTTP2(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -142,7 +142,7 @@ func TestWritesOfHTTP2(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			serve(t, 2, func(w http.ResponseWriter, _ *http.Request) { tt.do(w) }, func(t *testing.T, get func() string, sent *recorder) {
-				for range 2 { // the first head of a connection spells out what later ones refer to
+				for range 2 { // the first head of a connection defines table entries that later ones refer to
 					get()
 					if got := strings.Join(calls(sent.take()), " | "); got != tt.want {
 						t.Errorf("net/http wrote %s, want %s", got, tt.want)
@@ -153,8 +153,8 @@ func TestWritesOfHTTP2(t *testing.T) {
 	}
 }
 
-// net/http writes no part of an answer before its handler returns, if the body has maxBody bytes at most: when
-// ExpectAnswer is called, all of it is still to be sent.
+// Before a handler returns, net/http writes nothing of an answer whose body has at most maxBody
+// bytes. So at ExpectAnswer nothing has been sent.
 func TestWritesAfterHandler(t *testing.T) {
 	var sent *recorder
 	for size, want := range map[int]int{maxBody: 0, maxBody + 1: 2} {
@@ -172,7 +172,7 @@ func TestWritesAfterHandler(t *testing.T) {
 	}
 }
 
-// By HTTP/1.1, net/http writes the head and the body together, so no head is held back.
+// Over HTTP/1.1, net/http writes head and body together, so no head is held back.
 func TestWritesOfHTTP1(t *testing.T) {
 	serve(t, 1, func(w http.ResponseWriter, _ *http.Request) { body(100)(w) }, func(t *testing.T, get func() string, sent *recorder) {
 		get()

@@ -1,9 +1,8 @@
-// Package egress connects the server to everything that it calls.
+// Package egress makes all outgoing connections of the server.
 //
-// A Dialer makes all outgoing connections: those to webhooks, to other API servers, to kubelets
-// and to what runs in a cluster. It knows addresses, Services and the proxies of the environment.
-// It does not know what is sent on a connection, how a Service is resolved, or which tunnels
-// there are.
+// A Dialer connects to webhooks, other API servers, kubelets, and pods and Services of a cluster.
+// It knows addresses, Services and the proxy variables of the environment. It does not know the
+// protocols on a connection, how a Service is resolved, or the configured tunnels.
 package egress
 
 import (
@@ -21,9 +20,9 @@ import (
 )
 
 const (
-	// dialTimeout bounds one attempt to connect.
+	// dialTimeout limits one attempt to connect.
 	dialTimeout = 10 * time.Second
-	// serviceAttempts is how many addresses of a Service are tried for one connection.
+	// serviceAttempts limits the addresses of a Service that are tried for one connection.
 	serviceAttempts = 3
 )
 
@@ -33,17 +32,17 @@ type Service struct {
 	Port            int32
 }
 
-// A Resolver finds the addresses, host:port each, at which a Service is answered now.
+// A Resolver returns the current addresses (host:port) of a Service.
 type Resolver func(ctx context.Context, s Service) ([]string, error)
 
 // A Dial connects to an address.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// A Dialer connects. Its zero value connects directly, and finds no Service.
+// A Dialer connects. Its zero value connects directly, and resolves no Services.
 type Dialer struct {
-	// Resolve finds Services.
+	// Resolve resolves Services.
 	Resolve Resolver
-	// Through makes the connections, in place of the network of this machine, unless it is nil.
+	// Through replaces the network of this machine, unless it is nil.
 	Through Dial
 }
 
@@ -56,8 +55,8 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	return direct.DialContext(ctx, network, address)
 }
 
-// Addresses returns where a Service is answered now, host:port each, in the order in which to try
-// them: from any of them on. There is at least one.
+// Addresses returns the current addresses (host:port) of a Service in the order of attempts,
+// starting at a random one. There is at least one.
 func (d *Dialer) Addresses(ctx context.Context, s Service) ([]string, error) {
 	if d.Resolve == nil {
 		return nil, errors.New("services cannot be resolved")
@@ -73,8 +72,7 @@ func (d *Dialer) Addresses(ctx context.Context, s Service) ([]string, error) {
 	return slices.Concat(addresses[first:], addresses[:first]), nil
 }
 
-// DialService connects to one of the addresses of a Service, and to another one when
-// that does not answer.
+// DialService connects to an address of a Service. If that fails, it tries others.
 func (d *Dialer) DialService(ctx context.Context, network string, s Service) (net.Conn, error) {
 	addresses, err := d.Addresses(ctx, s)
 	if err != nil {
@@ -89,8 +87,8 @@ func (d *Dialer) DialService(ctx context.Context, network string, s Service) (ne
 	return nil, err
 }
 
-// Proxy returns the proxy for a request, as the environment says: HTTPS_PROXY, HTTP_PROXY and
-// NO_PROXY. A connection that is upgraded goes past all proxies, as that of a kube-apiserver does.
+// Proxy returns the proxy for a request from HTTPS_PROXY, HTTP_PROXY and NO_PROXY. Upgraded
+// connections bypass proxies, as in kube-apiserver.
 func (d *Dialer) Proxy(r *http.Request) (*url.URL, error) {
 	for _, line := range r.Header.Values("Connection") {
 		if strings.Contains(strings.ToLower(line), "upgrade") {
@@ -100,8 +98,8 @@ func (d *Dialer) Proxy(r *http.Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment(r)
 }
 
-// Proxied returns the address of a Service to which the environment has a proxy lead. It is ""
-// where there is none: DialService connects then.
+// Proxied returns the address of a Service if a proxy of the environment applies to it. If it is
+// "", DialService connects instead.
 func (d *Dialer) Proxied(ctx context.Context, s Service) (string, error) {
 	if !proxies() {
 		return "", nil
@@ -118,5 +116,5 @@ func (d *Dialer) Proxied(ctx context.Context, s Service) (string, error) {
 	return addresses[0], nil
 }
 
-// proxies says whether the environment has a proxy for anything by HTTPS.
+// proxies reports whether the environment has a proxy for HTTPS.
 var proxies = sync.OnceValue(func() bool { return os.Getenv("HTTPS_PROXY") != "" || os.Getenv("https_proxy") != "" })

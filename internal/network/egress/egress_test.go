@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/network/egress"
 )
 
-// listen takes an address on which every connection is accepted and closed.
+// listen returns an address at which every connection is accepted and closed.
 func listen(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -30,7 +30,7 @@ func listen(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// closed is an address on which nobody listens.
+// closed returns an address without a listener.
 func closed(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,14 +41,14 @@ func closed(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// A Service is reached as long as one of its first addresses answers.
+// A Service is reached if one of the first addresses accepts.
 func TestDialService(t *testing.T) {
 	good, bad := listen(t), closed(t)
 	service := egress.Service{Namespace: "default", Name: "hook", Port: 443}
 	for _, tt := range []struct {
 		name    string
 		resolve egress.Resolver
-		err     string // "" for a connection
+		err     string // "" for success
 	}{
 		{"nobody resolves", nil, "services cannot be resolved"},
 		{"no address", func(context.Context, egress.Service) ([]string, error) { return nil, nil }, "the service has no address"},
@@ -78,7 +78,7 @@ func TestDialService(t *testing.T) {
 	}
 }
 
-// All connections go through a tunnel, if there is one, those to Services included.
+// All connections go through a tunnel if there is one, including those to Services.
 func TestThrough(t *testing.T) {
 	service := egress.Service{Namespace: "default", Name: "hook", Port: 443}
 	var asked []string

@@ -1,8 +1,8 @@
 // Package endpoint resolves a Service to an address: that of a ready endpoint of its
-// EndpointSlices, or its external name. A cluster IP is only an address of whoever routes
-// it, who knows it by the EndpointSlices as well; it is what is asked for if that is wanted.
+// EndpointSlices, its external name, or, if so configured, its cluster IP. A cluster IP works
+// only where kube-proxy or the like routes it.
 //
-// It reads stored objects and remembers nothing. It connects to nothing.
+// The package reads stored objects, keeps no state, and makes no connections.
 package endpoint
 
 import (
@@ -28,13 +28,13 @@ import (
 // A Resolver reads Services and EndpointSlices.
 type Resolver struct {
 	Cache *watchcache.Cache
-	// Services and EndpointSlices are the kinds.
+	// Services and EndpointSlices are the Definitions of these kinds.
 	Services, EndpointSlices *resource.Definition
-	// ClusterIPs says that a Service that has a cluster IP is answered there.
+	// ClusterIPs resolves Services to their cluster IPs, where they have one.
 	ClusterIPs bool
 }
 
-// Resolve returns the addresses, host:port each, at which a Service is answered now. There is at least one.
+// Resolve returns the current addresses (host:port) of a Service. There is at least one.
 func (r *Resolver) Resolve(ctx context.Context, s egress.Service) ([]string, error) {
 	if err := r.fresh(ctx); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (r *Resolver) Resolve(ctx context.Context, s egress.Service) ([]string, err
 		return nil, err
 	}
 	if o == nil {
-		return nil, status.NotFound(schema.GroupResource{Resource: "service"}, s.Name) // in the words of Kubernetes
+		return nil, status.NotFound(schema.GroupResource{Resource: "service"}, s.Name) // Kubernetes' message
 	}
 	var service corev1.Service
 	if err := json.Unmarshal(o.JSON, &service); err != nil {
@@ -73,8 +73,8 @@ func (r *Resolver) Resolve(ctx context.Context, s egress.Service) ([]string, err
 	return addresses, err
 }
 
-// fresh waits until the cache has all that was acknowledged before the request of ctx came. A
-// request that has asked the store already asks it no more.
+// fresh waits until the cache has every write that was acknowledged before the request of ctx
+// arrived. It asks the store for the revision at most once in each request.
 func (r *Resolver) fresh(ctx context.Context) error {
 	if q := request.From(ctx); q != nil && q.Began() != 0 {
 		return r.Cache.Wait(ctx, q.Began())
@@ -83,16 +83,16 @@ func (r *Resolver) fresh(ctx context.Context) error {
 	return err
 }
 
-// clusterIP returns the address of a port of a Service itself.
+// clusterIP returns the cluster IP of a Service, with the port.
 func clusterIP(service *corev1.Service, port int32) ([]string, error) {
 	if ip := service.Spec.ClusterIP; ip != "" && ip != corev1.ClusterIPNone {
 		return []string{join(ip, port)}, nil
 	}
-	return nil, errors.New(`cannot route to service with ClusterIP "None"`) // in the words of Kubernetes
+	return nil, errors.New(`cannot route to service with ClusterIP "None"`) // Kubernetes' message
 }
 
-// endpoints returns the addresses of the ready endpoints for the port of that name. If
-// the service prefers an IP family and has endpoints in it, they are all of that.
+// endpoints returns the addresses of ready endpoints for a port. If the Service prefers an IP
+// family that has endpoints, they are all of that family.
 func (r *Resolver) endpoints(ctx context.Context, service *corev1.Service, port string) (addresses []string, err error) {
 	snapshot, err := r.Cache.Resource(r.EndpointSlices.StoragePrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {
@@ -127,11 +127,11 @@ func (r *Resolver) endpoints(ctx context.Context, service *corev1.Service, port 
 	return addresses, nil
 }
 
-// ready returns the addresses of those who say that they are ready, or nothing.
+// ready returns the addresses of ready endpoints.
 func ready(endpoints []discoveryv1.Endpoint, port int32) (addresses []string) {
 	for _, e := range endpoints {
 		if (e.Conditions.Ready == nil || *e.Conditions.Ready) && len(e.Addresses) > 0 {
-			addresses = append(addresses, join(e.Addresses[0], port)) // the others mean the same
+			addresses = append(addresses, join(e.Addresses[0], port)) // further addresses are interchangeable
 		}
 	}
 	return addresses

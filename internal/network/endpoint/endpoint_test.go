@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// resolver returns one that sees the objects, a Service or an EndpointSlice each.
+// resolver returns a Resolver over objects, each a Service or an EndpointSlice.
 func resolver(t *testing.T, objects []string) *endpoint.Resolver {
 	t.Helper()
 	backend := memkv.New(memkv.Options{})
@@ -53,7 +53,7 @@ func slice(of, addressType, endpoints, ports string) string {
 		"addressType":%q,"endpoints":[%s],"ports":[%s]}`, of, addressType, endpoints, ports)
 }
 
-// What a reference to port 443 of the service hooks means.
+// The results for port 443 of the Service hooks.
 func TestResolve(t *testing.T) {
 	clusterIP := service(`{"type":"ClusterIP","clusterIP":"10.0.0.1","ports":[{"name":"metrics","port":1},{"name":"hook","port":443}]}`)
 	headless := service(`{"type":"ClusterIP","clusterIP":"None","ports":[{"name":"hook","port":443}]}`)
@@ -107,7 +107,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// What the reference means where cluster IPs are led on by somebody.
+// The results with ClusterIPs.
 func TestClusterIPs(t *testing.T) {
 	for _, tt := range []struct{ service, want string }{
 		{`{"type":"ClusterIP","clusterIP":"10.0.0.1","ports":[{"name":"hook","port":443}]}`, "10.0.0.1:443"},

@@ -16,31 +16,31 @@ import (
 	"time"
 )
 
-// A Config is one server and who asks it.
+// A Config is a server and the user of its client.
 type Config struct {
 	URL string // without a slash at its end
 	*User
 
 	tls     *tls.Config
 	proxy   func(*http.Request) (*url.URL, error)
-	plain   bool        // answers are not to be compressed
-	as      http.Header // says as whom the user asks, if not as himself
+	plain   bool        // do not ask for compressed answers
+	as      http.Header // impersonation headers
 	program *programCredentials
 	timeout time.Duration
 }
 
-// A User is somebody who asks, with what proves it.
+// A User is a user with credentials.
 type User struct {
-	// Certificates are those of the user, one or none.
+	// Certificates has the client certificate, if any.
 	Certificates []tls.Certificate
 
-	tokenFile string // read for each request: it may be renewed
+	tokenFile string // read for each request: it may be rotated
 	token     string
 	username  string
 	password  string
 }
 
-// Users returns all users of a file, by their names.
+// Users returns all users of a file, by name.
 func Users(name string) (map[string]*User, error) {
 	k, err := read(Options{Files: []string{name}})
 	if err != nil {
@@ -81,7 +81,7 @@ func newUser(u *user) (*User, error) {
 	return out, nil
 }
 
-// Sign adds to a request what proves who asks, besides a certificate.
+// Sign adds the user's credentials, other than a certificate, to a request.
 func (u *User) Sign(r *http.Request) error {
 	token := u.token
 	if u.tokenFile != "" {
@@ -123,7 +123,7 @@ func newConfig(c *cluster, u *user) (*Config, error) {
 	if out.tls, err = tlsConfig(c, who); err != nil {
 		return nil, err
 	}
-	// Whoever says something else than the program has it.
+	// Other credentials take precedence over those of the program.
 	if u.Exec != nil && u.Token == "" && u.TokenFile == "" && u.Username == "" && len(who.Certificates) == 0 {
 		if out.program, err = newProgramCredentials(u.Exec, c); err != nil {
 			return nil, err
@@ -148,7 +148,7 @@ func tlsConfig(c *cluster, u *User) (*tls.Config, error) {
 	return out, nil
 }
 
-// either returns data, or what is in a file.
+// either returns data, or the content of a file.
 func either(data []byte, name string) ([]byte, error) {
 	if len(data) > 0 || name == "" {
 		return data, nil
@@ -160,24 +160,23 @@ func either(data []byte, name string) ([]byte, error) {
 	return data, nil
 }
 
-// How long a client waits for a connection, and keeps one that is not in use.
+// Timeouts of a client for connecting, and for idle connections.
 const (
 	dialTime = 10 * time.Second
 	idleTime = 90 * time.Second
-	// Those of client-go: when a silent server is asked whether it is there, and how long it may
-	// take to say so.
+	// As in client-go: a silent server is pinged after pingAfter, and has pingTime to answer.
 	pingAfter = 30 * time.Second
 	pingTime  = 15 * time.Second
 )
 
-// Client returns a client whose requests are those of the user.
+// Client returns an HTTP client that authenticates as the user.
 func (c *Config) Client() *http.Client {
 	return c.ClientBy((&net.Dialer{Timeout: dialTime}).DialContext)
 }
 
-// ClientBy is Client, with connections that dial makes.
+// ClientBy is Client with connections made by dial.
 func (c *Config) ClientBy(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
-	// Somebody else who is named by a redirect is not given the credentials.
+	// Redirects are not followed: the credentials are not for another server.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &http.Client{CheckRedirect: stay, Timeout: c.timeout, Transport: &as{config: c, next: &http.Transport{
 		Proxy:               c.proxy,
@@ -187,12 +186,12 @@ func (c *Config) ClientBy(dial func(ctx context.Context, network, address string
 		DialContext:         dial,
 		IdleConnTimeout:     idleTime,
 		ForceAttemptHTTP2:   true,
-		// A watch may be silent for long, and is to notice that the server is gone.
+		// A watch may be silent for long, and must notice that the server is gone.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTime},
 	}}}
 }
 
-// as makes requests as the user.
+// An as transport authenticates requests as the user.
 type as struct {
 	config *Config
 	next   *http.Transport
@@ -217,10 +216,10 @@ func (a *as) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := a.next.RoundTrip(r)
 	if err == nil && answer.StatusCode == http.StatusUnauthorized {
 		a.config.program.refused(given)
-		a.next.CloseIdleConnections() // which are of the certificate
+		a.next.CloseIdleConnections() // connections belong to the certificate
 	}
 	return answer, err
 }
 
-// CloseIdleConnections is what a client calls to close them.
+// CloseIdleConnections closes idle connections, for http.Client.
 func (a *as) CloseIdleConnections() { a.next.CloseIdleConnections() }

@@ -14,24 +14,24 @@ import (
 	"github.com/anykind/anykind/internal/store/atomicfile"
 )
 
-// Names in the files.
+// Names in the kubeconfig.
 const (
-	clusterName = "anykind" // and of the administrator's context
-	markName    = "anykind" // of the extension that says whose the file is
+	clusterName = "anykind" // also that of the administrator's context
+	markName    = "anykind" // extension that marks a file of Write
 )
 
-// Administrator is the name of the administrator in the files.
+// Administrator is the administrator's name in the kubeconfig.
 const Administrator = "anykind-admin"
 
-// Credentials are how to reach a server as a user.
+// Credentials are the server and the credentials of a user.
 type Credentials struct {
 	User             string
 	Server           string // URL
-	CA               []byte // certificates to trust, in PEM
+	CA               []byte // CAs, in PEM
 	Certificate, Key []byte // of the user, in PEM
 }
 
-// Context is the name of the context in which a client is the user.
+// Context returns the name of the user's context.
 func (c Credentials) Context() string {
 	if c.User == Administrator {
 		return clusterName
@@ -50,7 +50,7 @@ func (c Credentials) user() map[string]any {
 	}
 }
 
-// Encode returns the kubeconfig as a file of its own.
+// Encode returns the kubeconfig of c alone.
 func (c Credentials) Encode() []byte {
 	return c.in(map[string]any{
 		"apiVersion": "v1",
@@ -62,7 +62,7 @@ func (c Credentials) Encode() []byte {
 	})
 }
 
-// in returns a kubeconfig with what c says in it, and all else as it was.
+// in returns a kubeconfig with the entries of c added or replaced.
 func (c Credentials) in(config map[string]any) []byte {
 	set(config, "clusters", clusterName, "cluster", c.cluster())
 	set(config, "users", c.User, "user", c.user())
@@ -74,13 +74,12 @@ func (c Credentials) in(config map[string]any) []byte {
 	}
 	data, err := yaml.Marshal(config)
 	if err != nil {
-		panic("kubeconfig: a kubeconfig that is not YAML: " + err.Error()) // it was YAML, or is made of maps and strings
+		panic("kubeconfig: a kubeconfig that is not YAML: " + err.Error()) // it was YAML, or consists of maps and strings
 	}
 	return data
 }
 
-// set puts value, in a field, into the entry of that name of one of the lists of
-// a kubeconfig.
+// set sets a field of the entry of that name in one of the lists of a kubeconfig.
 func set(config map[string]any, list, name, field string, value map[string]any) {
 	if entry := find(config, list, name); entry != nil {
 		entry[field] = value
@@ -100,9 +99,9 @@ func find(config map[string]any, list, name string) map[string]any {
 	return nil
 }
 
-// Write writes the kubeconfig to a file that only its owner can read. A file that an
-// earlier Write made keeps what others have put into it since: a namespace, a second
-// context, another user. A file of somebody else is an error and is left alone.
+// Write writes the kubeconfig to a file that only its owner can read. In a file of an earlier
+// Write it keeps entries that were added since: a namespace, a second context, another user. It
+// does not change a file of another program, and returns an error.
 func (c Credentials) Write(path string) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -129,15 +128,15 @@ func (c Credentials) Write(path string) error {
 	return nil
 }
 
-// CheckWritable says why Write would not write to a path, as far as can be seen
-// without writing.
+// CheckWritable returns the error that Write would return, as far as that is visible without
+// writing.
 func CheckWritable(path string) error {
 	_, _, err := readOwn(path)
 	return err
 }
 
-// readOwn reads a file that Write may replace. data is nil if there is none, and
-// config if it is empty.
+// readOwn reads a file that Write may replace. data is nil if the file is missing, and config if
+// it is empty.
 func readOwn(path string) (data []byte, config map[string]any, err error) {
 	data, err = os.ReadFile(path)
 	switch {
@@ -154,8 +153,7 @@ func readOwn(path string) (data []byte, config map[string]any, err error) {
 	return data, config, nil
 }
 
-// ReadCluster reads from a file that Write made where the server is, and the certificates
-// to trust, in PEM.
+// ReadCluster reads the URL of the server and its CAs (PEM) from a file of Write.
 func ReadCluster(path string) (server string, ca []byte, err error) {
 	k, err := read(Options{Files: []string{path}})
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api/latest"
 )
 
-// load reads a kubeconfig as clients do.
+// load loads a kubeconfig as clients do.
 func load(t *testing.T, data []byte) *api.Config {
 	t.Helper()
 	config, err := runtime.Decode(latest.Codec, data)
@@ -30,7 +30,7 @@ func load(t *testing.T, data []byte) *api.Config {
 	return config.(*api.Config)
 }
 
-// administrator is one with a key and certificate of its own.
+// administrator returns Credentials with a new key and certificate.
 func administrator(t *testing.T, server string) Credentials {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -54,7 +54,7 @@ func administrator(t *testing.T, server string) Credentials {
 	return a
 }
 
-// Clients find in a kubeconfig what they need.
+// Clients can use the kubeconfig.
 func TestKubeconfig(t *testing.T) {
 	a := administrator(t, "https://127.0.0.1:6443")
 	config := load(t, a.Encode())
@@ -87,7 +87,7 @@ func TestWriteKubeconfig(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 
-	// The same again does not touch the file.
+	// Writing the same again does not touch the file.
 	before, _ := os.Stat(path)
 	if err := k.Write(path); err != nil {
 		t.Fatal(err)
@@ -96,14 +96,14 @@ func TestWriteKubeconfig(t *testing.T) {
 		t.Errorf("the file was written again: %v", err)
 	}
 
-	// Another server at another address takes the place of the first.
+	// A server at another address replaces the first.
 	k = administrator(t, "https://127.0.0.1:7443")
 	if err := k.Write(path); err != nil || stored(t, path) != string(k.Encode()) {
 		t.Errorf("%v\n%s", err, stored(t, path))
 	}
 }
 
-// What the owner of the file did to it with kubectl config stays.
+// Changes by kubectl config survive.
 func TestWriteKubeconfigKeeps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	k := administrator(t, "https://127.0.0.1:6443")
@@ -135,7 +135,7 @@ func TestWriteKubeconfigKeeps(t *testing.T) {
 	}
 }
 
-// A file of somebody else is never touched.
+// A file of another program is never changed.
 func TestWriteKubeconfigRefuses(t *testing.T) {
 	k := administrator(t, "https://127.0.0.1:6443")
 	for name, content := range map[string]string{
@@ -176,7 +176,7 @@ func TestWriteKubeconfigRefuses(t *testing.T) {
 	}
 }
 
-// Another user is added to a file, and is the one of a file of its own.
+// A second user is added to an existing file, and is the only one in a new file.
 func TestWriteAnother(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "admin.kubeconfig")
 	admin := administrator(t, "https://127.0.0.1:6443")

@@ -1,9 +1,9 @@
 // Package kubeconfig reads and writes kubeconfig files: clusters, users and contexts.
 //
-// Find decides how to reach a server, as kubectl does, from flags and from these files.
-// Credentials writes the kubeconfig of a user of an anykind server. The package
-// knows the files, and what an HTTP client needs of them. It runs the programs from which a
-// user gets credentials, and makes no certificates.
+// Find chooses the server and the user from flags and kubeconfig files, as kubectl does.
+// Credentials writes the kubeconfig of a user of an anykind server. The package knows the files
+// and configures HTTP clients from them. It runs exec credential plugins; it creates no
+// certificates.
 package kubeconfig
 
 import (
@@ -21,27 +21,26 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Options say which files to read, and what to put in the place of what is in them.
-// All may be left out.
+// Options select kubeconfig files, and override their content. All are optional.
 type Options struct {
-	// Files, of which the first that says something about a name is right. If there
-	// are none, those of KUBECONFIG are read, or else .kube/config of the user.
+	// Files to read; the first that has an entry wins. By default those of KUBECONFIG, else
+	// .kube/config of the user.
 	Files   []string
 	Context string // the current one if empty
-	// Cluster and User are names in the files, in the place of those of the context.
+	// Cluster and User are names in the files, and override those of the context.
 	Cluster, User string
 
 	Server             string // URL
 	TLSServerName      string
 	CAFile             string
-	Insecure           bool   // believe any certificate
+	Insecure           bool   // accept any certificate
 	Proxy              string // URL
 	DisableCompression bool
 
 	Token                    string
 	CertificateFile, KeyFile string
 
-	// As is somebody else as whom the user asks.
+	// As and AsUID are the user to impersonate.
 	As, AsUID string
 	AsGroups  []string
 	AsExtra   map[string][]string
@@ -49,7 +48,7 @@ type Options struct {
 	Timeout time.Duration // of one request; none if zero
 }
 
-// file is what is read of one file.
+// A file is the content of one kubeconfig file.
 type file struct {
 	Clusters []struct {
 		Name    string  `json:"name"`
@@ -98,13 +97,13 @@ type user struct {
 	AsExtra  map[string][]string `json:"as-user-extra"`
 }
 
-// A pair is a context: somebody at some server.
+// A pair is a context: a user at a server.
 type pair struct {
 	Cluster string `json:"cluster"`
 	User    string `json:"user"`
 }
 
-// known is what all files say together.
+// known is the merged content of all files.
 type known struct {
 	clusters map[string]cluster
 	users    map[string]user
@@ -112,8 +111,8 @@ type known struct {
 	current  string
 }
 
-// Find returns how to reach the server that the options mean. If neither they nor a file of the user says
-// anything about one, it is the one of the cluster in which this program runs in a pod.
+// Find returns the server and the user that the options select. If neither options nor files name
+// a server, it returns the in-cluster configuration of a pod.
 func Find(o Options) (*Config, error) {
 	k, err := read(o)
 	if err != nil {
@@ -139,12 +138,12 @@ func Find(o Options) (*Config, error) {
 	return config, nil
 }
 
-// empty reports whether nobody said which server is meant.
+// empty reports whether neither options nor files name a server.
 func (k *known) empty(o *Options) bool {
 	return len(o.Files) == 0 && o.Server == "" && len(k.clusters) == 0 && k.current == ""
 }
 
-// choose returns the cluster and the user of the context, or those that the options name.
+// choose returns the cluster and the user of the context, or those of the options.
 func (k *known) choose(o *Options) (c cluster, u user, err error) {
 	name := k.current
 	replace(&name, o.Context)
@@ -155,7 +154,7 @@ func (k *known) choose(o *Options) (c cluster, u user, err error) {
 	if c, ok = k.clusters[of.Cluster]; name != "" && o.Cluster == "" && !ok {
 		return c, u, fmt.Errorf("kubeconfig: no cluster %q of the context %q", of.Cluster, name)
 	}
-	u = k.users[of.User] // who has no credentials is nobody
+	u = k.users[of.User] // without credentials the user is anonymous
 	if o.Cluster != "" {
 		if c, ok = k.clusters[o.Cluster]; !ok {
 			return c, u, fmt.Errorf("kubeconfig: no cluster %q", o.Cluster)
@@ -169,10 +168,10 @@ func (k *known) choose(o *Options) (c cluster, u user, err error) {
 	return c, u, nil
 }
 
-// Names are those of what files have, for somebody who chooses.
+// Names are the names in kubeconfig files, for shell completion.
 type Names struct{ Contexts, Clusters, Users []string }
 
-// Known returns the names in the files of the options, in order.
+// Known returns the names in the files of the options, sorted.
 func Known(o Options) (Names, error) {
 	k, err := read(o)
 	if err != nil {
@@ -181,7 +180,7 @@ func Known(o Options) (Names, error) {
 	return Names{slices.Sorted(maps.Keys(k.contexts)), slices.Sorted(maps.Keys(k.clusters)), slices.Sorted(maps.Keys(k.users))}, nil
 }
 
-// read reads all files. One that was asked for must be there.
+// read reads all files. A file that the options name must exist.
 func read(o Options) (*known, error) {
 	k := &known{clusters: map[string]cluster{}, users: map[string]user{}, contexts: map[string]pair{}}
 	names, must := o.Files, true
@@ -212,8 +211,8 @@ func read(o Options) (*known, error) {
 	return k, nil
 }
 
-// add adds what a file says of names that no file before it has. File names in it
-// are meant from its folder.
+// add adds the entries of a file whose names no earlier file has. Relative paths in it start at
+// its folder.
 func (k *known) add(f *file, folder string) {
 	for _, c := range f.Clusters {
 		if _, ok := k.clusters[c.Name]; !ok {
@@ -224,7 +223,7 @@ func (k *known) add(f *file, folder string) {
 	for _, u := range f.Users {
 		if _, ok := k.users[u.Name]; !ok {
 			from(folder, &u.User.CertificateFile, &u.User.KeyFile, &u.User.TokenFile)
-			if p := u.User.Exec; p != nil && strings.ContainsRune(p.Command, filepath.Separator) { // else it is one of PATH
+			if p := u.User.Exec; p != nil && strings.ContainsRune(p.Command, filepath.Separator) { // else it is looked up in PATH
 				from(folder, &p.Command)
 			}
 			k.users[u.Name] = u.User

@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/network/kubeconfig"
 )
 
-// server answers with who asks.
+// server starts a server that answers with the user of a request.
 func server(t *testing.T) (url string, ca []byte) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,7 @@ func write(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// asked returns what a server answers to whom the options mean, or the error.
+// asked returns the server's answer to a client of the options, or the error.
 func asked(o kubeconfig.Options) string {
 	config, err := kubeconfig.Find(o)
 	if err != nil {

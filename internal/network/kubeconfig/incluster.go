@@ -7,17 +7,16 @@ import (
 	"path/filepath"
 )
 
-// InCluster stands in the place of a file. It means the cluster in which this program runs in a pod, as
-// the ServiceAccount of that.
+// InCluster stands for the in-cluster configuration, in place of a file: the server of the
+// cluster, with the pod's ServiceAccount.
 const InCluster = "InClusterConfig"
 
-// serviceAccountFolder is where a pod finds the credentials of its ServiceAccount.
+// serviceAccountFolder has the credentials of the ServiceAccount in a pod.
 const serviceAccountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 var errNotInCluster = errors.New("unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined")
 
-// Open returns how to reach the server that a file names, which has to be there, or that InCluster
-// means.
+// Open returns the Config of a file, which must exist, or the one that InCluster stands for.
 func Open(file string) (*Config, error) {
 	if file == InCluster {
 		c, u, err := inCluster(serviceAccountFolder)
@@ -32,7 +31,8 @@ func Open(file string) (*Config, error) {
 	return Find(Options{Files: []string{file}})
 }
 
-// inCluster returns the cluster, and the user whose token is read anew for each request: kubelets renew it.
+// inCluster returns the cluster and the user. Its token is read for each request: kubelets rotate
+// it.
 func inCluster(folder string) (cluster, user, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {

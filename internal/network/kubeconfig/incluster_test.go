@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A program in a pod asks as its ServiceAccount, with the token that is there at that moment.
+// A program in a pod authenticates as its ServiceAccount, with the current token.
 func TestInCluster(t *testing.T) {
 	var said string
 	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { said = r.Header.Get("Authorization") }))
@@ -60,7 +60,7 @@ func TestNotInCluster(t *testing.T) {
 	}
 }
 
-// A program in a pod takes the cluster of that only if nobody said another: not if a file says too little.
+// The in-cluster configuration applies only if no other is named: an incomplete file is an error.
 func TestEmpty(t *testing.T) {
 	some := map[string]cluster{"here": {}}
 	for _, tt := range []struct {

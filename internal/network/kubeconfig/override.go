@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// override puts into a cluster and a user what the options have in their place.
+// override overrides a cluster and a user with the options.
 func (o *Options) override(c *cluster, u *user) {
 	replace(&c.Server, o.Server)
 	replace(&c.Proxy, o.Proxy)
@@ -17,7 +17,7 @@ func (o *Options) override(c *cluster, u *user) {
 	if o.CAFile != "" || o.Insecure {
 		c.CAFile, c.CA, c.Insecure = o.CAFile, nil, o.Insecure
 	}
-	if o.TLSServerName != "" || o.Server != "" { // the name in the file is that of another server
+	if o.TLSServerName != "" || o.Server != "" { // the name in the file belongs to another server
 		c.TLSServerName = o.TLSServerName
 	}
 	if o.Token != "" {
@@ -45,7 +45,7 @@ func replace(value *string, by string) {
 	}
 }
 
-// impersonation is the header of a request by which a user asks as somebody else.
+// impersonation returns the impersonation headers of a user.
 func (u *user) impersonation() (http.Header, error) {
 	if u.As == "" {
 		if u.AsUID != "" || len(u.AsGroups) > 0 || len(u.AsExtra) > 0 {
@@ -68,11 +68,11 @@ func (u *user) impersonation() (http.Header, error) {
 	return h, nil
 }
 
-// inNames are the bytes that names of headers have, apart from letters and digits, without the one by
-// which others are escaped.
+// inNames are the characters that header names may have besides letters and digits, except "%",
+// which escapes others.
 const inNames = "!#$&'*+-.^_`|~"
 
-// escape writes a key so that it can be in the name of a header.
+// escape makes a key a valid part of a header name.
 func escape(key string) string {
 	var out strings.Builder
 	for _, b := range []byte(key) {
@@ -85,7 +85,7 @@ func escape(key string) string {
 	return out.String()
 }
 
-// ParseTimeout reads how long a request may take, as kubectl takes it: seconds, or a number with a unit.
+// ParseTimeout parses a timeout as kubectl does: seconds, or a number with a unit.
 func ParseTimeout(s string) (time.Duration, error) {
 	if n, err := strconv.Atoi(s); err == nil {
 		return time.Duration(n) * time.Second, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/network/kubeconfig"
 )
 
-// What options have is in the place of what files have, one by one.
+// Each option overrides the content of files.
 func TestOverride(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var said []string
@@ -76,7 +76,7 @@ contexts:
 	}
 }
 
-// An answer that takes too long is none.
+// A request ends at the timeout.
 func TestTimeout(t *testing.T) {
 	ends := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A program gives a user credentials, as a file says under exec: it is run, and prints them.
+// A program is an exec credential plugin: it prints credentials.
 type program struct {
 	APIVersion string   `json:"apiVersion"`
 	Command    string   `json:"command"`
@@ -29,11 +29,11 @@ type program struct {
 	InteractiveMode string `json:"interactiveMode"`
 }
 
-// Of a program.
+// Values of a program's configuration.
 const (
 	credentialGroup = "client.authentication.k8s.io/"
 	credentialKind  = "ExecCredential"
-	// clusterExtension is the name of what a cluster has for programs only.
+	// clusterExtension is the name of the cluster's extension for exec plugins.
 	clusterExtension = "client.authentication.k8s.io/exec"
 
 	never       = "Never"
@@ -55,7 +55,7 @@ func (p *program) validate() error {
 	return nil
 }
 
-// An execCredential is what a program is told, and what it prints.
+// An execCredential is the input and the output of a plugin.
 type execCredential struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -71,20 +71,20 @@ type execCredential struct {
 	} `json:"status,omitempty"`
 }
 
-// A credential is what a program gave.
+// A credential is the result of a plugin.
 type credential struct {
 	token       string
 	certificate *tls.Certificate
-	expires     time.Time // zero if it does not
+	expires     time.Time // zero: never
 }
 
-// programCredentials asks a program when there are no credentials, or none that are good any more.
+// programCredentials caches the credentials of a plugin until they expire.
 type programCredentials struct {
 	program program
 	told    execCredential
 	stdin   *os.File
 
-	mu  sync.Mutex // also lets the program run once at a time: it may ask somebody
+	mu  sync.Mutex // also prevents parallel runs: the plugin may prompt
 	now *credential
 }
 
@@ -102,7 +102,7 @@ func newProgramCredentials(p *program, c *cluster) (*programCredentials, error) 
 	return s, nil
 }
 
-// told is what a program is told about a cluster.
+// told returns the cluster information for a plugin.
 func (c *cluster) told() (map[string]any, error) {
 	ca, err := either(c.CA, c.CAFile)
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *cluster) told() (map[string]any, error) {
 	return out, nil
 }
 
-// get returns credentials that are good at this moment.
+// get returns credentials that are currently valid.
 func (s *programCredentials) get(ctx context.Context) (*credential, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,19 +145,19 @@ func (s *programCredentials) get(ctx context.Context) (*credential, error) {
 	return got, nil
 }
 
-// certificate is what a connection asks for the certificate of the user.
+// certificate returns the user's certificate for a TLS handshake.
 func (s *programCredentials) certificate(r *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	given, err := s.get(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	if given.certificate == nil {
-		return &tls.Certificate{}, nil // which is none
+		return &tls.Certificate{}, nil // no certificate
 	}
 	return given.certificate, nil
 }
 
-// refused notes that a server does not know credentials, so that the next request has others.
+// refused drops credentials that a server rejected, so that the next request gets new ones.
 func (s *programCredentials) refused(c *credential) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +166,7 @@ func (s *programCredentials) refused(c *credential) {
 	}
 }
 
-// ask runs the program.
+// ask runs the plugin.
 func (s *programCredentials) ask(ctx context.Context) (*credential, error) {
 	told := s.told
 	terminal := isTerminal(s.stdin)
@@ -198,7 +198,7 @@ func (s *programCredentials) ask(ctx context.Context) (*credential, error) {
 	return s.read(stdout.Bytes())
 }
 
-// read reads what the program printed.
+// read parses the output of the plugin.
 func (s *programCredentials) read(printed []byte) (*credential, error) {
 	var got execCredential
 	if err := json.Unmarshal(printed, &got); err != nil {
@@ -224,7 +224,7 @@ func (s *programCredentials) read(printed []byte) (*credential, error) {
 	return out, nil
 }
 
-// isTerminal reports whether somebody may be asked: a device of characters that is not the empty one.
+// isTerminal reports whether a file is a terminal: a character device other than the null device.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {

@@ -14,14 +14,15 @@ import (
 	"github.com/anykind/anykind/internal/network/kubeconfig"
 )
 
-// giver is a program that gives tokens: t1, then t2 and so on. It writes down what it is told.
+// giver is a plugin that returns tokens: t1, then t2 and so on. It records its input.
 const giver = `#!/bin/sh
 cd "$(dirname "$0")"
 echo "$KUBERNETES_EXEC_INFO" >> told
 printf '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"%s%s"%s}}' "$PREFIX" "$(wc -l < told | tr -d ' ')" "$1"
 `
 
-// A user with exec asks with what a program prints. It runs again when that has expired, or is refused.
+// A user with exec authenticates with the plugin's credentials. The plugin runs again when they
+// expire or are rejected.
 func TestProgram(t *testing.T) {
 	var refuse string
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,7 +1,7 @@
-// Package kubelet finds the kubelet of a node, and connects to it.
+// Package kubelet locates the kubelet of a node, and connects to it.
 //
-// It knows where a node says that its kubelet listens, and by which certificates the two
-// know each other. It does not know what a kubelet is asked.
+// It knows the address in a Node, and the certificates of both sides. It does not know the API of
+// a kubelet.
 package kubelet
 
 import (
@@ -23,11 +23,10 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
-// port is where a kubelet listens whose node does not say.
+// port is the default port of a kubelet.
 const port = 10250
 
-// AddressTypes are the addresses of a node in the order in which they are preferred, unless
-// Options say otherwise.
+// AddressTypes returns the default order of preference of a node's addresses.
 func AddressTypes() []string {
 	return []string{
 		string(corev1.NodeHostName), string(corev1.NodeInternalDNS), string(corev1.NodeInternalIP),
@@ -35,22 +34,21 @@ func AddressTypes() []string {
 	}
 }
 
-// Timeout is how long connecting may take, unless Options say otherwise.
+// Timeout is the default timeout for connecting.
 const Timeout = 5 * time.Second
 
-// Options of a Client. All may be left out.
+// Options of a Client. All are optional.
 type Options struct {
-	// CertFile and KeyFile are the certificate that kubelets know us by. They are read
-	// again when they change, and no connection of before is used again then.
+	// CertFile and KeyFile are the client certificate for kubelets. They are reloaded when they
+	// change; old connections are then no longer used.
 	CertFile, KeyFile string
-	Log               *slog.Logger // which says that they have changed
-	// CAFile has the authorities that sign the certificates of kubelets. Without, any
-	// certificate is taken.
+	Log               *slog.Logger // logs reloads
+	// CAFile has the CAs of kubelets' certificates. Without it, any certificate is accepted.
 	CAFile       string
-	Timeout      time.Duration // Timeout if 0
-	AddressTypes []string      // AddressTypes if nil
+	Timeout      time.Duration // default Timeout
+	AddressTypes []string      // default AddressTypes
 	Dial         func(ctx context.Context, network, address string) (net.Conn, error)
-	Proxy        func(*http.Request) (*url.URL, error) // none if nil
+	Proxy        func(*http.Request) (*url.URL, error) // nil for none
 }
 
 // A Client connects to kubelets.
@@ -59,7 +57,7 @@ type Client struct {
 	secure, insecure *transport
 }
 
-// New returns a Client. It fails if a file cannot be read.
+// New returns a Client. It fails if a file is unreadable.
 func New(o Options) (*Client, error) {
 	if o.Timeout == 0 {
 		o.Timeout = Timeout
@@ -95,14 +93,14 @@ func New(o Options) (*Client, error) {
 	return &Client{types: o.AddressTypes, secure: &transport{o: o, config: verified, own: own}, insecure: &transport{o: o, config: anybody, own: own}}, nil
 }
 
-// A transport connects with the certificate that the server has now.
+// A transport connects with the current client certificate.
 type transport struct {
 	o      Options
 	config *tls.Config
 	own    func() *tls.Certificate // nil for none
 
 	mu      sync.Mutex
-	with    *tls.Certificate // which current has
+	with    *tls.Certificate // the certificate of current
 	current *http.Transport
 }
 
@@ -129,7 +127,7 @@ func (t *transport) close() {
 	}
 }
 
-// transport speaks HTTP/1.1, which is what can be upgraded.
+// transport returns a transport for HTTP/1.1, which supports upgrades.
 func (o Options) transport(config *tls.Config) *http.Transport {
 	return &http.Transport{
 		TLSClientConfig:     config,
@@ -145,13 +143,13 @@ func (o Options) transport(config *tls.Config) *http.Transport {
 	}
 }
 
-// Transport is for requests to kubelets, whose certificates are verified.
+// Transport returns a transport that verifies the certificates of kubelets.
 func (c *Client) Transport() http.RoundTripper { return c.secure }
 
-// InsecureTransport is for requests to kubelets that may be anybody.
+// InsecureTransport returns a transport that accepts any certificate.
 func (c *Client) InsecureTransport() http.RoundTripper { return c.insecure }
 
-// Close ends the connections that nobody uses.
+// Close closes idle connections.
 func (c *Client) Close() {
 	for _, t := range []*transport{c.secure, c.insecure} {
 		t.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
-// A connection of before is not used again once the server has another certificate.
+// After a change of the certificate, old connections are no longer used.
 func TestRenewedCertificate(t *testing.T) {
 	asked := make(chan []byte, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -1,9 +1,8 @@
-// Package mirror keeps copies of the namespaces of a cluster, which this server extends, in the store.
+// Package mirror copies the namespaces of a cluster, which this server extends, into the store.
 //
-// Everything that asks about a namespace finds it there as it does where namespaces are the server's own:
-// who admits writes, and the controller that empties namespaces. A copy has the name, the uid, the
-// labels and the annotations of the namespace, and is being deleted when the namespace is. The package
-// deletes no objects in a namespace.
+// Admission and the namespace controller then find a namespace where they would find the server's
+// own. A copy has the name, uid, labels and annotations of the namespace, and is deleted when the
+// namespace is. The package deletes no objects in a namespace.
 package mirror
 
 import (
@@ -26,7 +25,7 @@ import (
 
 const path = "/api/v1/namespaces"
 
-// Namespaces are those of a cluster. Several servers may keep copies in the same store.
+// Namespaces copies the namespaces of a cluster. Several servers may share a store.
 type Namespaces struct {
 	Cluster *cluster.Client
 	Backend kv.Backend
@@ -34,14 +33,14 @@ type Namespaces struct {
 	Log     *slog.Logger
 }
 
-// Follow keeps the copies what they are to be, as long as ctx lasts.
+// Follow updates the copies until ctx ends.
 func (n *Namespaces) Follow(ctx context.Context) {
 	cluster.Follow(ctx, n.Cluster, cluster.Collection{Path: path, MetadataOnly: true}, n, n.Log)
 }
 
-// Ask asks the cluster about a namespace of which there is no copy, and makes one if it is there. It
-// reports whether the namespace is there, and whether it is being deleted. Then there is no copy: there
-// is nothing to empty, and nothing may be created.
+// Ask requests a namespace without a copy from the cluster, and creates the copy. It reports
+// whether the namespace exists, and whether it is terminating. A terminating namespace gets no
+// copy: it has no objects here, and must get none.
 func (n *Namespaces) Ask(ctx context.Context, name string) (exists, deleting bool, err error) {
 	var found metav1.PartialObjectMetadata
 	switch err := n.Cluster.Get(ctx, path+"/"+url.PathEscape(name), &found); {
@@ -55,10 +54,10 @@ func (n *Namespaces) Ask(ctx context.Context, name string) (exists, deleting boo
 	return true, false, n.Set(ctx, &found)
 }
 
-// Replace implements cluster.Observer. A copy of a namespace that is not there, and that nobody has seen
-// being deleted, goes alone: while this server does not answer, no namespace can be deleted in an
-// orderly way. So it is perhaps another cluster, or one that was put back from an older state, and what
-// is stored in the namespace is nobody's to delete.
+// Replace implements cluster.Observer. If a namespace vanished without a deletion that this
+// server saw, only its copy is removed: while this server is down, the cluster cannot complete
+// the deletion of a namespace. So the cluster was probably replaced, or restored from an old
+// backup, and the stored objects must survive.
 func (n *Namespaces) Replace(ctx context.Context, all []*metav1.PartialObjectMetadata) error {
 	there := make(map[string]bool, len(all))
 	for _, one := range all {
@@ -79,7 +78,7 @@ func (n *Namespaces) Replace(ctx context.Context, all []*metav1.PartialObjectMet
 			if there[name] {
 				continue
 			}
-			if exists, _, err := n.Ask(ctx, name); exists || err != nil { // it has come since
+			if exists, _, err := n.Ask(ctx, name); exists || err != nil { // it was created since
 				if err != nil {
 					return err
 				}
@@ -96,7 +95,7 @@ func (n *Namespaces) Replace(ctx context.Context, all []*metav1.PartialObjectMet
 	}
 }
 
-// forget removes the copy of a namespace that is not there, unless it is being emptied.
+// forget removes the copy of a missing namespace, unless that copy is terminating.
 func (n *Namespaces) forget(ctx context.Context, name string, r *kv.Record) error {
 	var copied corev1.Namespace
 	if err := json.Unmarshal(r.Value, &copied); err == nil && copied.DeletionTimestamp != nil {
@@ -106,8 +105,8 @@ func (n *Namespaces) forget(ctx context.Context, name string, r *kv.Record) erro
 	return ignoreConflict(n.Backend.Commit(ctx, kv.Write{Key: r.Key, Expect: r.Revision}))
 }
 
-// Delete implements cluster.Observer: what is left in the namespace was created while the last of it was
-// deleted, and goes, too.
+// Delete implements cluster.Observer. Objects that were created during the end of the deletion
+// are deleted too.
 func (n *Namespaces) Delete(ctx context.Context, gone *metav1.PartialObjectMetadata) error {
 	if gone.DeletionTimestamp == nil {
 		now := metav1.Now()
@@ -116,7 +115,7 @@ func (n *Namespaces) Delete(ctx context.Context, gone *metav1.PartialObjectMetad
 	return n.Set(ctx, gone)
 }
 
-// Set implements cluster.Observer. What somebody else has written meanwhile is looked at again.
+// Set implements cluster.Observer. On a conflict it starts again.
 func (n *Namespaces) Set(ctx context.Context, found *metav1.PartialObjectMetadata) error {
 	for {
 		done, err := n.set(ctx, found)
@@ -143,7 +142,8 @@ func (n *Namespaces) set(ctx context.Context, found *metav1.PartialObjectMetadat
 		if err := json.Unmarshal(record.Value, &before); err != nil {
 			return false, err
 		}
-		// One that is being emptied goes on, whatever is there by the same name now.
+		// A terminating copy stays terminating, even if the cluster has a new namespace of that
+		// name.
 		if before.DeletionTimestamp != nil || same(&before, next) {
 			return true, nil
 		}
@@ -161,7 +161,7 @@ func (n *Namespaces) set(ctx context.Context, found *metav1.PartialObjectMetadat
 	}
 }
 
-// copyOf returns the copy of a namespace, with the finalizer of whoever empties it here.
+// copyOf returns the copy of a namespace, with the finalizer of the namespace controller.
 func copyOf(found *metav1.PartialObjectMetadata) *corev1.Namespace {
 	n := &corev1.Namespace{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
@@ -178,7 +178,7 @@ func copyOf(found *metav1.PartialObjectMetadata) *corev1.Namespace {
 	return n
 }
 
-// same reports whether a copy says already what another one does.
+// same reports whether two copies have equal content.
 func same(a, b *corev1.Namespace) bool {
 	return a.UID == b.UID && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) && b.DeletionTimestamp == nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// A store has the copies of the namespaces of a cluster.
+// A store has the copies of a cluster's namespaces.
 type store struct {
 	*testing.T
 	*Namespaces
@@ -48,8 +48,8 @@ func (s *store) copy(name string) *corev1.Namespace {
 
 const prefix = "/api/v1/namespaces/"
 
-// Copies are what namespaces are; one that is being deleted stays so until it is empty; and what is in
-// one that has only disappeared stays.
+// Copies equal their namespaces; a terminating copy stays until it is empty; objects of a
+// vanished namespace stay.
 func TestNamespaces(t *testing.T) {
 	server := clustertest.Start(t)
 	s := open(t, server)
@@ -101,13 +101,13 @@ func TestNamespaces(t *testing.T) {
 	must(s.Set(t.Context(), told("lost", `metadata: {uid: four}`)))
 	server.Delete(prefix + "lost")
 	must(s.Set(t.Context(), told("kept", `metadata: {uid: five}`)))
-	must(s.Replace(t.Context(), nil)) // the list was made before "kept" was
+	must(s.Replace(t.Context(), nil)) // the list is from before "kept" was created
 	if s.copy("lost") != nil || s.copy("kept") == nil || s.copy("shop") == nil {
 		t.Error("the copy of a namespace that is not there stays, or another one went")
 	}
 }
 
-// A namespace of which there is no copy is asked about.
+// A namespace without a copy is requested from the cluster.
 func TestAsk(t *testing.T) {
 	server := clustertest.Start(t)
 	s := open(t, server)

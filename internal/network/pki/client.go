@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// SignClient makes a client certificate for a user in groups, signed by the authority in the
-// directory of a PKI. It writes nothing there, so another process may have the directory open.
-// The certificate ends with the authority at the latest.
+// SignClient returns a client certificate for a user in groups, signed by the CA in the directory
+// of a PKI. It writes nothing there, so another process may have the directory open. The
+// certificate expires with the CA at the latest.
 func SignClient(dir, user string, groups []string, life time.Duration) (*Pair, error) {
 	path := filepath.Join(dir, authorityFile)
 	data, err := os.ReadFile(path)

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A client certificate is made while a server has the directory open, and is good there.
+// A client certificate can be created while a server has the directory open, and that server
+// accepts it.
 func TestSignClient(t *testing.T) {
 	dir := t.TempDir()
 	p, err := Open(dir, nil)

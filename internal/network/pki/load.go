@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// LoadCertificate reads a certificate, with those that lead to its authority, and the key of
-// somebody who has them.
+// LoadCertificate loads a certificate with its chain, and its key, from the user's files.
 func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Reloaded[*tls.Certificate], error) {
 	return reload(log, []string{certFile, keyFile}, func(contents [][]byte) (*tls.Certificate, error) {
 		pair, err := tls.X509KeyPair(contents[0], contents[1])
@@ -27,13 +26,13 @@ func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Reloaded[*tls
 	})
 }
 
-// Authorities are those whose certificates count for something.
+// Authorities is a set of CAs.
 type Authorities struct {
 	Certificates []*x509.Certificate
 	Pool         *x509.CertPool
 }
 
-// NewAuthorities returns those with the certificates.
+// NewAuthorities returns the CAs with these certificates.
 func NewAuthorities(certificates ...*x509.Certificate) *Authorities {
 	a := &Authorities{Certificates: certificates, Pool: x509.NewCertPool()}
 	for _, c := range certificates {
@@ -42,8 +41,8 @@ func NewAuthorities(certificates ...*x509.Certificate) *Authorities {
 	return a
 }
 
-// Shares reports whether two have an authority in common: one that signs with the same key
-// is the same one, though it may have several certificates.
+// Shares reports whether two sets have a CA in common. CAs with the same key are the same, even
+// with different certificates.
 func (a *Authorities) Shares(b *Authorities) bool {
 	return slices.ContainsFunc(a.Certificates, func(c *x509.Certificate) bool {
 		return slices.ContainsFunc(b.Certificates, func(d *x509.Certificate) bool {
@@ -52,7 +51,7 @@ func (a *Authorities) Shares(b *Authorities) bool {
 	})
 }
 
-// WatchAuthorities reads a file of certificates of authorities, which count after others.
+// WatchAuthorities loads CA certificates from a file, and appends them to others.
 func WatchAuthorities(file string, log *slog.Logger, others ...*x509.Certificate) (*Reloaded[*Authorities], error) {
 	return reload(log, []string{file}, func(contents [][]byte) (*Authorities, error) {
 		certs, err := ParseAuthorities(file, contents[0])
@@ -63,7 +62,7 @@ func WatchAuthorities(file string, log *slog.Logger, others ...*x509.Certificate
 	})
 }
 
-// LoadAuthorities reads a file of certificates of authorities.
+// LoadAuthorities reads a file of CA certificates.
 func LoadAuthorities(file string) ([]*x509.Certificate, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -72,7 +71,7 @@ func LoadAuthorities(file string) ([]*x509.Certificate, error) {
 	return ParseAuthorities(file, data)
 }
 
-// ParseAuthorities reads certificates of authorities in PEM. Errors call the data file.
+// ParseAuthorities parses CA certificates in PEM. Errors name the file.
 func ParseAuthorities(file string, data []byte) ([]*x509.Certificate, error) {
 	var certs []*x509.Certificate
 	for {
@@ -95,12 +94,11 @@ func ParseAuthorities(file string, data []byte) ([]*x509.Certificate, error) {
 	return certs, nil
 }
 
-// Trust returns certificates in PEM that make a client trust a server that shows
-// cert.
+// Trust returns certificates in PEM with which a client trusts a server with cert.
 func Trust(cert *tls.Certificate) []byte {
 	var out bytes.Buffer
 	for _, der := range cert.Certificate {
-		// A bytes.Buffer takes everything.
+		// Writes to a bytes.Buffer do not fail.
 		_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: der})
 	}
 	return out.Bytes()

@@ -10,16 +10,16 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// A Named is a serving certificate for clients that ask for a host by one of its names.
+// A Named is a serving certificate for some server names (SNI).
 type Named struct {
 	CertFile, KeyFile string
-	// Names may begin with "*.". Without any, they are those of the certificate.
+	// Names may begin with "*.". The default are the names in the certificate.
 	Names []string
 }
 
-// LoadNamed reads certificates of hosts, and returns what finds the one for a name: nil if none is for
-// it. Names that were given count before those of certificates, and earlier certificates before later
-// ones.
+// LoadNamed loads certificates, and returns a function that chooses one for a handshake, or nil
+// if none matches. Configured names precede names of certificates, and earlier certificates
+// precede later ones.
 func LoadNamed(all []Named, log *slog.Logger) (func(*tls.ClientHelloInfo) *tls.Certificate, error) {
 	type loaded = *Reloaded[*tls.Certificate]
 	certificates := make([]loaded, len(all))
@@ -60,7 +60,7 @@ func isAmong(name string, names []string) bool {
 	return false
 }
 
-// hosts returns the names of a certificate. Addresses are none: no client asks for one by name.
+// hosts returns the DNS names of a certificate. IP addresses never occur in SNI.
 func hosts(c *tls.Certificate) []string {
 	leaf := c.Leaf
 	if leaf == nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Whom a client asks for decides which certificate it is shown.
+// The server name of a client selects the certificate.
 func TestNamed(t *testing.T) {
 	dir := t.TempDir()
 	made := map[string]*Pair{}
@@ -36,12 +36,12 @@ func TestNamed(t *testing.T) {
 	for host, want := range map[string]string{
 		"a.example.com":        "a",
 		"A.Example.com":        "a",
-		"b.example.com":        "c", // a name that was given counts before that of a certificate
-		"c.example.com":        "",  // and in the place of those of its own
+		"b.example.com":        "c", // a configured name precedes that of a certificate
+		"c.example.com":        "",  // and replaces its own names
 		"y.under.example.com":  "a",
 		"under.example.com":    "",
 		"y.wild.example.com":   "c",
-		"x.wild.example.com":   "d", // the whole name counts before all below
+		"x.wild.example.com":   "d", // an exact name precedes a wildcard
 		"z.y.wild.example.com": "",
 		"single":               "d",
 		"127.0.0.1":            "",

@@ -35,19 +35,19 @@ func (p *Pair) KeyPEM() []byte {
 	}
 	der, err := x509.MarshalECPrivateKey(p.Key.(*ecdsa.PrivateKey))
 	if err != nil {
-		panic("pki: a key of a curve that has no name: " + err.Error()) // all are P-256 or were parsed
+		panic("pki: a key of a curve that has no name: " + err.Error()) // every key is P-256, RSA or was parsed
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
 }
 
 func (p *Pair) pem() []byte { return append(p.CertPEM(), p.KeyPEM()...) }
 
-// TLS returns the pair as crypto/tls has it.
+// TLS returns the pair as a tls.Certificate.
 func (p *Pair) TLS() *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{p.Cert.Raw}, PrivateKey: p.Key, Leaf: p.Cert}
 }
 
-// parsePair reads what pem writes.
+// parsePair parses the output of pem.
 func parsePair(data []byte) (*Pair, error) {
 	p := &Pair{}
 	var err error
@@ -79,7 +79,7 @@ func parsePair(data []byte) (*Pair, error) {
 	return p, nil
 }
 
-// newAuthority makes an authority, of a new key if there is none.
+// newAuthority creates a CA, with a new key if key is nil.
 func newAuthority(name string, now time.Time, key crypto.Signer) (*Pair, error) {
 	if key == nil {
 		var err error
@@ -99,17 +99,17 @@ func newAuthority(name string, now time.Time, key crypto.Signer) (*Pair, error) 
 	return sign(template, template, key, key)
 }
 
-// A leaf says what a certificate should be.
+// A leaf describes a certificate.
 type leaf struct {
 	name   string
 	groups []string
 	names  names
 	usage  x509.ExtKeyUsage
 	life   time.Duration
-	rsa    bool // otherwise ECDSA
+	rsa    bool // else ECDSA
 }
 
-// is reports whether a certificate is what l says, of an authority, and fresh.
+// is reports whether a certificate matches l, is signed by authority, and is fresh.
 func (l leaf) is(cert, authority *x509.Certificate, now time.Time) bool {
 	return cert.Subject.CommonName == l.name &&
 		sameSet(cert.Subject.Organization, l.groups) &&
@@ -120,8 +120,7 @@ func (l leaf) is(cert, authority *x509.Certificate, now time.Time) bool {
 		cert.CheckSignatureFrom(authority) == nil
 }
 
-// fresh reports whether a certificate is good for some more time, a quarter of
-// its life.
+// fresh reports whether a certificate has more than a quarter of its lifetime left.
 func (l leaf) fresh(cert *x509.Certificate, now time.Time) bool {
 	return now.After(cert.NotBefore) && cert.NotAfter.Sub(now) > l.life/4
 }
@@ -139,7 +138,7 @@ func containsAll[T any](have, want []T, equal func(a, b T) bool) bool {
 	return true
 }
 
-// sign makes a pair of a new key.
+// sign creates a pair with a new key.
 func (p *Pair) sign(l leaf, now time.Time) (*Pair, error) {
 	until := now.Add(l.life)
 	if until.After(p.Cert.NotAfter) {
@@ -147,7 +146,7 @@ func (p *Pair) sign(l leaf, now time.Time) (*Pair, error) {
 	}
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: l.name, Organization: l.groups},
-		NotBefore:   now.Add(-time.Hour), // clocks differ
+		NotBefore:   now.Add(-time.Hour), // clock skew
 		NotAfter:    until,
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{l.usage},
@@ -167,8 +166,8 @@ func (p *Pair) sign(l leaf, now time.Time) (*Pair, error) {
 
 func newCurveKey() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
 
-// Sign makes a pair of a new key, with a certificate as template says but for the serial number. It is
-// signed by another pair, or by itself without one.
+// Sign creates a pair with a new key and a certificate by template, with a random serial number.
+// It is signed by another pair, or self-signed without one.
 func Sign(by *Pair, template *x509.Certificate) (*Pair, error) {
 	key, err := newCurveKey()
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package pki makes and stores the certificates of the server and its administrator.
+// Package pki creates and stores the certificates of the server and its administrator.
 //
-// It knows a directory of key pairs: an authority, made once, and certificates that the
-// authority signed. A certificate that is missing, too old, or for other names is made again.
-// The package also reads the files of a PKI of the user's own. It does not know what the
-// certificates are used for.
+// It knows a directory of key pairs: a CA, created once, and certificates signed by it. A
+// certificate that is missing, expiring, or for other names is replaced. The package also loads
+// the files of a user's own PKI. It does not know the use of the certificates.
 package pki
 
 import (
@@ -24,8 +23,8 @@ import (
 	"github.com/anykind/anykind/internal/store/atomicfile"
 )
 
-// Files in the directory of a PKI. Each has a certificate and its key, so that
-// they cannot be parted; ca.crt is there for the tools of others.
+// Files in the directory of a PKI. Each has a certificate and its key, so that they cannot be
+// separated; ca.crt is for other programs.
 const (
 	authorityFile  = "ca.pem"
 	publicFile     = "ca.crt"
@@ -38,13 +37,13 @@ const (
 const (
 	year          = 365 * 24 * time.Hour
 	authorityLife = 10 * year
-	adminLife     = 10 * year // who reads its key can read the authority's
+	adminLife     = 10 * year // a reader of its key can read the CA's key too
 	servingLife   = year
 )
 
-// A PKI is an authority and what it signed.
+// A PKI is a CA and its certificates.
 type PKI struct {
-	dir   string // "" keeps nothing
+	dir   string // "": in memory
 	names names
 
 	authority *Pair
@@ -53,8 +52,8 @@ type PKI struct {
 	curve, rsa serving
 }
 
-// A serving is one of the serving certificates. It is loaded or made when it is first needed: the key of
-// the one with RSA takes a while.
+// A serving is a serving certificate. It is loaded or created on first use: an RSA key takes a
+// while.
 type serving struct {
 	file string
 	want leaf
@@ -64,9 +63,9 @@ type serving struct {
 	tls  *tls.Certificate // of pair
 }
 
-// Open returns the PKI in a directory, which is made if there is none. The
-// server is reached as hosts, names or addresses, besides those that it always
-// has. With dir "" all is made anew and kept in memory.
+// Open returns the PKI in a directory, which is created if missing. Serving certificates are
+// valid for hosts (names or addresses) and the names that every server has. With dir ""
+// everything is new and in memory.
 //
 // Only one process at a time may have a directory open.
 func Open(dir string, hosts []string) (*PKI, error) {
@@ -95,7 +94,7 @@ func Open(dir string, hosts []string) (*PKI, error) {
 	return p, nil
 }
 
-// openAuthority loads the authority, or makes it.
+// openAuthority loads or creates the CA.
 func (p *PKI) openAuthority(now time.Time) error {
 	var err error
 	if p.authority, err = p.openAuthorityIn(authorityFile, "anykind-ca", now); err != nil {
@@ -104,8 +103,8 @@ func (p *PKI) openAuthority(now time.Time) error {
 	return p.publish()
 }
 
-// FrontProxy returns the authority of front proxies, which is made if there is none. Nobody
-// else has a certificate by it: it is not the one that signs certificates of users.
+// FrontProxy returns the CA of front proxies, which is created if missing. It is separate from
+// the CA that signs user certificates.
 func (p *PKI) FrontProxy() (*Pair, error) {
 	pair, err := p.openAuthorityIn(frontProxyFile, "anykind-front-proxy-ca", time.Now())
 	if err != nil {
@@ -114,8 +113,8 @@ func (p *PKI) FrontProxy() (*Pair, error) {
 	return pair, nil
 }
 
-// openAuthorityIn loads the authority in a file, or makes it. One that is there but cannot
-// be read is not replaced: all that was ever signed by it depends on it.
+// openAuthorityIn loads or creates a CA in a file. An unreadable CA is not replaced: every
+// certificate that it ever signed depends on it.
 func (p *PKI) openAuthorityIn(file, name string, now time.Time) (*Pair, error) {
 	pair, err := p.load(file)
 	var key crypto.Signer
@@ -127,7 +126,7 @@ func (p *PKI) openAuthorityIn(file, name string, now time.Time) (*Pair, error) {
 	case !pair.Cert.IsCA:
 		return nil, fmt.Errorf("the certificate in %s is not a CA", filepath.Join(p.dir, file))
 	case pair.Cert.NotAfter.Sub(now) < authorityLife/2:
-		key = pair.Key // the same again: what it signed stays good
+		key = pair.Key // the key is reused: its certificates stay valid
 	default:
 		return pair, nil
 	}
@@ -137,7 +136,7 @@ func (p *PKI) openAuthorityIn(file, name string, now time.Time) (*Pair, error) {
 	return pair, atomicfile.Replace(filepath.Join(p.dir, file), pair.pem(), 0o600)
 }
 
-// publish keeps ca.crt what it should be.
+// publish writes the certificate of the CA to ca.crt.
 func (p *PKI) publish() error {
 	if p.dir == "" {
 		return nil
@@ -149,8 +148,7 @@ func (p *PKI) publish() error {
 	return atomicfile.ReplaceCached(path, p.CA(), 0o644)
 }
 
-// keep returns the pair in a file if it still is what it should be, and makes it
-// if not.
+// keep returns the pair in a file if it is still as wanted, and replaces it otherwise.
 func (p *PKI) keep(file string, want leaf, now time.Time) (*Pair, error) {
 	if pair, err := p.load(file); err == nil && want.is(pair.Cert, p.authority.Cert, now) {
 		return pair, nil
@@ -173,19 +171,19 @@ func (p *PKI) load(file string) (*Pair, error) {
 	return parsePair(data)
 }
 
-// CA returns the certificate of the authority in PEM.
+// CA returns the certificate of the CA in PEM.
 func (p *PKI) CA() []byte { return p.authority.CertPEM() }
 
-// Authority returns the certificate of the authority.
+// Authority returns the certificate of the CA.
 func (p *PKI) Authority() *x509.Certificate { return p.authority.Cert }
 
-// Admin returns the client certificate of one who may do everything.
+// Admin returns the client certificate of the administrator.
 func (p *PKI) Admin() *Pair { return p.admin }
 
-// Serving returns the certificate of the server.
+// Serving returns the serving certificate.
 func (p *PKI) Serving() *Pair { return p.curve.pair }
 
-// ServingRSA returns the certificate of the server for clients that accept RSA only.
+// ServingRSA returns the serving certificate for clients that support only RSA.
 func (p *PKI) ServingRSA() (*Pair, error) {
 	if _, err := p.current(&p.rsa); err != nil {
 		return nil, err
@@ -195,13 +193,13 @@ func (p *PKI) ServingRSA() (*Pair, error) {
 	return p.rsa.pair, nil
 }
 
-// Client makes a client certificate for a user in groups. It is kept nowhere.
+// Client returns a new client certificate for a user in groups. It is not stored.
 func (p *PKI) Client(user string, groups ...string) (*Pair, error) {
 	return p.authority.sign(leaf{name: user, groups: groups, usage: x509.ExtKeyUsageClientAuth, life: adminLife}, time.Now())
 }
 
-// GetCertificate is for tls.Config: it returns the serving certificate, a new one if the old one is about
-// to expire. Clients that accept RSA only get one with RSA.
+// GetCertificate is for tls.Config: it returns the serving certificate, renewed before it
+// expires. Clients that support only RSA get one with RSA.
 func (p *PKI) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	curve, err := p.current(&p.curve)
 	if err != nil || hello == nil || accepts(hello, curve) {
@@ -213,7 +211,7 @@ func (p *PKI) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 	return curve, nil
 }
 
-// accepts reports whether a client accepts the algorithms of a certificate, whatever its names are.
+// accepts reports whether a client supports the algorithms of a certificate, whatever its names.
 func accepts(hello *tls.ClientHelloInfo, c *tls.Certificate) bool {
 	nameless := *hello
 	nameless.ServerName = ""
@@ -230,13 +228,13 @@ func (p *PKI) current(s *serving) (*tls.Certificate, error) {
 		if pair == nil {
 			return nil, fmt.Errorf("renewing the serving certificate: %w", err)
 		}
-		// One that could not be written down serves as well until the next start.
+		// A certificate that could not be stored serves until the next start.
 		s.pair, s.tls = pair, pair.TLS()
 	}
 	return s.tls, nil
 }
 
-// names are those under which a server is reached.
+// names are the names and addresses of a server.
 type names struct {
 	dns []string
 	ips []net.IP
@@ -260,13 +258,13 @@ func namesOf(hosts []string) names {
 	return n
 }
 
-// isASCII reports whether a certificate can have a name.
+// isASCII reports whether a certificate can contain a name.
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// Hosts returns the hosts that a server is reached as that listens on an address
-// of this machine: all addresses of the machine if it is an unspecified one.
+// Hosts returns the hosts for a server that listens on address: all addresses of the machine if
+// it is unspecified.
 func Hosts(address string) []string {
 	hosts := []string{address}
 	if name, err := os.Hostname(); err == nil {
@@ -277,7 +275,7 @@ func Hosts(address string) []string {
 	}
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
-		return hosts // what is missing can be named by whoever needs it
+		return hosts // further hosts can be configured
 	}
 	for _, a := range addresses {
 		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {

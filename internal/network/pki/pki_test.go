@@ -28,8 +28,8 @@ func open(t testing.TB, dir string, hosts ...string) *PKI {
 	return p
 }
 
-// shake performs a TLS handshake between a server of p and a client who knows p's
-// authority, and returns who the server saw.
+// shake performs a TLS handshake between a server of p and a client that trusts p's CA, and
+// returns the client's subject.
 func shake(t *testing.T, p *PKI, client *Pair, serverName string) (who pkix.Name, err error) {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -45,7 +45,7 @@ func shake(t *testing.T, p *PKI, client *Pair, serverName string) (who pkix.Name
 		a.Close()
 		done <- err
 	}()
-	// A pipe holds nothing back: what the server says last must be read, too.
+	// A pipe buffers nothing: the server's last message must be read too.
 	_, err = c.Read(make([]byte, 1))
 	b.Close()
 	if serr := <-done; serr != nil {
@@ -57,7 +57,7 @@ func shake(t *testing.T, p *PKI, client *Pair, serverName string) (who pkix.Name
 	return s.ConnectionState().PeerCertificates[0].Subject, nil
 }
 
-// What a new PKI makes works together, in memory and on disk.
+// The certificates of a new PKI work together, in memory and on disk.
 func TestHandshake(t *testing.T) {
 	for name, dir := range map[string]string{"memory": "", "disk": filepath.Join(t.TempDir(), "a", "b")} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func content(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// changed names the files that differ.
+// changed returns the names of files that differ.
 func changed(before, after map[string]string) string {
 	var names []string
 	for name, data := range after {
@@ -138,7 +138,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// What can be made again is made again, and nothing else.
+// Files that can be recreated are, and no others change.
 func TestRenewed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(dir string) error
@@ -149,7 +149,7 @@ func TestRenewed(t *testing.T) {
 		"another name":    {nil, []string{"example.com"}, servingFile},
 		"lost serving":    {func(dir string) error { return os.Remove(filepath.Join(dir, servingFile)) }, nil, servingFile},
 		"lost admin":      {func(dir string) error { return os.Remove(filepath.Join(dir, adminFile)) }, nil, adminFile},
-		"lost public":     {func(dir string) error { return os.Remove(filepath.Join(dir, publicFile)) }, nil, ""}, // it is as it was
+		"lost public":     {func(dir string) error { return os.Remove(filepath.Join(dir, publicFile)) }, nil, ""}, // unchanged
 		"half a file":     {func(dir string) error { return os.Truncate(filepath.Join(dir, servingFile), 300) }, nil, servingFile},
 		"an empty file":   {func(dir string) error { return os.Truncate(filepath.Join(dir, adminFile), 0) }, nil, adminFile},
 		"two files swapped": {func(dir string) error {
@@ -188,7 +188,7 @@ func TestRenewed(t *testing.T) {
 	}
 }
 
-// An authority is never replaced because it cannot be read.
+// An unreadable CA is never replaced.
 func TestDamagedAuthority(t *testing.T) {
 	good := t.TempDir()
 	open(t, good)
@@ -230,8 +230,8 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// Through the years, with and without restarts, a client that knows the authority
-// of the day gets in, and the keys of those who were let in stay good.
+// For years, with and without restarts, a client that trusts the current CA connects, and earlier
+// client certificates stay valid.
 func TestYears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -281,7 +281,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// The files of somebody who has a PKI.
+// Files of a user's own PKI.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
@@ -355,7 +355,7 @@ func BenchmarkOpen(b *testing.B) {
 	})
 }
 
-// Somebody's own serving certificate is trusted as it is.
+// A user's own serving certificate is trusted directly.
 func TestTrust(t *testing.T) {
 	p := open(t, "")
 	roots := x509.NewCertPool()

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// reloadAfter is how long a value may be used before its files are looked at again.
+// reloadAfter is the interval at which files are checked.
 const reloadAfter = time.Second
 
-// Reloaded is a value that is made of files, and made anew when they change. Nothing
-// watches the files: who asks for the value looks at them, once a second at most.
+// Reloaded is a value that is parsed from files, and again when they change. There is no watch:
+// Get checks the files, at most once a second.
 type Reloaded[T any] struct {
 	files []string
 	parse func(contents [][]byte) (T, error)
@@ -22,20 +22,20 @@ type Reloaded[T any] struct {
 
 	mu       sync.Mutex
 	value    T
-	contents [][]byte // what value was made of
-	failed   string   // why the last attempt failed
+	contents [][]byte // files of value
+	failed   string   // error of the last attempt
 	looked   time.Time
 }
 
-// reload reads files for the first time, when they must be good.
+// reload loads files for the first time; they must be valid.
 func reload[T any](log *slog.Logger, files []string, parse func([][]byte) (T, error)) (*Reloaded[T], error) {
 	r := &Reloaded[T]{files: files, parse: parse, log: log}
 	r.looked = time.Now()
 	return r, r.load()
 }
 
-// Get returns the value as the files have it now. While they are broken, as between
-// the writing of a certificate and that of its key, it is the last good one.
+// Get returns the current value. While the files are invalid, such as between the writes of a
+// certificate and its key, it is the last valid one.
 func (r *Reloaded[T]) Get() T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,7 +61,7 @@ func (r *Reloaded[T]) look() {
 	}
 }
 
-// load makes the value anew if the files are not what they were.
+// load parses the files if they have changed.
 func (r *Reloaded[T]) load() error {
 	contents := make([][]byte, len(r.files))
 	for i, file := range r.files {

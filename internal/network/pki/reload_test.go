@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A serving certificate that is replaced is shown a second later. One that is half
-// written, or not there for a moment, changes nothing and is told of once.
+// A replaced serving certificate is used a second later. A partly written or briefly missing one
+// changes nothing, and is logged once.
 func TestServingCertificateIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -68,7 +68,7 @@ func TestServingCertificateIsReplaced(t *testing.T) {
 	})
 }
 
-// Authorities of clients that are replaced count a second later; our own always does.
+// Replaced client CAs are used a second later; the server's own CA stays.
 func TestClientCAsAreReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, old, next := open(t, ""), open(t, ""), open(t, "")

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// A Renewed is a client certificate that an authority signs, and signs again when it gets old. It
-// is in memory only.
+// A Renewed is a client certificate in memory that its CA renews before it expires.
 type Renewed struct {
 	authority *Pair
 	want      leaf
@@ -18,12 +17,12 @@ type Renewed struct {
 	made *tls.Certificate // of pair
 }
 
-// RenewedClient returns a client certificate for a name.
+// RenewedClient returns a client certificate for a user.
 func (p *Pair) RenewedClient(name string) *Renewed {
 	return &Renewed{authority: p, want: leaf{name: name, usage: x509.ExtKeyUsageClientAuth, life: servingLife}}
 }
 
-// Get returns the certificate of now, or nil if none can be made.
+// Get returns the current certificate, or nil if none can be created.
 func (r *Renewed) Get() *tls.Certificate {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// ParseRequest reads the request for a certificate that a text in PEM has.
+// ParseRequest parses a certificate signing request in PEM.
 func ParseRequest(text []byte) (*x509.CertificateRequest, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {

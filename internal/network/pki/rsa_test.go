@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// served returns the certificate that a client with a configuration gets.
+// served returns the certificate that a client gets.
 func served(t *testing.T, p *PKI, client *tls.Config) *x509.Certificate {
 	t.Helper()
 	near, far := net.Pipe()
@@ -31,8 +31,8 @@ func served(t *testing.T, p *PKI, client *tls.Config) *x509.Certificate {
 	return conn.ConnectionState().PeerCertificates[0]
 }
 
-// A client with ciphers of RSA only gets a certificate with RSA. Its key is made for the first such client,
-// and stored.
+// A client that supports only RSA gets an RSA certificate. Its key is created for the first such
+// client, and stored.
 func TestServingRSA(t *testing.T) {
 	dir := t.TempDir()
 	p, err := Open(dir, nil)
@@ -59,7 +59,7 @@ func TestServingRSA(t *testing.T) {
 	}
 }
 
-// A client that asks for a name that no certificate has is no reason to make one with RSA.
+// An unknown server name does not lead to an RSA certificate.
 func TestServingOtherName(t *testing.T) {
 	p, err := Open("", nil)
 	if err != nil {

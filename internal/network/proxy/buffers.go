@@ -2,7 +2,7 @@ package proxy
 
 import "sync"
 
-// buffers are what answers are copied through. Most are small, and gone at once.
+// buffers is a pool of copy buffers. Most answers are small and need one briefly.
 type buffers struct{ pool sync.Pool }
 
 type buffer [32 << 10]byte

@@ -1,7 +1,6 @@
-// Package proxy answers requests with what another server says, and lets the client and
-// that server talk over an upgraded connection.
+// Package proxy forwards requests to another server, including upgraded connections.
 //
-// It does not know which server that is to be, or who may ask.
+// It does not choose the server, and authorizes nothing.
 package proxy
 
 import (
@@ -23,20 +22,20 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// Transport connects to servers that may be anybody: pods and what is behind services have
-// certificates that nobody else knows.
+// Transport connects to servers of any identity: the certificates of pods and Services are signed
+// by unknown CAs.
 func Transport(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
 	return &http.Transport{
 		DialContext:         dial,
 		TLSClientConfig:     &tls.Config{InsecureSkipVerify: true},
 		TLSHandshakeTimeout: 10 * time.Second,
 		IdleConnTimeout:     90 * time.Second,
-		DisableCompression:  true, // it is between the client and the server
+		DisableCompression:  true, // the client negotiates compression
 	}
 }
 
-// A Stream leads to a server for connections that are upgraded, and nothing else. It is a
-// http.Handler. The query is that of the URL.
+// A Stream is an http.Handler that forwards upgraded connections only. The query is that of the
+// URL.
 type Stream struct {
 	To        *url.URL
 	Transport http.RoundTripper
@@ -50,10 +49,10 @@ func (s Stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	forward(w, r, way{s.Transport, func(p *httputil.ProxyRequest) { p.Out.URL = s.To }, refuseOther, failed})
 }
 
-// A Page leads to a server for all requests, which see it below a path of ours. It is a
-// http.Handler. The query is that of the request.
+// A Page is an http.Handler that forwards all requests below one of our paths. The query is that
+// of the request.
 type Page struct {
-	To        *url.URL // with the path that is asked for
+	To        *url.URL // with the requested path
 	Transport http.RoundTripper
 }
 
@@ -89,7 +88,7 @@ func (s Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}, modify, failed})
 }
 
-// upgrades reports whether a client asks for another protocol on its connection.
+// upgrades reports whether a client asks to upgrade its connection.
 func upgrades(r *http.Request) bool {
 	for _, line := range r.Header.Values("Connection") {
 		if strings.Contains(strings.ToLower(line), "upgrade") {
@@ -99,7 +98,7 @@ func upgrades(r *http.Request) bool {
 	return false
 }
 
-// A way is how forward sends a request on.
+// A way is the destination and the options of forward.
 type way struct {
 	transport http.RoundTripper
 	rewrite   func(*httputil.ProxyRequest)
@@ -107,13 +106,12 @@ type way struct {
 	failed    func(http.ResponseWriter, *http.Request, error)
 }
 
-// forward sends a request on and the answer back, in both directions at once where the
-// connection is upgraded.
+// forward forwards a request and its answer, or both directions of an upgraded connection.
 func forward(w http.ResponseWriter, r *http.Request, by way) {
 	p := httputil.ReverseProxy{
 		Transport:     by.transport,
-		FlushInterval: -1,                                                      // at once: nobody knows what waits for it
-		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // that connections end is of no interest
+		FlushInterval: -1,                                                      // flush at once: a client may wait for any part
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // ends of connections are not logged
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.Host = p.In.Host
 			if ip, _, err := net.SplitHostPort(p.In.RemoteAddr); err == nil {
@@ -128,14 +126,14 @@ func forward(w http.ResponseWriter, r *http.Request, by way) {
 	p.ServeHTTP(w, r)
 }
 
-// An upgradeError says that a server does not talk as the client wants to.
+// An upgradeError reports that a server refused the upgrade.
 type upgradeError struct{ code int }
 
 func (e *upgradeError) Error() string {
 	return fmt.Sprintf("invalid upgrade response: status code %d", e.code)
 }
 
-// refuseOther lets an upgraded connection pass, and a refusal.
+// refuseOther accepts an upgraded connection or an error answer.
 func refuseOther(a *http.Response) error {
 	if a.StatusCode != http.StatusSwitchingProtocols && a.StatusCode < http.StatusBadRequest {
 		return &upgradeError{a.StatusCode}
@@ -143,7 +141,7 @@ func refuseOther(a *http.Response) error {
 	return nil
 }
 
-// failed answers a request that could not be sent on, in the words of Kubernetes.
+// failed answers a request that could not be forwarded, in Kubernetes' words.
 func failed(w http.ResponseWriter, r *http.Request, err error) {
 	var other *upgradeError
 	switch {
@@ -156,7 +154,7 @@ func failed(w http.ResponseWriter, r *http.Request, err error) {
 	request.Fail(w, r, err)
 }
 
-// moved leads a client that a server sends elsewhere on that server there through us.
+// moved rewrites a redirect to the same server, so that it leads through us.
 func moved(a *http.Response, below, host string) error {
 	said := a.Header.Get("Location")
 	if said == "" {
@@ -181,8 +179,8 @@ func moved(a *http.Response, below, host string) error {
 	return nil
 }
 
-// At is a page of a server. The scheme is http, and the port that of the scheme, unless
-// said otherwise.
+// At returns the URL of a page. The default scheme is http, and the default port that of the
+// scheme.
 func At(scheme, host, port, below string) *url.URL {
 	u := &url.URL{Scheme: cmp.Or(scheme, "http"), Path: below}
 	switch {
@@ -196,8 +194,8 @@ func At(scheme, host, port, below string) *url.URL {
 	return u
 }
 
-// Reachable reports whether a client may be led to an address. Those of this machine and
-// of its links are nobody's business.
+// Reachable reports whether clients may reach an address through us. Loopback and link-local
+// addresses are off limits.
 func Reachable(address string) bool {
 	ip := net.ParseIP(address)
 	return ip != nil && ip.IsGlobalUnicast()

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/network/proxy"
 )
 
-// backend answers as the query says, or says what it is asked.
+// backend answers as the query demands, or echoes the request.
 func backend(w http.ResponseWriter, r *http.Request) {
 	switch to := r.URL.Query().Get("to"); {
 	case to != "":
@@ -32,13 +32,13 @@ func backend(w http.ResponseWriter, r *http.Request) {
 		_ = both.Flush()
 		_, _ = io.Copy(conn, both)
 	default:
-		body, _ := io.ReadAll(r.Body) // what does not come is not said
+		body, _ := io.ReadAll(r.Body) // a missing body is not echoed
 		fmt.Fprintf(w, "%s %s %s uri=%s", r.Method, r.URL.RequestURI(), body, r.Header.Get("X-Forwarded-Uri"))
 	}
 }
 
-// front is a server below whose path /p is another one, and below /s streams to it. Behind
-// /gone and /s-gone is nobody.
+// front starts a server that forwards /p as a Page and /s as a Stream to a backend. /gone and
+// /s-gone have no backend.
 func front(t *testing.T) *httptest.Server {
 	behind := httptest.NewServer(http.HandlerFunc(backend))
 	t.Cleanup(behind.Close)
@@ -72,7 +72,7 @@ func front(t *testing.T) *httptest.Server {
 	return s
 }
 
-// closed is a port on which nobody listens.
+// closed returns a port without a listener.
 func closed(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -84,7 +84,7 @@ func closed(t *testing.T) string {
 	return port
 }
 
-// What a client gets by asking for a path, and where it is sent.
+// Answers of a Page, and their redirects.
 func TestPage(t *testing.T) {
 	s := front(t)
 	for _, tt := range []struct{ method, path, want string }{
@@ -109,7 +109,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// ask returns the code of an answer, and where it leads or what it says.
+// ask returns the code of an answer, and its redirect or body.
 func ask(t *testing.T, s *httptest.Server, method, path string) string {
 	t.Helper()
 	var body io.Reader
@@ -136,7 +136,7 @@ func ask(t *testing.T, s *httptest.Server, method, path string) string {
 	return fmt.Sprint(answer.StatusCode, " ", string(said))
 }
 
-// What comes of asking for another protocol.
+// Answers to upgrade requests.
 func TestUpgrade(t *testing.T) {
 	s := front(t)
 	for _, tt := range []struct{ path, protocol, want string }{
@@ -178,7 +178,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// Clients are not led to addresses of this machine and of its links.
+// Loopback and link-local addresses are not reachable.
 func TestReachable(t *testing.T) {
 	for address, want := range map[string]bool{
 		"10.0.0.1": true, "192.0.2.1": true, "2001:db8::1": true, "fd00::1": true,

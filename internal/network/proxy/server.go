@@ -13,14 +13,14 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A Server leads to another API server, which answers at the same paths. It is a http.Handler.
-// What goes wrong on the way is answered with text, as Kubernetes does here.
+// A Server is an http.Handler that forwards requests to another API server, at the same paths.
+// Its own errors are plain text, as in Kubernetes.
 type Server struct {
-	// To is the URL that is asked for.
+	// To is the URL of the request.
 	To *url.URL
-	// Transport connects to the server, and Upgrades where the client wants another protocol.
+	// Transport is for ordinary requests, Upgrades for those that upgrade the connection.
 	Transport, Upgrades http.RoundTripper
-	// Tell says in headers who asks. It sees those of the client.
+	// Tell replaces the client's identity headers with those for the user.
 	Tell func(http.Header)
 }
 
@@ -32,7 +32,8 @@ func (s Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	forward(w, r, by)
 }
 
-// rewrite makes the request that the other server sees. A trailer could say later who asks.
+// rewrite builds the forwarded request. Trailers are dropped, because they could set identity
+// headers later.
 func (s Server) rewrite(p *httputil.ProxyRequest) {
 	p.Out.URL, p.Out.Host, p.Out.Trailer = s.To, s.To.Host, nil
 	h := p.Out.Header
@@ -52,12 +53,12 @@ func (s Server) rewrite(p *httputil.ProxyRequest) {
 	s.Tell(h)
 }
 
-// answered lets an answer pass, unless it leads the client elsewhere: it would go there with
-// what it shows to this server.
+// answered rejects redirects: the client would send its credentials for this server to another
+// one.
 func (s Server) answered(a *http.Response) error {
 	if a.StatusCode >= 300 && a.StatusCode < 400 && a.Header.Get("Location") != "" {
 		const message = "the backend attempted to redirect this request, which is not permitted"
-		_ = a.Body.Close() // it is not read
+		_ = a.Body.Close() // not read
 		a.StatusCode, a.Header, a.Trailer = http.StatusBadGateway, http.Header{"Content-Type": {"text/plain; charset=utf-8"}}, nil
 		a.Body, a.ContentLength = io.NopCloser(strings.NewReader(message)), int64(len(message))
 		return nil
@@ -70,13 +71,13 @@ func (s Server) answered(a *http.Response) error {
 	return nil
 }
 
-// upgraded lets the connection go through only if the server talks as the client wants to.
-// Otherwise the client could say more to it, in the name of this server.
+// upgraded accepts the connection only if the server upgraded it. Otherwise the client could send
+// more requests on it with the identity of this server.
 func (s Server) upgraded(a *http.Response) error { return refuseOther(a) }
 
-// unreachable answers a request that could not be sent on.
+// unreachable answers a request that could not be forwarded.
 func unreachable(w http.ResponseWriter, r *http.Request, err error) {
-	if ctx := r.Context(); ctx.Err() != nil && context.Cause(ctx) == ctx.Err() { // not for a reason of this proxy
+	if ctx := r.Context(); ctx.Err() != nil && context.Cause(ctx) == ctx.Err() { // the client or a timeout ended it
 		request.Fail(w, r, err)
 		return
 	}

@@ -1,8 +1,8 @@
-// Package review asks a server that a kubeconfig file names what it thinks of something: whose
-// a token is, or who may do what.
+// Package review sends reviews, such as a TokenReview or a SubjectAccessReview, to the server of
+// a kubeconfig file.
 //
-// It knows how such a server is reached, what its answer has to be, and when to ask again. It
-// does not know what is asked. No error has anything of an answer in it that is not a Status.
+// It knows the connection, the form of an answer, and when to retry. It does not know the content
+// of a review. Errors quote an answer only if it is a Status.
 package review
 
 import (
@@ -27,20 +27,21 @@ import (
 )
 
 const (
-	// Timeout bounds a request, its answer included.
+	// Timeout limits a request with its answer.
 	Timeout = 30 * time.Second
-	// maxReply bounds an answer.
+	// maxReply limits the size of an answer.
 	maxReply = 3 << 20
 )
 
-// Retries are those of kube-apiserver: five attempts, with longer pauses from half a second on.
+// Retries returns the backoff of kube-apiserver: five attempts, with growing pauses from half a
+// second.
 func Retries() wait.Backoff {
 	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 5}
 }
 
-// A Client asks one server.
+// A Client sends reviews to one server.
 type Client struct {
-	// Observe, if it is set, is told what came of each attempt.
+	// Observe, if set, is called with the result of each attempt.
 	Observe func(ctx context.Context, took time.Duration, err error)
 
 	url     string
@@ -48,9 +49,9 @@ type Client struct {
 	retries wait.Backoff
 }
 
-// Open returns a Client for the server that a kubeconfig file names. Reviews are sent to a path
-// below the URL of the server: that of their resource if the server is one of Kubernetes, and none
-// if it is there for reviews only. All connections are made by dial. timeout bounds a request.
+// Open returns a Client for the server of a kubeconfig file. Reviews are POSTed to path below the
+// URL of the server: the path of their resource for a Kubernetes server, "" for a webhook. All
+// connections are made by dial. timeout limits a request.
 func Open(file, path string, dial func(ctx context.Context, network, address string) (net.Conn, error), timeout time.Duration) (*Client, error) {
 	config, err := kubeconfig.Open(file)
 	if err != nil {
@@ -61,10 +62,10 @@ func Open(file, path string, dial func(ctx context.Context, network, address str
 	return c, nil
 }
 
-// RetryAfter sets the first pause before the server is asked again.
+// RetryAfter sets the first pause before a retry.
 func (c *Client) RetryAfter(pause time.Duration) { c.retries.Duration = pause }
 
-// Close closes connections that are not in use.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // An Object is a review in one version.
@@ -73,15 +74,15 @@ type Object interface {
 	metav1.Object
 }
 
-// Post sends a review of a kind, and reads the answer, which is of the same kind, into out. It asks
-// again after errors that may pass.
+// Post sends a review, and decodes the answer, of the same kind, into out. It retries after
+// transient errors.
 func (c *Client) Post(ctx context.Context, kind schema.GroupVersionKind, in, out Object) error {
 	in.GetObjectKind().SetGroupVersionKind(kind)
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
-	var last error // says more than that there were several
+	var last error // better than an error about a number of attempts
 	err = wait.ExponentialBackoffWithContext(ctx, c.retries, func(context.Context) (bool, error) {
 		begun := time.Now()
 		last = c.post(ctx, kind, body, out)
@@ -102,7 +103,7 @@ func (c *Client) Post(ctx context.Context, kind schema.GroupVersionKind, in, out
 	return nil
 }
 
-// passes reports whether an error may be gone another time.
+// passes reports whether an error is transient.
 func passes(err error) bool {
 	if err == nil {
 		return false

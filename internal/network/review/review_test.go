@@ -18,7 +18,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 )
 
-// open returns a client for a server, whose pauses are short.
+// open returns a client with short pauses.
 func open(t *testing.T, url string, timeout time.Duration) *Client {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -38,7 +38,7 @@ func open(t *testing.T, url string, timeout time.Duration) *Client {
 
 var kind = authenticationv1.SchemeGroupVersion.WithKind("TokenReview")
 
-// A review is sent as the user of the kubeconfig, to the path that it names, and its answer read.
+// A review is sent as the user of the kubeconfig, to its path, and the answer is decoded.
 func TestPost(t *testing.T) {
 	var got *http.Request
 	var body []byte
@@ -65,12 +65,12 @@ func TestPost(t *testing.T) {
 	}
 }
 
-// Errors that may pass are tried five times, others once. None has what the server wrote in it,
-// unless that was a Status.
+// Transient errors are retried up to five attempts, others are not. Errors quote the answer only
+// if it is a Status.
 func TestErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		answers []string // code, a header perhaps, body; the last one again and again
+		answers []string // code, perhaps a header, body; the last repeats
 		asked   int
 		want    string
 	}{
@@ -115,7 +115,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A server that does not answer is given up.
+// A request to a server that hangs ends at the timeout.
 func TestSlow(t *testing.T) {
 	done := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

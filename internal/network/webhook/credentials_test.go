@@ -2,8 +2,8 @@ package webhook
 
 import "testing"
 
-// Credentials are for a host and port, for all hosts that end so, and without a port for that of
-// HTTPS. The longest name counts.
+// Credentials match a host and port, or all hosts with a suffix; without a port they match 443.
+// The longest match wins.
 func TestUsersFor(t *testing.T) {
 	all := Users{}
 	for _, name := range []string{"a.example.com:8443", "*.example.com:8443", "*.com:8443", "b.example.com", "*.default.svc", "*.svc", "127.0.0.1:9"} {

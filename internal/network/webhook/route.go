@@ -19,27 +19,26 @@ import (
 )
 
 const (
-	// maxRoutes is how many webhooks connections are kept to. Those of the one
-	// that was not called for longest are given up for another's.
+	// maxRoutes limits the webhooks with open connections. Beyond it, the least recently called
+	// one loses its connections.
 	maxRoutes = 64
-	// maxConnections is how many connections there are to one webhook; calls
-	// that need another wait. All are kept for a while: a handshake costs more than
-	// a call.
+	// maxConnections limits the connections to one webhook; further calls wait. Idle connections
+	// are kept for a while: a handshake costs more than a call.
 	maxConnections = 32
 	idleTime       = 30 * time.Second
 	handshakeTime  = 10 * time.Second
 	maxHeader      = 64 << 10
 )
 
-// A route is the way to one webhook. Webhooks share no connection unless they
-// are at one URL, trusted by the same authorities, and told the same of who asks.
+// A route has the connections to one webhook. Webhooks share a route only if they have the same
+// URL, CAs and credentials.
 type route struct {
 	transport *http.Transport
-	// address returns where a Service is to be asked by that address, for a proxy leads there; ""
-	// for wherever the transport finds it. It is nil for a URL.
+	// address returns the address of a Service if a proxy applies to it, or "" if the transport
+	// resolves it. It is nil for a URL.
 	address func(context.Context) (string, error)
 	calls   atomic.Int64
-	used    int64 // when, by the clock of routes
+	used    int64 // time by the clock of routes
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -62,11 +61,11 @@ type routeKey struct {
 	url     string
 	service Service
 	ca      [sha256.Size]byte
-	// credentials are those of the connection.
+	// credentials of the connection.
 	credentials *Credentials
 }
 
-// routes are the ways that are in use. The zero value has none.
+// routes are the routes in use. The zero value is empty.
 type routes struct {
 	mu    sync.Mutex
 	clock int64
@@ -96,7 +95,7 @@ func (rs *routes) get(key routeKey, make func() (*route, error)) (*route, error)
 	return r, nil
 }
 
-// drop gives up the route that was used least recently.
+// drop closes the least recently used route.
 func (rs *routes) drop() {
 	var oldest routeKey
 	var found *route
@@ -120,7 +119,7 @@ func (rs *routes) close() {
 
 func (c *Client) newRoute(config *Config) (*route, error) {
 	secure := &tls.Config{MinVersion: tls.VersionTLS12}
-	// White space is no authority, and was accepted as none at all.
+	// A bundle of white space is valid, and means no CA bundle.
 	if bundle := bytes.TrimSpace(config.CABundle); len(bundle) > 0 {
 		secure.RootCAs = x509.NewCertPool()
 		if !secure.RootCAs.AppendCertsFromPEM(bundle) {
@@ -132,15 +131,14 @@ func (c *Client) newRoute(config *Config) (*route, error) {
 	}
 	t := &http.Transport{
 		Proxy: c.options.URLs.Proxy,
-		// With HTTP/2 one connection would carry all calls, to one of the
-		// endpoints of a service.
+		// With HTTP/2 one connection would carry all calls, to one endpoint of a Service.
 		TLSClientConfig:        secure,
 		TLSHandshakeTimeout:    handshakeTime,
 		MaxConnsPerHost:        maxConnections,
 		MaxIdleConnsPerHost:    maxConnections,
 		IdleConnTimeout:        idleTime,
 		MaxResponseHeaderBytes: maxHeader,
-		DisableCompression:     true, // so that what is counted is what came
+		DisableCompression:     true, // so that MaxReply counts the bytes on the wire
 		DialContext:            c.options.URLs.DialContext,
 	}
 	if config.URL != "" {
@@ -151,7 +149,7 @@ func (c *Client) newRoute(config *Config) (*route, error) {
 	own := net.JoinHostPort(secure.ServerName, strconv.Itoa(int(service.Port)))
 	t.Proxy = func(r *http.Request) (*url.URL, error) {
 		if r.URL.Host == own {
-			return nil, nil // route.address knows of none
+			return nil, nil // no address
 		}
 		return c.options.Services.Proxy(r)
 	}

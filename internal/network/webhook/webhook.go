@@ -1,9 +1,9 @@
 // Package webhook is the HTTPS client of the server for all webhooks.
 //
-// It knows addresses, certificates, connections and limits: how long a call may take, how
-// much of a reply is read, how many calls one webhook gets at a time. It does not know what
-// requests and replies mean. No error and no log contains a body, so nobody can use the
-// server to read what only the server can reach.
+// It knows addresses, certificates, connections and limits: the timeout of a call, the size of a
+// reply, the concurrent calls to one webhook. It does not know the content of requests and
+// replies. No error and no log contains a body, so the server cannot be used to read pages that
+// only the server can reach.
 package webhook
 
 import (
@@ -32,32 +32,28 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// DefaultMaxCalls is how many calls of one webhook may be under way at a time.
-// It is less than what the server answers at a time, so that a webhook that
-// hangs leaves room for requests that do not need it.
+// DefaultMaxCalls limits the concurrent calls to one webhook. It is below the limit of requests
+// in flight, so that a webhook that hangs leaves room for requests that do not need it.
 const DefaultMaxCalls = 100
 
-// A Config says where a webhook is and whom to trust. Either URL or Service is
-// set.
+// A Config is the address of a webhook and its CAs. Either URL or Service is set.
 type Config struct {
 	URL     string
 	Service Service
-	// CABundle has the authorities, as PEM, that the webhook's certificate may
-	// come from. Empty means those of the system.
+	// CABundle has the CAs of the webhook's certificate, as PEM; empty means those of the system.
 	CABundle []byte
-	// Credentials prove to the webhook who asks; nil for none.
+	// Credentials authenticate the server to the webhook; nil for none.
 	Credentials *Credentials
 }
 
-// Credentials are those of a user of a kubeconfig file.
+// Credentials are those of a user in a kubeconfig file.
 type Credentials = kubeconfig.User
 
-// Users are Credentials by where they are for: HOST or HOST:PORT, where HOST may begin with "*."
-// for all that ends so.
+// Users maps destinations to Credentials. A destination is HOST or HOST:PORT, where HOST may
+// begin with "*." for all subdomains.
 type Users map[string]*Credentials
 
-// For returns the Credentials for a webhook, nil for none. Its port need not be named where it is
-// that of HTTPS.
+// For returns the Credentials for a webhook, or nil. Port 443 may be omitted in Users.
 func (u Users) For(c Config) *Credentials {
 	host := net.JoinHostPort(c.Service.host(), strconv.Itoa(int(c.Service.port())))
 	if c.URL != "" {
@@ -78,7 +74,7 @@ func (u Users) For(c Config) *Credentials {
 	return nil
 }
 
-// matching returns what is for a host, or for what it ends with: the longest counts.
+// matching returns the Credentials of the longest match for a host.
 func (u Users) matching(host string) *Credentials {
 	if found := u[host]; found != nil {
 		return found
@@ -91,30 +87,30 @@ func (u Users) matching(host string) *Credentials {
 	return nil
 }
 
-// A Service names a webhook by the Service in front of it.
+// A Service is the Service in front of a webhook.
 type Service struct {
 	Namespace, Name string
-	Port            int32 // 443 if 0
+	Port            int32 // default 443
 	Path            string
 }
 
-// host is the name that the certificate of the service is for.
+// host returns the name in the certificate of the Service.
 func (s *Service) host() string { return s.Name + "." + s.Namespace + ".svc" }
 
-// Options of a Client. All may be left out.
+// Options of a Client. All are optional.
 type Options struct {
-	// Services connects to webhooks that are behind a Service, and URLs to the others; a zero
-	// Dialer if nil.
+	// Services connects to webhooks behind a Service, and URLs to others; nil means a zero
+	// Dialer.
 	Services, URLs *egress.Dialer
-	// MaxCalls of one webhook at a time; DefaultMaxCalls if 0.
+	// MaxCalls limits the concurrent calls to one webhook; 0 means DefaultMaxCalls.
 	MaxCalls int
-	// Before is called before each call, in the time that the call has. A call is not made if it
-	// returns an error, which is that of the call then. Nil does nothing.
+	// Before is called before each call, within its timeout. Its error fails the call. May be
+	// nil.
 	Before func(context.Context) error
 }
 
-// A Client posts to webhooks. It keeps a bounded number of connections, for a
-// bounded time, and has no goroutine but theirs.
+// A Client posts to webhooks. It keeps a bounded number of connections for a bounded time, and
+// has no goroutines besides theirs.
 type Client struct {
 	options Options
 	routes  routes
@@ -134,20 +130,19 @@ func New(o Options) *Client {
 	return &Client{options: o}
 }
 
-// Close closes the connections that are not in use. Those in use are closed when
-// their call has ended.
+// Close closes idle connections. Those in use close after their call.
 func (c *Client) Close() { c.routes.close() }
 
 // A Call is one request to a webhook.
 type Call struct {
 	Body []byte
-	// Timeout bounds the whole of the call, the answer included.
+	// Timeout limits the whole call, including the answer.
 	Timeout time.Duration
-	// MaxReply is how many bytes the answer may have.
+	// MaxReply limits the bytes of the answer.
 	MaxReply int64
 }
 
-// A TooLargeError says that an answer has more bytes than are read.
+// A TooLargeError reports that an answer exceeds the limit.
 type TooLargeError struct{ Limit int64 }
 
 func (e *TooLargeError) Error() string {
@@ -157,14 +152,13 @@ func (e *TooLargeError) Error() string {
 // A Reply is the answer to a Call.
 type Reply struct {
 	Body []byte
-	// Peer says who answered: the address, and the certificate, of which it has a
-	// digest. Another Peer may be another program.
+	// Peer identifies the server that answered: its address, and a digest of its certificate.
+	// Another Peer may be another program.
 	Peer string
 }
 
-// Post makes a call and returns the answer, which was a success. An answer of
-// another sort is an error in the words of Kubernetes clients; a redirect is one,
-// too, and is not followed.
+// Post makes a call and returns a successful answer. Any other answer is an error in the words of
+// client-go; so is a redirect, which is not followed.
 func (c *Client) Post(ctx context.Context, config *Config, call Call) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, call.Timeout)
 	defer cancel()
@@ -210,7 +204,7 @@ func (c *Client) Post(ctx context.Context, config *Config, call Call) (Reply, er
 	defer response.Body.Close()
 	body, err := read(response, call.MaxReply)
 	if ctx.Err() != nil {
-		// A server answers, without meaning it, when it sees that we give up.
+		// The server may answer only because it sees the cancellation.
 		return Reply{}, &url.Error{Op: "Post", URL: target, Err: ctx.Err()}
 	}
 	return Reply{Body: body, Peer: peer(address, response.TLS)}, err
@@ -224,12 +218,12 @@ func peer(address string, secure *tls.ConnectionState) string {
 	return address + " " + hex.EncodeToString(digest[:])
 }
 
-// stay makes a redirect the answer.
+// stay makes a redirect the final answer.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func read(response *http.Response, limit int64) ([]byte, error) {
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		// What the body says is for nobody.
+		// The body is not quoted.
 		return nil, apierrors.NewGenericServerResponse(response.StatusCode, "post", schema.GroupResource{}, "", "unknown", 0, true)
 	}
 	if response.ContentLength > limit {
@@ -245,8 +239,8 @@ func read(response *http.Response, limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// target is the URL that is posted to. Its path is clean, as clients of Kubernetes make
-// theirs: no empty parts, which a server answers with a redirect, and no "/" at the end.
+// target returns the URL of the call. Its path is clean, as in client-go: without empty segments,
+// which a server redirects, and without a trailing "/".
 func (c *Config) target(timeout time.Duration) (string, error) {
 	query := "timeout=" + timeout.String()
 	if c.URL == "" {
@@ -273,7 +267,7 @@ func (s *Service) port() int32 {
 	return s.Port
 }
 
-// route returns the connections to where a webhook is.
+// route returns the connections to a webhook.
 func (c *Client) route(config *Config) (*route, error) {
 	key := routeKey{url: config.URL, service: config.Service, ca: sha256.Sum256(config.CABundle), credentials: config.Credentials}
 	key.service.Path = ""

@@ -29,7 +29,7 @@ type server struct {
 	*httptest.Server
 	connections atomic.Int64
 	open        atomic.Int64
-	closed      chan struct{} // gets one for each connection that ends
+	closed      chan struct{} // receives a value for each connection that ends
 }
 
 func serve(t testing.TB, handle http.HandlerFunc) *server {
@@ -60,7 +60,7 @@ func call(body string) Call {
 	return Call{Body: []byte(body), Timeout: 20 * time.Second, MaxReply: 100}
 }
 
-// A call is a POST of JSON that says how long it may take.
+// A call is a POST of JSON with its timeout in the query.
 func TestCall(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -74,8 +74,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// A path is made clean, so that a webhook does not answer with a redirect. Fillers of
-// URLs join with one "/" too many.
+// Paths are cleaned, so that a webhook does not redirect. Templates for URLs often produce a
+// doubled "/".
 func TestPathIsClean(t *testing.T) {
 	for path, want := range map[string]string{"": "/", "/": "/", "//hook": "/hook", "/a//b/../c/": "/a/c", "/a%20b": "/a%20b", "/a%2Fb": "/a/b"} {
 		byURL := Config{URL: "https://h.example.com:9443" + path}
@@ -91,7 +91,7 @@ func TestPathIsClean(t *testing.T) {
 	}
 }
 
-// A call that must not be made is an error in the words of one that failed.
+// An error of Before has the form of a failed call.
 func TestBefore(t *testing.T) {
 	s := serve(t, echo)
 	no := errors.New("not now")
@@ -102,7 +102,7 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// Who answers is known by the address and by the certificate.
+// Peer depends on the address and on the certificate.
 func TestPeer(t *testing.T) {
 	first, second := serve(t, echo), serve(t, echo)
 	c := New(Options{})
@@ -134,12 +134,12 @@ func peerOf(address string, c *x509.Certificate) string {
 	return peer(address, &tls.ConnectionState{PeerCertificates: []*x509.Certificate{c}})
 }
 
-// Calls one after the other use one connection, which Close gives up.
+// Consecutive calls share a connection, which Close closes.
 func TestConnectionIsReused(t *testing.T) {
 	s := serve(t, echo)
 	c := New(Options{})
 	for range 10 {
-		// The same place in another value is the same place.
+		// An equal Config in another value uses the same connection.
 		if _, err := c.Post(t.Context(), s.config(), call("x")); err != nil {
 			t.Fatal(err)
 		}
@@ -158,12 +158,12 @@ func TestConnectionIsReused(t *testing.T) {
 	c.Close()
 }
 
-// The limit is one of bytes, and exactly as many as it says may come.
+// The limit counts bytes, and an answer of exactly that size passes.
 func TestReplyLimit(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		_, _ = w.Write(body)
-		w.(http.Flusher).Flush() // so that no length is announced
+		w.(http.Flusher).Flush() // sends no Content-Length
 	})
 	c := New(Options{})
 	defer c.Close()
@@ -176,11 +176,11 @@ func TestReplyLimit(t *testing.T) {
 	}
 }
 
-// A webhook that hangs gets so many calls and no more; others are not affected.
+// A webhook that hangs gets a limited number of calls; others are not affected.
 func TestHangingWebhook(t *testing.T) {
 	arrived := make(chan struct{})
 	hanging := serve(t, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is seen
+		_, _ = io.Copy(io.Discard, r.Body) // detects the end of the connection
 		arrived <- struct{}{}
 		<-r.Context().Done()
 	})
@@ -209,7 +209,7 @@ func TestHangingWebhook(t *testing.T) {
 	calls.Wait()
 }
 
-// Connections to many webhooks do not add up.
+// Connections to many webhooks are bounded.
 func TestRoutesAreBounded(t *testing.T) {
 	s := serve(t, echo)
 	c := New(Options{})
@@ -230,7 +230,7 @@ func TestRoutesAreBounded(t *testing.T) {
 	}
 }
 
-// An address of a service that does not answer is not the end.
+// If one address of a Service fails, another is tried.
 func TestServiceAddresses(t *testing.T) {
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -247,7 +247,7 @@ func TestServiceAddresses(t *testing.T) {
 	defer c.Close()
 	config := &Config{Service: Service{Namespace: "ns", Name: "hooks", Path: "/hook"}, CABundle: s.config().CABundle}
 	_, err = c.Post(t.Context(), config, call("x"))
-	// It is reached, and is asked for the name of the service.
+	// The server is reached, and the name of the Service is verified.
 	if err == nil || !strings.Contains(err.Error(), "not hooks.ns.svc") {
 		t.Errorf("got %v", err)
 	}

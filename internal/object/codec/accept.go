@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// As is the wrapper in which a client wants to see objects.
+// As is the form of objects that a client asks for.
 type As int
 
 const (
@@ -24,7 +24,7 @@ const (
 	PartialMetadataList
 )
 
-// Shape is what a request is answered with.
+// Shape is the shape of an answer.
 type Shape int
 
 const (
@@ -33,12 +33,11 @@ const (
 	Watch
 )
 
-// A Format is what one client asked to be answered in.
+// A Format is the form and the media type of an answer.
 type Format struct {
 	Media Media
 	As    As
-	// Version of meta.k8s.io, v1 or v1beta1, that the wrapper is of. Empty when
-	// As is Whole.
+	// Version of meta.k8s.io, v1 or v1beta1, of the wrapper. Empty if As is Whole.
 	Version string
 	Pretty  bool
 }
@@ -54,20 +53,19 @@ func (f Format) StreamContentType() string {
 	return mediaTypes[f.Media].stream
 }
 
-// An Offer is what media types a server speaks: all but those that it has to be
-// told to.
+// An Offer has the optional media types of a server. All others are always supported.
 type Offer struct {
 	CBOR bool
 }
 
 type offerKey struct{}
 
-// Context returns one that requests to the server have theirs from.
+// Context returns a context for the requests of a server with this Offer.
 func (o Offer) Context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, offerKey{}, o)
 }
 
-// OfferTo is the Offer of the server that the request came to.
+// OfferTo returns the Offer of the server that received the request.
 func OfferTo(r *http.Request) Offer {
 	o, _ := r.Context().Value(offerKey{}).(Offer)
 	return o
@@ -75,7 +73,7 @@ func OfferTo(r *http.Request) Offer {
 
 func (o Offer) has(m Media) bool { return m != CBOR || o.CBOR }
 
-// names are those that Kubernetes lists when it has none that the client takes.
+// names returns the media types in Kubernetes' 406 errors.
 func (o Offer) names() (out []string) {
 	for m, t := range mediaTypes {
 		if o.has(Media(m)) {
@@ -85,7 +83,7 @@ func (o Offer) names() (out []string) {
 	return out
 }
 
-// streams are those that it lists for watches.
+// streams returns those for watches.
 func (o Offer) streams() (out []string) {
 	for m, t := range mediaTypes {
 		if o.has(Media(m)) && t.stream != "" {
@@ -95,10 +93,9 @@ func (o Offer) streams() (out []string) {
 	return out
 }
 
-// RouteOne returns the error of a request for what is produced as media types, none
-// of which the client takes by its full name, nor any at all. So Kubernetes finds
-// what serves a path of its own kinds and of its own pages, before it weighs what
-// else the client asks of a type.
+// RouteOne returns a 406 unless the client accepts one of the produced media types by its full
+// name or by */*. Kubernetes routes requests for its own kinds and pages like this, before it
+// considers parameters of a media type.
 func RouteOne(r *http.Request, produced ...string) error {
 	accept := r.Header.Get("Accept")
 	if accept == "" {
@@ -123,9 +120,9 @@ func (o Offer) Route(r *http.Request, shape Shape) error {
 
 func (o Offer) unsupported() error { return status.UnsupportedMediaType(o.names()...) }
 
-// Accept finds the Format of the answer to a request for objects of the view's
-// kind: the first clause of the Accept header, by quality, that the server can
-// do. The error is a 406. Whether the Format fits the answer, Fits says.
+// Accept chooses the Format of the answer to a request for objects of the view's kind: the first
+// clause of the Accept header, by quality, that the server supports. The error is a 406. Fits
+// reports whether the answer supports the Format.
 func (v *View) Accept(r *http.Request, shape Shape) error {
 	f, ok := negotiate(r, func(c Clause, m Media) (Format, bool) {
 		f, ok := clauseFormat(c, m)
@@ -141,7 +138,7 @@ func (v *View) Accept(r *http.Request, shape Shape) error {
 	return nil
 }
 
-// Fits returns why what is answered in shape cannot be wrapped as the client asks.
+// Fits returns an error if an answer in shape cannot have the form that the client asks for.
 func (v *View) Fits(shape Shape) error {
 	switch as := v.Format.As; {
 	case shape == Watch && mediaTypes[v.Format.Media].stream == "":
@@ -154,7 +151,7 @@ func (v *View) Fits(shape Shape) error {
 	return nil
 }
 
-// goType is what a Kubernetes server says that it has in its memory.
+// goType returns the Go type that Kubernetes names in errors.
 func (v *View) goType(shape Shape) string {
 	name := "unstructured.Unstructured"
 	if v.New != nil {
@@ -173,8 +170,8 @@ func wrongWrapper(asked, found string) error {
 	return e
 }
 
-// AcceptStatus finds the Format of an answer that is a Status. Someone who takes
-// none of ours gets indented JSON.
+// AcceptStatus chooses the Format of a Status. A client that accepts no supported media type gets
+// indented JSON.
 func AcceptStatus(r *http.Request) Format {
 	f, ok := negotiate(r, func(c Clause, m Media) (Format, bool) {
 		f, ok := clauseFormat(c, m)
@@ -186,7 +183,7 @@ func AcceptStatus(r *http.Request) Format {
 	return f
 }
 
-// negotiate returns the first Format that fit makes of a clause and a Media.
+// negotiate returns the first Format that fit returns for a clause and a Media.
 func negotiate(r *http.Request, fit func(Clause, Media) (Format, bool)) (Format, bool) {
 	header := r.Header.Get("Accept")
 	if header == "" {
@@ -228,7 +225,7 @@ func clauseFormat(c Clause, m Media) (Format, bool) {
 	switch as {
 	case "Table":
 		f.As = Table
-		return f, m != Protobuf // a cell can be anything
+		return f, m != Protobuf // cells have no fixed type
 	case "PartialObjectMetadata":
 		f.As = PartialMetadata
 	case "PartialObjectMetadataList":
@@ -239,8 +236,8 @@ func clauseFormat(c Clause, m Media) (Format, bool) {
 	return f, true
 }
 
-// pretty reports whether the answer is meant for eyes: because the query says
-// so or, when it does not say, because a program asks that people sit in front of.
+// pretty reports whether the answer is indented: if the query says so, or by default for
+// interactive programs.
 func pretty(r *http.Request) bool {
 	if r.URL != nil && strings.Contains(r.URL.RawQuery, "pretty") {
 		if p := r.URL.Query().Get("pretty"); p != "" {
@@ -252,7 +249,7 @@ func pretty(r *http.Request) bool {
 	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
 }
 
-// ContentType returns the Media of a request's body. The error is a 415.
+// ContentType returns the Media of the request body. The error is a 415.
 func (o Offer) ContentType(header string) (Media, error) {
 	if header == "" {
 		return JSON, nil
@@ -274,8 +271,7 @@ type Clause struct {
 	Params        map[string]string // without q
 }
 
-// Matches reports whether the clause asks for a media type, by name or by
-// wildcard.
+// Matches reports whether the clause accepts a media type, by name or by wildcard.
 func (c Clause) Matches(major, minor string) bool {
 	switch {
 	case c.Type == "*":
@@ -286,9 +282,8 @@ func (c Clause) Matches(major, minor string) bool {
 	return false
 }
 
-// ParseAccept splits an Accept header into its clauses, the most wanted first.
-// Clauses without a meaning are left out. A quality of 0 does not forbid
-// anything: it only comes last.
+// ParseAccept parses an Accept header into its clauses, most preferred first. Invalid clauses are
+// dropped. A quality of 0 does not exclude a type: it only comes last.
 func ParseAccept(header string) []Clause {
 	var clauses []Clause
 	for part := range strings.SplitSeq(header, ",") {
@@ -334,10 +329,9 @@ func parseClause(s string) (Clause, bool) {
 	return c, true
 }
 
-// byWish orders clauses as Kubernetes does. A higher quality comes first, and so
-// does what has no wildcard; these two can contradict each other, and then the
-// order in which the client named them decides. That is why this is not a
-// comparison that other sorts would take.
+// byWish sorts clauses as Kubernetes does. A higher quality comes first, and so does a name
+// before a wildcard. If these two conflict, the order in the header decides. So this is not a
+// strict weak ordering, and another sort algorithm would return another order.
 type byWish []Clause
 
 func (s byWish) Len() int      { return len(s) }

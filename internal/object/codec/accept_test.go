@@ -50,7 +50,8 @@ func TestAccept(t *testing.T) {
 		{accept: "application/json;q=0"},
 		{accept: "application/json;q=0.1,application/yaml;q=0.2", want: Format{Media: YAML}},
 		{accept: "application/yaml;q=0.1,application/json;q=0.2"},
-		// A name before a wildcard, whatever their qualities, unless the client had it the other way round.
+		// A name precedes a wildcard, whatever their qualities, unless the header has them the
+		// other way round.
 		{accept: "*/*;q=0.9,application/yaml;q=0.1", want: Format{Media: YAML}},
 		{accept: "application/yaml;q=0.1,*/*;q=0.9"},
 
@@ -82,7 +83,7 @@ func TestAccept(t *testing.T) {
 		{accept: "application/yaml", shape: Watch, err: noStream},
 		{accept: "text/html", shape: Watch, err: none},
 		{accept: "application/json;pretty=1", shape: Watch},
-		// Kubernetes begins such a watch and breaks it off at the first event.
+		// Kubernetes starts such a watch, and aborts it at the first event.
 		{accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", shape: Watch,
 			err: "you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)"},
 	} {
@@ -106,8 +107,8 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// What serves a path of Kubernetes' own is found by the full names of media types
-// alone, in the words of the router of a v1.37 server.
+// The route of a native path is chosen by full media types only. Errors have the words of the
+// router of a v1.37 server.
 func TestRoute(t *testing.T) {
 	const names = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf"
 	const streams = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
@@ -132,8 +133,7 @@ func TestRoute(t *testing.T) {
 	}
 }
 
-// What has a Go type has a protobuf form, which is not preferred to others. A
-// Table has none.
+// An object with a Go type has protobuf, which is not preferred to other types. A Table has none.
 func TestAcceptOfTyped(t *testing.T) {
 	const none = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"
 	for _, tt := range []struct {
@@ -170,7 +170,7 @@ func TestAcceptOfTyped(t *testing.T) {
 	}
 }
 
-// Who reads with eyes gets indented JSON without asking.
+// Interactive clients get indented JSON by default.
 func TestAcceptPretty(t *testing.T) {
 	for _, tt := range []struct {
 		query, agent string
@@ -195,7 +195,7 @@ func TestAcceptPretty(t *testing.T) {
 	}
 }
 
-// A Status is never a Table, and is sent to those, too, who take nothing.
+// A Status is never a Table, and is sent even if no media type is accepted.
 func TestAcceptStatus(t *testing.T) {
 	for _, tt := range []struct {
 		accept string

@@ -9,15 +9,15 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// selfDescribed begins every CBOR document of Kubernetes.
+// selfDescribed is the prefix of Kubernetes' CBOR documents.
 var selfDescribed = []byte{0xd9, 0xd9, 0xf7}
 
-// IsCBOR reports whether data is what Kubernetes writes as CBOR.
+// IsCBOR reports whether data has the prefix of Kubernetes' CBOR documents.
 func IsCBOR(data []byte) bool { return bytes.HasPrefix(data, selfDescribed) }
 
-// FromCBOR makes JSON of a CBOR map, or of null. A key that is there twice, or a
-// value that JSON has none like, makes it no document. A float that is whole
-// becomes an integer, as it does wherever it is stored.
+// FromCBOR converts a CBOR map or null to JSON. Duplicate keys, and values without a JSON
+// equivalent, are errors. A float with an integral value becomes an integer, as it does in
+// storage.
 func FromCBOR(data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, errors.New("empty data")
@@ -32,7 +32,7 @@ func FromCBOR(data []byte) ([]byte, error) {
 	return object.AppendJSON(nil, t), nil
 }
 
-// ToCBOR makes CBOR of a JSON document, which is an object.
+// ToCBOR converts the JSON of an object to CBOR.
 func ToCBOR(doc []byte) ([]byte, error) {
 	t, _, err := decodeJSON(doc)
 	if err != nil {
@@ -41,9 +41,8 @@ func ToCBOR(doc []byte) ([]byte, error) {
 	return appendCBOR(bytes.Clone(selfDescribed), t)
 }
 
-// appendCBOREvent appends one event of a watch: one item of a sequence, in which
-// the object is a document of its own. doc is the JSON of the object, and may lie
-// behind the end of dst.
+// appendCBOREvent appends a watch event as one item of a CBOR sequence; the object in it is a
+// document of its own. doc is the JSON of the object. It may lie behind the end of dst.
 func appendCBOREvent(dst []byte, eventType string, doc []byte) ([]byte, error) {
 	data, err := ToCBOR(doc)
 	if err != nil {

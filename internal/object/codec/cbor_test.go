@@ -13,8 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// Only a server that was told to speaks CBOR, and it says so where it lists what
-// it speaks.
+// A server supports CBOR only if configured, and lists it then.
 func TestOffer(t *testing.T) {
 	r := request("application/cbor", "", "")
 	var v View
@@ -36,7 +35,7 @@ func TestOffer(t *testing.T) {
 	if _, err := offer.ContentType("text/plain"); err == nil || !strings.HasSuffix(err.Error(), all) {
 		t.Error(err)
 	}
-	// What every server speaks comes before it.
+	// The other media types are preferred.
 	any := httptest.NewRequest("GET", "/", nil).WithContext(r.Context())
 	any.Header.Set("Accept", "*/*")
 	if err := v.Accept(any, One); err != nil || v.Format.Media != JSON {
@@ -53,7 +52,7 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// What is written as CBOR is read as the same object.
+// An object survives encoding and decoding as CBOR.
 func TestCBORBothWays(t *testing.T) {
 	for _, doc := range []string{
 		`{}`,
@@ -92,8 +91,7 @@ func TestCBORThatIsNoObject(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
-	// A byte string is what programs write that do not look whether it is text; an
-	// object has text.
+	// Some encoders write byte strings for text. In an object they become text.
 	tree, _, err := Decode(CBOR, []byte("\xa1\x41a\x41\xff"))
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// CheckPath says whether Cell understands the jsonPath of a printer column.
+// CheckPath returns an error if Cell does not support the jsonPath of a printer column.
 func CheckPath(path string) error {
 	if _, ok := plainPath(path); ok {
 		return nil
@@ -31,10 +31,9 @@ func parsePath(path string) (*jsonpath.JSONPath, error) {
 	return p, nil
 }
 
-// Cell returns what computes the cell of a printer column from its jsonPath and
-// its type: integer, number, string, boolean or date. A value that is not
-// there, or not of the type, is nil. The path is parsed when the first cell is wanted; one
-// that CheckPath refuses finds nothing.
+// Cell returns a function that computes the cell of a printer column from its jsonPath and its
+// type: integer, number, string, boolean or date. A value that is missing, or of another type, is
+// nil. The path is parsed on the first call; a path that CheckPath rejects yields nil.
 func Cell(path, typ string) func(obj map[string]any) any {
 	if names, ok := plainPath(path); ok {
 		return func(obj map[string]any) any {
@@ -46,13 +45,13 @@ func Cell(path, typ string) func(obj map[string]any) any {
 	}
 	find := func(obj map[string]any) any { return found(parsePath(path))(typ, obj) }
 	if strings.Contains(path, "range") {
-		return find // a path with a loop keeps its state in itself: it is for one use
+		return find // a path with a range keeps state: it is parsed for each use
 	}
 	compiled := sync.OnceValue(func() func(string, object.Tree) any { return found(parsePath(path)) })
 	return func(obj map[string]any) any { return compiled()(typ, obj) }
 }
 
-// plainPath returns the names of a path like .spec.size.
+// plainPath returns the names in a path like .spec.size.
 func plainPath(path string) ([]string, bool) {
 	rest, ok := strings.CutPrefix(path, ".")
 	if !ok {
@@ -83,8 +82,7 @@ func walk(t object.Tree, names []string) (v any, ok bool) {
 	return v, true
 }
 
-// found returns what evaluates a parsed path. Of several results the first
-// counts.
+// found returns a function that evaluates a parsed path. It uses the first result.
 func found(p *jsonpath.JSONPath, err error) func(typ string, obj object.Tree) any {
 	if err != nil {
 		return func(string, object.Tree) any { return nil }
@@ -99,7 +97,7 @@ func found(p *jsonpath.JSONPath, err error) func(typ string, obj object.Tree) an
 		case nil, bool, int64, float64, string, object.Tree, []any:
 			return cell(typ, v)
 		}
-		// A constant in the path, or a part of a string, is of another type.
+		// A literal in the path, or a part of a string, has another type.
 		if typ != "string" {
 			return nil
 		}
@@ -111,7 +109,7 @@ func found(p *jsonpath.JSONPath, err error) func(typ string, obj object.Tree) an
 	}
 }
 
-// cell makes a value that was found into a cell of a type.
+// cell converts a value to the type of a column.
 func cell(typ string, v any) any {
 	switch typ {
 	case "string":
@@ -142,7 +140,7 @@ func cell(typ string, v any) any {
 	return nil
 }
 
-// cellText is a value as a person reads it.
+// cellText formats a value for people.
 func cellText(v any) string {
 	switch v := v.(type) {
 	case string:

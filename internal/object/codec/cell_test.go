@@ -74,7 +74,7 @@ func TestCell(t *testing.T) {
 	}
 }
 
-// A plain path is looked up without the library, and finds what it would find.
+// A plain path is evaluated without the library, with the same result.
 func TestPlainPathIsTheLibrary(t *testing.T) {
 	tree, _, err := Decode(JSON, []byte(cellObject))
 	if err != nil {
@@ -111,7 +111,7 @@ func TestCheckPath(t *testing.T) {
 	}
 }
 
-// Cells are kept for long; their ages are those of the moment of writing.
+// Cells are cached; ages are computed when a Table is written.
 func TestAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		columns := NewColumns([]resource.Column{

@@ -1,12 +1,11 @@
-// Package codec translates between bytes and objects: it negotiates media types, decodes
-// request bodies, and writes objects, lists, tables and events.
+// Package codec translates between bytes and objects: it negotiates media types, decodes request
+// bodies, and encodes objects, lists, tables and events.
 //
 // It knows media types, the wrappers that Kubernetes puts around objects (lists, Tables,
-// PartialObjectMetadata, watch events, Status), and how to read and write an object as
-// JSON, YAML or protobuf. It writes from stored bytes; only Table cells and protobuf need
-// a decoded object.
+// PartialObjectMetadata, watch events, Status), and JSON, YAML, CBOR and protobuf. It encodes
+// from stored bytes; only Table cells and protobuf need a decoded object.
 //
-// It does not know schemas, which resources are served, or how bytes travel.
+// It does not know schemas, the served resources, or HTTP connections.
 package codec
 
 import (
@@ -18,22 +17,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Media is a way to write an object as bytes.
+// Media is an encoding of objects.
 type Media int
 
 const (
 	JSON Media = iota
 	YAML
-	// Protobuf is for what has a Go type: built-in kinds, the metadata of any
-	// object, and a Status.
+	// Protobuf is for objects with a Go type: built-in kinds, the metadata of any object, and a
+	// Status.
 	Protobuf
-	// CBOR is not spoken unless a server Offers it.
+	// CBOR is supported only if the server Offers it.
 	CBOR
 )
 
-// mediaTypes are the names of all Media, in the order in which they are
-// preferred when a client leaves the choice open. stream is what a watch in it is
-// called where Kubernetes lists what it has; empty if there is none.
+// mediaTypes has the names of all Media, in the order of preference if the client accepts
+// several. stream is the name for watches in Kubernetes' errors; empty if there is none.
 var mediaTypes = [...]struct {
 	name, major, minor string
 	stream             string
@@ -44,12 +42,11 @@ var mediaTypes = [...]struct {
 	CBOR:     {runtime.ContentTypeCBOR, "application", "cbor", runtime.ContentTypeCBORSequence},
 }
 
-// String returns the media type as HTTP headers have it.
+// String returns the media type for HTTP headers.
 func (m Media) String() string { return mediaTypes[m].name }
 
-// Render turns a compact JSON document into what the client asked for. It may
-// return doc itself, with or without more after it. It does not make protobuf, for
-// which more must be known than the document.
+// Render converts a compact JSON document to the Format. It may return doc itself, possibly
+// extended. It does not produce protobuf, which needs more than the document.
 func (f Format) Render(doc []byte) ([]byte, error) {
 	switch {
 	case f.Media == YAML:
@@ -75,22 +72,22 @@ func AppendStatus(dst []byte, s metav1.Status) []byte {
 	s.TypeMeta = statusType
 	data, err := json.Marshal(&s)
 	if err != nil {
-		panic("codec: a Status that is not JSON: " + err.Error()) // it has only strings and numbers
+		panic("codec: a Status that is not JSON: " + err.Error()) // It has only strings and numbers.
 	}
 	return append(dst, data...)
 }
 
-// RenderStatus is the document that answers a request with s.
+// RenderStatus returns s as the document of an answer.
 func (f Format) RenderStatus(s metav1.Status) []byte {
 	s.TypeMeta = statusType
 	doc, err := f.RenderValue(&s)
 	if err != nil {
-		panic("codec: a Status that cannot be written: " + err.Error()) // it has only strings and numbers
+		panic("codec: a Status that cannot be written: " + err.Error()) // It has only strings and numbers.
 	}
 	return doc
 }
 
-// RenderValue is the document that answers a request with value.
+// RenderValue returns value as the document of an answer.
 func (f Format) RenderValue(value runtime.Object) ([]byte, error) {
 	if f.Media == Protobuf {
 		return wrappedOf(value)

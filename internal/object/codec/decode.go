@@ -18,15 +18,14 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// Decode reads an object in JSON, YAML or CBOR. duplicates are complaints about
-// fields that are there more than once, of which the last counts, in the words
-// for a client that wants strict decoding.
+// Decode decodes an object in JSON, YAML or CBOR. duplicates are errors about duplicate fields,
+// in the words of strict decoding. The last one of duplicate fields counts.
 //
-// JSON and YAML null, and what YAML makes of an empty document, are the nil Tree.
+// JSON null, YAML null and an empty YAML document are the nil Tree.
 func Decode(m Media, data []byte) (t object.Tree, duplicates []string, err error) {
 	if m == YAML && sameAsJSON(data) {
-		// Who sends JSON need not wait for YAML, unless a field is there twice,
-		// for which YAML has words of its own.
+		// JSON that is sent as YAML need not wait for the YAML parser, except with duplicate
+		// fields, for which YAML has other errors.
 		if t, twice, err := decodeJSON(data); err == nil && len(twice) == 0 {
 			return t, nil, nil
 		}
@@ -41,7 +40,7 @@ func Decode(m Media, data []byte) (t object.Tree, duplicates []string, err error
 	return t, append(duplicates, more...), nil
 }
 
-// toJSON makes JSON of a document that has no fields but those of the object.
+// toJSON converts a document to JSON.
 func toJSON(m Media, data []byte) (doc []byte, duplicates []string, err error) {
 	switch m {
 	case YAML:
@@ -54,8 +53,8 @@ func toJSON(m Media, data []byte) (doc []byte, duplicates []string, err error) {
 	}
 }
 
-// fromYAML makes JSON of the first document of data. The library behind it
-// bounds how deep a document is and how much its aliases may blow it up.
+// fromYAML converts the first document of data to JSON. The library limits nesting and the
+// expansion of aliases.
 func fromYAML(data []byte) (doc []byte, duplicates []string, err error) {
 	doc, strict := yaml.YAMLToJSONStrict(data)
 	if strict == nil {
@@ -67,10 +66,10 @@ func fromYAML(data []byte) (doc []byte, duplicates []string, err error) {
 	return doc, []string{strict.Error()}, nil
 }
 
-// YAMLError is the error of a document that is no YAML, or that has no form in JSON.
+// YAMLError is the error of a document that is not YAML, or that has no form in JSON.
 type YAMLError struct{ error }
 
-// Warnings words what Decode complains about as warnings, one for each field.
+// Warnings returns the errors about duplicates as warnings, one for each field.
 func Warnings(duplicates []string) []string {
 	var out []string
 	for _, d := range duplicates {
@@ -86,29 +85,27 @@ func Warnings(duplicates []string) []string {
 	return out
 }
 
-// Expect is what the object in a request has to be.
+// Expect has the requirements for the object in a request.
 type Expect struct {
 	Kind schema.GroupVersionKind
-	// New makes an object of the Go type of the kind, where it has one. Such an
-	// object need not say what it is.
+	// New returns an empty object of the kind's Go type, if there is one. Such an object need not
+	// have an apiVersion and a kind.
 	New func() runtime.Object
-	// Versions are other versions of the kind, of which a body may be by mistake.
+	// Versions are other versions of the kind, which get an error of their own.
 	Versions []string
-	// Alike are versions of the kind that say the same in the same way. An object in one
-	// of them is taken for one in that of Kind.
+	// Alike are versions with the same schema. An object in one of them is accepted as one of
+	// Kind.
 	Alike []string
-	// Offer is what the server speaks.
+	// Offer has the media types of the server.
 	Offer Offer
-	// Strict says that the client did not ask for duplicate and unknown fields
-	// to be ignored. Only the words of some errors depend on it.
+	// Strict is false if the client asks to ignore duplicate and unknown fields. It affects only
+	// the words of some errors.
 	Strict bool
 }
 
-// DecodeObject reads the object in the body of a request. Its errors are the
-// answers of a server that was sent something else. Of the kind of an object
-// without a Go type it only says that there must be one; whether it is the right
-// one is checked with the rest of the object. If such an object has another version, it comes
-// with the error.
+// DecodeObject decodes the object in a request body. Its errors are Statuses. For an object
+// without a Go type it checks only that there is a kind; the value is checked with the rest of
+// the object. If the version of such an object is wrong, it returns the object with the error.
 func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []string, err error) {
 	if m == Protobuf {
 		if x.New == nil {
@@ -145,10 +142,9 @@ func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []s
 	return t, append(duplicates, more...), err
 }
 
-// decodeInto reads an object as its Go type does, which skips fields that it does
-// not have, whatever is in them: a number that is too large for any, too. They are
-// among the problems, in the words of strict decoding. Each of the fields that are
-// there twice must fit the type, and two objects become one.
+// decodeInto decodes an object through its Go type. Unknown fields are skipped whatever their
+// content, such as a number out of range, and are among the problems, in the words of strict
+// decoding. Each of several duplicate fields must fit the type, and duplicate objects are merged.
 func decodeInto(obj runtime.Object, doc []byte) (t object.Tree, problems []string, err error) {
 	strict, err := kjson.UnmarshalStrict(doc, obj)
 	if err != nil {
@@ -164,18 +160,18 @@ func decodeInto(obj runtime.Object, doc []byte) (t object.Tree, problems []strin
 	return t, problems, err
 }
 
-// A typeMeta is what an object says that it is.
+// A typeMeta is the apiVersion and kind of an object.
 type typeMeta struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
 }
 
-// interpret returns what the object says that it is. The error of a document
-// that is none is the one for a server that looked for nothing else in it.
+// interpret returns the apiVersion and kind of an object. If the document does not decode, the
+// error is that of a server which decodes only these two fields.
 func interpret(doc []byte, t object.Tree, decoded bool) (typeMeta, error) {
 	m := exactly(t)
 	if !decoded || !plainType(t) {
-		// Named or not, the type is part of the words.
+		// The error contains the type, even if it has no name.
 		var found struct {
 			APIVersion string `json:"apiVersion,omitempty"`
 			Kind       string `json:"kind,omitempty"`
@@ -189,15 +185,15 @@ func interpret(doc []byte, t object.Tree, decoded bool) (typeMeta, error) {
 	return m, err
 }
 
-// exactly returns the texts of the fields apiVersion and kind.
+// exactly returns the fields apiVersion and kind, "" if they are not strings.
 func exactly(t object.Tree) typeMeta {
 	apiVersion, _ := t["apiVersion"].(string)
 	kind, _ := t["kind"].(string)
 	return typeMeta{apiVersion, kind}
 }
 
-// plainType reports whether apiVersion and kind are texts, or are not there, and no field has such a name in other
-// letters. Kubernetes reads them with encoding/json, which takes "Kind" for "kind".
+// plainType reports whether apiVersion and kind are strings, null or missing, and no field has one of these
+// names in another case. Kubernetes decodes them with encoding/json, for which "Kind" is "kind".
 func plainType(t object.Tree) bool {
 	for name, v := range t {
 		switch {
@@ -212,7 +208,7 @@ func plainType(t object.Tree) bool {
 	return true
 }
 
-// or fills in what is missing.
+// or fills in missing parts.
 func (m typeMeta) or(want schema.GroupVersionKind) schema.GroupVersionKind {
 	gv, _ := schema.ParseGroupVersion(m.APIVersion)
 	if gv.Empty() {
@@ -224,7 +220,7 @@ func (m typeMeta) or(want schema.GroupVersionKind) schema.GroupVersionKind {
 	return gv.WithKind(m.Kind)
 }
 
-// typed completes and checks an object of a Go type.
+// typed completes and checks an object with a Go type.
 func (x Expect) typed(t object.Tree, m typeMeta) (object.Tree, error) {
 	if t == nil {
 		t = object.Tree{}
@@ -238,7 +234,7 @@ func (x Expect) typed(t object.Tree, m typeMeta) (object.Tree, error) {
 	return t, nil
 }
 
-// name has an object say what it is, if it says nothing else.
+// name checks the apiVersion and kind of an object, and sets those of x.Kind.
 func (x Expect) name(t object.Tree, m typeMeta) error {
 	if got := m.or(x.Kind); !x.takes(got) {
 		return unregistered(got)
@@ -247,18 +243,18 @@ func (x Expect) name(t object.Tree, m typeMeta) error {
 	return nil
 }
 
-// takes reports whether an object may be of a kind.
+// takes reports whether an object of a kind is accepted.
 func (x Expect) takes(got schema.GroupVersionKind) bool {
 	return got == x.Kind || got.GroupKind() == x.Kind.GroupKind() && slices.Contains(x.Alike, got.Version)
 }
 
-// unregistered says that there is no such kind where another one was expected.
+// unregistered returns the error for a kind that does not exist.
 func unregistered(got schema.GroupVersionKind) error {
 	return fmt.Errorf("no kind %q is registered for version %q in scheme %q", got.Kind, got.GroupVersion(), "pkg/runtime/scheme.go:111")
 }
 
-// Name is what DecodeObject does with the kind of an object of a Go type, for an
-// object that has been made of another. Its errors are of no Status.
+// Name sets the apiVersion and kind of an object with a Go type that was derived from another
+// one, as DecodeObject does. Its errors are not Statuses.
 func (x Expect) Name(t object.Tree) error {
 	m, err := reinterpret(t)
 	switch {
@@ -270,7 +266,7 @@ func (x Expect) Name(t object.Tree) error {
 	return x.name(t, m)
 }
 
-// reinterpret is interpret for an object that has been made of another.
+// reinterpret is interpret for a derived object.
 func reinterpret(t object.Tree) (typeMeta, error) {
 	var doc []byte
 	if !plainType(t) {
@@ -279,8 +275,8 @@ func reinterpret(t object.Tree) (typeMeta, error) {
 	return interpret(doc, t, true)
 }
 
-// CheckNamed checks that a patched object without a Go type has an apiVersion and a kind. It does not
-// check their values. Its errors are of no Status.
+// CheckNamed checks that a patched object without a Go type has an apiVersion and a kind. It does
+// not check their values. Its errors are not Statuses.
 func CheckNamed(t object.Tree) error {
 	if _, err := reinterpret(t); err != nil {
 		return err
@@ -294,10 +290,10 @@ func CheckNamed(t object.Tree) error {
 	return nil
 }
 
-// errNullVersion is the error of an object without a Go type whose apiVersion is null.
+// errNullVersion is the error for a null apiVersion in an object without a Go type.
 var errNullVersion = errors.New(".apiVersion accessor error: <nil> is of the type <nil>, expected string")
 
-// untyped checks an object that only has a schema. doc is the JSON of its body.
+// untyped checks an object without a Go type. doc is the body as JSON.
 func (x Expect) untyped(t object.Tree, doc, data []byte) error {
 	const missing = "Object 'Kind' is missing in '%s'"
 	m := exactly(t)
@@ -313,20 +309,20 @@ func (x Expect) untyped(t object.Tree, doc, data []byte) error {
 	return nil
 }
 
-// otherVersion says that the body is of another version than the path.
+// otherVersion returns the error for a body in another version than the path.
 func (x Expect) otherVersion(got string) error {
 	if gv, err := schema.ParseGroupVersion(got); err == nil {
-		got = gv.String() // nothing, for a lone slash
+		got = gv.String() // the empty version, for a lone slash
 	}
 	return status.BadRequest("the API version in the data (%s) does not match the expected API version (%s)", got, x.Kind.GroupVersion())
 }
 
-// unrecognized says that a body is no object at all.
+// unrecognized returns the error for a body that is not an object.
 func unrecognized(x Expect, err error, data []byte) error {
 	return status.BadRequest("the object provided is unrecognized (must be of type %s): %v (%s)", x.Kind.Kind, err, summary(data))
 }
 
-// summary shows the beginning of a body: JSON as it is, other bytes as hex.
+// summary returns the beginning of a body: JSON verbatim, other bytes as hex.
 func summary(data []byte) string {
 	const most = 30
 	switch {
@@ -343,13 +339,13 @@ func summary(data []byte) string {
 	}
 }
 
-// Unhandled says that an object cannot be an object of a kind.
+// Unhandled returns the error for an object that does not decode as a kind.
 func Unhandled(got schema.GroupVersionKind, kind string, err error) *status.Error {
 	return status.BadRequest("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, kind, err)
 }
 
-// StrictError refuses an object for what strict decoding found in it: duplicate
-// fields as Decode reports them, and unknown ones.
+// StrictError returns the error of strict decoding for duplicate fields, as Decode reports them,
+// and unknown ones.
 func StrictError(gvk schema.GroupVersionKind, problems []string) *status.Error {
 	return Unhandled(gvk, gvk.Kind, errors.New("strict decoding error: "+strings.Join(problems, ", ")))
 }

@@ -20,7 +20,7 @@ var (
 		New: func() runtime.Object { return &corev1.ConfigMap{} }}
 )
 
-// The words of a v1.37 server for bodies that are not what it wants.
+// Errors for bodies that do not decode are those of a v1.37 server.
 func TestDecodeObjectErrors(t *testing.T) {
 	lenient := probe
 	lenient.Strict = false
@@ -76,7 +76,7 @@ func TestDecodeObjectErrors(t *testing.T) {
 	}
 }
 
-// bomb is a small document of a few lines that stands for 43 million strings.
+// bomb returns a document of a few lines that expands to 43 million strings.
 func bomb() string {
 	var b strings.Builder
 	b.WriteString(`a: &a ["lol","lol","lol","lol","lol","lol","lol","lol","lol"]` + "\n")
@@ -87,7 +87,7 @@ func bomb() string {
 	return b.String()
 }
 
-// Nesting without end is refused in YAML as in JSON.
+// Endless nesting is rejected in YAML as in JSON.
 func TestDecodeYAMLDepth(t *testing.T) {
 	for _, body := range []string{strings.Repeat("[", 1<<20), strings.Repeat("{a: ", 1<<18), strings.Repeat("- ", 1<<20)} {
 		if _, _, err := Decode(YAML, []byte(body)); err == nil {
@@ -105,8 +105,7 @@ func TestDecodeObjectNamesTyped(t *testing.T) {
 	}
 }
 
-// A Go type does not look into a field that it does not have. A field that it has
-// is what it says.
+// A Go type skips a number out of range in an unknown field, but not in a known one.
 func TestNumberThatNothingHolds(t *testing.T) {
 	tree, problems, err := DecodeObject(JSON, []byte(`{"kind":"ConfigMap","zz":{"y":1e400},"data":{"a":"b"},"data":{"a":"c"}}`), configMap)
 	if err != nil || object.Kind(tree) != "ConfigMap" || fmt.Sprint(tree["data"]) != "map[a:c]" || tree["zz"] != nil {
@@ -121,8 +120,7 @@ func TestNumberThatNothingHolds(t *testing.T) {
 	}
 }
 
-// A field that is there twice is read twice where there is a Go type: each must fit it,
-// and two objects become one.
+// With a Go type, each of several duplicate fields must fit, and duplicate objects are merged.
 func TestDuplicatesOfType(t *testing.T) {
 	x := Expect{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), New: func() runtime.Object { return &corev1.ConfigMap{} }}
 	got, problems, err := DecodeObject(JSON, []byte(`{"kind":"ConfigMap","odd":{"a":1,"a":2},"data":{"a":"1","b":"1"},"data":{"b":"2"}}`), x)
@@ -165,7 +163,7 @@ func TestDuplicatesInYAML(t *testing.T) {
 	}
 }
 
-// What YAML 1.1 makes of unquoted words is what kubectl users are used to.
+// Unquoted words are read as in YAML 1.1, as kubectl users expect.
 func TestDecodeYAML(t *testing.T) {
 	tree, _, err := Decode(YAML, []byte("a: 010\nb: 1.0\nyes: yes\nd: 2020-01-01\ne: &x [1]\nf: *x\n---\nsecond: document\n"))
 	if got := string(object.AppendJSON(nil, tree)); err != nil || got != `{"a":8,"b":1,"d":"2020-01-01","e":[1],"f":[1],"true":true}` {

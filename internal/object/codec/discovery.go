@@ -6,8 +6,8 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// AcceptDocument finds the Format of an answer that is not an object and has
-// one form only. The error is a 406.
+// AcceptDocument chooses the Format of an answer that is not an object and has no wrapper. The
+// error is a 406.
 func AcceptDocument(r *http.Request) (Format, error) {
 	f, ok := negotiate(r, func(c Clause, m Media) (Format, bool) {
 		f, ok := clauseFormat(c, m)
@@ -19,8 +19,8 @@ func AcceptDocument(r *http.Request) (Format, error) {
 	return f, nil
 }
 
-// AcceptAs finds the Format of an answer that is asked for by group, version and
-// kind. It reports false for a client that does not ask for it.
+// AcceptAs chooses the Format of an answer that clients request by group, version and kind. It
+// returns false if the client does not request it.
 func AcceptAs(r *http.Request, group, version, kind string) (Format, bool) {
 	if r.Header.Get("Accept") == "" {
 		return Format{}, false
@@ -31,8 +31,7 @@ func AcceptAs(r *http.Request, group, version, kind string) (Format, bool) {
 	})
 }
 
-// AcceptsPage reports whether whoever asks would rather have a page to look at
-// than anything else, as a browser does. A wildcard asks for no page.
+// AcceptsPage reports whether the client prefers HTML, as browsers do. A wildcard does not count.
 func AcceptsPage(r *http.Request) bool {
 	clauses := ParseAccept(r.Header.Get("Accept"))
 	return len(clauses) > 0 && clauses[0].Type == "text" && clauses[0].Subtype == "html"

@@ -19,8 +19,8 @@ const (
 	Error    = "ERROR"
 )
 
-// AppendFrame appends one event of a watch. first says that it is the first of
-// its watch: a Table then names its columns, which are what cells is for.
+// AppendFrame appends a watch event. first marks the first event of the watch, in which a Table
+// has column definitions. cells returns the data that the view needs besides the JSON.
 func (v *View) AppendFrame(dst []byte, eventType string, e *object.Encoded, cells Part, first bool) ([]byte, error) {
 	if v.Format.Media == Protobuf {
 		message, err := v.Message(e)
@@ -55,7 +55,7 @@ func (f Format) AppendErrorFrame(dst []byte, s metav1.Status) []byte {
 	case CBOR:
 		dst, err := appendCBOREvent(dst, Error, AppendStatus(nil, s))
 		if err != nil {
-			panic("codec: a Status that is not CBOR: " + err.Error()) // it has only strings and numbers
+			panic("codec: a Status that is not CBOR: " + err.Error()) // It has only strings and numbers.
 		}
 		return dst
 	}
@@ -70,8 +70,8 @@ func openFrame(dst []byte, eventType string) []byte {
 
 func closeFrame(dst []byte) []byte { return append(dst, '}', '\n') }
 
-// empty returns an object of which nothing is known: what is written of an empty value
-// of its Go type, where it has one.
+// empty returns an empty object of the kind: the encoding of an empty Go value if the kind has a
+// Go type.
 func (v *View) empty() object.Tree {
 	t := object.Tree{}
 	if v.New == nil {
@@ -87,8 +87,7 @@ func (v *View) empty() object.Tree {
 	return t
 }
 
-// AppendBookmark appends the event that tells a client that it has seen all up
-// to revision. end marks the first one, which ends the initial events.
+// AppendBookmark appends a bookmark at revision. end marks the one that ends the initial events.
 func (v *View) AppendBookmark(dst []byte, revision int64, end, first bool) []byte {
 	metadata := object.Tree{}
 	if end {
@@ -102,7 +101,7 @@ func (v *View) AppendBookmark(dst []byte, revision int64, end, first bool) []byt
 	}
 	shown := *v
 	if end && v.Include == IncludeNone {
-		shown.Include = IncludeMetadata // or the client would not learn that it is the end
+		shown.Include = IncludeMetadata // without metadata the client would not see the annotation
 	}
 	dst, err = shown.AppendFrame(dst, Bookmark, &e, func() ([]byte, error) { return v.Columns.Cells(t), nil }, first)
 	if err != nil {

@@ -11,10 +11,9 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// decodeJSON reads one JSON object, or null. What sigs.k8s.io/json makes of the
-// same bytes is what it must be: the parser here knows well-formed documents
-// without duplicate fields, and leaves all others, which are rare, to it. So
-// there is one source of errors and complaints, and they are Kubernetes'.
+// decodeJSON decodes a JSON object, or null. Its result equals that of sigs.k8s.io/json: the
+// parser here handles well-formed documents without duplicate fields, and leaves the others,
+// which are rare, to that library. So all errors come from Kubernetes' library.
 func decodeJSON(data []byte) (t object.Tree, duplicates []string, err error) {
 	p := parser{s: string(data)}
 	if t, ok := p.document(); ok {
@@ -30,9 +29,8 @@ func decodeJSON(data []byte) (t object.Tree, duplicates []string, err error) {
 	return t, duplicates, nil
 }
 
-// A parser reads a document that it has a copy of; the strings it returns are
-// parts of that copy where they can be. Its methods report whether they found
-// what they are named after, and if not it is of no more use.
+// A parser parses its own copy of a document; the strings that it returns share that copy if
+// possible. A method reports whether it found its value. After false the parser must not be used.
 type parser struct {
 	s     string
 	pos   int
@@ -59,7 +57,7 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-// take skips white space and consumes c.
+// take skips white space and consumes c if it is next.
 func (p *parser) take(c byte) bool {
 	if p.peek() != c || c == 0 {
 		return false
@@ -107,7 +105,7 @@ func (p *parser) leave() bool {
 	return true
 }
 
-// object consumes an object whose keys are all different.
+// object consumes an object without duplicate keys.
 func (p *parser) object() (object.Tree, bool) {
 	if !p.enter() {
 		return nil, false
@@ -129,7 +127,7 @@ func (p *parser) object() (object.Tree, bool) {
 			return nil, false
 		}
 		if t[key] = v; len(t) != n {
-			return nil, false // the key was there
+			return nil, false // duplicate key
 		}
 		switch p.peek() {
 		case ',':
@@ -167,8 +165,7 @@ func (p *parser) array() (any, bool) {
 	}
 }
 
-// number consumes a number. One without a point that fits is an int64, any
-// other a float64.
+// number consumes a number: an int64 if it is an integer in range, else a float64.
 func (p *parser) number() (any, bool) {
 	start, whole := p.pos, true
 	if p.at('-') {
@@ -222,7 +219,7 @@ func (p *parser) str() (any, bool) {
 	return s, ok
 }
 
-// plain says which bytes are themselves in a string and are no part of another
+// plain marks the bytes of a string that stand for themselves and are not part of a multi-byte
 // character.
 var plain = func() (t [256]bool) {
 	for c := range t {
@@ -231,7 +228,7 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// text consumes a string, whose opening quote is next, and returns what it says.
+// text consumes a string, whose opening quote is next, and returns its value.
 func (p *parser) text() (string, bool) {
 	s, start := p.s, p.pos+1
 	i := start
@@ -257,8 +254,7 @@ func (p *parser) text() (string, bool) {
 	}
 }
 
-// unquote goes on with a string that starts at start and whose bytes from i on
-// are not those that it says.
+// unquote continues a string that starts at start and needs unescaping from i on.
 func (p *parser) unquote(start, i int) (string, bool) {
 	s := p.s
 	out := append(make([]byte, 0, i-start+64), s[start:i]...)
@@ -291,7 +287,7 @@ func (p *parser) unquote(start, i int) (string, bool) {
 	}
 }
 
-// unescape appends what the escape at i says and returns where it ends.
+// unescape appends the value of the escape at i, and returns its end.
 func unescape(out []byte, s string, i int) ([]byte, int, bool) {
 	if i+1 >= len(s) {
 		return out, i, false
@@ -316,7 +312,7 @@ func unescape(out []byte, s string, i int) ([]byte, int, bool) {
 		}
 		i += 6
 		if utf16.IsSurrogate(r) {
-			// Half a pair, or two halves that are none, is U+FFFD.
+			// A lone surrogate, or an invalid pair, is U+FFFD.
 			second, _ := hex4(s, i)
 			if r = utf16.DecodeRune(r, second); r != utf8.RuneError {
 				i += 6
@@ -327,7 +323,7 @@ func unescape(out []byte, s string, i int) ([]byte, int, bool) {
 	return out, i, false
 }
 
-// hex4 reads the escape \uXXXX at i.
+// hex4 decodes the escape \uXXXX at i.
 func hex4(s string, i int) (rune, bool) {
 	if i+6 > len(s) || s[i] != '\\' || s[i+1] != 'u' {
 		return 0, false

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// reference is what the decoder has to be.
+// reference decodes with sigs.k8s.io/json.
 func reference(data []byte) (t object.Tree, duplicates []string, err error) {
 	strict, err := kjson.UnmarshalStrict(data, &t, kjson.DisallowDuplicateFields)
 	if err != nil {
@@ -25,7 +25,7 @@ func reference(data []byte) (t object.Tree, duplicates []string, err error) {
 	return t, duplicates, nil
 }
 
-// documents are the seeds of the fuzzing and a test of their own.
+// documents are seeds of the fuzz test, and test cases.
 var documents = []string{
 	``, ` `, `null`, ` null `, `nul`, `true`, `5`, `"x"`, `[]`, `{`, `{}`, " {\t} \r\n", `{}x`, `{} {}`, "{}\x00",
 	`{"a":1}`, `{"a":1,}`, `{"a"}`, `{"a":}`, `{,}`, `{a:1}`, `{'a':1}`, `{"a":1 "b":2}`, `{"a":[1,]}`, `{"a":[,1]}`, `{"a":[1 2]}`, `{"a":[}`,
@@ -39,7 +39,7 @@ var documents = []string{
 	"\xef\xbb\xbf{}", `{"a":[[],{},[{}],[[[]]]]}`, `{"a": [ 1 , "b" , null ] , "c" : { } }`,
 }
 
-// same reports where the decoder and the reference part.
+// same compares the decoder with the reference.
 func same(t *testing.T, data []byte) {
 	t.Helper()
 	got, gotDuplicates, gotErr := decodeJSON(data)
@@ -55,7 +55,7 @@ func same(t *testing.T, data []byte) {
 	}
 }
 
-// bitwise is true if the floats of two equal trees have the same signs, too.
+// bitwise reports whether the floats of two equal trees also have equal signs.
 func bitwise(a, b any) bool {
 	switch a := a.(type) {
 	case float64:
@@ -87,7 +87,7 @@ func TestDecodeIsTheReference(t *testing.T) {
 	same(t, []byte(sample))
 }
 
-// A well-formed document does not need the reference.
+// A well-formed document is decoded without the library.
 func TestDecodeIsFastForTheUsual(t *testing.T) {
 	p := parser{s: sample}
 	if _, ok := p.document(); !ok {
@@ -102,7 +102,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(sample))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		same(t, data)
-		// What the reference takes, the parser takes too, unless there are duplicates.
+		// The parser accepts every document that the reference accepts, except with duplicates.
 		if tree, duplicates, err := reference(data); err == nil && tree != nil && len(duplicates) == 0 {
 			p := parser{s: string(data)}
 			if _, ok := p.document(); !ok {
@@ -112,7 +112,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// sample is an object of 1.7 kB, as they come from kubectl apply.
+// sample is an object of 1.7 kB, typical for kubectl apply.
 var sample = func() string {
 	applied := `{"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"annotations":{},"name":"sample","namespace":"default"},"spec":{"cronSpec":"* * * * */5","image":"my-awesome-cron-image"}}` + "\n"
 	t := object.Tree{

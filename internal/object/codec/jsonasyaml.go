@@ -5,10 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// sameAsJSON reports whether data is JSON of which YAML makes the same object, as
-// nearly all JSON is that is sent as YAML. What is in doubt is not: numbers but whole
-// ones of few digits, most escapes, tabs between values, keys that YAML might take for
-// something else.
+// sameAsJSON reports whether data is JSON that YAML decodes to the same object, as nearly all
+// JSON in YAML requests is. It returns false in doubt: for numbers other than short integers,
+// most escapes, tabs between values, and keys with another meaning in YAML.
 func sameAsJSON(data []byte) bool {
 	f := flow{s: string(data)}
 	f.space()
@@ -19,7 +18,7 @@ func sameAsJSON(data []byte) bool {
 	return f.pos == len(f.s)
 }
 
-// A flow is a walk over a document in the style that YAML shares with JSON.
+// A flow parses the style that YAML shares with JSON.
 type flow struct {
 	s     string
 	pos   int
@@ -28,7 +27,7 @@ type flow struct {
 
 const (
 	maxFlowDepth = 100
-	maxFlowKey   = 500 // which YAML limits
+	maxFlowKey   = 500 // the limit in YAML
 	maxDigits    = 15
 )
 
@@ -46,7 +45,7 @@ func (f *flow) next(c byte) bool {
 	return false
 }
 
-// object is what follows a brace.
+// object parses an object after its brace.
 func (f *flow) object() bool {
 	return f.items('}', func() bool {
 		from := f.pos
@@ -62,7 +61,7 @@ func (f *flow) object() bool {
 	})
 }
 
-// items are what is between brackets, of which the first was read.
+// items parses a list of items up to end, after the opening bracket.
 func (f *flow) items(end byte, item func() bool) bool {
 	if f.depth++; f.depth > maxFlowDepth {
 		return false
@@ -105,7 +104,7 @@ func (f *flow) value() bool {
 	return f.number() && f.ended()
 }
 
-// ended reports whether a word or number is at its end.
+// ended reports whether a word or number ends here.
 func (f *flow) ended() bool {
 	if f.pos == len(f.s) {
 		return false
@@ -127,7 +126,7 @@ func (f *flow) number() bool {
 	return n > 0 && n <= maxDigits && (f.s[from] != '0' || n == 1 && !minus)
 }
 
-// text is what follows a quote.
+// text parses a string after its quote.
 func (f *flow) text() bool {
 	for f.pos < len(f.s) {
 		c := f.s[f.pos]
@@ -143,7 +142,7 @@ func (f *flow) text() bool {
 			return false
 		case c >= utf8.RuneSelf:
 			r, size := utf8.DecodeRuneInString(f.s[f.pos-1:])
-			// U+FFFD is also what no rune is read as.
+			// U+FFFD may be the result of an invalid byte.
 			if r < 0xa0 || r == '\u2028' || r == '\u2029' || r == '\ufeff' || r >= 0xfffd && r <= 0xffff {
 				return false
 			}
@@ -161,7 +160,7 @@ func (f *flow) escape() bool {
 	switch f.s[f.pos-1] {
 	case '"', '\\', 'n', 't', 'r':
 		return true
-	case 'u': // of what is plain, as Go writes what means something to HTML
+	case 'u': // of plain characters, as Go escapes those with a meaning in HTML
 		if len(f.s)-f.pos < 4 || f.s[f.pos:f.pos+2] != "00" {
 			return false
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// JSON that is sent as YAML is read as JSON where YAML would make the same of it.
+// JSON that is sent as YAML is parsed as JSON if the result is the same.
 func TestJSONAsYAML(t *testing.T) {
 	for _, same := range []string{
 		`{}`, `{"a":1}`, ` {"a": [1, true, null, "x"], "b": {"c": -5}} `, "{\n  \"a\": 1\n}\n", `{"a":"é – 漢字 🙂"}`,
@@ -31,7 +31,7 @@ func TestJSONAsYAML(t *testing.T) {
 	}
 }
 
-// Whatever is taken for JSON is read as by YAML, in pieces put together at random.
+// For random documents, the JSON and YAML parsers agree whenever sameAsJSON is true.
 func TestJSONIsReadAsYAML(t *testing.T) {
 	pieces := []string{
 		"{", "}", "{", "}", "[", "]", `"a"`, `"b"`, `"c"`, ":", ":", ",", ",", " ", "\n", "1", "-7", "0", "true", "null", `"x y"`, `"\u0026é"`, `"\""`,

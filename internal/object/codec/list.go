@@ -17,9 +17,9 @@ type ListMeta struct {
 	RemainingItemCount *int64
 }
 
-// A ListWriter writes a list as its objects come.
+// A ListWriter streams a list.
 type ListWriter interface {
-	// Add writes the next object. An error is that of the io.Writer, or of part.
+	// Add writes the next object. Errors come from the io.Writer or from part.
 	Add(e *object.Encoded, part Part) error
 	// Len returns the number of objects written.
 	Len() int
@@ -35,19 +35,19 @@ func (v *View) NewList(to io.Writer, meta ListMeta) ListWriter {
 	return v.newTextList(to, meta)
 }
 
-// A textList writes to its io.Writer in pieces of some size, and never holds more
-// than one of them, unless the Format can only be made from the whole.
+// A textList writes in chunks and never buffers more than one, unless the Format needs the whole
+// document.
 type textList struct {
 	view  *View
 	to    io.Writer
 	meta  ListMeta
 	buf   []byte
 	items int
-	whole bool // everything goes into buf until Close
+	whole bool // buffers everything until Close
 	err   error
 }
 
-// listChunk is how much is gathered before it is written.
+// listChunk is the size of a chunk.
 const listChunk = 32 << 10
 
 func (v *View) newTextList(to io.Writer, meta ListMeta) *textList {
@@ -75,7 +75,7 @@ func (v *View) newTextList(to io.Writer, meta ListMeta) *textList {
 	return l
 }
 
-// open appends the beginning of a list that has a Go type.
+// open appends the beginning of a list of typed objects.
 func (l *textList) open(kind, apiVersion string) {
 	l.buf = append(l.buf, `{"kind":`...)
 	l.buf = object.AppendJSON(l.buf, kind)
@@ -131,7 +131,7 @@ func (l *textList) Close() error {
 		return l.err
 	}
 	if l.items == 0 && l.view.Format.As != Whole && l.view.Format.As != Table {
-		// Kubernetes gathers metadata in a list that it never makes where there is none.
+		// In Kubernetes an empty list of metadata is null.
 		l.buf = append(bytes.TrimSuffix(l.buf, []byte{'['}), "null"...)
 	} else {
 		l.buf = append(l.buf, ']')
@@ -149,7 +149,8 @@ func (l *textList) Close() error {
 	return l.err
 }
 
-// append appends the metadata, its fields by name, with a continue always or if there is one.
+// append appends the metadata with sorted fields. It omits an empty continue unless always is
+// set.
 func (m ListMeta) append(dst []byte, always bool) []byte {
 	dst = append(dst, '{')
 	dst = m.appendContinue(dst, always)
@@ -158,7 +159,7 @@ func (m ListMeta) append(dst []byte, always bool) []byte {
 	return append(bytes.TrimSuffix(dst, []byte{','}), '}')
 }
 
-// appendTyped appends the metadata as append does, in the order of the Go type.
+// appendTyped is append in the order of the Go type.
 func (m ListMeta) appendTyped(dst []byte, always bool) []byte {
 	dst = append(dst, '{')
 	dst = m.appendRevision(dst)

@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// The fields of a runtime.Unknown, which is around every document, of a
-// WatchEvent, and of the RawExtension in it.
+// The fields of a runtime.Unknown (the wrapper of every document), of a WatchEvent, and of its
+// RawExtension.
 const (
 	unknownTypeMeta        = 1
 	unknownRaw             = 2
@@ -25,43 +25,42 @@ const (
 	extensionRaw     = 1
 )
 
-// appendField appends a field of a message that is bytes, a string or a message.
+// appendField appends a field whose value is bytes, a string or a message.
 func appendField(dst []byte, field protowire.Number, value []byte) []byte {
 	return append(appendFieldHeader(dst, field, len(value)), value...)
 }
 
-// appendFieldHeader appends what stands before a value of that length.
+// appendFieldHeader appends the tag and the length of a field.
 func appendFieldHeader(dst []byte, field protowire.Number, length int) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(dst, field, protowire.BytesType), uint64(length))
 }
 
-// fieldSize is how long one of these fields is whose value has that length.
+// fieldSize returns the encoded size of such a field with a value of that length.
 func fieldSize(length int) int { return protowire.SizeTag(unknownRaw) + protowire.SizeBytes(length) }
 
-// appendWrapped appends a message as a document that says what it is.
+// appendWrapped appends a message as a document with its apiVersion and kind.
 func appendWrapped(dst []byte, apiVersion, kind string, message []byte) []byte {
 	dst = appendOpening(dst, apiVersion, kind, len(message))
 	return appendEnding(append(dst, message...))
 }
 
-// appendOpening appends what stands before a message of that length.
+// appendOpening appends the part of a document before a message of that length.
 func appendOpening(dst []byte, apiVersion, kind string, length int) []byte {
 	meta, err := (&runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}).Marshal()
 	if err != nil {
-		panic("codec: a TypeMeta that is not protobuf: " + err.Error()) // it has only strings
+		panic("codec: a TypeMeta that is not protobuf: " + err.Error()) // It has only strings.
 	}
 	dst = append(dst, protobufMagic...)
 	dst = appendField(dst, unknownTypeMeta, meta)
 	return appendFieldHeader(dst, unknownRaw, length)
 }
 
-// appendEnding appends what stands after a message.
+// appendEnding appends the part of a document after a message.
 func appendEnding(dst []byte) []byte {
 	return appendField(appendField(dst, unknownContentEncoding, nil), unknownContentType, nil)
 }
 
-// appendEvent appends one event of a watch: its length, in four bytes, and a
-// WatchEvent around a document.
+// appendEvent appends a watch event: its length in four bytes, then a WatchEvent with a document.
 func appendEvent(dst []byte, eventType string, doc []byte) []byte {
 	length := fieldSize(len(eventType)) + fieldSize(fieldSize(len(doc)))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(length))
@@ -70,7 +69,7 @@ func appendEvent(dst []byte, eventType string, doc []byte) []byte {
 	return appendField(dst, extensionRaw, doc)
 }
 
-// A messageList collects the messages of a list, which begins with its length.
+// A messageList collects the messages of a list: the document begins with its length.
 type messageList struct {
 	view     *View
 	to       io.Writer
@@ -107,7 +106,7 @@ func (l *messageList) Close() error {
 	if err != nil {
 		return err
 	}
-	// All lists have their metadata first but one.
+	// All list types but one have the metadata first.
 	apiVersion, kind := l.view.APIVersion, l.view.ListKind
 	metadataField, itemsField := protowire.Number(1), protowire.Number(2)
 	if f := l.view.Format; f.As != Whole {
@@ -137,7 +136,7 @@ func (l *messageList) Close() error {
 	return l.err
 }
 
-// flush writes buf if it is long enough, and returns what is not written.
+// flush writes buf if it has enough bytes, and returns the rest.
 func (l *messageList) flush(buf []byte, enough int) []byte {
 	if len(buf) < enough {
 		return buf

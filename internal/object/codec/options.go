@@ -8,10 +8,9 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// DecodeOptions reads the options of a request, which are in its body, into a value of
-// their Go type. Options need not say what they are, but nothing else is taken for
-// them: a whole object in their place is a mistake of the client. Kubernetes reads what
-// they say without regard to upper and lower case.
+// DecodeOptions decodes the options in a request body into their Go type. The apiVersion and kind
+// are optional, but must match: sending a whole object instead is a client error. Kubernetes
+// matches field names case-insensitively.
 func DecodeOptions(m Media, data []byte, want schema.GroupVersionKind, into any) error {
 	if m == Protobuf {
 		u, err := envelope(data)
@@ -27,7 +26,7 @@ func DecodeOptions(m Media, data []byte, want schema.GroupVersionKind, into any)
 	if err != nil {
 		return err
 	}
-	var found struct { // without a name, which would be part of the words of an error
+	var found struct { // anonymous, because errors would contain a name
 		APIVersion string `json:"apiVersion,omitempty"`
 		Kind       string `json:"kind,omitempty"`
 	}
@@ -40,7 +39,7 @@ func DecodeOptions(m Media, data []byte, want schema.GroupVersionKind, into any)
 	return kjson.UnmarshalCaseSensitivePreserveInts(data, into)
 }
 
-// isOptions checks the kind of options. That of every group is the same.
+// isOptions checks the kind of options. Every group has the same options.
 func isOptions(m typeMeta, want schema.GroupVersionKind) error {
 	if got := m.or(want); got.Kind != want.Kind {
 		return unregistered(got)

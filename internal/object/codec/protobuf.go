@@ -13,10 +13,10 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// protobufMagic begins every protobuf document of Kubernetes.
+// protobufMagic is the prefix of Kubernetes' protobuf documents.
 var protobufMagic = []byte("k8s\x00")
 
-// envelope reads the wrapper around a protobuf document.
+// envelope decodes the wrapper of a protobuf document.
 func envelope(data []byte) (runtime.Unknown, error) {
 	var u runtime.Unknown
 	rest, ok := bytes.CutPrefix(data, protobufMagic)
@@ -32,7 +32,7 @@ func envelope(data []byte) (runtime.Unknown, error) {
 	return u, err
 }
 
-// unmarshalProtobuf reads a document into a Go value that knows protobuf.
+// unmarshalProtobuf decodes a document into a Go value with protobuf methods.
 func unmarshalProtobuf(raw []byte, into any) error {
 	message, ok := into.(interface{ Unmarshal([]byte) error })
 	if !ok {
@@ -41,7 +41,7 @@ func unmarshalProtobuf(raw []byte, into any) error {
 	return message.Unmarshal(raw)
 }
 
-// decodeProtobuf reads the protobuf of an object of a Go type.
+// decodeProtobuf decodes the protobuf of an object with a Go type.
 func decodeProtobuf(data []byte, x Expect) (object.Tree, error) {
 	u, err := envelope(data)
 	if err != nil {
@@ -62,8 +62,7 @@ func decodeProtobuf(data []byte, x Expect) (object.Tree, error) {
 	return x.typed(t, m)
 }
 
-// marshal makes the protobuf of a Go value. It says neither its kind nor its
-// version.
+// marshal encodes a Go value as protobuf, without apiVersion and kind.
 func marshal(of runtime.Object) ([]byte, error) {
 	m, ok := of.(interface{ Marshal() ([]byte, error) })
 	if !ok {
@@ -72,7 +71,7 @@ func marshal(of runtime.Object) ([]byte, error) {
 	return m.Marshal()
 }
 
-// wrappedOf makes the protobuf document of a Go value that says what it is.
+// wrappedOf encodes a Go value as a protobuf document with apiVersion and kind.
 func wrappedOf(of runtime.Object) ([]byte, error) {
 	message, err := marshal(of)
 	if err != nil {
@@ -82,8 +81,7 @@ func wrappedOf(of runtime.Object) ([]byte, error) {
 	return appendWrapped(nil, apiVersion, kind, message), nil
 }
 
-// newValue returns an empty value of the Go type of what v shows of an object, or
-// nil.
+// newValue returns an empty value of the Go type in which v shows an object, or nil.
 func (v *View) newValue() runtime.Object {
 	switch {
 	case v.Format.As != Whole:
@@ -95,8 +93,8 @@ func (v *View) newValue() runtime.Object {
 	}
 }
 
-// Message returns the protobuf of what v shows of an object. It can be kept as
-// long as the object.
+// Message returns the protobuf of an object as v shows it. It may be cached as long as the
+// object.
 func (v *View) Message(e *object.Encoded) ([]byte, error) {
 	doc := docs.Get().(*[]byte)
 	defer docs.Put(doc)
@@ -107,10 +105,10 @@ func (v *View) Message(e *object.Encoded) ([]byte, error) {
 	return v.messageOf(*doc)
 }
 
-// docs are JSON that nobody needs once it is protobuf.
+// docs is a pool of buffers for intermediate JSON.
 var docs = sync.Pool{New: func() any { return new([]byte) }}
 
-// messageOf makes the protobuf of JSON that v shows.
+// messageOf converts JSON that v shows to protobuf.
 func (v *View) messageOf(doc []byte) ([]byte, error) {
 	return v.Types.Append(nil, reflect.TypeOf(v.newValue()).Elem(), doc)
 }

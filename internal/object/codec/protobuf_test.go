@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// wrapped is what a typed client sends.
+// wrapped encodes a message as a typed client does.
 func wrapped(t *testing.T, apiVersion, kind string, message interface{ Marshal() ([]byte, error) }) []byte {
 	t.Helper()
 	raw, err := message.Marshal()
@@ -69,7 +69,7 @@ func TestDecodeProtobuf(t *testing.T) {
 	}
 }
 
-// A stored ConfigMap, and what it is in Go.
+// A stored ConfigMap, and the same as a Go value.
 const storedMap = `{"apiVersion":"v1","data":{"a":"b"},"kind":"ConfigMap","metadata":{"creationTimestamp":"2000-01-01T00:00:00Z","name":"n"}}`
 
 func typedMap() corev1.ConfigMap {
@@ -94,7 +94,7 @@ func (v *View) partOf(e *object.Encoded) Part {
 	return func() ([]byte, error) { return v.Message(e) }
 }
 
-// serialized is what Kubernetes' own serializer makes of a Go value.
+// serialized encodes a Go value with Kubernetes' own serializer.
 func serialized(t *testing.T, value runtime.Object) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -166,7 +166,7 @@ func TestProtobufList(t *testing.T) {
 	}
 }
 
-// A long list is written in pieces, which make up what is written at once.
+// A long list is written in chunks, with the same bytes as in one write.
 func TestProtobufListPieces(t *testing.T) {
 	const count = 1000
 	e, v := encoded(t, storedMap, 7), maps(Whole, "")

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// Include is what the rows of a Table have besides their cells.
+// Include is the content of a Table's rows besides their cells.
 type Include int
 
 const (
@@ -23,7 +23,7 @@ const (
 	IncludeObject
 )
 
-// ParseInclude reads the includeObject of a query.
+// ParseInclude parses the includeObject parameter.
 func ParseInclude(s string) (Include, error) {
 	switch s {
 	case "", string(metav1.IncludeMetadata):
@@ -36,15 +36,14 @@ func ParseInclude(s string) (Include, error) {
 	return 0, status.BadRequest("Unable to convert to Table as requested: includeObject: Invalid value: %q: must be 'Metadata', 'Object', 'None', or empty", s)
 }
 
-// Columns are the columns of a resource's Tables, made ready.
+// Columns are the prepared columns of a resource's Tables.
 type Columns struct {
 	columns     []resource.Column
 	definitions []byte // as JSON
 	conditions  func(obj map[string]any) []metav1.TableRowCondition
 }
 
-// NewColumns makes columns ready. The first column of a Table is the name, unless
-// columns has it somewhere.
+// NewColumns prepares columns. It adds the name as the first column unless columns has it.
 func NewColumns(columns []resource.Column) *Columns {
 	c := &Columns{columns: columns}
 	if !slices.ContainsFunc(columns, func(c resource.Column) bool { return c.Format == "name" }) {
@@ -54,7 +53,7 @@ func NewColumns(columns []resource.Column) *Columns {
 	return c
 }
 
-// WithConditions adds what a Table says of an object beside its columns. Nil adds nothing.
+// WithConditions adds row conditions. Nil adds none.
 func (c *Columns) WithConditions(conditions func(obj map[string]any) []metav1.TableRowCondition) *Columns {
 	c.conditions = conditions
 	return c
@@ -81,7 +80,7 @@ func appendDefinitions(dst []byte, columns []resource.Column) []byte {
 	return append(dst, ']')
 }
 
-// NameColumn is the first column of nearly every Table.
+// NameColumn returns the first column of nearly every Table.
 func NameColumn() resource.Column {
 	return resource.Column{
 		Name: "Name", Type: "string", Format: "name",
@@ -90,7 +89,7 @@ func NameColumn() resource.Column {
 	}
 }
 
-// AgeColumn is the column that a custom resource has whose author names none.
+// AgeColumn returns the default column of a custom resource.
 func AgeColumn() resource.Column {
 	return resource.Column{
 		Name: "Age", Type: "date",
@@ -99,16 +98,15 @@ func AgeColumn() resource.Column {
 	}
 }
 
-// ageMark stands before and after a timestamp that is an age once the table is
-// written. No JSON has this byte.
+// ageMark encloses a timestamp in cached cells that becomes an age when the Table is written.
+// JSON never contains this byte.
 const ageMark = 0
 
-// insideText follows the first mark of an age that is part of a text.
+// insideText follows the first mark of an age inside a text.
 const insideText = 'i'
 
-// Cells computes the cells of an object, and what a row says beside them. What it returns can be kept as long as
-// the object: only what writes a Table makes JSON of it, with the ages of
-// that moment.
+// Cells computes the cells and the conditions of an object's row. The result may be cached as
+// long as the object: ages become JSON when the Table is written.
 func (c *Columns) Cells(obj object.Tree) []byte {
 	dst := make([]byte, 0, 16*len(c.columns))
 	dst = append(dst, '[')
@@ -140,7 +138,7 @@ func (c *Columns) Default(obj object.Tree) []byte {
 	name := object.AppendJSON([]byte{'['}, object.Name(obj))
 	rest, found := bytes.CutPrefix(cells, name)
 	if !found {
-		return cells // it does not begin with the name
+		return cells // the name is not first
 	}
 	return slices.Concat(object.AppendJSON([]byte{'['}, object.Name(obj)+" (default)"), rest)
 }
@@ -155,7 +153,7 @@ func (c *Columns) appendConditions(dst []byte, obj object.Tree) []byte {
 	}
 	data, err := json.Marshal(conditions)
 	if err != nil {
-		return dst // a type of texts is always JSON
+		return dst // It has only strings.
 	}
 	return append(append(dst, `,"conditions":`...), data...)
 }
@@ -172,7 +170,7 @@ func appendAge(dst []byte, timestamp string) []byte {
 	return append(dst, ageMark)
 }
 
-// appendCells appends cells as JSON, with the ages of now.
+// appendCells appends cached cells as JSON, with current ages.
 func appendCells(dst, cells []byte) []byte {
 	for {
 		i := bytes.IndexByte(cells, ageMark)

@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/object/codec"
 )
 
-// An object that may come in several versions is taken for one in the first, whichever it
-// says, and refused in others.
+// An object in one of several equivalent versions is accepted as one of the first, and rejected
+// in others.
 func TestVersionsOfAKind(t *testing.T) {
 	x := codec.Expect{
 		Kind: policyv1.SchemeGroupVersion.WithKind("Eviction"), New: func() runtime.Object { return &policyv1.Eviction{} },

@@ -9,38 +9,35 @@ import (
 	"github.com/anykind/anykind/internal/object/protobuf"
 )
 
-// A View is how one client sees the objects of one version of a resource. It
-// holds for a request, and its zero Columns and Include are right for whoever
-// does not ask for a Table.
+// A View is a client's view of the objects of one version of a resource. It is for one request.
+// Columns and Include are for Tables only.
 type View struct {
 	Format     Format
 	APIVersion string // of the objects
 	Kind       string // of the objects
 	ListKind   string
-	// New returns an empty object of the Go type of the kind, where there is a protobuf
-	// form of it.
+	// New returns an empty object of the kind's Go type, if the kind has protobuf.
 	New func() runtime.Object
-	// Types are those of which there is a protobuf form. Only protobuf needs them.
+	// Types are the types with protobuf. Only protobuf needs them.
 	Types *protobuf.Types
-	// KindFirst is what the Dialect of the kind says of objects and lists, BareItems and
-	// OmitsEmptyContinue are what it says of lists.
+	// KindFirst is that of the kind's Dialect, for objects and lists; BareItems and
+	// OmitsEmptyContinue are for lists.
 	KindFirst          bool
 	BareItems          bool
 	OmitsEmptyContinue bool
-	NoTable            bool     // it is only answered, and there is no Table of it
+	NoTable            bool     // a kind with a Creater, which has no Table
 	Columns            *Columns // of a Table
-	Include            Include  // what the rows of a Table have besides cells
+	Include            Include  // of the rows of a Table
 
-	offer Offer // of the server that answers
+	offer Offer // of the server
 }
 
-// A Part returns what a view needs of an object that its JSON does not have, made
-// for it now or earlier: for a Table the cells, as Columns.Cells makes them, for
-// protobuf the message, as View.Message does. It is not called for any other
-// view.
+// A Part returns the data that a view needs besides the JSON of an object, possibly cached: for a
+// Table the result of Columns.Cells, for protobuf that of View.Message. It is not called for
+// other views.
 type Part func() ([]byte, error)
 
-// A Key tells apart the views that show the same object as different bytes.
+// A Key identifies views with the same bytes for the same object.
 type Key struct {
 	Media      Media
 	As         As
@@ -48,14 +45,13 @@ type Key struct {
 	APIVersion string
 }
 
-// Key returns the key under which what the view appends may be kept with an
-// object or event. ok is false if it may not, because it depends on the time or
-// on what was written before.
+// Key returns the key under which the output of the view may be cached. ok is false if it must
+// not be, because it depends on the time or on earlier output.
 func (v *View) Key() (key Key, ok bool) {
 	return Key{v.Format.Media, v.Format.As, v.Format.Version, v.APIVersion}, v.Format.As != Table
 }
 
-// Render is the document that answers a request with an object.
+// Render returns an object as the document of an answer.
 func (v *View) Render(e *object.Encoded, part Part) ([]byte, error) {
 	if v.Format.Media == Protobuf {
 		message, err := part()
@@ -71,7 +67,7 @@ func (v *View) Render(e *object.Encoded, part Part) ([]byte, error) {
 	return v.Format.Render(doc)
 }
 
-// RenderTree is the document that answers a request with the whole of t.
+// RenderTree returns t as the document of an answer, whole.
 func (v *View) RenderTree(t object.Tree) ([]byte, error) {
 	if v.Format.Media != Protobuf {
 		if v.KindFirst {
@@ -86,8 +82,7 @@ func (v *View) RenderTree(t object.Tree) ([]byte, error) {
 	return v.appendWrapped(nil, message), nil
 }
 
-// appendObject appends the JSON of an object as a client sees it who asks for it
-// alone.
+// appendObject appends the JSON of a single object in the form of the view.
 func (v *View) appendObject(dst []byte, e *object.Encoded, part Part) ([]byte, error) {
 	switch v.Format.As {
 	case Table:
@@ -99,7 +94,7 @@ func (v *View) appendObject(dst []byte, e *object.Encoded, part Part) ([]byte, e
 	}
 }
 
-// appendWhole appends the whole of an object.
+// appendWhole appends a whole object.
 func (v *View) appendWhole(dst []byte, e *object.Encoded) []byte {
 	if v.KindFirst {
 		return e.AppendTyped(dst, v.APIVersion)
@@ -115,7 +110,7 @@ func (v *View) appendPartial(dst []byte, e *object.Encoded) []byte {
 	return append(dst, '}')
 }
 
-// appendTable appends a Table of one row.
+// appendTable appends a Table with one row.
 func (v *View) appendTable(dst []byte, e *object.Encoded, cells Part, headers bool) ([]byte, error) {
 	row, err := cells()
 	if err != nil {

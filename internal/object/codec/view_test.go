@@ -30,7 +30,7 @@ func encoded(t testing.TB, json string, revision int64) *object.Encoded {
 	return &e
 }
 
-// things is the view of version v2 of a kind with two columns.
+// things returns a view of version v2 of a kind with two columns.
 func things(f Format) *View {
 	return &View{Format: f, APIVersion: "g/v2", Kind: "Thing", ListKind: "ThingList", Columns: NewColumns([]resource.Column{
 		{Name: "Size", Type: "integer", Description: "how <big>", Priority: 1, Cell: Cell(".spec.size", "integer")},
@@ -128,7 +128,8 @@ func TestList(t *testing.T) {
 	})
 }
 
-// Objects and lists of a kind with a Go type begin with kind, apiVersion and metadata, in every wrapper.
+// Objects and lists of a kind with a Go type begin with kind, apiVersion and metadata, in every
+// form.
 func TestKindFirst(t *testing.T) {
 	const item = `"metadata":{"name":"n","resourceVersion":"7"},"data":{"a":"b"}}`
 	const object = `{"kind":"ConfigMap","apiVersion":"v1",` + item
@@ -156,13 +157,13 @@ func TestKindFirst(t *testing.T) {
 	}
 }
 
-// The objects in a list of a kind with bare items do not name it again, in any
-// wrapper that names it already; elsewhere they do.
+// Items in a list of a kind with bare items have no apiVersion and kind, in every form that names
+// them once for all.
 func TestBareItems(t *testing.T) {
 	e := encoded(t, stored, 7)
 	for _, tt := range []struct {
 		format Format
-		want   int // how often the version is named
+		want   int // number of occurrences of the version
 	}{{Format{}, 1}, {Format{Media: YAML}, 1}, {Format{As: Table, Version: "v1"}, 2}} {
 		v := things(tt.format)
 		v.BareItems, v.Include = true, IncludeObject
@@ -182,7 +183,7 @@ func TestBareItems(t *testing.T) {
 	}
 }
 
-// A writer that counts and remembers the longest write.
+// chunks counts writes and records the longest.
 type chunks struct{ writes, longest, total int }
 
 func (c *chunks) Write(p []byte) (int, error) {
@@ -192,7 +193,7 @@ func (c *chunks) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A list of any length goes out in pieces of some size.
+// A list of any length is written in chunks.
 func TestListStreams(t *testing.T) {
 	v, e := things(Format{}), encoded(t, stored, 7)
 	var out chunks
@@ -209,7 +210,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// Once writing or computing has failed it is not tried again, and Close says so.
+// After an error nothing more is written or computed, and Close returns the error.
 func TestListErrors(t *testing.T) {
 	v, e := things(Format{}), encoded(t, stored, 7)
 	l := v.NewList(broken{}, ListMeta{})
@@ -231,7 +232,7 @@ func TestListErrors(t *testing.T) {
 	}
 }
 
-// YAML and indented JSON say the same as the compact form.
+// YAML and indented JSON have the content of the compact form.
 func TestRender(t *testing.T) {
 	v, e := things(Format{Media: YAML}), encoded(t, stored, 7)
 	var out bytes.Buffer
@@ -319,7 +320,7 @@ func TestBookmarks(t *testing.T) {
 			t.Errorf("\n got %s\nwant %s", got, tt.want)
 		}
 	}
-	// One of a Go type has the fields that are always written of the type.
+	// With a Go type, an empty object has the fields that the type always writes.
 	v := View{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", New: func() runtime.Object { return &coordinationv1.Lease{} }}
 	if got, want := string(v.AppendBookmark(nil, 12, true, false)), `{"type":"BOOKMARK","object":{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{`+
 		annotations+`"resourceVersion":"12"},"spec":{}}}`+"\n"; got != want {
@@ -327,7 +328,7 @@ func TestBookmarks(t *testing.T) {
 	}
 }
 
-// What is kept for a view is right for every view with its key, at any time.
+// Output cached under a view's key is valid for every view with that key, at any time.
 func TestKey(t *testing.T) {
 	if _, ok := things(Format{As: Table, Version: "v1"}).Key(); ok {
 		t.Error("a Table may be kept, although ages change")

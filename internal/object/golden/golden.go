@@ -1,5 +1,5 @@
-// Package golden runs tests that have their data in txtar archives: what goes in, and what is wanted.
-// With the flag -update the archives get what the tests found in place of what is wanted.
+// Package golden runs tests whose data is in txtar archives: the input and the expected output.
+// The flag -update replaces the expected output by the actual one.
 package golden
 
 import (
@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write what the tests find into testdata
 // An Archive is the data of one test.
 type Archive struct{ *txtar.Archive }
 
-// Each runs a test with each archive whose path matches a pattern, named after it. There must be some.
+// Each runs a test for each archive whose path matches a pattern. At least one must match.
 func Each(t *testing.T, pattern string, test func(t *testing.T, a *Archive)) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -27,7 +27,7 @@ func Each(t *testing.T, pattern string, test func(t *testing.T, a *Archive)) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			at, err := filepath.Abs(file) // a test may go elsewhere
+			at, err := filepath.Abs(file) // a test may change the directory
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +45,7 @@ func Each(t *testing.T, pattern string, test func(t *testing.T, a *Archive)) {
 	}
 }
 
-// Check fails a test that has found something else than what is wanted in a file of its archive.
+// Check compares a test's output with the expected output in a file of its archive.
 func Check(t *testing.T, want *txtar.File, got string) {
 	t.Helper()
 	if *update {

@@ -1,5 +1,5 @@
-// Package groupversion lists the versions of Kubernetes' own groups, those that are not
-// served, too. It knows nothing of the kinds in them.
+// Package groupversion lists the versions of Kubernetes' own groups, including those that are not
+// served. It does not know their kinds.
 package groupversion
 
 import (
@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// OfClients are the versions that clients have Go types for. In the document of a custom
-// resource DeleteOptions are said to be a kind of each of them.
+// OfClients returns the versions with Go types in client-go. OpenAPI documents of custom
+// resources list DeleteOptions as a kind of each.
 func OfClients() []schema.GroupVersion { return parse(groupVersions) }
 
-// OfServer are those and the versions that only the server itself, not clients of it,
-// has, in order. In OpenAPI v2 DeleteOptions are said to be a kind of each.
+// OfServer returns those of OfClients and the versions that only kube-apiserver itself has,
+// sorted. OpenAPI v2 lists DeleteOptions as a kind of each.
 func OfServer() []schema.GroupVersion {
 	out := parse(groupVersions + serverGroupVersions)
 	slices.SortFunc(out, func(a, b schema.GroupVersion) int {

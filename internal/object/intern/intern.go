@@ -1,5 +1,5 @@
-// Package intern is a weak table of shared values, found by keys. It makes each value once
-// while the value is in use, and keeps no value alive.
+// Package intern is a weak table of shared values, by key. It creates each value once while the
+// value is in use, and keeps no value alive.
 package intern
 
 import (
@@ -8,9 +8,9 @@ import (
 	"weak"
 )
 
-// A Table holds the values that are in use by key. What a key says of a value, it
-// says completely: values of one key can stand for each other. The zero value is
-// empty; a nil one stays empty. It may be used concurrently.
+// A Table has the values in use, by key. A key identifies a value completely: values with equal
+// keys are interchangeable. The zero value is empty; a nil one stays empty. It is safe for
+// concurrent use.
 type Table[K comparable, V any] struct {
 	mu     sync.Mutex
 	values map[K]weak.Pointer[V]
@@ -26,7 +26,7 @@ func (t *Table[K, V]) Get(key K) *V {
 	return t.values[key].Value()
 }
 
-// Put returns the value to use for a key: the one that is in use, or v.
+// Put returns the value in use for a key if there is one, else v.
 func (t *Table[K, V]) Put(key K, v *V) *V {
 	if t == nil {
 		return v
@@ -44,7 +44,7 @@ func (t *Table[K, V]) Put(key K, v *V) *V {
 	return v
 }
 
-// forget drops a value that is gone, unless another came in its place.
+// forget drops a collected value, unless another has replaced it.
 func (t *Table[K, V]) forget(key K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -53,7 +53,7 @@ func (t *Table[K, V]) forget(key K) {
 	}
 }
 
-// Len is how many values are in use.
+// Len returns the number of values in use.
 func (t *Table[K, V]) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

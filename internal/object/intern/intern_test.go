@@ -42,7 +42,7 @@ func TestWhatNobodyUsesIsForgotten(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// A key may come back while its old value is being forgotten.
+// A key may be put again while its old value is being dropped.
 func TestManyAtOnce(t *testing.T) {
 	var table Table[int, thing]
 	var wg sync.WaitGroup

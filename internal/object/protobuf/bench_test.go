@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/object/protobuf"
 )
 
-// pod is a Pod of the usual size, as it is stored.
+// pod is a stored Pod of typical size.
 const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"annotations":{"kubernetes.io/config.seen":"2026-01-02T03:04:05Z"},"creationTimestamp":"2026-01-02T03:04:05Z","generation":1,` +
 	`"labels":{"app":"web","pod-template-hash":"7d9c7c9d4f"},"managedFields":[{"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:labels":{".":{},"f:app":{}}},` +
 	`"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:image":{},"f:name":{},"f:resources":{}}}}},"manager":"kubectl","operation":"Update","time":"2026-01-02T03:04:05Z"}],` +

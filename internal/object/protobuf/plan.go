@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A message is what is known of a struct type.
+// A message is the plan for a struct type.
 type message struct {
 	types  *Types
 	fields []*field // by their numbers
@@ -17,18 +17,18 @@ type message struct {
 	slots  int
 }
 
-// A field is one of a message.
+// A field is the plan for a field of a message.
 type field struct {
 	number   int
 	tag      []byte
 	optional bool
-	inline   []*field // instead of what follows: a message whose fields are the object's own
-	slot     int      // which of the spans of its object is the field's; -1 if JSON does not have it
+	inline   []*field // in place of the members below: an inline struct, whose fields are the object's
+	slot     int      // index of the field's span; -1 if it has no JSON name
 	write    write
-	absent   []byte // what is written where the document does not say anything
+	absent   []byte // output for a field that is not in the document
 }
 
-// A write takes a value that is not null and appends it as a field with a tag.
+// A write parses a value other than null, and appends it as a field with a tag.
 type write func(w *writer, tag []byte) error
 
 func (types *Types) message(t reflect.Type) (*message, error) {
@@ -44,7 +44,7 @@ func (types *Types) message(t reflect.Type) (*message, error) {
 	return kept.(*message), nil
 }
 
-// add adds the fields of t, which are members of the object.
+// add adds the fields of t, which are fields of the object.
 func (m *message) add(t reflect.Type) ([]*field, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("a %s is no message", t)
@@ -63,7 +63,7 @@ func (m *message) add(t reflect.Type) ([]*field, error) {
 	return fields, nil
 }
 
-// field returns nil for a field that has no number.
+// field returns nil for a field without a number.
 func (m *message) field(s reflect.StructField) (*field, error) {
 	_, rest, _ := strings.Cut(s.Tag.Get("protobuf"), ",")
 	if rest == "" {
@@ -104,13 +104,13 @@ func (m *message) field(s reflect.StructField) (*field, error) {
 	return f, nil
 }
 
-// tagOf is what comes before each value of a field: its number, and how to find its end.
-// That is said by the type: what the tags of fields say of it is not what Marshal writes.
+// tagOf returns the tag of a field: its number and wire type. The wire type follows from the Go
+// type: those in struct tags differ from the ones that Marshal writes.
 func tagOf(number int, t reflect.Type) []byte {
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && !readsItself(t) {
 		t = t.Elem()
 	}
-	form := uint64(2) // its length is before it
+	form := uint64(2) // length-delimited
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int32, reflect.Int64:
 		form = 0
@@ -125,13 +125,13 @@ var (
 	marshaler   = reflect.TypeFor[interface{ Marshal() ([]byte, error) }]()
 )
 
-// readsItself reports whether a type has its own JSON, or its own message.
+// readsItself reports whether a type has its own JSON or protobuf methods.
 func readsItself(t reflect.Type) bool {
 	pointer := reflect.PointerTo(t)
 	return pointer.Implements(unmarshaler) || t.Kind() != reflect.Struct && pointer.Implements(marshaler)
 }
 
-// absent is what is written of a field of which nothing is said, and which is no pointer.
+// absent returns the output for a missing field that is not a pointer.
 func absent(t reflect.Type, tag []byte) ([]byte, error) {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Map:
@@ -149,7 +149,7 @@ func absent(t reflect.Type, tag []byte) ([]byte, error) {
 	}
 }
 
-// marshal returns the message of a value, a pointer to which is given.
+// marshal returns the message of a value, given as a pointer.
 func marshal(v reflect.Value) ([]byte, error) {
 	m, ok := v.Interface().(interface{ Marshal() ([]byte, error) })
 	if !ok {

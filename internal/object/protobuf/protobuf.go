@@ -1,12 +1,12 @@
-// Package protobuf writes JSON as the protobuf of a Go type of Kubernetes.
+// Package protobuf converts JSON to the protobuf of a Kubernetes Go type.
 //
-// The tags of the type say what number and form each field has. So no value of the type is
-// made: a Pod is some hundred allocations as a Go value, and none on its way through here.
-// What is written is what the Marshal of the type would write: fields by their
-// numbers, the keys of maps in order, and those that are no pointers even where they are
-// empty. A type that reads JSON in its own way, such as a quantity or a time, does so here.
+// Numbers and types of fields come from the struct tags of the Go type, and no value of that type
+// is created: a Pod needs hundreds of allocations as a Go value, and none here. The output equals
+// that of the type's Marshal: fields sorted by number, map keys sorted, and fields other than
+// pointers written even if empty. Types with their own JSON methods, such as quantities and
+// times, use those.
 //
-// It does not know what an object is, nor the wrapper that Kubernetes puts around one.
+// The package does not know objects, nor the wrapper of Kubernetes' protobuf documents.
 package protobuf
 
 import (
@@ -16,14 +16,13 @@ import (
 	"sync"
 )
 
-// Types are those whose messages are written. Each is looked at once, when the first of its
-// values is written.
+// Types caches the plans of types. Each type is analyzed once, at its first value.
 type Types struct {
 	messages sync.Map // of *message, by reflect.Type
 }
 
-// Append appends the message of a struct type that a JSON object says. Fields that the
-// type does not have are left out.
+// Append appends the message of a struct type for a JSON object. Fields that the type does not
+// have are skipped.
 func (types *Types) Append(dst []byte, t reflect.Type, doc []byte) ([]byte, error) {
 	m, err := types.message(t)
 	if err != nil {
@@ -42,16 +41,16 @@ func (types *Types) Append(dst []byte, t reflect.Type, doc []byte) ([]byte, erro
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
-// A writer reads one document and writes what it says.
+// A writer converts one document.
 type writer struct {
 	in    []byte
-	at    int // the next byte of in
+	at    int // offset of the next byte of in
 	out   []byte
-	spans []span // of the fields of the messages that are being written
-	order []byte // a message whose fields are being put in order
+	spans []span // of the fields of open messages
+	order []byte // scratch space for sorting fields
 }
 
-// A span is a part of what is written.
+// A span is a part of the output.
 type span struct{ from, to int }
 
 // message writes the fields of a message, from an object or null.
@@ -84,8 +83,8 @@ func (w *writer) message(m *message) error {
 	return nil
 }
 
-// inOrder appends to w.order what was written of fields, and what is written of those of
-// which nothing was said.
+// inOrder appends the output of fields to w.order, in their order, with the defaults of missing
+// ones.
 func (w *writer) inOrder(fields []*field, spans []span) {
 	for _, f := range fields {
 		switch {
@@ -105,7 +104,7 @@ func (w *writer) inOrder(fields []*field, spans []span) {
 	}
 }
 
-// said reports whether the document has a field, or one of those that are inline in it.
+// said reports whether the document has a field, or a field of an inline struct.
 func (f *field) said(spans []span) bool {
 	if f.inline != nil {
 		return slices.ContainsFunc(f.inline, func(f *field) bool { return f.said(spans) })
@@ -113,7 +112,7 @@ func (f *field) said(spans []span) bool {
 	return f.slot >= 0 && spans[f.slot] != span{}
 }
 
-// prefix puts the tag and the length of what begins at from before it.
+// prefix inserts the tag and the length before the output from from on.
 func prefix(buf []byte, from int, tag []byte) []byte {
 	size := len(buf) - from
 	buf = append(buf, tag...)

@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/object/protobuf"
 )
 
-// types are those of everything that is served in protobuf.
+// types returns all types that are served in protobuf.
 func types() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, v := range []any{metav1.PartialObjectMetadata{}, metav1.Status{}, apidiscoveryv2.APIGroupDiscoveryList{}} {
@@ -36,7 +36,7 @@ func types() map[string]reflect.Type {
 	return all
 }
 
-// marshal is what a Go value that was read from JSON writes.
+// marshal decodes JSON into a Go value and encodes that as protobuf.
 func marshal(t reflect.Type, doc []byte) ([]byte, error) {
 	v := reflect.New(t).Interface()
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(doc, v); err != nil {
@@ -45,7 +45,7 @@ func marshal(t reflect.Type, doc []byte) ([]byte, error) {
 	return v.(interface{ Marshal() ([]byte, error) }).Marshal()
 }
 
-// Random objects of every type that is served become what the Go types make of them.
+// For random objects of every served type, the output equals that of the Go type.
 func TestAsTheTypesDo(t *testing.T) {
 	var served protobuf.Types
 	const objects = 30
@@ -74,7 +74,7 @@ func TestAsTheTypesDo(t *testing.T) {
 	}
 }
 
-// What is no JSON of the type is an error, as it is for the type.
+// JSON that the type rejects is an error here too.
 func TestErrors(t *testing.T) {
 	var served protobuf.Types
 	for _, tt := range []struct{ doc, want string }{
@@ -100,7 +100,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// JSON may be written in more ways than one.
+// Equivalent spellings of JSON have the same output.
 func TestSpellings(t *testing.T) {
 	var served protobuf.Types
 	pod := reflect.TypeFor[corev1.Pod]()
@@ -116,7 +116,7 @@ func TestSpellings(t *testing.T) {
 			t.Fatal(err)
 		}
 		if doc == `null` {
-			doc = `{}` // an object is asked for
+			doc = `{}` // an object is required
 		}
 		got, err := served.Append(nil, pod, []byte(doc))
 		if err != nil || !bytes.Equal(got, want) {
@@ -125,10 +125,10 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// A random makes JSON of types.
+// A random generates JSON for types.
 type random struct{ *rand.Rand }
 
-// special are what types have that read JSON in their own way.
+// special has values of types with their own JSON methods.
 var special = map[string][]string{
 	"v1.Time":                         {`"2026-01-02T03:04:05Z"`, `"2026-01-02T03:04:05+01:00"`},
 	"v1.MicroTime":                    {`"2026-01-02T03:04:05.000006Z"`},
@@ -195,7 +195,7 @@ func (r random) several(dst []byte, open, end byte, depth int, one func(dst []by
 	return append(dst, end)
 }
 
-// members writes fields of t in any order, some null and many not at all.
+// members writes fields of t in random order, some null and many missing.
 func (r random) members(dst []byte, t reflect.Type, depth int, more *bool) []byte {
 	for _, i := range r.Perm(t.NumField()) {
 		f := t.Field(i)

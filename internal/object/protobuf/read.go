@@ -10,7 +10,7 @@ import (
 
 var errTruncated = errors.New("unexpected end of JSON input")
 
-// next returns the first byte of the next token, and does not take it.
+// next returns the first byte of the next token without consuming it.
 func (w *writer) next() byte {
 	for ; w.at < len(w.in); w.at++ {
 		switch c := w.in[w.at]; c {
@@ -22,7 +22,7 @@ func (w *writer) next() byte {
 	return 0
 }
 
-// take takes a byte, which must be there.
+// take consumes a byte, or fails.
 func (w *writer) take(c byte) error {
 	switch got := w.next(); got {
 	case c:
@@ -35,7 +35,7 @@ func (w *writer) take(c byte) error {
 	}
 }
 
-// null takes a null, if there is one.
+// null consumes a null, if there is one.
 func (w *writer) null() bool {
 	if w.next() != 'n' {
 		return false
@@ -44,7 +44,7 @@ func (w *writer) null() bool {
 	return err == nil
 }
 
-// literal takes a number, true, false or null.
+// literal consumes a number, true, false or null.
 func (w *writer) literal() ([]byte, error) {
 	w.next()
 	from := w.at
@@ -63,8 +63,8 @@ func (w *writer) literal() ([]byte, error) {
 	return w.in[from:w.at], nil
 }
 
-// quoted takes a string and returns it with its quotes, and whether it must be
-// unquoted to be read.
+// quoted consumes a string. It returns the string with its quotes, and reports whether it has
+// escapes.
 func (w *writer) quoted() (all []byte, escaped bool, err error) {
 	if err := w.take('"'); err != nil {
 		return nil, false, err
@@ -88,7 +88,7 @@ func (w *writer) quoted() (all []byte, escaped bool, err error) {
 	return all, bytes.IndexByte(all, '\\') >= 0, nil
 }
 
-// text takes a string and returns what it says.
+// text consumes a string and returns its value.
 func (w *writer) text() ([]byte, error) {
 	all, escaped, err := w.quoted()
 	if err != nil {
@@ -102,7 +102,7 @@ func (w *writer) text() ([]byte, error) {
 	return []byte(s), err
 }
 
-// skip takes a value.
+// skip consumes a value.
 func (w *writer) skip() error {
 	switch w.next() {
 	case '"':
@@ -118,7 +118,7 @@ func (w *writer) skip() error {
 	}
 }
 
-// raw takes a value and returns its JSON.
+// raw consumes a value and returns its JSON.
 func (w *writer) raw() ([]byte, error) {
 	w.next()
 	from := w.at
@@ -126,7 +126,7 @@ func (w *writer) raw() ([]byte, error) {
 	return w.in[from:w.at], err
 }
 
-// members takes an object, and calls each before every value, which it takes.
+// members consumes an object. It calls each at every value, which each must consume.
 func (w *writer) members(each func(name []byte) error) error {
 	if err := w.take('{'); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (w *writer) members(each func(name []byte) error) error {
 	}
 }
 
-// elements takes an array, and calls each before every value, which it takes.
+// elements consumes an array. It calls each at every value, which each must consume.
 func (w *writer) elements(each func() error) error {
 	if err := w.take('['); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// writeOf says how values of a type are written.
+// writeOf returns the write function of a type.
 func (types *Types) writeOf(t reflect.Type) (write, error) {
 	switch {
 	case readsItself(t):
@@ -34,7 +34,7 @@ func (types *Types) writeOf(t reflect.Type) (write, error) {
 	case reflect.Float64:
 		return (*writer).float, nil
 	case reflect.Struct:
-		// Asked for at the first value, as a type may have fields of itself.
+		// Resolved at the first value, because types may be recursive.
 		of := sync.OnceValues(func() (*message, error) { return types.message(t) })
 		return func(w *writer, tag []byte) error {
 			m, err := of()
@@ -56,7 +56,7 @@ func (types *Types) writeOf(t reflect.Type) (write, error) {
 	return nil, fmt.Errorf("a %s has no protobuf form", t)
 }
 
-// itself is a type that reads JSON in its own way.
+// itself is a type with its own JSON methods.
 type itself struct{ t reflect.Type }
 
 func (i *itself) write(w *writer, tag []byte) error {
@@ -96,7 +96,7 @@ func (w *writer) string(tag []byte) error {
 	return nil
 }
 
-// bytes writes what is base64 in JSON, where an array of numbers is allowed too.
+// bytes writes base64 in JSON, or an array of numbers.
 func (w *writer) bytes(tag []byte) error {
 	if w.next() == '[' {
 		raw, err := w.raw()

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// Fail answers with the Status of an error. A client that has gone is told nothing.
+// Fail answers with the Status of an error. It writes nothing if the client has disconnected.
 func Fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return
@@ -29,13 +29,12 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 	AnswerStatus(w, r, s)
 }
 
-// failLate answers a request that had no time left, whatever the error is that came of it. As in
-// Kubernetes the Status says not that it is one, so clients say in their own words that the
-// server may still be at it.
+// failLate answers a request whose time is up, whatever its error. As in Kubernetes, the Status
+// has no apiVersion and kind, so clients report that the server may still be working.
 func failLate(w http.ResponseWriter) {
 	s := status.Of(status.Timeout("request did not complete within the allotted timeout", 0))
 	s.TypeMeta = metav1.TypeMeta{}
-	body, _ := json.Marshal(&s) // which cannot fail
+	body, _ := json.Marshal(&s) // cannot fail
 	body = append(body, '\n')
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -44,8 +43,8 @@ func failLate(w http.ResponseWriter) {
 	_, _ = w.Write(body)
 }
 
-// AnswerStatus answers with a Status, in the form that the client accepts. Without a code
-// it is a 200.
+// AnswerStatus answers with a Status, in the format that the client accepts. The default code is
+// 200.
 func AnswerStatus(w http.ResponseWriter, r *http.Request, s metav1.Status) {
 	format := codec.AcceptStatus(r)
 	code := int(s.Code)

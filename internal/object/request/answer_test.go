@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// What is answered depends on the time that is left: nothing to who has gone, and to who has none
-// left what kube-apiserver answers, whatever went wrong.
+// The answer depends on the context: none to a client that disconnected, and after a timeout that
+// of kube-apiserver, whatever the error.
 func TestFail(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -1,9 +1,8 @@
-// Package request describes a request: what the client asks for, who the client is, and how
-// an error is answered.
+// Package request describes a request: its target, its user, and its error answers.
 //
-// The server parses a request once and puts the result into the context. Everybody who
-// handles the request reads it there. The package knows the form of API paths. It does not
-// know which resources exist, or who may do what.
+// The server parses a request once and stores the result in the context, where all handlers read
+// it. The package knows the form of API paths. It does not know the existing resources, nor the
+// rights of users.
 package request
 
 import (
@@ -17,10 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Info says what a request asks for, as far as its line tells.
+// Info describes a request by its method, path and query.
 type Info struct {
-	// IsResource tells requests for objects from all others, for which only
-	// Verb and Path are set.
+	// IsResource is true for requests for objects. For other requests only Verb and Path are set.
 	IsResource bool
 	// Verb is the API's verb for a resource, and otherwise the HTTP method in
 	// lower case.
@@ -33,27 +31,27 @@ type Info struct {
 	Subresource string
 	Name        string
 
-	// FieldSelector and LabelSelector are those of the query, as they are, where it is about
+	// FieldSelector and LabelSelector are those of the query, verbatim, if the request is for
 	// several objects.
 	FieldSelector, LabelSelector string
 
 	// Below is the rest of the path after the subresource, with its slash.
 	Below string
-	// Selected is set where Name is not in the path, but the only one that FieldSelector selects.
+	// Selected is true if Name comes from FieldSelector instead of the path.
 	Selected bool
-	// Incomplete is set where the path ends before it says what it is about.
+	// Incomplete is true if the path ends before the resource.
 	Incomplete bool
-	// ByPath is set where the verb is part of the path, as in /api/v1/watch/pods.
+	// ByPath is true if the verb is part of the path, as in /api/v1/watch/pods.
 	ByPath bool
-	// OfNamespace is set where Namespace is the object itself, not where it is.
+	// OfNamespace is true if Namespace is the object itself.
 	OfNamespace bool
 }
 
-// IsWatch reports whether the request follows what happens.
+// IsWatch reports whether the request is a watch.
 func (i *Info) IsWatch() bool { return i.IsResource && i.Verb == "watch" }
 
-// IsLongRunning reports whether the request may take as long as it wants: a watch, or
-// one of the subresources that Kubernetes streams.
+// IsLongRunning reports whether the request has no timeout: a watch, or one of Kubernetes'
+// streaming subresources.
 func (i *Info) IsLongRunning() bool {
 	if !i.IsResource {
 		return false
@@ -76,7 +74,7 @@ func (i *Info) IsReadOnly() bool {
 	}
 }
 
-// Parse reads the line of a request, as Kubernetes does.
+// Parse parses the method, path and query of a request as Kubernetes does.
 func Parse(r *http.Request) Info {
 	info := Info{Verb: strings.ToLower(r.Method), Path: r.URL.Path}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
@@ -89,7 +87,7 @@ func Parse(r *http.Request) Info {
 		return info
 	}
 	info.IsResource = true
-	info.ByPath = parts[0] == "watch" || parts[0] == "proxy" // of old: whatever the method is
+	info.ByPath = parts[0] == "watch" || parts[0] == "proxy" // deprecated; whatever the method
 	switch {
 	case info.ByPath && len(parts) == 1:
 		info.Incomplete = true
@@ -110,7 +108,7 @@ func Parse(r *http.Request) Info {
 	return info
 }
 
-// verbs are those of methods on an object. For others Kubernetes has no word.
+// verbs maps methods on an object to verbs. Other methods have no verb in Kubernetes.
 var verbs = map[string]string{
 	http.MethodPost:   "create",
 	http.MethodGet:    "get",
@@ -120,12 +118,12 @@ var verbs = map[string]string{
 	http.MethodDelete: "delete",
 }
 
-// place reads what comes after the version in the path of a resource.
+// place parses the part of a resource path after the version.
 func (i *Info) place(parts []string) {
 	if parts[0] == "namespaces" && len(parts) > 1 {
 		i.Namespace = parts[1]
-		// What follows the name is a resource in the namespace, or a
-		// subresource of the namespace itself.
+		// The segment after the name is a resource in the namespace, or a subresource of the
+		// namespace itself.
 		i.OfNamespace = len(parts) == 2 || parts[2] == "status" || parts[2] == "finalize"
 		if !i.OfNamespace {
 			parts = parts[2:]
@@ -143,7 +141,7 @@ func (i *Info) place(parts []string) {
 	}
 }
 
-// collection makes the verb one of several objects. A selector of one name names that object.
+// collection changes the verb to that for several objects. A selector of one name sets that name.
 func (i *Info) collection(r *http.Request) {
 	switch i.Verb {
 	case "delete":
@@ -164,8 +162,8 @@ func takesSelectors(verb string) bool {
 	return verb == "list" || verb == "watch" || verb == "deletecollection"
 }
 
-// selectedName is the name that the field selector of a query asks for. A query that cannot be
-// read asks for none.
+// selectedName returns the name that the field selector of a query selects. A malformed query
+// selects none.
 func selectedName(query url.Values) string {
 	var o metav1.ListOptions
 	if metav1.Convert_url_Values_To_v1_ListOptions(&query, &o, nil) != nil {
@@ -184,11 +182,11 @@ func selectedName(query url.Values) string {
 	return ""
 }
 
-// mayHave reports whether a query may have a key. Most have not, and are not read.
+// mayHave reports whether a query may contain a key. Most queries do not, and are not parsed.
 func mayHave(r *http.Request, key string) bool {
 	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		k, _, _ := strings.Cut(part, "=")
-		if strings.Contains(k, key) || strings.Contains(k, "%") { // which may stand for it
+		if strings.Contains(k, key) || strings.Contains(k, "%") { // an escape may hide the key
 			return true
 		}
 	}

@@ -8,39 +8,39 @@ import (
 	"time"
 )
 
-// A Request is what is known of a request whatever it is about.
+// A Request is the state of a request that all filters and handlers share.
 type Request struct {
 	Info Info
 	User *User // nil before authentication
-	// Impersonator makes the request as User; nil for a request that is made by User.
-	// Constraint is the verb that allowed it, if it was one for this request only.
+	// Impersonator is the authenticated user of an impersonated request, else nil. Constraint is
+	// the verb that allowed the impersonation, if it was allowed for this request only.
 	Impersonator *User
 	Constraint   string
-	// AuditID names the request in logs and in its answer.
+	// AuditID identifies the request in logs and in its answer.
 	AuditID     string
 	Annotations []Annotation // in the order in which they were made
-	Warnings    []string     // for the client, by those who find out who it is
+	Warnings    []string     // for the client, by authenticators
 	Access      Access       // nil before the request is authorized
-	Place       Place        // among those that are answered at a time; nil if it takes none
+	Place       Place        // in the limit of requests in flight; nil if it does not count
 
 	seen, began atomic.Int64
 	read        atomic.Bool
 	waited      atomic.Int64 // nanoseconds
 }
 
-// Wait says that the request has waited so long for others: for admission webhooks, or in a queue.
-// A nil Request counts nothing.
+// Wait adds to the time that the request has waited for others: for admission webhooks or in a
+// queue. It may be called on nil.
 func (q *Request) Wait(d time.Duration) {
 	if q != nil {
 		q.waited.Add(int64(d))
 	}
 }
 
-// Waited returns how long the request has waited for others.
+// Waited returns the total of Wait.
 func (q *Request) Waited() time.Duration { return time.Duration(q.waited.Load()) }
 
-// See says that a revision of the store includes all that was acknowledged before the request
-// came. It is not Seen once somebody has read: the request may have written something since.
+// See records a revision of the store that includes every write acknowledged before the request
+// arrived. Seen returns it until the first read: after that the request may have written.
 func (q *Request) See(revision int64) {
 	if !q.read.Load() {
 		q.seen.Store(revision)
@@ -48,39 +48,37 @@ func (q *Request) See(revision int64) {
 	q.began.Store(revision)
 }
 
-// Began returns what See has said last, or 0: it is good for whoever need not know what has
-// happened since the request came.
+// Began returns the last revision of See, or 0. It is for readers that need not see later writes.
 func (q *Request) Began() int64 { return q.began.Load() }
 
-// Seen returns what See has said, until somebody reads by it: it is good for those who decide
-// about the request, one after the other.
+// Seen returns the revision of See until it is taken. It is for authorizers and admission, one
+// after the other.
 func (q *Request) Seen() (revision int64, ok bool) {
 	revision = q.seen.Load()
 	return revision, revision != 0
 }
 
-// TakeSeen is Seen, once: it is good for the first read, and whoever has to read again wants to
-// know what has happened since.
+// TakeSeen is Seen, once. It is for the first read: a repeated read must see later writes.
 func (q *Request) TakeSeen() (revision int64, ok bool) {
 	q.read.Store(true)
 	revision = q.seen.Swap(0)
 	return revision, revision != 0
 }
 
-// A Place is what a request takes of the room that a server has for requests.
+// A Place is a request's place in the limit of requests in flight.
 type Place interface {
-	// Leave gives the room to another request, once: somebody else is at work for this one.
+	// Leave frees the place, once, while another server works on the request.
 	Leave()
 }
 
-// Access is what a user who was let in may do besides.
+// Access checks further rights of an authorized user.
 type Access interface {
-	// May returns why the user may not do the same with another verb, and nil if they may.
+	// May returns an error unless the user may perform the same request with another verb.
 	May(ctx context.Context, verb string) error
 }
 
-// May returns why the user of a context may not do what is asked for with another verb. What
-// nobody asks for, such as what a controller does, may be done.
+// May returns an error unless the user of the context may perform the request with another verb.
+// Without a request, such as in a controller, everything is allowed.
 func May(ctx context.Context, verb string) error {
 	if q := From(ctx); q != nil && q.Access != nil {
 		return q.Access.May(ctx, verb)
@@ -90,8 +88,7 @@ func May(ctx context.Context, verb string) error {
 
 type key struct{}
 
-// With returns a context that carries q. What becomes known of the request later is
-// written into q.
+// With returns a context that carries q. Later filters add to q.
 func With(ctx context.Context, q *Request) context.Context {
 	return context.WithValue(ctx, key{}, q)
 }
@@ -102,7 +99,7 @@ func From(ctx context.Context) *Request {
 	return q
 }
 
-// InfoOf returns the Info of a request, which it parses if nobody has.
+// InfoOf returns the Info of a request. It parses the request if the context has none.
 func InfoOf(r *http.Request) Info {
 	if q := From(r.Context()); q != nil {
 		return q.Info
@@ -110,7 +107,7 @@ func InfoOf(r *http.Request) Info {
 	return Parse(r)
 }
 
-// UserFrom returns who asks, or nil.
+// UserFrom returns the user of a context, or nil.
 func UserFrom(ctx context.Context) *User {
 	if q := From(ctx); q != nil {
 		return q.User
@@ -118,17 +115,18 @@ func UserFrom(ctx context.Context) *User {
 	return nil
 }
 
-// An Annotation is something that is said of a request for the audit log.
+// An Annotation is an audit annotation of a request.
 type Annotation struct {
 	Key, Value string
-	// Request says that it is for where the log has requests: it says as much.
+	// Request annotations are logged at the audit level that includes requests: they reveal as
+	// much.
 	Request bool
 }
 
-// Annotate adds an annotation. Of two with one key the first counts.
+// Annotate adds an annotation. The first value of a key stays.
 func (q *Request) Annotate(key, value string) { q.add(Annotation{Key: key, Value: value}) }
 
-// AnnotateRequest is Annotate for what says as much as the request.
+// AnnotateRequest is Annotate for an annotation that reveals content of the request.
 func (q *Request) AnnotateRequest(key, value string) {
 	q.add(Annotation{Key: key, Value: value, Request: true})
 }

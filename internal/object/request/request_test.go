@@ -7,7 +7,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// The context of a request carries what is known of it, also what becomes known later.
+// The context of a request carries its Request, including later additions.
 func TestFrom(t *testing.T) {
 	r := httptest.NewRequest("GET", "/api/v1/namespaces/x/configmaps/y", nil)
 	if q, u := request.From(r.Context()), request.UserFrom(r.Context()); q != nil || u != nil {
@@ -28,7 +28,7 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// A stream may take as long as it wants, and a request that only has such a name may not.
+// A streaming subresource has no timeout; a resource of the same name has one.
 func TestLongRunning(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/api/v1/pods?watch=1":                                   true,

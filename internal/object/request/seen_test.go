@@ -2,7 +2,7 @@ package request
 
 import "testing"
 
-// What a request may have written since is not Seen, however often somebody asks the store.
+// A revision before a request's own writes is not Seen, however often the store is read.
 func TestSeen(t *testing.T) {
 	q := &Request{}
 	if _, ok := q.Seen(); ok || q.Began() != 0 {
@@ -25,7 +25,7 @@ func TestSeen(t *testing.T) {
 		t.Errorf("taken twice, or began at %d", q.Began())
 	}
 	q = &Request{}
-	q.TakeSeen() // by who reads before anybody has asked
+	q.TakeSeen() // a read before any See
 	q.See(9)
 	if revision, ok := q.Seen(); ok {
 		t.Errorf("seen after the first read, which asked for itself: %d", revision)

@@ -7,7 +7,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 )
 
-// NodeName is the extra of a service account that says on which node it is.
+// NodeName is the extra with the node of a service account's pod.
 const NodeName = "authentication.kubernetes.io/node-name"
 
 const (
@@ -15,17 +15,17 @@ const (
 	serviceAccounts = "system:serviceaccounts"
 )
 
-// ServiceAccount is the name of a service account as a user.
+// ServiceAccount returns the user name of a service account.
 func ServiceAccount(namespace, name string) string { return serviceAccount + namespace + ":" + name }
 
-// ServiceAccountGroups are the groups of the service accounts of a namespace.
+// ServiceAccountGroups returns the groups of the service accounts of a namespace.
 func ServiceAccountGroups(namespace string) []string {
 	return []string{serviceAccounts, serviceAccounts + ":" + namespace}
 }
 
 var errServiceAccount = errors.New("Username must be in the form " + ServiceAccount("namespace", "name"))
 
-// SplitServiceAccount returns which service account a user is.
+// SplitServiceAccount returns the service account of a user name.
 func SplitServiceAccount(user string) (namespace, name string, err error) {
 	rest, ok := strings.CutPrefix(user, serviceAccount)
 	if !ok {

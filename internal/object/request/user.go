@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Names that mean something to Kubernetes.
+// Users and groups with a meaning in Kubernetes.
 const (
-	Anonymous       = "system:anonymous"       // the user who did not say who they are
+	Anonymous       = "system:anonymous"       // the user of unauthenticated requests
 	Unauthenticated = "system:unauthenticated" // the group of that user
-	Authenticated   = "system:authenticated"   // the group of all other users
-	Masters         = "system:masters"         // the group that may do everything
+	Authenticated   = "system:authenticated"   // the group of all authenticated users
+	Masters         = "system:masters"         // the group with all rights
 )
 
-// A User is who is asking. Users are shared between requests and not changed.
+// A User is the user of a request. Users are shared between requests and immutable.
 type User struct {
 	Name   string
 	UID    string
@@ -21,14 +21,13 @@ type User struct {
 	Extra  map[string][]string
 }
 
-// Server is the user as whom the server writes what nobody asks for, such as what a controller does.
+// Server is the user of writes on the server's own behalf, such as those of controllers.
 var Server = &User{Name: "system:apiserver", Groups: []string{Masters, Authenticated}}
 
-// CredentialID is the extra of a user that says by which credential they are known.
+// CredentialID is the extra that identifies the user's credential.
 const CredentialID = "authentication.kubernetes.io/credential-id"
 
-// ExtraAs returns an extra with another type of values, of which each API has its own. That of
-// nothing is nil.
+// ExtraAs converts an extra to another value type: each API has its own. It converts nil to nil.
 func ExtraAs[To, From ~[]string](extra map[string]From) map[string]To {
 	if len(extra) == 0 {
 		return nil
@@ -43,7 +42,8 @@ func ExtraAs[To, From ~[]string](extra map[string]From) map[string]To {
 // In reports whether the user is in a group.
 func (u *User) In(group string) bool { return u != nil && slices.Contains(u.Groups, group) }
 
-// Node returns the name of the node that the user is, which may be "", and whether it is one.
+// Node returns the node name of a node user, which may be "", and reports whether the user is a
+// node.
 func (u *User) Node() (name string, ok bool) {
 	if u == nil {
 		return "", false

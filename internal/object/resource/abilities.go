@@ -9,73 +9,67 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// A Creater answers a create without storing what was sent: a review, a token, a
-// Binding that becomes a part of a pod. A Version has one for a create of the resource,
-// a Subresource for a create of something under an object, which need not exist.
+// A Creater handles creates that store nothing: a review, a token, a Binding that becomes a part
+// of a pod. A Version has one for creates of the resource, a Subresource for creates below an
+// object, which need not exist.
 //
-// What was sent was completed, validated by the Validate of the Strategy or of the
-// Subresource, and admitted. It is the Object of the Change, whose Namespace and Name
-// are those in the path.
+// The body was completed, validated by the Validate of the Strategy or of the Subresource, and
+// admitted. It is the Object of the Change, whose Namespace and Name are those in the path.
 type Creater interface {
-	// Create returns what the client is answered with, or nil for a Status that says no
-	// more than that it was done.
+	// Create returns the object for the answer, or nil for a Status of success.
 	Create(ctx context.Context, c *Change) (map[string]any, error)
 }
 
-// A Reader computes the objects of a resource, which is not namespaced, when somebody reads
-// them. None is stored, and its Definition has the verbs get and list only.
+// A Reader computes the objects of a cluster-scoped resource when they are read. None is stored,
+// and its Definition has only the verbs get and list.
 type Reader interface {
-	// Names are those of all objects, in their order in a list.
+	// Names returns the names of all objects, in the order of a list.
 	Names() []string
-	// Read returns the object of one of the Names, whole.
+	// Read returns the object of one of the Names.
 	Read(ctx context.Context, name string) map[string]any
 }
 
-// A Connecter answers the requests of a subresource by itself, whatever their method,
-// as a stream or in the name of another server: a log, exec, a proxy.
+// A Connecter handles all requests of a subresource, whatever their method: a stream such as a
+// log or exec, or a proxy.
 type Connecter interface {
-	// Connect returns what answers a request about an object, which need not exist.
+	// Connect returns the handler of a request about an object, which need not exist.
 	Connect(ctx context.Context, c Connection) (http.Handler, error)
 }
 
-// A Connection says what a request for a Connecter is about.
+// A Connection describes a request to a Connecter.
 type Connection struct {
 	Namespace, Name string
-	// Method is that of the request.
+	// Method of the request.
 	Method string
-	// Options are what the ReadOptions of the Subresource have made of the query.
+	// Options is the result of the Subresource's ReadOptions for the query.
 	Options runtime.Object
-	// Objects are all that is stored.
+	// Objects has all stored objects.
 	Objects Objects
-	// Path is what follows the name of the subresource, with its slash, where the
-	// subresource has paths below it.
+	// Path is the path below the subresource, with its slash, if the subresource has such paths.
 	Path string
 }
 
-// Objects are what is stored of all kinds, for a kind that answers requests by itself.
-// What is written is written in the name of the server, in the storage version: nobody is
-// asked, and nothing is validated. The errors are those that a client sees, but for
-// ErrOvertaken.
+// Objects reads and writes stored objects, for kinds with their own handlers. Writes are the
+// server's own, in the storage version: without authorization, admission and validation. Errors
+// are Statuses, except ErrOvertaken.
 type Objects interface {
-	// Get returns an object as it is now.
+	// Get returns the current object.
 	Get(ctx context.Context, d *Definition, namespace, name string) (map[string]any, error)
-	// List returns the objects of a namespace as they are now. What cannot be decoded is
-	// not among them.
+	// List returns the current objects of a namespace, without those that do not decode.
 	List(ctx context.Context, d *Definition, namespace string) ([]map[string]any, error)
-	// Replace stores objects in the place of those that they were made of, all or none.
-	// Each has the resourceVersion that Get or List has returned. An object that has not
-	// changed is not written. It returns the resourceVersion that the first has now.
+	// Replace stores objects in place of their originals, all or none. Each has the
+	// resourceVersion of its original from Get or List. Unchanged objects are not written. It
+	// returns the new resourceVersion of the first.
 	Replace(ctx context.Context, objects ...Object) (resourceVersion string, err error)
-	// Delete deletes an object as for a client, and does so only as far as it changes
-	// nothing if the options are for a dry run.
+	// Delete deletes an object as for a client. It honours a dry run in options.
 	Delete(ctx context.Context, d *Definition, namespace, name string, options *metav1.DeleteOptions) error
 }
 
-// An Object is an object of a kind.
+// An Object is an object with its kind.
 type Object struct {
 	Definition *Definition
 	Tree       map[string]any
 }
 
-// ErrOvertaken says that an object is no longer the one that Get or List has returned.
+// ErrOvertaken reports that an object has changed since Get or List returned it.
 var ErrOvertaken = errors.New("the object was written by someone else")

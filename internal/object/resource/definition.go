@@ -1,14 +1,12 @@
-// Package resource says all that the server needs to know to serve a kind.
+// Package resource describes a kind completely enough to serve it.
 //
-// A Definition is that knowledge for one resource, and a Set is the Definitions
-// that are served at one moment. Both are immutable once they are in use; a
-// Catalog holds the Set of now. A CustomResourceDefinition compiles to a
-// Definition and a built-in kind is one, so nothing above this package needs to
-// know which of the two it is serving.
+// A Definition describes one resource, and a Set has the Definitions that are served at one
+// moment. Both are immutable once they are in use; a Catalog holds the current Set. A
+// CustomResourceDefinition compiles to a Definition, and a built-in kind is one, so no package
+// above this one needs to distinguish the two.
 //
-// The package knows names and versions. What a schema does with an object, how
-// a cell of a table is computed and what a kind wants done on its way to storage
-// are functions that others put in.
+// The package knows names and versions. Schemas, cells of tables and the behaviour of a kind
+// during a write are functions that other packages provide.
 package resource
 
 import (
@@ -36,96 +34,84 @@ type Definition struct {
 	Categories []string
 	Namespaced bool
 
-	// UID tells a resource from one of the same name before it was deleted: the
-	// uid of the CustomResourceDefinition, "" for a built-in.
+	// UID distinguishes a resource from a deleted one of the same name: the uid of the
+	// CustomResourceDefinition, "" for a built-in.
 	UID string
-	// GroupPriority orders groups in discovery, the highest first.
+	// GroupPriority orders groups in discovery, highest first.
 	GroupPriority int
 
-	// Dialect is how Kubernetes answers for the kind.
+	// Dialect has the differences between native and custom kinds.
 	Dialect Dialect
 
 	// Versions in order of preference. Exactly one is the storage version.
 	Versions []*Version
-	// Order has the versions in the order in which a CustomResourceDefinition lists them; nil
-	// where that is the order of preference.
+	// Order has the versions in the order of the CustomResourceDefinition; nil if that is the
+	// order of preference.
 	Order []*Version
 
-	// StoredAs is what a kube-apiserver stores the objects as, where that is none of
-	// the versions here. Discovery gives clients a hash of it, and what is wrong with an
-	// object is told of that kind.
+	// StoredAs is the kind in which kube-apiserver stores the objects, if it is none of the
+	// versions here. Discovery has a hash of it, and errors about an object name it.
 	StoredAs schema.GroupVersionKind
 
-	// StoragePrefix begins the key of every object: a CustomPrefix or a BuiltInPrefix.
+	// StoragePrefix is the prefix of the keys of all objects: a CustomPrefix or a BuiltInPrefix.
 	StoragePrefix string
 
-	// Verbs that the resource answers; nil for all of AllVerbs.
+	// Verbs of the resource; nil for AllVerbs.
 	Verbs []string
 
-	// ReturnsDeleted answers a delete with the object where others answer with a
-	// Status.
+	// ReturnsDeleted answers a delete with the object instead of a Status.
 	ReturnsDeleted bool
-	// OwnsNothing says that a deletion never waits for objects that name the
-	// deleted one as their owner, whatever the client asks for.
+	// OwnsNothing: a deletion never waits for dependents, whatever the client asks for.
 	OwnsNothing bool
-	// Uncached says that Kubernetes reads the kind from its store each time. A resourceVersion that
-	// is no number is a bad request there, and one from the future is an error at once.
+	// Uncached kinds are read from the store by Kubernetes. There, a malformed resourceVersion is
+	// a bad request, and a future one is an error at once.
 	Uncached bool
-	// HasGeneration says that objects count the changes of what they ask for in
-	// metadata.generation.
+	// HasGeneration counts changes of the spec in metadata.generation.
 	HasGeneration bool
-	// LabelError words the error for a label that field selectors of a version do not have; nil
-	// for the words of most kinds.
+	// LabelError returns the error for an unsupported field selector; nil for the usual one.
 	LabelError func(apiVersion, label string) string
-	// NoNamespaceLabel says that field selectors do not have metadata.namespace.
+	// NoNamespaceLabel: field selectors do not support metadata.namespace.
 	NoNamespaceLabel bool
-	// CountsEmpty says that an empty list or map counts as a change where there was
-	// none, although it is none again once it was stored.
+	// CountsEmpty counts an added empty list or map as a change, although it is not stored.
 	CountsEmpty bool
-	// CountsDropped says that what the kind drops of a change counts as well.
+	// CountsDropped counts changes that the kind drops as changes.
 	CountsDropped bool
 
-	// Since is the revision from which on objects are stored in the form this
-	// Definition serves: pruned and defaulted by its storage version's schema.
-	// What was stored before is brought into that form when it is read.
+	// Since is the revision from which objects are stored as this Definition serves them: pruned
+	// and defaulted by the schema of its storage version. Older objects are pruned and defaulted
+	// when they are read.
 	Since int64
-	// Unsettled says that objects may be stored in another form at any revision:
-	// because others write to the store, or because an object that was written in
-	// another version is stored without the defaults of the storage version. Each
-	// is then looked through when it is first read.
+	// Unsettled: objects of any revision may be stored in another form, because other programs
+	// write to the store, or because an object that was written in another version lacks the
+	// defaults of the storage version. Each object is then checked when it is first read.
 	Unsettled bool
-	// Guard returns the key of what this Definition was made from and the
-	// revision it was last seen at. No object is written by a Definition whose
-	// source has changed. Nil for a Definition that never changes.
+	// Guard returns the key and the last seen revision of the Definition's source. A write fails
+	// if that source has changed. Nil for a Definition that never changes.
 	Guard func() (key string, revision int64)
-	// Terminating refuses new objects: the resource is about to go.
+	// Terminating rejects new objects: the resource is being deleted.
 	Terminating bool
 
-	// Convert brings objects, which it may change, from the versions they are in
-	// into another, and returns them in their order: all, or none with an error.
-	// Nil where versions differ in their apiVersion and schema only.
+	// Convert converts objects, which it may change, to a version, and returns them in order:
+	// all, or none with an error. Nil if versions differ only in their apiVersion and schema.
 	Convert func(ctx context.Context, objs []map[string]any, version string) ([]map[string]any, error)
-	// Moment returns a number for now, which grows with time, and the least number of
-	// a moment from which what Convert was asked for then is what it would return
-	// now. Nil where what it once returned it always would.
+	// Moment returns the current number of a clock, and the oldest number from which results of
+	// Convert are still valid. Nil if results of Convert are valid for ever.
 	Moment func() (since, at int64)
 
-	// Strategy is what the kind does with an object that is written.
+	// Strategy has the hooks of the kind.
 	Strategy
 
 	life   context.Context // ends when the Definition is retired
 	retire context.CancelFunc
 }
 
-// AllVerbs are the verbs of a resource that says nothing else, in the order of
-// discovery.
+// AllVerbs are the default verbs, in the order of discovery.
 var AllVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
-// customVerbs are all verbs in the order in which Kubernetes lists those of a
-// custom resource.
+// customVerbs are all verbs in the order in which Kubernetes lists them for custom resources.
 var customVerbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 
-// ListedVerbs returns the verbs that the resource has, in the order of discovery.
+// ListedVerbs returns the verbs of the resource, in the order of discovery.
 func (d *Definition) ListedVerbs() []string {
 	switch {
 	case d.Verbs != nil:
@@ -146,122 +132,114 @@ type Version struct {
 	// Deprecated versions answer with DeprecationWarning in a Warning header.
 	Deprecated         bool
 	DeprecationWarning string
-	// RemovedRelease is the release of Kubernetes without a deprecated version; "" if none is named.
+	// RemovedRelease is the first release of Kubernetes without the deprecated version; "" if
+	// unknown.
 	RemovedRelease string
 
-	// Lenient versions keep what their successor has given up: ReturnsDeleted and
-	// AllowUnconditionalUpdate hold for them, whatever the Definition says.
+	// Lenient versions have ReturnsDeleted and AllowUnconditionalUpdate, which their successor
+	// dropped, whatever the Definition says.
 	Lenient bool
 
-	// Schema says what an object of this version may be.
+	// Schema of the version.
 	Schema Schema
-	// Fingerprint is another one whenever the Schema publishes another Model, so
-	// that a change is seen without making the Model. Empty when nobody knows
-	// it so cheaply.
+	// Fingerprint changes whenever the Model of the Schema changes, so that a change is noticed
+	// without building the Model. Empty if it is not cheap to compute.
 	Fingerprint string
-	// New returns an empty object of the version's Go type, where there is one. It is
-	// for who makes a Go value. How the kind answers is in the Dialect.
+	// New returns an empty object of the version's Go type; nil if there is none. It says nothing
+	// about the protocol of the kind: see Dialect.
 	New func() runtime.Object
 
-	// Columns returns those of a Table, after the name. Where one of them has the format
-	// name, they are all. Nil for none.
+	// Columns returns the columns of a Table, after the name. If one of them has the format name,
+	// the name is not added. Nil for none.
 	Columns func() []Column
-	// RowConditions says what a Table says of an object beside its columns. Nil for nothing.
+	// RowConditions returns the conditions of a row. Nil for none.
 	RowConditions func(obj map[string]any) []metav1.TableRowCondition
-	// DefaultOf returns the name of the object that counts as the default one of a list, of which a
-	// Table says so; "" if none does. Nil where there is no such thing.
+	// DefaultOf returns the name of the default object of a list, which its Table marks, or "".
+	// Nil if the kind has no default object.
 	DefaultOf func(objs []map[string]any) string
-	// CompareRows orders the rows of a Table; other forms of a list keep the order of the store. Nil
-	// keeps that order in Tables too.
+	// CompareRows orders the rows of a Table; nil keeps the order of the store. Other forms of a
+	// list always have that order.
 	CompareRows func(a, b map[string]any) int
-	// Revert undoes what a write of the resource itself may not change or, on create,
-	// may not set. Nil undoes nothing.
+	// Revert reverts changes that a write of the resource must not make or, on create, must not
+	// set. Nil reverts nothing.
 	Revert func(ctx context.Context, c *Change)
-	// ResetFields names the outermost fields that Revert undoes as a whole. Who writes
-	// them through the resource itself does not come to own them.
+	// ResetFields names the top-level fields that Revert reverts as a whole. A write of the
+	// resource does not gain their ownership.
 	ResetFields []string
-	// Creater answers creates of the resource, of which nothing is stored then. Its
-	// Definition has the verb create only.
+	// Creater handles creates of the resource, and stores nothing. Its Definition has only the
+	// verb create.
 	Creater Creater
-	// Reader computes the objects of the resource, of which nothing is stored then.
+	// Reader computes the objects of the resource, and stores nothing.
 	Reader Reader
 	// Subresources, in the order of discovery.
 	Subresources []Subresource
-	// SelectableFields besides metadata.name and metadata.namespace, by the
-	// name a field selector uses.
+	// SelectableFields of field selectors, besides metadata.name and metadata.namespace, by name.
 	SelectableFields map[string]func(obj map[string]any) string
 
 	derived sync.Map
 }
 
-// A Subresource is a second path to an object, with its own idea of what may
-// change through it.
+// A Subresource is a second path to an object, with its own rules about changes.
 type Subresource struct {
 	Name  string
 	Verbs []string
-	// Kind is what is read and written through the subresource, where that is
-	// not the object itself.
+	// Kind is read and written at the subresource, if it is not the kind of the object.
 	Kind schema.GroupVersionKind
-	// Revert undoes what a write through the subresource may not change.
+	// Revert reverts changes that a write of the subresource must not make.
 	Revert func(ctx context.Context, c *Change)
-	// Fields are the paths of which Revert leaves anything, as in status or
-	// spec.containers.*.resources; nil means all. Who writes others through the
-	// subresource neither comes to own them nor takes them from anybody.
+	// Fields are the paths that Revert leaves, such as status or spec.containers.*.resources; nil
+	// means all. A write of the subresource neither gains nor takes the ownership of other
+	// fields.
 	Fields []string
-	// Validate takes the place of the Strategy's, where what is written through the
-	// subresource has rules of its own.
+	// Validate replaces that of the Strategy for subresources with their own rules.
 	Validate func(ctx context.Context, c *Change) field.ErrorList
-	// Warn takes the place of the Strategy's in the same way.
+	// Warn replaces that of the Strategy in the same way.
 	Warn func(ctx context.Context, c *Change) []string
-	// NoTable says that no Table shows what is read and written through the subresource.
+	// NoTable: the subresource has no Table.
 	NoTable bool
-	// Definition describes Kind, in one version, where objects of it are read or written.
+	// Definition describes Kind, in one version, if objects of it are read or written.
 	Definition *Definition
-	// Projection shows the object as one of Kind.
+	// Projection converts between the object and Kind.
 	Projection *Projection
-	// Creater answers creates, whose bodies are of Kind.
+	// Creater handles creates, whose bodies are of Kind.
 	Creater Creater
-	// Connecter answers every request with one of the Verbs, and where PathsBelow is
-	// set, those for paths below the subresource, too. Without a Kind, what it answers is
-	// text about the object.
+	// Connecter handles all requests with one of the Verbs and, if PathsBelow is set, those for
+	// paths below the subresource. Without a Kind, its answer is text about the object.
 	Connecter  Connecter
 	PathsBelow bool
-	// Options is an empty value of the Go type whose fields a client of the Connecter gives
-	// in the query, or nil, and ReadOptions reads them. Admission sees them.
+	// Options is an empty value of the Go type of the Connecter's query parameters, or nil;
+	// ReadOptions parses them. Admission sees them.
 	Options     Options
 	ReadOptions func(query url.Values) (runtime.Object, error)
-	// Reads says that who connects only reads something of the object, so that admission
-	// is not asked.
+	// Reads: the Connecter only reads, so admission is not called.
 	Reads bool
 }
 
-// Options are a Go type with the documentation of its fields.
+// Options is a Go type with documented fields.
 type Options interface{ SwaggerDoc() map[string]string }
 
-// A Projection shows an object as one of another kind, and makes of a change of
-// that a change of the object.
+// A Projection shows an object as one of another kind, and applies changes of that to the object.
 type Projection struct {
-	// Show returns what a client reads of obj.
+	// Show returns the projection of obj for a read.
 	Show func(obj map[string]any) (map[string]any, error)
-	// Open returns what a client changes of obj, with its managedFields. It
-	// shares nothing with obj that can be changed.
+	// Open returns the projection of obj for a change, with its managedFields. It is a deep copy.
 	Open func(obj map[string]any) (map[string]any, error)
-	// Merge changes obj into what shown, which came of Open, says.
+	// Merge applies shown, a changed result of Open, to obj.
 	Merge func(obj, shown map[string]any) error
 }
 
-// HasGoType says that New makes something.
+// HasGoType reports whether the version has a Go type.
 func (v *Version) HasGoType() bool { return v.New != nil }
 
-// Derived returns what make makes of the version, once, under a key that its
-// caller owns. It lives as long as the version.
+// Derived returns the result of make for the version, computed once, under a key that its caller
+// owns. It lives as long as the version.
 func (v *Version) Derived(key any, make func() any) any {
 	found, ok := v.derived.Load(key)
-	if !ok { // many may come at once, and only one makes it
+	if !ok { // of concurrent callers one computes it
 		found, _ = v.derived.LoadOrStore(key, &derivation{})
 	}
 	d := found.(*derivation)
-	d.once.Do(func() { d.value = make() }) // so that make is not kept, and costs nobody memory
+	d.once.Do(func() { d.value = make() }) // does not retain make
 	return d.value
 }
 
@@ -270,15 +248,15 @@ type derivation struct {
 	value any
 }
 
-// A Shaped Schema has a shape, which is equal for schemas that complete, prune and
-// default objects alike, and comparable. Those that differ may be alike, too.
+// A Shaped Schema has a comparable shape. Schemas with equal shapes complete, prune and default
+// objects alike; with different shapes they may do so too.
 type Shaped interface{ Shape() any }
 
-// alikeKey is where a version keeps whether it is like another one.
+// alikeKey is the key of a cached result of Alike.
 type alikeKey struct{ *Version }
 
-// Alike reports whether it is known that v and another version of the resource
-// prune and default objects alike.
+// Alike reports whether v and another version of the resource are known to prune and default
+// objects alike.
 func (v *Version) Alike(other *Version) bool {
 	return v.Derived(alikeKey{other}, func() any {
 		a, ok := v.Schema.(Shaped)
@@ -287,8 +265,8 @@ func (v *Version) Alike(other *Version) bool {
 	}).(bool)
 }
 
-// SubresourceAt returns the subresource that a path after the name of an object leads
-// to, and what of the path is below it; nil if it leads nowhere.
+// SubresourceAt returns the subresource at a path below an object, and the rest of that path; nil
+// if there is none.
 func (v *Version) SubresourceAt(path string) (s *Subresource, below string) {
 	if s = v.Subresource(path); s != nil {
 		return s, ""
@@ -311,76 +289,71 @@ func (v *Version) Subresource(name string) *Subresource {
 	return nil
 }
 
-// Schema is what can be done with the schema of one version. An implementation
-// may put off all work until it is asked for the first time. Objects passed in
-// are changed in place.
+// Schema is the schema of one version. An implementation may compile lazily. Objects are changed
+// in place.
 type Schema interface {
-	// Complete makes an object that a client sent into one of the schema: it
-	// refuses what is of the wrong type, removes what is unknown and says where,
-	// and fills in defaults. The error is a Status.
+	// Complete completes an object of a client: it rejects wrong types, prunes unknown fields and
+	// returns their paths, and adds defaults. The error is a Status.
 	Complete(obj map[string]any) (out map[string]any, unknown []string, err error)
-	// Prune removes what the schema does not know and returns the paths of what
-	// it removed, in order.
+	// Prune removes unknown fields, and returns their paths, sorted.
 	Prune(obj map[string]any) (removed []string)
-	// Default drops nulls that may not be, then fills in default values.
+	// Default drops nulls that the schema does not allow, then adds defaults.
 	Default(obj map[string]any)
-	// Validate returns everything that is wrong with obj. old is what it
-	// replaces, or nil.
+	// Validate returns all errors of obj. old is the object that it replaces, or nil.
 	Validate(ctx context.Context, obj, old map[string]any) field.ErrorList
 	// Model returns the published form.
 	Model() Model
 }
 
-// A StatusSchema is a Schema that validates a write of the status by rules of its
-// own. obj is the whole object that results.
+// A StatusSchema is a Schema with its own validation for writes of the status. obj is the whole
+// resulting object.
 type StatusSchema interface {
 	ValidateStatus(ctx context.Context, obj, old map[string]any) field.ErrorList
 }
 
-// A PartedSchema is a Schema that can be asked about objects in the object and about elements that a
-// list may have once only, and about nothing else.
+// A PartedSchema is a Schema that can validate embedded objects and the uniqueness of list
+// elements separately.
 type PartedSchema interface {
 	ValidateParts(ctx context.Context, obj, old map[string]any) field.ErrorList
 }
 
-// A RuledSchema is a Schema with rules, which are asked last: what they make of an
-// object depends on everything else that was found wrong with it.
+// A RuledSchema is a Schema with rules. They run last, because their results depend on all other
+// errors.
 type RuledSchema interface {
-	// ValidateRules returns what the rules have against obj. found is what is
-	// wrong with it otherwise.
+	// ValidateRules returns the errors of the rules for obj. found has all other errors.
 	ValidateRules(ctx context.Context, obj, old map[string]any, found field.ErrorList) field.ErrorList
 }
 
-// A FillingSchema is a Schema that can fill in defaults and leave everything else
-// but metadata as it is, so that a null which somebody applied is there to be validated.
+// A FillingSchema is a Schema that can add defaults and change nothing else but metadata, so that
+// an applied null is kept for validation.
 type FillingSchema interface {
 	Fill(obj map[string]any)
 }
 
-// A SettlingSchema is a Schema whose Complete keeps what objects do not have any more once they
-// are stored, and which is looked at until then: lists and maps that are there and empty,
-// parts of a second. Its methods change nothing in obj.
+// A SettlingSchema is a Schema whose Complete keeps values that storage drops, such as empty
+// lists and maps and fractions of seconds: they count during the write. Its methods do not change
+// obj.
 type SettlingSchema interface {
-	// Settle returns obj as it is once it was stored, and reports whether it is another one.
+	// Settle returns obj as a read from storage would, and reports whether it differs.
 	Settle(obj map[string]any) (out map[string]any, dropped bool)
-	// DropUnwritten is Settle, but keeps lists and maps that are empty where the type writes them.
+	// DropUnwritten is Settle, but keeps empty lists and maps that the type writes.
 	DropUnwritten(obj map[string]any) map[string]any
-	// DropEmpty does of Settle what is about lists, maps and bytes.
+	// DropEmpty does the part of Settle about lists, maps and bytes.
 	DropEmpty(obj map[string]any) map[string]any
-	// DropEmptyBytes does of Settle what is about bytes.
+	// DropEmptyBytes does the part of Settle about bytes.
 	DropEmptyBytes(obj map[string]any) map[string]any
 }
 
-// A Model is a schema as OpenAPI v3 publishes it.
+// A Model is a schema as published in OpenAPI v3.
 type Model struct {
-	// Name of the schema in Schemas, as in io.k8s.api.core.v1.ConfigMap.
+	// Name of the schema in Schemas, such as io.k8s.api.core.v1.ConfigMap.
 	Name string
-	// List is the name of the schema of a list of it, in Schemas too.
+	// List is the name of the schema of its list in Schemas.
 	List string
-	// Keeps says that an object keeps fields that its schema does not know,
-	// which an old CustomResourceDefinition may say beside its schema.
+	// Keeps: unknown fields are preserved. Old CustomResourceDefinitions can say so beside the
+	// schema.
 	Keeps bool
-	// Schemas has the named schemas and every other one they refer to.
+	// Schemas has the named schemas and all that they refer to.
 	Schemas map[string]*spec.Schema
 }
 
@@ -396,26 +369,25 @@ type Column struct {
 	Cell func(obj map[string]any) any
 }
 
-// An Age is a cell that shows how long ago a timestamp (RFC 3339) was when the
-// table is written.
+// An Age is a cell with a timestamp (RFC 3339), which becomes an age when the Table is written.
 type Age string
 
-// A TextWithAge is a cell that shows an Age between other words. The Age is not empty.
+// A TextWithAge is a cell with an Age inside a text. The Age is not empty.
 type TextWithAge struct {
 	Before string
 	At     Age
 	After  string
 }
 
-// New completes d and returns it. Every Definition is made by New.
+// New completes d and returns it. Every Definition is created by New.
 func New(d Definition) *Definition {
 	d.life, d.retire = context.WithCancel(context.Background())
 	return &d
 }
 
-// Continue returns a changed copy of d that takes its place without disturbing
-// who uses d: neither is retired before both are out of the Catalog's Set. It is
-// for changes that those who read objects cannot see.
+// Continue returns a changed copy of d that replaces d without disturbing its users: neither is
+// retired before both have left the Catalog's Set. It is for changes that are invisible to
+// readers of objects.
 func (d *Definition) Continue(change func(*Definition)) *Definition {
 	c := *d
 	change(&c)
@@ -430,25 +402,25 @@ func (v *Version) TableColumns() []Column {
 	return v.Columns()
 }
 
-// Retired is closed when d is no longer part of the Catalog's Set: the resource
-// is gone, or another Definition describes it now.
+// Retired is closed once d is no longer in the Catalog's Set: the resource is gone, or another
+// Definition replaced it.
 func (d *Definition) Retired() <-chan struct{} { return d.life.Done() }
 
-// OnRetired arranges that f is called in a goroutine of its own when d is
-// retired. Until then it costs no goroutine. stop gives it up.
+// OnRetired calls f in a new goroutine when d is retired. Until then it needs no goroutine. stop
+// cancels it.
 func (d *Definition) OnRetired(f func()) (stop func() bool) { return context.AfterFunc(d.life, f) }
 
-// GroupResource names the resource.
+// GroupResource returns the group and plural of the resource.
 func (d *Definition) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: d.Group, Resource: d.Plural}
 }
 
-// GroupVersionKind names the kind in a version.
+// GroupVersionKind returns the kind in a version.
 func (d *Definition) GroupVersionKind(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: d.Group, Version: version, Kind: d.Kind}
 }
 
-// ToldKind names the kind in answers about what is wrong with an object.
+// ToldKind returns the kind for errors about an object.
 func (d *Definition) ToldKind() schema.GroupKind {
 	if !d.StoredAs.Empty() {
 		return d.StoredAs.GroupKind()
@@ -456,7 +428,7 @@ func (d *Definition) ToldKind() schema.GroupKind {
 	return schema.GroupKind{Group: d.Group, Kind: d.Kind}
 }
 
-// APIVersion is the apiVersion of an object in a version.
+// APIVersion returns the apiVersion of an object in a version.
 func (d *Definition) APIVersion(version string) string {
 	return schema.GroupVersion{Group: d.Group, Version: version}.String()
 }
@@ -470,7 +442,7 @@ func (d *Definition) IsAPIVersion(apiVersion, version string) bool {
 	return len(apiVersion) == n+1+len(version) && apiVersion[:n] == d.Group && apiVersion[n] == '/' && apiVersion[n+1:] == version
 }
 
-// ReturnsDeletedIn reports whether a delete in a version is answered with the object.
+// ReturnsDeletedIn reports whether a delete in a version answers with the object.
 func (d *Definition) ReturnsDeletedIn(v *Version) bool { return d.ReturnsDeleted || v.Lenient }
 
 // Version returns the version of that name, or nil.
@@ -482,7 +454,7 @@ func (d *Definition) Version(name string) *Version {
 	return d.Versions[i]
 }
 
-// VersionNames returns the names of all versions, of those that are not served, too.
+// VersionNames returns the names of all versions, including those that are not served.
 func (d *Definition) VersionNames() []string {
 	names := make([]string, len(d.Versions))
 	for i, v := range d.Versions {
@@ -491,7 +463,7 @@ func (d *Definition) VersionNames() []string {
 	return names
 }
 
-// Listed returns all versions, in the order in which they were listed.
+// Listed returns all versions in their listed order.
 func (d *Definition) Listed() []*Version {
 	if d.Order != nil {
 		return d.Order
@@ -510,7 +482,7 @@ func (d *Definition) Served() bool {
 	return slices.ContainsFunc(d.Versions, func(v *Version) bool { return v.Served })
 }
 
-// Allows reports whether the resource answers a verb.
+// Allows reports whether the resource supports a verb.
 func (d *Definition) Allows(verb string) bool {
 	if d.Verbs == nil {
 		return slices.Contains(AllVerbs, verb)
@@ -518,20 +490,20 @@ func (d *Definition) Allows(verb string) bool {
 	return slices.Contains(d.Verbs, verb)
 }
 
-// Stored reports whether objects of the resource are stored. Others are computed when they are read, or
+// Stored reports whether objects of the resource are stored. Others are computed on a read, or
 // are answers to a create.
 func (d *Definition) Stored() bool {
 	v := d.StorageVersion()
 	return v != nil && v.Creater == nil && v.Reader == nil
 }
 
-// Key is where an object is stored. namespace is "" for a cluster-scoped one.
+// Key returns the key of an object. namespace is "" for a cluster-scoped one.
 func (d *Definition) Key(namespace, name string) string {
 	return d.NamespacePrefix(namespace) + name
 }
 
-// NamespacePrefix begins the keys of all objects of a namespace, or of all
-// objects when namespace is "".
+// NamespacePrefix returns the prefix of the keys of all objects in a namespace, or of all objects
+// if namespace is "".
 func (d *Definition) NamespacePrefix(namespace string) string {
 	if namespace == "" {
 		return d.StoragePrefix

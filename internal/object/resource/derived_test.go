@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What many want of a version at once is made once.
+// A value that concurrent callers request is computed once.
 func TestDerivedOnce(t *testing.T) {
 	var v Version
 	var made atomic.Int64

@@ -2,91 +2,84 @@ package resource
 
 import "slices"
 
-// A Dialect is how Kubernetes answers for a kind where its two servers, the one for
-// compiled-in kinds and the one for custom resources, differ and clients can tell.
-// Each field is one such difference. No other part of a Definition says which of the
-// two servers a kind would have.
+// A Dialect has the visible differences between Kubernetes' two servers, the one for built-in
+// kinds and the one for custom resources. Each field is one difference. No other part of a
+// Definition depends on the kind of server.
 type Dialect struct {
-	// RoutesMethods says that a method that the path does not have, a type of patch that
-	// it does not take, and a media type that the answer cannot have, are refused before
-	// anything else is looked at.
+	// RoutesMethods: an unsupported method, patch type or media type is rejected before all other
+	// checks.
 	RoutesMethods bool
-	// RoutesSubresources says that the path of a subresource that is not there leads
-	// nowhere. Otherwise the subresource is missed like an object.
+	// RoutesSubresources: the path of an unknown subresource does not exist. Otherwise the
+	// subresource is reported as a missing object.
 	RoutesSubresources bool
-	// CountsByPath says that metrics take what a request is about from its path. Otherwise a
-	// list of one name counts as one object.
+	// CountsByPath: metrics take the scope of a request from its path. Otherwise a list of one
+	// name counts as one object.
 	CountsByPath bool
-	// SortsVerbs says that discovery lists verbs by name.
+	// SortsVerbs: discovery sorts verbs by name.
 	SortsVerbs bool
-	// OmitsResponseGroup says that aggregated discovery leaves out group and version of
-	// the kind, which are those of the resource.
+	// OmitsResponseGroup: aggregated discovery omits group and version of the response kind,
+	// which are those of the resource.
 	OmitsResponseGroup bool
 
-	// TellsUnservedStorage says that discovery tells of the version in which objects are
-	// stored even if that is not served.
+	// TellsUnservedStorage: discovery has a hash of the storage version even if that is not
+	// served.
 	TellsUnservedStorage bool
 
-	// StrategicMergePatch says that the kind takes such patches.
+	// StrategicMergePatch: the kind supports this type of patch.
 	StrategicMergePatch bool
-	// Protobuf says that objects are read and written in protobuf, too.
+	// Protobuf: the kind supports protobuf.
 	Protobuf bool
-	// KindFirst says that the JSON of objects and lists begins with kind, apiVersion and
-	// metadata. Otherwise fields are in the order of their names.
+	// KindFirst: the JSON of objects and lists begins with kind, apiVersion and metadata.
+	// Otherwise fields are sorted by name.
 	KindFirst bool
-	// BareItems says that the items of a list do not repeat apiVersion and kind.
+	// BareItems: the items of a list do not repeat apiVersion and kind.
 	BareItems bool
-	// OmitsEmptyContinue says that a list without more to come has no continue.
+	// OmitsEmptyContinue: a complete list has no continue field.
 	OmitsEmptyContinue bool
-	// CompletesApplied says that the result of an apply is made an object of the schema
-	// like any other, which drops nulls that the schema does not allow. Otherwise it
-	// keeps them and is refused because of them.
+	// CompletesApplied: the result of an apply is completed by the schema like any other object,
+	// which drops nulls that the schema does not allow. Otherwise such nulls stay, and are
+	// rejected.
 	CompletesApplied bool
-	// ChecksPatchedKind says that what a patch makes of an object is refused as
-	// undecodable where it is of another kind.
+	// ChecksPatchedKind: a patch that changes the kind is rejected with a decoding error.
 	ChecksPatchedKind bool
-	// ForgetsOwners says that a write forgets who owns fields in a version that the kind does not
-	// have. Otherwise such an owner stops the account: a write leaves managedFields as they are, and
-	// an apply is refused.
+	// ForgetsOwners: a write drops field owners in a version that the kind does not have.
+	// Otherwise such an owner makes a write leave managedFields unchanged, and makes an apply
+	// fail.
 	ForgetsOwners bool
-	// DecidesAsStored says that the kind decides on an object that is written in the version
-	// in which it is stored, whatever version the client writes.
+	// DecidesAsStored: the hooks that decide on an object get it in the storage version, whatever
+	// version the client writes.
 	DecidesAsStored bool
-	// UsualFieldSelectors says that a kind without selectable fields of its own has name
-	// and namespace, even if no object has a namespace, and that another field is answered
-	// with these two.
+	// UsualFieldSelectors: a kind without selectable fields supports name and namespace in field
+	// selectors, even if it is cluster-scoped, and errors about other fields list these two.
 	UsualFieldSelectors bool
 
-	// TypedOpenAPI says that OpenAPI describes the operations and the schema of the kind
-	// as it does those of Go types.
+	// TypedOpenAPI: OpenAPI describes operations and schema of the kind as for Go types.
 	TypedOpenAPI bool
 
-	// Group has the differences that tell of a whole group.
+	// Group has the differences for a whole group.
 	Group GroupDialect
 }
 
-// A GroupDialect is how Kubernetes answers for a group or a version of it. It has what
-// any of its kinds has.
+// A GroupDialect has the differences for a group, or a version of it. They apply if they apply to
+// any of its kinds.
 type GroupDialect struct {
-	// NoPathIsStatus says that a path that leads nowhere is answered with a Status.
-	// Otherwise it is answered with text.
+	// NoPathIsStatus: a 404 for an unknown path is a Status. Otherwise it is text.
 	NoPathIsStatus bool
-	// RoutesDiscovery says of discovery what Dialect.RoutesMethods says of objects.
+	// RoutesDiscovery is RoutesMethods for discovery.
 	RoutesDiscovery bool
-	// CBORDiscovery says that a server that has CBOR has it for the discovery of a version, too.
+	// CBORDiscovery: a server with CBOR serves the discovery of a version as CBOR too.
 	CBORDiscovery bool
-	// OpenAPIOfDiscovery says that OpenAPI describes the discovery of the group, too.
+	// OpenAPIOfDiscovery: OpenAPI describes the discovery of the group.
 	OpenAPIOfDiscovery bool
-	// TypedOpenAPI says that the document of a version is that of Go types: its title,
-	// how clients say who they are, and which kinds share its options.
+	// TypedOpenAPI: the document of a version is as for Go types: its title, the security scheme,
+	// and the kinds that share its options.
 	TypedOpenAPI bool
 }
 
-// Custom is the Dialect of custom resources, and that of a Definition that says nothing
-// else.
+// Custom is the Dialect of custom resources, and the default of a Definition.
 var Custom = Dialect{}
 
-// CompiledIn is the Dialect of the kinds that are compiled into a kube-apiserver.
+// CompiledIn is the Dialect of built-in kinds.
 var CompiledIn = Dialect{
 	RoutesMethods:        true,
 	RoutesSubresources:   true,
@@ -114,7 +107,7 @@ var CompiledIn = Dialect{
 	},
 }
 
-// or has what d or other has.
+// or returns the union of d and other.
 func (d GroupDialect) or(other GroupDialect) GroupDialect {
 	return GroupDialect{
 		NoPathIsStatus:     d.NoPathIsStatus || other.NoPathIsStatus,
@@ -125,7 +118,7 @@ func (d GroupDialect) or(other GroupDialect) GroupDialect {
 	}
 }
 
-// Dialect is how the group answers. A nil group has none of its own.
+// Dialect returns the differences of the group. A nil group has none.
 func (g *Group) Dialect() (of GroupDialect) {
 	if g == nil {
 		return of
@@ -136,7 +129,7 @@ func (g *Group) Dialect() (of GroupDialect) {
 	return of
 }
 
-// DialectOf is how a version of the group answers.
+// DialectOf returns the differences of a version of the group.
 func (g *Group) DialectOf(version string) (of GroupDialect) {
 	for _, d := range g.Definitions {
 		if slices.ContainsFunc(d.Versions, func(v *Version) bool { return v.Name == version && v.Served }) {

@@ -13,33 +13,31 @@ import "strings"
 // Root begins every key.
 const Root = "/registry/"
 
-// OwnPrefix begins the keys of what is nobody's object. No resource can be there, as
-// no group and no plural begins with a dot, and a kube-apiserver over the same etcd
-// does not look there.
+// OwnPrefix is the prefix of anykind's internal keys. It clashes with no resource, because no
+// group and no plural begins with a dot, and a kube-apiserver over the same etcd ignores it.
 const OwnPrefix = Root + ".anykind/"
 
-// RangesPrefix begins the keys of what is allocated in ranges, and NodePortsKey is that
-// of the node ports. Clients do not see them.
+// RangesPrefix is the prefix of allocation ranges, and NodePortsKey the key of node ports.
+// Clients cannot see them.
 const (
 	RangesPrefix = Root + "ranges/"
 	NodePortsKey = RangesPrefix + "servicenodeports"
 )
 
-// MasterLeasesPrefix begins the keys under which every server over a store says at which
-// address it is. Clients do not see them.
+// MasterLeasesPrefix is the prefix of the keys at which servers over the same store publish their
+// addresses. Clients cannot see them.
 const MasterLeasesPrefix = Root + "masterleases/"
 
-// BuiltInPrefix begins the keys of the objects of a built-in kind. Its place is its
-// plural, but for a few.
+// BuiltInPrefix returns the prefix of the keys of a built-in kind. place is its plural, with few
+// exceptions.
 func BuiltInPrefix(place string) string { return Root + place + "/" }
 
-// CustomPrefix begins the keys of the objects of a CustomResourceDefinition, and of
-// the CustomResourceDefinitions themselves.
+// CustomPrefix returns the prefix of the keys of a custom kind, and of CustomResourceDefinitions
+// themselves.
 func CustomPrefix(group, plural string) string { return Root + group + "/" + plural + "/" }
 
-// SplitCustom returns the group and the plural in the key of an object of a
-// CustomResourceDefinition, or in its CustomPrefix, and what comes after that. In a key
-// of another object these are merely its first two parts.
+// SplitCustom returns the group and the plural in the key of a custom object, or in its
+// CustomPrefix, and the rest. For the key of another object these are merely its first two parts.
 func SplitCustom(key string) (group, plural, rest string) {
 	group, rest, _ = strings.Cut(strings.TrimPrefix(key, Root), "/")
 	plural, rest, _ = strings.Cut(rest, "/")

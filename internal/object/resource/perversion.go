@@ -2,8 +2,8 @@ package resource
 
 import "maps"
 
-// PerVersion keeps what was made of single versions of Definitions, so that a
-// change of one of them is not the work of all. The zero value is ready.
+// PerVersion caches a value for each version of a Definition, so that a change of one Definition
+// does not recompute the others. The zero value is ready.
 type PerVersion[T any] struct{ made map[definitionVersion]T }
 
 type definitionVersion struct {
@@ -11,7 +11,7 @@ type definitionVersion struct {
 	version    *Version
 }
 
-// Get returns what make makes of a version of a Definition, once.
+// Get returns the result of make for a version of a Definition, computed once.
 func (p *PerVersion[T]) Get(d *Definition, v *Version, make func(*Definition, *Version) T) T {
 	key := definitionVersion{d, v}
 	value, ok := p.made[key]
@@ -25,12 +25,12 @@ func (p *PerVersion[T]) Get(d *Definition, v *Version, make func(*Definition, *V
 	return value
 }
 
-// Retain drops what was made of Definitions that are not in the Set.
+// Retain drops values of Definitions that are not in the Set.
 func (p *PerVersion[T]) Retain(set *Set) {
 	maps.DeleteFunc(p.made, func(k definitionVersion, _ T) bool {
 		return set.Lookup(k.definition.Group, k.definition.Plural) != k.definition
 	})
 }
 
-// Len is how many versions something is kept of.
+// Len returns the number of cached values.
 func (p *PerVersion[T]) Len() int { return len(p.made) }

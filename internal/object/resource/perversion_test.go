@@ -2,7 +2,7 @@ package resource
 
 import "testing"
 
-// What was made of a version is made once for as long as its Definition is served.
+// A value is computed once while its Definition is served.
 func TestPerVersion(t *testing.T) {
 	one := New(Definition{Plural: "ones", Versions: []*Version{{Name: "v1", Served: true, Storage: true}, {Name: "v2", Served: true}}})
 	other := New(Definition{Plural: "others", Versions: []*Version{{Name: "v1", Served: true, Storage: true}}})

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// A Set is everything that is served at one moment. It is immutable.
+// A Set has all served Definitions at one moment. It is immutable.
 type Set struct {
 	byName map[name]*Definition
 	groups []*Group
@@ -21,7 +21,7 @@ type name struct{ group, plural string }
 // A Group is an API group with its versions in order of preference.
 type Group struct {
 	Name     string
-	Priority int      // the higher, the earlier a client meets the group
+	Priority int      // higher comes first in discovery
 	Versions []string // served ones
 	// Definitions of the group with at least one served version, by name.
 	Definitions []*Definition
@@ -32,7 +32,7 @@ func (g *Group) Serves(version string) bool {
 	return g != nil && slices.Contains(g.Versions, version)
 }
 
-// Path is what paths of the group begin with.
+// Path returns the path of the group.
 func (g *Group) Path() string {
 	if g.Name == "" {
 		return "/api"
@@ -40,8 +40,7 @@ func (g *Group) Path() string {
 	return "/apis/" + g.Name
 }
 
-// NewSet returns the Set of the given Definitions. Of two with one name the
-// first counts.
+// NewSet returns the Set of definitions. Of two with one name the first counts.
 func NewSet(definitions []*Definition) *Set {
 	s := &Set{byName: make(map[name]*Definition, len(definitions))}
 	groups := map[string]*Group{}
@@ -82,14 +81,14 @@ func NewSet(definitions []*Definition) *Set {
 	return s
 }
 
-// CompareVersions orders versions by how much they are to be preferred: v2
-// before v1 before v1beta1 before anything that is not of that form.
+// CompareVersions orders versions by preference: v2 before v1 before v1beta1 before names of
+// other forms.
 func CompareVersions(a, b string) int { return version.CompareKubeAwareVersionStrings(a, b) }
 
 // Lookup returns the Definition of a resource, or nil.
 func (s *Set) Lookup(group, plural string) *Definition { return s.byName[name{group, plural}] }
 
-// All yields every Definition, those without a served version too, in no order.
+// All yields every Definition, including those without a served version, in no particular order.
 func (s *Set) All() iter.Seq[*Definition] { return maps.Values(s.byName) }
 
 // Groups returns the served groups in the order of discovery.
@@ -107,10 +106,10 @@ func (s *Set) Group(name string) *Group {
 // Len returns the number of Definitions.
 func (s *Set) Len() int { return len(s.byName) }
 
-// A Catalog holds the Set of now. Its zero value holds an empty one.
+// A Catalog holds the current Set. The zero value holds an empty one.
 type Catalog struct{ current atomic.Pointer[Set] }
 
-// Set returns what is served now.
+// Set returns the current Set.
 func (c *Catalog) Set() *Set {
 	if s := c.current.Load(); s != nil {
 		return s
@@ -118,8 +117,8 @@ func (c *Catalog) Set() *Set {
 	return NewSet(nil)
 }
 
-// Swap makes s what is served, and retires the Definitions that are not in it.
-// Only one goroutine may swap.
+// Swap replaces the current Set, and retires the Definitions that are not in the new one. Only
+// one goroutine may call it.
 func (c *Catalog) Swap(s *Set) {
 	old := c.current.Swap(s)
 	if old == nil {

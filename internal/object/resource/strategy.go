@@ -8,105 +8,100 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// A Strategy is what a kind does with an object on its way to storage. Its hooks are in
-// the order in which they are called; all may be nil.
+// A Strategy has the hooks of a kind for writes. They are listed in the order of their calls; all
+// may be nil.
 type Strategy struct {
-	// AllowCreateOnUpdate lets a PUT create what does not exist.
+	// AllowCreateOnUpdate lets a PUT create a missing object.
 	AllowCreateOnUpdate bool
-	// AllowUnconditionalUpdate lets a PUT without resourceVersion replace
-	// whatever is there.
+	// AllowUnconditionalUpdate allows a PUT without resourceVersion.
 	AllowUnconditionalUpdate bool
 
-	// GracePeriod returns how many seconds an object that is to be deleted has to end
-	// before it is removed. Asked is what the client says, nil for nothing. Nil is for a
-	// kind whose objects are not given any time.
+	// GracePeriod returns the seconds between the request for a deletion and the removal of the
+	// object. asked is that of the client, nil for none. Nil for a kind without grace periods.
 	GracePeriod func(obj map[string]any, asked *int64) int64
-	// OrphansDependents says that a deletion leaves those alone who name the object as
-	// their owner, if the client asks for nothing else.
+	// OrphansDependents: by default, a deletion leaves the dependents of the object.
 	OrphansDependents bool
-	// OrphanWarning is for clients whose deletion says nothing of dependents, which stay.
+	// OrphanWarning is the warning of a deletion without a propagation policy, which leaves
+	// dependents.
 	OrphanWarning string
 
-	// PreconditionFailed is what the answer begins with if a precondition of a deletion does not
-	// hold and the kind, and not the store, looks at it; "" for most.
+	// PreconditionFailed is the prefix of the error if a precondition of a deletion fails and the
+	// kind, rather than the store, checks it; "" for most kinds.
 	PreconditionFailed string
 
-	// BeforeDelete marks an object whose deletion is asked for for the first
-	// time: a finalizer that must run, a phase to show. The object has its
-	// deletionTimestamp; what is otherwise recorded in its metadata (what becomes
-	// of its dependents, a generation) is left to the kind.
+	// BeforeDelete changes an object at the first request for its deletion: it may add a
+	// finalizer, or set a phase. The object has its deletionTimestamp; other metadata, such as
+	// the finalizers of propagation policies and a generation, is left to the kind.
 	BeforeDelete func(ctx context.Context, c *Change, options *metav1.DeleteOptions)
 
-	// Authorize returns why whoever asks may not write what they want, although they may write
-	// objects of the kind. It is called for a write of the resource itself, before anything
-	// else looks at the object. The error is a Status.
+	// Authorize returns an error if the user may write objects of the kind but not this one. It
+	// is called for a write of the resource itself, before all other hooks. The error is a
+	// Status.
 	Authorize func(ctx context.Context, c *Change) error
-	// Allocate gives an object what no other one has: an address, a port. It is called
-	// for a write of the resource itself, before anything else completes the object. A
-	// Mark that Resolve returns keeps what was given. The error is a Status.
+	// Allocate gives an object a unique resource: an address, a port. It is called for a write of
+	// the resource itself, before the object is completed otherwise. A Mark from Resolve stores
+	// the allocation. The error is a Status.
 	Allocate func(ctx context.Context, c *Change) error
-	// Prepare completes an object, in the storage version, before it is validated.
+	// Prepare completes an object, in the storage version, before validation.
 	Prepare func(ctx context.Context, c *Change)
-	// ValidateName returns what is wrong with a name, or with the prefix of one
-	// that is to be generated. Nil asks for a DNS subdomain.
+	// ValidateName returns the errors of a name, or of the prefix of a generated one. Nil
+	// requires a DNS subdomain.
 	ValidateName func(name string, prefix bool) []string
-	// ValidatesMetadataLast says that the metadata of a new object is validated only if the
-	// rest of the object is valid.
+	// ValidatesMetadataLast: the metadata of a new object is validated only if the rest of the
+	// object is valid.
 	ValidatesMetadataLast bool
-	// Validate returns what the schema cannot say.
+	// Validate returns errors that the schema cannot find.
 	Validate func(ctx context.Context, c *Change) field.ErrorList
-	// Warn returns warnings for the client, who writes what is valid.
+	// Warn returns warnings about a valid object.
 	Warn func(ctx context.Context, c *Change) []string
-	// Canonicalize brings an object that is valid into the form in which it is stored.
+	// Canonicalize brings a valid object into its stored form.
 	Canonicalize func(obj map[string]any)
 
-	// Begin is called before a write is resolved and its result after the write was
-	// made or given up, for kinds whose objects must be decided on one after the other.
+	// Begin is called before Resolve, and its result after the commit or its failure, for kinds
+	// whose objects are resolved one at a time.
 	Begin func(ctx context.Context) (end func(), err error)
-	// Resolve brings an object that may be written, or that is about to go, to what
-	// follows from other objects. It may replace outermost fields of it. It is asked
-	// again, with the object as it was before, when one of its Marks has moved before
-	// the write was made. ErrTaken says that the object must be allocated anew.
+	// Resolve derives parts of an object from other objects, before a write or a deletion. It may
+	// replace top-level fields. It is called again, with the original object, if one of its Marks
+	// has moved before the commit. ErrTaken repeats the allocation.
 	Resolve func(ctx context.Context, c *Change) ([]Mark, error)
-	// HasFinalizers reports whether a deleted object waits for finalizers besides those
-	// in its metadata.
+	// HasFinalizers reports whether a deleted object waits for finalizers other than those in its
+	// metadata.
 	HasFinalizers func(obj map[string]any) bool
-	// Wrote is told of a write of the resource or a subresource that was stored, and that changed
-	// something. It changes nothing.
+	// Wrote is called after a write of the resource or a subresource that changed the stored
+	// object. It must not change the object.
 	Wrote func(c *Change)
-	// Committed returns once the server serves what a write at revision says.
+	// Committed returns once the server serves the effects of a write at revision.
 	Committed func(ctx context.Context, revision int64) error
 }
 
-// A Change is a write as the hooks of a kind see it. Who asks for it is in the context:
-// request.UserFrom.
+// A Change is a write as hooks see it. Its user is in the context: request.UserFrom.
 type Change struct {
-	// Object is what is written. A hook changes it in place, where it may.
+	// Object is the new object. Hooks that may change it do so in place.
 	Object map[string]any
-	// Old is what it takes the place of; nil on create. It is not to be changed.
+	// Old is the object that it replaces; nil on create. It must not be changed.
 	Old map[string]any
-	// Namespace and Name are those of the object in the request. On create, there is no
-	// name yet where the server makes it.
+	// Namespace and Name are those in the request. On create, Name is empty if the server
+	// generates it.
 	Namespace, Name string
-	// Subresource is the one that is written through, or "".
+	// Subresource that is written, or "".
 	Subresource string
-	// Version is the name of the one in which the client sees the object.
+	// Version is the name of the client's version.
 	Version string
-	// DryRun says that nothing will be stored, so that nothing else may be done either.
+	// DryRun: nothing is stored, so hooks must have no other side effects.
 	DryRun bool
-	// Typed is what the hooks that look at an object one after the other share: the
-	// objects as Go values. Nobody else looks at it.
+	// Typed is shared by consecutive hooks of a kind: the objects as Go values.
 	Typed any
-	// Objects are all that is stored. A Creater has them, and Validate, which only reads.
+	// Objects has all stored objects. It is set for a Creater, and for Validate, which only
+	// reads.
 	Objects Objects
 }
 
-// Changing makes a hook of a function that looks at nothing but the objects.
+// Changing adapts a function of the objects alone to a hook.
 func Changing(change func(obj, old map[string]any)) func(context.Context, *Change) {
 	return func(_ context.Context, c *Change) { change(c.Object, c.Old) }
 }
 
-// Looking is Changing for a function that changes nothing and returns what it finds.
+// Looking adapts a function that changes nothing and returns a result.
 func Looking[T any](look func(obj, old map[string]any) T) func(context.Context, *Change) T {
 	return func(_ context.Context, c *Change) T { return look(c.Object, c.Old) }
 }
@@ -115,15 +110,14 @@ func Looking[T any](look func(obj, old map[string]any) T) func(context.Context, 
 // begins again with its first phase.
 var ErrTaken = errors.New("an allocated value is taken by another object")
 
-// A Mark is a key besides that of the object, by which those writes notice each other
-// that must not be decided on from the same state. A write is made only while its Marks
-// are where they were when the write was decided on. A Mark is nobody's object, or one
-// that comes and goes with the object that is written.
+// A Mark is a key besides that of the object, through which conflicting writes notice each other.
+// A write is committed only if its Marks have not moved since it was resolved. A Mark is an
+// internal key, or an object that is created and deleted with the written one.
 type Mark struct {
 	Key      string
-	Revision int64 // 0 if there is no such key
-	// Moves says that the write changes what others decide on. With it, Value is
-	// written under the Key, or the Key goes where Value is nil.
+	Revision int64 // 0 if the key is missing
+	// Moves: the write changes the state that others depend on. It then writes Value at Key, or
+	// deletes Key if Value is nil.
 	Moves bool
 	Value []byte
 }

@@ -4,7 +4,7 @@ import "context"
 
 type warnKey struct{}
 
-// WithWarn returns a context in which Warn calls warn. Nil is for nobody.
+// WithWarn returns a context in which Warn calls warn. Nil discards warnings.
 func WithWarn(ctx context.Context, warn func(message string)) context.Context {
 	if warn == nil {
 		return ctx
@@ -12,8 +12,7 @@ func WithWarn(ctx context.Context, warn func(message string)) context.Context {
 	return context.WithValue(ctx, warnKey{}, warn)
 }
 
-// Warn tells who writes the object that is being validated something that is not
-// an error.
+// Warn sends a warning to the client that writes the object being validated.
 func Warn(ctx context.Context, message string) {
 	if warn, ok := ctx.Value(warnKey{}).(func(string)); ok {
 		warn(message)

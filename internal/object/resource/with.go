@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// With returns s without the Definitions out and with the Definitions in. Those
-// that are not in s are not missed, and of two with one name the one that is
-// there counts. It costs little where few of many change.
+// With returns s without the Definitions in out and with those in in. Definitions in out that are
+// not in s are ignored, and of two with one name the existing one counts. It is cheap if few of
+// many change.
 func (s *Set) With(out, in []*Definition) *Set {
 	n := &Set{byName: maps.Clone(s.byName), groups: slices.Clone(s.groups)}
 	touched := map[string]bool{}
@@ -32,7 +32,7 @@ func (s *Set) With(out, in []*Definition) *Set {
 	return n
 }
 
-// rebuild makes a group anew of what is left of it and of what was added.
+// rebuild builds a group from its remaining Definitions and the added ones.
 func (s *Set) rebuild(group string, added []*Definition) {
 	var definitions []*Definition
 	if i := slices.IndexFunc(s.groups, func(g *Group) bool { return g.Name == group }); i >= 0 {
@@ -56,12 +56,12 @@ func (s *Set) rebuild(group string, added []*Definition) {
 	s.groups = slices.Insert(s.groups, at, g)
 }
 
-// compareGroups orders groups as discovery does.
+// compareGroups compares groups in the order of discovery.
 func compareGroups(a, b *Group) int {
 	return cmp.Or(cmp.Compare(b.priority(), a.priority()), cmp.Compare(a.Name, b.Name))
 }
 
-// priority is the highest of those of the group's Definitions.
+// priority returns the highest priority of the group's Definitions.
 func (g *Group) priority() int {
 	p := 0
 	for _, d := range g.Definitions {

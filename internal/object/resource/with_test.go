@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// However a Set came about, it is the one that NewSet makes of its Definitions.
+// A Set from With equals that of NewSet with the same Definitions.
 func TestWith(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	definition := func() *Definition {

@@ -1,8 +1,8 @@
-// Package status is the closed set of errors that clients see.
+// Package status has the closed set of errors that clients see.
 //
-// All packages that work on API objects return these errors. Of is the one place where an
-// error becomes a Status. The messages are those of Kubernetes' error constructors, which this
-// package calls; its functions are the complete list of errors of anykind.
+// All packages that work on API objects return these errors. Only Of converts an error to a
+// Status. The messages come from Kubernetes' error constructors; the functions here are the
+// complete list of errors of anykind.
 package status
 
 import (
@@ -21,13 +21,13 @@ import (
 // Error is an error with a Status.
 type Error = apierrors.StatusError
 
-// BadRequest says that the request cannot be understood.
+// BadRequest reports a malformed request.
 func BadRequest(format string, args ...any) *Error {
 	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
 }
 
-// Invalid says what is wrong with the fields of an object, each thing once: what is
-// validated by several is often found by all of them.
+// Invalid reports invalid fields of an object. Duplicates are dropped: several validations often
+// find the same error.
 func Invalid(kind schema.GroupKind, name string, errs field.ErrorList) *Error {
 	e := apierrors.NewInvalid(kind, name, nil)
 	errs = distinct(errs)
@@ -42,9 +42,8 @@ func Invalid(kind schema.GroupKind, name string, errs field.ErrorList) *Error {
 	return e
 }
 
-// Join says several errors as one, each once. What it says is what the aggregates
-// of apimachinery say, which take time by the square of their number: an object
-// can be wrong in as many places as its request has room for.
+// Join joins distinct errors. The result equals that of apimachinery's aggregates, which take
+// quadratic time: an object can have as many errors as its request has room for.
 func Join(errs field.ErrorList) string {
 	errs = distinct(errs)
 	var b strings.Builder
@@ -60,7 +59,7 @@ func Join(errs field.ErrorList) string {
 	return b.String()
 }
 
-// distinct returns the errors that say different things.
+// distinct drops duplicate errors.
 func distinct(errs field.ErrorList) field.ErrorList {
 	told := make(map[string]bool, len(errs))
 	out := make(field.ErrorList, 0, len(errs))
@@ -73,29 +72,28 @@ func distinct(errs field.ErrorList) field.ErrorList {
 	return out
 }
 
-// NotFound says that an object does not exist.
+// NotFound reports a missing object.
 func NotFound(resource schema.GroupResource, name string) *Error {
 	return apierrors.NewNotFound(resource, name)
 }
 
-// NoSuchPath says that nothing is served at a path.
+// NoSuchPath reports an unknown path.
 func NoSuchPath() *Error {
 	return unrouted(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 }
 
-// NoSuchMethod says that what is served at a path does not answer a method.
+// NoSuchMethod reports an unsupported method for a path.
 func NoSuchMethod() *Error {
 	return unrouted(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
 }
 
-// NoSuchForm says that what is served at a path has none of the media types that a
-// client takes.
+// NoSuchForm reports that a path has none of the media types that the client accepts.
 func NoSuchForm(produced ...string) *Error {
 	return unrouted(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(produced, ", "))
 }
 
-// NoSuchPatch says that what is served at a path takes no patch of the type that a client sends.
+// NoSuchPatch reports an unsupported type of patch for a path.
 func NoSuchPatch() *Error {
 	return unrouted(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "415: Unsupported Media Type")
 }
@@ -110,47 +108,46 @@ func unrouted(code int32, reason metav1.StatusReason, message string) *Error {
 	}}
 }
 
-// AlreadyExists says that an object of the name exists.
+// AlreadyExists reports an existing object.
 func AlreadyExists(resource schema.GroupResource, name string) *Error {
 	return apierrors.NewAlreadyExists(resource, name)
 }
 
-// GeneratedNameTaken says that an object of the name exists, and that another attempt may
-// find another name.
+// GeneratedNameTaken reports an existing object for a generated name, and suggests a retry.
 func GeneratedNameTaken(resource schema.GroupResource, name string) *Error {
 	return apierrors.NewGenerateNameConflict(resource, name, 1)
 }
 
-// Conflict says that an object is not what the client thought it was.
+// Conflict reports that an object is in another state than the client expects.
 func Conflict(resource schema.GroupResource, name string, err error) *Error {
 	return apierrors.NewConflict(resource, name, err)
 }
 
-// Modified is the Conflict of a stale resourceVersion.
+// Modified is the Conflict for a stale resourceVersion.
 func Modified(resource schema.GroupResource, name string) *Error {
 	return Conflict(resource, name, errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 }
 
-// Forbidden says that the user, or the state of things, does not allow it.
+// Forbidden reports that the user's rights or a policy do not allow the request.
 func Forbidden(resource schema.GroupResource, name string, err error) *Error {
 	return apierrors.NewForbidden(resource, name, err)
 }
 
-// Unauthorized says that the server does not know who is asking.
+// Unauthorized reports a failed authentication.
 func Unauthorized() *Error { return apierrors.NewUnauthorized("Unauthorized") }
 
-// MethodNotAllowed says that a resource does not answer a verb.
+// MethodNotAllowed reports an unsupported verb for a resource.
 func MethodNotAllowed(resource schema.GroupResource, verb string) *Error {
 	return apierrors.NewMethodNotSupported(resource, verb)
 }
 
-// NotAcceptable says which media types the client could have asked for.
+// NotAcceptable lists the media types that the client could accept.
 func NotAcceptable(accepted ...string) *Error {
 	return media(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"only the following media types are accepted: "+strings.Join(accepted, ", "))
 }
 
-// UnsupportedMediaType says which media types the client could have sent.
+// UnsupportedMediaType lists the media types that the client could send.
 func UnsupportedMediaType(supported ...string) *Error {
 	return media(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(supported, ", "))
@@ -160,13 +157,14 @@ func media(code int32, reason metav1.StatusReason, message string) *Error {
 	return &Error{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
 }
 
-// TooLarge says that the request is larger than the server reads.
+// TooLarge reports that the request exceeds a limit.
 func TooLarge(message string) *Error { return apierrors.NewRequestEntityTooLargeError(message) }
 
-// Expired says that the asked state of the store is gone.
+// Expired reports that the requested revision was compacted.
 func Expired(message string) *Error { return apierrors.NewResourceExpired(message) }
 
-// FutureRevision says that a resourceVersion has not happened yet, and when to come back; 0 for not.
+// FutureRevision reports a resourceVersion that does not exist yet. retryAfterSeconds suggests a
+// retry, unless it is 0.
 func FutureRevision(asked, newest int64, retryAfterSeconds int) *Error {
 	e := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", asked, newest), retryAfterSeconds)
 	e.ErrStatus.Details.Causes = []metav1.StatusCause{{
@@ -176,27 +174,26 @@ func FutureRevision(asked, newest int64, retryAfterSeconds int) *Error {
 	return e
 }
 
-// Timeout says that the server gave up on the request.
+// Timeout reports that the request took too long.
 func Timeout(message string, retryAfterSeconds int) *Error {
 	return apierrors.NewTimeoutError(message, retryAfterSeconds)
 }
 
-// Limited says that the client has asked too often. It does not say when to come back.
+// Limited reports too many requests, without suggesting a retry.
 func Limited(message string) *Error { return apierrors.NewTooManyRequestsError(message) }
 
-// TooManyRequests asks the client to come back later.
+// TooManyRequests reports too many requests, and suggests a retry.
 func TooManyRequests(message string, retryAfterSeconds int) *Error {
 	return apierrors.NewTooManyRequests(message, retryAfterSeconds)
 }
 
-// Unavailable says that the server cannot answer at the moment.
+// Unavailable reports that the server is temporarily unavailable.
 func Unavailable(message string) *Error { return apierrors.NewServiceUnavailable(message) }
 
-// Internal says that it is the server's fault.
+// Internal reports an internal error.
 func Internal(err error) *Error { return apierrors.NewInternalError(err) }
 
-// Of translates any error to the Status the client gets. Errors that are
-// not of this package are a 500 in their own words.
+// Of converts any error to a Status. Errors of other packages become a 500 with their message.
 func Of(err error) metav1.Status {
 	var e apierrors.APIStatus
 	switch {
@@ -219,5 +216,5 @@ func Of(err error) metav1.Status {
 	}
 }
 
-// Is reports whether err says reason.
+// Is reports whether the reason of err is reason.
 func Is(err error, reason metav1.StatusReason) bool { return apierrors.ReasonForError(err) == reason }

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// What is invalid is told in the words of apimachinery, and once: as one cause, too.
+// Errors have the words of apimachinery without duplicates, in the message and in the causes.
 func TestInvalidWords(t *testing.T) {
 	a, b := field.Required(field.NewPath("a"), ""), field.Invalid(field.NewPath("b"), "x", "is wrong")
 	for _, tt := range []struct{ errs, distinct field.ErrorList }{
@@ -29,7 +29,7 @@ func TestInvalidWords(t *testing.T) {
 	}
 }
 
-// Twice as many errors take twice as much memory, not four times.
+// Twice as many errors take twice the memory, not four times.
 func TestInvalidIsLinear(t *testing.T) {
 	bytes := func(n int) uint64 {
 		errs := make(field.ErrorList, n)

@@ -1,7 +1,7 @@
-// Package assets fills a folder with the programs that a test finds by KUBEBUILDER_ASSETS.
+// Package assets installs the programs for tests that use KUBEBUILDER_ASSETS.
 //
-// kube-apiserver and etcd are this program, which behaves by the name it is called by. kubectl is
-// the one that is found, or is built. The package does not know what the programs do.
+// kube-apiserver and etcd are this program, which acts by the name of its command. kubectl is an
+// installed one, or is built. The package does not run the programs.
 package assets
 
 import (
@@ -16,19 +16,19 @@ import (
 	"path/filepath"
 )
 
-// A Folder is where the programs go.
+// A Folder is the folder of the programs.
 type Folder struct {
 	Dir string
-	// Program is the file of this program.
+	// Program is the path of this program.
 	Program string
-	// Copy makes copies. Otherwise links are made, so that the folder has the newest program.
+	// Copy makes copies instead of symbolic links. Links follow an update of the program.
 	Copy bool
 }
 
-// Ours are the names under which this program is there.
+// Ours are the names for this program.
 var Ours = []string{"kube-apiserver", "etcd"}
 
-// Fill puts this program into the folder, in the place of what is there.
+// Fill installs this program, and replaces existing files.
 func (f Folder) Fill() error {
 	if err := os.MkdirAll(f.Dir, 0o755); err != nil {
 		return err
@@ -41,11 +41,11 @@ func (f Folder) Fill() error {
 	return nil
 }
 
-// kubectl is its name.
+// kubectl is the name of the command.
 const kubectl = "kubectl"
 
-// Kubectl puts the kubectl that is found into the folder, unless there is one, and returns which
-// that is: an error that is exec.ErrNotFound if there is none.
+// Kubectl installs the kubectl of PATH, unless the folder has one, and returns its path. The error
+// is exec.ErrNotFound if there is none.
 func (f Folder) Kubectl() (found string, err error) {
 	at := filepath.Join(f.Dir, kubectl)
 	if _, err := os.Stat(at); err == nil {
@@ -60,7 +60,7 @@ func (f Folder) Kubectl() (found string, err error) {
 	return found, f.put(kubectl, found)
 }
 
-// put makes name the program in file.
+// put installs file under a name.
 func (f Folder) put(name, file string) error {
 	at := filepath.Join(f.Dir, name)
 	same, err := sameFile(at, file)
@@ -70,13 +70,13 @@ func (f Folder) put(name, file string) error {
 	if err := os.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if !f.Copy && os.Symlink(file, at) == nil { // not every system has links
+	if !f.Copy && os.Symlink(file, at) == nil { // not every system supports links
 		return nil
 	}
 	return copyFile(at, file)
 }
 
-// sameFile reports whether both are one program.
+// sameFile reports whether both paths are the same file.
 func sameFile(a, b string) (bool, error) {
 	of, err := os.Stat(b)
 	if err != nil {
@@ -100,7 +100,7 @@ func copyFile(to, from string) error {
 	return errors.Join(err, out.Close())
 }
 
-// source is a program that is kubectl.
+// source is the main package of kubectl.
 const source = `package main
 
 import (
@@ -113,7 +113,7 @@ import (
 func main() { os.Exit(cli.Run(cmd.NewDefaultKubectlCommand())) }
 `
 
-// BuildKubectl builds a kubectl of a release, such as v0.37.1, with Go, and puts it into the folder.
+// BuildKubectl builds the kubectl of a release, such as v0.37.1, with Go, and installs it.
 func (f Folder) BuildKubectl(ctx context.Context, release string) error {
 	dir, err := os.MkdirTemp("", "kubectl")
 	if err != nil {

@@ -19,7 +19,7 @@ func TestFill(t *testing.T) {
 	}
 	write(program, "first")
 	linked, copied := Folder{Dir: filepath.Join(from, "a", "linked"), Program: program}, Folder{Dir: filepath.Join(from, "copied"), Program: program, Copy: true}
-	for range 2 { // the second time everything is there
+	for range 2 { // the second time all files exist
 		for _, f := range []Folder{linked, copied} {
 			if err := f.Fill(); err != nil {
 				t.Fatal(err)

@@ -20,14 +20,14 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// An Answer is what a server answers to a request.
+// An Answer is the response to a request.
 type Answer struct {
 	Code     int
 	Body     []byte
 	Warnings []string
 }
 
-// Ask has a server answer a request.
+// Ask sends a request to a handler.
 func Ask(ctx context.Context, server http.Handler, method, path, contentType string, body []byte) (Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
 	if err != nil {
@@ -47,14 +47,14 @@ func Ask(ctx context.Context, server http.Handler, method, path, contentType str
 	return a, ctx.Err()
 }
 
-// Unquote is the text of a header Warning.
+// Unquote returns the text of a Warning header.
 func Unquote(header string) string {
 	_, text, _ := strings.Cut(header, `"`)
 	text = strings.TrimSuffix(text, `"`)
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(text)
 }
 
-// A recorder keeps what is answered.
+// A recorder records a response.
 type recorder struct {
 	header http.Header
 	code   int
@@ -69,7 +69,7 @@ func (r *recorder) WriteHeader(code int) {
 }
 func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
 
-// status is the Status of a refusal.
+// status decodes the Status of an error response.
 func (a *Answer) status() metav1.Status {
 	var s metav1.Status
 	if json.Unmarshal(a.Body, &s) != nil || s.Kind != "Status" {
@@ -78,16 +78,16 @@ func (a *Answer) status() metav1.Status {
 	return s
 }
 
-// A kind is what is served of one: its definition and a version.
+// A kind is a served kind: its definition and a version.
 type kind struct {
 	definition *resource.Definition
 	version    *resource.Version
 }
 
-// kinds are those that are served, by name.
+// kinds are the served kinds, by name.
 type kinds map[kindName]*resource.Definition
 
-// learn finds out which kinds are served.
+// learn reads the served kinds.
 func (c *checker) learn() {
 	k := kindsOf(c.server)
 	c.kinds.Store(&k)
@@ -103,10 +103,10 @@ func kindsOf(server *app.Offline) kinds {
 	return k
 }
 
-// errNoKind says that there is no definition of a kind.
+// errNoKind reports a missing definition of a kind.
 var errNoKind = errors.New("no definition")
 
-// find finds the kind of an object.
+// find returns the kind of an object.
 func (c *checker) find(d *Document) (kind, error) {
 	gvk := schema.FromAPIVersionAndKind(object.APIVersion(d.tree), object.Kind(d.tree))
 	if definition := (*c.kinds.Load())[gvk.GroupKind()]; definition != nil {
@@ -117,7 +117,7 @@ func (c *checker) find(d *Document) (kind, error) {
 	return kind{}, fmt.Errorf("%w", &noKindError{gvk})
 }
 
-// A noKindError is errNoKind in the words of kubectl.
+// A noKindError is errNoKind with the message of kubectl.
 type noKindError struct{ schema.GroupVersionKind }
 
 func (e *noKindError) Error() string {
@@ -125,7 +125,7 @@ func (e *noKindError) Error() string {
 }
 func (e *noKindError) Unwrap() error { return errNoKind }
 
-// identify says which object a document is about.
+// identify returns the identity of a document's object.
 func (c *checker) identify(k kind, d *Document) identity {
 	namespace := ""
 	if k.definition.Namespaced {
@@ -134,7 +134,7 @@ func (c *checker) identify(k kind, d *Document) identity {
 	return d.identity(namespace)
 }
 
-// path is that of an object in a version, or of all in its namespace if it has no name.
+// path returns the path of an object in a version, or of the collection if it has no name.
 func path(d *resource.Definition, version string, id identity, query url.Values) string {
 	p := "/apis/" + d.Group + "/" + version
 	if d.Group == "" {
@@ -153,13 +153,13 @@ func path(d *resource.Definition, version string, id identity, query url.Values)
 	return p
 }
 
-// A Question is the request by which a server is asked about an object.
+// A Question is a request for the verdict on an object.
 type Question struct {
 	Method, Path, ContentType string
 	Body                      []byte
 }
 
-// ask asks the server about an object and notes in r what it answers.
+// ask requests the verdict on an object and records it in r.
 func (c *checker) ask(ctx context.Context, d *Document, r *Result, dryRun bool) error {
 	defer d.place(r)
 	if d.broken != nil {
@@ -205,12 +205,12 @@ func (c *checker) ask(ctx context.Context, d *Document, r *Result, dryRun bool) 
 	}
 	r.note(a)
 	if k.version.Creater != nil {
-		r.stored = nil // it is answered, and nobody here knows who may do what
+		r.stored = nil // a virtual kind: the response depends on users and rights
 	}
 	if !r.isStrict() {
 		return nil
 	}
-	// Who corrects the fields would learn only then what else is wrong.
+	// A strict error hides all other errors, so a second request finds those.
 	query.Set("fieldValidation", metav1.FieldValidationIgnore)
 	query.Set("dryRun", metav1.DryRunAll)
 	a, err = Ask(ctx, c.server, q.Method, path(k.definition, k.version.Name, target, query), q.ContentType, q.Body)
@@ -220,10 +220,10 @@ func (c *checker) ask(ctx context.Context, d *Document, r *Result, dryRun bool) 
 	return err
 }
 
-// update is the body by which an object replaces the one that is stored.
+// update returns the request body that replaces the stored object.
 func (c *checker) update(ctx context.Context, k kind, id identity, d *Document) (contentType string, body []byte, err error) {
 	if len(d.duplicates) > 0 && cmp.Or(c.o.Validation, metav1.FieldValidationStrict) == metav1.FieldValidationStrict {
-		return d.media.String(), d.body, nil // it is refused for these, which JSON of the tree would not have
+		return d.media.String(), d.body, nil // duplicate fields are an error, and exist only in the original text
 	}
 	a, err := Ask(ctx, c.server, http.MethodGet, path(k.definition, k.version.Name, id, nil), "", nil)
 	if err != nil {
@@ -239,7 +239,7 @@ func (c *checker) update(ctx context.Context, k kind, id identity, d *Document) 
 	return codec.JSON.String(), object.AppendJSON(nil, t), nil
 }
 
-// tree is the object that is answered, or nil.
+// tree returns the object of a successful response, or nil.
 func (a *Answer) tree() object.Tree {
 	if a.Code >= http.StatusBadRequest {
 		return nil
@@ -248,10 +248,10 @@ func (a *Answer) tree() object.Tree {
 	return t
 }
 
-// noField is how Kubernetes writes that a cause is about the whole object.
+// noField is the field of a cause for the whole object.
 const noField = "<nil>"
 
-// note notes what a server answers.
+// note records a response.
 func (r *Result) note(a Answer) {
 	for _, w := range a.Warnings {
 		r.Warnings = append(r.Warnings, Problem{Field: quotedField(w), Message: w})

@@ -1,9 +1,8 @@
-// Package check says what a server would answer to the objects in files, without a server.
+// Package check validates the objects in files as a server would, without a server.
 //
-// It reads files, makes a request of each object, has an app.Offline answer it, and finds the
-// places in the files that the answer is about. It does not know the rules that objects keep: the
-// answers are those of the handler, registry and schemas that serve HTTP. It does not know
-// commands and flags either.
+// It reads files, sends each object in a request to an app.Offline, and maps the errors of the
+// response to places in the files. It contains no validation rules: the responses come from the
+// handler, registry and schemas of the server. It does not know commands and flags.
 package check
 
 import (
@@ -21,36 +20,35 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd"
 )
 
-// Options say how objects are checked. The zero value checks them as new ones.
+// Options configure a check. The zero value checks objects as new ones.
 type Options struct {
-	// Definitions are files and folders with CustomResourceDefinitions that count besides those
-	// among the objects, which come first.
+	// Definitions are files and folders with CustomResourceDefinitions. Those among the objects take
+	// precedence.
 	Definitions []string
-	// Old are files and folders with what is stored already: an object that is there is checked as
-	// an update of it.
+	// Old are files and folders with stored objects: an object with the same identity is checked as
+	// an update.
 	Old []string
-	// Namespace is that of objects that name none.
+	// Namespace is the default namespace of objects.
 	Namespace string
-	// Validation is what becomes of unknown fields, in the words of fieldValidation: Strict if empty.
+	// Validation is the fieldValidation of requests; empty is Strict.
 	Validation string
-	// PassUnknown passes over objects of kinds that have no definition.
+	// PassUnknown skips objects of kinds without a definition.
 	PassUnknown bool
-	// Convert says how objects are shown in other versions.
+	// Convert configures conversions of accepted objects.
 	Convert Conversions
-	// OnlyDefinitions checks CustomResourceDefinitions only, and says what their rules may cost.
+	// OnlyDefinitions checks only CustomResourceDefinitions, and reports the cost of their rules.
 	OnlyDefinitions bool
-	// RuntimeConfig and AllowPrivileged are those of a server.
+	// RuntimeConfig and AllowPrivileged are options of the server.
 	RuntimeConfig   builtin.RuntimeConfig
 	AllowPrivileged bool
-	// Progress is told how many of all objects are checked. It may be nil, and is called by several
-	// goroutines.
+	// Progress is called with the number of checked objects. It may be nil. Calls are concurrent.
 	Progress func(done, all int)
-	// Observe is shown every question about an object, and its answer. It may be nil, and is called
-	// by several goroutines.
+	// Observe is called with every request for an object, and its response. It may be nil. Calls are
+	// concurrent.
 	Observe func(Question, Answer)
 }
 
-// A Report is what was found.
+// A Report is the result of a check.
 type Report struct {
 	Results []Result `json:"results"`
 	Summary Summary  `json:"summary"`
@@ -80,15 +78,15 @@ func Run(ctx context.Context, paths []string, in io.Reader, o Options) (*Report,
 	return report, nil
 }
 
-// A checker has the server that answers.
+// A checker has the server.
 type checker struct {
 	o      Options
 	server *app.Offline
 	old    map[identity]*Document
-	stored *Documents           // what is there already
-	given  map[string]*Document // the definitions that are served, by name
+	stored *Documents           // stored objects
+	given  map[string]*Document // the served definitions, by name
 	kinds  atomic.Pointer[kinds]
-	shown  sync.Map // locks by identity, of objects that are stored for a while
+	shown  sync.Map // locks by identity, of objects that are stored for a conversion
 	done   atomic.Int64
 	all    int
 }
@@ -103,7 +101,7 @@ func newChecker(ctx context.Context, o Options) (*checker, error) {
 	return c, nil
 }
 
-// run checks documents: definitions first, one after the other, then all else at once.
+// run checks documents: definitions one by one, then all others concurrently.
 func (c *checker) run(ctx context.Context, all *Documents) ([]Result, error) {
 	c.all = len(all.documents)
 	results := make([]Result, c.all)
@@ -129,7 +127,7 @@ func (c *checker) run(ctx context.Context, all *Documents) ([]Result, error) {
 	return c.checkAll(ctx, all, rest, append(broken, results...), len(broken))
 }
 
-// checkAll checks the documents that are at some places, several at once, and returns the results.
+// checkAll checks the documents at some indexes concurrently, and returns the results.
 func (c *checker) checkAll(ctx context.Context, all *Documents, rest []int, results []Result, first int) ([]Result, error) {
 	var next atomic.Int64
 	var group sync.WaitGroup
@@ -163,8 +161,8 @@ func (c *checker) progress() {
 	}
 }
 
-// prepare loads the definitions that are not among the documents. It returns those that a server
-// would refuse.
+// prepare loads the definitions that are not among the documents. It returns the results of rejected
+// ones.
 func (c *checker) prepare(ctx context.Context, all *Documents) (broken []Result, err error) {
 	own := map[string]bool{}
 	wanted := map[kindName]bool{}
@@ -188,7 +186,7 @@ func (c *checker) prepare(ctx context.Context, all *Documents) (broken []Result,
 			own[object.Name(d.tree)] = true
 		}
 	}
-	for i := range old.documents { // definitions first: the objects are of them
+	for i := range old.documents { // definitions first
 		if d := &old.documents[i]; d.isDefinition() {
 			if err := c.storeDefinition(ctx, d); err != nil {
 				return nil, err
@@ -212,7 +210,7 @@ func (c *checker) prepare(ctx context.Context, all *Documents) (broken []Result,
 	return broken, nil
 }
 
-// storeOld stores the objects that were there before. Their definitions are served by now.
+// storeOld stores the existing objects. Their definitions are already served.
 func (c *checker) storeOld(ctx context.Context) error {
 	c.learn()
 	for i := range c.stored.documents {
@@ -225,7 +223,7 @@ func (c *checker) storeOld(ctx context.Context) error {
 	return nil
 }
 
-// define checks a definition, which is served from then on if it is accepted.
+// define checks a definition, and serves it if it is accepted.
 func (c *checker) define(ctx context.Context, d *Document) (Result, error) {
 	r := d.result()
 	name := object.Name(d.tree)
@@ -248,7 +246,7 @@ func (c *checker) define(ctx context.Context, d *Document) (Result, error) {
 	return r, err
 }
 
-// storeDefinition stores a definition that was there before, whatever a server would say to it now.
+// storeDefinition stores an existing definition, even if the server would now reject it.
 func (c *checker) storeDefinition(ctx context.Context, d *Document) error {
 	r := d.result()
 	if err := c.ask(ctx, d, &r, false); err != nil || d.broken != nil {
@@ -261,7 +259,7 @@ func (c *checker) storeDefinition(ctx context.Context, d *Document) error {
 	return c.server.Put(ctx, c.server.Definitions().Lookup(crd.Group, crd.Plural).Key("", object.Name(d.tree)), object.AppendJSON(nil, d.tree))
 }
 
-// store stores an object that was there before, whatever a server would say to it now.
+// store stores an existing object, even if the server would now reject it.
 func (c *checker) store(ctx context.Context, d *Document) error {
 	if d.broken != nil {
 		return d.broken
@@ -280,7 +278,7 @@ func (c *checker) store(ctx context.Context, d *Document) error {
 	return c.server.Put(ctx, kind.definition.Key(id.namespace, id.name), object.AppendJSON(nil, t))
 }
 
-// asStored gives an object what the server has given everything that is stored.
+// asStored adds the metadata that every stored object has.
 func asStored(t object.Tree, namespace string) {
 	object.SetMetaString(t, "resourceVersion", "")
 	object.SetMetaString(t, "namespace", namespace)
@@ -295,7 +293,7 @@ func asStored(t object.Tree, namespace string) {
 	}
 }
 
-// What an object was given that does not say it.
+// Metadata that asStored adds.
 const (
 	anyUID  = "00000000-0000-4000-8000-000000000000"
 	anyTime = "1970-01-01T00:00:00Z"

@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/object/golden"
 )
 
-// Each file of testdata is an input and what is written about it. Its comment ends with a line of the
-// options that are not the usual ones.
+// Each file of testdata has an input and its reports. The last line of its comment has options, if
+// they differ from the default.
 func TestCheck(t *testing.T) {
 	golden.Each(t, "testdata/*.txtar", func(t *testing.T, archive *golden.Archive) {
 		var o Options
@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// compare compares what is written of a report with what is wanted, in each form that is there.
+// compare compares a report with the expected one, in each format of the archive.
 func compare(t *testing.T, archive *golden.Archive, report *Report) {
 	t.Helper()
 	writers := map[string]func(*bytes.Buffer) error{
@@ -82,7 +82,7 @@ func compare(t *testing.T, archive *golden.Archive, report *Report) {
 	}
 }
 
-// checkJSON checks that programs learn as much as people.
+// checkJSON checks that the JSON report has all facts of the text.
 func checkJSON(t *testing.T, report *Report) {
 	t.Helper()
 	var out bytes.Buffer

@@ -15,25 +15,25 @@ import (
 	"github.com/anykind/anykind/internal/object/codec"
 )
 
-// Conversions say in which versions an accepted object is shown.
+// Conversions configures the versions in which an accepted object is read.
 type Conversions struct {
-	// To is the version in which Results have it.
+	// To is the version of objects in Results.
 	To string
-	// RoundTrip has it written in every other version that is served, as that shows it, and compares
-	// what comes back.
+	// RoundTrip reads the object in every other served version, writes it in that version, and
+	// compares the result with the original.
 	RoundTrip bool
 }
 
 func (c Conversions) any() bool { return c.To != "" || c.RoundTrip }
 
-// convert shows an accepted object in other versions. It is stored meanwhile.
+// convert reads an accepted object in other versions. It is stored meanwhile.
 func (c *checker) convert(ctx context.Context, d *Document, r *Result) error {
 	k, err := c.find(d)
 	if err != nil {
 		return err
 	}
 	if k.definition.Version(k.version.Name).Creater != nil {
-		return nil // it is answered, and never stored
+		return nil // a virtual kind, never stored
 	}
 	id := c.identify(k, d)
 	lock, _ := c.shown.LoadOrStore(id, &sync.Mutex{})
@@ -70,7 +70,7 @@ func (c *checker) convert(ctx context.Context, d *Document, r *Result) error {
 	return nil
 }
 
-// roundTrip shows an object in a version, writes it in that, and compares what comes back.
+// roundTrip reads an object in a version, writes it in that version, and compares the result.
 func (c *checker) roundTrip(ctx context.Context, k kind, id identity, version string, r *Result) error {
 	at := func(version string, query url.Values) string { return path(k.definition, version, id, query) }
 	got, err := Ask(ctx, c.server, http.MethodGet, at(version, nil), "", nil)
@@ -113,7 +113,7 @@ func (c *checker) roundTrip(ctx context.Context, k kind, id identity, version st
 	return nil
 }
 
-// lose notes what becomes of an object in another version.
+// lose records a loss in another version.
 func (r *Result) lose(field, message string, verdict Verdict) {
 	r.Verdict = verdict
 	if r.Message == "" {
@@ -122,12 +122,12 @@ func (r *Result) lose(field, message string, verdict Verdict) {
 	r.Problems = append(r.Problems, Problem{Field: field, Message: message})
 }
 
-// ofServer are fields of metadata that only the server writes, and that differ each time.
+// ofServer are the metadata fields that only the server sets, with different values each time.
 func ofServer() []string {
 	return []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"}
 }
 
-// plain is an object without what only the server writes.
+// plain returns an object without fields that only the server sets.
 func plain(t object.Tree) object.Tree {
 	t = object.CloneTree(t)
 	metadata := object.Metadata(t)
@@ -135,12 +135,12 @@ func plain(t object.Tree) object.Tree {
 		delete(metadata, field)
 	}
 	if isDefinition(t) {
-		delete(t, "status") // which says when it was decided
+		delete(t, "status") // it has times
 	}
 	return t
 }
 
-// A Change is a field that is not the same in two objects. Was or Now is nil if only one has it.
+// A Change is a field that differs between two objects. Was or Now is nil if only one has it.
 type Change struct {
 	Path     string
 	Was, Now any
@@ -156,7 +156,7 @@ func (c Change) String() string {
 	return fmt.Sprintf("changes the field from %s to %s", object.AppendJSON(nil, c.Was), object.AppendJSON(nil, c.Now))
 }
 
-// Changes compares two objects, and says of the smallest parts what has changed.
+// Changes compares two objects, and returns the smallest differences.
 func Changes(old, now any) []Change { return changes(nil, "", old, now) }
 
 func changes(out []Change, path string, old, now any) []Change {
@@ -186,7 +186,7 @@ func changes(out []Change, path string, old, now any) []Change {
 	return out
 }
 
-// keysOf are the keys of two trees, in order.
+// keysOf returns the keys of two trees, sorted.
 func keysOf(a, b object.Tree) []string {
 	var keys []string
 	for k := range a {

@@ -10,14 +10,14 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd"
 )
 
-// A Schema is what the rules of one schema may cost at worst.
+// A Schema has the estimated maximum cost of the validation rules of a schema.
 type Schema struct {
 	Rules []Rule `json:"rules"`
 	Cost  uint64 `json:"cost"`
 	Limit uint64 `json:"limit"`
 }
 
-// A Rule is an expression and what it may cost.
+// A Rule is a validation rule with its estimated cost.
 type Rule struct {
 	Path       string `json:"path"`
 	Expression string `json:"expression"`
@@ -26,9 +26,9 @@ type Rule struct {
 	CostEach uint64 `json:"costEach"`
 	Times    uint64 `json:"times"`
 	Limit    uint64 `json:"limit"`
-	// TooExpensive says that it, or all of them together, may cost too much.
+	// TooExpensive reports that the rule, or all rules together, may exceed the limit.
 	TooExpensive bool `json:"tooExpensive,omitempty"`
-	// Bounds that are missing and that, all of them, would be enough.
+	// Bounds are missing keywords. Together they would be sufficient.
 	Bounds []Bound `json:"bounds,omitempty"`
 }
 
@@ -39,7 +39,7 @@ type Bound struct {
 	Value   int64  `json:"value"`
 }
 
-// costsOf are what the rules of a definition may cost.
+// costsOf returns the costs of the rules of a definition.
 func costsOf(definition object.Tree) (all []Schema) {
 	for _, report := range crd.Costs(object.CloneTree(definition)) {
 		all = append(all, costs(report))
@@ -76,7 +76,7 @@ func (s Schema) write(w io.Writer) {
 		fmt.Fprintf(table, "  %d\t%d\t%d\t%s\t %s\n", r.Cost, r.CostEach, r.Times, share(r.Cost, r.Limit), r.Path)
 	}
 	fmt.Fprintf(table, "  %d\t\t\t%s\t all of %d expressions\n", s.Cost, share(s.Cost, s.Limit), len(s.Rules))
-	_ = table.Flush() // w remembers its error
+	_ = table.Flush() // w keeps the error
 	for _, r := range s.Rules {
 		switch {
 		case !r.TooExpensive:
@@ -91,7 +91,7 @@ func (s Schema) write(w io.Writer) {
 	}
 }
 
-// share says how much of a limit a cost is.
+// share formats a cost as a part of the limit.
 func share(cost, limit uint64) string {
 	percent := 100 * float64(cost) / float64(limit)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// Definitions reads the CustomResourceDefinitions at some paths, in their order. The path - is in. Of
-// several of one name the last counts.
+// Definitions reads the CustomResourceDefinitions at some paths, in order. The path - is in. Of
+// several with the same name the last one wins.
 func Definitions(paths []string, in io.Reader) ([]*v1.CustomResourceDefinition, error) {
 	documents, err := read(paths, in)
 	if err != nil {

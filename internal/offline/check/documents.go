@@ -23,30 +23,30 @@ import (
 // A Document is one object of a file.
 type Document struct {
 	file string
-	line int // of the file, on which text begins
+	line int // the first line of text in the file
 	text []byte
-	// path leads to the object in the text, where that is a list.
+	// path is the path of the object in the text, if the text is a list.
 	path string
-	// isSpec says that the text is the spec of the object.
+	// isSpec reports that the text is only the spec of the object.
 	isSpec bool
 	tree   object.Tree
-	// body is what a server is sent, in media.
+	// body is the request body, in media.
 	body   []byte
 	media  codec.Media
-	broken error // why it cannot be read
-	// duplicates are fields that are there twice.
+	broken error // the parse error
+	// duplicates are duplicate fields.
 	duplicates []string
 }
 
-// Documents are those of some files.
+// Documents are the documents of some files.
 type Documents struct {
 	documents  []Document
 	files      int
-	passedOver int // documents of folders that are no objects
+	passedOver int // documents in folders that are not objects
 }
 
-// read reads all files at the paths; of folders those that are called YAML or JSON, and those of
-// the folders in them. The path - is in.
+// read reads all files at the paths. In folders it reads YAML and JSON files, recursively. The path
+// - is in.
 func read(paths []string, in io.Reader) (*Documents, error) {
 	all := &Documents{}
 	r := &reader{visit: func(d *Document) error { all.documents = append(all.documents, *d); return nil }}
@@ -57,10 +57,10 @@ func read(paths []string, in io.Reader) (*Documents, error) {
 	return all, nil
 }
 
-// A reader shows documents to visit, one after the other.
+// A reader calls visit for each document.
 type reader struct {
 	visit func(*Document) error
-	// plain says what documents are that have neither apiVersion nor kind, if it is not nil.
+	// plain, if not nil, is the kind of documents without apiVersion and kind.
 	plain      *Plain
 	files      int
 	passedOver int
@@ -103,8 +103,8 @@ func (r *reader) open(path string, found bool) error {
 	return r.stream(path, f, found)
 }
 
-// stream reads the documents of a file. In one that was found in a folder, there may be others than
-// objects.
+// stream reads the documents of a file. found reports that the file was found in a folder, where
+// other documents than objects are skipped.
 func (r *reader) stream(file string, in io.Reader, found bool) error {
 	r.files++
 	line, begins := 0, 1
@@ -140,7 +140,7 @@ func (r *reader) stream(file string, in io.Reader, found bool) error {
 	}
 }
 
-// separates reports whether a line is between two documents of YAML.
+// separates reports whether a line separates two YAML documents.
 func separates(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("---"))
 	if !ok {
@@ -159,9 +159,9 @@ func onlyComments(text []byte) bool {
 	return true
 }
 
-// add shows a document, or what is in it if it is a list.
+// add visits a document, or the items of a list.
 func (r *reader) add(file string, line int, text []byte, found bool) error {
-	if values := jsonValues(text); len(values) > 1 { // of which who reads YAML sees the first
+	if values := jsonValues(text); len(values) > 1 { // a YAML parser would read only the first
 		for _, value := range values {
 			if err := r.add(file, line, value, found); err != nil {
 				return err
@@ -203,8 +203,8 @@ func (r *reader) add(file string, line int, text []byte, found bool) error {
 	return nil
 }
 
-// jsonValues divides a text into the values of JSON in it, each with the space before it, if it has
-// nothing else.
+// jsonValues splits a text that consists of JSON values, each with its leading space. Other texts
+// have none.
 func jsonValues(text []byte) (all [][]byte) {
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		return nil
@@ -224,7 +224,7 @@ func jsonValues(text []byte) (all [][]byte) {
 	}
 }
 
-// where is where the document begins.
+// where returns the file and line of the document.
 func (d *Document) where() string { return fmt.Sprintf("%s:%d", d.file, d.line) }
 
 // A kindName is a kind in any version.
@@ -236,7 +236,7 @@ func kindOf(t object.Tree) kindName {
 	return schema.FromAPIVersionAndKind(object.APIVersion(t), object.Kind(t)).GroupKind()
 }
 
-// An identity tells objects apart.
+// An identity identifies an object.
 type identity struct {
 	kindName
 	namespace, name string
@@ -250,7 +250,7 @@ func (d *Document) isDefinition() bool { return isDefinition(d.tree) }
 
 func isDefinition(t object.Tree) bool { return kindOf(t) == kindName{Group: crd.Group, Kind: crd.Kind} }
 
-// defines is the kind that a definition defines.
+// defines returns the kind of a definition.
 func (d *Document) defines() kindName {
 	spec, _ := d.tree["spec"].(object.Tree)
 	names, _ := spec["names"].(object.Tree)
@@ -259,7 +259,7 @@ func (d *Document) defines() kindName {
 	return kindName{Group: group, Kind: kind}
 }
 
-// result is what is known of an object before it is checked.
+// result returns the result of an object before its check.
 func (d *Document) result() Result {
 	return Result{
 		File: d.file, Line: d.line, APIVersion: object.APIVersion(d.tree), Kind: object.Kind(d.tree),

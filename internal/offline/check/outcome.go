@@ -19,7 +19,7 @@ func Troubled(outcomes []Outcome) (n int) {
 	return n
 }
 
-// WriteOutcomes writes outcomes for people.
+// WriteOutcomes writes outcomes as text.
 func WriteOutcomes(w io.Writer, outcomes []Outcome) error {
 	out := bufio.NewWriter(w)
 	for _, o := range outcomes {
@@ -59,7 +59,7 @@ func (g *Group) named() string {
 	return text
 }
 
-// WriteOutcomesJSON writes outcomes for programs.
+// WriteOutcomesJSON writes outcomes as JSON.
 func WriteOutcomesJSON(w io.Writer, outcomes []Outcome) error {
 	return encodeJSON(w, struct {
 		Definitions []Outcome `json:"definitions"`

@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// place finds the lines and columns of what is said in a result.
+// place sets the lines and columns of problems and warnings.
 func (d *Document) place(r *Result) {
 	if len(r.Problems)+len(r.Warnings) == 0 {
 		return
@@ -25,7 +25,7 @@ func (d *Document) place(r *Result) {
 			}
 			p.Line, p.Column = d.at(root, field)
 			if n := lineOf(p.Message); n > 0 && field == "" && strings.HasPrefix(p.Message, "line ") {
-				p.Line, p.Column = d.line+n-1, 1 // the message has the line of the document
+				p.Line, p.Column = d.line+n-1, 1 // the line in the message is relative to the document
 				_, p.Message, _ = strings.Cut(p.Message, ": ")
 			}
 		}
@@ -33,7 +33,7 @@ func (d *Document) place(r *Result) {
 	}
 }
 
-// root is the object in the text, or nil if that cannot be read.
+// root parses the text, or returns nil.
 func (d *Document) root() *yaml.Node {
 	var document yaml.Node
 	if yaml.Unmarshal(d.text, &document) != nil || len(document.Content) == 0 {
@@ -48,7 +48,7 @@ func (d *Document) root() *yaml.Node {
 	return root
 }
 
-// at is where a field is in the file, or what would have it.
+// at returns the position of a field in the file, or of its closest existing parent.
 func (d *Document) at(root *yaml.Node, field string) (line, column int) {
 	if root == nil {
 		return d.line, 1
@@ -60,9 +60,9 @@ func (d *Document) at(root *yaml.Node, field string) (line, column int) {
 	return d.line + place.Line - 1, place.Column
 }
 
-// locate follows a path of fields, such as spec.containers[0].image, from a node. It returns the
-// value at the end, nil if there is none, and the key that a reader looks for: that of the field, or
-// of the last one on the way that is there.
+// locate follows a field path, such as spec.containers[0].image, from a node. It returns the value,
+// or nil if it does not exist, and the node to report: the key of the field, or of the last existing
+// parent.
 func locate(node *yaml.Node, path string) (value, place *yaml.Node) {
 	for path != "" {
 		for node.Kind == yaml.AliasNode {
@@ -81,7 +81,7 @@ func locate(node *yaml.Node, path string) (value, place *yaml.Node) {
 		}
 		next, key, rest := child(node, path)
 		if next == nil {
-			if rest, ok := strings.CutPrefix(path, "validation"); ok { // where Kubernetes has the schema of a definition that has one
+			if rest, ok := strings.CutPrefix(path, "validation"); ok { // Kubernetes' internal field for the schema of a single version
 				path = "versions[0].schema" + rest
 				if next, key, rest = child(node, path); next != nil {
 					node, place, path = next, key, rest
@@ -95,7 +95,7 @@ func locate(node *yaml.Node, path string) (value, place *yaml.Node) {
 	return node, place
 }
 
-// element is what is at an index of a list, or at a key of a map.
+// element returns the element at a list index or a map key.
 func element(node *yaml.Node, inside string) (value, place *yaml.Node) {
 	if node.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(node.Content); i += 2 {
@@ -112,7 +112,7 @@ func element(node *yaml.Node, inside string) (value, place *yaml.Node) {
 	return node.Content[n], node.Content[n]
 }
 
-// child is the field of a map with the longest name with which a path begins, for names may have
+// child returns the field of a map with the longest name that is a prefix of path: names may have
 // dots.
 func child(node *yaml.Node, path string) (value, place *yaml.Node, rest string) {
 	if node.Kind != yaml.MappingNode {

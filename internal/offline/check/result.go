@@ -10,67 +10,67 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// A Verdict is what a server would do with an object.
+// A Verdict is a server's decision on an object.
 type Verdict string
 
 // The verdicts.
 const (
 	Accepted Verdict = "accepted"
 	Refused  Verdict = "refused"
-	// Lossy is that of an object that is accepted, but loses fields in another version.
+	// Lossy marks an accepted object that loses fields in another version.
 	Lossy Verdict = "lossy"
-	// Unknown is that of an object that cannot be read, or is of a kind without definition.
+	// Unknown marks an unreadable object, or one of a kind without a definition.
 	Unknown Verdict = "unknown"
-	// Passed is that of an object that was passed over.
+	// Passed marks a skipped object.
 	Passed Verdict = "passed over"
 )
 
-// A Result is what was found in one object.
+// A Result is the result of one object.
 type Result struct {
 	File string `json:"file"`
-	// Line of the file on which its document begins.
+	// Line is the first line of the document in the file.
 	Line       int     `json:"line"`
 	APIVersion string  `json:"apiVersion"`
 	Kind       string  `json:"kind"`
 	Namespace  string  `json:"namespace,omitempty"`
 	Name       string  `json:"name,omitempty"`
 	Verdict    Verdict `json:"verdict"`
-	// Update says that it was checked as an update.
+	// Update reports that the object was checked as an update.
 	Update bool `json:"update,omitempty"`
-	// Code, Reason and Message are those of the answer, if that is a refusal.
+	// Code, Reason and Message are from the Status of a rejection.
 	Code    int    `json:"code,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Problems for which it is refused, and Warnings.
+	// Problems are the causes of a rejection.
 	Problems []Problem `json:"problems,omitempty"`
 	Warnings []Problem `json:"warnings,omitempty"`
-	// Schemas with rules of a definition, if Options.OnlyDefinitions asks for them.
+	// Schemas of a definition, with Options.OnlyDefinitions.
 	Schemas []Schema `json:"schemas,omitempty"`
 
 	document *Document
-	stored   object.Tree // what would be stored
-	shown    object.Tree // the same in another version, if that is asked for
-	old      object.Tree // what is stored
+	stored   object.Tree // the object as it would be stored
+	shown    object.Tree // the object in another version, with Conversions.To
+	old      object.Tree // the stored object
 }
 
-// A Problem is something that is said of an object.
+// A Problem is an error or a warning about an object.
 type Problem struct {
 	// Line and Column of the file.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Field and Type as in the causes of a Status. Empty where it is not about a field.
+	// Field and Type are from a cause of the Status; empty for the whole object.
 	Field   string `json:"field,omitempty"`
 	Type    string `json:"type,omitempty"`
 	Message string `json:"message"`
 }
 
-// refuse refuses the object for a reason of its own.
+// refuse rejects the object for a reason that is not from the server.
 func (r *Result) refuse(field, message string) {
 	r.Verdict, r.Message = Refused, message
 	r.Problems = append(r.Problems, Problem{Field: field, Message: message})
 }
 
-// A Summary counts.
+// A Summary has counts.
 type Summary struct {
 	Files    int `json:"files"`
 	Objects  int `json:"objects"`
@@ -80,8 +80,8 @@ type Summary struct {
 	Unknown  int `json:"unknown"`
 	Problems int `json:"problems"`
 	Warnings int `json:"warnings"`
-	// PassedOver are documents of folders that are no objects, and objects of kinds without definition
-	// if these are passed over.
+	// PassedOver counts documents in folders that are not objects, and skipped objects of kinds
+	// without a definition.
 	PassedOver int `json:"passedOver"`
 }
 
@@ -111,15 +111,15 @@ func (s *Summary) add(r *Result) {
 	}
 }
 
-// strictPrefix comes before what strict field validation finds.
+// strictPrefix precedes the errors of strict field validation.
 const strictPrefix = "strict decoding error: "
 
-// isStrict reports whether an object is refused because of fields that are unknown or there twice.
+// isStrict reports whether an object is rejected because of unknown or duplicate fields.
 func (r *Result) isStrict() bool {
 	return r.Verdict == Refused && strings.Contains(r.Message, strictPrefix)
 }
 
-// quotedField finds the field in one of its messages.
+// quotedField returns the field in one of these errors.
 func quotedField(message string) string {
 	m := regexp.MustCompile(`^(?:unknown|duplicate) field "(.*)"$`).FindStringSubmatch(message)
 	if m == nil {
@@ -128,7 +128,7 @@ func quotedField(message string) string {
 	return m[1]
 }
 
-// lineOf finds the line in a message of the YAML library, or returns 0.
+// lineOf returns the line in an error of the YAML library, or 0.
 func lineOf(message string) int {
 	m := regexp.MustCompile(`\bline (\d+)\b`).FindStringSubmatch(message)
 	if m == nil {
@@ -138,7 +138,7 @@ func lineOf(message string) int {
 	return n
 }
 
-// goField finds the field in the message of a decoder of Go types, or returns "".
+// goField returns the field in an error of a Go decoder, or "".
 func goField(message string) string {
 	m := regexp.MustCompile(`Go struct field [^.\s]+\.(\S+) of type`).FindStringSubmatch(message)
 	if m == nil {
@@ -147,7 +147,7 @@ func goField(message string) string {
 	return m[1]
 }
 
-// strictProblems are what a refusal for unknown and duplicate fields says, one by one.
+// strictProblems splits the error for unknown and duplicate fields into problems.
 func strictProblems(message string) []Problem {
 	_, list, ok := strings.Cut(message, strictPrefix)
 	if !ok {
@@ -177,7 +177,7 @@ func strictProblems(message string) []Problem {
 	return out
 }
 
-// inOrder puts problems in the order of the file.
+// inOrder sorts problems by position.
 func inOrder(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
 }

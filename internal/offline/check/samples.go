@@ -15,27 +15,27 @@ import (
 	"github.com/anykind/anykind/internal/object/codec"
 )
 
-// Samples are objects that definitions are made for. They are read from their files each time, so that
-// any number fits into memory.
+// Samples are example objects of definitions. They are reread from their files for each pass, so
+// that memory does not limit their number.
 type Samples struct {
 	paths []string
-	in    []byte // what the path - has
+	in    []byte // content of the path -
 	plain *Plain
 	trees []object.Tree
-	files int // that were read the last time
+	files int // number of files in the last pass
 }
 
-// A Plain says what documents without apiVersion and kind are: the spec of an object, which has these.
+// A Plain is the kind of documents that have only the spec of an object.
 type Plain struct{ APIVersion, Kind string }
 
-// wrap makes an object of the spec that a document is.
+// wrap turns the spec in a document into an object.
 func (p *Plain) wrap(d *Document) {
 	d.tree = object.Tree{"apiVersion": p.APIVersion, "kind": p.Kind, "spec": d.tree}
 	d.body, d.media, d.isSpec = object.AppendJSON(nil, d.tree), codec.JSON, true
 }
 
-// FindSamples finds the documents at some paths. The path - is in, which is read at once. Plain is nil
-// if all have to be objects.
+// FindSamples finds the documents at some paths. It reads in for the path -. Plain is nil if all
+// documents are whole objects.
 func FindSamples(paths []string, in io.Reader, plain *Plain) (*Samples, error) {
 	s := &Samples{paths: paths, plain: plain}
 	if slices.Contains(paths, "-") && in != nil {
@@ -47,10 +47,10 @@ func FindSamples(paths []string, in io.Reader, plain *Plain) (*Samples, error) {
 	return s, nil
 }
 
-// TheseSamples are objects that are in no file.
+// TheseSamples returns Samples in memory.
 func TheseSamples(trees []object.Tree) *Samples { return &Samples{trees: trees} }
 
-// Each shows all objects to visit. One that cannot be read is an error.
+// Each calls visit for each object. An unreadable document is an error.
 func (s *Samples) Each(visit func(object.Tree) error) error {
 	return s.each(func(d *Document) error {
 		if d.broken != nil {
@@ -74,13 +74,12 @@ func (s *Samples) each(visit func(*Document) error) error {
 	return r.all(s.paths, bytes.NewReader(s.in))
 }
 
-// atOnce is how many samples are checked together.
+// atOnce is the number of samples per batch.
 const atOnce = 256
 
-// Verify says what a server with some definitions answers to them and to the samples of their kinds,
-// with strict field validation. Only refusals are in the report; where a definition is refused, nothing is
-// said of its samples. The status is validated as all else
-// is, though a server takes it from a subresource.
+// Verify checks definitions, and samples of their kinds, with strict field validation. The report
+// has only rejections. Samples of a rejected definition are skipped. The status is validated as any
+// other field, although a server accepts it only in a subresource.
 func Verify(ctx context.Context, definitions []*v1.CustomResourceDefinition, samples *Samples, o Options) (*Report, error) {
 	c, err := newChecker(ctx, o)
 	if err != nil {
@@ -108,7 +107,7 @@ func Verify(ctx context.Context, definitions []*v1.CustomResourceDefinition, sam
 	c.learn()
 	batch := &Documents{}
 	flush := func() error {
-		c.all = 0 // nobody knows how many there are
+		c.all = 0 // unknown
 		results, err := c.checkAll(ctx, batch, allOf(len(batch.documents)), make([]Result, len(batch.documents)), 0)
 		for i := range results {
 			note(results[i])
@@ -130,8 +129,8 @@ func Verify(ctx context.Context, definitions []*v1.CustomResourceDefinition, sam
 	return report, errors.Join(err, flush())
 }
 
-// Accepts says which objects a server with some definitions would accept. Of a definition that is itself
-// refused it accepts none.
+// Accepts reports, for each object, whether a server with some definitions would accept it. Objects
+// of a rejected definition are not accepted.
 func Accepts(ctx context.Context, definitions []*v1.CustomResourceDefinition, trees []object.Tree) ([]bool, error) {
 	report, err := Verify(ctx, definitions, TheseSamples(trees), Options{})
 	if err != nil {
@@ -151,7 +150,7 @@ func Accepts(ctx context.Context, definitions []*v1.CustomResourceDefinition, tr
 	return accepts, nil
 }
 
-// fileOf names an object that is in no file.
+// fileOf returns a file name for an object in memory.
 func fileOf(i int) string { return fmt.Sprintf("object %d", i+1) }
 
 func allOf(n int) []int {
@@ -162,7 +161,7 @@ func allOf(n int) []int {
 	return all
 }
 
-// defineWhole checks a definition as it is, and then serves it without subresources: what is written is
+// defineWhole checks a definition, and then serves it without subresources, so that a write covers
 // the whole object.
 func (c *checker) defineWhole(ctx context.Context, d *v1.CustomResourceDefinition) (Result, error) {
 	document, err := documentOf(d)
@@ -177,14 +176,14 @@ func (c *checker) defineWhole(ctx context.Context, d *v1.CustomResourceDefinitio
 	for i := range whole.Spec.Versions {
 		whole.Spec.Versions[i].Subresources = nil
 	}
-	whole.Spec.Conversion = nil // no webhook is called
+	whole.Spec.Conversion = nil // to call no webhook
 	if document, err = documentOf(whole); err != nil {
 		return r, err
 	}
 	return c.define(ctx, document)
 }
 
-// documentOf is a definition that is in no file.
+// documentOf returns a document for a definition in memory.
 func documentOf(d *v1.CustomResourceDefinition) (*Document, error) {
 	body, err := json.Marshal(d)
 	if err != nil {
@@ -194,7 +193,7 @@ func documentOf(d *v1.CustomResourceDefinition) (*Document, error) {
 	return &Document{file: d.Name, line: 1, tree: t, body: body, media: codec.JSON}, err
 }
 
-// asNew is an object as somebody would create it: without what only a server gives it, and with a name.
+// asNew returns an object for a create: without metadata that only a server sets, and with a name.
 func asNew(d *Document) Document {
 	named := object.Name(d.tree) != "" || object.MetaString(d.tree, "generateName") != ""
 	if d.broken != nil || named && object.ResourceVersion(d.tree) == "" {

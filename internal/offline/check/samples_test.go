@@ -13,8 +13,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd/infer"
 )
 
-// Random objects pass the definition that is inferred from them, and from any of them with others that
-// come later: what one more sample shows never has an earlier one refused.
+// An inferred definition accepts its samples. A definition that is inferred from more samples still
+// accepts the earlier ones.
 func TestInferredAccepts(t *testing.T) {
 	const seeds, most = 25, 8
 	var definitions []*v1.CustomResourceDefinition
@@ -50,7 +50,7 @@ func TestInferredAccepts(t *testing.T) {
 	}
 }
 
-// A generator makes objects as people and programs write them, and worse.
+// A generator generates usual and unusual objects.
 type generator struct{ *rand.Rand }
 
 func pick[T any](g generator, list ...T) T { return list[g.IntN(len(list))] }
@@ -86,7 +86,7 @@ func (g generator) conditions() []any {
 	return all
 }
 
-// fields is an object, or a map.
+// fields returns an object or a map.
 func (g generator) fields(depth int) object.Tree {
 	t := object.Tree{}
 	names := []string{"name", "type", "kind", "apiVersion", "metadata", "labels", "limits", "replicas", "selector", "matchLabels", "matchExpressions", "conditions", "items", "timeout", "caBundle", "ownerRefs", "template", "key", "self", "namespace", "int", "a-b", "a.b/c", "ÿ", "", "$ref", "x-y"}

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// SARIF, as far as it is written: the form of results that code scanning reads.
+// The used part of SARIF, the result format of code scanning:
 // https://docs.oasis-open.org/sarif/sarif/v2.1.0/
 type (
 	sarif struct {
@@ -54,7 +54,7 @@ type (
 	}
 )
 
-// WriteSARIF writes a report for code scanning.
+// WriteSARIF writes a report as SARIF.
 func (r *Report) WriteSARIF(w io.Writer) error {
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "anykind", Rules: []sarifRule{}}}, Results: []sarifResult{}}
 	for i := range r.Results {

@@ -18,28 +18,29 @@ import (
 	"github.com/anykind/anykind/internal/store/etcdsnapshot"
 )
 
-// Stored is where objects are. Each of its methods reads only.
+// Stored is a source of stored objects. Its methods only read.
 type Stored interface {
-	// Version says in which version the objects of a kind are given, of which there is a new definition.
+	// Version returns the version in which Each returns the objects of a kind, given its new
+	// definition.
 	Version(ctx context.Context, now *v1.CustomResourceDefinition) (string, error)
-	// Each calls visit for each object, one after the other. all is how many there are, as far as
-	// that is known.
+	// Each calls visit for each object, in sequence. all is the number of objects, as far as it is
+	// known.
 	Each(ctx context.Context, now *v1.CustomResourceDefinition, visit func(t object.Tree, all int) error) error
 }
 
-// A Server has objects.
+// A Server is a running server.
 type Server struct {
 	Client *http.Client
 	URL    string
-	// Namespace that is looked at; all if empty.
+	// Namespace limits the objects; empty is all namespaces.
 	Namespace string
 }
 
-// pageSize is how many objects a server is asked for at once.
+// pageSize is the limit of each list request.
 const pageSize = 250
 
-// Version implements Stored: the new storage version, if that is served already, so that the server
-// converts.
+// Version implements Stored: the new storage version if it is already served, so that the server
+// converts the objects.
 func (s *Server) Version(ctx context.Context, now *v1.CustomResourceDefinition) (string, error) {
 	var old v1.CustomResourceDefinition
 	if _, err := s.get(ctx, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+now.Name, &old); err != nil {
@@ -96,7 +97,7 @@ func (s *Server) Each(ctx context.Context, now *v1.CustomResourceDefinition, vis
 			Items []json.RawMessage
 		}
 		expired, err := s.get(ctx, base+"/"+now.Spec.Names.Plural+"?"+query.Encode(), &page)
-		if expired != "" { // what is left may be of a later state
+		if expired != "" { // the rest of the list may be of a later revision
 			query.Set("continue", expired)
 			continue
 		}
@@ -121,8 +122,8 @@ func (s *Server) Each(ctx context.Context, now *v1.CustomResourceDefinition, vis
 	}
 }
 
-// get reads a document. expired is the token by which to go on with a list of which the state is
-// forgotten.
+// get reads a document. expired is the continue token for the rest of a list whose revision has been
+// compacted.
 func (s *Server) get(ctx context.Context, path string, out any) (expired string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, nil)
 	if err != nil {
@@ -154,7 +155,7 @@ func (s *Server) get(ctx context.Context, path string, out any) (expired string,
 	return "", fmt.Errorf("the server says: %s", status.Message)
 }
 
-// A Folder is the data directory of a server that does not run.
+// A Folder is the data directory of a stopped server.
 type Folder string
 
 // Version implements Stored.
@@ -177,7 +178,7 @@ func visitValue(key string, value []byte, all int, visit func(object.Tree, int) 
 	return visit(t, all)
 }
 
-// A Snapshot is the file of one of etcd, as etcdctl snapshot save writes it.
+// A Snapshot is an etcd snapshot file, as written by etcdctl snapshot save.
 type Snapshot string
 
 // Version implements Stored.

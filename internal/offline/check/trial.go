@@ -19,47 +19,48 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// What a Trial finds in an object.
+// Findings of a Trial.
 const (
-	// RefusedWrite: its next write is refused, whatever changes.
+	// RefusedWrite: the next write of the object is rejected.
 	RefusedWrite = "refused on the next write"
-	// RefusedChange: it cannot be created anew, but ratcheting lets it be written as long as what is
-	// wrong, or what is around that, does not change.
+	// RefusedChange: a create would be rejected, but ratcheting accepts updates while the invalid
+	// part and its surroundings stay unchanged.
 	RefusedChange = "refused once this changes"
-	// Loses a field.
+	// Loses: the object loses a field.
 	Loses = "lose"
-	// Changes a field, or gets one.
+	// ChangesField: a field is changed or added.
 	ChangesField = "change"
 )
 
-// mostGroups is how many kinds of trouble are told apart. More are counted together.
+// mostGroups is the number of distinct groups. Further ones are counted together.
 const mostGroups = 100
 
-// A Group is the objects to which the same happens.
+// A Group is the objects with the same finding.
 type Group struct {
-	// What happens, and the Field that it happens to, or the Message of the refusal.
+	// The finding, with its Field or the Message of a rejection.
 	What    string `json:"what"`
 	Field   string `json:"field,omitempty"`
 	Message string `json:"message,omitempty"`
 	Objects int    `json:"objects"`
-	// Names of the first ones.
+	// Names are the first names.
 	Names []string `json:"names"`
 }
 
-// An Outcome is what a definition does to stored objects.
+// An Outcome is the effect of a new definition on stored objects.
 type Outcome struct {
 	Definition string `json:"definition"`
 	Objects    int    `json:"objects"`
-	// RefusedWrites and RefusedChange count objects, whatever the reason is.
+	// RefusedWrites and RefusedChange count objects with any reason.
 	RefusedWrites int     `json:"refusedWrites"`
 	RefusedChange int     `json:"refusedOnChange"`
 	Groups        []Group `json:"groups"`
 }
 
-// A Trial has a server with a new definition, and tries objects that are stored under the old one.
+// A Trial has a server with a new definition, for tests of objects that are stored under the old
+// one.
 type Trial struct {
 	Outcome
-	// Names is how many names a Group has at most.
+	// Names limits the names of a Group.
 	Names int
 
 	server *app.Offline
@@ -67,7 +68,7 @@ type Trial struct {
 	groups map[string]int
 }
 
-// NewTrial starts a Trial, which is to be stopped. It refuses a definition that a server would refuse.
+// NewTrial starts a Trial. The caller stops it. A definition that a server would reject is an error.
 func NewTrial(ctx context.Context, d *v1.CustomResourceDefinition, version string) (*Trial, error) {
 	server, err := app.NewOffline(ctx, app.OfflineOptions{})
 	if err != nil {
@@ -81,11 +82,10 @@ func NewTrial(ctx context.Context, d *v1.CustomResourceDefinition, version strin
 	return t, nil
 }
 
-// Stop ends the Trial.
+// Stop stops the Trial.
 func (t *Trial) Stop(ctx context.Context) { _ = t.server.Stop(context.WithoutCancel(ctx)) }
 
-// define has the definition served, with objects stored in one version: what is stored is given in
-// that, and nothing is to be converted.
+// define serves the definition, without conversions: version becomes the storage version.
 func (t *Trial) define(ctx context.Context, d *v1.CustomResourceDefinition, version string) error {
 	d = d.DeepCopy()
 	d.Status, d.UID, d.ResourceVersion, d.ManagedFields = v1.CustomResourceDefinitionStatus{}, "", "", nil
@@ -116,10 +116,10 @@ func (t *Trial) define(ctx context.Context, d *v1.CustomResourceDefinition, vers
 	return nil
 }
 
-// touched is set in what is tried, so that it is a write that changes something.
+// touched is an annotation that makes a write change the object.
 const touched = "anykind.dev/try"
 
-// Try tries an object that is stored.
+// Try tests a stored object.
 func (t *Trial) Try(ctx context.Context, stored object.Tree) error {
 	id := identity{namespace: object.Namespace(stored), name: object.Name(stored)}
 	name := strings.TrimPrefix(id.namespace+"/"+id.name, "/")
@@ -146,10 +146,10 @@ func (t *Trial) Try(ctx context.Context, stored object.Tree) error {
 	return t.write(ctx, id, shown, name)
 }
 
-// indexes are those of lists in a path.
+// indexes matches list indexes in a path.
 var indexes = regexp.MustCompile(`\[\d+\]`)
 
-// compare notes which fields are not as they were.
+// compare records the changed fields.
 func (t *Trial) compare(stored, shown object.Tree, name string) {
 	seen := map[string]bool{}
 	for _, c := range Changes(plain(stored), plain(shown)) {
@@ -165,7 +165,7 @@ func (t *Trial) compare(stored, shown object.Tree, name string) {
 	}
 }
 
-// write tries to write an object again, and to create it anew.
+// write tests an update and a create of an object.
 func (t *Trial) write(ctx context.Context, id identity, shown object.Tree, name string) error {
 	dryRun := url.Values{"dryRun": {metav1.DryRunAll}, "fieldValidation": {metav1.FieldValidationIgnore}}
 	metadata := object.Metadata(shown)
@@ -189,14 +189,14 @@ func (t *Trial) write(ctx context.Context, id identity, shown object.Tree, name 
 	all := id
 	all.name = ""
 	post, err := Ask(ctx, t.server, http.MethodPost, path(t.kind.definition, t.kind.version.Name, all, dryRun), codec.JSON.String(), object.AppendJSON(nil, shown))
-	if err == nil && post.Code >= http.StatusBadRequest && post.Code != http.StatusConflict { // for it is there
+	if err == nil && post.Code >= http.StatusBadRequest && post.Code != http.StatusConflict { // the name is taken
 		t.RefusedChange++
 		t.refused(RefusedChange, &post, name)
 	}
 	return err
 }
 
-// refused notes why an object is refused.
+// refused records a rejection.
 func (t *Trial) refused(what string, a *Answer, name string) {
 	s := a.status()
 	if s.Details == nil || len(s.Details.Causes) == 0 {
@@ -213,7 +213,7 @@ func (t *Trial) refused(what string, a *Answer, name string) {
 	}
 }
 
-// note counts an object to which something happens.
+// note counts an object with a finding.
 func (t *Trial) note(what, field, message, name string) {
 	key := what + "\n" + field + "\n" + message
 	i, ok := t.groups[key]
@@ -233,7 +233,7 @@ func (t *Trial) note(what, field, message, name string) {
 	}
 }
 
-// Result is what was found, the worst first.
+// Result returns the findings, the worst first.
 func (t *Trial) Result() Outcome {
 	order := []string{RefusedWrite, Loses, ChangesField, RefusedChange}
 	slices.SortStableFunc(t.Groups, func(a, b Group) int {
@@ -245,7 +245,7 @@ func (t *Trial) Result() Outcome {
 	return t.Outcome
 }
 
-// StoragePrefix begins the keys of the objects of a definition.
+// StoragePrefix returns the prefix of the store keys of a definition's objects.
 func StoragePrefix(d *v1.CustomResourceDefinition) string {
 	return resource.CustomPrefix(d.Spec.Group, d.Spec.Names.Plural)
 }

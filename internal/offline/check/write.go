@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// WriteText writes a report for people: a line for each problem, as compilers write it, and one with
-// what there is in all.
+// WriteText writes a report as text: a line for each problem, in the format of compilers, and a
+// summary.
 func (r *Report) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for i := range r.Results {
@@ -36,7 +36,7 @@ func (r *Report) WriteText(w io.Writer) error {
 
 func (r *Result) at(p Problem) string { return fmt.Sprintf("%s:%d:%d", r.File, p.Line, p.Column) }
 
-// text says what is wrong with which object.
+// text describes a problem of an object.
 func (r *Result) text(p Problem) string {
 	text := p.said()
 	if id := r.id(); id != "" {
@@ -45,7 +45,7 @@ func (r *Result) text(p Problem) string {
 	return strings.ReplaceAll(text, "\n", "\n    ")
 }
 
-// said is a problem in one line, as kubectl writes it.
+// said formats a problem in one line, as kubectl does.
 func (p *Problem) said() string {
 	if p.Field == "" || strings.Contains(p.Message, p.Field) && p.Type == "" {
 		return p.Message
@@ -53,7 +53,7 @@ func (p *Problem) said() string {
 	return p.Field + ": " + p.Message
 }
 
-// id names an object.
+// id returns the kind and name of an object.
 func (r *Result) id() string {
 	switch {
 	case r.Kind == "":
@@ -64,7 +64,7 @@ func (r *Result) id() string {
 	return strings.TrimSpace(r.Kind + " " + r.Name)
 }
 
-// String is the summary in a line.
+// String formats the summary in one line.
 func (s Summary) String() string {
 	text := fmt.Sprintf("%s in %s: %d accepted, %d refused", count(s.Objects, "object"), count(s.Files, "file"), s.Accepted, s.Refused)
 	for _, more := range []struct {
@@ -88,7 +88,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// WriteJSON writes a report for programs.
+// WriteJSON writes a report as JSON.
 func (r *Report) WriteJSON(w io.Writer) error { return encodeJSON(w, r) }
 
 func encodeJSON(w io.Writer, v any) error {
@@ -98,8 +98,8 @@ func encodeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// WriteYAML writes the accepted objects as they would be stored, or as another version shows them. It
-// leaves out what only the server writes.
+// WriteYAML writes the accepted objects as they would be stored, or in another version. It omits
+// fields that only the server sets.
 func (r *Report) WriteYAML(w io.Writer) error {
 	first := true
 	for i := range r.Results {
@@ -126,8 +126,8 @@ func (r *Report) WriteYAML(w io.Writer) error {
 	return nil
 }
 
-// WriteDiff writes what is changed in the accepted objects: from the file to what would be stored, or
-// from what is stored.
+// WriteDiff writes the changes of accepted objects: from the file, or from the stored object, to the
+// object that would be stored.
 func (r *Report) WriteDiff(w io.Writer) error {
 	for i := range r.Results {
 		one := &r.Results[i]
@@ -158,8 +158,7 @@ func (r *Report) WriteDiff(w io.Writer) error {
 	return nil
 }
 
-// WriteGitHub writes a report as commands of a workflow of GitHub, which shows them beside the lines
-// of the files.
+// WriteGitHub writes a report as workflow commands of GitHub, which annotate the lines of the files.
 func (r *Report) WriteGitHub(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

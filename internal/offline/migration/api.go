@@ -19,7 +19,7 @@ const (
 	migrations  = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
 )
 
-// A definition is what is read of a CustomResourceDefinition.
+// A definition has the fields of a CustomResourceDefinition that matter here.
 type definition struct {
 	Metadata struct {
 		Name string `json:"name"`
@@ -97,14 +97,14 @@ func (m *migration) is(name string) bool { return m.condition(name).Status == "T
 
 func (m *migration) ended() bool { return m.gone || m.is("Succeeded") || m.is("Failed") }
 
-// What a migration that runs says of itself.
+// Messages of a running migration.
 var (
 	left     = regexp.MustCompile(`(\d+)/(\d+) objects not yet migrated`)
 	verified = regexp.MustCompile(`(\d+) objects verified migrated`)
 	trouble  = regexp.MustCompile(`(?s)transient error: (.*)`)
 )
 
-// read brings a state up to date.
+// read updates a state.
 func (m *migration) read(s *State) {
 	if m.is("Succeeded") {
 		s.Left, s.Trouble = 0, ""
@@ -144,7 +144,7 @@ func (s *Server) kind(ctx context.Context, name string) (Kind, error) {
 	return d.kind(), err
 }
 
-// underWay returns a migration of a kind that has not ended, or nil.
+// underWay returns the unfinished migration of a kind, or nil.
 func (s *Server) underWay(ctx context.Context, k *Kind) (*migration, error) {
 	var list struct {
 		Items []migration `json:"items"`
@@ -166,10 +166,10 @@ func (s *Server) underWay(ctx context.Context, k *Kind) (*migration, error) {
 	return nil, nil
 }
 
-// longest is how much of a name of a definition is in those of its migrations.
+// longest limits the name of the definition in the name of a migration.
 const longest = 230
 
-// ask asks for a migration of a kind.
+// ask creates a migration of a kind.
 func (s *Server) ask(ctx context.Context, k *Kind) (*migration, error) {
 	resource, _, _ := strings.Cut(k.name, ".")
 	m := &migration{}
@@ -180,11 +180,11 @@ func (s *Server) ask(ctx context.Context, k *Kind) (*migration, error) {
 	}, m)
 }
 
-// watch shows a migration, and each change of it, until show says that it is enough,
-// and returns what it saw then. It returns nil when the watch ends before.
+// watch calls show with a migration after each change until it returns true, and returns the last
+// state. It returns nil if the watch ends before that.
 func (s *Server) watch(ctx context.Context, name string, show func(*migration) bool) (*migration, error) {
 	query := url.Values{"watch": {"1"}, "fieldSelector": {"metadata.name=" + name}, "timeoutSeconds": {"300"}}
-	// A watch from nowhere does not say that there is nothing.
+	// A watch without a resourceVersion does not report a missing object, so a get comes first.
 	var now migration
 	err := s.do(ctx, http.MethodGet, migrations+"/"+name, nil, &now)
 	var refused *refusal
@@ -224,7 +224,7 @@ func (s *Server) watch(ctx context.Context, name string, show func(*migration) b
 	}
 }
 
-// A refusal is an answer that is not a success.
+// A refusal is an error response.
 type refusal struct {
 	code int
 	error
@@ -232,12 +232,12 @@ type refusal struct {
 
 func (r *refusal) Unwrap() error { return r.error }
 
-// passing reports whether the same request may be answered soon.
+// passing reports whether a retry may succeed.
 func (r *refusal) passing() bool {
 	return r.code >= http.StatusInternalServerError || r.code == http.StatusTooManyRequests
 }
 
-// reason is what is at the end of the error of a request.
+// reason returns the text of a request's error without method and URL.
 func reason(err error) string {
 	var of *url.Error
 	if errors.As(err, &of) {
@@ -246,7 +246,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// do makes a request and decodes the answer into out, unless out is nil.
+// do sends a request and decodes the response into out, unless out is nil.
 func (s *Server) do(ctx context.Context, method, path string, in, out any) error {
 	response, err := s.send(ctx, method, path, in)
 	if err != nil {
@@ -260,7 +260,7 @@ func (s *Server) do(ctx context.Context, method, path string, in, out any) error
 	return json.NewDecoder(response.Body).Decode(out)
 }
 
-// send makes a request and returns the answer, which is a success.
+// send sends a request and returns a successful response.
 func (s *Server) send(ctx context.Context, method, path string, in any) (*http.Response, error) {
 	var body io.Reader
 	if in != nil {
@@ -289,7 +289,7 @@ func (s *Server) send(ctx context.Context, method, path string, in any) (*http.R
 	var status struct {
 		Message string `json:"message"`
 	}
-	const enough = 1 << 20 // of an error
+	const enough = 1 << 20 // of an error response
 	if json.NewDecoder(io.LimitReader(response.Body, enough)).Decode(&status) != nil || status.Message == "" {
 		status.Message = response.Status
 	}

@@ -1,7 +1,7 @@
-// Package migration is the client of a migration: it asks a server to store the objects of
+// Package migration is the client of a storage migration: it makes a server store the objects of
 // kinds in their storage version, and shows the progress.
 //
-// It knows the API of StorageVersionMigration, and what to do while the server is away. The
+// It knows the API of StorageVersionMigration, and retries while the server is unavailable. The
 // server does the work (internal/controller/migration), and continues without the client.
 package migration
 
@@ -15,41 +15,39 @@ import (
 	"time"
 )
 
-// A Server is where objects are migrated.
+// A Server is the server with the objects.
 type Server struct {
 	Client *http.Client
 	URL    string
-	// Retry is how long to wait before a server that does not answer is asked again;
-	// a second if 0.
+	// Retry is the pause before a retry after a failed request; 0 is a second.
 	Retry time.Duration
 }
 
-// Progress is told how far the migration of a kind is.
+// Progress displays the progress of a migration.
 type Progress interface {
-	// Show says how far it is now.
+	// Show displays a state.
 	Show(s State)
-	// End says that nothing more comes, and what is to be said of it, if anything.
+	// End ends the display, with a final text unless it is empty.
 	End(text string)
 }
 
-// A State is how far the migration of a kind is.
+// A State is the progress of a migration.
 type State struct {
 	Kind string // plural.group
-	// Left of Total objects are to be migrated; Total is 0 as long as nobody knows.
+	// Left of Total objects remain; Total is 0 while it is unknown.
 	Left, Total int
-	// Trouble is why it does not go on at the moment, "" if it does.
+	// Trouble is the error that delays the migration, or "".
 	Trouble string
 }
 
-// staleRetries is how often a migration is asked for again because the definition
-// changed while it ran.
+// staleRetries limits new migrations of a definition that changed during its migration.
 const staleRetries = 5
 
-// ErrUnavailable says that the server knows no StorageVersionMigration.
+// ErrUnavailable reports that the server does not serve StorageVersionMigration.
 var ErrUnavailable = errors.New("the server has no storageversionmigrations.storagemigration.k8s.io")
 
-// Migrate migrates the objects of a kind and returns when all of them are stored in
-// its storage version, and the definition says so.
+// Migrate migrates the objects of a kind and returns when all of them are stored in its storage
+// version, and its storedVersions have only that version.
 func (s *Server) Migrate(ctx context.Context, k Kind, p Progress) error {
 	state := State{Kind: k.name}
 	for attempt := 0; !k.migrated(); attempt++ {
@@ -66,13 +64,13 @@ func (s *Server) Migrate(ctx context.Context, k Kind, p Progress) error {
 	return nil
 }
 
-// once follows the migration of a kind that is under way, or a new one, to its end,
-// and looks at the definition again.
+// once follows the unfinished migration of a kind, or a new one, to its end, and reads the
+// definition again.
 func (s *Server) once(ctx context.Context, k *Kind, state *State, p Progress) error {
 	var m *migration
 	made := false
 	err := s.patiently(ctx, state, p, func() (err error) {
-		// Whether a request that got no answer was heard is seen in the list.
+		// The list shows whether a create without a response succeeded.
 		if m, err = s.underWay(ctx, k); err != nil || m != nil {
 			return err
 		}
@@ -88,7 +86,7 @@ func (s *Server) once(ctx context.Context, k *Kind, state *State, p Progress) er
 		return err
 	}
 	if made {
-		// It has done what it was for. Whether it stays makes no difference.
+		// The migration is complete; a failed delete does not matter.
 		_ = s.do(ctx, http.MethodDelete, migrations+"/"+name, nil, nil)
 	}
 	return s.patiently(ctx, state, p, func() error {
@@ -100,7 +98,7 @@ func (s *Server) once(ctx context.Context, k *Kind, state *State, p Progress) er
 	})
 }
 
-// follow returns when the migration of that name has ended.
+// follow returns when the migration has ended.
 func (s *Server) follow(ctx context.Context, name string, state *State, p Progress) error {
 	for {
 		var m *migration
@@ -115,7 +113,7 @@ func (s *Server) follow(ctx context.Context, name string, state *State, p Progre
 		switch {
 		case err != nil:
 			return err
-		case m == nil: // the watch ended, as watches do
+		case m == nil: // the watch timed out
 		case m.gone:
 			return fmt.Errorf("the migration %s was deleted before its end", name)
 		case m.is("Failed"):
@@ -126,7 +124,7 @@ func (s *Server) follow(ctx context.Context, name string, state *State, p Progre
 	}
 }
 
-// patiently does something until the server has answered it.
+// patiently retries a request until the server responds.
 func (s *Server) patiently(ctx context.Context, state *State, p Progress, do func() error) error {
 	retry := s.Retry
 	if retry == 0 {
@@ -154,19 +152,19 @@ type Kind struct {
 	names   []string
 	group   string
 	storage string
-	stored  []string // versions in which objects may be stored
+	stored  []string // storedVersions
 }
 
-// Name is that of the definition.
+// Name returns the name of the definition.
 func (k *Kind) Name() string { return k.name }
 
 func (k *Kind) migrated() bool {
 	return len(k.stored) == 0 || slices.Equal(k.stored, []string{k.storage})
 }
 
-// Kinds returns those that are meant: all if there are no words. A word is a name of a kind
-// as kubectl takes it: plural, singular, kind or short name, with or without a dot
-// and the group. Of all, those are left out that need no migration.
+// Kinds returns the kinds of words. A word is a name as in kubectl: plural, singular, kind or short
+// name, optionally with a dot and the group. Without words, it returns all kinds that need a
+// migration.
 func (s *Server) Kinds(ctx context.Context, words []string) ([]Kind, error) {
 	all, err := s.kinds(ctx)
 	if err != nil {
@@ -188,7 +186,7 @@ func (s *Server) Kinds(ctx context.Context, words []string) ([]Kind, error) {
 	return out, nil
 }
 
-// find returns the kind that is meant by a word.
+// find returns the kind of a word.
 func find(all []Kind, word string) (*Kind, error) {
 	var found []*Kind
 	for i := range all {

@@ -41,7 +41,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A migration says how far it is in the words of Kubernetes.
+// The progress comes from the condition messages of Kubernetes.
 func TestRead(t *testing.T) {
 	var s State
 	for _, tt := range []struct {
@@ -119,7 +119,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// A file is no terminal.
+// A file is not a terminal.
 func TestNewProgress(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// NewProgress returns one that shows a bar if out is a terminal, and otherwise writes
-// a line whenever something is new.
+// NewProgress returns a Progress: a bar if out is a terminal, otherwise a line for each change.
 func NewProgress(out io.Writer) Progress {
 	if f, ok := out.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
@@ -21,7 +20,7 @@ func NewProgress(out io.Writer) Progress {
 
 func (s *State) done() int { return s.Total - s.Left }
 
-// text is a state in words.
+// text describes a state.
 func (s *State) text() string {
 	text := s.Kind + ": "
 	if s.Total > 0 {
@@ -35,7 +34,7 @@ func (s *State) text() string {
 	return text
 }
 
-// result is how a migration ended, in words.
+// result describes the end of a migration.
 func (s *State) result(version string) string {
 	if s.Total > 0 {
 		return fmt.Sprintf("%s: all %d objects are stored in %s", s.Kind, s.Total, version)
@@ -43,7 +42,7 @@ func (s *State) result(version string) string {
 	return fmt.Sprintf("%s: all objects are stored in %s", s.Kind, version)
 }
 
-// lines writes lines.
+// lines is a Progress that writes lines.
 type lines struct {
 	out  io.Writer
 	last string
@@ -62,19 +61,19 @@ func (l *lines) End(text string) {
 	}
 }
 
-// bar draws over one line of a terminal.
+// bar is a Progress that redraws one line of a terminal.
 type bar struct {
 	out   io.Writer
 	now   func() time.Time
 	kind  string
-	began time.Time // when the first object was seen to be left
-	first int       // how many were migrated then
+	began time.Time // time of the first state with a total
+	first int       // number of migrated objects then
 }
 
 const (
 	clear    = "\r\x1b[K"
 	barWidth = 30
-	// A longer line would be two on some terminals, and could not be cleared.
+	// A longer line would wrap on some terminals, and could not be cleared.
 	lineWidth = 79
 )
 
@@ -100,7 +99,7 @@ func (b *bar) Show(s State) {
 	fmt.Fprint(b.out, clear, text)
 }
 
-// rest is how long the rest takes if it goes on as until now.
+// rest estimates the remaining time.
 func (b *bar) rest(s *State) string {
 	done := s.done() - b.first
 	if done <= 0 || s.Left == 0 {
@@ -110,7 +109,7 @@ func (b *bar) rest(s *State) string {
 	return fmt.Sprintf("  %v left", (took * time.Duration(s.Left) / time.Duration(done)).Round(time.Second))
 }
 
-// End leaves what was shown last, where there is nothing else to say.
+// End leaves the last state, if there is no text.
 func (b *bar) End(text string) {
 	if text != "" {
 		fmt.Fprint(b.out, clear, text)

@@ -1,8 +1,8 @@
-// Package plugin makes this program a plugin of kubectl: it makes, and takes away, the names under which
-// kubectl looks for one in the folders of PATH.
+// Package plugin installs this program as a kubectl plugin, and uninstalls it: kubectl finds plugins
+// by their names in the folders of PATH.
 //
-// The first name is a link to the program, and the others are links to the first one. Where there are no
-// links, they are copies. The package does not know what the program does under each name.
+// The first name is a symbolic link to the program, and the others are links to the first one. On
+// systems without links they are copies. The package does not know the commands behind the names.
 package plugin
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/anykind/anykind/internal/store/atomicfile"
 )
 
-// A Folder is where names of the program are.
+// A Folder is the folder for the names.
 type Folder struct {
 	Dir string
-	// Program is what the first name leads to. It may be one of the names in the folder itself, which is
-	// left alone then: whoever made that keeps it.
+	// Program is the target of the first name. It may have one of the names in this folder. That
+	// file is then not managed here: Install and Uninstall keep it.
 	Program string
-	// Names are those of the plugin, without what the system has at the end of names of programs.
+	// Names are the names of the plugin, without the file extension of programs.
 	Names []string
 	// Path are the folders in which kubectl looks, in order.
 	Path []string
@@ -40,7 +40,7 @@ const (
 	Replaced = "replaced"
 	Kept     = "unchanged"
 	Removed  = "removed"
-	Left     = "left" // it is not a link of this program
+	Left     = "left" // another file, or a link to one
 )
 
 // An Action is the change of a name.
@@ -49,8 +49,8 @@ type Action struct {
 	What string
 }
 
-// Here is a Folder, with the program by the path by which it was called, such as os.Args[0]. Without a
-// dir it is the one in which the program was found.
+// Here returns a Folder with this program, found by its command name, such as os.Args[0]. Without a
+// dir it is the folder of the program.
 func Here(called, dir string, names ...string) (Folder, error) {
 	f := Folder{Dir: dir, Names: names, Path: filepath.SplitList(os.Getenv("PATH")), Copy: runtime.GOOS == "windows"}
 	var err error
@@ -67,8 +67,8 @@ func Here(called, dir string, names ...string) (Folder, error) {
 	return f, nil
 }
 
-// find returns the path of this program as somebody calls it. The one that the system knows may be of a
-// version of it, which the next one replaces.
+// find returns the path by which users call this program. The path from the system may contain a
+// version, and stop working after an update.
 func find(called string) (string, error) {
 	own, err := os.Executable()
 	if err != nil {
@@ -84,8 +84,9 @@ func find(called string) (string, error) {
 	return at, nil
 }
 
-// follow returns what a name in the folder of the program leads to, if the program was called by one. A
-// link to elsewhere is one of somebody else, such as krew, who has it lead to the version that is installed.
+// follow returns the target of a plugin name in the folder of the program, if the program was called
+// by one. A link to another folder belongs to a package manager such as krew, which updates its
+// target.
 func (f Folder) follow(path string) string {
 	if !slices.Contains(f.Names, strings.TrimSuffix(filepath.Base(path), ending())) {
 		return path
@@ -97,7 +98,7 @@ func (f Folder) follow(path string) string {
 	return filepath.Join(filepath.Dir(path), target)
 }
 
-// ending is what names of programs end with.
+// ending is the file extension of programs.
 func ending() string {
 	if runtime.GOOS == "windows" {
 		return ".exe"
@@ -107,7 +108,7 @@ func ending() string {
 
 func (f Folder) path(name string) string { return filepath.Join(f.Dir, name+ending()) }
 
-// target is what the link of a name has in it.
+// target returns the target of the link for a name.
 func (f Folder) target(i int) string {
 	switch {
 	case i > 0:
@@ -118,8 +119,8 @@ func (f Folder) target(i int) string {
 	return f.Program
 }
 
-// Install makes the names. What is there and leads to this program stays; what leads to another version of
-// it is replaced. It is an error if something else is there, and nothing is changed then.
+// Install installs the names. It keeps links to this program, and replaces other versions of it. A
+// different file is an error, and nothing is changed then.
 func (f Folder) Install() ([]Action, error) {
 	if err := os.MkdirAll(f.Dir, 0o755); err != nil {
 		return nil, err
@@ -143,7 +144,7 @@ func (f Folder) Install() ([]Action, error) {
 	return actions, nil
 }
 
-// plan says what Install does about a name.
+// plan returns the result that Install will have for a name.
 func (f Folder) plan(i int) (string, error) {
 	at := f.path(f.Names[i])
 	info, err := os.Lstat(at)
@@ -161,19 +162,19 @@ func (f Folder) plan(i int) (string, error) {
 	return "", fmt.Errorf("%s exists and is no link to this program: remove it, or name another folder", at)
 }
 
-// nowhere reports whether a link leads to nothing.
+// nowhere reports whether a link is broken.
 func nowhere(at string) bool {
 	_, err := os.Stat(at)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// leads reports whether the link at a name is the one that Install makes.
+// leads reports whether the link equals the one that Install makes.
 func (f Folder) leads(at string, i int) bool {
 	target, err := os.Readlink(at)
 	return err == nil && target == f.target(i)
 }
 
-// put makes a name, in the place of what is there.
+// put installs a name, and replaces the existing file.
 func (f Folder) put(at string, i int) error {
 	if f.Copy {
 		program, err := os.ReadFile(f.Program)
@@ -188,7 +189,7 @@ func (f Folder) put(at string, i int) error {
 	return os.Symlink(f.target(i), at)
 }
 
-// Uninstall takes away the names that Install made, and leaves all others.
+// Uninstall removes the installed names, and keeps other files.
 func (f Folder) Uninstall() ([]Action, error) {
 	var actions []Action
 	for i, name := range f.Names {
@@ -208,13 +209,13 @@ func (f Folder) Uninstall() ([]Action, error) {
 	return actions, nil
 }
 
-// InPath reports whether kubectl looks into the folder.
+// InPath reports whether the folder is in PATH.
 func (f Folder) InPath() bool {
 	return slices.ContainsFunc(f.Path, func(dir string) bool { return dir != "" && same(dir, f.Dir) })
 }
 
-// Overshadowed returns, for each name that kubectl does not find in this folder, because it finds it in
-// an earlier one, what it finds.
+// Overshadowed returns the names that kubectl finds in an earlier folder of PATH, with the path
+// there.
 func (f Folder) Overshadowed() map[string]string {
 	out := map[string]string{}
 	for _, name := range f.Names {
@@ -234,7 +235,7 @@ func (f Folder) Overshadowed() map[string]string {
 	return out
 }
 
-// same reports whether both paths are of one file.
+// same reports whether both paths are the same file.
 func same(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
@@ -244,10 +245,10 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// module is that of this program.
+// module is the module path of this program.
 const module = "github.com/anykind/anykind"
 
-// ours reports whether a file is this program, in whichever version.
+// ours reports whether a file is any version of this program.
 func ours(path string) bool {
 	info, err := buildinfo.ReadFile(path)
 	return err == nil && info.Main.Path == module

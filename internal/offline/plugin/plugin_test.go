@@ -14,7 +14,7 @@ const (
 	second = "kubectl_complete-anykind"
 )
 
-// write makes a file that can be run.
+// write creates an executable file.
 func write(t *testing.T, path string) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -36,7 +36,7 @@ func link(t *testing.T, target, path string) {
 	}
 }
 
-// words writes actions as words, without the folder.
+// words formats actions, without the folder.
 func words(actions []Action, err error) string {
 	if err != nil {
 		return err.Error()
@@ -48,7 +48,7 @@ func words(actions []Action, err error) string {
 	return strings.Join(out, ", ")
 }
 
-// links writes what is in a folder, with the targets of links.
+// links formats the files of a folder, with the targets of links.
 func links(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -70,7 +70,7 @@ func TestInstall(t *testing.T) {
 	const created, there, removed = first + " created, " + second + " created", first + " unchanged, " + second + " unchanged", first + " removed, " + second + " removed"
 	for _, tt := range []struct {
 		name string
-		// prepare returns the program in top, and the folder of the names if that is another.
+		// prepare returns the program in top, and the folder of the names if it is another one.
 		prepare          func(top string) (program, dir string)
 		install, links   string
 		again, uninstall string
@@ -135,8 +135,8 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// Where there are no links, the names are copies, which a later version replaces and takes away. The
-// program is the one of this test, which is of this module.
+// Without links, the names are copies, which a later version replaces and uninstalls. The program is
+// this test binary, which belongs to the same module.
 func TestCopies(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -183,7 +183,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// The program is found by the path by which it is called: what the system says may be of a version.
+// The program is found by the path of its command: the path from the system may contain a version.
 func TestHere(t *testing.T) {
 	own, err := os.Executable()
 	if err != nil {

@@ -22,20 +22,18 @@ import (
 // A Patch is a decoded patch. It may be applied many times.
 type Patch struct {
 	apply func(old object.Tree) (object.Tree, error)
-	// settle makes of what apply returns an object as it is decoded. Nil is for none.
+	// settle brings the result of apply into the form of a decoded object. It may be nil.
 	settle func(t object.Tree)
-	// Duplicates are the duplicate fields of the patch, and of a JSON patch the
-	// unknown ones too, in the words of strict decoding.
+	// Duplicates are the duplicate fields of the patch, and the unknown fields of a JSON patch, in the
+	// words of strict decoding.
 	Duplicates []string
-	// Wrong is why a client that wants to hear of such fields is refused besides.
+	// Wrong is a further error for clients with strict field validation.
 	Wrong error
-	// Shown returns what a message shows that is about what the patch makes of an
-	// object. Where it is nil, that is the outcome.
+	// Shown returns the object that error messages show. If it is nil, they show the patched object.
 	Shown func() string
 }
 
-// Apply returns what the patch makes of old, which it does not change and shares
-// nothing with.
+// Apply returns old with the patch applied. It does not change old and shares nothing with it.
 func (p *Patch) Apply(old object.Tree) (object.Tree, error) {
 	t, err := p.apply(old)
 	if err == nil && p.settle != nil {
@@ -44,7 +42,8 @@ func (p *Patch) Apply(old object.Tree) (object.Tree, error) {
 	return t, err
 }
 
-// Raw is Apply for messages: a float without a fraction is none of the integers that Apply makes of it.
+// Raw is Apply for messages: a float without a fraction stays a float, where Apply makes it an
+// integer.
 func (p *Patch) Raw(old object.Tree) (object.Tree, error) { return p.apply(old) }
 
 // Merge decodes a JSON merge patch (RFC 7386).
@@ -61,9 +60,9 @@ func Merge(data []byte) (*Patch, error) {
 	}}, nil
 }
 
-// Strategic decodes a strategic merge patch for objects of the Go type that
-// prototype is a pointer to. Unlike a merge patch, null is one, which changes
-// nothing; and none changes what an object says that it is.
+// Strategic decodes a strategic merge patch for objects of the Go type that prototype points to.
+// Unlike in a merge patch, null is a valid patch, which changes nothing. A patch cannot change
+// apiVersion and kind.
 func Strategic(data []byte, prototype any) (*Patch, error) {
 	patch, duplicates, err := decodeObject(data, "%v")
 	if err != nil {
@@ -81,7 +80,7 @@ func Strategic(data []byte, prototype any) (*Patch, error) {
 		}
 	}
 	return &Patch{Duplicates: duplicates, Shown: shown, settle: settle, apply: func(old object.Tree) (object.Tree, error) {
-		// The library changes both of its arguments. Messages show the patch as it is then.
+		// The library changes both of its arguments. Messages show the patch as changed.
 		used = object.CloneTree(patch)
 		out, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(object.CloneTree(old), used, meta)
 		if err != nil {
@@ -116,8 +115,8 @@ func whole(v any) any {
 	return v
 }
 
-// misshapen answers a strategic merge patch that the library refuses. Kubernetes
-// has the same words for it, but answers most of them as an internal error.
+// misshapen returns the error for a strategic merge patch that the library rejects. Kubernetes uses
+// the same words, but answers most of them with an internal error.
 func misshapen(err error) error {
 	switch err {
 	case mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
@@ -131,8 +130,8 @@ func misshapen(err error) error {
 	return refused
 }
 
-// decodeObject reads a patch that looks like an object. What is JSON, but cannot be
-// read, is refused in the words of the kind of patch.
+// decodeObject decodes a patch that starts as an object. Invalid JSON is rejected in the words of the
+// kind of patch.
 func decodeObject(data []byte, words string) (object.Tree, []string, error) {
 	t, duplicates, err := codec.Decode(codec.JSON, data)
 	switch {
@@ -145,9 +144,9 @@ func decodeObject(data []byte, words string) (object.Tree, []string, error) {
 	}
 }
 
-// merge merges patch into t, which it changes. What it takes from patch it copies. A
-// null means that a field goes, inside lists too, unless the list takes the place of an
-// object: so the library has it that Kubernetes merges with, where RFC 7386 does not.
+// merge merges patch into t, which it changes, and copies the values of patch. A null removes a field,
+// also inside lists, except in a list that replaces an object. Kubernetes' library does so; RFC 7386
+// does not.
 func merge(t, patch object.Tree) object.Tree {
 	for k, v := range patch {
 		change, isTree := v.(object.Tree)

@@ -22,8 +22,8 @@ func tree(t *testing.T, s string) object.Tree {
 	return out
 }
 
-// Each case patches an object and says what becomes of it; "" is a patch that
-// does not fit. In every case the old object stays as it was.
+// Each case patches an object and gives the result; "" is a patch that does not fit. The old object
+// never changes.
 func TestJSONPatch(t *testing.T) {
 	for _, tt := range []struct{ name, old, patch, want string }{
 		{"add a field", `{"a":{}}`, `[{"op":"add","path":"/a/b","value":1}]`, `{"a":{"b":1}}`},
@@ -89,8 +89,8 @@ func TestMergePatch(t *testing.T) {
 	}
 }
 
-// "Strategic merge patch supports special operations": what those of a list with a
-// merge key do, and what is no patch at all.
+// "Strategic merge patch supports special operations": the operations on a list with a merge key, and
+// values that are no patch.
 func TestStrategicMergePatch(t *testing.T) {
 	const service = `{"apiVersion":"v1","kind":"Service","spec":{"ports":[{"name":"a","port":80}]}}`
 	spec := func(s string) string { return `{"apiVersion":"v1","kind":"Service","spec":` + s + `}` }
@@ -152,7 +152,7 @@ func check(t *testing.T, p *Patch, old object.Tree, unchanged, want string) {
 	}
 }
 
-// The limits of a patch are 413s, what is not a patch is a 400.
+// A patch beyond a limit is a 413; invalid data is a 400.
 func TestRefusedPatches(t *testing.T) {
 	many := "[" + strings.Repeat(`{"op":"remove","path":"/a"},`, MaxOperations) + `{"op":"remove","path":"/a"}]`
 	for _, tt := range []struct{ patch, want string }{
@@ -174,8 +174,8 @@ func TestRefusedPatches(t *testing.T) {
 	}
 }
 
-// "CVE-2019-1002100 JSON patch copy bombs: operation and copy caps": a patch of
-// doubling copies is stopped before it has used up the memory.
+// "CVE-2019-1002100 JSON patch copy bombs: operation and copy caps": a patch that doubles by copies
+// fails before it exhausts memory.
 func TestCopyBomb(t *testing.T) {
 	ops := []map[string]string{}
 	for i := range 40 {
@@ -206,7 +206,7 @@ func BenchmarkMerge(b *testing.B) {
 	}
 }
 
-// What is wrong with operations is told in the words of the library that Kubernetes patches with.
+// Errors of operations have the words of Kubernetes' JSON patch library.
 func TestOperations(t *testing.T) {
 	for patch, want := range map[string]string{
 		`[{"op":"add","path":"/a/b/c","value":1}]`:        `add operation does not apply: doc is missing path: "/a/b/c": missing value`,

@@ -14,9 +14,9 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Configuration returns t, an object of a version, with what a configuration says. Unlike what
-// somebody applies, it belongs to nobody, and takes nothing away. It may not replace a list or a
-// map as a whole. The result may share parts with both.
+// Configuration merges an apply configuration into t, an object of a version. Unlike server-side
+// apply, it records no manager and removes nothing. It must not replace an atomic list or map. The
+// result may share parts with both.
 func Configuration(v *resource.Version, t, configuration object.Tree) (object.Tree, error) {
 	of := parseableOf(v)
 	wanted, err := of.FromUnstructured(configuration)
@@ -42,7 +42,7 @@ func Configuration(v *resource.Version, t, configuration object.Tree) (object.Tr
 	return out, nil
 }
 
-// atomics returns the paths of the lists and maps in a value that are replaced as a whole.
+// atomics returns the paths of the atomic lists and maps in a value.
 func atomics(path fieldpath.Path, s *smd.Schema, ref smd.TypeRef, v value.Value) (found []string) {
 	a, ok := s.Resolve(ref)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// A conversion webhook that hangs delays an update and an apply until the request ends, and no
-// longer. What the other manager has stays its own.
+// A conversion webhook that hangs delays an update and an apply until the request ends, and no longer.
+// The fields of the other manager stay unchanged.
 func TestConversionsEndWithTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := (&random{rand.New(rand.NewPCG(1, 1))}).kind(t)

@@ -18,18 +18,18 @@ import (
 	"github.com/anykind/anykind/internal/registry/fieldset"
 )
 
-// An entry is one of metadata.managedFields: what somebody manages.
+// An entry is one entry of metadata.managedFields: the fields of one owner.
 type entry struct {
 	owner
-	time   int64 // in seconds; 0 where there is none
+	time   int64 // in seconds; 0 if missing
 	at     string
 	fields fieldset.Set
 }
 
-// An owner is whoever has one entry. One who applies has one for all versions.
+// An owner identifies an entry. An applier has one entry for all versions.
 type owner struct{ manager, operation, apiVersion, subresource string }
 
-// Server is the manager of fields that the API server sets without a request for it.
+// Server is the manager of fields that the API server sets by itself.
 const Server = "kube-apiserver"
 
 const (
@@ -44,16 +44,15 @@ func (o owner) is(other owner) bool {
 	return o == other
 }
 
-// entries are what an object says of who manages it, each owner once.
+// entries are the entries of metadata.managedFields, one for each owner.
 type entries []entry
 
 func (list entries) of(o owner) int {
 	return slices.IndexFunc(list, func(e entry) bool { return e.is(o) })
 }
 
-// managed reads metadata.managedFields. The entries share their fields with t. It
-// reports whether nobody is to manage anything any more; what cannot be read is as
-// if there were nothing.
+// managed reads metadata.managedFields. The entries share their fields with t. reset reports whether
+// the client resets all managers. Unreadable entries count as none.
 func managed(t object.Tree) (list entries, reset bool) {
 	metadata, _ := t["metadata"].(object.Tree)
 	items, ok := metadata["managedFields"].([]any)
@@ -75,7 +74,7 @@ func managed(t object.Tree) (list entries, reset bool) {
 	return list, len(items) == 0
 }
 
-// add adds an entry that was read, if it is one.
+// add appends a decoded entry if it is valid.
 func (list entries) add(e entry, fieldsType string) (entries, bool) {
 	if e.operation != applies && e.operation != updates || e.apiVersion == "" || fieldsType != "FieldsV1" {
 		return nil, false
@@ -97,7 +96,7 @@ func (list entries) add(e entry, fieldsType string) (entries, bool) {
 	return append(list, e), true
 }
 
-// readEntry reports whether it could read an entry that is written as usual.
+// readEntry reads an entry in its usual form. It reports false for other forms.
 func readEntry(item any) (e entry, fieldsType string, ok bool) {
 	t, ok := item.(object.Tree)
 	if !ok {
@@ -140,7 +139,7 @@ func readEntry(item any) (e entry, fieldsType string, ok bool) {
 
 func (e *entry) setTime(at time.Time) { e.time, e.at = at.Unix(), object.Timestamp(at) }
 
-// unusual reads managedFields as the Go type of an entry does.
+// unusual reads managedFields by way of their Go type.
 func unusual(t object.Tree) (list entries, reset bool) {
 	items := object.AccessorOf(t).GetManagedFields()
 	if len(items) == 1 && reflect.DeepEqual(items[0], metav1.ManagedFieldsEntry{}) {
@@ -163,7 +162,7 @@ func unusual(t object.Tree) (list entries, reset bool) {
 	return list, items != nil && len(items) == 0
 }
 
-// write puts the entries into metadata.managedFields of t.
+// write writes the entries to metadata.managedFields of t.
 func (list entries) write(t object.Tree) {
 	if len(list) == 0 {
 		if metadata, ok := t["metadata"].(object.Tree); ok {
@@ -193,7 +192,7 @@ func (list entries) write(t object.Tree) {
 	object.Metadata(t)["managedFields"] = items
 }
 
-// clone returns entries that share nothing with those of an object that stays.
+// clone returns a deep copy.
 func (list entries) clone() entries {
 	list = slices.Clone(list)
 	for i := range list {
@@ -202,16 +201,15 @@ func (list entries) clone() entries {
 	return list
 }
 
-// filled returns the entries that have any field.
+// filled returns the entries with at least one field.
 func (list entries) filled() entries {
 	return slices.DeleteFunc(list, func(e entry) bool { return len(e.fields) == 0 })
 }
 
-// maxUpdaters is how many entries of those who do not apply an object has.
+// maxUpdaters limits the entries of updaters, the managers that do not apply.
 const maxUpdaters = 10
 
-// capped joins the oldest entries of those who do not apply, of each version, where
-// there are too many.
+// capped merges the oldest entries of updaters, version by version, until they are within the limit.
 func (list entries) capped() entries {
 	var updaters entries
 	for _, e := range list {
@@ -253,18 +251,18 @@ func (list entries) capped() entries {
 	return list
 }
 
-// id is what tells owners apart, by which those of one second are put in order.
+// id identifies an owner. Entries of the same second are sorted by it.
 func (o owner) id() string {
 	data, err := json.Marshal(&metav1.ManagedFieldsEntry{
 		Manager: o.manager, Operation: metav1.ManagedFieldsOperationType(o.operation), APIVersion: o.apiVersion, Subresource: o.subresource,
 	})
 	if err != nil {
-		panic(err) // there is nothing in it but strings
+		panic(err) // it has only strings
 	}
 	return string(data)
 }
 
-// ValidateManaged returns why the managedFields of t say nothing, as Kubernetes finds it.
+// ValidateManaged returns the error that Kubernetes reports for invalid managedFields of t.
 func ValidateManaged(t object.Tree) error {
 	return managedfields.ValidateManagedFields(object.AccessorOf(t).GetManagedFields())
 }

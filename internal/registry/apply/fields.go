@@ -16,37 +16,36 @@ import (
 	"github.com/anykind/anykind/internal/registry/fieldset"
 )
 
-// Fields keeps account of who owns which fields of the objects of one version,
-// in metadata.managedFields, and merges what an owner applies.
+// Fields records the managers of fields in metadata.managedFields, for objects of one version, and
+// merges applied configurations.
 //
-// It does what the field manager of Kubernetes does. What that refuses, and a merge
-// that takes more than adding and changing fields, is left to it.
+// It behaves as the field manager of Kubernetes. Errors, and merges that remove fields, are delegated
+// to that field manager.
 type Fields struct {
 	kind        schema.GroupVersionKind
 	apiVersion  string
 	subresource string
-	empty       object.Tree // what every object of the kind has from the start
+	empty       object.Tree // an empty object of the kind
 
 	definition *resource.Definition
 	version    *resource.Version
 	kept       kept
 }
 
-// kept are the fields that a writer does not come to own, nor takes from anybody: the
-// outermost ones of except, or all but those at the paths of only. No names mean none are
-// kept.
+// kept are the fields that writes through a subresource do not manage: the top-level fields in except,
+// or all fields but those at the paths of only. Without names there are none.
 type kept struct{ except, only []string }
 
-// fieldsKey is where the Fields of a subresource are kept with their version.
+// fieldsKey is the key of the Fields of a subresource among the data derived from a version.
 type fieldsKey struct{ subresource string }
 
-// FieldsOf returns the Fields for writes to version v of d through a
-// subresource, or "" for the resource itself. They are made when first needed.
+// FieldsOf returns the Fields for writes to version v of d through a subresource, or "" for the
+// resource itself. The first call creates them.
 func FieldsOf(d *resource.Definition, v *resource.Version, subresource string) *Fields {
 	return v.Derived(fieldsKey{subresource}, func() any {
 		f := &Fields{kind: d.GroupVersionKind(v.Name), apiVersion: d.APIVersion(v.Name), subresource: subresource, empty: empty(d, v), definition: d, version: v}
-		// What is kept from a writer is so in every version: nobody loses what they own
-		// in another one because of a write that does not touch it.
+		// These fields are excluded in every version: a write that does not touch them must not take
+		// them from a manager that uses another version.
 		if s := v.Subresource(subresource); s == nil {
 			f.kept.except = v.ResetFields
 		} else {
@@ -56,7 +55,7 @@ func FieldsOf(d *resource.Definition, v *resource.Version, subresource string) *
 	}).(*Fields)
 }
 
-// take takes out of a set what is kept.
+// take removes the excluded fields from a set.
 func (k kept) take(s fieldset.Set) {
 	for _, name := range k.except {
 		delete(s, "f:"+name)
@@ -66,8 +65,8 @@ func (k kept) take(s fieldset.Set) {
 	}
 }
 
-// leave takes out of a set all but what is at some paths: names with dots between them,
-// or * for any element of a list or a map. That a field on the way is there stays, too.
+// leave removes all fields from a set except those at some paths: names separated by dots, or * for
+// any element of a list or a map. The fields on the way to them stay, too.
 func leave(s fieldset.Set, paths []string) {
 	for key, below := range s {
 		if key == "." {
@@ -97,12 +96,12 @@ func leave(s fieldset.Set, paths []string) {
 	}
 }
 
-// empty returns an object of which nobody owns anything. Where the kind has a Go
-// type, that is what the type writes of an empty value.
+// empty returns an object without managed fields. For a kind with a Go type it is the JSON of the zero
+// value.
 func empty(d *resource.Definition, v *resource.Version) object.Tree {
 	t := object.Tree{}
 	if v.HasGoType() {
-		// What is written of a type can be read.
+		// The JSON of a type can be decoded.
 		if data, err := json.Marshal(v.New()); err == nil {
 			_ = kjson.UnmarshalCaseSensitivePreserveInts(data, &t)
 		}
@@ -111,13 +110,13 @@ func empty(d *resource.Definition, v *resource.Version) object.Tree {
 	return t
 }
 
-// Update records in t that manager has made t of old, which is nil for a new
-// object. It changes t and returns the result. ctx limits conversions by webhooks.
+// Update records in t the fields that manager has changed since old, which is nil for a new object. It
+// changes t and returns the result. ctx limits conversions by webhooks.
 //
-// Where no account can be kept, the managers keep their fields, and this change has no manager. An
-// object that does not fit its schema is about to be refused, and so is one of another kind, unless
-// only its status counts. An object that cannot be converted to the version of another manager is
-// stored, as by kube-apiserver.
+// If the changes cannot be attributed, the managers keep their fields, and this change has no manager.
+// An object that does not fit its schema is rejected later, and so is one of another kind, unless the
+// write is limited to its status. An object that cannot be converted to the version of another manager
+// is stored, as by kube-apiserver.
 func (f *Fields) Update(ctx context.Context, old, t object.Tree, manager string) object.Tree {
 	if old == nil {
 		old = f.empty
@@ -135,8 +134,8 @@ func (f *Fields) Update(ctx context.Context, old, t object.Tree, manager string)
 	return t
 }
 
-// account returns who manages what after manager has made t of old. It reports false where that
-// cannot be said.
+// account returns the managers after manager has changed old into t. It reports false if the change
+// cannot be attributed.
 func (f *Fields) account(ctx context.Context, old, t object.Tree, manager string) (entries, bool) {
 	if object.APIVersion(t) != f.apiVersion || object.Kind(t) != f.kind.Kind {
 		return nil, false
@@ -148,7 +147,7 @@ func (f *Fields) account(ctx context.Context, old, t object.Tree, manager string
 	return f.update(ctx, old, t, list, f.owner(manager, updates))
 }
 
-// owner is that of a manager who does something to an object.
+// owner returns the owner for an operation of a manager.
 func (f *Fields) owner(manager, operation string) owner {
 	if manager == "" {
 		manager = "unknown"
@@ -156,9 +155,8 @@ func (f *Fields) owner(manager, operation string) owner {
 	return owner{manager, operation, f.apiVersion, f.subresource}
 }
 
-// managers returns who manages what of old, of which t has been made, and takes it
-// out of t. A client may say so in t, but not through a subresource. Those who know
-// nothing of managedFields take nothing from anybody.
+// managers returns the managers of old and removes them from t. A client may set managedFields in t,
+// but not through a subresource. A client that omits managedFields does not reset them.
 func (f *Fields) managers(old, t object.Tree) entries {
 	var list entries
 	reset := false
@@ -175,8 +173,8 @@ func (f *Fields) managers(old, t object.Tree) entries {
 	return list.clone()
 }
 
-// update returns who manages what after self has made t of old. It reports false
-// where that cannot be said, for an object is not of its type.
+// update returns the managers after self has changed old into t. It reports false if an object is not
+// of its type.
 func (f *Fields) update(ctx context.Context, old, t object.Tree, list entries, self owner) (entries, bool) {
 	of := typesOf(f.version)
 	list, ok := f.present(list)
@@ -202,8 +200,8 @@ func (f *Fields) update(ctx context.Context, old, t object.Tree, list entries, s
 	return list.capped(), true
 }
 
-// present returns the entries of versions that the kind has. It reports false where others stop the
-// account: those of a custom resource, and those that are no version at all.
+// present returns the entries of versions that the kind has. It reports false if other entries make
+// the account impossible: those of a custom resource, and those without a valid version.
 func (f *Fields) present(list entries) (entries, bool) {
 	has := func(e entry) bool {
 		return slices.ContainsFunc(f.definition.Versions, func(v *resource.Version) bool {
@@ -223,7 +221,7 @@ func (f *Fields) present(list entries) (entries, bool) {
 	return kept, true
 }
 
-// grant adds fields to those of an owner, who has them from now on.
+// grant adds fields to those of an owner.
 func (list entries) grant(o owner, set fieldset.Set) entries {
 	i := list.of(o)
 	if i < 0 {
@@ -235,7 +233,7 @@ func (list entries) grant(o owner, set fieldset.Set) entries {
 	return list
 }
 
-// unmanaged are the fields that are nobody's. They are only read.
+// unmanaged are the fields without a manager. The set is read-only.
 var unmanaged = fieldset.Set{
 	"f:apiVersion": fieldset.Set{}, "f:kind": fieldset.Set{},
 	"f:metadata": fieldset.Set{
@@ -245,22 +243,21 @@ var unmanaged = fieldset.Set{
 	},
 }
 
-// A view is what a change is to those who manage fields in one version.
+// A view is a change in one version, for the managers of fields in that version.
 type view struct {
 	apiVersion string
 	of         *fieldset.Type
 	changes    fieldset.Changes
 }
 
-// view returns the change of old into t in a version. It reports false where that
-// cannot be told.
+// view returns the change of old into t in a version. It reports false if it is unknown.
 func (f *Fields) view(ctx context.Context, views *[]view, apiVersion string, old, t object.Tree) (*view, bool) {
 	i := slices.IndexFunc(*views, func(v view) bool { return v.apiVersion == apiVersion })
 	if i >= 0 {
 		return &(*views)[i], true
 	}
 	version := f.definition.Versions[slices.IndexFunc(f.definition.Versions, func(v *resource.Version) bool {
-		return f.definition.IsAPIVersion(apiVersion, v.Name) // which present sees to
+		return f.definition.IsAPIVersion(apiVersion, v.Name) // checked by present
 	})]
 	v := view{apiVersion: apiVersion, of: typesOf(version)}
 	var both [2]object.Tree
@@ -275,14 +272,14 @@ func (f *Fields) view(ctx context.Context, views *[]view, apiVersion string, old
 	return &(*views)[len(*views)-1], true
 }
 
-// takeFrom takes what has changed from somebody else.
+// takeFrom removes the changed fields from another manager's set.
 func (v *view) takeFrom(s fieldset.Set) {
 	fieldset.Subtract(s, v.changes.Modified)
 	fieldset.Subtract(s, v.changes.Added)
 	fieldset.Subtract(s, v.changes.Removed)
 }
 
-// changes compares two objects, but for what is kept.
+// changes compares two objects without the excluded fields.
 func (f *Fields) changes(of *fieldset.Type, old, now object.Tree) fieldset.Changes {
 	c := of.Compare(old, now)
 	for _, s := range []fieldset.Set{c.Removed, c.Modified, c.Added} {
@@ -291,9 +288,8 @@ func (f *Fields) changes(of *fieldset.Type, old, now object.Tree) fieldset.Chang
 	return c
 }
 
-// Apply returns old, which is nil for a new object, with what manager wants of
-// it. What another manager owns and has otherwise is a conflict, unless force
-// takes it over.
+// Apply returns old, which is nil for a new object, merged with the configuration that manager
+// applies. A field with another value and another manager is a conflict, unless force takes it over.
 func (f *Fields) Apply(ctx context.Context, old, wanted object.Tree, manager string, force bool) (object.Tree, error) {
 	if old == nil {
 		old = f.empty
@@ -304,8 +300,8 @@ func (f *Fields) Apply(ctx context.Context, old, wanted object.Tree, manager str
 	return f.applyByLibrary(ctx, old, wanted, manager, force)
 }
 
-// merge is Apply where nothing is refused and nothing removed. It reports false for
-// all else.
+// merge is Apply for the case without conflicts and without removals. It reports false for all other
+// cases.
 func (f *Fields) merge(ctx context.Context, old, wanted object.Tree, manager string, force bool) (object.Tree, bool) {
 	of := typesOf(f.version)
 	if !f.plain(old, wanted, manager) || !of.Conforms(wanted, false) || !of.Conforms(old, true) {
@@ -357,11 +353,10 @@ func (f *Fields) merge(ctx context.Context, old, wanted object.Tree, manager str
 	return t, true
 }
 
-// lastApplied is the annotation of clients that apply by themselves, which kubectl
-// and the server keep in step.
+// lastApplied is the annotation of client-side apply, which kubectl and the server keep in sync.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// plain reports whether an apply is about fields of the kind and nothing else.
+// plain reports whether an apply concerns only fields of the kind.
 func (f *Fields) plain(old, wanted object.Tree, manager string) bool {
 	metadata, _ := wanted["metadata"].(object.Tree)
 	if _, ok := metadata["managedFields"]; ok {
@@ -377,8 +372,8 @@ func (f *Fields) plain(old, wanted object.Tree, manager string) bool {
 	return object.APIVersion(wanted) == f.apiVersion && object.Kind(wanted) == f.kind.Kind
 }
 
-// before returns who manages what of an object that somebody applies to, which is
-// all somebody's. The entries may share their fields with it.
+// before returns the managers before an apply. An object without managers belongs to the manager
+// before-first-apply. The entries may share their fields with the object.
 func (f *Fields) before(ctx context.Context, old object.Tree) (entries, bool) {
 	if list, _ := managed(old); len(list) > 0 {
 		return list, true
@@ -390,7 +385,7 @@ func (f *Fields) before(ctx context.Context, old object.Tree) (entries, bool) {
 	return f.update(ctx, f.empty, old, nil, f.owner("before-first-apply", updates))
 }
 
-// without returns t without its managedFields, of which it is otherwise a part.
+// without returns t without its managedFields. The result shares its other parts with t.
 func without(t object.Tree) object.Tree {
 	metadata, ok := t["metadata"].(object.Tree)
 	if !ok {

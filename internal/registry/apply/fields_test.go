@@ -19,9 +19,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
-// What is written to random objects of random schemas, in any order, by those who
-// apply and those who do not, is accounted for as the field manager of Kubernetes
-// does it: the same objects, byte for byte, and the same refusals.
+// Random objects of random schemas, written in any order by appliers and updaters, have the same
+// managers as with the field manager of Kubernetes: equal objects, byte for byte, and equal errors.
 func TestFieldsAreThoseOfTheLibrary(t *testing.T) {
 	schemas := 40
 	if testing.Short() {
@@ -29,7 +28,7 @@ func TestFieldsAreThoseOfTheLibrary(t *testing.T) {
 	}
 	taken := 0
 	for seed := range uint64(schemas) {
-		synctest.Test(t, func(t *testing.T) { // a clock that stands still
+		synctest.Test(t, func(t *testing.T) { // a stopped clock
 			r := &random{rand.New(rand.NewPCG(seed, 1))}
 			k := r.kind(t)
 			for range 4 {
@@ -45,12 +44,12 @@ func TestFieldsAreThoseOfTheLibrary(t *testing.T) {
 	}
 }
 
-// random makes schemas, objects and what is done to them.
+// random generates schemas, objects and writes.
 type random struct{ *rand.Rand }
 
 func (r *random) one(chance int) bool { return r.IntN(chance) == 0 }
 
-// A kind has two versions of one schema, or a second one that knows nothing.
+// A kind has two versions of one schema, or a second version with an empty schema.
 type kind struct {
 	*resource.Definition
 	roots map[*resource.Version]*apiextensionsv1.JSONSchemaProps
@@ -146,7 +145,7 @@ func (r *random) list(p *apiextensionsv1.JSONSchemaProps, depth int) {
 	p.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &of}
 }
 
-// value returns one that is nearly always of a schema. Few values differ.
+// value returns a value, nearly always valid for a schema. Few values differ.
 func (r *random) value(p *apiextensionsv1.JSONSchemaProps) any {
 	switch {
 	case r.one(60):
@@ -192,7 +191,7 @@ func (r *random) value(p *apiextensionsv1.JSONSchemaProps) any {
 	return r.any(2)
 }
 
-// distinct drops elements that are there twice, nearly always.
+// distinct removes duplicate elements, nearly always.
 func (r *random) distinct(p *apiextensionsv1.JSONSchemaProps, list []any) []any {
 	if p.XListType == nil || r.one(12) {
 		return list
@@ -257,7 +256,7 @@ func (r *random) object(k kind, v *resource.Version) object.Tree {
 	return t
 }
 
-// changed returns t with some of its fields as other has them.
+// changed returns t with some fields of other.
 func (r *random) changed(t, other object.Tree) object.Tree {
 	t = object.CloneTree(t)
 	for name, v := range other {
@@ -276,8 +275,7 @@ func (r *random) changed(t, other object.Tree) object.Tree {
 	return t
 }
 
-// history does this and that to one object, and counts what was applied without the
-// library.
+// history writes one object at random, and counts the applies that did not use the library.
 func (r *random) history(t *testing.T, k kind) (applied int) {
 	var live object.Tree
 	length := 8
@@ -300,7 +298,7 @@ func (r *random) history(t *testing.T, k kind) (applied int) {
 		}
 		manager := []string{"", "kubectl", "a", "b", "c"}[r.IntN(5)]
 		if length > 8 && !r.one(4) {
-			manager = fmt.Sprint("m", r.IntN(14)) // more than are kept apart
+			manager = fmt.Sprint("m", r.IntN(14)) // more than the limit of entries
 		}
 		var got, want object.Tree
 		if r.one(2) {
@@ -338,7 +336,7 @@ func (r *random) history(t *testing.T, k kind) (applied int) {
 			return 0
 		}
 		if !typesOf(k.StorageVersion()).Conforms(got, true) && !r.one(4) {
-			continue // it would be refused
+			continue // it would be rejected
 		}
 		live = got
 		object.SetMetaString(live, "uid", "u")
@@ -348,7 +346,7 @@ func (r *random) history(t *testing.T, k kind) (applied int) {
 	return applied
 }
 
-// sent returns an object that takes the place of old.
+// sent returns an object for an update of old.
 func (r *random) sent(k kind, v *resource.Version, old object.Tree) object.Tree {
 	t := r.object(k, v)
 	if old == nil {
@@ -369,13 +367,13 @@ func (r *random) sent(k kind, v *resource.Version, old object.Tree) object.Tree 
 		metadata["managedFields"] = []any{r.entry()}
 	case 4, 5:
 		e := r.entry()
-		e["operation"], e["fieldsV1"] = "Apply", deduced.Fields(r.object(k, v)) // by a schema that knew other parts
+		e["operation"], e["fieldsV1"] = "Apply", deduced.Fields(r.object(k, v)) // by a schema with other fields
 		metadata["managedFields"] = []any{e, r.entry()}
 	}
 	return t
 }
 
-// entry is an entry that a client has made, of which not all can be read.
+// entry is an entry of managedFields as a client might write it, not always readable.
 func (r *random) entry() object.Tree {
 	e := object.Tree{
 		"manager": "client", "operation": []string{"Update", "Apply", "Other"}[r.IntN(3)], "apiVersion": "example.com/v1",
@@ -402,7 +400,7 @@ func (r *random) entry() object.Tree {
 
 var deduced = fieldset.TypeOf(typed.DeducedParseableType.Schema, typed.DeducedParseableType.TypeRef)
 
-// wanted returns what somebody applies.
+// wanted returns an applied configuration.
 func (r *random) wanted(k kind, v *resource.Version, old object.Tree) object.Tree {
 	t := r.object(k, v)
 	if old != nil && r.one(2) {
@@ -415,8 +413,8 @@ func (r *random) wanted(k kind, v *resource.Version, old object.Tree) object.Tre
 	return t
 }
 
-// reason returns why an apply was refused. Which of the places that are not of their
-// type are named, and in which order, is up to the order of a map.
+// reason returns the reason of a failed apply. The error lists places of a wrong type in the order of
+// a map, and not always the same ones.
 func reason(err error) string {
 	text := fmt.Sprint(err)
 	if err == nil || strings.Contains(text, "conflict") {

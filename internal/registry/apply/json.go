@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// MaxOperations is how many operations a JSON patch may have.
+	// MaxOperations limits the operations of a JSON patch.
 	MaxOperations = 10_000
-	// MaxCopied is how many bytes the copy operations of one JSON patch may add.
+	// MaxCopied limits the bytes that the copy operations of one JSON patch may add.
 	MaxCopied = 3 << 20
 )
 
@@ -31,10 +31,10 @@ type jsonPatchOp struct {
 	Value any     `json:"value"`
 }
 
-// operations are the words for them.
+// operations are the valid values of op.
 var operations = []string{"add", "remove", "replace", "test", "move", "copy"}
 
-// lacks says what an operation does not say that it has to.
+// lacks returns an error if a required field of an operation is missing.
 func (op *jsonPatchOp) lacks() error {
 	switch {
 	case op.From == nil && (op.Op == "move" || op.Op == "copy"):
@@ -48,8 +48,8 @@ func (op *jsonPatchOp) lacks() error {
 	}
 }
 
-// JSON decodes a JSON patch (RFC 6902). As in Kubernetes, the whole object can only be replaced and
-// tested, and a negative index counts from the end of an array.
+// JSON decodes a JSON patch (RFC 6902). As in Kubernetes, the root supports only replace and test, and
+// a negative index counts from the end of an array.
 func JSON(data []byte) (*Patch, error) {
 	if !json.Valid(data) {
 		return nil, status.BadRequest("invalid JSON patch")
@@ -58,7 +58,7 @@ func JSON(data []byte) (*Patch, error) {
 	strict, err := kjson.UnmarshalStrict(data, &all)
 	var wrong error
 	if err != nil {
-		// A client sees the type of Kubernetes.
+		// Clients see the name of Kubernetes' type.
 		wrong = status.BadRequest("error decoding patch: %s", strings.ReplaceAll(err.Error(), "apply.jsonPatchOp", "handlers.jsonPatchOp"))
 		if all, err = loosely(data); err != nil {
 			return nil, wrong
@@ -83,8 +83,8 @@ func JSON(data []byte) (*Patch, error) {
 	}}, nil
 }
 
-// loosely decodes a JSON patch whose operations have what is no text where they should. It matters to
-// those that need it only, to which it is missing.
+// loosely decodes a JSON patch with fields that are not strings as they should be. Such a field counts
+// as missing, so that only operations that need it fail.
 func loosely(data []byte) ([]jsonPatchOp, error) {
 	var fields []map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &fields); err != nil {
@@ -105,8 +105,8 @@ func loosely(data []byte) ([]jsonPatchOp, error) {
 	return all, nil
 }
 
-// Operations are a JSON patch that somebody else than a client has made: of which fields that
-// are unknown say nothing, and which tells what is wrong with it.
+// Operations are a JSON patch from another source than a client. Unknown fields in it are ignored, and
+// its errors are complete.
 type Operations []jsonPatchOp
 
 // DecodeOperations decodes Operations.
@@ -121,7 +121,7 @@ func DecodeOperations(data []byte) (Operations, error) {
 	return all, nil
 }
 
-// Apply returns what the operations make of old, which they do not change and share nothing with.
+// Apply returns old with the operations applied. It does not change old and shares nothing with it.
 func (all Operations) Apply(old object.Tree) (object.Tree, error) {
 	doc := document{root: object.CloneTree(old)}
 	for _, op := range all {
@@ -135,8 +135,8 @@ func (all Operations) Apply(old object.Tree) (object.Tree, error) {
 	return doc.root, nil
 }
 
-// unprocessable says, in the few words that Kubernetes has for it, that a patch
-// does not fit the object.
+// unprocessable returns the short error with which Kubernetes rejects a patch that does not fit the
+// object.
 func unprocessable() *status.Error {
 	return &status.Error{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,
@@ -147,7 +147,7 @@ func unprocessable() *status.Error {
 	}}
 }
 
-// ErrTest says that an operation has tested a value that is another one.
+// ErrTest is the error of a test operation whose value differs.
 var ErrTest = errors.New("test failed")
 
 var (
@@ -156,14 +156,13 @@ var (
 	errCopied  = fmt.Errorf("the operations copy more than %d bytes", MaxCopied)
 )
 
-// A document is an object in the middle of being patched. It is its own.
+// A document is a patched object in progress. It shares nothing with others.
 type document struct {
 	root   object.Tree
 	copied int
 }
 
-// do does one operation. What does not fit is told in the words of the library that Kubernetes
-// patches with.
+// do executes one operation. Errors have the words of Kubernetes' JSON patch library.
 func (d *document) do(op jsonPatchOp) error {
 	if !slices.Contains(operations, op.Op) {
 		return fmt.Errorf("Unexpected kind: %s", op.Op)
@@ -193,7 +192,7 @@ func (d *document) do(op jsonPatchOp) error {
 
 func missing(words, path string) error { return fmt.Errorf(words+": %w", path, errMissing) }
 
-// failed is an error with words before it that name a path, or nil.
+// failed wraps an error with words that name a path. It returns nil for nil.
 func failed(words, path string, err error) error {
 	if err == nil {
 		return nil
@@ -255,7 +254,7 @@ func (d *document) move(op jsonPatchOp) error {
 	if err == nil {
 		err = c.remove()
 	}
-	if err != nil { // which names no more of the path
+	if err != nil { // it names no more of the path
 		return failed("error in move for path: '%s'", c.key, err)
 	}
 	return d.add("move operation does not apply: doc is missing destination path: %s", "error in move for path: '%s'", *op.Path, moved)
@@ -276,15 +275,15 @@ func (d *document) copy(op jsonPatchOp) error {
 	return d.add("copy operation does not apply: doc is missing destination path: %s", "error while adding value during copy%.0s", *op.Path, object.Clone(v))
 }
 
-// A container is the object or array that holds what a path points to.
+// A container is the parent of a path: an object or an array.
 type container struct {
 	tree  object.Tree
 	list  []any
-	store func(list []any) // puts a changed list where it was
+	store func(list []any) // replaces the list in its parent
 	key   string
 }
 
-// find returns the container that the last element of a path is in.
+// find returns the container of the last element of a path.
 func (d *document) find(path string) (c container, found bool) {
 	elements := strings.Split(path, "/")
 	if len(elements) < 2 {
@@ -314,7 +313,7 @@ func (d *document) find(path string) (c container, found bool) {
 	return c, true
 }
 
-// index resolves the key of a list, which has limit places.
+// index resolves the index of a list with limit places.
 func (c container) index(limit int) (int, error) {
 	i, err := strconv.Atoi(c.key)
 	if err != nil {
@@ -364,8 +363,7 @@ func (c container) add(v any) error {
 	return nil
 }
 
-// replace puts v where something is; in an object, as in Kubernetes, also where
-// nothing is.
+// replace replaces a value. In an object, as in Kubernetes, it also adds a missing one.
 func (c container) replace(v any) error {
 	if c.tree != nil {
 		c.tree[c.key] = v

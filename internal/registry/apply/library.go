@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/internal/registry/fieldset"
 )
 
-// typesKey is where the type of a version is kept with it.
+// typesKey is the key of the type among the data derived from a version.
 type typesKey struct{}
 
 // typesOf returns the type of the objects of a version.
@@ -35,14 +35,13 @@ func parseableType(v *resource.Version) typed.ParseableType {
 	model := v.Schema.Model()
 	s, err := schemaconv.ToSchemaFromOpenAPI(model.Schemas, false)
 	if err != nil {
-		// A schema that cannot be typed leaves every field to be owned as a
-		// whole.
+		// Without a type, every field is managed as a whole.
 		return typed.DeducedParseableType
 	}
 	return typed.ParseableType{Schema: s, TypeRef: smd.TypeRef{NamedType: &model.Name}}
 }
 
-// library returns the field manager of Kubernetes. It converts objects as long as ctx lasts.
+// library returns the field manager of Kubernetes. ctx limits its conversions.
 func (f *Fields) library(ctx context.Context) (*managedfields.FieldManager, error) {
 	versions := &versions{ctx, f.definition}
 	filters := map[fieldpath.APIVersion]fieldpath.Filter{}
@@ -51,7 +50,7 @@ func (f *Fields) library(ctx context.Context) (*managedfields.FieldManager, erro
 			filters[fieldpath.APIVersion(f.definition.APIVersion(of.Name))] = filter
 		}
 	}
-	// What comes back is in the version that is written, whichever is stored.
+	// Results are in the written version, not in the storage version.
 	manager, err := managedfields.NewDefaultCRDFieldManager(versions, versions, versions, versions, f.kind, f.kind.GroupVersion(), f.subresource, filters)
 	if err != nil {
 		return nil, fmt.Errorf("making a field manager for %s: %w", f.kind, err)
@@ -59,7 +58,7 @@ func (f *Fields) library(ctx context.Context) (*managedfields.FieldManager, erro
 	return manager, nil
 }
 
-// filter is take for the field manager, or nil.
+// filter returns take as a filter of the field manager, or nil.
 func (k kept) filter() fieldpath.Filter {
 	switch {
 	case len(k.except) > 0:
@@ -99,10 +98,10 @@ func (f *Fields) applyByLibrary(ctx context.Context, old, wanted object.Tree, ma
 	return object.CloneTree(content(out)), nil
 }
 
-// content is the tree of what a field manager returns.
+// content returns the tree of an object of a field manager.
 func content(o runtime.Object) object.Tree { return unwrapped(o).Object }
 
-// unwrapped is an object as the type converters know it.
+// unwrapped returns an object in the form of the type converters.
 func unwrapped(o runtime.Object) *unstructured.Unstructured {
 	if a, ok := o.(object.Accessor); ok {
 		return a.Unstructured
@@ -110,14 +109,14 @@ func unwrapped(o runtime.Object) *unstructured.Unstructured {
 	return o.(*unstructured.Unstructured)
 }
 
-// versions is what the field manager needs to know of all versions of a
-// resource: how to type an object, and how to bring it from one into another.
+// versions provides the field manager with the versions of a resource: types of objects, and
+// conversion between versions.
 type versions struct {
-	ctx        context.Context // of the request: the interfaces of the field manager take none
+	ctx        context.Context // of the request: the interfaces of the field manager have no context
 	definition *resource.Definition
 }
 
-// parseableKey is where the field manager's own type of a version is kept with it.
+// parseableKey is the key of the field manager's own type among the data derived from a version.
 type parseableKey struct{}
 
 func parseableOf(v *resource.Version) typed.ParseableType {
@@ -184,10 +183,10 @@ func (*versions) ConvertFieldLabel(kind schema.GroupVersionKind, label, value st
 	return label, value, nil
 }
 
-// Default does nothing: the schema fills in what is missing.
+// Default does nothing: the schema sets defaults.
 func (*versions) Default(runtime.Object) {}
 
-// New returns what an object of a kind is before anybody has said anything.
+// New returns an empty object of a kind.
 func (v *versions) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	version := v.definition.Version(kind.Version)
 	if version == nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// A typeError says that an object is not of the type that was asked for.
+// A typeError is the error of an object of the wrong type.
 type typeError struct{ error }
 
-// A metadataError says that labels or annotations are not what they can be.
+// A metadataError is the error of invalid labels or annotations.
 type metadataError struct{ error }
 
-// accept returns the object that a webhook made of original. Whatever it says of
-// its metadata, only labels and annotations are taken from it.
+// accept returns the object into which a webhook converted original. Of the metadata, only labels and
+// annotations come from the webhook.
 func accept(original map[string]any, data []byte, want schema.GroupVersion) (map[string]any, error) {
 	converted := map[string]any{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &converted); err != nil {
@@ -47,8 +47,7 @@ func accept(original map[string]any, data []byte, want schema.GroupVersion) (map
 	return converted, nil
 }
 
-// keepMetadata gives converted the metadata of original, with its own labels and
-// annotations.
+// keepMetadata restores the metadata of original in converted, except labels and annotations.
 func keepMetadata(original, converted map[string]any) error {
 	found, ok := converted["metadata"]
 	if !ok {
@@ -82,7 +81,7 @@ func keepMetadata(original, converted map[string]any) error {
 	return nil
 }
 
-// checkPairs checks labels or annotations that a webhook changed.
+// checkPairs validates labels or annotations that a webhook changed.
 func checkPairs(name string, was, now map[string]any) error {
 	pairs := make(map[string]string, len(now))
 	changed := len(was) != len(now)

@@ -1,8 +1,8 @@
 // Package convert converts objects between versions of their kind by calling a webhook.
 //
-// It knows ConversionReview, and what a webhook may change: everything except the identity of
-// an object and the metadata that belongs to the server. It does not know how a webhook is
-// reached, or schemas: versions that differ only in their schemas need no conversion.
+// It knows ConversionReview and the limits of a conversion: a webhook must not change the identity of
+// an object or the metadata that belongs to the server. It does not know the connection to a webhook,
+// or schemas: versions that differ only in their schemas need no conversion.
 package convert
 
 import (
@@ -22,23 +22,23 @@ import (
 const (
 	// Timeout of one call.
 	Timeout = 30 * time.Second
-	// maxObjects and maxRequest bound one call, so that a long list is several.
+	// maxObjects and maxRequest limit one call. A longer list takes several calls.
 	maxObjects = 256
 	maxRequest = 4 << 20
-	// An answer may be replyFactor times as large as its request and replyMore
-	// bytes more: objects may grow, one by as much as the largest that a client
-	// can write, but they do not become another order of magnitude.
+	// A response may be replyFactor times as large as its request plus replyMore bytes. Objects may
+	// grow, a single one by the size of the largest object that a client can write, but not by an
+	// order of magnitude.
 	replyFactor = 3
 	replyMore   = 4 << 20
 )
 
-// A Poster posts to webhooks. It is what a Webhook needs of a webhook.Client.
+// A Poster posts to webhooks. webhook.Client implements it.
 type Poster interface {
 	Post(ctx context.Context, config *webhook.Config, call webhook.Call) (webhook.Reply, error)
 }
 
-// A Webhook converts the objects of one resource. What it is told of the webhook does
-// not change, and it is safe for concurrent use.
+// A Webhook converts the objects of one resource. Its configuration is immutable, and it is safe for
+// concurrent use.
 type Webhook struct {
 	Poster Poster
 	Config webhook.Config
@@ -52,9 +52,8 @@ type Webhook struct {
 	kept kept
 }
 
-// Convert returns objects, which it may change, in another version, in the order
-// they came in. Those that are in it already are returned as they are. When one
-// of them cannot be converted, none is.
+// Convert returns objects, which it may change, in another version and in the same order. Objects of
+// that version are returned unchanged. If one conversion fails, all fail.
 func (w *Webhook) Convert(ctx context.Context, objects []map[string]any, version string) ([]map[string]any, error) {
 	want := schema.GroupVersion{Group: w.Group, Version: version}
 	out := make([]map[string]any, len(objects))
@@ -83,8 +82,8 @@ func (w *Webhook) Convert(ctx context.Context, objects []map[string]any, version
 	return out, nil
 }
 
-// empty reports whether there is nothing in an object that a webhook could
-// convert. Who keeps account of fields starts from such ones.
+// empty reports whether an object has nothing to convert. Accounts of managed fields start from empty
+// objects.
 func empty(o map[string]any) bool {
 	for name, v := range o {
 		switch name {
@@ -100,11 +99,11 @@ func empty(o map[string]any) bool {
 	return true
 }
 
-// A batch is what one call converts.
+// A batch holds the objects of one call.
 type batch struct {
 	objects []map[string]any
 	encoded [][]byte
-	at      []int // where they are in the result
+	at      []int // indexes in the result
 	size    int
 }
 
@@ -115,7 +114,7 @@ func (b *batch) add(i int, o map[string]any, data []byte) {
 	b.size += len(data)
 }
 
-// flush converts a batch into out, and empties it.
+// flush converts a batch into out and clears it.
 func (w *Webhook) flush(ctx context.Context, b *batch, want schema.GroupVersion, out []map[string]any) error {
 	if len(b.objects) == 0 {
 		return nil
@@ -133,7 +132,7 @@ func (w *Webhook) flush(ctx context.Context, b *batch, want schema.GroupVersion,
 	return nil
 }
 
-// A failure says which part of a conversion failed, for metrics.
+// A failure is the failed step of a conversion, for metrics.
 type failure struct {
 	sort string
 	error
@@ -141,7 +140,7 @@ type failure struct {
 
 func (f *failure) Unwrap() error { return f.error }
 
-// The sorts of failures, as Kubernetes names them.
+// The kinds of failures, as Kubernetes names them.
 const (
 	callFailed    = "conversion_webhook_call_failure"
 	malformed     = "conversion_webhook_malformed_response_failure"
@@ -159,7 +158,7 @@ func sortOf(err error) string {
 
 // call converts the objects of one batch.
 func (w *Webhook) call(ctx context.Context, b *batch, want schema.GroupVersion) ([]map[string]any, error) {
-	// Kubernetes names what is converted by the first, or only, object.
+	// Kubernetes names a conversion by its first, or only, object.
 	from := schema.FromAPIVersionAndKind(object.APIVersion(b.objects[0]), object.Kind(b.objects[0]))
 	r, err := newReview(w.ReviewVersions, want.String(), b.encoded)
 	if err != nil {
@@ -175,13 +174,13 @@ func (w *Webhook) call(ctx context.Context, b *batch, want schema.GroupVersion) 
 		if ctx.Err() == nil {
 			w.kept.drop()
 		}
-		// It is not wrapped: what the webhook answered is not our answer.
+		// It is not wrapped: a status from the webhook must not become the status of the response.
 		return nil, &failure{callFailed, fmt.Errorf("conversion webhook for %v failed: %v", from, err)}
 	}
 	w.kept.saw(reply.Peer)
 	answers, err := r.read(reply.Body)
 	if err != nil {
-		// A webhook that refuses an object works. Others are shown as it showed them.
+		// A webhook that rejects an object still works. Its conversions of other objects stay valid.
 		var refused *refusal
 		if !errors.As(err, &refused) {
 			w.kept.drop()
@@ -200,8 +199,8 @@ func (w *Webhook) call(ctx context.Context, b *batch, want schema.GroupVersion) 
 	return out, nil
 }
 
-// refused says what is wrong with an object. One that was converted alone is
-// not counted, unless it is of the wrong type.
+// refused returns the error of one object. A single object has no index in the message, unless its
+// type is wrong.
 func (w *Webhook) refused(from schema.GroupVersionKind, i, n int, err error) error {
 	var meta *metadataError
 	var typ *typeError

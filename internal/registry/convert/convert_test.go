@@ -22,8 +22,7 @@ import (
 	"github.com/anykind/anykind/internal/registry/convert"
 )
 
-// hook is a webhook that answers for crontabs whose v1beta1 has hostPort where
-// their v1 has host and port.
+// hook is a conversion webhook for crontabs: v1beta1 has hostPort, v1 has host and port.
 type hook struct {
 	*httptest.Server
 	calls   atomic.Int64
@@ -43,7 +42,7 @@ type request struct {
 	Objects           []map[string]any `json:"objects"`
 }
 
-// start runs a webhook. change makes of its right answer another one.
+// start runs a webhook. change alters its correct response.
 func start(t testing.TB, change func(r *review)) *hook {
 	h := &hook{}
 	h.Server = serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -93,7 +92,7 @@ func ca(s *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
-// converter converts with the webhook of a server.
+// converter returns a Webhook that calls a server.
 func converter(t testing.TB, s *httptest.Server) *convert.Webhook {
 	client := webhook.New(webhook.Options{})
 	t.Cleanup(client.Close)
@@ -114,7 +113,7 @@ func crontab(name string) object.Tree {
 	}
 }
 
-// The example of the page: hostPort is split into host and port.
+// The example of Kubernetes' documentation: hostPort is split into host and port.
 func TestHostPort(t *testing.T) {
 	for _, version := range []string{"v1", "v1beta1"} {
 		s := start(t, nil)
@@ -133,7 +132,7 @@ func TestHostPort(t *testing.T) {
 	}
 }
 
-// Many objects are few calls, in their order, and what needs none is not sent.
+// Many objects take few calls and keep their order. Objects that need no conversion are not sent.
 func TestBatches(t *testing.T) {
 	s := start(t, nil)
 	w := converter(t, s.Server)
@@ -160,8 +159,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// A webhook may change labels and annotations; the rest of the metadata is the
-// server's, whatever the webhook answers.
+// A webhook may change labels and annotations. Other metadata in its response is ignored.
 func TestMetadata(t *testing.T) {
 	s := start(t, func(r *review) {
 		m := r.Response["convertedObjects"].([]any)[0].(map[string]any)["metadata"].(map[string]any)
@@ -182,7 +180,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// Each answer that is not what was asked for is an error in Kubernetes' words.
+// Each invalid response is an error in Kubernetes' words.
 func TestHostileAnswers(t *testing.T) {
 	const of = "conversion webhook for example.com/v1beta1, Kind=CronTab "
 	objects := func(r *review) []any { return r.Response["convertedObjects"].([]any) }
@@ -245,10 +243,9 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// "Webhook reply: capped; redirects never followed", "CVE-2020-8561 webhook
-// redirects used as a probe: not followed, bodies never logged": a webhook cannot
-// make the server read without end, wait without end, or go somewhere else; nor
-// does an error show what was answered.
+// "Webhook reply: capped; redirects never followed", "CVE-2020-8561 webhook redirects used as a probe:
+// not followed, bodies never logged": a webhook cannot make the server read or wait without end, or
+// connect to another address. Errors do not show the response.
 func TestHostileServers(t *testing.T) {
 	const secret = "for nobody's eyes"
 	elsewhere := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") })
@@ -288,7 +285,7 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
-// A webhook that takes its time is given no more than the caller has.
+// The deadline of the caller ends the call of a slow webhook.
 func TestTrickle(t *testing.T) {
 	for name, handle := range map[string]http.HandlerFunc{
 		"nothing comes": func(w http.ResponseWriter, r *http.Request) {
@@ -312,7 +309,7 @@ func TestTrickle(t *testing.T) {
 	}
 }
 
-// The server speaks only to webhooks that it trusts.
+// The server calls only webhooks that it trusts.
 func TestTrust(t *testing.T) {
 	s := start(t, nil)
 	plain := httptest.NewServer(http.NotFoundHandler())
@@ -337,7 +334,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// An error of the webhook is not taken for the server's own.
+// An error of the webhook does not become the status of the response.
 func TestForeignStatus(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
 	_, err := converter(t, s).Convert(t.Context(), []map[string]any{crontab("a")}, "v1")

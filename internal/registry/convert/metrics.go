@@ -6,8 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics count the calls of conversion webhooks, under the names that
-// Kubernetes has for them.
+// Metrics count the calls of conversion webhooks, under Kubernetes' metric names.
 type Metrics struct {
 	requests  *prometheus.CounterVec
 	durations *prometheus.HistogramVec
@@ -29,7 +28,7 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// Collectors are what is to be registered.
+// Collectors returns the collectors to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.requests, m.durations}
 }

@@ -6,28 +6,27 @@ import (
 	"time"
 )
 
-// KeepFor is how long something that a webhook said may be shown for what it says.
-// It is the longest time for which somebody who has mended a webhook sees what it
-// answered before, where nothing else told us, and short enough to wait for; and of
-// what is read all the time it leaves 1 call in a minute.
+// KeepFor limits the age of a cached conversion. After a webhook is fixed without any notice to the
+// server, old conversions stay visible for that time at most. Objects that are read all the time cost
+// one call a minute.
 const KeepFor = time.Minute
 
-// maxPeers is how many who answer for one webhook are remembered.
+// maxPeers limits the remembered peers of one webhook.
 const maxPeers = 64
 
-// kept says which answers of a webhook still hold. Its zero value holds all that come.
+// kept tracks the validity of the responses of a webhook. Its zero value is ready for use.
 type kept struct {
 	start   sync.Once
-	began   time.Time    // what moments are counted from, and spans of KeepFor
-	dropped atomic.Int64 // answers that were asked for before are not shown any more
+	began   time.Time    // origin of moments and of spans of KeepFor
+	dropped atomic.Int64 // responses to earlier requests are invalid
 
 	mu    sync.Mutex
-	peers map[string]bool // who has answered
+	peers map[string]bool // peers that have responded
 }
 
-// Moment returns the moment at which somebody asks, and that since which answers were
-// asked for that still hold. All that is asked for in a span of KeepFor holds until
-// its end, and so does what is made of an answer in the same span, whoever makes it.
+// Moment returns the present moment, and the moment of the oldest request whose response is still
+// valid. All responses to requests within one span of KeepFor expire at its end, together with all
+// data derived from them in the same span.
 func (w *Webhook) Moment() (since, at int64) {
 	at = w.kept.now()
 	since = at - at%int64(KeepFor)
@@ -39,7 +38,7 @@ func (k *kept) now() int64 {
 	return int64(time.Since(k.began))
 }
 
-// drop makes what was asked for until now hold no longer.
+// drop invalidates all earlier responses.
 func (k *kept) drop() {
 	for at := k.now() + 1; ; {
 		was := k.dropped.Load()
@@ -49,7 +48,7 @@ func (k *kept) drop() {
 	}
 }
 
-// saw drops what others have said when somebody answers who has not answered before.
+// saw invalidates the responses of other peers when a new peer responds.
 func (k *kept) saw(peer string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

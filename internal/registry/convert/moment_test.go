@@ -12,16 +12,15 @@ import (
 	"github.com/anykind/anykind/internal/registry/convert"
 )
 
-// posted answers calls without a network.
+// posted is a Poster without a network.
 type posted func(ctx context.Context, call webhook.Call) (webhook.Reply, error)
 
 func (p posted) Post(ctx context.Context, _ *webhook.Config, call webhook.Call) (webhook.Reply, error) {
 	return p(ctx, call)
 }
 
-// What a webhook has answered holds until a minute is over, until a call of it fails,
-// or until somebody else answers. An object that it refuses, and a client that goes
-// away, say nothing about the rest.
+// Responses of a webhook are valid until a minute is over, until a call fails, or until another peer
+// responds. A rejected object and a canceled request invalidate nothing.
 func TestWhatHolds(t *testing.T) {
 	right := func(change func(r *review)) posted {
 		return func(_ context.Context, call webhook.Call) (webhook.Reply, error) {
@@ -56,7 +55,7 @@ func TestWhatHolds(t *testing.T) {
 		name  string
 		ctx   context.Context
 		wait  time.Duration
-		next  posted // answers one more call; nil for none
+		next  posted // responds to one more call; nil for none
 		holds bool
 	}{
 		{name: "nothing happens", wait: convert.KeepFor - 1, holds: true},
@@ -101,8 +100,8 @@ func TestWhatHolds(t *testing.T) {
 	}
 }
 
-// Whatever was asked for in one span ends together: what is made of an answer late in
-// it does not make that hold longer.
+// All responses of one span expire together. Data derived from a response late in the span expires
+// with it.
 func TestWhatIsMadeOfAnAnswerEndsWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w convert.Webhook

@@ -20,8 +20,7 @@ type review struct {
 	body    []byte
 }
 
-// newReview writes a request in the first of the versions that the server
-// speaks.
+// newReview encodes a request in the first of the webhook's versions that the server supports.
 func newReview(versions []string, desired string, objects [][]byte) (*review, error) {
 	r := &review{uid: string(uuid.NewUUID())}
 	for _, v := range versions {
@@ -45,17 +44,17 @@ func newReview(versions []string, desired string, objects [][]byte) (*review, er
 		}
 		b = append(b, o...)
 	}
-	// There are webhooks that fill in the response they are sent.
+	// Some webhooks fill in the response of the request.
 	r.body = append(b, `]},"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}}`...)
 	return r, nil
 }
 
-// A refusal is what a webhook says that converts none of the objects.
+// A refusal is the failure of a whole review, reported by the webhook.
 type refusal struct{ message string }
 
 func (e *refusal) Error() string { return e.message }
 
-// read returns the converted objects of an answer.
+// read returns the converted objects of a response.
 func (r *review) read(data []byte) ([]json.RawMessage, error) {
 	var answer struct {
 		Kind       string `json:"kind"`
@@ -82,7 +81,7 @@ func (r *review) read(data []byte) ([]json.RawMessage, error) {
 	if response == nil {
 		return nil, errors.New("no response provided")
 	}
-	// Webhooks of v1beta1 could leave the uid out.
+	// Webhooks of v1beta1 may omit the uid.
 	if response.UID != r.uid && (r.version == "v1" || response.UID != "") {
 		return nil, fmt.Errorf("expected response.uid=%q, got %q", r.uid, response.UID)
 	}

@@ -6,25 +6,23 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// Changes are the fields in which one object differs from another. None is in two of
-// the Sets.
+// Changes are the fields in which two objects differ. No field is in two of the Sets.
 type Changes struct{ Removed, Modified, Added Set }
 
-// Compare returns what makes now of old. Both conform to the type.
+// Compare returns the changes from old to now. Both conform to the type.
 func (t *Type) Compare(old, now object.Tree) Changes {
 	c, _ := t.compare(old, now, true, true)
 	for _, s := range []*Set{&c.Removed, &c.Modified, &c.Added} {
 		if *s == nil {
 			*s = Set{}
 		}
-		delete(*s, self) // nobody owns the whole
+		delete(*s, self) // the object as a whole has no manager
 	}
 	return c
 }
 
-// compare returns the changes at a place and below it, where old or now may be
-// missing. A nil Set says that neither the place nor anything below it is in it;
-// leaf, that the place was looked at as one value.
+// compare returns the changes at a place and below it; old or now may be missing. A nil Set contains
+// neither the place nor anything below it. leaf reports that the place was compared as one value.
 func (t *Type) compare(old, now any, hasOld, hasNow bool) (c Changes, leaf bool) {
 	was, is := t.parts, t.parts
 	if hasOld {
@@ -37,7 +35,7 @@ func (t *Type) compare(old, now any, hasOld, hasNow bool) (c Changes, leaf bool)
 		is = was
 	}
 	if hasOld && was != is {
-		// The value is of another form than it was. It is compared as both.
+		// The value has changed its form. It is compared as both.
 		c, _ = t.compareAs(was, old, now, hasOld, hasNow)
 	}
 	also, leaf := t.compareAs(is, old, now, hasOld, hasNow)
@@ -121,7 +119,7 @@ func (m *mapping) compare(c *Changes, was, is object.Tree) {
 	}
 }
 
-// same reports whether two values are clearly the same. Few values change.
+// same reports whether two values are certainly equal. Few values change.
 func same(a, b any) bool {
 	switch a := a.(type) {
 	case string:
@@ -141,7 +139,7 @@ func same(a, b any) bool {
 	}
 }
 
-// put adds what was found below a field.
+// put adds the changes below a field.
 func (c *Changes) put(name, key string, below Changes, size int) {
 	put(&c.Removed, name, key, below.Removed, size)
 	put(&c.Modified, name, key, below.Modified, size)
@@ -158,8 +156,7 @@ func put(s *Set, name, key string, below Set, size int) {
 	(*s)[keyOf(name, key)] = below
 }
 
-// compare compares lists by their elements' keys. Elements that share a key are
-// compared as one value.
+// compare compares lists by their elements' keys. Elements with equal keys are compared as one value.
 func (l *list) compare(c *Changes, was, is []any) {
 	old, _ := l.index(was)
 	now, _ := l.index(is)
@@ -236,7 +233,7 @@ func equalElements(was, is []any, from, to []int) bool {
 	return true
 }
 
-// Fields returns the fields that v has. It conforms to the type.
+// Fields returns the fields of v, which conforms to the type.
 func (t *Type) Fields(v object.Tree) Set {
 	s := t.fieldsOf(v)
 	if s == nil {
@@ -295,9 +292,8 @@ func (l *list) fieldsOf(items []any) Set {
 	return s
 }
 
-// Reconcile brings a Set that was made by an earlier schema into the form it has by
-// this one: who owned a part of what is one value now owns the value. It changes s,
-// and reports whether the type is one at all.
+// Reconcile converts a Set of an earlier schema to this one: the manager of a part of a value that is
+// now atomic manages the whole value. It changes s, and reports whether the type is valid.
 func (t *Type) Reconcile(s Set) bool {
 	part := t.parts.first()
 	if part == 0 {
@@ -321,7 +317,7 @@ func (t *Type) Reconcile(s Set) bool {
 	return true
 }
 
-// single reports whether a value of the type is owned as a whole.
+// single reports whether a value of the type is managed as a whole.
 func (t *Type) single() bool {
 	switch t.parts.first() {
 	case mapPart:
@@ -333,7 +329,7 @@ func (t *Type) single() bool {
 	}
 }
 
-// below returns the type of what a key of a Set means, nil where it is not known.
+// below returns the type of a key of a Set, nil if it is unknown.
 func (t *Type) below(part parts, key string) *Type {
 	switch {
 	case part == listPart:

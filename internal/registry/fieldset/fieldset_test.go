@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// thing has one field of each form.
+// thing is a type with one field of each form.
 func thing(t testing.TB) *Type {
 	t.Helper()
 	p, err := typed.NewParser(`types:
@@ -60,7 +60,7 @@ func tree(t testing.TB, s string) object.Tree {
 
 func text(t object.Tree) string { return string(object.AppendJSON(nil, t)) }
 
-// Each case compares two objects: what is removed, modified, added.
+// Each case compares two objects and gives the removed, modified and added fields.
 func TestCompare(t *testing.T) {
 	for _, tt := range []struct{ name, old, now, removed, modified, added string }{
 		{"a field", `{"size":1}`, `{"size":2}`, `{}`, `{"f:size":{}}`, `{}`},
@@ -84,7 +84,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Each case merges into an object what somebody wants of it; "" is for the library.
+// Each case merges a configuration into an object; "" is a case for the library.
 func TestMerge(t *testing.T) {
 	for _, tt := range []struct{ name, old, wanted, want string }{
 		{"a field", `{"size":1,"args":["a"]}`, `{"size":2}`, `{"args":["a"],"size":2}`},
@@ -108,7 +108,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Sets are added and taken away as by structured-merge-diff.
+// Sets have the same unions and differences as in structured-merge-diff.
 func TestSets(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	var random func(depth int) Set

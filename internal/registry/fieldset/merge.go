@@ -2,16 +2,16 @@ package fieldset
 
 import "github.com/anykind/anykind/internal/object"
 
-// Merge returns old with what wanted says, which shares nothing with either. Both
-// conform to the type. It reports false where it does not know the answer: where a
-// value changes its form, or where old has an element of a list twice.
+// Merge returns old merged with wanted. The result shares nothing with either. Both conform to the
+// type. It reports false if it cannot merge: a value changes its form, or a list in old has
+// duplicates.
 func (t *Type) Merge(old, wanted object.Tree) (object.Tree, bool) {
 	v, ok := t.merge(old, wanted)
 	out, is := v.(object.Tree)
 	return out, ok && is
 }
 
-// merge merges two values that are there. Where only one is, it stays.
+// merge merges two values. If one is missing, the other stays.
 func (t *Type) merge(old, wanted any) (any, bool) {
 	part := t.of(old)
 	if part != t.of(wanted) {
@@ -58,8 +58,7 @@ func (m *mapping) merge(was, is object.Tree) (any, bool) {
 	return out, true
 }
 
-// merge keeps the order of the elements that are wanted. The others stay between
-// the neighbours that they had.
+// merge takes the order of the wanted elements. The others stay between their neighbours.
 func (l *list) merge(was, is []any) (any, bool) {
 	old, _ := l.index(was)
 	now, _ := l.index(is)
@@ -80,7 +79,7 @@ func (l *list) merge(was, is []any) (any, bool) {
 				continue
 			}
 			if now.find(key) >= 0 && m.next < len(is) && now.keys[m.next] != key {
-				i++ // it comes later, where it is wanted
+				i++ // it comes later, at its wanted place
 				continue
 			}
 		}
@@ -116,7 +115,7 @@ type listMerge struct {
 	was, is  []any
 	old, now *index
 	out      []any
-	next     int // the next element that is both wanted and there
+	next     int // the next element in both lists
 }
 
 func (m *listMerge) advance(from int) {
@@ -125,7 +124,7 @@ func (m *listMerge) advance(from int) {
 	}
 }
 
-// take adds the kth wanted element, merged with the one that is there.
+// take adds the kth wanted element, merged with the existing one.
 func (m *listMerge) take(k int) bool {
 	at := m.old.find(m.now.keys[k])
 	if at < 0 {

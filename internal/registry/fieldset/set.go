@@ -7,16 +7,15 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// A Set is a set of fields as fieldsV1 writes it. A key is the name of a field
-// ("f:"), or the keys ("k:"), the value ("v:") or the index ("i:") of an element of
-// a list; a field is in the set if what is below it is empty or has the key ".".
+// A Set is a set of fields in the form of fieldsV1. A key is the name of a field ("f:"), or the keys
+// ("k:"), the value ("v:") or the index ("i:") of an element of a list. A field is in the set if the
+// Set below it is empty or has the key ".".
 //
-// A Set is normal if it is written as structured-merge-diff would write it; two
-// normal ones with the same fields are the same tree. Functions take and return
-// normal Sets, except Normal.
+// A Set is normal if it has the form in which structured-merge-diff writes it; two normal Sets with
+// the same fields are equal trees. Functions take and return normal Sets, except Normal.
 type Set = object.Tree
 
-// self is the key that says of a field with others below it that it is in the set.
+// self marks a field with subfields as a member of the set.
 const self = "."
 
 func member(s Set) bool {
@@ -27,7 +26,7 @@ func member(s Set) bool {
 	return ok
 }
 
-// mark puts the field whose Set below it is s into the set. A nil s is no field yet.
+// mark adds the field itself to the Set below it. A nil s is no field yet.
 func mark(s Set) Set {
 	switch {
 	case s == nil:
@@ -38,7 +37,7 @@ func mark(s Set) Set {
 	return s
 }
 
-// Subtract takes the fields of b out of a, which it changes.
+// Subtract removes the fields of b from a, which it changes.
 func Subtract(a, b Set) {
 	if len(a) == 0 {
 		return
@@ -61,7 +60,7 @@ func Subtract(a, b Set) {
 	}
 }
 
-// Unite adds the fields of b to a, which it changes. What it takes becomes a's.
+// Unite adds the fields of b to a, which it changes. a takes over parts of b.
 func Unite(a, b Set) {
 	for key, v := range b {
 		below, ok := a[key].(Set)
@@ -82,7 +81,7 @@ func Unite(a, b Set) {
 	}
 }
 
-// Intersect reports whether a field is in both.
+// Intersect reports whether a and b have a field in common.
 func Intersect(a, b Set) bool {
 	if len(b) < len(a) {
 		a, b = b, a
@@ -118,7 +117,7 @@ func Contains(a, b Set) bool {
 	return true
 }
 
-// Normal reports whether s, which came from somebody, is a normal Set.
+// Normal reports whether s, which may come from a client, is a normal Set.
 func Normal(s object.Tree) bool {
 	if _, ok := s[self]; ok {
 		return false
@@ -145,7 +144,7 @@ func normal(s object.Tree) bool {
 	return true
 }
 
-// normalKey reports whether it is clear that a key is written as it should be.
+// normalKey reports whether a key is certainly in normal form.
 func normalKey(key string) bool {
 	kind, rest, ok := strings.Cut(key, ":")
 	if !ok {
@@ -194,7 +193,7 @@ func normalKeys(s string) bool {
 	return false
 }
 
-// cutScalar returns what follows a scalar that is written as it should be.
+// cutScalar returns the rest of s after a scalar in normal form.
 func cutScalar(s string) (rest string, ok bool) {
 	for _, word := range []string{"true", "false", "null"} {
 		if rest, ok := strings.CutPrefix(s, word); ok {
@@ -216,7 +215,7 @@ func cutScalar(s string) (rest string, ok bool) {
 	return s[n:], true
 }
 
-// plain reports whether a string is written as it is, whoever writes it.
+// plain reports whether the JSON of a string needs no escapes in any encoder.
 func plain(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -227,7 +226,7 @@ func plain(s string) bool {
 	return true
 }
 
-// appendPlain appends the JSON of a scalar, where all write the same.
+// appendPlain appends the JSON of a scalar if all encoders agree on it.
 func appendPlain(b []byte, v any) ([]byte, bool) {
 	switch v := v.(type) {
 	case nil:

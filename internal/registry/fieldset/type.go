@@ -1,11 +1,11 @@
-// Package fieldset computes sets of fields, as server-side apply needs them: the fields of an
-// object by the types of its schema, the fields in which two objects differ, and the merge of
-// an object with an applied configuration.
+// Package fieldset computes sets of fields for server-side apply: the fields of an object by the types
+// of its schema, the fields in which two objects differ, and the merge of an object with an applied
+// configuration.
 //
-// A Set is the tree that metadata.managedFields shows as fieldsV1. So results are stored as
-// they are, and sets that do not change are not read. For objects that conform to their type,
-// the results equal those of structured-merge-diff, byte for byte. Other objects are left to
-// the library, which refuses them with its own messages.
+// A Set is the tree that metadata.managedFields shows as fieldsV1. So results are stored directly, and
+// unchanged sets are not decoded. For objects that conform to their type, the results equal those of
+// structured-merge-diff, byte for byte. Other objects are left to the library, which rejects them with
+// its own messages.
 //
 // The package does not know managers, versions, or where objects come from.
 package fieldset
@@ -21,8 +21,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// A Type says what a value is made of, for those who share it: a scalar, a list, a
-// map, or any of several of them. It is immutable; types may form cycles.
+// A Type describes the structure of a value for managed fields: a scalar, a list, a map, or any of
+// several of them. It is immutable; types may form cycles.
 type Type struct {
 	parts  parts
 	scalar schema.Scalar
@@ -42,20 +42,20 @@ const (
 type list struct {
 	of     *Type
 	atomic bool
-	keys   []listKey // in order; none of a set
+	keys   []listKey // in order; none for a set
 }
 
 type listKey struct {
 	name  string
-	def   any  // what a missing key is
-	plain bool // the name is written as it is
+	def   any  // default of a missing key
+	plain bool // the name needs no escapes
 }
 
 type mapping struct {
 	declared map[string]field
 	rest     *Type // of fields that are not declared; nil allows none
 	atomic   bool
-	unknown  bool // nothing is known of any field
+	unknown  bool // the fields have no known types
 }
 
 type field struct {
@@ -63,7 +63,7 @@ type field struct {
 	key string // of the field in a Set
 }
 
-// TypeOf returns the type of that name in a schema of structured-merge-diff.
+// TypeOf returns a type of a schema of structured-merge-diff.
 func TypeOf(s *schema.Schema, ref schema.TypeRef) *Type {
 	c := compiler{schema: s, named: map[typeName]*Type{}}
 	return c.ref(ref)
@@ -91,7 +91,7 @@ func (c *compiler) ref(r schema.TypeRef) *Type {
 		if known := c.named[name]; known != nil {
 			return known
 		}
-		c.named[name] = t // now, for a type may contain itself
+		c.named[name] = t // now, because a type may contain itself
 		def, _ := c.schema.FindNamedType(*r.NamedType)
 		atom = def.Atom
 	}
@@ -103,7 +103,7 @@ func (c *compiler) ref(r schema.TypeRef) *Type {
 	case t.list != nil:
 		t.list.atomic = relationship == schema.Atomic
 	default:
-		*t = Type{} // which nothing conforms to
+		*t = Type{} // no value conforms to it
 	}
 	return t
 }
@@ -134,7 +134,7 @@ func (c *compiler) atom(t *Type, a schema.Atom) {
 	}
 }
 
-// untyped reports whether a map is one whose types are those of the values found.
+// untyped reports whether the values of a map determine their types.
 func untyped(m *schema.Map) bool {
 	if m.Fields != nil {
 		return false
@@ -161,8 +161,7 @@ func (c *compiler) keys(l *schema.List) []listKey {
 	return keys
 }
 
-// child returns the type of a field and its key in a Set. The type is nil where
-// there may be no such field.
+// child returns the type of a field and its key in a Set. The type is nil if the field is not allowed.
 func (m *mapping) child(name string) (t *Type, key string, declared bool) {
 	if f, ok := m.declared[name]; ok {
 		return f.Type, f.key, true
@@ -170,7 +169,7 @@ func (m *mapping) child(name string) (t *Type, key string, declared bool) {
 	return m.rest, "", false
 }
 
-// keyOf is child's key, made where it was not kept.
+// keyOf returns the key of a child, computed if it is not cached.
 func keyOf(name, key string) string {
 	if key != "" {
 		return key
@@ -178,7 +177,7 @@ func keyOf(name, key string) string {
 	return "f:" + name
 }
 
-// of returns the part of t that v is, or all of t where it is none of them or null.
+// of returns the part of t that fits v, or all of t for null and for a value that fits none.
 func (t *Type) of(v any) parts {
 	var p parts
 	switch v.(type) {
@@ -195,7 +194,7 @@ func (t *Type) of(v any) parts {
 	return t.parts
 }
 
-// first is the part that counts where there are several.
+// first returns the part that takes precedence.
 func (p parts) first() parts {
 	switch {
 	case p&mapPart != 0:
@@ -207,8 +206,7 @@ func (p parts) first() parts {
 	}
 }
 
-// Conforms reports whether v is of the type. Twice allows elements of a list to be
-// there more than once.
+// Conforms reports whether v is of the type. twice allows duplicate elements in lists.
 func (t *Type) Conforms(v any, twice bool) bool {
 	part := t.of(v).first()
 	if v == nil {
@@ -262,7 +260,7 @@ func (l *list) conforms(items []any, twice bool) bool {
 	return ok && !keys.repeats
 }
 
-// keyed reports whether v may be an element: whether it has a key.
+// keyed reports whether v has a key, as every element must.
 func (l *list) keyed(v any) bool {
 	t, isTree := v.(object.Tree)
 	if len(l.keys) == 0 {
@@ -280,8 +278,7 @@ func (l *list) keyed(v any) bool {
 	return false
 }
 
-// key returns the key of an element in a Set. It reports false for what cannot be
-// an element.
+// key returns the key of an element in a Set. It reports false for a value without a key.
 func (l *list) key(v any) (string, bool) {
 	if !l.keyed(v) {
 		return "", false
@@ -313,7 +310,7 @@ func (l *list) key(v any) (string, bool) {
 	return string(append(b, '}')), true
 }
 
-// slowKey is key for what is not written as it is.
+// slowKey is key for keys that need escapes.
 func (l *list) slowKey(t object.Tree) (string, bool) {
 	var fields value.FieldList
 	for _, k := range l.keys {
@@ -340,7 +337,7 @@ type index struct {
 	repeats bool
 }
 
-// few is how many keys are searched one by one.
+// few limits the length of lists that are searched without a map.
 const few = 8
 
 func (l *list) index(items []any) (index, bool) {
@@ -362,7 +359,7 @@ func (l *list) index(items []any) (index, bool) {
 	return x, true
 }
 
-// find returns where the first element with a key is, or -1.
+// find returns the index of the first element with a key, or -1.
 func (x *index) find(key string) int {
 	if x.at == nil {
 		return slices.Index(x.keys, key)
@@ -373,7 +370,7 @@ func (x *index) find(key string) int {
 	return -1
 }
 
-// all returns where the elements with a key are.
+// all returns the indexes of the elements with a key.
 func (x *index) all(key string) []int {
 	if x.at != nil {
 		return x.at[key]

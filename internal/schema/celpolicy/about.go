@@ -11,15 +11,15 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// About is what expressions may speak of: a write, and what is known besides it. Trees are read,
-// not copied.
+// About holds the values of the variables of expressions: a write and its context. Trees are read, not
+// copied.
 type About struct {
 	Admission *registry.Admission
 	// Kind is the kind of Object and Old, and Resource the resource whose rule matched: those of
 	// the request, or an equivalent.
 	Kind     schema.GroupVersionKind
 	Resource schema.GroupVersionResource
-	// Object is what is written and Old what it replaces, nil for nothing.
+	// Object is the new object and Old the replaced one, each nil if there is none.
 	Object, Old object.Tree
 	// Namespace is the namespace that the object is in, nil if it is in none.
 	Namespace *corev1.Namespace
@@ -28,7 +28,7 @@ type About struct {
 	// Authorizer answers what users may do, nil where expressions may not ask.
 	Authorizer *Authorizer
 
-	// request and namespace are what expressions see of those, once somebody asked for it.
+	// request and namespace are the values of those variables, computed at their first use.
 	request, namespace any
 }
 
@@ -71,7 +71,7 @@ func value(t object.Tree) any {
 	return types.DefaultTypeAdapter.NativeToValue(t)
 }
 
-// asked is the request in the form in which a webhook is asked, without the objects.
+// asked returns the request in the form of an AdmissionReview, without the objects.
 func (x *About) asked() object.Tree {
 	a := x.Admission
 	t := object.Tree{
@@ -107,7 +107,7 @@ func RequestKind(a *registry.Admission) schema.GroupVersionKind {
 	return a.Target.Definition.GroupVersionKind(a.Target.Version.Name)
 }
 
-// RequestResource is the resource that the request is about.
+// RequestResource returns the resource of the request.
 func RequestResource(a *registry.Admission) schema.GroupVersionResource {
 	d := a.Target.Definition
 	return schema.GroupVersionResource{Group: d.Group, Version: a.Target.Version.Name, Resource: d.Plural}
@@ -130,7 +130,7 @@ func RequestNamespace(a *registry.Admission) string {
 	return a.Target.Namespace
 }
 
-// namespaceTree is what expressions see of a namespace.
+// namespaceTree returns the fields of a namespace that expressions see.
 func namespaceTree(n *corev1.Namespace) object.Tree {
 	if n == nil {
 		return nil

@@ -16,13 +16,13 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// An Authorizer answers expressions what the user of a request, or a service account, may do. It
-// is used by one at a time, and for one request: it does not ask the same twice.
+// An Authorizer answers the authorizer calls of expressions, for the user of a request or a service
+// account. It serves one request, is not safe for concurrent use, and caches its decisions.
 type Authorizer struct {
 	value, requested ref.Val
 }
 
-// NewAuthorizer returns the Authorizer of a request, which asks z.
+// NewAuthorizer returns the Authorizer of a request, backed by z.
 func NewAuthorizer(ctx context.Context, z authz.Authorizer, a *registry.Admission) *Authorizer {
 	var u user.Info
 	if a.User != nil {
@@ -32,7 +32,7 @@ func NewAuthorizer(ctx context.Context, z authz.Authorizer, a *registry.Admissio
 	return &Authorizer{library.NewAuthorizerVal(u, answers), library.NewResourceAuthorizerVal(u, answers, requested{a})}
 }
 
-// requested is what a request is about.
+// requested is the resource of a request.
 type requested struct{ *registry.Admission }
 
 func (r requested) GetName() string                          { return RequestName(r.Admission) }
@@ -40,7 +40,7 @@ func (r requested) GetNamespace() string                     { return RequestNam
 func (r requested) GetResource() schema.GroupVersionResource { return RequestResource(r.Admission) }
 func (r requested) GetSubresource() string                   { return r.Target.Subresource }
 
-// answers asks an authz.Authorizer, and remembers what it says.
+// answers calls an authz.Authorizer and caches its decisions.
 type answers struct {
 	ctx        context.Context
 	authorizer authz.Authorizer
@@ -86,8 +86,8 @@ func attributesOf(a authorizer.Attributes) *authz.Attributes {
 	return asked
 }
 
-// keyOf is the same for questions that are the same. A request has one user besides service
-// accounts, so names tell users apart.
+// keyOf returns equal keys for equal checks. A request has one user besides service accounts, so names
+// identify users.
 func keyOf(a *authz.Attributes) string {
 	name := ""
 	if a.User != nil {

@@ -1,8 +1,8 @@
 // Package celpolicy compiles and evaluates the expressions of admission webhooks and admission
 // policies.
 //
-// It knows which variables an expression may use, what it may return, and what evaluations may
-// cost. What objects say of expressions, and who asks which one, is for others.
+// It knows the variables of an expression, its result types, and the cost limits of evaluations. It
+// does not know the objects that contain expressions, or the order of evaluation.
 package celpolicy
 
 import (
@@ -20,22 +20,22 @@ import (
 	"github.com/anykind/anykind/internal/object/intern"
 )
 
-// Declared says what an expression knows besides the request and its objects.
+// Declared lists the optional variables and types of an expression.
 type Declared struct {
 	// Params are the parameters of a policy.
 	Params bool
 	// Authorizer answers what users may do.
 	Authorizer bool
-	// Patches are the types of which mutations are made.
+	// Patches declares the types of mutations.
 	Patches bool
 }
 
-// An Expression is one that is to be compiled.
+// An Expression is an expression to compile.
 type Expression struct {
 	Text string
 	Declared
-	// Stored says that the expression was accepted before. It may speak a newer language
-	// than a server of the version before understands.
+	// Stored marks an expression that was accepted before. It may use features that a server of the
+	// previous version does not understand.
 	Stored bool
 	// Returns are the types that it may have, none for any.
 	Returns []*cel.Type
@@ -47,15 +47,15 @@ var (
 	JSONPatchType = cel.ListType(cel.ObjectType(mutation.JSONPatchTypeName))
 )
 
-// A Compiler compiles the expressions of one policy, or of anything that has no variables.
+// A Compiler compiles the expressions of one policy, or of any object without variables.
 type Compiler struct {
 	mu sync.Mutex
-	// variables is the type of what a policy computes first, nil for none.
+	// variables is the type of the policy's variables, nil for none.
 	variables *apiservercel.DeclType
 	languages map[Declared]*environment.EnvSet
-	// programs are those of the variables.
+	// programs are the compiled variables.
 	programs map[string]*Program
-	// shared are all others that are in use.
+	// shared has all other programs in use.
 	shared intern.Table[programKey, Program]
 }
 
@@ -93,7 +93,7 @@ func (c *Compiler) Compile(e Expression) (*cel.Type, *apiservercel.Error) {
 	return ast.OutputType(), nil
 }
 
-// check returns an expression that is right, and the environment that says so.
+// check returns the checked expression and its environment.
 func (c *Compiler) check(e Expression) (*cel.Env, *cel.Ast, *apiservercel.Error) {
 	set, err := c.language(e.Declared)
 	if err != nil {
@@ -129,7 +129,7 @@ func failed(t apiservercel.ErrorType, format string, args ...any) *apiservercel.
 	return &apiservercel.Error{Type: t, Detail: fmt.Sprintf(format, args...)}
 }
 
-// language returns what expressions may say, made when it is first asked for.
+// language returns the environments for expressions, created at their first use.
 func (c *Compiler) language(d Declared) (*environment.EnvSet, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +156,7 @@ func (c *Compiler) language(d Declared) (*environment.EnvSet, error) {
 	return set, nil
 }
 
-// always makes options that every version has.
+// always returns the options of every version.
 func always(types []*apiservercel.DeclType, options ...cel.EnvOption) environment.VersionedOptions {
 	return environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: options, DeclTypes: types}
 }

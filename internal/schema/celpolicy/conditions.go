@@ -16,7 +16,7 @@ type Conditions struct {
 	ignore   bool // where one cannot be evaluated, it does not match
 }
 
-// Conditions compiles match conditions. params says that they may speak of parameters.
+// Conditions compiles match conditions. params declares the variable params.
 func (c *Compiler) Conditions(all []admissionregistrationv1.MatchCondition, params bool, failure *admissionregistrationv1.FailurePolicyType) *Conditions {
 	if len(all) == 0 {
 		return nil
@@ -30,12 +30,11 @@ func (c *Compiler) Conditions(all []admissionregistrationv1.MatchCondition, para
 	return out
 }
 
-// Match reports whether all conditions are true. If one is false, they do not match: an error of
-// another one does not count then. Otherwise an error counts as the failure policy says: nothing
-// matches, or err is that of the request. broken is how many could not be evaluated, up to the first
-// one that is false.
+// Match reports whether all conditions are true. One false condition means no match, even if another
+// one fails. Otherwise the failure policy decides about an error: no match, or err fails the request.
+// broken counts the failed conditions before the first false one.
 //
-// Conditions see the resource that was asked for, and no namespace, whatever about says.
+// Conditions see the requested resource and no namespace, even if about has one.
 func (c *Conditions) Match(ctx context.Context, about About) (matches bool, broken int, err error) {
 	if c == nil {
 		return true, 0, nil

@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// Budget is what evaluations of one kind of expressions of a policy may cost, for one object
+	// Budget limits the cost of the evaluations of one kind of expressions of a policy, for one object
 	// and one parameter.
 	Budget = 10_000_000
-	// ConditionsBudget is what all match conditions of a webhook or a policy may cost.
+	// ConditionsBudget limits the cost of all match conditions of a webhook or a policy.
 	ConditionsBudget = 2_500_000
 )
 
 // An Evaluation evaluates expressions about one write, one after the other, within one budget. A
-// variable is evaluated when the first of them asks for it, and only once.
+// variable is evaluated once, at its first use.
 type Evaluation struct {
 	ctx   context.Context
 	about *About
-	// left is what may still be spent.
+	// left is the remaining budget.
 	left int64
-	// spent is what variables have cost since the last expression was paid.
+	// spent is the cost of variables since the last charged expression.
 	spent int64
 
 	meter     celprogram.Meter
@@ -38,7 +38,7 @@ type Evaluation struct {
 	open map[string]bool
 }
 
-// Evaluate begins an Evaluation.
+// Evaluate starts an Evaluation.
 func (c *Compiler) Evaluate(ctx context.Context, about *About, budget int64) *Evaluation {
 	return &Evaluation{
 		ctx: ctx, about: about, left: budget, meter: celprogram.Meter{Context: ctx},
@@ -46,11 +46,11 @@ func (c *Compiler) Evaluate(ctx context.Context, about *About, budget int64) *Ev
 	}
 }
 
-// Left is what may still be spent.
+// Left returns the remaining budget.
 func (x *Evaluation) Left() int64 { return x.left }
 
-// Eval evaluates an expression. err is of the expression. fatal says that nothing more is to be
-// evaluated, because there is no budget left.
+// Eval evaluates an expression. err is the error of the expression. fatal means that the budget is
+// exhausted and the evaluation must stop.
 func (x *Evaluation) Eval(p *Program) (value ref.Val, err, fatal *apiservercel.Error) {
 	if p.err != nil {
 		return nil, failed(apiservercel.ErrorTypeInvalid, "compilation error: %v", p.err), nil
@@ -92,13 +92,13 @@ func (x *Evaluation) ResolveName(name string) (any, bool) {
 	return x.variables, true
 }
 
-// variable evaluates a variable of the policy. Whoever asked for it is in the middle of
-// an evaluation, so this one has a meter of its own.
+// variable evaluates a variable of the policy. It runs inside the evaluation of another expression,
+// and so has a Meter of its own.
 func (x *Evaluation) variable(name string, p *Program) ref.Val {
 	if p.err != nil {
 		return types.NewErr("composited variable %q fails to compile: %v", name, p.err)
 	}
-	if x.open[name] { // which only an expression that is not checked can get to
+	if x.open[name] { // only possible in unchecked expressions
 		return types.NewErr("composited variable %q depends on itself", name)
 	}
 	if x.open == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// onlyAda lets ada do everything, and says so.
+// onlyAda allows ada everything, and counts the calls.
 type onlyAda struct{ asked *int }
 
 func (z onlyAda) Authorize(_ context.Context, a *authz.Attributes) (authz.Decision, string, error) {
@@ -49,7 +49,7 @@ func widget(t *testing.T, asked *int) *About {
 	}
 }
 
-// What expressions know, and what it is.
+// The variables of expressions and their values.
 func TestEval(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{`object.spec.size`, `3`},
@@ -94,7 +94,7 @@ func TestEval(t *testing.T) {
 	}
 }
 
-// A variable is evaluated once, and what it costs is paid by the expression that asks first.
+// A variable is evaluated once, and its cost is charged to the first expression that uses it.
 func TestVariablesOnce(t *testing.T) {
 	asked := 0
 	about := widget(t, &asked)

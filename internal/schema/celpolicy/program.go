@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/celprogram"
 )
 
-// A Program is a compiled expression, or why there is none.
+// A Program is a compiled expression, or the error of compiling it.
 type Program struct {
 	text    string
 	program *celprogram.Program
@@ -20,11 +20,10 @@ type Program struct {
 // Text returns the expression.
 func (p *Program) Text() string { return p.text }
 
-// Err returns why the expression does not compile, nil if it does.
+// Err returns the error of compiling the expression, or nil.
 func (p *Program) Err() *apiservercel.Error { return p.err }
 
-// Program compiles a stored expression so that it can be evaluated. One that is in use already is
-// not compiled again.
+// Program compiles a stored expression for evaluation. Equal programs in use are shared.
 func (c *Compiler) Program(e Expression) *Program {
 	key := programKey{e.Text, fmt.Sprint(e.Returns), e.Declared}
 	if known := c.shared.Get(key); known != nil {
@@ -63,8 +62,8 @@ func (c *Compiler) program(e Expression) (*Program, *cel.Type) {
 	return p, ast.OutputType()
 }
 
-// languages have the functions of expressions that are evaluated, and the same with those of
-// mutations. They do not depend on variables.
+// languages have the functions of evaluated expressions, without and with those of mutations. They do
+// not depend on variables.
 var languages = [2]func() (*celprogram.Language, error){
 	sync.OnceValues(func() (*celprogram.Language, error) { return newLanguage(Declared{}) }),
 	sync.OnceValues(func() (*celprogram.Language, error) { return newLanguage(Declared{Patches: true}) }),

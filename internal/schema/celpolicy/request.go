@@ -6,7 +6,7 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// fields are those of an object type, by name. A name that begins with "?" may be missing.
+// fields returns the fields of an object type, by name. A name with the prefix "?" is optional.
 type fields map[string]*apiservercel.DeclType
 
 func objectType(name string, all fields) *apiservercel.DeclType {
@@ -63,7 +63,7 @@ func namespaceType() *apiservercel.DeclType {
 	})
 }
 
-// scalars are the types of variables that are declared as they are.
+// scalars are the types of variables with the same type in declarations.
 var scalars = map[*cel.Type]*apiservercel.DeclType{
 	cel.AnyType:       apiservercel.AnyType,
 	cel.BoolType:      apiservercel.BoolType,
@@ -77,8 +77,8 @@ var scalars = map[*cel.Type]*apiservercel.DeclType{
 	cel.UintType:      apiservercel.UintType,
 }
 
-// declType is the type of a variable as expressions see it: of lists and maps, what they
-// hold, and of objects nothing.
+// declType returns the declared type of a variable: lists and maps with their elements, objects
+// without fields.
 func declType(t *cel.Type) *apiservercel.DeclType {
 	if t == nil {
 		return apiservercel.DynType

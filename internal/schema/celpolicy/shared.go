@@ -9,20 +9,20 @@ import (
 	"github.com/anykind/anykind/internal/object/intern"
 )
 
-// Shared lets policies that say the same share what was compiled for them. It keeps nothing
-// alive. The zero value is ready.
+// Shared lets equal policies share their compiled expressions. It holds only weak references. The zero
+// value is ready for use.
 type Shared struct {
 	compilers intern.Table[[sha256.Size]byte, Compiler]
 }
 
-// A programKey says all of a program that is compiled with given variables.
+// A programKey identifies a program among those with the same variables.
 type programKey struct {
 	text, returns string
 	Declared
 }
 
-// Compiler returns the Compiler of the expressions of a stored policy. params says that it has
-// parameters.
+// Compiler returns the Compiler for the expressions of a stored policy. params declares the variable
+// params.
 func (s *Shared) Compiler(variables []admissionregistrationv1.Variable, params bool) *Compiler {
 	key := keyOfVariables(variables, params)
 	if known := s.compilers.Get(key); known != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A Type is a kind that expressions may be about, with the schema of its objects.
+// A Type is a kind of objects that expressions may use, with its schema.
 type Type struct {
 	Kind     schema.GroupVersionKind
 	declared *apiservercel.DeclType
@@ -33,8 +33,8 @@ func TypeOf(kind schema.GroupVersionKind, model resource.Model) Type {
 	return t
 }
 
-// named is the type with a name of its own, nil for none. Nobody is to use the name, so it is none
-// that a kind has: a number follows, which tells the types of one language apart.
+// named returns the type with a unique name, nil for none. Expressions must not refer to the name, so
+// no kind has it: its number distinguishes the types of one environment.
 func (t *Type) named(number int) *apiservercel.DeclType {
 	if t.declared == nil {
 		return nil
@@ -42,8 +42,8 @@ func (t *Type) named(number int) *apiservercel.DeclType {
 	return t.declared.MaybeAssignTypeName(fmt.Sprint(t.Kind.Kind, number))
 }
 
-// expanded returns a schema with those that it refers to in their places. One that it is itself a
-// part of is any object.
+// expanded returns a schema with its references resolved. A recursive reference becomes an arbitrary
+// object.
 func expanded(all map[string]*spec.Schema, within map[string]bool, s *spec.Schema) *spec.Schema {
 	if s == nil {
 		return &spec.Schema{}
@@ -85,8 +85,8 @@ func referred(s *spec.Schema) string {
 	return ref[strings.LastIndexByte(ref, '/')+1:]
 }
 
-// A TypeChecker says what is wrong with the expressions of a policy given the kinds of objects
-// that it is about. What it says alters nothing.
+// A TypeChecker finds errors in the expressions of a policy for the kinds of objects that it matches.
+// Its results are warnings.
 type TypeChecker struct {
 	languages []typedLanguage
 }
@@ -96,8 +96,8 @@ type typedLanguage struct {
 	env  *cel.Env
 }
 
-// NewTypeChecker returns a TypeChecker of a policy with variables. hasParams says that it has
-// parameters, and params what is known of them, which may be nothing.
+// NewTypeChecker returns a TypeChecker of a policy with variables. hasParams declares params, with the
+// type params as far as it is known.
 func NewTypeChecker(types []Type, hasParams bool, params Type, variables []admissionregistrationv1.Variable) (*TypeChecker, error) {
 	c := &TypeChecker{}
 	for _, t := range types {
@@ -110,8 +110,8 @@ func NewTypeChecker(types []Type, hasParams bool, params Type, variables []admis
 	return c, nil
 }
 
-// Check returns what is wrong with an expression, "" for nothing: for each kind, a line and what the
-// compiler says.
+// Check returns the errors of an expression, "" for none: for each kind, a line and the compiler's
+// messages.
 func (c *TypeChecker) Check(expression string) string {
 	var all []string
 	for _, l := range c.languages {

@@ -1,9 +1,8 @@
-// Package celprogram evaluates CEL expressions, and ends those that cost too much.
+// Package celprogram evaluates CEL expressions, and stops those that exceed their budget.
 //
-// A Language makes programs of expressions that were compiled. A Program can be evaluated by
-// many at once, each with a Meter of its own. The package knows the language and what each of its
-// steps costs. It does not know what expressions are about, who writes them, or what all of
-// them together may cost.
+// A Language creates programs of compiled expressions. A Program is safe for concurrent evaluations,
+// each with a Meter of its own. The package knows the language and the cost of each step. It does not
+// know the data and the authors of expressions, or their total budget.
 package celprogram
 
 import (
@@ -18,7 +17,7 @@ import (
 )
 
 const (
-	// CallBudget is what one evaluation of an expression may cost.
+	// CallBudget limits the cost of one evaluation of an expression.
 	CallBudget = 1_000_000
 	// OverBudget is the error of an evaluation that went over its budget.
 	OverBudget = "operation cancelled: actual cost limit exceeded"
@@ -30,10 +29,10 @@ type Program struct {
 	steps int // one more than the highest id of a step
 }
 
-// A Scope is what a program is evaluated in.
+// A Scope is the context of an evaluation.
 type Scope struct {
 	Meter *Meter
-	// Variables are what the expression may speak of.
+	// Variables has the values of the variables.
 	Variables interface {
 		ResolveName(name string) (any, bool)
 	}
@@ -45,7 +44,7 @@ func (s *Scope) ResolveName(name string) (any, bool) { return s.Variables.Resolv
 // Parent is nil.
 func (s *Scope) Parent() interpreter.Activation { return nil }
 
-// Eval evaluates an expression and says what that cost.
+// Eval evaluates an expression and returns its cost.
 func (p *Program) Eval(s *Scope) (result ref.Val, cost uint64, err error) {
 	s.Meter.begin(p.steps)
 	frame, err := interpreter.NewExecutionFrame(s)
@@ -70,11 +69,11 @@ func (p *Program) Eval(s *Scope) (result ref.Val, cost uint64, err error) {
 	return result, 0, err
 }
 
-// A Language makes programs. All of them have its functions in common.
+// A Language creates programs with common functions.
 type Language struct{ dispatcher interpreter.Dispatcher }
 
-// NewLanguage returns the Language of an environment, and of all that are made of that without
-// more functions.
+// NewLanguage returns the Language of an environment, and of environments extended from it without
+// further functions.
 func NewLanguage(env *cel.Env) (*Language, error) {
 	l := &Language{interpreter.NewDispatcher()}
 	for _, f := range env.Functions() {
@@ -89,8 +88,8 @@ func NewLanguage(env *cel.Env) (*Language, error) {
 	return l, nil
 }
 
-// Program plans the evaluation of an expression, with what the libraries of Kubernetes ask for.
-// The environment knows the types of objects that the expression makes.
+// Program creates a program with the options that the Kubernetes libraries need. The environment knows
+// the types of objects that the expression constructs.
 func (l *Language) Program(env *cel.Env, checked *cel.Ast) (*Program, error) {
 	adapter, provider := env.CELTypeAdapter(), env.CELTypeProvider()
 	attributes := interpreter.NewAttributeFactory(env.Container, adapter, provider)

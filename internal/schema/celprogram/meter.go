@@ -8,18 +8,17 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// A Meter counts what an evaluation costs, as the tracker of the language does,
-// and ends it where that is too much.
+// A Meter counts the cost of an evaluation like cel-go's cost tracker, and stops it when the budget is
+// exhausted.
 //
-// The tracker keeps a stack of the values that steps made, from which later
-// steps take their arguments, and looks through all of it for a step that is not
-// there: a loop over n elements takes n² steps. The meter knows for every step
-// where on the stack its newest value is. The rest has to be the same, errors of
-// the tracker included, because costs decide what is accepted.
+// The tracker has a stack of step results, from which later steps take their arguments, and searches
+// the whole stack for a missing one: a loop over n elements takes n² steps. The meter knows the stack
+// position of the newest result of every step. The counts must be equal, including errors of the
+// tracker, because costs decide about validity.
 type Meter struct {
-	// Context is that of whoever waits for the evaluations.
+	// Context is the context of the caller.
 	Context context.Context
-	// Slots are for those that take long, nil for as many as there are.
+	// Slots limits concurrent long evaluations, nil for no limit.
 	Slots chan struct{}
 
 	spent uint64
@@ -30,7 +29,7 @@ type Meter struct {
 	args   []ref.Val // of a call, reused
 
 	steps int  // since the last pause
-	total int  // steps since the meter was made
+	total int  // steps since the creation of the meter
 	holds bool // one of the Slots
 }
 
@@ -42,14 +41,14 @@ type metered struct {
 }
 
 const (
-	// pauseAfter is how many steps go by before others get their turn.
+	// pauseAfter is the number of steps between two pauses.
 	pauseAfter = 1 << 10
-	// longAfter is how many steps are long: of those only a few objects may be
-	// validated at once.
+	// longAfter is the number of steps of a long evaluation. The number of concurrent long evaluations
+	// is limited.
 	longAfter = 1 << 18
 )
 
-// begin gets ready for a program that has so many steps.
+// begin prepares for a program with a number of steps.
 func (m *Meter) begin(steps int) {
 	m.spent = 0
 	clear(m.stack)
@@ -61,7 +60,7 @@ func (m *Meter) begin(steps int) {
 	clear(m.newest)
 }
 
-// End gives back what was taken for long evaluations.
+// End releases the slot of a long evaluation.
 func (m *Meter) End() {
 	if m.holds {
 		m.holds = false
@@ -69,7 +68,7 @@ func (m *Meter) End() {
 	}
 }
 
-// Depth is how many values there was room for at most.
+// Depth returns the maximum size of the stack.
 func (m *Meter) Depth() int { return cap(m.stack) }
 
 func (m *Meter) push(step int32, value ref.Val) {
@@ -93,8 +92,8 @@ func (m *Meter) take(step int32) (ref.Val, bool) {
 	return value, true
 }
 
-// takeAll takes the arguments of a call, the last one first. It does not go on
-// where one is missing, because it was not evaluated.
+// takeAll removes the arguments of a call, the last one first. It stops at a missing one, which was
+// not evaluated.
 func (m *Meter) takeAll(steps []int32) ([]ref.Val, bool) {
 	if cap(m.args) < len(steps) {
 		m.args = make([]ref.Val, len(steps))
@@ -109,8 +108,7 @@ func (m *Meter) takeAll(steps []int32) ([]ref.Val, bool) {
 	return args, true
 }
 
-// done ends a step. It panics, as the interpreter expects, if the evaluation
-// is to end.
+// done ends a step. It panics to stop the evaluation, as the interpreter expects.
 func (m *Meter) done() {
 	if m.spent > CallBudget {
 		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: OverBudget})
@@ -120,7 +118,7 @@ func (m *Meter) done() {
 	}
 }
 
-// pause lets others have their turn, and ends an evaluation nobody waits for.
+// pause yields the processor, and stops a canceled evaluation.
 func (m *Meter) pause() {
 	m.total += m.steps
 	m.steps = 0

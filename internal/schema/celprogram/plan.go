@@ -8,8 +8,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// shortcut makes or and orValue of optional values evaluate their argument only
-// if it is needed.
+// shortcut makes or and orValue of optional values evaluate their argument only if needed.
 func shortcut(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := i.(interpreter.InterpretableCall)
 	if !ok || len(call.Args()) != 2 {
@@ -29,7 +28,7 @@ func shortcut(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error
 type optionalOr struct {
 	id            int64
 	first, second interpreter.InterpretableV2
-	value         bool // of the optional is asked for
+	value         bool // for orValue, which returns the value of the optional
 }
 
 // ID of the step.
@@ -57,17 +56,16 @@ func (o *optionalOr) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	}
 }
 
-// A planner adds to the steps of a program what the meter needs.
+// A planner adds the data of the meter to the steps of a program.
 type planner struct {
 	nodes map[int64]ast.Expr
-	// looked are the steps whose values something asks for. The values of others
-	// need not be kept.
+	// looked are the steps whose values are used. Other values need not be kept.
 	looked       map[int64]bool
 	conditionals map[interpreter.Attribute][]int32
 	highest      int64
 }
 
-// read goes through an expression. inner says that a selection goes on from it.
+// read visits an expression. inner means that a selection continues from it.
 func (p *planner) read(e ast.Expr, inner bool) {
 	p.nodes[e.ID()] = e
 	p.highest = max(p.highest, e.ID())

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// A price is what a call cost.
+// A price computes the cost of a call.
 type price func(args []ref.Val, result ref.Val) uint64
 
 // priceOf finds the price of a call: that of the library that the function is
@@ -39,7 +39,7 @@ func priceOf(call interpreter.InterpretableCall) price {
 	}
 }
 
-// languagePrice is the price of what the language has.
+// languagePrice returns the price of a function of the language.
 func languagePrice(overload string) price {
 	switch overload {
 	case overloads.StartsWithString, overloads.EndsWithString:
@@ -66,8 +66,7 @@ func languagePrice(overload string) price {
 	return func([]ref.Val, ref.Val) uint64 { return 1 }
 }
 
-// libraryPrice is the price of what the libraries of lists and sets add, nil for
-// everything else.
+// libraryPrice returns the price of a function of the list and set libraries, and nil for all others.
 func libraryPrice(overload string) price {
 	switch overload {
 	case "list_slice", "lists_range", "list_reverse":
@@ -115,7 +114,7 @@ func eachWithEach(v ref.Val) uint64 {
 	return newList(each, multiply(n, n))
 }
 
-// newList is the price of a list that so many elements were needed for.
+// newList returns the price of a list built from a number of elements.
 func newList(each float64, n uint64) uint64 {
 	if each < 0 {
 		each = 1
@@ -147,7 +146,7 @@ func traversal(size uint64) uint64 { return roundUp(float64(size) * common.Strin
 
 func roundUp(f float64) uint64 { return uint64(math.Ceil(f)) }
 
-// sizeOf is the size of what has one, and otherwise 1.
+// sizeOf returns the size of a value, and 1 for a value without a size.
 func sizeOf(v ref.Val) uint64 {
 	switch v := v.(type) {
 	case types.Int, types.Bool, types.Double:

@@ -9,8 +9,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// watch wraps a step so that the meter hears of it, if it costs anything or
-// something asks for its value.
+// watch wraps a step with a cost or a used value, so that the meter counts it.
 func (p *planner) watch(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	id := i.ID()
 	keep := p.looked[id]
@@ -67,7 +66,7 @@ func (p *planner) attribute(step interpreter.InterpretableAttribute) *watchedAtt
 	return w
 }
 
-// watchedConst is a constant that something asks for.
+// watchedConst is a constant with a used value.
 type watchedConst struct {
 	interpreter.InterpretableConst
 	id int32
@@ -122,7 +121,7 @@ func (w *watchedCall) Eval(a interpreter.Activation) ref.Val {
 type watched struct {
 	interpreter.InterpretableV2
 	id    int32
-	drops []int32 // steps whose values nothing needs any more
+	drops []int32 // steps whose values are no longer needed
 	all   []int32 // the same, but only up to the first that has none
 	cost  uint64
 	keep  bool
@@ -150,14 +149,14 @@ func (w *watched) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 // Eval evaluates the step.
 func (w *watched) Eval(a interpreter.Activation) ref.Val { return w.Exec(interpreter.AsFrame(a)) }
 
-// watchedAttribute is a variable, or something that was selected from.
+// watchedAttribute is a variable, or a selection from a value.
 type watchedAttribute struct {
 	interpreter.InterpretableAttribute
 	planner *planner // until it is planned
 	id      int32
 	keep    bool
 	test    bool // has() is free
-	// branches of a conditional, and its condition, which is not a step itself.
+	// branches of a conditional, and its condition, which has no step of its own.
 	branches []int32
 }
 
@@ -187,7 +186,7 @@ func (w *watchedAttribute) AddQualifier(q interpreter.Qualifier) (interpreter.At
 	return w, err
 }
 
-// account is what is asked for once the attribute is resolved.
+// account counts a resolved attribute.
 func (w *watchedAttribute) account(m *Meter) {
 	if w.branches != nil {
 		for _, step := range w.branches {
@@ -269,7 +268,7 @@ func (w *watchedSelect) account(vars interpreter.Activation, out any, err error)
 	m.done()
 }
 
-// constSelect selects by a constant, which the interpreter wants to see.
+// constSelect selects by a constant. The interpreter needs its value.
 type constSelect struct {
 	watchedSelect
 	constant interpreter.ConstantQualifier
@@ -278,7 +277,7 @@ type constSelect struct {
 // Value returns the constant.
 func (s *constSelect) Value() ref.Val { return s.constant.Value() }
 
-// attributeSelect selects by an attribute, which the interpreter may go on with.
+// attributeSelect selects by an attribute, which the interpreter may extend.
 type attributeSelect struct {
 	watchedSelect
 	by interpreter.Attribute

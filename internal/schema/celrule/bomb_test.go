@@ -10,7 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// A bomb is a rule that was accepted and an object for which it takes long.
+// A bomb is a valid rule and an object that takes it long to evaluate.
 type bomb struct {
 	name, properties, rule string
 	obj                    map[string]any
@@ -41,7 +41,7 @@ func bombs() []bomb {
 	}
 }
 
-// rules are so many of the rule that the budget of an object is not enough.
+// rules returns enough copies of the rule to exceed the budget of an object.
 func (b bomb) rules(tb testing.TB, shared *Shared) *Rules {
 	p := schemaOf(tb, b.properties)
 	for range 60 {
@@ -55,8 +55,8 @@ func (b bomb) rules(tb testing.TB, shared *Shared) *Rules {
 	return rules
 }
 
-// Whatever takes the budget, it is refused, with the error of the budget. The
-// budget bounds memory too: a step that costs one makes a value or two.
+// Each expression exhausts the budget and fails with its error. The budget limits memory too: a step
+// of cost one creates one or two values.
 func TestBombs(t *testing.T) {
 	for _, b := range bombs() {
 		t.Run(b.name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// A rule ends in the middle when the request does.
+// An evaluation stops when the request ends.
 func TestBombOfNobody(t *testing.T) {
 	b := bombs()[0]
 	ctx := &endsLater{Context: context.Background(), after: 20}
@@ -89,7 +89,7 @@ func TestBombOfNobody(t *testing.T) {
 	}
 }
 
-// endsLater is a context that ends once it was asked for its error often enough.
+// endsLater is a context that ends after a number of calls of Err.
 type endsLater struct {
 	context.Context
 	after, asked int
@@ -102,8 +102,7 @@ func (c *endsLater) Err() error {
 	return nil
 }
 
-// While bombs go off everywhere, small objects of others are validated: many for
-// each bomb.
+// During many bombs, small objects of others are validated: many for each bomb.
 func TestBombsAndOthers(t *testing.T) {
 	shared := &Shared{}
 	b := bombs()[1]
@@ -139,8 +138,7 @@ func TestBombsAndOthers(t *testing.T) {
 	}
 }
 
-// Of those that take long only so many are at it at once, and those that wait
-// for their turn end with their request.
+// The number of concurrent long evaluations is limited, and waiting ones end with their request.
 func TestLongOnesTakeTurns(t *testing.T) {
 	shared := &Shared{}
 	b := bombs()[1]
@@ -179,7 +177,7 @@ func BenchmarkBomb(b *testing.B) {
 	}
 }
 
-// BenchmarkKept says how much memory the program of a rule keeps.
+// BenchmarkKept measures the memory of the compiled program of a rule.
 func BenchmarkKept(b *testing.B) {
 	for b.Loop() {
 		p := schemaOf(b, `{name: {type: string, maxLength: 63}, foo: {type: array, maxItems: 5, items: {type: object, properties: {a: {type: string}, b: {type: integer}}}}}`)

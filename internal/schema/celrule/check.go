@@ -12,20 +12,19 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// CheckOptions say what is known of a schema besides the schema.
+// CheckOptions are the options of Check.
 type CheckOptions struct {
-	// Broken is what is wrong with parts of the schema. Rules around those are
-	// not looked at.
+	// Broken has the errors in parts of the schema. Rules around those are skipped.
 	Broken field.ErrorList
-	// Stored and StoredMessage say which rules and which messageExpressions were
-	// stored before. They may speak a newer language. Nil for none.
+	// Stored and StoredMessage report whether a rule or a messageExpression was stored before, and so
+	// may use newer features. They may be nil.
 	Stored, StoredMessage func(expression string) bool
-	// AnyRuleCost accepts rules that cost more than they may: the schema was
-	// stored as it is. What all rules cost together counts.
+	// AnyRuleCost accepts rules beyond the limit for one rule: the stored schema has them too. The
+	// limit for all rules still applies.
 	AnyRuleCost bool
 }
 
-// An Estimate is what an expression may cost at worst.
+// An Estimate is the estimated worst-case cost of an expression.
 type Estimate struct {
 	// Path of the expression in the schema.
 	Path       *field.Path
@@ -35,20 +34,19 @@ type Estimate struct {
 	// Limit of the cost.
 	Limit uint64
 
-	// What it takes to find bounds.
+	// Data for finding bounds.
 	one   *estimate
 	at    *field.Path // of the schema that the rule is of
 	root  *node       // the type of that schema
-	open  []Bound     // what is missing around it
-	known uint64      // how often what is limited around it makes it run
+	open  []Bound     // missing bounds of the values around it
+	known uint64      // number of its evaluations by the bounded values around it
 }
 
-// A Report is what Check finds.
+// A Report is the result of Check.
 type Report struct {
 	Errors    field.ErrorList
 	Estimates []Estimate
-	// Total is what all expressions may cost for one object, at most
-	// SchemaCostLimit.
+	// Total is the estimated cost of all expressions for one object, at most SchemaCostLimit.
 	Total uint64
 }
 
@@ -81,22 +79,21 @@ type check struct {
 	costs  []Estimate // the most expensive
 }
 
-// A place is what the rules of a schema depend on besides the schema.
+// A place is the context of a schema: everything on which its rules depend besides the schema.
 type place struct {
 	root bool
 	at   *field.Path
-	// scoped says that there are rules here or above, so that the type of the
-	// place is part of what was compiled for them.
+	// scoped reports rules here or above, so that the type of the place is part of the compiled rules.
 	scoped bool
 	node   *node // its type, nil if it is not known yet
-	err    error // why it has none
+	err    error // reason for a missing node
 
-	// times is how many values of the place an object can have, if bounded.
+	// times is the maximum number of values of the place in an object, if bounded.
 	bounded bool
 	times   uint64
 	// open are the lists and maps above that have no limit.
 	open  []Bound
-	known uint64 // times without those
+	known uint64 // times, without the factors of unlimited lists and maps
 	// noOld is the outermost list above whose elements have no old ones.
 	noOld *field.Path
 }
@@ -168,7 +165,7 @@ func (c *check) typePlace(p *apiextensionsv1.JSONSchemaProps, in *place) {
 	in.node = n.self()
 }
 
-// elements says how many values an object can have of what is in a schema.
+// elements sets the bounds of below, the context of the elements of a list or a map.
 func (in *place) elements(p *apiextensionsv1.JSONSchemaProps, at *field.Path, below *place) {
 	below.bounded, below.times, below.open, below.known = in.bounded, in.times, in.open, in.known
 	var limit *int64
@@ -201,7 +198,7 @@ func multiply(a, b uint64) uint64 {
 	return a * b
 }
 
-// brokenAt reports whether something is wrong with the schema at a path.
+// brokenAt reports whether the schema at a path has errors.
 func (c *check) brokenAt(path string) bool {
 	return slices.ContainsFunc(c.broken, func(field string) bool {
 		rest, ok := strings.CutPrefix(field, path)
@@ -211,7 +208,7 @@ func (c *check) brokenAt(path string) bool {
 
 func (c *check) fail(err *field.Error) { c.report.Errors = append(c.report.Errors, err) }
 
-// rules compiles the rules of a schema, which are at.
+// rules compiles the rules of a schema at at.
 func (c *check) rules(p *apiextensionsv1.JSONSchemaProps, at *field.Path, in *place) {
 	if in.err != nil {
 		c.fail(field.InternalError(at, fmt.Errorf("internal error: failed to construct type information for x-kubernetes-validations rules: %s", in.err)))
@@ -232,7 +229,7 @@ func (c *check) rules(p *apiextensionsv1.JSONSchemaProps, at *field.Path, in *pl
 	}
 }
 
-// rule says what is wrong with a compiled rule.
+// rule adds the errors of a compiled rule.
 func (c *check) rule(r *apiextensionsv1.ValidationRule, out *compiled, at *field.Path, in *place) {
 	times := in.times
 	if !in.bounded {
@@ -262,7 +259,7 @@ func (c *check) rule(r *apiextensionsv1.ValidationRule, out *compiled, at *field
 	}
 }
 
-// shownRule is a rule in an error, with the names that those have.
+// shownRule is a rule in an error message, with the field names of messages.
 type shownRule struct {
 	Rule              string
 	Message           string

@@ -2,9 +2,8 @@ package celrule
 
 import "strconv"
 
-// What an update may keep although it breaks a rule is what it does not change.
-// A value is compared with the one it replaces: fields by name, elements of a
-// list of type map by their keys, other lists as a whole.
+// An update may keep an unchanged value that breaks a rule. A value is compared with the one it
+// replaces: fields by name, elements of a list of type map by their keys, other lists as a whole.
 
 // A pair is a value and the one it replaces.
 type pair struct {
@@ -14,7 +13,7 @@ type pair struct {
 
 func (p pair) none() bool { return p.node == nil }
 
-// A correlation is what is known of the place that is being validated.
+// A correlation relates the place under validation to its old value.
 type correlation struct {
 	current pair
 	// parent is the nearest place around it that has a pair.
@@ -112,12 +111,11 @@ func (p pair) equal() bool {
 	}
 }
 
-// An index finds elements of a list of type map by their keys. What comes first
-// is found.
+// An index finds elements of a list of type map by their keys, the first one if a key repeats.
 type index struct {
 	keys  []string
 	items []any
-	// byKey is made when there are enough elements.
+	// byKey is created when there are enough elements.
 	byKey map[any]any
 }
 
@@ -164,7 +162,7 @@ func (x *index) get(item any) any {
 	return nil
 }
 
-// key returns what tells an element from others.
+// key returns the key of an element.
 func (x *index) key(item any) (any, bool) {
 	fields, ok := item.(map[string]any)
 	if !ok {

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// mostExpensive is how many expressions an error about all of them names.
+// mostExpensive limits the expressions named in an error about all of them.
 const mostExpensive = 4
 
-// cost takes account of what an expression costs.
+// cost adds the estimated cost of an expression.
 func (c *check) cost(what string, e Estimate) {
 	if e.one != nil {
 		e.Each = e.one.most
@@ -43,7 +43,7 @@ func (c *check) cost(what string, e Estimate) {
 	c.costs = c.costs[:min(len(c.costs), mostExpensive)]
 }
 
-// total says whether all expressions together cost too much.
+// total adds an error if all expressions together exceed the limit.
 func (c *check) total(at *field.Path) {
 	if c.report.Total <= SchemaCostLimit {
 		return
@@ -56,7 +56,7 @@ func (c *check) total(at *field.Path) {
 
 func tooExpensive(what string, cost, limit uint64) string {
 	factor := float64(cost) / float64(limit)
-	// Far off, numbers say nothing. Close by, rounding would.
+	// A large factor needs no digits; rounding a small one would hide it.
 	times := fmt.Sprintf("%.1fx", factor)
 	if factor > 100 {
 		times = "more than 100x"
@@ -66,12 +66,11 @@ func tooExpensive(what string, cost, limit uint64) string {
 	return fmt.Sprintf("%s exceeds budget by factor of %s (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)", what, times)
 }
 
-// TooExpensive returns the expressions that cost more than they may, each with
-// the limit that it would have to keep. Where it is all of them together that
-// do, the most expensive are to become cheaper in proportion.
+// TooExpensive returns the expressions beyond their limits, each with the limit it must meet. If only
+// the total exceeds its limit, the most expensive expressions get proportional limits.
 func (r *Report) TooExpensive() []Estimate {
 	var out []Estimate
-	sum := uint64(0) // of those that are cheap
+	sum := uint64(0) // of the cheap ones
 	for _, e := range r.Estimates {
 		if e.Cost > e.Limit {
 			out = append(out, e)

@@ -92,10 +92,10 @@ func TestBounds(t *testing.T) {
 			[]string{"schema.properties[foo]: maxItems: 1024", "schema.properties[foo].items: maxItems: 1024"}},
 		{`{foo: {type: object, additionalProperties: {type: object, properties: {a-b: {type: array, items: {type: string}}}}}}`, "foo.entries", `self.a__dash__b.all(x, x.matches('^[a-z]*$'))`,
 			[]string{"schema.properties[foo]: maxProperties: 200", "schema.properties[foo].additionalProperties.properties[a-b]: maxItems: 200", "schema.properties[foo].additionalProperties.properties[a-b].items: maxLength: 200"}},
-		// What was limited stays as it is, and what does not count is not named.
+		// Existing limits stay, and values without influence are not named.
 		{`{foo: {type: array, maxItems: 100, items: {type: string}}, bar: {type: string}}`, "", `self.foo.all(x, x.contains('a string'))`,
 			[]string{"schema.properties[foo].items: maxLength: 100000"}},
-		// What a filter returns has no limits.
+		// The result of a filter has no limits.
 		{`{foo: {type: array, maxItems: 5, items: {type: object, properties: {v: {type: string, maxLength: 5}}}}}`, "", `self.foo.filter(x, true).all(x, x.v.matches('a*'))`, nil},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -117,8 +117,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// What was stored before may cost what it cost, and may speak a language that an
-// older server does not understand.
+// A stored rule may keep its cost, and may use features that an older server does not understand.
 func TestStored(t *testing.T) {
 	costly := withRule(t, schemaOf(t, `{foo: {type: array, items: {type: array, items: {type: integer}}}}`), "foo.items",
 		apiextensionsv1.ValidationRule{Rule: `self.all(x, x == 5)`})
@@ -137,7 +136,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// Evaluations end at a cost, whatever is in an object.
+// Evaluations end within the budget, for any object.
 func TestBudgets(t *testing.T) {
 	long := map[string]any{"foo": strings.Repeat("a", 20_000)}
 	squared := apiextensionsv1.ValidationRule{Rule: `self.contains(self)`, Message: "square"}
@@ -178,7 +177,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// Expressions that are made to take long are refused before they do.
+// Expressions made to take long are rejected early.
 func TestExpressionBombs(t *testing.T) {
 	nested := `self`
 	for range 40 {

@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// CheckDefaults returns the rules that default values break, of a structural
-// schema at at. broken is what is wrong with default values otherwise; those are
-// not looked at.
+// CheckDefaults returns the rules that default values break, of a structural schema at at. broken has
+// the other errors of default values; those values are skipped.
 func CheckDefaults(ctx context.Context, props *apiextensionsv1.JSONSchemaProps, at *field.Path, broken field.ErrorList) field.ErrorList {
 	if !hasRules(props) {
 		return nil
@@ -30,8 +29,7 @@ type defaults struct {
 	errs   field.ErrorList
 }
 
-// below checks the default of a schema and of those inside it. Inside of maps
-// there are none.
+// below checks the default of a schema and of nested ones. Maps have none inside.
 func (c *defaults) below(p *apiextensionsv1.JSONSchemaProps, at *field.Path, root bool) {
 	if p == nil || !hasRules(p) || c.budget < 0 {
 		return

@@ -9,12 +9,12 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// An estimate is what one evaluation of an expression may cost.
+// An estimate is the estimated cost of one evaluation of an expression.
 type estimate struct {
 	most uint64
 	// seen are the places without a limit that count.
 	seen []unlimitedPlace
-	// with estimates as if those had a limit.
+	// with returns the estimate if they had a limit.
 	with func(limit int64) uint64
 }
 
@@ -39,17 +39,17 @@ func newEstimate(env *cel.Env, ast *cel.Ast, root *node) (*estimate, error) {
 	}}, nil
 }
 
-// sizes says how large what an expression speaks of can be.
+// sizes estimates the sizes of the values in an expression.
 type sizes struct {
 	root *node
-	// limit is for what has none, 0 for none.
+	// limit applies to values without a limit; 0 for none.
 	limit int64
-	// record asks for what is seen without a limit.
+	// record collects the values without a limit.
 	record bool
 	seen   []unlimitedPlace
 }
 
-// EstimateSize finds the size of what can be named by a path from self.
+// EstimateSize estimates the size of a value with a path from self.
 func (s *sizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
 	path := element.Path()
 	if len(path) == 0 {
@@ -110,7 +110,7 @@ type Bound struct {
 	Value int64
 }
 
-// niceBounds are what a Bound may be, the largest first.
+// niceBounds are the possible values of a Bound, the largest first.
 var niceBounds = []int64{
 	100_000, 50_000, 32_768, 16_384, 10_000, 8192, 5000, 4096, 2048, 2000, 1024, 1000, 512, 500, 256, 250, 200, 128, 100,
 	64, 50, 40, 32, 25, 20, 16, 12, 10, 8, 6, 5, 4, 3, 2, 1,
@@ -142,7 +142,7 @@ func (e *Estimate) Bounds(limit uint64) []Bound {
 	return nil
 }
 
-// path is where the schema of the place is, seen from that of root, which is at.
+// path returns the path of the schema of the place, given root and its path at.
 func (p unlimitedPlace) path(root *node, at *field.Path) *field.Path {
 	n := root
 	for _, step := range p.steps {

@@ -20,8 +20,8 @@ func schemaOf(t testing.TB, properties string) *apiextensionsv1.JSONSchemaProps 
 	return p
 }
 
-// withRule gives a schema a rule at a path, such as spec.items: items stands for
-// the elements of a list, entries for those of a map, and "" for the root.
+// withRule adds a rule to the schema at a path, such as spec.items: items stands for the elements of a
+// list, entries for those of a map, and "" for the root.
 func withRule(t testing.TB, p *apiextensionsv1.JSONSchemaProps, path string, r apiextensionsv1.ValidationRule) *apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	if path == "" {
@@ -56,8 +56,8 @@ func refusals(p *apiextensionsv1.JSONSchemaProps) []string {
 	return words(Check(p, field.NewPath("schema"), CheckOptions{}).Errors)
 }
 
-// validate returns what the rules have against an object that replaces another,
-// which may be "".
+// validate returns the errors of the rules for an object and the object that it replaces, which may be
+// "".
 func validate(t testing.TB, p *apiextensionsv1.JSONSchemaProps, now, was string) []string {
 	t.Helper()
 	rules, err := New(p, nil)

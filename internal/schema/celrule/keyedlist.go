@@ -9,8 +9,8 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// Lists of x-kubernetes-list-type set and map are the same in any order, and
-// adding to them keeps what is in them unique.
+// Lists of x-kubernetes-list-type set and map are equal in any order, and concatenation keeps their
+// elements unique.
 
 // setList presents a list of type set.
 type setList struct{ list }
@@ -27,7 +27,7 @@ func (s *setList) Add(other ref.Val) ref.Val {
 	return union(s.values(), them)
 }
 
-// set is a list of type set that an expression made.
+// set is a list of type set created by an expression.
 type set struct{ traits.Lister }
 
 // Equal compares the elements without their order.
@@ -104,8 +104,7 @@ func elementKey(v ref.Val) (key any, err ref.Val) {
 	return hashable(v.Value()), nil
 }
 
-// hashable returns v, or where it cannot be the key of a map a text that no
-// other value has.
+// hashable returns v, or a unique string if v cannot be a map key.
 func hashable(v any) any {
 	if v != nil && !reflect.TypeOf(v).Comparable() {
 		return fmt.Sprintf("%#v", v)
@@ -129,7 +128,7 @@ func (m *mapList) rawKey(element any) any {
 	return joinKeys(m.keys, func(name string) any { return fields[name] })
 }
 
-// joinKeys makes one key of several.
+// joinKeys joins several keys into one.
 func joinKeys(names []string, get func(string) any) any {
 	switch len(names) {
 	case 1:
@@ -184,7 +183,7 @@ func (m *mapList) Add(other ref.Val) ref.Val {
 	return merge(m.values(), them, m.keys)
 }
 
-// keyed is a list of type map that an expression made.
+// keyed is a list of type map created by an expression.
 type keyed struct {
 	traits.Lister
 	keys []string
@@ -206,7 +205,7 @@ func merge(all []ref.Val, more traits.Lister, keys []string) ref.Val {
 	return &keyed{types.NewRefValList(types.DefaultTypeAdapter, all), keys}
 }
 
-// valueKey is rawKey for what is presented already.
+// valueKey is rawKey for a CEL value.
 func valueKey(v ref.Val, keys []string) any {
 	return joinKeys(keys, func(name string) any {
 		m, ok := v.(traits.Mapper)

@@ -38,15 +38,15 @@ func expressions(text string) []string {
 	return slices.DeleteFunc(strings.Split(strings.TrimSpace(text), "\n"), func(line string) bool { return strings.HasPrefix(line, "#") })
 }
 
-// unsaid are the forms of functions that no expression can ask for: old names of
-// operators, and what is about who sends a request.
+// unsaid reports function overloads that no rule can use: old names of operators, and those of the
+// authorizer.
 func unsaid(overload string) bool {
 	return overload == "__not_strictly_false__" || strings.HasPrefix(overload, "authorizer_") || strings.HasPrefix(overload, "decision_") ||
 		strings.HasSuffix(overload, "check_allowed") || strings.HasPrefix(overload, "resourcecheck_") || strings.HasPrefix(overload, "groupcheck_") || strings.HasPrefix(overload, "pathcheck_")
 }
 
-// Every form of every function is called, gives the value that the list says, and
-// costs what it costs in Kubernetes, alone and in a loop.
+// Every overload of every function is called. It returns the listed value and costs the same as in
+// Kubernetes, alone and in a loop.
 func TestLibrary(t *testing.T) {
 	l := readLibrary(t)
 	root, err := builder{}.root(l.props)

@@ -13,7 +13,7 @@ import (
 type list struct {
 	node     *node // of the elements
 	elements []any
-	// made are the elements that were presented already, nil for none.
+	// made caches the CEL values of elements, nil for none.
 	made []ref.Val
 }
 
@@ -46,10 +46,10 @@ func (l *list) Get(index ref.Val) ref.Val {
 	return l.at(int(i))
 }
 
-// Size is how many elements there are.
+// Size returns the number of elements.
 func (l *list) Size() ref.Val { return types.Int(len(l.elements)) }
 
-// Iterator goes through the elements.
+// Iterator iterates over the elements.
 func (l *list) Iterator() traits.Iterator { return &elements{list: l} }
 
 // elements iterates over a list.
@@ -130,7 +130,7 @@ func (l *list) values() []ref.Val {
 	return all
 }
 
-// ConvertToNative gives the list to functions that know nothing of rules.
+// ConvertToNative converts the list for functions that do not know this type.
 func (l *list) ConvertToNative(t reflect.Type) (any, error) {
 	if t.Kind() != reflect.Slice {
 		return nil, fmt.Errorf("type conversion error from '%s' to '%s'", l.Type(), t)
@@ -149,7 +149,7 @@ func (l *list) ConvertToNative(t reflect.Type) (any, error) {
 	return out, nil
 }
 
-// ConvertToType converts to a list, which it is, or says so.
+// ConvertToType returns the list for the list type, and an error for other types.
 func (l *list) ConvertToType(t ref.Type) ref.Val {
 	switch t {
 	case types.ListType:

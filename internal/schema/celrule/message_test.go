@@ -8,8 +8,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// The page, section "The messageExpression field", and what reason and fieldPath
-// make of an error.
+// Kubernetes' documentation, section "The messageExpression field", and the effect of reason and
+// fieldPath on an error.
 func TestMessages(t *testing.T) {
 	const properties = `{spec: {type: object, properties: {x: {type: integer}, maxLimit: {type: integer}, name: {type: string}, m: {type: object, additionalProperties: {type: integer}}}}}`
 	reason := func(r apiextensionsv1.FieldValueErrorReason) *apiextensionsv1.FieldValueErrorReason { return &r }
@@ -36,7 +36,7 @@ func TestMessages(t *testing.T) {
 		t.Run(tt.what, func(t *testing.T) {
 			tt.rule.Rule = `self.x <= self.maxLimit`
 			p := withRule(t, schemaOf(t, properties), "spec", tt.rule)
-			// Kubernetes takes the text of a number for one of any length.
+			// Kubernetes estimates the text of a number as one of any length.
 			if errs := refusals(p); len(errs) > 0 && tt.what != "a message that is computed" {
 				t.Error(errs)
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/celprogram"
 )
 
-// The meter counts what the tracker of the language counts, step by step, also
-// where a step fails and where the tracker loses count of what it has seen.
+// The meter has the same counts as cel-go's tracker, step by step, also after failed steps and after
+// errors of the tracker.
 func TestMeterAgrees(t *testing.T) {
 	p := schemaOf(t, `{
 		num: {type: integer}, m: {type: integer}, s: {type: string}, d: {type: number}, b: {type: boolean},
@@ -33,7 +33,7 @@ func TestMeterAgrees(t *testing.T) {
 		of: [{k: a, v: 1, deep: {x: [1, 2]}}, {k: b}, {k: c, v: 3, deep: {x: []}}], o: {a: {b: inner}}}`)
 	for _, rule := range meterRules {
 		meterAgrees(t, node, obj, rule)
-		// In a loop, and after an error that is not the end.
+		// In a loop, and after an error that does not end the evaluation.
 		meterAgrees(t, node, obj, `self.list.all(i, (`+rule+`) || i > 0)`)
 		meterAgrees(t, node, obj, `self.of.exists(i, i.v > 1 && (`+rule+`))`)
 		meterAgrees(t, node, obj, `self.list.map(i, (`+rule+`) ? [i] : []).size() > 0 || (`+rule+`)`)
@@ -76,7 +76,7 @@ func TestMeterLimit(t *testing.T) {
 	}
 }
 
-// What a loop leaves on the stack does not grow with what it loops over.
+// The stack after a loop does not grow with the number of its elements.
 func TestMeterStack(t *testing.T) {
 	loops := bombs()
 	for _, rule := range []string{`self.foo.all(x, [x, x + 1].size() == 2)`, `self.foo.all(x, (x >= 0 && x < 1000) == true)`, `self.foo.all(x, [x].all(y, y == x))`} {

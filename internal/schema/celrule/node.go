@@ -6,11 +6,11 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// A kind is what the values of a place are to expressions.
+// A kind is the CEL kind of the values of a place.
 type kind uint8
 
 const (
-	noKind kind = iota // what has no type in CEL
+	noKind kind = iota // without a CEL type
 	objectKind
 	listKind
 	stringKind
@@ -24,11 +24,11 @@ const (
 	intOrStringKind
 )
 
-// A node is a place in a schema as expressions see it. Nodes are immutable once
-// they are built, except for the programs, which are made when they are needed.
+// A node is a place in a schema as expressions see it. Built nodes are immutable, except for the
+// programs, which are created at their first use.
 type node struct {
 	kind     kind
-	typeName string // as the schema has it
+	typeName string // in the schema's spelling
 	nullable bool
 	preserve bool
 	embedded bool
@@ -41,14 +41,14 @@ type node struct {
 	// escapedKeys are mapKeys as expressions name them.
 	escapedKeys []string
 
-	// typed says that expressions can speak of the place.
+	// typed reports whether expressions can access the place.
 	typed bool
-	// fields are the properties by the names that they are looked up with.
+	// fields are the properties by their names in lookups.
 	fields map[string]fieldOf
-	// size is how many elements, entries or bytes a value can have, 0 for what
-	// has no size.
+	// size is the maximum number of elements, entries or bytes of a value, 0 for values without a
+	// size.
 	size int64
-	// unlimited is the keyword that would limit size, "" where something does.
+	// unlimited is the keyword that would limit size, "" for a limited one.
 	unlimited string
 	// least is the length in bytes of the shortest JSON of a value.
 	least int64
@@ -58,12 +58,12 @@ type node struct {
 	// resource is the node with the fields that every object has, for the root
 	// of a resource. Nil for other places.
 	resource *node
-	// selfType is what self is typed as where that is not the node or its
-	// resource: inside the metadata of a resource.
+	// selfType is the type of self if that is neither the node nor its resource: inside the metadata
+	// of a resource.
 	selfType *node
 
 	rules []*rule
-	// ruled says that the node or one below it has rules.
+	// ruled reports rules of the node or below it.
 	ruled bool
 	// ruledFields are the properties with rules in them, in order.
 	ruledFields              []fieldOf
@@ -78,7 +78,7 @@ type node struct {
 type fieldOf struct {
 	name string
 	node *node
-	// declared says that checked expressions know the field by this name.
+	// declared reports whether the field has this name in checked expressions.
 	declared bool
 }
 
@@ -107,7 +107,7 @@ func (n *node) self() *node {
 	return n
 }
 
-// typedAs is the node that says of which type self is.
+// typedAs returns the node that determines the type of self.
 func (n *node) typedAs() *node {
 	if n.selfType != nil {
 		return n.selfType
@@ -115,7 +115,7 @@ func (n *node) typedAs() *node {
 	return n.self()
 }
 
-// A builder makes nodes of schemas.
+// A builder builds nodes from schemas.
 type builder struct{ shared *Shared }
 
 // root builds the root of a resource.
@@ -158,7 +158,7 @@ func (b builder) build(p *apiextensionsv1.JSONSchemaProps, root bool) (*node, er
 	return b.shared.node(n), nil
 }
 
-// below builds what is inside of n.
+// below builds the nodes below n.
 func (b builder) below(n *node, p *apiextensionsv1.JSONSchemaProps) (err error) {
 	if p.Items != nil && p.Items.Schema != nil {
 		if n.items, err = b.build(p.Items.Schema, false); err != nil {
@@ -214,8 +214,8 @@ func kindOf(p *apiextensionsv1.JSONSchemaProps) kind {
 	return noKind
 }
 
-// withMetadata returns n with the fields that expressions can read of every
-// resource, which may be n.
+// withMetadata returns n with the fields that expressions can read of every resource. It may return n
+// itself.
 func (n *node) withMetadata(p *apiextensionsv1.JSONSchemaProps) *node {
 	isString := func(c *node) bool { return c != nil && c.typeName == "string" }
 	meta := n.properties["metadata"]
@@ -252,12 +252,12 @@ const maxName = 253
 func newString(limit *int64) *node {
 	n := &node{kind: stringKind, typeName: "string"}
 	n.measure(&apiextensionsv1.JSONSchemaProps{Type: "string", MaxLength: limit})
-	n.unlimited = "" // nobody can say more of it
+	n.unlimited = "" // no schema can limit it further
 	return n
 }
 
-// escapeAll returns names as expressions have them. What cannot be said in one
-// stays as it is.
+// escapeAll returns names in their escaped form for expressions. Names that cannot be escaped stay
+// unchanged.
 func escapeAll(names []string) []string {
 	if len(names) == 0 {
 		return nil

@@ -27,8 +27,8 @@ func newRule(r *apiextensionsv1.ValidationRule, at *apiextensionsv1.JSONSchemaPr
 
 func (r *rule) optionalOld() bool { return r.OptionalOldSelf != nil && *r.OptionalOldSelf }
 
-// findRules finds where below n there are rules. Rules in places that
-// expressions cannot see do not count: they have no type that self could be of.
+// findRules finds the rules below n. Rules in places without a CEL type are ignored: self would have
+// no type.
 func (n *node) findRules() {
 	if n.kind == listKind && n.items != nil && n.items.ruled && n.typed {
 		n.ruledItems = n.items
@@ -59,8 +59,8 @@ func (n *node) findRules() {
 	}
 }
 
-// insideResource returns n, a metadata, with those of its rules that can speak
-// of the names, which is all that expressions see of it.
+// insideResource returns n, a metadata node, with only those rules of fields that also exist in seen,
+// the metadata as expressions see it.
 func (n *node) insideResource(seen *node) *node {
 	m := *n
 	m.selfType = seen

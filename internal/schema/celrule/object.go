@@ -14,8 +14,7 @@ import (
 type object struct {
 	node   *node
 	fields map[string]any
-	// made are the fields that were presented already: rules tend to look at the
-	// same ones.
+	// made caches the CEL values of fields: rules often use the same ones.
 	made []madeField
 }
 
@@ -114,10 +113,10 @@ func (o *object) Contains(key ref.Val) ref.Val {
 	return types.Bool(found)
 }
 
-// Size counts fields, those that the schema does not know too.
+// Size counts fields, including those outside the schema.
 func (o *object) Size() ref.Val { return types.Int(len(o.fields)) }
 
-// Iterator goes through the names of the fields.
+// Iterator iterates over the names of the fields.
 func (o *object) Iterator() traits.Iterator {
 	it := &keys{object: o, names: make([]ref.Val, len(o.fields))}
 	i := 0
@@ -153,9 +152,9 @@ func (k *keys) Next() ref.Val {
 	return k.names[k.next-1]
 }
 
-// Equal compares field by field. What the schema does not know is compared as it
-// is. A difference counts for more than an error, and of errors that of the
-// first field by name, so that the order of a map does not show.
+// Equal compares field by field. Fields outside the schema are compared as raw data. A difference
+// takes precedence over an error, and among errors the first field by name, so that the result does
+// not depend on the order of a map.
 func (o *object) Equal(other ref.Val) ref.Val {
 	them, ok := other.(traits.Mapper)
 	if !ok {
@@ -183,7 +182,7 @@ func (o *object) Equal(other ref.Val) ref.Val {
 	return types.True
 }
 
-// equalField compares a field, which is v, with that of another.
+// equalField compares v, the value of a field, with that field of another object.
 func (o *object) equalField(name string, v any, them traits.Mapper) ref.Val {
 	if o.schemaOf(name) == nil {
 		they, ok := them.(*object)
@@ -205,7 +204,7 @@ func (o *object) equalField(name string, v any, them traits.Mapper) ref.Val {
 	return mine.Equal(theirs)
 }
 
-// ConvertToNative gives the object to functions that know nothing of rules.
+// ConvertToNative converts the object for functions that do not know this type.
 func (o *object) ConvertToNative(t reflect.Type) (any, error) {
 	if t.Kind() == reflect.Map {
 		return o.fields, nil
@@ -213,7 +212,7 @@ func (o *object) ConvertToNative(t reflect.Type) (any, error) {
 	return nil, fmt.Errorf("type conversion error from '%s' to '%s'", o.Type(), t)
 }
 
-// ConvertToType converts to a map, which it is, or says so.
+// ConvertToType returns the object for the map type, and an error for other types.
 func (o *object) ConvertToType(t ref.Type) ref.Val {
 	switch t {
 	case types.MapType:

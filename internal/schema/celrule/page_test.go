@@ -8,14 +8,14 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// The page on custom resources, section "Validation rules": the table of examples,
-// each with an object that it lets pass and one that it does not.
+// Kubernetes' documentation on custom resources, section "Validation rules": the table of examples,
+// each with a valid and an invalid object.
 func TestRuleExamples(t *testing.T) {
 	for _, tt := range []struct {
 		purpose, at, rule string
 		properties        string
 		passes, fails     string
-		costly            bool // what a filter returns has no limits any more
+		costly            bool // the result of a filter has no limits
 	}{{
 		purpose:    "the three fields defining replicas are ordered",
 		rule:       `self.minReplicas <= self.replicas && self.replicas <= self.maxReplicas`,
@@ -203,8 +203,8 @@ func TestEscaping(t *testing.T) {
 	}
 }
 
-// The page: "Only apiVersion, kind, metadata.name and metadata.generateName", and
-// what is said of unknown types.
+// Kubernetes' documentation: "Only apiVersion, kind, metadata.name and metadata.generateName", and the
+// paragraph on unknown types.
 func TestAccess(t *testing.T) {
 	const embedded = `{spec: {type: object, properties: {template: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}}`
 	for _, tt := range []struct {

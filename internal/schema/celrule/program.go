@@ -15,8 +15,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/celprogram"
 )
 
-// language returns the language of expressions that are new, which a server one
-// version older must understand too, or of those that are stored.
+// language returns the environment for new expressions, which a server one version older must
+// understand too, or for stored ones.
 func language(stored bool) *cel.Env {
 	set := environment.MustBaseEnvSet(version.MajorMinor(1, 36))
 	if stored {
@@ -25,7 +25,7 @@ func language(stored bool) *cel.Env {
 	return set.NewExpressionsEnv()
 }
 
-// languages make the programs of rules: of new ones, and of stored ones.
+// languages create the programs of new and of stored rules.
 var languages = [2]func() (*celprogram.Language, error){
 	sync.OnceValues(func() (*celprogram.Language, error) { return celprogram.NewLanguage(language(false)) }),
 	sync.OnceValues(func() (*celprogram.Language, error) { return celprogram.NewLanguage(language(true)) }),
@@ -57,7 +57,7 @@ type compiled struct {
 	program *celprogram.Program
 	message *celprogram.Program // nil without a messageExpression
 	usesOld bool
-	// cost and messageCost are of one evaluation at worst, if asked for.
+	// cost and messageCost are the worst-case costs of one evaluation, if estimated.
 	cost, messageCost *estimate
 	err               *apiservercel.Error
 	messageErr        *apiservercel.Error
@@ -75,14 +75,13 @@ func (n *node) compiledRules() ([]*compiled, error) {
 	return p.all, p.err
 }
 
-// A compiler compiles the expressions about one node.
+// A compiler compiles the expressions of one node.
 type compiler struct {
 	node *node
-	// stored and storedMessage say which expressions need not be understood by
-	// an older server.
+	// stored and storedMessage report expressions that an older server need not understand.
 	stored        func(rule string) bool
 	storedMessage func(expression string) bool
-	// estimate asks for costs.
+	// estimate turns on cost estimation.
 	estimate bool
 
 	name string
@@ -93,7 +92,7 @@ func (c *compiler) all(rules []*rule) ([]*compiled, error) {
 	if !c.node.typed {
 		return nil, fmt.Errorf("failed to convert to declType for CEL validation rules")
 	}
-	// Nobody is to use the name, so it changes with the schema.
+	// Expressions must not refer to the name, so it changes with the schema.
 	c.name = fmt.Sprintf("selfType%d", binary.BigEndian.Uint32(c.node.sum[:])%1_000_000_000)
 	out := make([]*compiled, len(rules))
 	for i, r := range rules {
@@ -127,8 +126,7 @@ func (c *compiler) env(stored, optionalOld bool) (*cel.Env, error) {
 	return c.envs[at], err
 }
 
-// rule compiles one rule. The error says that nothing can be compiled about the
-// node.
+// rule compiles one rule. An error means that no rule of the node can be compiled.
 func (c *compiler) rule(r *rule) (*compiled, error) {
 	out := &compiled{}
 	if strings.TrimSpace(r.Rule) == "" {
@@ -209,7 +207,7 @@ func invalid(detail string) *apiservercel.Error {
 	return &apiservercel.Error{Type: apiservercel.ErrorTypeInvalid, Detail: detail}
 }
 
-// element is the node of what a list or a map holds, or nil.
+// element returns the node of the elements of a list or a map, or nil.
 func (n *node) element() *node {
 	switch {
 	case n.kind == listKind:

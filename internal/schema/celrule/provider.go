@@ -8,8 +8,8 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// celType is the type of a value of n. Types of objects have names, which say
-// how to get to them from the one that is named.
+// celType returns the type of a value of n. Types of objects have names that contain the path from the
+// nearest named type.
 func (n *node) celType(name string) *types.Type {
 	n = n.seen()
 	switch n.kind {
@@ -39,7 +39,7 @@ func (n *node) celType(name string) *types.Type {
 	}
 }
 
-// The steps to what has no name, in the names of types.
+// Path elements for unnamed types, in the names of types.
 const (
 	itemStep  = ".@idx"
 	entryStep = ".@elem"
@@ -48,11 +48,11 @@ const (
 // A provider knows the types of objects below a node, without listing them.
 type provider struct {
 	types.Provider
-	name string // of the type of root, where it is an object
+	name string // of the type of root, if it is an object
 	root *node
 }
 
-// newProvider adds the types below a node to what base knows.
+// newProvider adds the types below a node to those of base.
 func newProvider(base types.Provider, name string, root *node) (*provider, error) {
 	// Without types of its own it knows the names of scalars.
 	scalars, err := apiservercel.NewDeclTypeProvider().WithTypeProvider(base)
@@ -110,8 +110,7 @@ func (p *provider) FindStructFieldType(name, field string) (*types.FieldType, bo
 	}
 	c := n.declared(field)
 	if c == nil {
-		// A keyword may be used as the name of a field where it cannot be
-		// anything else.
+		// A keyword is valid as a field name where the grammar allows nothing else.
 		reserved := "__" + field + "__"
 		if unescaped, ok := apiservercel.Unescape(reserved); ok && unescaped == field {
 			c, field = n.declared(reserved), reserved
@@ -125,7 +124,7 @@ func (p *provider) FindStructFieldType(name, field string) (*types.FieldType, bo
 
 var _ types.Provider = (*provider)(nil)
 
-// variables declares what expressions about n can speak of.
+// variables declares the variables of expressions of n.
 func (n *node) variables(name string, optionalOld bool) []cel.EnvOption {
 	self := n.celType(name)
 	old := self

@@ -26,32 +26,32 @@ type Rules struct {
 // A tree is the schema as it was read.
 type tree struct{ root *node } // nil where there are no rules
 
-// New returns the rules of a schema. What it compiles it shares with others that
-// are given the same shared, which may be nil.
+// New returns the rules of a schema. Rules with the same shared share compiled programs. shared may be
+// nil.
 func New(props *apiextensionsv1.JSONSchemaProps, shared *Shared) (*Rules, error) {
 	r := Lazy(func() (*apiextensionsv1.JSONSchemaProps, error) { return props, nil }, shared)
 	_, err := r.tree()
 	return r, err
 }
 
-// Lazy returns the rules of the schema that source will give once somebody needs
-// them. Source is called again after a Drop; what it returns is not kept.
+// Lazy returns the rules of the schema that source returns, at the first use. Source is called again
+// after a Drop; its result is not kept.
 func Lazy(source func() (*apiextensionsv1.JSONSchemaProps, error), shared *Shared) *Rules {
 	return &Rules{source: source, shared: shared}
 }
 
-// Drop forgets what was compiled. The next use compiles it again; uses under way
-// are not disturbed.
+// Drop drops the compiled rules. The next use compiles them again; it does not affect running
+// validations.
 func (r *Rules) Drop() { r.current.Store(nil) }
 
-// DropIdle forgets what was compiled if nobody has used it since the last call.
+// DropIdle drops the compiled rules if they were not used since the last call.
 func (r *Rules) DropIdle() {
 	if !r.used.Swap(false) {
 		r.Drop()
 	}
 }
 
-// Compiled reports whether anything is kept.
+// Compiled reports whether compiled rules are in memory.
 func (r *Rules) Compiled() bool {
 	t := r.current.Load()
 	return t != nil && t.root != nil
@@ -112,18 +112,17 @@ func hasRules(p *apiextensionsv1.JSONSchemaProps) bool {
 
 // Options of a validation. The zero value is that of a new object.
 type Options struct {
-	// Update says that the object replaces old, so that rules that are broken by
-	// what did not change are warned of only.
+	// Update marks an update of old, for which a broken rule of an unchanged value only causes a
+	// warning.
 	Update bool
-	// Budget is what all evaluations may cost, ObjectBudget if 0.
+	// Budget limits the cost of all evaluations; 0 is ObjectBudget.
 	Budget int64
-	// Warn is told of rules that are broken by what did not change.
+	// Warn receives the broken rules of unchanged values.
 	Warn func(message string)
 }
 
-// Validate returns the rules that obj breaks. old is what transition rules
-// compare it with, or nil. The object must have passed its schema, or what is
-// wrong with it must not have changed.
+// Validate returns the rules that obj breaks. old is the old object for transition rules, or nil. The
+// object must be valid by its schema, except for unchanged values.
 func (r *Rules) Validate(ctx context.Context, obj, old map[string]any, o Options) field.ErrorList {
 	t, err := r.tree()
 	if err != nil {

@@ -10,20 +10,18 @@ import (
 	"github.com/anykind/anykind/internal/object/intern"
 )
 
-// Shared lets schemas that say the same of a place share what was compiled for
-// it, and the time of those that take long. It keeps nothing alive. Nil shares
-// nothing.
+// Shared lets schemas with equal places share their compiled rules, and limits concurrent long
+// evaluations. It holds only weak references. Nil shares nothing.
 type Shared struct {
 	nodes intern.Table[sum, node]
 	slots chan struct{} // for long evaluations
 }
 
-// NewShared returns a Shared with nothing in it. Half of the processors are for
-// everything else than long evaluations.
+// NewShared returns an empty Shared. Half of the processors are reserved for other work than long
+// evaluations.
 func NewShared() *Shared { return &Shared{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))} }
 
-// long returns a place for each object that may be validated at once when that
-// takes long.
+// long returns the slots of concurrent long evaluations.
 func (s *Shared) long() chan struct{} {
 	if s == nil {
 		return nil
@@ -31,7 +29,7 @@ func (s *Shared) long() chan struct{} {
 	return s.slots
 }
 
-// node returns a node like n, which is n if there was none.
+// node returns a node equal to n: an existing one, or n.
 func (s *Shared) node(n *node) *node {
 	if s == nil || !n.ruled {
 		return n
@@ -39,13 +37,13 @@ func (s *Shared) node(n *node) *node {
 	return s.nodes.Put(n.sum, n)
 }
 
-// Len is how many different places with rules are in use.
+// Len returns the number of different places with rules in use.
 func (s *Shared) Len() int { return s.nodes.Len() }
 
 // A sum is the same for nodes that are the same to expressions.
 type sum [16]byte
 
-// hash makes the sum of a node of what is below it.
+// hash computes the sum of a node from the nodes below it.
 func (n *node) hash(root bool) sum {
 	buf := make([]byte, 0, 256)
 	text := func(s string) {

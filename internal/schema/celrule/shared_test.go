@@ -16,8 +16,7 @@ const podLike = `{spec: {type: object, properties: {
 	more: {type: array, maxItems: 5, items: {type: object, properties: {count: {type: integer}}, x-kubernetes-validations: [{rule: "self.count > 0"}]}}}},
 	status: {type: object, properties: {ready: {type: boolean}}}}`
 
-// Places that say the same have one node, and so one program. What nobody uses any
-// more is not kept.
+// Equal places share one node, and so one program. Unused nodes are collected.
 func TestSharing(t *testing.T) {
 	shared := &Shared{}
 	one, err := New(schemaOf(t, podLike), shared)
@@ -77,7 +76,7 @@ func TestLaziness(t *testing.T) {
 	}
 }
 
-// What was not used since the last time is dropped.
+// Rules not used since the last call are dropped.
 func TestIdle(t *testing.T) {
 	rules, err := New(schemaOf(t, podLike), nil)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// A value without a limit in its schema is limited by the size of a request: so many
-// of its smallest elements fit into one. From these sizes costs are estimated.
+// A value without a limit in its schema is limited by the size of a request, which fits a number of
+// its smallest elements. Cost estimates use these sizes.
 
-// The lengths in JSON of what is not to be measured.
+// Lengths in JSON of values without an estimate.
 const (
 	emptyString     = 2
 	emptyCollection = 2
@@ -17,8 +17,8 @@ const (
 	shortestKey     = 6 // "":, and two bytes of key
 )
 
-// measure finds how expressions see n: whether at all, by which fields, and how
-// large its values may be.
+// measure determines how expressions see n: whether they can access it, its fields, and the maximum
+// size of its values.
 func (n *node) measure(p *apiextensionsv1.JSONSchemaProps) {
 	n.typed, n.size, n.least, n.unlimited = true, 0, 1, ""
 	switch n.kind {
@@ -74,7 +74,7 @@ func (n *node) measureFields(required []string) {
 	n.least = emptyCollection
 	n.fields = make(map[string]fieldOf, len(n.properties))
 	for name, c := range n.properties {
-		// Where it is looked up, a name is unescaped first.
+		// A lookup unescapes the name first.
 		if unescaped, ok := apiservercel.Unescape(name); ok && unescaped == name {
 			n.fields[name] = fieldOf{name: name, node: c}
 		}
@@ -99,8 +99,8 @@ func (n *node) measureFields(required []string) {
 	}
 }
 
-// measureText finds how many bytes a string can have, each of its characters so
-// many, and otherwise as many where there is no limit.
+// measureText computes the maximum number of bytes of a string from the size of a character and its
+// limit, or from the default limit.
 func (n *node) measureText(p *apiextensionsv1.JSONSchemaProps, each, otherwise int64) {
 	if p.MaxLength != nil {
 		n.size = max(*p.MaxLength, 0) * each
@@ -112,7 +112,7 @@ func (n *node) measureText(p *apiextensionsv1.JSONSchemaProps, each, otherwise i
 	}
 }
 
-// limited is the size of n if what it has no limit of had one.
+// limited returns the size of n, with limit in place of a missing limit.
 func (n *node) limited(limit int64) int64 {
 	if n.kind == stringKind || n.kind == intOrStringKind {
 		limit *= bytesPerRune
@@ -138,5 +138,5 @@ func longest(enum []apiextensionsv1.JSON) int64 {
 	return int64(found)
 }
 
-// repeats is how often a value of n can be in one object, at most.
+// repeats returns the maximum number of values of n in one object.
 func (n *node) repeats() uint64 { return uint64(requestLimit / (n.least + 1)) }

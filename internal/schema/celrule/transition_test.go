@@ -8,8 +8,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// The page, section "Transition rules": the table of examples, each with an update
-// that it lets pass and one that it does not. No rule looks at new objects.
+// Kubernetes' documentation, section "Transition rules": the table of examples, each with a valid and
+// an invalid update. New objects are always valid.
 func TestTransitionExamples(t *testing.T) {
 	for _, tt := range []struct {
 		purpose, properties, at, rule string
@@ -75,7 +75,7 @@ func TestTransitionExamples(t *testing.T) {
 			if errs := validate(t, p, tt.fails, tt.was); len(errs) != 1 {
 				t.Errorf("%s to %s: %q, want one error", tt.was, tt.fails, errs)
 			}
-			// Where there is nothing old, nothing can be compared.
+			// Without an old value, transition rules are skipped.
 			if errs := validate(t, p, tt.fails, `{}`); len(errs) > 0 {
 				t.Errorf("nothing to %s: %q", tt.fails, errs)
 			}
@@ -83,7 +83,7 @@ func TestTransitionExamples(t *testing.T) {
 	}
 }
 
-// optionalOldSelf has a rule looked at on create too, with oldSelf as an optional.
+// optionalOldSelf evaluates a rule on create too, with oldSelf as an optional.
 func TestOptionalOldSelf(t *testing.T) {
 	rule := apiextensionsv1.ValidationRule{Rule: `oldSelf.hasValue() ? self >= oldSelf.value() : self == 0`, OptionalOldSelf: new(true)}
 	p := withRule(t, schemaOf(t, `{count: {type: integer}}`), "count", rule)
@@ -131,8 +131,8 @@ func TestOldSelfInMessages(t *testing.T) {
 	}
 }
 
-// Transition rules are refused where elements have no old ones, and what is about
-// oldSelf where there is none.
+// Transition rules are rejected where elements have no old values; uses of oldSelf are rejected
+// outside transition rules.
 func TestTransitionRefusals(t *testing.T) {
 	const set = `{list: {type: array, maxItems: 5, x-kubernetes-list-type: set, items: {type: string, maxLength: 5}}}`
 	const atomic = `{list: {type: array, maxItems: 5, items: {type: object, properties: {m: {
@@ -161,8 +161,7 @@ func TestTransitionRefusals(t *testing.T) {
 	}
 }
 
-// An update may keep what was wrong before and did not change. The writer is
-// warned of it.
+// An update may keep an invalid value that did not change. The client gets a warning.
 func TestRatcheting(t *testing.T) {
 	p := schemaOf(t, `{spec: {type: object, properties: {
 		a: {type: string}, b: {type: integer},

@@ -18,8 +18,8 @@ import (
 
 const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run"
 
-// A validation goes through one object and evaluates the rules of its places. It is
-// done when there is no budget left.
+// A validation walks over one object and evaluates the rules of its places. It stops when the budget
+// is exhausted.
 type validation struct {
 	ctx    context.Context
 	base   *field.Path
@@ -35,7 +35,7 @@ type validation struct {
 	scope celprogram.Scope // of vars and meter
 }
 
-// A step is part of the path to what is being validated.
+// A step is an element of the path to the value under validation.
 type step struct {
 	kind stepKind
 	name string
@@ -70,13 +70,13 @@ func (x *validation) pop()        { x.steps = x.steps[:len(x.steps)-1] }
 
 func (x *validation) fail(errs ...*field.Error) { x.errs = append(x.errs, errs...) }
 
-// stop fails and ends it all.
+// stop adds an error and ends the validation.
 func (x *validation) stop(err *field.Error) {
 	x.fail(err)
 	x.spent = true
 }
 
-// place validates v at n and what is below it. was is what it replaces, or nil.
+// place validates v at n and the values below it. was is the old value, or nil.
 func (x *validation) place(n *node, v, was any, c correlation) {
 	if v == nil {
 		return // rules of a place speak of values that are there
@@ -201,7 +201,7 @@ func (x *validation) rule(n *node, r *rule, p *compiled, v any, c correlation) {
 	}
 }
 
-// isEnded reports whether an evaluation ended because nobody waits for it.
+// isEnded reports whether an evaluation was canceled.
 func isEnded(err error) bool {
 	var cancelled interpreter.EvalCancelledError
 	return errors.As(err, &cancelled) && cancelled.Cause == interpreter.ContextCancelled
@@ -211,7 +211,7 @@ func ended(at *field.Path, err error) *field.Error {
 	return field.InternalError(at, fmt.Errorf("the request ended before all validation rules were checked: %w", err))
 }
 
-// pay takes a cost from the budget, if it is enough.
+// pay charges a cost to the budget, and reports whether it suffices.
 func (x *validation) pay(cost uint64) bool {
 	if cost > uint64(max(x.budget, 0)) {
 		return false
@@ -220,7 +220,7 @@ func (x *validation) pay(cost uint64) bool {
 	return true
 }
 
-// broken says that v breaks a rule, in the words of the rule.
+// broken adds the error of a broken rule for v, with the message of the rule.
 func (x *validation) broken(n *node, r *rule, p *compiled, v any, c correlation) {
 	at := x.path()
 	if r.where != "" && p.messageErr == nil {
@@ -262,8 +262,8 @@ func (x *validation) broken(n *node, r *rule, p *compiled, v any, c correlation)
 	}
 }
 
-// message evaluates a messageExpression. It returns "" where that does not give
-// a message that can be used, and an error where that ends it all.
+// message evaluates a messageExpression. It returns "" for an unusable result, and an error that ends
+// the validation.
 func (x *validation) message(n *node, r *rule, p *compiled, at *field.Path) (string, *field.Error) {
 	x.vars.old = nil
 	if n.programs.usesOld {
@@ -304,18 +304,18 @@ func (r *rule) failure() string {
 	return strings.TrimSpace(r.Message)
 }
 
-// variables are what the rules of a place speak of.
+// variables are the variables of the rules of a place.
 type variables struct {
 	self ref.Val
-	// old is oldSelf for what is being evaluated, nil if there is none.
+	// old is the value of oldSelf, nil if there is none.
 	old ref.Val
 
 	node   *node
 	before any     // the old value, nil if there is none
-	was    ref.Val // before as it is presented, once somebody needed it
+	was    ref.Val // the CEL value of before, created at its first use
 }
 
-// remember makes the old value oldSelf.
+// remember sets oldSelf to the old value.
 func (a *variables) remember(optional bool) {
 	if a.before != nil && a.was == nil {
 		a.was = a.node.value(a.before)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 )
 
-// value presents v, which is at n, to expressions. What is of another type than
-// n has is an error, of which the rule that looks at it fails.
+// value returns the CEL value of v at n. If v is of another type than n, the value is an error, with
+// which rules that use it fail.
 func (n *node) value(v any) ref.Val {
 	if v == nil {
 		if n.nullable {
@@ -121,8 +121,7 @@ func (n *node) list(v any) ref.Val {
 	}
 }
 
-// opaque is data without a schema. Expressions cannot get at it, but it is
-// compared as part of what it is in.
+// opaque is data without a schema. Expressions cannot access it, but it takes part in comparisons.
 type opaque struct{ data any }
 
 func (o *opaque) ConvertToNative(t reflect.Type) (any, error) {

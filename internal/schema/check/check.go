@@ -17,29 +17,28 @@ import (
 	"github.com/anykind/anykind/internal/schema/structural"
 )
 
-// Schema returns all that is wrong with the schema of a version of a custom
-// resource, which stands at at. Of the expressions of x-kubernetes-validations it
-// only says whether they are there.
+// Schema returns all errors in the schema of a version of a custom resource at at. Of the expressions
+// of x-kubernetes-validations it only checks the presence.
 func Schema(props *apiextensionsv1.JSONSchemaProps, at *field.Path) *Mistakes {
 	return Tolerance{}.Check(props, at)
 }
 
-// Mistakes are what is wrong with a schema, by what kind of mistake it is.
+// Mistakes are the errors of a schema, by their kind.
 type Mistakes struct {
-	// Structure is what keeps the schema from being structural.
+	// Structure has the reasons for which the schema is not structural.
 	Structure field.ErrorList
-	// Defaults are wrong values. They are looked at where the structure is right.
+	// Defaults has the errors of default values. They are checked only in a structural schema.
 	Defaults field.ErrorList
 	// Keywords are used wrongly, each for itself.
 	Keywords field.ErrorList
-	// Unsupported is what cannot be compiled, nil if all can.
+	// Unsupported is the error of compiling the schema, or nil.
 	Unsupported error
 
 	at    *field.Path
-	loose bool // no structure is asked for
+	loose bool // the schema need not be structural
 }
 
-// Check is Schema for a schema that replaces another.
+// Check is Schema for an update of a schema.
 func (t Tolerance) Check(props *apiextensionsv1.JSONSchemaProps, at *field.Path) *Mistakes {
 	m := &Mistakes{at: at, loose: t.NonStructural}
 	if props == nil {
@@ -52,7 +51,7 @@ func (t Tolerance) Check(props *apiextensionsv1.JSONSchemaProps, at *field.Path)
 	switch structure := jsonschema.CheckStructural(props, at); {
 	case t.NonStructural:
 	case err != nil:
-		// Said in other words, and with its place, by what follows.
+		// The checks below report it in other words, with its place.
 		m.Unsupported = err
 	case len(structure) > 0:
 		m.Structure = structure
@@ -65,8 +64,7 @@ func (t Tolerance) Check(props *apiextensionsv1.JSONSchemaProps, at *field.Path)
 	return m
 }
 
-// Structural reports whether the schema has a structure. It is false where none
-// is asked for.
+// Structural reports whether the schema is structural. It is false if the schema need not be.
 func (m *Mistakes) Structural() bool {
 	return len(m.Structure) == 0 && m.Unsupported == nil && !m.loose
 }
@@ -83,14 +81,14 @@ func (m *Mistakes) Errors() field.ErrorList {
 	return errs
 }
 
-// A place is what the rules of a schema depend on besides the schema.
+// A place is the context of a schema: everything on which its rules depend besides the schema.
 type place struct {
 	root       bool
 	insideMeta bool
-	noDefault  string // why no default may be set here
+	noDefault  string // reason for which no default is allowed here
 }
 
-// A ruleCheck collects what breaks the rules that are not about structure.
+// A ruleCheck collects the errors that do not concern the structure.
 type ruleCheck struct {
 	errs     field.ErrorList
 	tolerate Tolerance
@@ -164,7 +162,7 @@ func (c *ruleCheck) fields(p *apiextensionsv1.JSONSchemaProps, at *field.Path, i
 	}
 }
 
-// keywords checks for what no schema of a custom resource may say.
+// keywords checks for keywords that no schema of a custom resource may have.
 func (c *ruleCheck) keywords(p *apiextensionsv1.JSONSchemaProps, at *field.Path, in place) {
 	if p.Type != "" && !slices.Contains(jsonschema.Types, p.Type) && !c.tolerate.UnknownTypes {
 		c.add(field.NotSupported(at.Child("type"), p.Type, jsonschema.Types))
@@ -232,7 +230,7 @@ func (c *ruleCheck) validations(p *apiextensionsv1.JSONSchemaProps, at *field.Pa
 	}
 }
 
-// reasons are what a failed validation may say it is.
+// reasons are the valid values of reason.
 var reasons = []string{
 	string(apiextensionsv1.FieldValueDuplicate), string(apiextensionsv1.FieldValueForbidden),
 	string(apiextensionsv1.FieldValueInvalid), string(apiextensionsv1.FieldValueRequired),

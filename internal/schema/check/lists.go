@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
-// listsAndMaps checks what a schema says of how lists and maps are merged.
+// listsAndMaps checks the merge strategies of lists and maps.
 func (c *ruleCheck) listsAndMaps(p *apiextensionsv1.JSONSchemaProps, at *field.Path) {
 	listType := ""
 	if p.XListType != nil {
@@ -41,7 +41,7 @@ func (c *ruleCheck) listsAndMaps(p *apiextensionsv1.JSONSchemaProps, at *field.P
 	}
 }
 
-// hasType reports whether the type is what an extension asks for.
+// hasType reports whether the type is the one that an extension needs.
 func (c *ruleCheck) hasType(p *apiextensionsv1.JSONSchemaProps, typ, extension string, at *field.Path) bool {
 	detail := "must be " + typ + " if " + extension + " is specified"
 	switch p.Type {

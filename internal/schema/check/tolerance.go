@@ -9,9 +9,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/structural"
 )
 
-// Tolerance names the rules that the schemas of a definition may break, because
-// those of the definition that it replaces broke them too. They are younger than
-// the API: what is stored may be older.
+// Tolerance names the rules that the schemas of a definition may break, because the schemas of the old
+// definition break them too. These rules are newer than the API, so stored schemas may break them.
 type Tolerance struct {
 	NonStructural    bool // no structure, and so defaults that are not checked
 	UnprunedDefaults bool // defaults with fields that the schema does not know
@@ -20,8 +19,7 @@ type Tolerance struct {
 	UnknownTypes     bool // types that there are not
 }
 
-// Learn adds what has to be tolerated since old, the schema of a version of the
-// definition that is replaced, does it.
+// Learn adds the rules that old, the schema of a version of the old definition, breaks.
 func (t *Tolerance) Learn(old *apiextensionsv1.JSONSchemaProps) {
 	if old == nil {
 		return

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// tasks runs what is to be finished in the background, at most one task of a name
-// at a time, and again until it succeeds. While none runs, it costs nothing.
+// tasks runs background tasks, at most one of each name at a time, with retries until it succeeds. It
+// has no goroutine without tasks.
 type tasks struct {
 	log     *slog.Logger
 	running sync.WaitGroup
@@ -19,8 +19,8 @@ type tasks struct {
 
 func newTasks(log *slog.Logger) *tasks { return &tasks{log: log, names: map[string]bool{}} }
 
-// start runs a task until it succeeds or ctx ends. When one of the name is
-// running it is run once more after that, because it may have missed why.
+// start runs a task until it succeeds or ctx ends. If a task of the name is running, it runs once more
+// after that, because it may have missed the reason.
 func (t *tasks) start(ctx context.Context, name string, run func(context.Context) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +50,7 @@ func (t *tasks) start(ctx context.Context, name string, run func(context.Context
 	})
 }
 
-// done ends a task unless it is to run once more.
+// done ends a task unless it must run once more.
 func (t *tasks) done(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +62,7 @@ func (t *tasks) done(name string) bool {
 	return true
 }
 
-// wait returns when nothing is running. The context of all tasks must have ended.
+// wait waits for all tasks. Their contexts must have ended.
 func (t *tasks) wait() { t.running.Wait() }
 
 // A backoff waits longer each time. Its zero value starts with the shortest wait.

@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// many stores n CustomResourceDefinitions like those of a provider, with a status, and
-// returns the store and how large they are together.
+// many stores n CustomResourceDefinitions like those of a provider, with a status, and returns the
+// store and their total size.
 func many(b *testing.B, n int) (*memkv.Store, int64) {
 	b.Helper()
 	made := start(b)
@@ -50,8 +50,8 @@ func between(s, before, after string) string {
 	return s
 }
 
-// BenchmarkStart is how long 2,000 stored definitions take until all are served.
-// The rest is what the cache takes to load them.
+// BenchmarkStart measures the time until 2,000 stored definitions are served. The rest is the time of
+// the cache to load them.
 func BenchmarkStart(b *testing.B) {
 	store, size := many(b, 2000)
 	b.SetBytes(size)
@@ -64,8 +64,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkIdle is what 1,000 definitions that nobody uses cost besides their
-// bytes in the store, which the cache shares.
+// BenchmarkIdle measures the memory of 1,000 unused definitions besides their stored bytes, which the
+// cache shares.
 func BenchmarkIdle(b *testing.B) {
 	const n = 1000
 	store, _ := many(b, n)
@@ -89,8 +89,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// BenchmarkDefine is how long a definition takes from being sent to being served,
-// beside 2,000 others.
+// BenchmarkDefine measures the time from the create of a definition until it is served, beside 2,000
+// others.
 func BenchmarkDefine(b *testing.B) {
 	store, _ := many(b, 2000)
 	for _, size := range []string{"small", "large"} {

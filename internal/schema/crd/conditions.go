@@ -12,13 +12,12 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd/validation"
 )
 
-// decideStatus decides which names crd gets and whether it is served, and says so in
-// its status. others are the names that the other CustomResourceDefinitions of its
-// group have: who came first has them. Kubernetes decides it in several writes that
-// follow; here it is part of the write that asks for it.
+// decideStatus decides the accepted names of crd and whether it is served, and sets its status. others
+// are the names of the other CustomResourceDefinitions of its group: the first to claim a name keeps
+// it. Kubernetes decides in several later writes; here the decision is part of the requested write.
 //
-// It does not look at schemas unless the definition preserves unknown fields,
-// because no other can have one that is not structural.
+// It reads schemas only if the definition preserves unknown fields, because no other definition can
+// have a schema that is not structural.
 func decideStatus(crd *v1.CustomResourceDefinition, others claims, now time.Time) {
 	status := &crd.Status
 	if undecided(crd) {
@@ -41,13 +40,13 @@ func decideStatus(crd *v1.CustomResourceDefinition, others claims, now time.Time
 	}
 }
 
-// undecided reports whether it is to be decided which names crd gets.
+// undecided reports whether the names of crd are not decided yet.
 func undecided(crd *v1.CustomResourceDefinition) bool {
 	return conditions.Find(&crd.Status, v1.NamesAccepted) == nil || !sameNames(&crd.Spec.Names, &crd.Status.AcceptedNames)
 }
 
-// established says what becomes of the Established condition. A kind that was
-// served once stays served, whatever happens to its names.
+// established returns the new Established condition. A kind that was served once stays served, even if
+// it loses names.
 func established(crd *v1.CustomResourceDefinition) (condition, bool) {
 	c := condition{Type: v1.Established, Status: v1.ConditionFalse}
 	switch {
@@ -66,7 +65,8 @@ func established(crd *v1.CustomResourceDefinition) (condition, bool) {
 	return c, true
 }
 
-// nonStructural says which schemas are not structural, and whether any is not.
+// nonStructural returns the condition that names the schemas that are not structural, and whether
+// there are any.
 func nonStructural(crd *v1.CustomResourceDefinition) (condition, bool) {
 	if !crd.Spec.PreserveUnknownFields {
 		return condition{}, false

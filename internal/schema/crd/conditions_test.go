@@ -16,7 +16,7 @@ var (
 	tuesday = monday.AddDate(0, 0, 1)
 )
 
-// request is a definition that asks for names and has been given some.
+// request is a definition with requested and accepted names.
 func request(asked string, accepted string) *v1.CustomResourceDefinition {
 	c := &v1.CustomResourceDefinition{}
 	c.Spec.Group = "example.com"
@@ -106,7 +106,7 @@ Monday Established=True InitialNamesAccepted: the initial names have been accept
 		t.Errorf("decided again\n%s\nwant\n%s", got, want)
 	}
 
-	// It stays established when a later name is refused.
+	// It stays established when a later name is rejected.
 	taken := claims{}
 	other := parseNames("bars bar Bar BarList b")
 	taken.add(&other)

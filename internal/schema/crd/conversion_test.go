@@ -21,7 +21,7 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// scribe is a webhook that writes into spec.note of v2 what it is told to.
+// scribe is a webhook that writes a given text into spec.note of v2.
 type scribe struct {
 	note  atomic.Pointer[string]
 	calls atomic.Int64
@@ -81,8 +81,8 @@ func noteOf(t *testing.T, tree object.Tree) string {
 	return note
 }
 
-// What a webhook said is shown for a minute at most, in whatever way it is asked for,
-// and nothing is written that is made of what it said before.
+// Conversions are cached for a minute at most, for every kind of request, and no write is based on an
+// outdated one.
 func TestConversionsAreShownForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hook := &scribe{}
@@ -91,7 +91,7 @@ func TestConversionsAreShownForAMinute(t *testing.T) {
 		defer s.stop()
 		s.define(notes)
 		v1 := s.target("example.com", "notes", "", "")
-		const n = 300 // so many that a field is looked up in an index
+		const n = 300 // enough for an index of a field
 		for i := range n {
 			if _, err := s.try(v1, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Note, metadata: {name: n%03d, finalizers: [example.com/f]}, spec: {note: stored}}`, i)); err != nil {
 				t.Fatal(err)
@@ -141,7 +141,7 @@ func TestConversionsAreShownForAMinute(t *testing.T) {
 		expect("before a minute is over, of a list by the old value", selected("old"), n)
 		expect("calls meanwhile", hook.calls.Load(), calls)
 
-		// A write asks anew, and so does a deletion that is one.
+		// A write converts anew, and so does a deletion that writes.
 		changed, err := s.objects.Modify(s.ctx(), at("n001"), func(old object.Tree) (object.Tree, error) {
 			expect("what a write is made of", noteOf(t, old), "new")
 			out := object.CloneTree(old)
@@ -163,7 +163,7 @@ func TestConversionsAreShownForAMinute(t *testing.T) {
 		expect("after a minute, of a list by the old value", selected("old"), 0)
 		expect("after a minute, of a list by the new value", selected("new"), n)
 
-		// Many are deleted by few calls, which are made for them.
+		// A deletion of many objects takes few calls.
 		calls = hook.calls.Load()
 		hook.write("newest")
 		time.Sleep(time.Nanosecond)
@@ -171,7 +171,7 @@ func TestConversionsAreShownForAMinute(t *testing.T) {
 		if err != nil || len(l.Items) != n {
 			t.Fatal(len(l.Items), err)
 		}
-		// Each is marked, which is a conversion there and one back.
+		// Each object is marked, which takes a conversion and its reverse.
 		expect("calls for what is deleted together", hook.calls.Load()-calls, int64(2+2*n))
 		shown, err := s.objects.View(s.ctx(), v2.Definition, v2.Version, l.Items[0])
 		if err != nil {

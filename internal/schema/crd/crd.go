@@ -1,14 +1,12 @@
 // Package crd serves the kinds that CustomResourceDefinitions define.
 //
-// It has two parts. The Definition of the kind CustomResourceDefinition says what
-// happens when one is written: defaults, validation, and which names it gets, which is
-// decided inside the write. The Registrar follows what is stored, has
-// internal/schema/crd/compile make Definitions of it, puts them into the resource.Catalog,
-// and gives names that come free to those who wait for them.
+// It has two parts. The Definition of the kind CustomResourceDefinition has the hooks of a write:
+// defaults, validation, and the accepted names, which are decided inside the write. The Registrar
+// follows the stored definitions, compiles them with internal/schema/crd/compile, puts the results
+// into the resource.Catalog, and gives freed names to waiting definitions.
 //
-// What becomes of the objects of a definition that is deleted is decided by
-// internal/controller/definition. The package does not know HTTP, nor what a schema
-// does with an object, nor how objects are written.
+// internal/controller/definition deletes the objects of a deleted definition. The package does not
+// know HTTP, the validation of an object by its schema, or how objects are written.
 package crd
 
 import (
@@ -24,10 +22,10 @@ const (
 	Kind   = "CustomResourceDefinition"
 )
 
-// Prefix begins the key of every stored CustomResourceDefinition.
+// Prefix is the prefix of the keys of CustomResourceDefinitions.
 var Prefix = resource.CustomPrefix(Group, Plural)
 
-// names are the names of a kind, as asked for or as accepted.
+// names are the names of a kind, requested or accepted.
 type names = v1.CustomResourceDefinitionNames
 
 // condition is one condition of a CustomResourceDefinition's status.

@@ -10,9 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// setDefaults fills in what a CustomResourceDefinition says by not saying it. It
-// does not change the parts of t but replaces them, for they may be shared with
-// the object that t was made of.
+// setDefaults sets the defaults of a CustomResourceDefinition. It replaces parts of t instead of
+// changing them, because t may share them with another object.
 func setDefaults(t object.Tree) {
 	spec, ok := t["spec"].(object.Tree)
 	if !ok {
@@ -43,7 +42,7 @@ func setDefaults(t object.Tree) {
 
 func missing(t object.Tree, field string) bool { s, _ := t[field].(string); return s == "" }
 
-// dropEmptyWebhook drops a webhook of which nothing is said.
+// dropEmptyWebhook drops an empty webhook.
 func dropEmptyWebhook(spec object.Tree) {
 	conversion, _ := spec["conversion"].(object.Tree)
 	webhook, ok := conversion["webhook"].(object.Tree)
@@ -54,7 +53,7 @@ func dropEmptyWebhook(spec object.Tree) {
 	}
 }
 
-// defaultPort says where the service of a conversion webhook listens.
+// defaultPort sets the default port of a conversion webhook's service.
 func defaultPort(spec object.Tree) {
 	at := spec
 	for _, field := range []string{"conversion", "webhook", "clientConfig", "service"} {
@@ -71,7 +70,7 @@ func defaultPort(spec object.Tree) {
 	}
 }
 
-// addStoredVersion says that objects may be stored in the storage version.
+// addStoredVersion adds the storage version to storedVersions.
 func addStoredVersion(t object.Tree) {
 	stored := list(t, "status", "storedVersions")
 	for _, v := range list(t, "spec", "versions") {

@@ -19,8 +19,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd/validation"
 )
 
-// definition is the Definition of the kind CustomResourceDefinition. The hooks
-// that need to know what else is stored are the Registrar's.
+// definition is the Definition of the kind CustomResourceDefinition. The hooks that read other
+// definitions belong to the Registrar.
 func definition(r *Registrar) *resource.Definition {
 	v := &resource.Version{
 		Name: "v1", Served: true, Storage: true,
@@ -68,14 +68,13 @@ func definition(r *Registrar) *resource.Definition {
 	})
 }
 
-// keepSpec lets a write of the status change anything but the spec: metadata is
-// not spared, which is how a finalizer goes together with the condition that says
-// why.
+// keepSpec restores the spec in a write of the status. Such a write may change metadata, for example
+// remove a finalizer together with its condition.
 func keepSpec(obj, old map[string]any) {
 	keepField(obj, old, "spec")
 }
 
-// keepField makes a field of obj what it is in old.
+// keepField restores a field of old in obj.
 func keepField(obj, old object.Tree, field string) {
 	if v, ok := old[field]; ok {
 		obj[field] = v
@@ -84,9 +83,8 @@ func keepField(obj, old object.Tree, field string) {
 	}
 }
 
-// keepOwnStatus leaves the status as it was, except that the storage version is from
-// now on one of the versions in which objects may be stored. A write of the object
-// takes none of them away. Only a write of the status can.
+// keepOwnStatus keeps the status, but adds the storage version to storedVersions. A write of the
+// object never removes one of them; only a write of the status can.
 func keepOwnStatus(obj, old object.Tree) {
 	keepField(obj, old, "status")
 	addStoredVersion(obj)
@@ -99,8 +97,7 @@ func prepare(obj, _ object.Tree) {
 	editStatus(obj, func(*v1.CustomResourceDefinitionStatus) {})
 }
 
-// prepareDelete keeps a deleted CustomResourceDefinition until its objects are
-// gone.
+// prepareDelete keeps a deleted CustomResourceDefinition until its objects are gone.
 func prepareDelete(obj object.Tree, now time.Time) {
 	finalizers := object.Finalizers(obj)
 	if !slices.Contains(finalizers, v1.CustomResourceCleanupFinalizer) {

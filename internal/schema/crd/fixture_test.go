@@ -123,7 +123,7 @@ func (s *server) create(target registry.Target, sent object.Tree) (object.Tree, 
 	return result.Tree, err
 }
 
-// define creates a CustomResourceDefinition and returns what the client sees.
+// define creates a CustomResourceDefinition and returns the response.
 func (s *server) define(text string) *v1.CustomResourceDefinition {
 	s.Helper()
 	t, err := s.try(s.crds(""), text)
@@ -171,8 +171,8 @@ func (s *server) delete(target registry.Target) {
 	}
 }
 
-// eventually waits until the stored CustomResourceDefinition of a name is as it
-// is to be. It is nil when there is none.
+// eventually waits until the stored CustomResourceDefinition of a name has the expected state. It is
+// nil if missing.
 func (s *server) eventually(name, what string, is func(*v1.CustomResourceDefinition) bool) {
 	s.Helper()
 	watcher, err := s.cache.Resource(crd.Prefix).Watch(s.ctx(), crd.Prefix+name, s.cache.Revision())
@@ -211,7 +211,7 @@ func typed(t testing.TB, in object.Tree) *v1.CustomResourceDefinition {
 	return c
 }
 
-// summary says what the status of a CustomResourceDefinition says.
+// summary returns the status of a CustomResourceDefinition as text.
 func summary(c *v1.CustomResourceDefinition) string {
 	if c == nil {
 		return "gone"

@@ -13,9 +13,9 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// An entry is what the Registrar remembers of one CustomResourceDefinition: what it
-// takes to serve it and to decide which names others get. It is immutable. One that
-// cannot be read has a name and a revision only.
+// An entry is the Registrar's record of one CustomResourceDefinition, enough to serve it and to decide
+// the names of others. It is immutable. For an undecodable definition it has only a name and a
+// revision.
 type entry struct {
 	name     string
 	uid      types.UID
@@ -23,19 +23,18 @@ type entry struct {
 	group    string
 	accepted names
 
-	decided  bool // which names it gets
-	named    bool // it got all that it asks for
+	decided  bool // names were decided
+	named    bool // all requested names are accepted
 	deleting bool
 
 	source     *source
 	guard      *guard
-	definition *resource.Definition // nil where it is not served
+	definition *resource.Definition // nil if not served
 }
 
-// A guard holds the revision at which the CustomResourceDefinition of a
-// Definition was last seen to say what the Definition does. It stops at the last
-// one when another Definition takes over, so that no write that was checked
-// against the old one goes through.
+// A guard holds the last revision at which the stored CustomResourceDefinition matched a Definition.
+// When another Definition replaces this one, the revision stays, so that writes checked against the
+// old one fail.
 type guard struct {
 	key      string
 	revision atomic.Int64
@@ -49,10 +48,10 @@ func newGuard(o *watchcache.Object) *guard {
 
 func (g *guard) get() (string, int64) { return g.key, g.revision.Load() }
 
-// A change is an entry that takes the place of another. Either may be nil.
+// A change replaces an entry by another. Either may be nil.
 type change struct{ old, now *entry }
 
-// definition reports whether the change is one of what is served.
+// definition reports whether the change affects a served definition.
 func (c change) definition() bool {
 	var was, is *resource.Definition
 	if c.old != nil {
@@ -64,7 +63,7 @@ func (c change) definition() bool {
 	return was != is
 }
 
-// freed reports whether names were given back.
+// freed reports whether the change frees names.
 func (c change) freed() bool {
 	return c.old != nil && (c.now == nil || !sameNames(&c.old.accepted, &c.now.accepted))
 }
@@ -107,8 +106,8 @@ func (x *index) put(c change) {
 
 func nameOf(key string) string { return strings.TrimPrefix(key, Prefix) }
 
-// read makes an entry of a stored object. What cannot be read or compiled is
-// logged and not served; nothing else suffers from it.
+// read creates the entry of a stored object. A definition that cannot be decoded or compiled is logged
+// and not served; others are not affected.
 func (r *Registrar) read(o *watchcache.Object, old *entry) *entry {
 	e := &entry{name: nameOf(o.Key), revision: o.Revision}
 	err, data := o.Err, o.JSON
@@ -125,8 +124,8 @@ func (r *Registrar) read(o *watchcache.Object, old *entry) *entry {
 	return e
 }
 
-// fill completes e with what crd says, whose JSON is data, and its Definition with
-// that of old where nothing changed that one can see.
+// fill completes e from crd, whose JSON is data. It reuses the Definition of old if there is no
+// visible change.
 func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDefinition, old *entry, r *Registrar) error {
 	e.uid = crd.UID
 	e.group = crd.Spec.Group

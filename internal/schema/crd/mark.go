@@ -12,18 +12,17 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// markPrefix begins the keys of the marks of groups.
+// markPrefix is the prefix of the keys of marks.
 const markPrefix = resource.OwnPrefix + "names/"
 
-// settle decides the status of obj by the names that the other
-// CustomResourceDefinitions of its group have, unless obj is about to go. The turn that
-// Begin gives is one in this process. With other servers over the same store, all who
-// take or free names of a group meet at its mark: it moves with each write that does,
-// and a write that was decided by the names of others is made only if it has not.
+// settle decides the status of obj by the names of the other CustomResourceDefinitions of its group,
+// unless obj is being deleted. The turn of Begin holds within this process. With other servers on the
+// same store, all writes that take or free names of a group serialize on its mark: each such write
+// moves it, and a decision about names is committed only if the mark has not moved.
 func (r *Registrar) settle(ctx context.Context, obj, old map[string]any) ([]resource.Mark, error) {
 	crd, err := typedWithoutSchemas(obj)
 	if err != nil {
-		return nil, nil // it is refused, or nobody can tell what it says
+		return nil, nil // the definition is invalid or undecodable
 	}
 	goes := crd.DeletionTimestamp != nil && len(crd.Finalizers) == 0
 	if crd.DeletionTimestamp != nil && !goes {
@@ -55,13 +54,13 @@ func (r *Registrar) settle(ctx context.Context, obj, old map[string]any) ([]reso
 	if !sameNames(had, has) {
 		mark.Moves, mark.Value = true, []byte(crd.Name)
 		if goes && others.none() && mark.Revision != kv.Absent {
-			mark.Value = nil // the last one of a group leaves nothing behind
+			mark.Value = nil // the last definition of a group removes its mark
 		}
 	}
 	return []resource.Mark{*mark}, nil
 }
 
-// recordStatus puts a status into obj, and into its managedFields that the server made it.
+// recordStatus sets the status of obj, with the server as its manager.
 func (r *Registrar) recordStatus(ctx context.Context, obj object.Tree, status *v1.CustomResourceDefinitionStatus) {
 	before := maps.Clone(obj)
 	before["metadata"] = maps.Clone(object.Metadata(obj))
@@ -69,8 +68,8 @@ func (r *Registrar) recordStatus(ctx context.Context, obj object.Tree, status *v
 	apply.FieldsOf(r.self, r.self.StorageVersion(), "status").Update(ctx, before, obj, apply.Server)
 }
 
-// namesOf returns the names that the others of a group have been given, and the mark
-// of the group as it was then or before.
+// namesOf returns the accepted names of the other definitions of a group, and the mark of the group at
+// that time or earlier.
 func (r *Registrar) namesOf(ctx context.Context, group, name string) (*resource.Mark, claims, error) {
 	snapshot, err := r.o.Cache.Resource(markPrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {
@@ -94,7 +93,7 @@ func (r *Registrar) namesOf(ctx context.Context, group, name string) (*resource.
 	return mark, others, nil
 }
 
-// acceptedNames returns the names that t, which may be nil, was given.
+// acceptedNames returns the accepted names of t, which may be nil.
 func acceptedNames(t object.Tree) *names {
 	if tree, ok := t["status"].(object.Tree); ok {
 		if crd, err := typed(object.Tree{"status": tree}); err == nil {

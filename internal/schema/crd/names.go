@@ -8,9 +8,8 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// claims are the names that the CustomResourceDefinitions of one group have been
-// given. Plural, singular and short names share one space, as do kinds and the
-// kinds of lists.
+// claims are the accepted names of the CustomResourceDefinitions of one group. Plural, singular and
+// short names share one namespace, as do kinds and list kinds.
 type claims struct {
 	resources map[string]bool
 	kinds     map[string]bool
@@ -30,13 +29,12 @@ func (c *claims) add(n *names) {
 	c.kinds[n.ListKind] = true
 }
 
-// none reports whether there is nobody who could have a name.
+// none reports whether no definition can claim a name.
 func (c *claims) none() bool { return c.resources == nil }
 
-// accept decides which of the names that are asked for can be had, given those
-// that were accepted before and those that are taken, its own among them. What
-// is refused stays as it was accepted before. The condition says the last
-// conflict.
+// accept decides which requested names are accepted, given the earlier accepted ones and the taken
+// ones, its own among them. A rejected name keeps the earlier accepted one. The condition reports the
+// last conflict.
 func accept(asked, accepted names, taken claims) (names, condition) {
 	out := accepted
 	decision := condition{
@@ -68,7 +66,7 @@ func accept(asked, accepted names, taken claims) (names, condition) {
 	return out, decision
 }
 
-// refusedShortNames says which short names are somebody's already.
+// refusedShortNames returns the short names that are taken.
 func refusedShortNames(asked, accepted []string, taken map[string]bool) []string {
 	var out []string
 	for _, s := range asked {

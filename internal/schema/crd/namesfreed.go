@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// followUp starts what a change makes necessary.
+// followUp starts the consequences of a change.
 func (r *Registrar) followUp(ctx context.Context, c change) {
 	if c.freed() {
 		group := c.old.group
@@ -24,10 +24,10 @@ func (r *Registrar) followUp(ctx context.Context, c change) {
 	}
 }
 
-// giveNames gives those of a group that were refused a name what is free now:
-// one after the other, and first to whoever has been waiting longest.
+// giveNames gives free names of a group to definitions with rejected names, one after the other, those
+// with the oldest last write first.
 func (r *Registrar) giveNames(ctx context.Context, group string) error {
-	// Whoever is being refused a name now waits for it when that is written.
+	// A definition whose names are rejected right now is waiting once its write has ended.
 	end, err := r.begin(ctx)
 	if err != nil {
 		return err
@@ -41,8 +41,8 @@ func (r *Registrar) giveNames(ctx context.Context, group string) error {
 	return nil
 }
 
-// waitingForNames returns who of a group was refused a name, in the order of
-// their last writes.
+// waitingForNames returns the definitions of a group with rejected names, in the order of their last
+// writes.
 func (r *Registrar) waitingForNames(group string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,8 +60,8 @@ func (r *Registrar) waitingForNames(group string) []string {
 	return out
 }
 
-// rewrite writes a CustomResourceDefinition as it is, because a write decides its
-// names and its status. There is nothing to do for one that is gone.
+// rewrite writes a CustomResourceDefinition without changes, which decides its names and its status
+// anew. A missing one needs no write.
 func (r *Registrar) rewrite(ctx context.Context, name string) error {
 	target := registry.StorageTarget(r.self, "", name)
 	target.Subresource = "status"

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd"
 )
 
-// Of many who want one name at the same time exactly one gets it.
+// Of many concurrent definitions with the same name, exactly one gets it.
 func TestNamesUnderContention(t *testing.T) {
 	s := start(t)
 	var winners atomic.Int32
@@ -35,7 +35,7 @@ func TestNamesUnderContention(t *testing.T) {
 	}
 }
 
-// The Registrar goes on after it was interrupted, and notices what it missed.
+// The Registrar continues after an interruption, and finds the changes in between.
 func TestInterrupted(t *testing.T) {
 	s := start(t)
 	s.define(widgets)

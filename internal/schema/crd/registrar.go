@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Objects writes objects. It is what the Registrar needs of a registry.
+// Objects writes objects. The registry implements it.
 type Objects interface {
 	Modify(ctx context.Context, target registry.Target, change registry.Change, o registry.WriteOptions) (registry.Result, error)
 }
@@ -26,27 +26,26 @@ type Options struct {
 	Cache   *watchcache.Cache
 	Catalog *resource.Catalog
 	Objects Objects
-	// BuiltIn are the Definitions that are served besides those of
-	// CustomResourceDefinitions and of the kind itself.
+	// BuiltIn are the served built-in Definitions, except the one of the kind
+	// CustomResourceDefinition.
 	BuiltIn []*resource.Definition
 	// Conversion calls the webhooks of CustomResourceDefinitions that have one.
 	Conversion compile.Conversion
-	// Compiled has what others have compiled; nil for one of its own.
+	// Compiled shares compiled schemas with other Registrars; nil for a new one.
 	Compiled *compile.Shared
-	// Shared says that others write to the store, who may not write what a schema
-	// asks for.
+	// Shared is true if other servers write to the store. Their objects may not be complete by the
+	// schema.
 	Shared bool
 	Logger *slog.Logger     // slog.Default if nil
 	Now    func() time.Time // time.Now if nil
 }
 
-// A Registrar keeps the Catalog in line with the CustomResourceDefinitions that
-// are stored, by whomever. It follows them with one goroutine, drops what nobody
-// uses with another, and has more only while there is something to finish: a name
-// to give away.
+// A Registrar keeps the Catalog in line with the stored CustomResourceDefinitions, written by this or
+// any other server. One goroutine follows them, another one drops idle schemas. Further ones exist
+// only for pending tasks, such as giving away a name.
 //
-// Locks: writing before mu. Who follows never takes writing, so that a write may
-// wait for it.
+// Locks: writing before mu. The following goroutine never takes writing, so that a write may wait for
+// it.
 type Registrar struct {
 	o    Options
 	self *resource.Definition
@@ -56,16 +55,16 @@ type Registrar struct {
 	tasks   *tasks
 	stopped chan struct{} // closed when Run has returned
 
-	compiler compile.Compiler // of who follows
+	compiler compile.Compiler // of the following goroutine
 
 	mu      sync.Mutex
 	known   index
-	applied int64         // what the Catalog holds is of this revision; 0 before the first load
+	applied int64         // revision of the Catalog; 0 before the first load
 	moved   chan struct{} // closed when applied changes, and then replaced
 }
 
-// New returns a Registrar, which does nothing before Run. The Catalog holds what
-// is built in from here on.
+// New returns a Registrar, which does nothing before Run. From now on the Catalog has the built-in
+// kinds.
 func New(o Options) *Registrar {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -90,8 +89,8 @@ func New(o Options) *Registrar {
 	return r
 }
 
-// servesBuiltIn reports whether a version of a group has built-in kinds. Nobody can add to it: in
-// Kubernetes, who serves those answers every request about the version.
+// servesBuiltIn reports whether a version of a group has built-in kinds. Definitions cannot add kinds
+// to it: in Kubernetes, the server of the built-in kinds handles every request for the version.
 func (r *Registrar) servesBuiltIn(group, version string) bool {
 	has := func(d *resource.Definition) bool {
 		v := d.Version(version)
@@ -103,8 +102,8 @@ func (r *Registrar) servesBuiltIn(group, version string) bool {
 // Definition returns the Definition of the kind CustomResourceDefinition.
 func (r *Registrar) Definition() *resource.Definition { return r.self }
 
-// Run follows what is stored until ctx ends. An error of the store is logged and
-// followed by another attempt; what was served before stays served meanwhile.
+// Run follows the stored definitions until ctx ends. It logs errors of the store and retries; served
+// definitions stay served meanwhile.
 func (r *Registrar) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	ctx, cancel := context.WithCancel(ctx)
@@ -127,7 +126,7 @@ func (r *Registrar) Run(ctx context.Context) error {
 	}
 }
 
-// follow loads what is stored and then applies what happens, until an error.
+// follow loads the stored definitions and then applies changes, until an error.
 func (r *Registrar) follow(ctx context.Context, delay *backoff) error {
 	stored := r.o.Cache.Resource(Prefix)
 	snapshot, err := stored.Snapshot(ctx, kv.Latest)
@@ -146,8 +145,8 @@ func (r *Registrar) follow(ctx context.Context, delay *backoff) error {
 			return err
 		}
 		delay.reset()
-		// What happened to the objects of a definition before it went must be in the
-		// cache first: their watchers are told it before they end.
+		// The cache must first have all events of the objects of a deleted definition: their watchers
+		// get them before their end.
 		if err := r.o.Cache.Wait(ctx, batch.Revision); err != nil {
 			return err
 		}
@@ -155,7 +154,7 @@ func (r *Registrar) follow(ctx context.Context, delay *backoff) error {
 	}
 }
 
-// load makes a snapshot what is known.
+// load replaces the known definitions by a snapshot.
 func (r *Registrar) load(ctx context.Context, snapshot *watchcache.Snapshot) {
 	gone := r.known.names()
 	var changes []change
@@ -172,7 +171,7 @@ func (r *Registrar) load(ctx context.Context, snapshot *watchcache.Snapshot) {
 	r.install(ctx, changes, snapshot.Revision())
 }
 
-// apply makes a batch of events known.
+// apply records a batch of events.
 func (r *Registrar) apply(ctx context.Context, batch watchcache.Batch) {
 	changes := make([]change, 0, len(batch.Events))
 	latest := map[string]*entry{} // of this batch
@@ -192,8 +191,8 @@ func (r *Registrar) apply(ctx context.Context, batch watchcache.Batch) {
 	r.install(ctx, changes, batch.Revision)
 }
 
-// install makes changes known and served, then says so to those who wait for it,
-// then starts what follows from them.
+// install records and publishes changes, then releases the writes that wait for them, then starts
+// their consequences.
 func (r *Registrar) install(ctx context.Context, changes []change, revision int64) {
 	serve := false
 	r.mu.Lock()
@@ -218,7 +217,7 @@ func (r *Registrar) install(ctx context.Context, changes []change, revision int6
 	}
 }
 
-// publish serves what the changes, which are known, make of what is served.
+// publish updates the Catalog with recorded changes.
 func (r *Registrar) publish(changes []change) {
 	var out, in []*resource.Definition
 	r.mu.Lock()
@@ -226,7 +225,7 @@ func (r *Registrar) publish(changes []change) {
 		if c.old != nil && c.old.definition != nil {
 			out = append(out, c.old.definition)
 		}
-		// Of several changes to one name the last is what is known.
+		// Of several changes to one name only the last counts.
 		if c.now != nil && c.now.definition != nil && r.known.get(c.now.name) == c.now {
 			in = append(in, c.now.definition)
 		}
@@ -235,7 +234,7 @@ func (r *Registrar) publish(changes []change) {
 	r.o.Catalog.Swap(r.o.Catalog.Set().With(out, in))
 }
 
-// forget lets the cache drop the objects of a resource that is gone.
+// forget drops the objects of a removed resource from the cache.
 func (r *Registrar) forget(c change) {
 	if c.old == nil || c.old.definition == nil || c.now != nil && c.now.uid == c.old.uid {
 		return
@@ -246,8 +245,7 @@ func (r *Registrar) forget(c change) {
 	}
 }
 
-// Committed returns once what a write of a CustomResourceDefinition at revision
-// says is served.
+// Committed returns once a write of a CustomResourceDefinition at revision is served.
 func (r *Registrar) Committed(ctx context.Context, revision int64) error {
 	if err := r.o.Cache.Wait(ctx, revision); err != nil {
 		return err
@@ -275,8 +273,8 @@ func (r *Registrar) Committed(ctx context.Context, revision int64) error {
 	}
 }
 
-// quiet reports whether nothing happened to CustomResourceDefinitions after one
-// revision and up to another.
+// quiet reports whether there were no changes of CustomResourceDefinitions after one revision and up
+// to another.
 func (r *Registrar) quiet(ctx context.Context, after, revision int64) (bool, error) {
 	w, err := r.o.Cache.Resource(Prefix).Watch(ctx, Prefix, after)
 	if err != nil {
@@ -296,8 +294,8 @@ func (r *Registrar) Fresh(ctx context.Context) error {
 	return r.Committed(ctx, revision)
 }
 
-// begin admits one write at a time, and not before all that were made are known:
-// names are given to who comes first, so each must see those before it.
+// begin admits one write at a time, after all earlier writes are known: names go to the first claim,
+// so each write must see the earlier ones.
 func (r *Registrar) begin(ctx context.Context) (end func(), err error) {
 	select {
 	case r.writing <- struct{}{}:

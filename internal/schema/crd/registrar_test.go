@@ -41,8 +41,8 @@ Established=True InitialNamesAccepted: the initial names have been accepted`
 	}
 }
 
-// A version of a group that has built-in kinds is theirs: a definition in it is accepted and established,
-// but not served. Other versions of the group are anybody's.
+// A definition in a version of a group with built-in kinds is accepted and established, but not
+// served. Other versions of the group are available.
 func TestVersionsOfBuiltInKindsAreTheirs(t *testing.T) {
 	store := memkv.New(memkv.Options{})
 	t.Cleanup(func() { store.Close() })
@@ -78,7 +78,7 @@ Established=False NotAccepted: not all names are accepted`
 		t.Error("a kind that did not get its names is served")
 	}
 
-	// The names come back, and the loser gets what it asked for.
+	// The names are free again, and the rejected definition gets them.
 	s.delete(s.crds("widgets.example.com"))
 	s.eventually("gadgets.example.com", "the loser gets its names", func(c *v1.CustomResourceDefinition) bool {
 		return strings.Contains(summary(c), "Established=True")
@@ -99,7 +99,7 @@ func TestNamesAreGivenBackByAnUpdate(t *testing.T) {
 	})
 }
 
-// Of those who wait for a name, who came first gets it, whatever they are called.
+// Of several definitions that wait for a name, the first to wait gets it, in any order of their names.
 func TestNamesGoToWhoWaitedLongest(t *testing.T) {
 	s := start(t)
 	s.define(widgets)
@@ -117,8 +117,7 @@ func TestNamesGoToWhoWaitedLongest(t *testing.T) {
 	}
 }
 
-// What is served stays the same Definition, with all that was computed for it,
-// until what it says changes.
+// A served Definition stays the same, with all derived data, until its spec changes.
 func TestDefinitionLivesAsLongAsItsSpec(t *testing.T) {
 	s := start(t)
 	s.define(widgets)
@@ -170,7 +169,7 @@ func TestRestart(t *testing.T) {
 	for key, value := range map[string]string{
 		"broken.example.com": `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"broken.example.com"},"spec":7}`,
 		"cut.example.com":    `{"metadata":{"name":"cut.e`,
-		// Written by someone who decides no names.
+		// Written by a server that decides no names.
 		"fresh.example.org": `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"fresh.example.org","uid":"1"},"spec":{"group":"example.org","scope":"Cluster","names":{"plural":"fresh","kind":"Fresh","singular":"fresh","listKind":"FreshList"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`,
 	} {
 		if _, err := s.store.Commit(s.ctx(), kv.Write{Key: crd.Prefix + key, Value: []byte(value)}); err != nil {
@@ -192,7 +191,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// What cannot be read can be deleted.
+// An undecodable definition can be deleted.
 func TestUnreadableCanBeDeleted(t *testing.T) {
 	s := start(t)
 	key := crd.Prefix + "cut.example.com"
@@ -210,7 +209,7 @@ func TestStatusWritesCannotUndoWhatWasDecided(t *testing.T) {
 	s := start(t)
 	s.define(widgets)
 	got, err := s.change("widgets.example.com", "status", func(c *v1.CustomResourceDefinition) {
-		c.Spec.Names.Kind = "Other" // not what a status write changes
+		c.Spec.Names.Kind = "Other" // a write of the status does not change it
 		c.Status.AcceptedNames.ShortNames = nil
 		c.Status.Conditions = append(c.Status.Conditions, v1.CustomResourceDefinitionCondition{
 			Type: "Mine", Status: "True", LastTransitionTime: metav1.Now(), Reason: "R", Message: "M",

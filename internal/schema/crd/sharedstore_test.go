@@ -36,8 +36,8 @@ func accepted(c *v1.CustomResourceDefinition) bool {
 	return strings.Contains(summary(c), "NamesAccepted=True")
 }
 
-// Of two who ask two servers for one name at the same time exactly one gets it, and
-// the other one does when it is free again.
+// Of two concurrent definitions at two servers with the same name, exactly one gets it. The other one
+// gets it when it is free again.
 func TestNamesAreGivenOnceByTwoServers(t *testing.T) {
 	store := memkv.New(memkv.Options{})
 	t.Cleanup(func() { store.Close() })
@@ -84,8 +84,8 @@ func TestNamesAreGivenOnceByTwoServers(t *testing.T) {
 	}
 }
 
-// slow is a server that writes one definition only when it may: what it goes by is
-// old then.
+// slow is a server that delays the write of one definition, so that its decision is based on outdated
+// data.
 func slow(t *testing.T, store kv.Backend, name string) (s *server, arrived <-chan struct{}, proceed func()) {
 	reached, may := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -97,8 +97,8 @@ func slow(t *testing.T, store kv.Backend, name string) (s *server, arrived <-cha
 	})), reached, sync.OnceFunc(func() { close(may) })
 }
 
-// A kube-apiserver over the same store knows nothing of marks. A name that it frees
-// while another definition is refused it goes to that one all the same.
+// A kube-apiserver on the same store does not use marks. A name that it frees during the rejection of
+// another definition is still given to that one.
 func TestANameThatIsFreedByOthersIsGiven(t *testing.T) {
 	store := memkv.New(memkv.Options{})
 	t.Cleanup(func() { store.Close() })
@@ -123,8 +123,8 @@ func TestANameThatIsFreedByOthersIsGiven(t *testing.T) {
 	held.eventually("slows.example.com", "has the name that is free now", accepted)
 }
 
-// Whatever happens between what a server sees and what it writes, no name is given
-// twice, and none is refused that is free.
+// With any writes between the decision and the commit of a server, no name is given twice, and no free
+// name is rejected.
 func TestAServerThatWasHeldUpGoesByWhatIsTrueThen(t *testing.T) {
 	const group = "example.com"
 	for _, test := range []struct {

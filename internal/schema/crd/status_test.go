@@ -8,15 +8,15 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// A write of the status is validated by the names it says were accepted, and by
-// nothing else. What it may say and is not so is put right.
+// A write of the status is validated only by its accepted names. Wrong values of other fields are
+// corrected.
 func TestStatusIsValidated(t *testing.T) {
 	const label = "a DNS-1035 label must consist of lower case alphanumeric characters"
 	type status = v1.CustomResourceDefinitionStatus
 	for _, tt := range []struct {
 		name   string
 		change func(*status)
-		want   []string // what the error says, nothing for none
+		want   []string // messages of the error; none for success
 		stored string
 	}{
 		{"nothing", func(s *status) { *s = status{} }, nil, "v1"},
@@ -70,9 +70,8 @@ func condition(kind string) v1.CustomResourceDefinitionCondition {
 	return v1.CustomResourceDefinitionCondition{Type: v1.CustomResourceDefinitionConditionType(kind), Status: v1.ConditionTrue}
 }
 
-// Whoever writes the status may say what is stored as he likes. The next write of
-// the object itself is refused while that is wrong, whatever it changes; but it
-// makes the storage version one of them.
+// A write of the status may set any storedVersions. The next write of the object itself is rejected
+// while they are wrong; it also adds the storage version.
 func TestStoredVersionsAreCheckedByTheNextWrite(t *testing.T) {
 	s := start(t)
 	name := s.define(widgets).Name

@@ -12,9 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// decode reads a stored CustomResourceDefinition without what is large in it and
-// not needed to serve it: the schemas, the labels and annotations, and who owns
-// which field.
+// decode decodes a stored CustomResourceDefinition without large fields that serving does not need:
+// schemas, labels, annotations and managedFields.
 func decode(data []byte) (*v1.CustomResourceDefinition, error) {
 	small, err := object.Omit(nil, data, heavy)
 	if err != nil {
@@ -39,10 +38,9 @@ func heavy(path []string) bool {
 	}
 }
 
-// A source is where the schemas of a Definition are when somebody needs one: in
-// the stored bytes, which the cache holds anyway. When the object is written
-// again without a change to its spec, the source moves to the new bytes, so that
-// the old ones are not kept alive.
+// A source gives access to the schemas of a Definition: in the stored bytes, which the cache holds
+// anyway. After a write without a change to the spec, the source moves to the new bytes, so that the
+// old ones are freed.
 type source struct{ data atomic.Pointer[[]byte] }
 
 func newSource(data []byte) *source {
@@ -51,8 +49,7 @@ func newSource(data []byte) *source {
 	return s
 }
 
-// schema returns the schema of one version in JSON. A version without one keeps
-// whatever it is given.
+// schema returns the schema of one version in JSON. A version without one keeps all fields.
 func (s *source) schema(version string) ([]byte, error) {
 	var found []byte
 	known := false
@@ -76,7 +73,7 @@ func (s *source) schema(version string) ([]byte, error) {
 	return found, nil
 }
 
-// sameSpec reports whether an object asks for what the source does.
+// sameSpec reports whether an object has the spec of the source.
 func (s *source) sameSpec(data []byte) bool {
 	was, err := object.Field(*s.data.Load(), "spec")
 	if err != nil {

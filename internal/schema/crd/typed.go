@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// typed returns t as its Go type. Everything in it was of that type once, so an
-// error means that it was not Complete.
+// typed decodes t into its Go type. All its values had that type once, so an error means that t was
+// not completed.
 func typed(t object.Tree) (*v1.CustomResourceDefinition, error) {
 	crd := &v1.CustomResourceDefinition{}
 	if err := json.Unmarshal(object.AppendJSON(nil, t), crd); err != nil {
@@ -20,8 +20,8 @@ func typed(t object.Tree) (*v1.CustomResourceDefinition, error) {
 	return crd, nil
 }
 
-// typedWithoutSchemas is typed for those who do not look at schemas, which are
-// most of a CustomResourceDefinition.
+// typedWithoutSchemas is typed for callers that need no schemas, which are most of a
+// CustomResourceDefinition.
 func typedWithoutSchemas(t object.Tree) (*v1.CustomResourceDefinition, error) {
 	small := maps.Clone(t)
 	if metadata, ok := t["metadata"].(object.Tree); ok {
@@ -51,7 +51,7 @@ func typedWithoutSchemas(t object.Tree) (*v1.CustomResourceDefinition, error) {
 func setStatus(t object.Tree, status *v1.CustomResourceDefinitionStatus) {
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil {
-		panic(err) // the type has nothing in it that cannot be a tree
+		panic(err) // all values of the type are valid in a tree
 	}
 	t["status"] = tree
 }

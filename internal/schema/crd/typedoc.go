@@ -109,7 +109,7 @@ func versionDocs() map[string]map[string]string {
 	}
 }
 
-// conversionDocs describe how versions are converted.
+// conversionDocs returns the descriptions of conversion fields.
 func conversionDocs() map[string]map[string]string {
 	return map[string]map[string]string{
 		"CustomResourceConversion": {
@@ -165,7 +165,7 @@ func valueDocs() map[string]map[string]string {
 	}
 }
 
-// schemaDocs describe what JSON Schema does not, or what is different here.
+// schemaDocs returns descriptions of keywords that JSON Schema lacks or defines differently.
 func schemaDocs() map[string]string {
 	return map[string]string{
 		"":                                     "JSONSchemaProps is a JSON Schema with what Kubernetes adds to it.",

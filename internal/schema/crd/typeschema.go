@@ -24,7 +24,7 @@ func newTypeSchema() typeSchema {
 	})}
 }
 
-// Complete makes what a client sent into a CustomResourceDefinition.
+// Complete decodes and defaults a CustomResourceDefinition of a client.
 func (s typeSchema) Complete(obj map[string]any) (map[string]any, []string, error) {
 	obj, unknown, err := s.Schema.Complete(obj)
 	if err == nil {
@@ -36,7 +36,7 @@ func (s typeSchema) Complete(obj map[string]any) (map[string]any, []string, erro
 // Default fills in the defaults of a CustomResourceDefinition.
 func (s typeSchema) Default(obj map[string]any) { setDefaults(object.Tree(obj)) }
 
-// marks say of the Go types what only their source does.
+// marks returns the markers in the source of the Go types, which reflection cannot see.
 func marks() model.Marks {
 	const at = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 	atomic := model.Mark{List: "atomic"}

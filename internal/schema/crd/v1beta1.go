@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// beta is the version that a cluster stores CustomResourceDefinitions in. It is not
-// served, and nothing but a store that is shared with clusters knows of it.
+// beta is the version in which a cluster stores CustomResourceDefinitions. It is not served; only a
+// store shared with clusters needs it.
 const beta = Group + "/v1beta1"
 
 // FromBeta returns the JSON, as v1, of a CustomResourceDefinition as clusters store
@@ -23,13 +23,12 @@ func FromBeta(data []byte) ([]byte, error) {
 	return rewrite(data, beta, fromBeta)
 }
 
-// ToBeta returns the JSON of a CustomResourceDefinition of v1 as clusters store it.
-// FromBeta takes it back.
+// ToBeta returns the JSON of a v1 CustomResourceDefinition as clusters store it. FromBeta reverses it.
 func ToBeta(data []byte) ([]byte, error) {
 	return rewrite(data, Group+"/v1", toBeta)
 }
 
-// rewrite returns the JSON of what convert makes of an object of one version.
+// rewrite applies convert to an object of one version and returns its JSON.
 func rewrite(data []byte, of string, convert func(object.Tree)) ([]byte, error) {
 	t := object.Tree{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &t); err != nil {
@@ -42,14 +41,13 @@ func rewrite(data []byte, of string, convert func(object.Tree)) ([]byte, error) 
 	return object.AppendJSON(nil, t), nil
 }
 
-// forAll has the names under which v1beta1 says of all versions what v1 says of
-// each.
+// forAll maps fields of v1beta1 for all versions to the fields of each version in v1.
 var forAll = map[string]string{
 	"schema": "validation", "subresources": "subresources",
 	"additionalPrinterColumns": "additionalPrinterColumns", "selectableFields": "selectableFields",
 }
 
-// toBeta makes a v1beta1 object of a v1 one, which it changes.
+// toBeta converts t from v1 to v1beta1 in place.
 func toBeta(t object.Tree) {
 	t["apiVersion"] = beta
 	spec, ok := t["spec"].(object.Tree)
@@ -57,7 +55,7 @@ func toBeta(t object.Tree) {
 		return
 	}
 	keep, _ := spec["preserveUnknownFields"].(bool)
-	spec["preserveUnknownFields"] = keep // or v1beta1 takes it for true
+	spec["preserveUnknownFields"] = keep // the default in v1beta1 is true
 	conversionToBeta(spec)
 	versions := trees(spec["versions"])
 	if len(versions) == 0 {
@@ -79,7 +77,7 @@ func toBeta(t object.Tree) {
 	}
 }
 
-// agreed returns what all versions say in a field, if that is the same.
+// agreed returns the value of a field if it is equal in all versions.
 func agreed(versions []object.Tree, field string) (any, bool) {
 	said := func(v object.Tree) any {
 		if list, ok := v[field].([]any); ok && len(list) == 0 {
@@ -96,7 +94,7 @@ func agreed(versions []object.Tree, field string) (any, bool) {
 	return first, true
 }
 
-// trees returns those items of a list that are objects.
+// trees returns the objects in a list.
 func trees(list any) []object.Tree {
 	items, _ := list.([]any)
 	var out []object.Tree
@@ -108,7 +106,7 @@ func trees(list any) []object.Tree {
 	return out
 }
 
-// fromBeta makes a v1 object of a v1beta1 one, which it changes.
+// fromBeta converts t from v1beta1 to v1 in place.
 func fromBeta(t object.Tree) {
 	t["apiVersion"] = Group + "/v1"
 	spec, ok := t["spec"].(object.Tree)
@@ -122,7 +120,7 @@ func fromBeta(t object.Tree) {
 		spec["versions"] = []any{object.Tree{"name": name, "served": true, "storage": true}}
 	}
 	versions := trees(spec["versions"])
-	// What is said for all versions counts for each.
+	// A field for all versions applies to each.
 	for own, shared := range forAll {
 		said := spec[shared]
 		delete(spec, shared)
@@ -147,7 +145,7 @@ func fromBeta(t object.Tree) {
 	setDefaults(t)
 }
 
-// columns spells the field of their paths in columns as another version does.
+// columns renames the path field of columns for another version.
 func columns(version object.Tree, was, is string) {
 	for _, c := range trees(version["additionalPrinterColumns"]) {
 		if path, ok := c[was]; ok {
@@ -157,7 +155,7 @@ func columns(version object.Tree, was, is string) {
 	}
 }
 
-// conversionFromBeta puts what is about the webhook of a conversion together.
+// conversionFromBeta moves the fields of a conversion webhook into webhook.
 func conversionFromBeta(spec object.Tree) {
 	c, ok := spec["conversion"].(object.Tree)
 	if !ok {
@@ -181,7 +179,7 @@ func conversionFromBeta(spec object.Tree) {
 	}
 }
 
-// conversionToBeta takes apart what is about the webhook of a conversion.
+// conversionToBeta moves the fields of a conversion webhook out of webhook.
 func conversionToBeta(spec object.Tree) {
 	c, _ := spec["conversion"].(object.Tree)
 	webhook, ok := c["webhook"].(object.Tree)

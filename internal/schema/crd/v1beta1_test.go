@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// What a cluster stored is in v1beta1: what all versions have in common is said
-// once, and the webhook of a conversion has no place of its own.
+// A definition stored by a cluster in v1beta1: common fields of all versions are at the top, and so
+// are those of the conversion webhook.
 const betaDefinition = `{
 	"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition",
 	"metadata": {"name": "widgets.example.com", "uid": "1"},
@@ -33,8 +33,7 @@ const betaDefinition = `{
 	}
 }`
 
-// restored is a store that gives the definition widgets.example.com as one in etcd
-// does.
+// restored is a store with the definition widgets.example.com as in an etcd.
 func restored(t *testing.T, definition string) *memkv.Store {
 	t.Helper()
 	data, err := crd.FromBeta([]byte(definition))
@@ -50,7 +49,7 @@ func restored(t *testing.T, definition string) *memkv.Store {
 
 func TestStoredBeta(t *testing.T) {
 	s := startOver(t, restored(t, betaDefinition))
-	// It is served as one that was never anything else.
+	// It is served like any other.
 	made, err := s.try(s.target("example.com", "widgets", "default", "one"),
 		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"one","namespace":"default"},"spec":{}}`)
 	if err != nil {
@@ -78,8 +77,8 @@ func TestStoredBeta(t *testing.T) {
 	}
 }
 
-// One that has only the name of its version, as the first ones had, and says
-// nothing of unknown fields, keeps them.
+// A definition with only the name of its version, as the first ones had, and without
+// preserveUnknownFields preserves unknown fields.
 func TestStoredBetaOfOld(t *testing.T) {
 	s := startOver(t, restored(t, `{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"widgets.example.com","uid":"1"},
 		"spec":{"group":"example.com","version":"v1","scope":"Cluster","names":{"plural":"widgets","kind":"Widget"}}}`))
@@ -97,8 +96,7 @@ func TestStoredBetaOfOld(t *testing.T) {
 	}
 }
 
-// Only a definition of v1beta1 is changed, and what is no object cannot
-// be read.
+// Only a definition of v1beta1 is converted, and invalid JSON is an error.
 func TestFromBeta(t *testing.T) {
 	for _, same := range []string{`{"apiVersion":"apiextensions.k8s.io/v1"}`, `{"apiVersion": "x", "of": "apiextensions.k8s.io/v1beta1"}`, "torn"} {
 		if got, err := crd.FromBeta([]byte(same)); err != nil || string(got) != same {

@@ -12,9 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd/validation"
 )
 
-// validate returns what is wrong with a CustomResourceDefinition, whose defaults are
-// filled in. old is what it replaces, or nil. report is called for each schema that has
-// rules.
+// validate returns the errors of a CustomResourceDefinition with its defaults. old is the replaced
+// one, or nil. report is called for each schema with rules.
 func validate(obj, old object.Tree, report func(*celrule.Report)) field.ErrorList {
 	crd, err := typed(obj)
 	if err != nil {
@@ -33,7 +32,7 @@ func validate(obj, old object.Tree, report func(*celrule.Report)) field.ErrorLis
 	return errs
 }
 
-// validateStatus returns what is wrong with the status that somebody writes.
+// validateStatus returns the errors of a write of the status.
 func validateStatus(obj, _ map[string]any) field.ErrorList {
 	crd, err := typedWithoutSchemas(obj)
 	if err != nil {
@@ -42,8 +41,8 @@ func validateStatus(obj, _ map[string]any) field.ErrorList {
 	return validation.ValidateStatus(crd)
 }
 
-// Costs returns what the rules of a CustomResourceDefinition, which it may change, may cost: one report
-// for each schema with rules. One that cannot be read has none.
+// Costs returns the estimated costs of the rules of a CustomResourceDefinition, which it may change:
+// one report for each schema with rules. An undecodable one has none.
 func Costs(obj object.Tree) (costs []*celrule.Report) {
 	obj, _, err := newTypeSchema().Complete(obj)
 	if err != nil {
@@ -55,8 +54,8 @@ func Costs(obj object.Tree) (costs []*celrule.Report) {
 	return costs
 }
 
-// logCosts returns what tells the log why a CustomResourceDefinition is refused
-// for the cost of its rules, and what would help.
+// logCosts returns a callback that logs the costs of a rejected CustomResourceDefinition, and the
+// limits that would help.
 func (r *Registrar) logCosts(obj object.Tree) func(*celrule.Report) {
 	return func(report *celrule.Report) {
 		for _, e := range report.TooExpensive() {

@@ -15,8 +15,8 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// Each file of testdata/validate is a CustomResourceDefinition that is refused
-// when it is created or updated, and everything that is said to be wrong with it.
+// Each file of testdata/validate has an invalid create or update of a CustomResourceDefinition, and
+// all its errors.
 func TestValidate(t *testing.T) {
 	golden.Each(t, "testdata/validate/*.txtar", func(t *testing.T, archive *golden.Archive) {
 		part := func(name string) *txtar.File {
@@ -69,8 +69,8 @@ func causes(t *testing.T, err error) string {
 	return b.String()
 }
 
-// Large definitions, deeply nested, are accepted and served. test/publish does the
-// same with those that projects publish.
+// Large, deeply nested definitions are accepted and served. test/publish does the same with published
+// ones.
 func TestProvider(t *testing.T) {
 	for i, text := range provider(t) {
 		if testing.Short() && i%8 > 0 {

@@ -43,12 +43,10 @@ var formats = map[string]func(string) bool{
 	"k8slongname":  strfmt.IsLongName,
 }
 
-// Of returns what tells whether a string is of a format, or nil if strings of that
-// format may be any.
+// Of returns the check of a format, or nil if all strings are valid.
 func Of(format string) func(string) bool { return formats[strings.ReplaceAll(format, "-", "")] }
 
-// Enforced reports whether a format means anything for values of a type. The
-// type may be none.
+// Enforced reports whether a format is checked for values of a type. The type may be empty.
 func Enforced(typ, format string) bool {
 	switch typ {
 	case "", "string":
@@ -62,8 +60,7 @@ func Enforced(typ, format string) bool {
 	}
 }
 
-// registered is a format known to the registry only, which is slow and takes
-// one caller at a time.
+// registered returns a check of a format that only the registry has, which is slow and locks.
 func registered(name string) func(string) bool {
 	return func(s string) bool { return strfmt.Default.Validates(name, s) }
 }
@@ -110,10 +107,9 @@ func isBase64(s string) bool {
 	return true
 }
 
-// isHostname recognises names of the usual letters without a pattern: labels,
-// and a last one that is a word.
+// isHostname recognizes common host names without a pattern: labels, and a last one that is a word.
 func isHostname(s string) bool {
-	label := 0 // where the current one begins
+	label := 0 // start of the present one
 	digits, dashes := false, false
 	for i := range len(s) {
 		switch c := s[i]; {

@@ -2,7 +2,7 @@ package format
 
 import "testing"
 
-// Every format is known with dashes and without, and any other means nothing.
+// Every format is known with dashes and without, and any other is ignored.
 func TestFormats(t *testing.T) {
 	for _, tt := range []struct {
 		format, right, wrong string

@@ -23,8 +23,8 @@ func (t *Type) Coerce(obj map[string]any) (map[string]any, error) {
 	return obj, nil
 }
 
-// fill adds what the type writes whatever its value. Clients leave it out: a status, or the
-// resources of a container.
+// fill adds fields that the type always encodes. Clients omit them: a status, or the resources of a
+// container.
 func (t *Type) fill(v any) {
 	switch t.form {
 	case formSchema, formSchemaOrBool:
@@ -73,8 +73,8 @@ func (t *Type) through(obj map[string]any) (map[string]any, error) {
 	return out, nil
 }
 
-// emptyBytes makes empty bytes of the nulls that are written of nil ones in maps and
-// lists: Kubernetes stores objects of Go types as protobuf, which knows no difference.
+// emptyBytes replaces null by empty bytes in maps and lists, where nil bytes are encoded as null:
+// Kubernetes stores objects of Go types as protobuf, which has no difference between the two.
 func (t *Type) emptyBytes(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -102,9 +102,8 @@ func (t *Type) emptyBytes(v any) {
 	}
 }
 
-// asWritten returns v with its numbers as a client may have written them: what was
-// decoded as a float is no integer of a Go type, even if nothing is behind its
-// point. What is too large for one is written without.
+// asWritten returns v with numbers as a client may have written them: a decoded float is not valid for
+// an integer of a Go type, even without a fraction. A large number is written without one.
 func asWritten(v any) any {
 	switch v := v.(type) {
 	case float64:

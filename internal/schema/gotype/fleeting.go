@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// A value of a Go type has more to say than encoding/json writes of it: a list or map that
-// is there and empty, the parts of a second of a time. Kubernetes looks at such a value
-// until it stores the object; nobody sees them then.
+// A value of a Go type may hold more than its JSON: empty lists and maps, and fractions of a second.
+// Kubernetes processes such values until it stores the object; no later read shows them.
 
-// Read is Coerce, but keeps what the type holds and does not write, except in metadata.
+// Read is Coerce, but keeps values that the type does not encode, except in metadata.
 func (t *Type) Read(obj map[string]any) (map[string]any, error) {
 	if t.fieldsFit(obj) != foreign {
 		return t.Coerce(obj)
@@ -25,7 +24,7 @@ func (t *Type) Read(obj map[string]any) (map[string]any, error) {
 	return out, nil
 }
 
-// restore puts into out what the type holds of read and did not write.
+// restore adds to out the values of read that the type does not encode.
 func (t *Type) restore(out, read any) {
 	switch read := read.(type) {
 	case map[string]any:
@@ -79,8 +78,7 @@ func (f typeField) fleets(v any) bool {
 	}
 }
 
-// withParts returns a time as it is written, with the parts of a second that it was read
-// with.
+// withParts returns a written time with the fraction of a second of the read one.
 func withParts(written, read any) any {
 	s, _ := read.(string)
 	at, err := time.Parse(time.RFC3339, s)
@@ -90,16 +88,15 @@ func withParts(written, read any) any {
 	return at.UTC().Format(time.RFC3339Nano)
 }
 
-// Settle returns an object of the type as Kubernetes reads it after it has stored it as
-// protobuf: an empty list or map is none, and a time has no parts of a second. It reports
-// whether there was anything to drop, and changes nothing in obj. It leaves metadata alone,
-// in which managedFields that are empty say something.
+// Settle returns an object of the type as Kubernetes reads it from protobuf: without empty lists and
+// maps, and without fractions of a second. It reports whether there was anything to drop. It does not
+// change obj. It skips metadata, in which empty managedFields have a meaning.
 func (t *Type) Settle(obj map[string]any) (out map[string]any, dropped bool) {
 	return t.settled(obj, settler{seconds: true, lists: true, nulls: true})
 }
 
-// DropUnwritten is Settle, but keeps lists and maps that are empty where encoding/json writes
-// them: who asks the type what it writes, before the object is stored, sees them.
+// DropUnwritten is Settle, but keeps empty lists and maps that encoding/json writes: consumers of the
+// type's JSON before storage see them.
 func (t *Type) DropUnwritten(obj map[string]any) map[string]any {
 	out, _ := t.settled(obj, settler{seconds: true, lists: true})
 	return out
@@ -113,21 +110,21 @@ func (t *Type) settled(obj map[string]any, s settler) (out map[string]any, dropp
 	return out, dropped
 }
 
-// DropEmpty does of Settle what is about lists, maps and bytes.
+// DropEmpty is the part of Settle for lists, maps and bytes.
 func (t *Type) DropEmpty(obj map[string]any) map[string]any {
 	out, _ := settler{lists: true, nulls: true}.fields(t, obj)
 	return out
 }
 
-// DropEmptyBytes does of Settle what is about bytes.
+// DropEmptyBytes is the part of Settle for bytes.
 func (t *Type) DropEmptyBytes(obj map[string]any) map[string]any {
 	out, _ := settler{}.fields(t, obj)
 	return out
 }
 
-// A settler brings values into the form in which they are stored, and reports whether they
-// were not in it. It drops empty bytes, and more where it says so. What is written even if it is
-// empty becomes null where it says so.
+// A settler brings values into their stored form, and reports whether they differed. It drops empty
+// bytes. With seconds it also drops fractions of a second, with lists empty lists and maps. With
+// nulls, empty values that are always encoded become null.
 type settler struct{ seconds, lists, nulls bool }
 
 func (s settler) settle(t *Type, v any) (settled any, changed bool) {
@@ -181,8 +178,8 @@ func (s settler) fields(t *Type, obj map[string]any) (out map[string]any, change
 	return out, changed
 }
 
-// isNothing reports whether v is a list or map that is empty. One that is written
-// nevertheless is null once it was stored.
+// isNothing reports whether v is an empty list or map. An always encoded one is null once it is
+// stored.
 func isNothing(f form, v any) bool {
 	switch v := v.(type) {
 	case []any:
@@ -224,7 +221,7 @@ func (s settler) items(elem *Type, list []any) (out []any, changed bool) {
 	return out, changed
 }
 
-// wholeSecond is how long a time is without parts of a second.
+// wholeSecond is the length of a time without a fraction of a second.
 const wholeSecond = len("2006-01-02T15:04:05")
 
 // hasParts reports whether a time in UTC has parts of a second.

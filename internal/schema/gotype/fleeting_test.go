@@ -8,8 +8,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/schematest"
 )
 
-// What a client sends beyond what is stored is there until the object is settled, and then
-// it is what Coerce makes of it; but a list that is written nevertheless is null.
+// Values that are not stored stay until the object is settled. Then the object equals the result of
+// Coerce, except that an always encoded empty list is null.
 func TestReadAndSettle(t *testing.T) {
 	typ := Of(reflect.TypeFor[everything]())
 	const always = `inner: {}, listAlways: null, metadata: {}, quantity: "0", text: "", time: null`
@@ -57,7 +57,7 @@ func TestReadAndSettle(t *testing.T) {
 	}
 }
 
-// An empty list is nothing to those who count changes, and a part of a second is something.
+// For the count of changes, an empty list equals none, and a fraction of a second is a difference.
 func TestDropEmpty(t *testing.T) {
 	typ := Of(reflect.TypeFor[everything]())
 	const all = `{list: [], listAlways: [], bytes: "", self: {bytes: ""}, time: "2026-01-02T03:04:05.5Z", inners: [{}]}`

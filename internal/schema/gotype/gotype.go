@@ -21,9 +21,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// A Type is how a Go type looks when encoding/json has written it. It tells a
-// tree that the type would give back as it is from one that must go through a
-// value of the type to be brought into form. It may be used concurrently.
+// A Type describes the JSON encoding of a Go type. It distinguishes trees that the type would decode
+// and encode unchanged from those that need a round trip through the type. It is safe for concurrent
+// use.
 type Type struct {
 	typ  reflect.Type
 	form form
@@ -31,9 +31,9 @@ type Type struct {
 
 	elem   *Type                // of a list or map
 	fields map[string]typeField // of a struct, by name
-	// written are the fields that are there whatever the value.
+	// written are the fields that are always encoded.
 	written []string
-	// zero is what is written of a struct in which nothing is set.
+	// zero returns the encoding of the zero value of a struct.
 	zero func() map[string]any
 }
 
@@ -64,7 +64,7 @@ const (
 	formList                     //
 	formMap                      //
 	formStruct                   //
-	formSchema                   // a schema where it may be something else, which only the type knows
+	formSchema                   // a schema, or another value that only the type can check
 	formSchemaOrBool             //
 )
 
@@ -132,7 +132,7 @@ func (g reader) read(t reflect.Type) *Type {
 		n.zero = sync.OnceValue(func() map[string]any {
 			zero, err := n.through(map[string]any{})
 			if err != nil {
-				panic(err) // the type does not read what it writes
+				panic(err) // the type cannot decode its own encoding
 			}
 			return zero
 		})
@@ -152,15 +152,14 @@ func (g reader) readFields(n *Type, t reflect.Type) {
 	}
 }
 
-// A Field is a field as encoding/json sees it.
+// A Field is a field of encoding/json.
 type Field struct {
 	reflect.StructField
 	JSONName            string
 	OmitEmpty, OmitZero bool
 }
 
-// Fields yields the fields of a struct with those of the structs inlined
-// in it.
+// Fields yields the fields of a struct, including those of inlined structs.
 func Fields(t reflect.Type) iter.Seq[Field] {
 	return func(yield func(Field) bool) {
 		for i := range t.NumField() {
@@ -210,12 +209,12 @@ func ReadsItself(t reflect.Type) bool {
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// A fit says how near a tree is to what its type writes after it has read it.
+// A fit is the similarity of a tree to its encoding after a round trip through its type.
 type fit uint8
 
 const (
 	foreign fit = iota // it must be read and written
-	lacking            // it is the same but for fields that are written whatever their value
+	lacking            // equal except for always encoded fields
 	whole              // it is the same
 )
 
@@ -226,7 +225,7 @@ func fits(same bool) fit {
 	return foreign
 }
 
-// Canonical reports whether v is what the type writes after it has read v.
+// Canonical reports whether a round trip through the type leaves v unchanged.
 func (t *Type) Canonical(v any) bool { return t.fit(v) == whole }
 
 func (t *Type) fit(v any) fit {
@@ -302,7 +301,7 @@ func (t *Type) canonicalText(v any) bool {
 	}
 }
 
-// fieldsFit says how near the fields of a struct are.
+// fieldsFit returns the fit of the fields of a struct.
 func (t *Type) fieldsFit(m map[string]any) fit {
 	least := whole
 	for k, v := range m {
@@ -411,16 +410,16 @@ func Of(t reflect.Type) *Type { return reader{}.read(Deref(t)) }
 // ObjectMeta is the type of every object's metadata. It is read once.
 var ObjectMeta = sync.OnceValue(func() *Type { return Of(reflect.TypeFor[metav1.ObjectMeta]()) })
 
-// Parts are what a value of a type has inside. At most one of them is there.
+// Parts are the types inside a value of a type. At most one of them is set.
 type Parts struct {
 	Fields map[string]*Type // of a struct
 	Items  *Type            // of a list
 	Values *Type            // of a map
-	// Opaque says that the type alone knows, or that it may be anything.
+	// Opaque marks a type with its own encoding, or any value.
 	Opaque bool
 }
 
-// Parts returns what a value of the type has inside.
+// Parts returns the types inside a value of the type.
 func (t *Type) Parts() (p Parts) {
 	switch t.form {
 	case formAny, formOpaque, formQuantity, formIntOrString, formSchema, formSchemaOrBool:

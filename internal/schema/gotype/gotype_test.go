@@ -55,15 +55,14 @@ type inner struct {
 	A string `json:"a,omitempty"`
 }
 
-// nested has fields that are written whatever their value.
+// nested has fields that are always encoded.
 type nested struct {
 	Always string   `json:"always"`
 	Inner  inner    `json:"inner,omitempty"`
 	List   []nested `json:"list,omitempty"`
 }
 
-// What the fast check calls canonical is exactly what the type gives back, and
-// what the type gives back is canonical where all its fields can be checked.
+// The fast check accepts exactly the round trip results of the type, if all its fields can be checked.
 func TestCanonical(t *testing.T) {
 	typ := Of(reflect.TypeFor[everything]())
 	base := schematest.Tree(t, `{inner: {}, listAlways: [], metadata: {}, text: "", time: null, quantity: "0"}`)
@@ -98,7 +97,7 @@ func TestCanonical(t *testing.T) {
 			if canonical && (err != nil || !object.Equal(out, obj)) {
 				t.Errorf("%s: %#v is canonical but becomes %#v, %v", name, v, out[name], err)
 			}
-			// Only the type itself knows what it does with these.
+			// Only the type itself can check these.
 			opaque := name == "duration" || name == "raw" || name == "float" || v == nil || name == "data" && reflect.DeepEqual(v, map[string]any{"a": nil})
 			if err == nil && !canonical && !opaque && reflect.DeepEqual(out, obj) {
 				t.Errorf("%s: %#v is not canonical but stays as it is", name, v)
@@ -111,8 +110,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// A definition is what its Go type gives back, whether it went through the type or
-// not.
+// A definition equals its round trip through its Go type, with the fast path and without.
 func TestCoerceOfDefinitions(t *testing.T) {
 	typ := Of(reflect.TypeFor[apiextensionsv1.CustomResourceDefinition]())
 	const base = `{metadata: {name: x}, spec: {group: g, scope: Cluster, names: {plural: xs, kind: X}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: SCHEMA}}]}`
@@ -165,7 +163,7 @@ func TestCoerceNullBytes(t *testing.T) {
 	schematest.Same(t, "words", got["words"], any(schematest.Tree(t, `{d: null}`)))
 }
 
-// What every pod leaves out is added where it is lacking, and nothing else changes.
+// Missing always encoded fields of a pod are added, and nothing else changes.
 func TestCoerceFillsWhatIsLacking(t *testing.T) {
 	typ := Of(reflect.TypeFor[everything]())
 	for _, text := range []string{

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Signature is the same for Go types that encoding/json reads and writes alike, whatever
-// their names.
+// Signature returns equal strings for Go types with the same JSON encoding, independent of their
+// names.
 func Signature(t reflect.Type) string {
 	s := signer{seen: map[*Type]int{}}
 	s.sign(Of(t))

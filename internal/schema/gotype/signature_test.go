@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
-// Versions of a kind whose Go types differ in their names have one signature, and those that
-// differ in a field, or in whether one is left out when it is empty, have not.
+// Versions of a kind have equal signatures if their Go types differ only in their names, and different
+// ones if they differ in a field or in omitempty.
 func TestSignature(t *testing.T) {
 	type a struct {
 		X string `json:"x,omitempty"`

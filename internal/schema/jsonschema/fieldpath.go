@@ -14,9 +14,9 @@ var (
 	errPathEnds    = errors.New("unexpected end of JSON path")
 )
 
-// FollowPath returns the schema at the end of a path like .spec.color or, with
-// brackets, .spec['color'], and the path as errors write it. A path through a
-// map takes any key. What it finds is nil inside of a map of anything.
+// FollowPath returns the schema at the end of a path like .spec.color or, with brackets,
+// .spec['color'], and the path in the form of errors. A path through a map takes any key. The schema
+// is nil inside of a map of arbitrary values.
 func FollowPath(path string, props *apiextensionsv1.JSONSchemaProps, brackets bool) (where *field.Path, found *apiextensionsv1.JSONSchemaProps, err error) {
 	for path != "" {
 		var name string
@@ -95,7 +95,7 @@ func pathToken(path string) string {
 	}
 }
 
-// unquotePath replaces what is escaped in a quoted string.
+// unquotePath resolves the escapes of a quoted string.
 func unquotePath(s string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -16,7 +16,7 @@ import (
 // Types are the types a value may have.
 var Types = []string{"array", "boolean", "integer", "number", "object", "string"}
 
-// IsCommon reports whether a field is one that every object has.
+// IsCommon reports whether every object has a field.
 func IsCommon(name string) bool { return name == "apiVersion" || name == "kind" || name == "metadata" }
 
 // Items returns the schema of the items of a list, or nil.
@@ -40,8 +40,7 @@ func Decode(j *apiextensionsv1.JSON) any {
 	return v
 }
 
-// IsIntOrString reports whether an anyOf says integer or string and nothing
-// else.
+// IsIntOrString reports whether an anyOf is exactly integer or string.
 func IsIntOrString(anyOf []apiextensionsv1.JSONSchemaProps) bool {
 	return len(anyOf) == 2 &&
 		reflect.DeepEqual(anyOf[0], apiextensionsv1.JSONSchemaProps{Type: "integer"}) &&

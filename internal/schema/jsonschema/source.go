@@ -9,9 +9,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// A Source is where a schema in JSON is when somebody needs it. It keeps nothing
-// alive. Those who need what is in it at about the same time, as the first write of
-// a kind does for several reasons, read it once.
+// A Source decodes a schema in JSON on demand. It holds only weak references. Users at about the same
+// time, as in the first write of a kind, share one decoded schema.
 type Source struct {
 	json func() ([]byte, error)
 
@@ -19,15 +18,14 @@ type Source struct {
 	read weak.Pointer[apiextensionsv1.JSONSchemaProps]
 }
 
-// NewSource returns a source of the JSON that a function returns: always the same, or
-// nothing where there is no schema.
+// NewSource returns a source of the JSON that a function returns: always the same, or nothing without
+// a schema.
 func NewSource(json func() ([]byte, error)) *Source { return &Source{json: json} }
 
-// JSON returns the schema as it is stored, or nothing where there is none.
+// JSON returns the stored schema, or nothing if there is none.
 func (s *Source) JSON() ([]byte, error) { return s.json() }
 
-// Props returns what is in the schema, which nobody changes, or nil where there is
-// none.
+// Props returns the decoded schema, which is read-only, or nil if there is none.
 func (s *Source) Props() (*apiextensionsv1.JSONSchemaProps, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// What is in a schema is read once for all who need it at the same time, and is not
-// kept for those who come later.
+// A schema is decoded once for all concurrent users, and is not kept for later ones.
 func TestSourceIsReadOnce(t *testing.T) {
 	reads := 0
 	source := NewSource(func() ([]byte, error) { reads++; return []byte(`{"type":"object"}`), nil })

@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// A schema is structural when what an object looks like can be read from it
-// without evaluating it: every place has one type, and the junctors (allOf,
-// anyOf, oneOf, not) only say more of places that are specified outside them.
+// A schema is structural if the structure of an object follows from it without evaluation: every place
+// has one type, and the junctors (allOf, anyOf, oneOf, not) only constrain places that are specified
+// outside them.
 
-// A level says what kind of place a schema is for.
+// A level is the kind of place of a schema.
 type level int
 
 const (
@@ -23,7 +23,7 @@ const (
 	atField
 )
 
-// structuralCheck collects what keeps a schema from being structural.
+// structuralCheck collects the reasons for which a schema is not structural.
 type structuralCheck struct{ errs field.ErrorList }
 
 func (c *structuralCheck) forbid(at *field.Path, detail string) {
@@ -38,8 +38,8 @@ func (c *structuralCheck) invalid(at *field.Path, value any, detail string) {
 	c.errs = append(c.errs, field.Invalid(at, value, detail))
 }
 
-// CheckStructural returns what keeps a whole schema from being structural, in the
-// order of the messages.
+// CheckStructural returns the reasons for which a whole schema is not structural, in the order of the
+// messages.
 func CheckStructural(props *apiextensionsv1.JSONSchemaProps, at *field.Path) field.ErrorList {
 	c := &structuralCheck{}
 	c.place(props, atRoot, at)
@@ -102,7 +102,7 @@ func (c *structuralCheck) placeType(p *apiextensionsv1.JSONSchemaProps, lvl leve
 	}
 }
 
-// placeMetadata checks what is said of the fields every object has.
+// placeMetadata checks the schemas of apiVersion, kind and metadata.
 func (c *structuralCheck) placeMetadata(p *apiextensionsv1.JSONSchemaProps, lvl level, at *field.Path) {
 	whole := lvl == atRoot || p.XEmbeddedResource
 	at = at.Child("properties")
@@ -123,8 +123,7 @@ func (c *structuralCheck) placeMetadata(p *apiextensionsv1.JSONSchemaProps, lvl 
 	}
 }
 
-// onlyNames reports whether a schema of metadata says nothing but of name and
-// generateName.
+// onlyNames reports whether a schema of metadata constrains only name and generateName.
 func onlyNames(meta apiextensionsv1.JSONSchemaProps) bool {
 	names := 0
 	for _, name := range []string{"name", "generateName"} {
@@ -140,8 +139,8 @@ func onlyNames(meta apiextensionsv1.JSONSchemaProps) bool {
 	return apiequality.Semantic.DeepEqual(meta, apiextensionsv1.JSONSchemaProps{})
 }
 
-// values checks what a schema says in junctors. The two ways to spell
-// int-or-string may name types there.
+// values checks the value validations in junctors. The two forms of int-or-string may contain types
+// there.
 func (c *structuralCheck) values(p *apiextensionsv1.JSONSchemaProps, skipAnyOf, skipFirstAllOf bool, at *field.Path) {
 	if !skipAnyOf {
 		for i := range p.AnyOf {

@@ -6,8 +6,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Walk calls visit for a schema and all inside it, also where none may stand, until
-// visit returns false.
+// Walk calls visit for a schema and all inside it, also in invalid places, until visit returns false.
 func Walk(p *apiextensionsv1.JSONSchemaProps, visit func(*apiextensionsv1.JSONSchemaProps) bool) bool {
 	if p == nil {
 		return true
@@ -60,7 +59,7 @@ func Supported(props *apiextensionsv1.JSONSchemaProps) error {
 	return err
 }
 
-// SupportedItself is Supported for a schema without those inside it.
+// SupportedItself is Supported for a schema without nested ones.
 func SupportedItself(props *apiextensionsv1.JSONSchemaProps) error {
 	found := ""
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
-// Custom returns the published form of a custom resource. A schema that is not
-// structural is published as an object of which nothing is known.
+// Custom returns the published form of a custom resource. A schema that is not structural is published
+// as an arbitrary object.
 func Custom(props *apiextensionsv1.JSONSchemaProps, kind Kind) resource.Model {
 	m := models{schemas: map[string]*spec.Schema{}}
 	objectMeta := refTo(m.add(reflect.TypeFor[metav1.ObjectMeta]()), docOf(reflect.TypeFor[metav1.PartialObjectMetadata](), "metadata"))
@@ -41,7 +41,7 @@ func Custom(props *apiextensionsv1.JSONSchemaProps, kind Kind) resource.Model {
 	return model
 }
 
-// publishable reports whether a schema can be published as it is.
+// publishable reports whether a schema can be published unchanged.
 func publishable(props *apiextensionsv1.JSONSchemaProps) bool {
 	known := jsonschema.Walk(props, func(p *apiextensionsv1.JSONSchemaProps) bool {
 		return jsonschema.SupportedItself(p) == nil && (p.Type == "" || slices.Contains(jsonschema.Types, p.Type))
@@ -81,8 +81,7 @@ func refTo(model, doc string) spec.Schema {
 
 func docOf(t reflect.Type, field string) string { return swaggerDoc(t)[field] }
 
-// typeMeta returns the schema of apiVersion or kind; doc replaces what is
-// usually said of it.
+// typeMeta returns the schema of apiVersion or kind; doc replaces the usual description.
 func typeMeta(field, doc string) spec.Schema {
 	if doc == "" {
 		doc = docOf(reflect.TypeFor[metav1.TypeMeta](), field)
@@ -107,7 +106,7 @@ func selectable(paths []string) []any {
 	return out
 }
 
-// What is said of the type of an embedded object.
+// Descriptions of the type of an embedded object.
 const (
 	embeddedAPIVersion = "apiVersion defines the versioned schema of this representation of an object. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"
 	embeddedKind       = "kind is a string value representing the type of this object. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"
@@ -172,7 +171,7 @@ func nestedList(list []apiextensionsv1.JSONSchemaProps) []spec.Schema {
 	return out
 }
 
-// values converts all but what is said of the values inside.
+// values converts the value validations of a schema, without those of nested values.
 func values(p *apiextensionsv1.JSONSchemaProps) spec.Schema {
 	s := spec.Schema{SchemaProps: spec.SchemaProps{
 		Description: p.Description, Title: p.Title, Nullable: p.Nullable, Default: jsonschema.Decode(p.Default),

@@ -1,7 +1,6 @@
 package model
 
-// metaMarks say of the types of metadata, and of those every API has, what
-// their source says in comments.
+// metaMarks are the markers in the source of the metadata types, and of the types of every API.
 var metaMarks = Marks{
 	"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {
 		"finalizers":      {List: "set"},

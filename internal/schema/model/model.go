@@ -15,7 +15,7 @@ type Kind struct {
 	// SelectableFields are the JSON paths that the version declares, published
 	// beside the schema.
 	SelectableFields []string
-	// PreserveUnknownFields turns pruning off as a whole, for definitions that
-	// were made before v1 required schemas.
+	// PreserveUnknownFields turns off pruning as a whole, for definitions from before v1 required
+	// schemas.
 	PreserveUnknownFields bool
 }

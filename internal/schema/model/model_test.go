@@ -95,7 +95,7 @@ rule: {type: integer, not: {maximum: 3}, x-kubernetes-validations: [{rule: self 
 	}))
 }
 
-// A schema that is not structural is published as an object of which nothing is known.
+// A schema that is not structural is published as an arbitrary object.
 func TestCustomOfOtherSchemas(t *testing.T) {
 	for _, schema := range []string{`{type: object, properties: {a: {}}}`, `{type: object, properties: {a: {type: foo}}}`} {
 		p := schematest.Props(t, schema)

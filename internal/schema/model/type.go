@@ -14,11 +14,11 @@ import (
 	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
-// Marks say what the source of a Go type says in comments, by the name of the
-// type's model and the name of a field; "" marks the type itself.
+// Marks are the markers in the source of Go types, by the name of the type's model and the name of a
+// field; "" is the type itself.
 type Marks map[string]map[string]Mark
 
-// A Mark is what is said of one type or field.
+// A Mark has the markers of one type or field.
 type Mark struct {
 	List     string   // x-kubernetes-list-type
 	Keys     []string // x-kubernetes-list-map-keys
@@ -29,31 +29,29 @@ type Mark struct {
 	Elements []string // all values of an element of a list or map
 	Default  any
 	Union    *Union // x-kubernetes-unions
-	Kind     string // the apiVersion of a type that is a kind, where it is part of others
+	Kind     string // the apiVersion of a kind that is part of other types
 	Doc      string // where the type has no documentation to ask
 }
 
-// A Union is a type of which a field says which of some others is there.
+// A Union is a type with a discriminator field that selects one of some other fields.
 type Union struct {
 	Discriminator string
-	Fields        map[string]string // what Discriminator says for each
+	Fields        map[string]string // values of Discriminator
 }
 
 const refPrefix = "#/components/schemas/"
 
-// TypeOptions say of a Go type what reflection cannot see.
+// TypeOptions have the properties of a Go type that reflection cannot see.
 type TypeOptions struct {
 	Kind Kind
 	// List is the Go type of a list of the kind, or nil.
 	List reflect.Type
-	// Marks returns those of the type and of those it refers to, besides those of
-	// metadata; nil for none.
+	// Marks returns those of the type and of its referenced types, except metadata; nil for none.
 	Marks func() Marks
 }
 
-// OfType returns the published form of a Go type and of all it refers to. The type
-// may be one that is no resource but is what operations take or return, as
-// DeleteOptions and Status are.
+// OfType returns the published form of a Go type and of all types that it refers to. The type may also
+// be an argument or a result of operations, such as DeleteOptions and Status.
 func OfType(t reflect.Type, o TypeOptions) resource.Model {
 	m := models{schemas: map[string]*spec.Schema{}}
 	if o.Marks != nil {
@@ -83,7 +81,7 @@ type models struct {
 	marks   Marks
 }
 
-// mark returns what is said of a field of a model.
+// mark returns the markers of a field of a model.
 func (m *models) mark(model, field string) Mark {
 	if mark, ok := m.marks[model][field]; ok {
 		return mark
@@ -91,7 +89,7 @@ func (m *models) mark(model, field string) Mark {
 	return metaMarks[model][field]
 }
 
-// add makes the model of a named type, if need be, and returns its name.
+// add adds the model of a named type if missing, and returns its name.
 func (m *models) add(t reflect.Type) string {
 	name := modelName(t)
 	if _, ok := m.schemas[name]; ok {
@@ -173,8 +171,7 @@ func (m *models) property(s *spec.Schema, model string, f gotype.Field, doc stri
 	}
 }
 
-// extend adds the extensions of a field, those for server-side apply and those
-// for strategic merge patches.
+// extend adds the extensions of a field, for server-side apply and for strategic merge patches.
 func extend(p *spec.Schema, f gotype.Field, mark Mark) {
 	if mark.List != "" {
 		p.AddExtension("x-kubernetes-list-type", mark.List)
@@ -273,7 +270,7 @@ func zero(t reflect.Type, omitEmpty bool) any {
 	return nil
 }
 
-// A declared type says of itself how it is written.
+// A declared type defines its own published form.
 type declared struct {
 	types  []string
 	format string

@@ -18,8 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// BuiltIn is the subresource of a built-in kind, of which the replicas are where all such
-// kinds have them.
+// BuiltIn returns the subresource of a built-in kind with replicas at the usual path.
 func BuiltIn(of kschema.GroupVersionResource, selector func(obj object.Tree) (string, error)) resource.Subresource {
 	const wanted = ".spec.replicas"
 	s := &Scale{
@@ -31,7 +30,7 @@ func BuiltIn(of kschema.GroupVersionResource, selector func(obj object.Tree) (st
 	return s.Subresource(nil)
 }
 
-// check refuses a Scale that is not valid, or that means another object.
+// check rejects an invalid Scale, or one of another object.
 func check(of kschema.GroupResource, obj, shown object.Tree) error {
 	errs := metavalidation.ValidateManagedFields(object.AccessorOf(shown).GetManagedFields(), field.NewPath("metadata", "managedFields"))
 	spec, _ := shown["spec"].(object.Tree)

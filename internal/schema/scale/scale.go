@@ -47,25 +47,25 @@ var definition = resource.New(resource.Definition{
 	}},
 })
 
-// noReplicas stands for the replicas of an object that does not say how many it
-// wants: whoever changes something else of its Scale must not set them.
+// noReplicas marks an object without replicas in its spec: a write of its Scale that changes other
+// fields must not set them.
 const noReplicas = math.MinInt32
 
-// A Scale is the subresource of one version of a kind: where it finds what it shows.
+// A Scale is the scale subresource of one version of a kind, with the paths of its fields.
 type Scale struct {
 	Version kschema.GroupVersion
 	// Spec and Status are the paths of the replicas, as in ".spec.replicas".
 	Spec, Status string
 	// Selector returns the selector of an object as text, or "".
 	Selector func(obj object.Tree) (string, error)
-	// Owned has the replicas of every version of the kind, for who owns them.
+	// Owned has the paths of the replicas in every version of the kind, for managed fields.
 	Owned managedfields.ResourcePathMappings
-	// Check refuses what a client made of the Scale of an object. It may be nil.
+	// Check rejects an invalid Scale of a client. It may be nil.
 	Check func(obj, shown object.Tree) error
 }
 
-// Subresource is the path /scale. What a write of it may not change is what one
-// of the object itself may not.
+// Subresource returns the subresource /scale. A write of it must respect the immutable fields of the
+// object.
 func (s *Scale) Subresource(revert func(context.Context, *resource.Change)) resource.Subresource {
 	return resource.Subresource{
 		Name: "scale", Verbs: []string{"get", "patch", "update"},
@@ -85,8 +85,7 @@ func (s *Scale) show(obj object.Tree) (object.Tree, error) {
 	return out, err
 }
 
-// read returns the Scale of an object, and whether the object says how many
-// replicas it wants.
+// read returns the Scale of an object, and whether the object has replicas in its spec.
 func (s *Scale) read(obj object.Tree) (out object.Tree, found bool, err error) {
 	wanted, found, err := unstructured.NestedInt64(obj, Fields(s.Spec)...)
 	if err != nil {
@@ -116,7 +115,7 @@ func (s *Scale) read(obj object.Tree) (out object.Tree, found bool, err error) {
 	return out, found, nil
 }
 
-// open returns the Scale of an object with those who own a part of it.
+// open returns the Scale of an object with its managed fields.
 func (s *Scale) open(obj object.Tree) (object.Tree, error) {
 	out, found, err := s.read(obj)
 	if err != nil {
@@ -133,7 +132,7 @@ func (s *Scale) open(obj object.Tree) (object.Tree, error) {
 	return out, nil
 }
 
-// merge makes obj what its Scale says now.
+// merge applies a Scale to obj.
 func (s *Scale) merge(obj, shown object.Tree) error {
 	wanted, _, err := unstructured.NestedInt64(shown, "spec", "replicas")
 	if err != nil {
@@ -155,7 +154,7 @@ func (s *Scale) merge(obj, shown object.Tree) error {
 		return err
 	}
 	object.AccessorOf(obj).SetManagedFields(owners)
-	// These say which object in which state the client means.
+	// These identify the object and the state that the client means.
 	object.SetMetaString(obj, "name", object.Name(shown))
 	object.SetMetaString(obj, "namespace", object.Namespace(shown))
 	if revision := object.ResourceVersion(shown); revision != "" {
@@ -168,8 +167,7 @@ func (s *Scale) owners(obj object.Tree) *managedfields.ScaleHandler {
 	return managedfields.NewScaleHandler(object.AccessorOf(obj).GetManagedFields(), s.Version, s.Owned)
 }
 
-// Fields splits a path of replicas or a selector, which has no more than
-// names and dots.
+// Fields splits a path of replicas or a selector, which has only names and dots.
 func Fields(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }
 
 // Owned is a path as managedFields have it.

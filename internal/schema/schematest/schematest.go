@@ -23,7 +23,7 @@ func Props(t testing.TB, text string) *apiextensionsv1.JSONSchemaProps {
 	return out
 }
 
-// OfSpec reads a schema that says something of spec only.
+// OfSpec parses a schema of spec only.
 func OfSpec(t testing.TB, text string) *apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	return &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{

@@ -27,7 +27,7 @@ properties:
   extra: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `
 
-// benchObject is a complete object of about 4 kB.
+// benchObject returns a complete object of about 4 kB.
 func benchObject(t testing.TB) map[string]any {
 	obj := schematest.Tree(t, `
 apiVersion: stable.example.com/v1
@@ -73,7 +73,7 @@ func BenchmarkDefault(b *testing.B) {
 	}
 }
 
-// Everything is missing that can be, and something unknown is in every rule.
+// Everything optional is missing, and every place has an unknown field.
 func BenchmarkComplete(b *testing.B) {
 	s, obj := ofSpec(b, benchSchema), benchObject(b)
 	for _, r := range obj["spec"].(map[string]any)["rules"].([]any) {

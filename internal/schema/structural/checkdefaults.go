@@ -13,8 +13,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
-// Defaults are the default values of a schema, which are checked by a form of it
-// that is a little different.
+// Defaults are the default values of a schema, compiled with a slightly different form of it for their
+// validation.
 type Defaults struct{ root *node }
 
 // CompileDefaults compiles a schema for the check of its default values.
@@ -26,9 +26,8 @@ func CompileDefaults(props *apiextensionsv1.JSONSchemaProps) (*Defaults, error) 
 	return &Defaults{root}, nil
 }
 
-// Check returns what is wrong with default values, in a schema at at: they must be
-// what the schema would make of them, pruned unless tolerateUnpruned is set, with
-// metadata that is metadata, and valid. It is called once.
+// Check returns the errors of default values, in a schema at at. Each must be complete by the schema,
+// pruned unless tolerateUnpruned is set, with valid metadata, and valid. It is called once.
 func (d *Defaults) Check(at *field.Path, tolerateUnpruned bool) field.ErrorList {
 	c := &defaultCheck{tolerateUnpruned: tolerateUnpruned}
 	root := *d.root
@@ -109,7 +108,7 @@ func (c *defaultCheck) value(n *node, in scope, at *field.Path) {
 		c.errs = append(c.errs, err.(*field.Error))
 		return
 	}
-	// In form it is what any complaint shows.
+	// Errors show the coerced value.
 	n.coerceEmbedded(n.def, nil)
 	if errs := n.embeddedErrors(ctx, n.def, at); len(errs) > 0 {
 		c.errs = append(c.errs, errs...)
@@ -118,8 +117,7 @@ func (c *defaultCheck) value(n *node, in scope, at *field.Path) {
 	c.errs = append(c.errs, n.validate(n.def, at, nil)...)
 }
 
-// metadataError says why obj, an object of which only a part is known, does not
-// have the metadata that objects have.
+// metadataError returns the error of the metadata of obj, an incomplete object.
 func metadataError(ctx context.Context, root *node, obj map[string]any) error {
 	for k, v := range map[string]string{"apiVersion": "validation/v1", "kind": "Validation"} {
 		if _, ok := obj[k]; !ok {

@@ -5,26 +5,23 @@ import (
 	"reflect"
 )
 
-// A correlation is a value and the one it replaces: found by name in objects and
-// by key in lists that are maps, and only where the schema specifies the place.
-// A nil correlation is that of a value which replaces nothing known.
+// A correlation relates a value to its old one: by name in objects and by key in map lists, and only
+// in places of the schema. A nil correlation has no old value.
 type correlation struct {
 	node       *node
 	value, was any
 
 	fields map[string]*correlation
 	items  map[int]*correlation
-	// olds are the items of an old map list by their keys, made when first
-	// needed.
+	// olds are the items of an old map list by their keys, created at the first use.
 	olds  map[any]map[string]any
 	keyed bool
 
 	compared, same bool
 }
 
-// below returns the correlation of a field. The apiVersion and kind of the whole
-// never count as unchanged: what is stored is converted before it is compared.
-// at is the path of the object.
+// below returns the correlation of a field. The apiVersion and kind of the whole object never count as
+// unchanged: a stored object is converted before it is compared. at is the path of the object.
 func (c *correlation) below(at, name string) *correlation {
 	if at == "" && (name == "apiVersion" || name == "kind") {
 		return nil
@@ -58,8 +55,7 @@ func (c *correlation) field(name string) *correlation {
 	return f
 }
 
-// item returns the correlation of an item of a map list. Those of other lists
-// have none.
+// item returns the correlation of an item of a map list. Items of other lists have none.
 func (c *correlation) item(i int) *correlation {
 	if c == nil || c.node.listType != listMap {
 		return nil
@@ -133,9 +129,8 @@ func itemKey(keys []string, obj map[string]any) (key any, ok bool) {
 	return string(b), true
 }
 
-// unchanged reports whether a value is what it replaces. The order of a map list
-// does not matter, and a place that the schema does not specify never counts as
-// unchanged.
+// unchanged reports whether a value equals its old one. The order of a map list does not matter, and a
+// place outside the schema never counts as unchanged.
 func (c *correlation) unchanged() bool {
 	if c == nil {
 		return false
@@ -157,7 +152,7 @@ func (c *correlation) compare() bool {
 		for i := range value {
 			item := c.item(i)
 			if item == nil {
-				// The items of another list are compared as a whole.
+				// The items of other lists are compared as a whole.
 				return !c.keyed && reflect.DeepEqual(was, value)
 			}
 			if !item.unchanged() {

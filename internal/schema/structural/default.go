@@ -6,8 +6,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// fill drops the nulls in v that the schema neither allows nor replaces, and
-// fills in the defaults. In a value that is itself a default, given, nulls stay.
+// fill drops the nulls in v that the schema neither allows nor defaults, and sets defaults. A value
+// that is itself a default (given) keeps its nulls.
 func (n *node) fill(v any, given bool) {
 	if n == nil {
 		return
@@ -102,8 +102,7 @@ func (n *node) completeDefaults(root *node, at []step) error {
 	return nil
 }
 
-// pruneDefault prunes a default as it would be in an object in which there is
-// nothing else. What is left may be nothing.
+// pruneDefault prunes a default as in an object without other fields. The result may be empty.
 func pruneDefault(def any, root *node, at []step) (any, error) {
 	obj, ok := surround(def, at).(map[string]any)
 	if !ok {

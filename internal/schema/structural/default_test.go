@@ -84,7 +84,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// A default is another value in every object it is in.
+// Every object gets its own copy of a default.
 func TestDefaultsAreNotShared(t *testing.T) {
 	s := ofSpec(t, `{type: object, default: {l: [a]}, properties: {l: {type: array, items: {type: string}}}}`)
 	first, second := map[string]any{}, map[string]any{}
@@ -94,7 +94,7 @@ func TestDefaultsAreNotShared(t *testing.T) {
 	schematest.Same(t, "second", second, schematest.Tree(t, `{spec: {l: [a]}}`))
 }
 
-// What was applied keeps its nulls, but not in metadata, which has a type.
+// An applied configuration keeps its nulls, except in metadata, which has a Go type.
 func TestFill(t *testing.T) {
 	s := ofSpec(t, `{type: object, properties: {
 		a: {type: string},

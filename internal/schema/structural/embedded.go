@@ -16,8 +16,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// embeddedErrors returns what keeps the embedded objects in v, which is at at,
-// from being objects of the Kubernetes API.
+// embeddedErrors returns the errors of the embedded objects in v at at, as objects of the Kubernetes
+// API.
 func (n *node) embeddedErrors(ctx context.Context, v any, at *field.Path) (errs field.ErrorList) {
 	n.embeddedObjects(at, v, func(at *field.Path, obj map[string]any) error {
 		errs = append(errs, embeddedObjectErrors(ctx, obj, at)...)
@@ -66,7 +66,7 @@ func metadataErrors(ctx context.Context, v any, at *field.Path) field.ErrorList 
 		return field.ErrorList{field.Invalid(at, v, err.Error())}
 	}
 	if meta.Name == "" {
-		meta.Name = "unnamed" // which an embedded object may be
+		meta.Name = "unnamed" // an embedded object may have no name
 	}
 	return apivalidation.ValidateObjectMetaDeclaratively(ctx, operation.Create, meta, nil, meta.Namespace != "", validSegment, at, true)
 }

@@ -9,23 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// An explainer says what is wrong with a value that is not valid: in the words
-// of kube-apiserver, in its order, and where its order is that of a map in the
-// order of the names.
+// An explainer computes the errors of an invalid value, in the words and the order of kube-apiserver.
+// If its order is that of a map, they are sorted by name.
 type explainer struct {
-	// base is the field that the paths begin below, nil for the whole object. It
-	// is also what is said to be wrong where no field is.
+	// base is the prefix of all paths, nil for the whole object. It is also the path of errors without
+	// a field.
 	base *field.Path
 }
 
-// A fault is one thing that is wrong. What is said twice counts once.
+// A fault is one error. Equal ones count once.
 type fault struct {
 	message string
 	err     *field.Error
 }
 
-// An outcome is what is wrong with a value, and how much of it is right: that
-// decides which of several alternatives it was most likely meant to be.
+// An outcome has the errors of a value, and a measure of its valid parts: the best of several
+// alternatives is reported.
 type outcome struct {
 	faults []fault
 	score  int
@@ -38,7 +37,7 @@ func (r *outcome) merge(other outcome) {
 	r.score += other.score
 }
 
-// validate returns what is wrong with v, which is at at.
+// validate returns the errors of v at at.
 func (n *node) validate(v any, at *field.Path, old *correlation) field.ErrorList {
 	if n.valid(v) {
 		return nil
@@ -69,8 +68,7 @@ func (e *explainer) at(path string) *field.Path {
 	return e.base.Child(strings.TrimPrefix(path, "."))
 }
 
-// say returns a fault of the value at path. The message is that of the field's
-// error.
+// say returns a fault of the value at path. The message becomes that of the field's error.
 func (e *explainer) say(path string, value any, format string, args ...any) fault {
 	message := fmt.Sprintf(format, args...)
 	return fault{message, field.Invalid(e.at(path), value, message)}
@@ -87,9 +85,8 @@ func (e *explainer) sayType(path, expected, found string) fault {
 	return fault{message, field.TypeInvalid(e.at(path), found, message)}
 }
 
-// explain says what n finds wrong with v, which is at path. old correlates v with what it
-// replaces, and is nil where there is nothing to correlate it with: what is wrong
-// with v is passed over if v did not change.
+// explain returns the errors of v at path by n. old correlates v with its old value, or is nil: errors
+// of an unchanged v are not reported.
 func (e *explainer) explain(n *node, v any, path string, old *correlation) outcome {
 	r := e.value(n, v, path, old)
 	if len(r.faults) > 0 && old.unchanged() {

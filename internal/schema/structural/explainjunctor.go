@@ -1,7 +1,6 @@
 package structural
 
-// junctors explains allOf, anyOf, oneOf and not. Inside them nothing is passed
-// over for being unchanged.
+// junctors explains allOf, anyOf, oneOf and not. Inside them, unchanged values are checked too.
 func (e *explainer) junctors(x *limits, v any, path string) (r outcome) {
 	r.score++
 	if x == nil {

@@ -2,7 +2,7 @@ package structural
 
 import "fmt"
 
-// number explains numbers. What is compared as an integer is shown as one.
+// number explains numbers. Numbers compared as integers are shown as integers.
 func (e *explainer) number(n *node, v any, path string, r *outcome) {
 	x := plainInteger
 	if n.limits != nil && n.limits.numbers != nil {
@@ -63,7 +63,7 @@ func (e *explainer) number(n *node, v any, path string, r *outcome) {
 	}
 }
 
-// spelled is the type as messages about its range show it.
+// spelled returns the type in the words of messages about its range.
 func (n *numbers) spelled() string {
 	if n.format == "" {
 		return fmt.Sprintf("type %s (default format)", n.typed)

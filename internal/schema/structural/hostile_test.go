@@ -9,8 +9,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Numbers at the edges, as decoding makes them: what does not fit an int64 is a
-// float, and what does not fit a float never gets here.
+// Numbers at the limits, as decoded: a number beyond int64 is a float, and a number beyond float64 is
+// rejected earlier.
 func TestValidateNumbersAtTheEdges(t *testing.T) {
 	integer := ofSpec(t, `{type: integer}`)
 	narrow := ofSpec(t, `{type: integer, format: int32}`)
@@ -60,8 +60,7 @@ func TestValidateInvalidUTF8(t *testing.T) {
 	}
 }
 
-// Below what the schema specifies nothing is looked at, however deep it is; and
-// a schema as deep as a definition can make it is no trouble either.
+// Values outside the schema are not checked, at any depth; and the deepest possible schema works too.
 func TestValidateDeepNesting(t *testing.T) {
 	var v any = "x"
 	for range 10000 {
@@ -105,8 +104,8 @@ func TestValidateGiantMaps(t *testing.T) {
 	}
 }
 
-// A pattern runs in time linear in the string. One that is too big to compile
-// package check refuses.
+// A pattern takes linear time in the string. Package check rejects patterns that are too big to
+// compile.
 func TestValidateEnormousPatterns(t *testing.T) {
 	s := ofSpec(t, `{type: string, pattern: "^(a|aa)+$"}`)
 	if errs := s.Validate(t.Context(), map[string]any{"spec": strings.Repeat("a", 100000) + "b"}, nil); len(errs) != 1 {
@@ -114,8 +113,7 @@ func TestValidateEnormousPatterns(t *testing.T) {
 	}
 }
 
-// Alternatives inside alternatives are all tried, as often as they stand there
-// and not more: what is wrong with 6 levels of 3 is found at once.
+// Nested alternatives are each tried once for their occurrence: 6 levels of 3 finish at once.
 func TestValidateNestedAlternatives(t *testing.T) {
 	p := apiextensionsv1.JSONSchemaProps{Pattern: "^a"}
 	for range 6 {
@@ -124,7 +122,7 @@ func TestValidateNestedAlternatives(t *testing.T) {
 	p.Type = "string"
 	s := parse(t, &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": p}})
 	errs := s.Validate(t.Context(), map[string]any{"spec": "b"}, nil)
-	if len(errs) != 2 { // what is said twice counts once
+	if len(errs) != 2 { // equal errors count once
 		t.Error(errs)
 	}
 }

@@ -19,7 +19,7 @@ const (
 	isBool
 	isInteger
 	isWhole    // a float that is an integer
-	isFraction // one that is not
+	isFraction // a float with a fraction
 	isString
 	isList
 	isObject
@@ -27,7 +27,7 @@ const (
 	anyKind = isNull | isBool | isInteger | isWhole | isFraction | isString | isList | isObject
 )
 
-// The types a schema can state, and those that are found in values.
+// The types of schemas, and those of values.
 const (
 	typeBoolean = "boolean"
 	typeInteger = "integer"
@@ -40,7 +40,7 @@ const (
 	intOrString = "integer,string"
 )
 
-// limits is what a schema says of values besides their type and what is in them.
+// limits are the constraints of a schema for values, besides their type and nested values.
 type limits struct {
 	format string // as the schema spells it
 	inForm func(string) bool
@@ -83,17 +83,17 @@ func (p *pattern) expected() string {
 	return p.source
 }
 
-// A builder makes the nodes of one schema.
+// A builder builds the nodes of one schema.
 type builder struct {
 	// ofDefaults builds what default values are checked by: formats that are not
 	// enforced elsewhere count, and an int-or-string has no type.
 	ofDefaults bool
-	junctors   int // that are around what is being built
+	junctors   int // that are around the present place
 	patterns   map[string]*pattern
-	plain      map[[2]string]*limits // those that have a format only
+	plain      map[[2]string]*limits // those with only a format
 }
 
-// constrain completes n with what props says of values.
+// constrain adds the constraints of props to n.
 func (b *builder) constrain(n *node, props *apiextensionsv1.JSONSchemaProps) error {
 	n.typed = props.Type
 	if props.XIntOrString && !b.ofDefaults {
@@ -112,7 +112,7 @@ func (b *builder) constrain(n *node, props *apiextensionsv1.JSONSchemaProps) err
 		v.pattern = b.pattern(props.Pattern)
 	}
 	for i := range props.Enum {
-		var e any // null, where nothing was kept of it
+		var e any // null, because it was not kept
 		if raw := props.Enum[i].Raw; len(raw) > 0 {
 			if err := utiljson.Unmarshal(raw, &e); err != nil {
 				return fmt.Errorf("enum: %w", err)
@@ -145,8 +145,8 @@ func (b *builder) constrain(n *node, props *apiextensionsv1.JSONSchemaProps) err
 	return nil
 }
 
-// share returns nil for limits that say nothing, as most schemas of fields do,
-// and one for all that say the same of a format and nothing more.
+// share returns nil for limits without constraints, as in most schemas of fields, and a shared value
+// for limits with only a format.
 func (b *builder) share(typed string, v *limits) *limits {
 	if !v.plain() {
 		return v
@@ -164,7 +164,7 @@ func (b *builder) share(typed string, v *limits) *limits {
 	return b.plain[key]
 }
 
-// plain reports whether v says no more than a format.
+// plain reports whether v has at most a format.
 func (v *limits) plain() bool {
 	return v.pattern == nil && v.minLength == nil && v.maxLength == nil && (v.numbers == nil || !v.numbers.bounded()) &&
 		v.minItems == nil && v.maxItems == nil && !v.uniqueItems && v.minProperties == nil && v.maxProperties == nil &&
@@ -214,8 +214,8 @@ func accepted(typed, format string, nullable bool) kinds {
 	return all
 }
 
-// typeOK reports whether a value that is not null is of the stated type and, if
-// it is not, what was expected and what was found.
+// typeOK reports whether a value other than null is of the type and, if not, the expected and the
+// found type.
 func typeOK(typed, format string, k kinds) (expected, found string, ok bool) {
 	foundFormat := ""
 	switch k {
@@ -241,7 +241,7 @@ func typeOK(typed, format string, k kinds) (expected, found string, ok bool) {
 	case !textual && !match && foundFormat != format:
 		return format, foundFormat, false
 	case textual && !integers && typed != typeNumber:
-		// A format stands for the type: that a list passes is as it ever was.
+		// A format replaces the type: as in Kubernetes, lists pass.
 		return "", "", true
 	}
 	return typed, found, match

@@ -12,15 +12,14 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// The values of x-kubernetes-list-type that ask for items to be distinct.
+// The values of x-kubernetes-list-type with unique items.
 const (
 	listSet = "set"
 	listMap = "map"
 )
 
-// distinct reports whether no set or map list in v has an item twice. It is true
-// only of what listErrors has nothing against, and may be false of more: it
-// compares hashes.
+// distinct reports whether no set or map list in v has an item twice. If it is true, listErrors finds
+// no errors. It may be false for valid lists: it compares hashes.
 func (n *node) distinct(v any) bool {
 	if n == nil || !n.merges {
 		return true
@@ -48,7 +47,7 @@ func (n *node) distinct(v any) bool {
 	return true
 }
 
-// Hashes of lists at work, kept for the next list.
+// Buffers of hashes, reused for the next list.
 var hashes = sync.Pool{New: func() any { return new([]uint64) }}
 
 var hashSeed = maphash.MakeSeed()
@@ -99,12 +98,12 @@ func (n *node) hashItem(v any) uint64 {
 	return h
 }
 
-// hash gives values the same number if they are the same JSON.
+// hash returns equal numbers for values with equal JSON.
 func hash(v any) uint64 {
 	switch v := v.(type) {
 	case string:
 		if !utf8.ValidString(v) {
-			return 1 // what is not valid all looks the same in JSON
+			return 1 // invalid strings look the same in JSON
 		}
 		return maphash.String(hashSeed, v)
 	case bool:
@@ -145,7 +144,7 @@ func scramble(h uint64) uint64 {
 	return h ^ h>>33
 }
 
-// listErrors returns what a set or map list in v, which is at at, has twice.
+// listErrors returns the duplicates in sets and map lists of v at at.
 func (n *node) listErrors(v any, at *field.Path) (errs field.ErrorList) {
 	if n == nil || !n.merges {
 		return nil
@@ -178,7 +177,7 @@ func (n *node) listErrors(v any, at *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-// unsaid is the key of an item that does not say what it is.
+// unsaid is the key of an item without key fields.
 type unsaid struct{}
 
 func (n *node) mapErrors(list []any, at *field.Path) (errs field.ErrorList) {

@@ -13,11 +13,10 @@ import (
 	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
-// What ObjectMeta may hold does not depend on any schema. Metadata that is in
-// form already, nearly all there is, is recognised by a walk; what is left goes
-// through the Go type.
+// The valid form of ObjectMeta does not depend on any schema. A fast check recognizes metadata in that
+// form, nearly all there is; other metadata goes through the Go type.
 
-// checkMetadata says why the metadata of obj is none.
+// checkMetadata returns the error of decoding the metadata of obj.
 func checkMetadata(obj map[string]any) error {
 	v, ok := obj["metadata"]
 	if !ok || gotype.ObjectMeta().Canonical(v) {
@@ -26,9 +25,9 @@ func checkMetadata(obj map[string]any) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts(object.AppendJSON(nil, v), &metav1.ObjectMeta{})
 }
 
-// coerceMetadata brings the metadata of obj into form. Fields that no metadata
-// has are dropped and their paths, below at, added to removed; fields of the
-// wrong type are dropped silently, so that what is stored can be read.
+// coerceMetadata brings the metadata of obj into form. It drops unknown fields and appends their
+// paths, below at, to removed. It drops fields of the wrong type silently, so that stored objects stay
+// readable.
 func coerceMetadata(obj map[string]any, at *field.Path, removed []string) []string {
 	v, ok := obj["metadata"]
 	if !ok || gotype.ObjectMeta().Canonical(v) {
@@ -40,8 +39,8 @@ func coerceMetadata(obj map[string]any, at *field.Path, removed []string) []stri
 	if err != nil {
 		fields, ok := v.(map[string]any)
 		if !ok {
-			// Not even an object: nothing in it can be kept, but it is not for
-			// us to say that there was nothing.
+			// Not even an object: nothing in it can be kept, but it must not look like missing
+			// metadata.
 			return removed
 		}
 		meta, unknown = readableFields(fields)
@@ -76,10 +75,9 @@ func readableFields(fields map[string]any) (*metav1.ObjectMeta, []error) {
 	return meta, unknown
 }
 
-// coerceEmbedded brings the apiVersion, kind and metadata of the objects
-// embedded in v into form, as coerceMetadata does. It is called with the whole
-// object, whose own were brought into form before, when fields that are not known
-// and nulls that may not be are gone.
+// coerceEmbedded brings the apiVersion, kind and metadata of the objects embedded in v into form, as
+// coerceMetadata does. It takes the whole object, after its own metadata is in form, and after unknown
+// fields and invalid nulls are dropped.
 func (n *node) coerceEmbedded(v any, removed []string) []string {
 	had := len(removed)
 	removed = n.coerceAt(nil, v, removed)
@@ -102,8 +100,8 @@ func (n *node) coerceAt(at *field.Path, v any, removed []string) []string {
 	return removed
 }
 
-// checkEmbedded says what is wrong with the apiVersion, kind or metadata of the
-// first embedded object that is not one.
+// checkEmbedded returns the error of the apiVersion, kind or metadata of the first invalid embedded
+// object.
 func (n *node) checkEmbedded(v any, at *field.Path) error {
 	return n.embeddedObjects(at, v, func(at *field.Path, obj map[string]any) error {
 		for _, k := range []string{"apiVersion", "kind"} {
@@ -120,8 +118,7 @@ func (n *node) checkEmbedded(v any, at *field.Path) error {
 	})
 }
 
-// embeddedObjects calls found for every embedded object in v, each before those
-// inside it, until found fails.
+// embeddedObjects calls found for every embedded object in v, outer ones first, until found fails.
 func (n *node) embeddedObjects(at *field.Path, v any, found func(*field.Path, map[string]any) error) error {
 	if n == nil || !n.embeds {
 		return nil

@@ -10,27 +10,27 @@ import (
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
-// A node is the compiled schema of one place in an object. Nodes are immutable
-// once a program is made, and those of Go types may form cycles.
+// A node is the compiled schema of one place in an object. Nodes of a finished program are immutable,
+// and those of Go types may form cycles.
 type node struct {
 	properties map[string]*node
 	items      *node
-	additional *node // of fields that are not properties; nil knows nothing below
-	open       bool  // fields that are not properties are kept
+	additional *node // of fields that are not properties; nil for no schema
+	open       bool  // unknown fields are preserved
 
 	preserve bool // x-kubernetes-preserve-unknown-fields
 	embedded bool // x-kubernetes-embedded-resource
 	nullable bool
 
-	closed bool // fields that are not properties are refused
+	closed bool // fields that are not properties are invalid
 
 	accepts kinds   // the kinds of values that are of the type
 	typed   string  // the type as messages show it
-	limits  *limits // what else is said of values; nil is nothing
+	limits  *limits // further constraints of values; nil for none
 
 	listType string   // x-kubernetes-list-type, if it is set or map
 	mapKeys  []string // x-kubernetes-list-map-keys
-	// merges says that this place or one below it is a set or a map list.
+	// merges reports whether this place or one below it is a set or a map list.
 	merges bool
 
 	// def is the default value, complete with the defaults below it; nil is none.
@@ -38,7 +38,7 @@ type node struct {
 	// defaulted are the properties that have a default, by name.
 	defaulted []string
 
-	// embeds says that this place or one below it is an embedded object.
+	// embeds reports whether this place or one below it is an embedded object.
 	embeds bool
 }
 
@@ -50,7 +50,7 @@ func (n *node) child(name string) *node {
 	return n.additional
 }
 
-// compile makes the program of a custom resource's schema.
+// compile compiles the schema of a custom resource.
 func compile(props *apiextensionsv1.JSONSchemaProps) (*node, error) {
 	if props == nil {
 		return nil, nil

@@ -7,8 +7,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// numbers is what a schema says of numbers. It is compared with integers as an
-// integer and with floats as a float, whatever the stated type.
+// numbers are the constraints for numbers. They are compared with integers as integers and with floats
+// as floats, independent of the type in the schema.
 type numbers struct {
 	typed, format          string
 	minimum, maximum       *float64
@@ -19,13 +19,12 @@ type numbers struct {
 	badMultiple            bool
 }
 
-// plainInteger is what is said of the numbers of a place that says no more than
-// that they are integers.
+// plainInteger are the constraints for a place of type integer without further ones.
 var plainInteger = &numbers{typed: typeInteger}
 
 func (n *numbers) bounded() bool { return n.minimum != nil || n.maximum != nil || n.multipleOf != nil }
 
-// newNumbers returns nil if nothing is said of numbers.
+// newNumbers returns nil without constraints for numbers.
 func newNumbers(typed, format string, props *apiextensionsv1.JSONSchemaProps) *numbers {
 	n := &numbers{
 		minimum: props.Minimum, aboveMinimum: props.ExclusiveMinimum,
@@ -60,7 +59,7 @@ const (
 	tooBig
 )
 
-// ofInt and ofFloat return what is wrong with a number.
+// ofInt and ofFloat return the errors of a number.
 
 func (n *numbers) ofInt(v int64) (faults numberFaults) {
 	if n.format == "int32" && int64(int32(v)) != v {
@@ -155,7 +154,7 @@ func (n *numbers) floatInRange(v float64) bool {
 		if n.format == "int32" {
 			bits = 32
 		}
-		// What counts is the shortest way to write it.
+		// The shortest decimal form decides.
 		_, err := strconv.ParseInt(strconv.FormatFloat(v, 'f', -1, 64), 10, bits)
 		return err == nil
 	case n.format == "float" && math.Abs(v) >= math.MaxFloat32:
@@ -165,8 +164,8 @@ func (n *numbers) floatInRange(v float64) bool {
 	return true
 }
 
-// whole reports whether f passes as an integer: one that JSON can carry, give or
-// take what a division may be off.
+// whole reports whether f counts as an integer: one that JSON can represent, up to the rounding error
+// of a division.
 func whole(f float64) bool {
 	const most = 1<<53 - 1
 	if !(math.Abs(f) <= most) {

@@ -15,11 +15,10 @@ type step struct {
 	indexed bool
 }
 
-// A pruner is one walk over an object. Its path is where the walk is; it is
-// spelled out only for what is removed.
+// A pruner walks over one object. Its path is the present position, formatted only for removed fields.
 type pruner struct {
-	path    [16]step // on the stack, which a slice would not be
-	deeper  []step   // what does not fit into it
+	path    [16]step // an array, because a slice would be on the heap
+	deeper  []step   // the elements beyond it
 	depth   int
 	removed []string
 }
@@ -40,9 +39,8 @@ func (p *pruner) pop() {
 	}
 }
 
-// pruneRoot prunes a whole object and adds the paths of what it removed to
-// removed, in order among themselves. The apiVersion, kind and metadata stay
-// whatever the schema says. A nil root knows no other field.
+// pruneRoot prunes a whole object and appends the sorted paths of removed fields to removed. The
+// apiVersion, kind and metadata always stay. A nil root knows no other field.
 func (n *node) pruneRoot(obj map[string]any, removed []string) []string {
 	p := pruner{removed: removed}
 	had := len(removed)
@@ -62,7 +60,7 @@ func (n *node) pruneRoot(obj map[string]any, removed []string) []string {
 	return p.removed
 }
 
-// prune prunes an object by n alone and returns the paths of what it removed.
+// prune prunes an object by n alone and returns the paths of removed fields.
 func (n *node) prune(obj map[string]any) []string {
 	p := pruner{}
 	p.value(obj, n)
@@ -125,8 +123,8 @@ func (p *pruner) object(obj map[string]any, n *node) {
 	}
 }
 
-// preserved walks a value whose unknown fields are kept. Below the fields that
-// are specified, pruning is on again.
+// preserved walks over a value with preserved unknown fields. Pruning resumes below the specified
+// fields.
 func (p *pruner) preserved(v any, n *node) {
 	if n == nil {
 		return

@@ -130,8 +130,7 @@ func TestPruneRoot(t *testing.T) {
 	}
 }
 
-// What is stored may be older than the rules for metadata: what cannot be read
-// is left out, and the rest stays.
+// Stored metadata may be older than its rules: unreadable fields are dropped, and the rest stays.
 func TestPruneStoredMetadata(t *testing.T) {
 	s := parse(t, schematest.Props(t, `{type: object}`))
 	for _, tt := range []struct{ meta, want string }{
@@ -165,7 +164,7 @@ func TestPruneDeep(t *testing.T) {
 	schematest.Same(t, "removed", ofSpec(t, schema).Prune(obj), []string{"spec" + path + ".x"})
 }
 
-// Nearly all objects are what their schema says, and cost nothing to check.
+// Nearly all objects are in form, and their check allocates nothing.
 func TestPruneAllocatesNothing(t *testing.T) {
 	s := ofSpec(t, benchSchema)
 	obj := benchObject(t)

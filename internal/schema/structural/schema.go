@@ -8,25 +8,22 @@ package structural
 
 import apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-// A Schema is a compiled structural schema. It is immutable, and may be used
-// concurrently and compared: schemas that are equal do the same. The zero value
-// knows no fields but those that every object has.
+// A Schema is a compiled structural schema. It is immutable, safe for concurrent use, and comparable:
+// equal schemas behave equally. The zero value has only the fields of every object.
 type Schema struct {
 	root     *node
 	preserve bool // fields that are not known stay, and defaults are not filled in
 }
 
-// Compile compiles a schema. The error says why it is not one that can be compiled;
-// package check finds all that is wrong with one. preserveUnknownFields turns pruning
-// off as a whole.
+// Compile compiles a schema. It returns the first reason for which the schema does not compile;
+// package check finds all errors. preserveUnknownFields turns off pruning as a whole.
 func Compile(props *apiextensionsv1.JSONSchemaProps, preserveUnknownFields bool) (Schema, error) {
 	root, err := compile(props)
 	return Schema{root, preserveUnknownFields}, err
 }
 
-// Complete makes what a client sent into an object of the schema: it does what
-// Prune and Default do, and returns the paths of what it removed. The error says
-// what cannot be read at all: a metadata that is none.
+// Complete turns the object of a client into an object of the schema: it does the work of Prune and
+// Default, and returns the paths of removed fields. The error is that of invalid metadata.
 func (s Schema) Complete(obj map[string]any) (unknown []string, err error) {
 	if err := checkMetadata(obj); err != nil {
 		return nil, err
@@ -43,8 +40,7 @@ func (s Schema) Complete(obj map[string]any) (unknown []string, err error) {
 	return unknown, nil
 }
 
-// CompleteMetadata is Complete for an object of another kind, of which the schema says
-// nothing but that it has metadata.
+// CompleteMetadata is Complete for an object of another kind, with a schema that has only metadata.
 func CompleteMetadata(obj map[string]any) (unknown []string, err error) {
 	if err := checkMetadata(obj); err != nil {
 		return nil, err
@@ -52,10 +48,9 @@ func CompleteMetadata(obj map[string]any) (unknown []string, err error) {
 	return coerceMetadata(obj, nil, nil), nil
 }
 
-// Prune removes from obj what the schema does not know and returns the paths of
-// what it removed: those of the metadata first, then of the fields, then of the
-// metadata of embedded objects. A metadata that is not of the form of ObjectMeta
-// loses the fields that are not.
+// Prune removes unknown fields from obj and returns their paths: those of the metadata first, then of
+// the fields, then of the metadata of embedded objects. Metadata fields that are not valid for
+// ObjectMeta are removed as well.
 func (s Schema) Prune(obj map[string]any) []string {
 	removed := s.prune(obj)
 	if s.root != nil && s.root.embeds {
@@ -82,8 +77,8 @@ func (s Schema) Default(obj map[string]any) {
 	}
 }
 
-// Fill fills in default values and leaves nulls that have none, but in metadata, of
-// embedded objects too, which it brings into form.
+// Fill sets default values and keeps nulls without a default, except in metadata, also that of
+// embedded objects, which it brings into form.
 func (s Schema) Fill(obj map[string]any) {
 	coerceMetadata(obj, nil, nil)
 	if !s.preserve {

@@ -7,22 +7,22 @@ import (
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
-// Shared compiles schemas that are the same JSON once, whatever kinds they are of.
-// It keeps nothing alive. The zero value is ready; nil shares nothing.
+// Shared compiles equal JSON schemas once, for all kinds. It holds only weak references. The zero
+// value is ready for use; nil shares nothing.
 type Shared struct {
 	roots intern.Table[[sha256.Size]byte, node]
 }
 
-// Len is how many different schemas are in use.
+// Len returns the number of different schemas in use.
 func (s *Shared) Len() int { return s.roots.Len() }
 
-// Compile is Compile for what is in source.
+// Compile is Compile for the schema of source.
 func (s *Shared) Compile(source *jsonschema.Source, preserveUnknownFields bool) (Schema, error) {
 	root, err := s.root(source)
 	return Schema{root, preserveUnknownFields}, err
 }
 
-// root returns the compiled schema. None is a schema that says nothing.
+// root returns the compiled schema. A missing schema has no constraints.
 func (s *Shared) root(source *jsonschema.Source) (*node, error) {
 	data, err := source.JSON()
 	if err != nil {

@@ -8,11 +8,10 @@ type TypeFields struct{ root *node }
 // OfType returns the fields of a Go type.
 func OfType(t *gotype.Type) TypeFields { return TypeFields{nodes{}.of(t)} }
 
-// Prune removes from obj what the type does not know and returns the paths of what
-// it removed, in order.
+// Prune removes unknown fields from obj and returns their paths, in order.
 func (f TypeFields) Prune(obj map[string]any) []string { return f.root.prune(obj) }
 
-// nodes makes the node of each Go type once.
+// nodes builds the node of each Go type once.
 type nodes map[*gotype.Type]*node
 
 func (ns nodes) of(t *gotype.Type) *node {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// valid reports whether v is what n says it may be. It does not allocate. What
-// is wrong with a value that is not valid explain finds out, and both must agree.
+// valid reports whether v is valid by n. It does not allocate. explain computes the errors of an
+// invalid value, and both must agree.
 func (n *node) valid(v any) bool {
 	x := n.limits
 	switch v := v.(type) {
@@ -113,7 +113,7 @@ func (x *limits) validLength(list []any) bool {
 		(!x.uniqueItems || !repeats(list))
 }
 
-// among reports whether v is one of those that may be.
+// among reports whether v is one of the permitted values.
 func (x *limits) among(v any) bool {
 	if len(x.enum) == 0 {
 		return true
@@ -126,8 +126,8 @@ func (x *limits) among(v any) bool {
 	return false
 }
 
-// enumerates reports whether a value of an enum stands for v. Kubernetes
-// converts v to the type of e, as Go does, and compares then.
+// enumerates reports whether a value of an enum equals v. As Kubernetes does, it converts v to the
+// type of e, by Go's rules, and compares then.
 func enumerates(e, v any) bool {
 	switch e := e.(type) {
 	case string:
@@ -198,8 +198,8 @@ func (x *limits) validJunctors(v any) bool {
 	return x.not == nil || !x.not.valid(v)
 }
 
-// repeats reports whether a list has the same value twice. No definition that is
-// accepted today asks for it.
+// repeats reports whether a list has the same value twice. No definition that is accepted today
+// requires this check.
 func repeats(list []any) bool {
 	for i := range list {
 		for j := range i {

@@ -6,21 +6,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate returns all that is wrong with obj, a whole object that Complete or
-// Default has completed. old is what it replaces, or nil: what was wrong with it
-// already and did not change is not refused again.
+// Validate returns all errors of obj, a whole object after Complete or Default. old is the replaced
+// object, or nil: errors of unchanged values are not reported.
 func (s Schema) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
 	return append(s.ValidateValues(obj, old), s.ValidateParts(ctx, obj, old)...)
 }
 
-// ValidateStatus is Validate for a write of the status alone, of which obj is
-// the whole that results. Only the status is validated, as if it were an object of
-// its own.
+// ValidateStatus is Validate for a write of the status alone; obj is the whole result. Only the status
+// is validated, as an object of its own.
 func (s Schema) ValidateStatus(obj, old map[string]any) field.ErrorList {
 	return append(s.ValidateStatusValues(obj, old), s.ValidateLists(obj, old)...)
 }
 
-// ValidateValues is the part of Validate that is about single values.
+// ValidateValues is the part of Validate for single values.
 func (s Schema) ValidateValues(obj, old map[string]any) field.ErrorList {
 	n := s.root
 	if n == nil {
@@ -33,7 +31,7 @@ func (s Schema) ValidateValues(obj, old map[string]any) field.ErrorList {
 	return n.validate(obj, nil, was)
 }
 
-// ValidateStatusValues is the part of ValidateStatus that is about single values.
+// ValidateStatusValues is the part of ValidateStatus for single values.
 func (s Schema) ValidateStatusValues(obj, old map[string]any) field.ErrorList {
 	const name = "status"
 	root := s.root
@@ -48,8 +46,7 @@ func (s Schema) ValidateStatusValues(obj, old map[string]any) field.ErrorList {
 	return n.validate(v, field.NewPath(name), &correlation{node: n, value: v, was: old[name]})
 }
 
-// ValidateParts is the part of Validate that is about objects in the object and
-// about elements that a list may have once only.
+// ValidateParts is the part of Validate for embedded objects and unique elements of lists.
 func (s Schema) ValidateParts(ctx context.Context, obj, old map[string]any) field.ErrorList {
 	n := s.root
 	if n == nil {
@@ -62,8 +59,7 @@ func (s Schema) ValidateParts(ctx context.Context, obj, old map[string]any) fiel
 	return append(errs, n.newListErrors(obj, old)...)
 }
 
-// ValidateLists is the part of Validate that is about elements that a list may
-// have once only.
+// ValidateLists is the part of Validate for unique elements of lists.
 func (s Schema) ValidateLists(obj, old map[string]any) field.ErrorList {
 	n := s.root
 	if n == nil {
@@ -72,8 +68,8 @@ func (s Schema) ValidateLists(obj, old map[string]any) field.ErrorList {
 	return n.newListErrors(obj, old)
 }
 
-// newListErrors returns what obj has twice in sets and map lists. An old object
-// that had anything twice excuses it all.
+// newListErrors returns the duplicates in sets and map lists of obj. An old object with any duplicates
+// excuses all of them.
 func (n *node) newListErrors(obj, old map[string]any) field.ErrorList {
 	if n.distinct(obj) {
 		return nil

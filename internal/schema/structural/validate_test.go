@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/schematest"
 )
 
-// ofSpec compiles a schema that says something of spec only.
+// ofSpec compiles a schema of spec only.
 func ofSpec(t testing.TB, text string) Schema {
 	t.Helper()
 	return parse(t, schematest.OfSpec(t, text))
@@ -43,7 +43,7 @@ func messages(errs field.ErrorList) (out []string) {
 	return out
 }
 
-// The words are those of a v1.37 server.
+// The messages are those of a v1.37 server.
 func TestValidate(t *testing.T) {
 	for _, tt := range []struct {
 		schema, value string
@@ -107,7 +107,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What was wrong already and did not change is not refused.
+// Errors of unchanged values are not reported.
 func TestValidateUpdate(t *testing.T) {
 	const listMap = `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k],
 		items: {type: object, properties: {k: {type: string}, i: {type: integer, maximum: 1}, m: {type: integer, maximum: 1}}}}`
@@ -137,8 +137,7 @@ func TestValidateUpdate(t *testing.T) {
 	}
 }
 
-// A write of the status is validated by the schema of the status, with paths in the
-// messages that begin there.
+// A write of the status is validated by the schema of the status, and paths in messages start there.
 func TestValidateStatus(t *testing.T) {
 	s := parse(t, schematest.Props(t, `{type: object, required: [spec], properties: {spec: {type: object},
 		status: {type: object, required: [phase], properties: {phase: {type: string}, a: {type: integer, maximum: 1}, b: {type: integer, maximum: 1}}}}}`))
@@ -153,7 +152,7 @@ func TestValidateStatus(t *testing.T) {
 	}
 }
 
-// Restrictions of the name are all that a schema says of metadata.
+// A schema of metadata may only constrain the name.
 func TestValidateName(t *testing.T) {
 	s := parse(t, schematest.Props(t, `{type: object, properties: {metadata: {type: object, properties: {name: {type: string, pattern: ^a}}}}}`))
 	schematest.Same(t, "errors", messages(s.Validate(t.Context(), schematest.Tree(t, `{metadata: {name: b}}`), nil)), []string{
@@ -161,7 +160,7 @@ func TestValidateName(t *testing.T) {
 	})
 }
 
-// A valid object costs nothing but time, however many places it has.
+// Validation of a valid object allocates nothing, for any number of places.
 func TestValidateAllocatesNothing(t *testing.T) {
 	s := ofSpec(t, `{type: object, properties: {list: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name],
 		items: {type: object, required: [name], properties: {name: {type: string, maxLength: 9, format: hostname}, n: {type: integer, minimum: 0}}}}}}`)

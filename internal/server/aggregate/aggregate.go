@@ -1,15 +1,16 @@
-// Package aggregate puts other API servers behind this one, as APIServices say.
+// Package aggregate proxies requests to other API servers, as APIServices configure.
 //
 // An APIService that names a Service sends the paths of one version of a group to the API server
-// behind that Service, its Backend. All others are local: they only order discovery. Services is
-// what all of them say at one moment; it is read by every request, and costs those that this
-// server answers itself next to nothing.
+// behind that Service, its Backend. All other APIServices are local: they only order discovery.
+// Services holds the content of all APIServices at one moment. Every request reads it; for
+// requests that this server answers itself, that costs almost nothing.
 //
-// The package knows APIServices, connections to Backends, and how a request is sent to one: who
-// asks goes along in headers, which are believed because of a client certificate. It does not
-// know what Backends serve: internal/server/discovery and internal/server/openapi ask them. Nor does it find
-// out whether one is well: internal/server/aggregate/availability does, and writes it into the
-// APIService, where every server reads it.
+// The package knows APIServices, connections to Backends, and how a request is forwarded: the
+// user goes along in headers, which the Backend trusts because of a client certificate. It does
+// not know the resources of Backends: internal/server/discovery and internal/server/openapi
+// request those. Nor does it test whether a Backend is available:
+// internal/server/aggregate/availability does, and writes the result to the APIService, where
+// every server reads it.
 package aggregate
 
 import (
@@ -30,23 +31,23 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Options of an Aggregator. Cache and Kinds are needed.
+// Options of an Aggregator. Cache and Kinds are required.
 type Options struct {
 	Cache *watchcache.Cache
 	// Kinds are the built-in kinds, APIServices among them.
 	Kinds *resource.Set
-	// Catalog says what this server serves itself. A version of a group that it does not have is
-	// looked for among the APIServices of now; nil looks for none so.
+	// Catalog holds the kinds that this server serves. A version that is not in it is looked up
+	// among the current APIServices; with a nil Catalog, no version is.
 	Catalog *resource.Catalog
 	// Dialer connects to Backends; a zero one if nil.
 	Dialer *egress.Dialer
-	// Certificate is that of this server as a front proxy, as it is when it is called. It may
-	// return nil, and be nil, for none.
+	// Certificate returns the current client certificate of this server as a front proxy, or nil.
+	// Certificate may be nil: there is none.
 	Certificate func() *tls.Certificate
-	// Headers are those by which this server believes front proxies. None that a client has sent
-	// goes to a Backend, nor one of the standard ones.
+	// Headers are the request headers of this server's front proxy. Neither these nor the
+	// standard ones are forwarded from a client to a Backend.
 	Headers authn.ProxyHeaders
-	// Log is for people who look after the server; nil for nobody.
+	// Log is for operators; nil discards.
 	Log *slog.Logger
 }
 
@@ -63,7 +64,7 @@ type Aggregator struct {
 	pools map[poolKey]*pool
 }
 
-// New returns an Aggregator. It reads nothing before the first request.
+// New returns an Aggregator. It reads nothing until the first request.
 func New(o Options) *Aggregator {
 	if o.Dialer == nil {
 		o.Dialer = &egress.Dialer{}
@@ -81,8 +82,8 @@ func New(o Options) *Aggregator {
 	return a
 }
 
-// Services returns what the APIServices say as far as the cache of this server has come. It asks
-// no store. If they cannot be read it is what was known before.
+// Services returns the APIServices as the cache of this server has them, without a request to the
+// store. If they cannot be read, it returns the previous ones.
 func (a *Aggregator) Services(ctx context.Context) *Services {
 	if err := a.follower.KeepUp(ctx); err != nil && ctx.Err() == nil {
 		a.options.Log.Warn("APIServices cannot be read; the previous ones stay in effect", "error", err)
@@ -90,13 +91,14 @@ func (a *Aggregator) Services(ctx context.Context) *Services {
 	return a.now.Load()
 }
 
-// Fresh is Services with all that was acknowledged to anyone before the request of ctx came.
+// Fresh returns Services with every write that was acknowledged before the request of ctx
+// arrived.
 func (a *Aggregator) Fresh(ctx context.Context) (*Services, error) {
 	err := a.follower.Refresh(ctx)
 	return a.now.Load(), err
 }
 
-// Committed returns once what a write of an APIService at a revision says is in force here.
+// Committed returns once a write of an APIService at revision is in force in this server.
 func (a *Aggregator) Committed(ctx context.Context, revision int64) error {
 	return a.options.Cache.Wait(ctx, revision)
 }
@@ -104,7 +106,7 @@ func (a *Aggregator) Committed(ctx context.Context, revision int64) error {
 // Metrics are those of the Aggregator.
 func (a *Aggregator) Metrics() *Metrics { return a.metrics }
 
-// Close gives up the connections that are not in use. Those that are go on.
+// Close closes idle connections. Connections in use go on.
 func (a *Aggregator) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,8 +116,8 @@ func (a *Aggregator) Close() {
 	}
 }
 
-// Find returns what answers a request if its path is one of a Backend, and nil if not. It is an
-// area of an api.Table.
+// Find returns the handler of a request whose path belongs to a Backend, else nil. It is an Area
+// of an api.Table.
 func (a *Aggregator) Find(r *http.Request) http.Handler {
 	gv, ok := versionOf(r.URL.Path)
 	if !ok {
@@ -123,7 +125,7 @@ func (a *Aggregator) Find(r *http.Request) http.Handler {
 	}
 	s := a.Services(r.Context()).Lookup(gv.Group, gv.Version)
 	if s == nil && a.options.Catalog != nil && !a.options.Catalog.Set().Group(gv.Group).Serves(gv.Version) {
-		services, _ := a.Fresh(r.Context()) // What it could not read is not there, as before.
+		services, _ := a.Fresh(r.Context()) // On an error the previous Services remain.
 		s = services.Lookup(gv.Group, gv.Version)
 	}
 	if s == nil {
@@ -132,8 +134,8 @@ func (a *Aggregator) Find(r *http.Request) http.Handler {
 	return &forwarding{a, s}
 }
 
-// versionOf returns the version of a group whose APIService says who answers for a path. That of
-// the group without a name answers for everything below /api.
+// versionOf returns the version of a group whose APIService decides about a path. The version of
+// the core group decides about all paths below /api.
 func versionOf(path string) (gv schema.GroupVersion, ok bool) {
 	if rest, named := strings.CutPrefix(path, "/apis/"); named {
 		group, rest, more := strings.Cut(rest, "/")
@@ -146,5 +148,5 @@ func versionOf(path string) (gv schema.GroupVersion, ok bool) {
 	return gv, false
 }
 
-// legacy is the only version of the group without a name.
+// legacy is the only version of the core group.
 var legacy = schema.GroupVersion{Version: "v1"}

@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A store is where APIServices are.
+// A store holds APIServices.
 type store struct {
 	t       testing.TB
 	backend kv.Backend
@@ -45,7 +45,7 @@ func newStore(t testing.TB) *store {
 	return s
 }
 
-// write stores an APIService, or deletes it if there is no spec.
+// write stores an APIService, or deletes it if spec is empty.
 func (s *store) write(name, spec string) {
 	s.t.Helper()
 	w := kv.Write{Key: "/registry/apiregistration.k8s.io/apiservices/" + name}
@@ -64,7 +64,7 @@ func (s *store) write(name, spec string) {
 	}
 }
 
-// spec is one of an APIService; more is what else it says.
+// spec returns the spec of an APIService; more is appended to it.
 func spec(gv string, group, version int, more string) string {
 	g, v, _ := strings.Cut(gv, "/")
 	return fmt.Sprintf(`"spec":{"group":%q,"version":%q,"groupPriorityMinimum":%d,"versionPriority":%d%s}`, g, v, group, version, more)
@@ -75,7 +75,7 @@ const (
 	well    = `,"status":{"conditions":[{"type":"Available","status":"True"}]}`
 )
 
-// The order of discovery is that of priorities, and the names behind them.
+// Discovery is ordered by priorities, then by names.
 func TestServices(t *testing.T) {
 	s := newStore(t)
 	a := New(Options{Cache: s.cache, Kinds: s.kinds})
@@ -126,7 +126,7 @@ func TestServices(t *testing.T) {
 	expect(": v1+; a.dev: v1; b.dev: v1 v2beta1", false)
 }
 
-// Which paths belong to an APIService, and that one which is not known is looked for.
+// Find matches the paths of APIServices, and looks up unknown ones again.
 func TestFind(t *testing.T) {
 	s := newStore(t)
 	catalog := &resource.Catalog{}
@@ -151,7 +151,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A connection has the certificate of now, and versions of one Backend share it.
+// A connection uses the current certificate, and versions of one Backend share it.
 func TestCertificate(t *testing.T) {
 	names := make(chan string, 1)
 	there := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -205,7 +205,8 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// Keys of extras become parts of names, so that the other side reads the same.
+// escape encodes keys of extras into header names, and the receiver decodes them to the same
+// keys.
 func TestEscape(t *testing.T) {
 	for key, want := range map[string]string{
 		"scopes": "scopes", "a/b": "a%2Fb", "100%": "100%25", "a b\n": "a%20b%0A", "é": "%C3%A9", "!#$&'*+-.^_`|~": "!#$&'*+-.^_`|~",
@@ -216,7 +217,8 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// What a request for a kind of this server costs, with other API servers and without.
+// BenchmarkLocal measures a request for a kind of this server, with other API servers and
+// without.
 func BenchmarkLocal(b *testing.B) {
 	for name, remote := range map[string]bool{"alone": false, "with others": true} {
 		b.Run(name, func(b *testing.B) {

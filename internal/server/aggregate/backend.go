@@ -22,17 +22,17 @@ const (
 	handshakeTime = 10 * time.Second
 	idleTime      = 90 * time.Second
 	maxHeader     = 1 << 20
-	// A Backend that says nothing on a connection of HTTP/2 is asked whether it is there.
+	// An HTTP/2 connection that is silent for pingAfter is pinged.
 	pingAfter, pingTime = 30 * time.Second, 15 * time.Second
 )
 
-// A Backend is another API server. Versions that name the same Service, and trust it for the same
-// reason, have the same Backend.
+// A Backend is another API server. Versions with the same Service and the same TLS settings share
+// a Backend.
 type Backend struct {
-	// Service is where it is.
+	// Service locates the Backend.
 	Service egress.Service
-	// CABundle has the authorities, as PEM, that its certificate may come from. Empty means those
-	// of the system. If Insecure is set it may come from anywhere.
+	// CABundle has the CAs for the Backend's serving certificate, as PEM; empty means the CAs of
+	// the system. Insecure skips the verification.
 	CABundle []byte
 	Insecure bool
 
@@ -40,10 +40,10 @@ type Backend struct {
 	pool       *pool
 }
 
-// Host is the name that the certificate of the Backend is for.
+// Host is the name in the Backend's serving certificate.
 func (b *Backend) Host() string { return b.Service.Name + "." + b.Service.Namespace + ".svc" }
 
-// Resolve returns the URL of one of the addresses at which the Backend is now.
+// Resolve returns the URL of a current address of the Backend.
 func (b *Backend) Resolve(ctx context.Context) (*url.URL, error) {
 	addresses, err := b.aggregator.options.Dialer.Addresses(ctx, b.Service)
 	if err != nil {
@@ -52,8 +52,8 @@ func (b *Backend) Resolve(ctx context.Context) (*url.URL, error) {
 	return &url.URL{Scheme: "https", Host: addresses[0]}, nil
 }
 
-// As returns what asks the Backend in the name of a user. The host of a request must be one that
-// Resolve has returned. Redirects are not followed.
+// As returns a RoundTripper that sends requests to the Backend as a user. The host of a request
+// must be one that Resolve returned. Redirects are not followed.
 func (b *Backend) As(user *request.User) http.RoundTripper { return &impersonated{b, user} }
 
 type impersonated struct {
@@ -71,12 +71,12 @@ func (i *impersonated) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.usual.RoundTrip(r)
 }
 
-// Self is how this server asks a Backend for something that no client has asked for.
+// Self is the user of requests that this server sends on its own behalf.
 func Self() *request.User {
 	return &request.User{Name: "system:kube-aggregator", Groups: []string{request.Masters}}
 }
 
-// Get asks the Backend for a page, in the name of this server.
+// Get requests a path from the Backend as Self.
 func (b *Backend) Get(ctx context.Context, path string, header http.Header) (*http.Response, error) {
 	to, err := b.Resolve(ctx)
 	if err != nil {
@@ -93,10 +93,10 @@ func (b *Backend) Get(ctx context.Context, path string, header http.Header) (*ht
 	return b.As(Self()).RoundTrip(r)
 }
 
-// Forget gives up the connections to the Backend that are not in use.
+// Forget closes idle connections to the Backend.
 func (b *Backend) Forget() { b.pool.close() }
 
-// backend returns the Backend at a Service.
+// backend returns the Backend of a Service.
 func (a *Aggregator) backend(at egress.Service, ca []byte, insecure bool) *Backend {
 	key := poolKey{at, sha256.Sum256(ca), insecure}
 	a.mu.Lock()
@@ -109,7 +109,7 @@ func (a *Aggregator) backend(at egress.Service, ca []byte, insecure bool) *Backe
 	return &Backend{Service: at, CABundle: ca, Insecure: insecure, aggregator: a, pool: p}
 }
 
-// tidy gives up the connections to Backends that no APIService names any more.
+// tidy closes connections to Backends that no APIService names any more.
 func (a *Aggregator) tidy(remote map[schema.GroupVersion]*Service) {
 	used := map[*pool]bool{}
 	for _, s := range remote {
@@ -125,10 +125,10 @@ func (a *Aggregator) tidy(remote map[schema.GroupVersion]*Service) {
 	}
 }
 
-// A pool has the connections to one Backend. It outlives changes of APIServices that are about
-// something else.
+// A pool has the connections to one Backend. It outlives changes of APIServices that do not
+// change the Backend.
 type pool struct {
-	inside atomic.Int64 // requests that are under way
+	inside atomic.Int64 // requests in flight
 
 	mu   sync.Mutex
 	made *transports
@@ -140,11 +140,11 @@ type poolKey struct {
 	insecure bool
 }
 
-// transports are ways to a Backend. They have the certificate of this server in common.
+// transports are the HTTP transports to a Backend, with one client certificate.
 type transports struct {
 	certificate *tls.Certificate
 	usual       *http.Transport
-	upgrades    *http.Transport // for connections that are upgraded: HTTP/1.1 only
+	upgrades    *http.Transport // for upgraded connections: HTTP/1.1 only
 }
 
 func (p *pool) close() {
@@ -161,8 +161,8 @@ func (t *transports) close() {
 	t.upgrades.CloseIdleConnections()
 }
 
-// transport returns the ways to the Backend, with the certificate of now: a connection that was
-// made with another one is used no more, because it would end to be good with that certificate.
+// transport returns the transports to the Backend with the current client certificate. Transports
+// with an earlier certificate are closed, because it may expire while a connection is open.
 func (b *Backend) transport() (*transports, error) {
 	certificate := b.aggregator.options.Certificate()
 	p := b.pool
@@ -191,7 +191,7 @@ func (b *Backend) connect(certificate *tls.Certificate) (*transports, error) {
 		}
 	}
 	if certificate != nil {
-		// Whichever authorities the Backend says it trusts: it may say none.
+		// The certificate is sent whatever CAs the Backend lists: it may list none.
 		secure.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
 	}
 	usual := &http.Transport{
@@ -202,7 +202,7 @@ func (b *Backend) connect(certificate *tls.Certificate) (*transports, error) {
 		IdleConnTimeout:        idleTime,
 		MaxIdleConnsPerHost:    25,
 		MaxResponseHeaderBytes: maxHeader,
-		DisableCompression:     true, // it is between the client and the Backend
+		DisableCompression:     true, // The client negotiates compression.
 		ForceAttemptHTTP2:      true,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTime},
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// escape makes the key of an extra a part of the name of a header: bytes that may not be there,
-// and "%", are written as in a URL.
+// escape makes the key of an extra a valid part of a header name: "%" and bytes that a header
+// name cannot have are percent-encoded.
 func escape(key string) string {
 	var out strings.Builder
 	for i := range len(key) {
@@ -19,7 +19,7 @@ func escape(key string) string {
 	return out.String()
 }
 
-// inName reports whether a byte may be in the name of a header.
+// inName reports whether a header name may contain a byte.
 func inName(b byte) bool {
 	switch {
 	case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9':

@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	// discoveryTime is how long a Backend may take to say what it serves.
+	// discoveryTime limits a discovery request to a Backend.
 	discoveryTime = 5 * time.Second
-	// maxRequests is how many requests, watches and the like apart, one Backend is sent at a
-	// time. While it answers they take no room of the server's own requests.
+	// maxRequests limits the requests in flight to one Backend, except long-running ones.
+	// Meanwhile they do not count against the limit of this server.
 	maxRequests = 400
-	// maxHops is how many servers a request may have come through. One that leads back to
-	// itself would go round for ever.
+	// maxHops limits the proxies that a request has passed, which stops a loop.
 	maxHops = 16
 )
 
-// errSlow is why a request for discovery was given up, which has time left.
+// errSlow is the cause of a discovery request that exceeded discoveryTime.
 var errSlow = errors.New("discovery took too long")
 
-// A forwarding sends requests to the Backend of a Service.
+// A forwarding forwards requests to the Backend of a Service.
 type forwarding struct {
 	aggregator *Aggregator
 	service    *Service
 }
 
-// Forward returns what sends requests to the Backend of a Service, whatever their paths.
+// Forward returns a handler that forwards requests to the Backend of a Service, whatever their
+// paths.
 func (a *Aggregator) Forward(s *Service) http.Handler { return &forwarding{a, s} }
 
-// ServeHTTP implements http.Handler. What it answers itself is text, as in Kubernetes.
+// ServeHTTP implements http.Handler. Its own answers are plain text, as in Kubernetes.
 func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	user := request.UserFrom(r.Context())
 	if code, why := f.refusal(r, user); code != 0 {
@@ -73,7 +73,7 @@ func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}.ServeHTTP(w, r)
 }
 
-// refusal returns why a request is not sent to the Backend, with a code; 0 if it is.
+// refusal returns the code and the reason with which a request is rejected; 0 if it is forwarded.
 func (f *forwarding) refusal(r *http.Request, user *request.User) (code int, why string) {
 	switch {
 	case !f.service.Available:
@@ -89,8 +89,8 @@ func (f *forwarding) refusal(r *http.Request, user *request.User) (code int, why
 	}
 }
 
-// within reports whether a path is one of the Backend, however it is read: who may ask was
-// decided by the path as it is.
+// within reports whether a path has no dot segments. The Backend might resolve those to a path
+// other than the authorized one.
 func within(r *http.Request) bool {
 	for part := range strings.SplitSeq(r.URL.Path, "/") {
 		if part == "." || part == ".." {
@@ -100,8 +100,8 @@ func within(r *http.Request) bool {
 	return true
 }
 
-// enter takes a place among the requests to a Backend, and leaves that among those of the
-// server. A request that may last as long as it likes has none.
+// enter counts a request against the limit of the Backend instead of that of the server.
+// Long-running requests do not count.
 func (b *Backend) enter(r *http.Request) (leave func(), ok bool) {
 	q := request.From(r.Context())
 	if q == nil || q.Place == nil {
@@ -115,13 +115,13 @@ func (b *Backend) enter(r *http.Request) (leave func(), ok bool) {
 	return func() { b.pool.inside.Add(-1) }, true
 }
 
-// isDiscovery reports whether a request asks what a version has.
+// isDiscovery reports whether a request is for the resources of a version.
 func isDiscovery(r *http.Request) bool {
 	info := request.InfoOf(r)
 	return !info.IsResource && strings.Count(strings.Trim(info.Path, "/"), "/") == 2
 }
 
-// tell says in headers who asks, and makes sure that nobody else has said it.
+// tell sets the headers that name the user, and removes those that the client sent.
 func (a *Aggregator) tell(h http.Header, user *request.User) {
 	standard := authn.StandardProxyHeaders()
 	standard.Remove(h)

@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A wire is a listener whose connections are in memory, so that time is that of the test.
+// A wire is a listener with connections in memory, so that the test controls time.
 type wire struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -48,7 +48,7 @@ func (w *wire) dial(context.Context, string, string) (net.Conn, error) {
 	}
 }
 
-// over runs a test with an Aggregator in front of a server, in time of its own.
+// over runs a test with an Aggregator in front of a server, in a synctest bubble.
 func over(t *testing.T, backend http.HandlerFunc, test func(t *testing.T, s *store, a *Aggregator, w *wire)) {
 	synctest.Test(t, func(t *testing.T) {
 		own, err := pki.Open("", nil)
@@ -69,11 +69,11 @@ func over(t *testing.T, backend http.HandlerFunc, test func(t *testing.T, s *sto
 		a.Close()
 		there.Close()
 		<-done
-		time.Sleep(time.Minute) // what is left of connections ends
+		time.Sleep(time.Minute) // remaining connections end
 	})
 }
 
-// asked is what a user gets who asks for a path.
+// asked returns the answer to a user's request for a path.
 func asked(a *Aggregator, path string, change ...func(*http.Request)) string {
 	r := httptest.NewRequest("GET", path, nil)
 	q := &request.Request{Info: request.Parse(r), User: &request.User{Name: "jane"}}
@@ -86,7 +86,7 @@ func asked(a *Aggregator, path string, change ...func(*http.Request)) string {
 	return http.StatusText(w.Code) + ": " + strings.TrimSpace(w.Body.String())
 }
 
-// What clients are told who cannot be answered, as text in the words of Kubernetes, and when.
+// Requests that cannot be forwarded are answered as text, in Kubernetes' words.
 func TestUnanswered(t *testing.T) {
 	hanging := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	over(t, hanging, func(t *testing.T, s *store, a *Aggregator, w *wire) {
@@ -127,7 +127,7 @@ func TestUnanswered(t *testing.T) {
 	})
 }
 
-// What it costs to send a request on, and its answer back.
+// BenchmarkForwarded measures forwarding a request and its answer.
 func BenchmarkForwarded(b *testing.B) {
 	there := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(make([]byte, 1700))

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics tell which APIServices are not available, under the names that Kubernetes has for them.
+// Metrics reports unavailable APIServices, under Kubernetes' names.
 type Metrics struct {
 	services func(context.Context) *Services
 	state    *prometheus.Desc
@@ -26,12 +26,12 @@ func newMetrics(services func(context.Context) *Services) *Metrics {
 	}
 }
 
-// BecameUnavailable counts that an APIService was available, and is no more.
+// BecameUnavailable counts a transition of an APIService to unavailable.
 func (m *Metrics) BecameUnavailable(name, reason string) {
 	m.changes.WithLabelValues(name, reason).Inc()
 }
 
-// Collectors are what is to be registered.
+// Collectors returns the collectors to register.
 func (m *Metrics) Collectors() []prometheus.Collector { return []prometheus.Collector{m} }
 
 // Describe implements prometheus.Collector.
@@ -40,8 +40,8 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	m.changes.Describe(to)
 }
 
-// Collect implements prometheus.Collector. Somebody who asks how the server is does not wait
-// long for the store.
+// Collect implements prometheus.Collector. Its wait for the store is short, so that a scrape is
+// not delayed.
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

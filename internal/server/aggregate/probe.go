@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// probes is how often a Backend is asked at a time. It is well if it answers once.
+	// probes is the number of parallel probes of a Backend. One success suffices.
 	probes    = 5
 	probeTime = 5 * time.Second
 )
 
-// Probe asks the Backend of a version whether it serves it, in the name of this server. The
-// error is in the words of Kubernetes.
+// Probe requests the discovery of the version from its Backend, as this server. The error is in
+// Kubernetes' words.
 func (s *Service) Probe(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // those that are not waited for
+	defer cancel() // for probes that are still running
 	results := make(chan error, probes)
 	for range probes {
 		go func() { results <- s.probe(ctx) }()
@@ -51,7 +51,7 @@ func (s *Service) probe(ctx context.Context) error {
 	if err != nil {
 		return failed(err)
 	}
-	_ = answer.Body.Close() // What it says is not read.
+	_ = answer.Body.Close() // The body is not read.
 	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusMultipleChoices {
 		return failed(fmt.Errorf("bad status from %v: %d", to, answer.StatusCode))
 	}

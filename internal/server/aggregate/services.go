@@ -16,25 +16,25 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A Service is what one APIService says. It is not changed.
+// A Service is the content of an APIService. It is immutable.
 type Service struct {
-	// Name is that of the APIService: VERSION.GROUP.
+	// Name of the APIService: VERSION.GROUP.
 	Name           string
 	Group, Version string
-	// GroupPriority and VersionPriority order discovery, the highest first.
+	// GroupPriority and VersionPriority order discovery, highest first.
 	GroupPriority, VersionPriority int32
-	// Available is what the condition of that name says. Nothing is sent to a Backend that is not.
+	// Available is the condition of that name. No request is forwarded to an unavailable Backend.
 	Available bool
-	// Backend is the API server that answers for the version; nil if this server does.
+	// Backend is the API server that serves the version; nil if local.
 	Backend *Backend
 }
 
-// GroupVersion is the version of the group that the APIService is about.
+// GroupVersion returns the version of the group that the APIService is about.
 func (s *Service) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: s.Group, Version: s.Version}
 }
 
-// Path is where the discovery of the version is.
+// Path returns the discovery path of the version.
 func (s *Service) Path() string {
 	if s.Group == "" {
 		return "/api/" + s.Version
@@ -42,33 +42,32 @@ func (s *Service) Path() string {
 	return "/apis/" + s.Group + "/" + s.Version
 }
 
-// Services are what all APIServices say at one moment. They are not changed. The zero value is
-// that there are none.
+// Services are all APIServices at one moment. They are immutable. The zero value has none.
 type Services struct {
 	remote map[schema.GroupVersion]*Service
-	// order puts all of them into the order of discovery when somebody wants to know: while many
-	// definitions are made, nobody does.
+	// order sorts them on first use: during a burst of new definitions no request needs the
+	// order.
 	order func() *order
 }
 
-// An order is that of discovery.
+// An order is the order of discovery.
 type order struct {
 	groups  []Group
 	byGroup map[string]*Group
 }
 
-// A Group is the versions of a group that have an APIService, in the order of discovery.
+// A Group has the versions of a group that have an APIService, in the order of discovery.
 type Group struct {
 	Name     string
 	Versions []*Service
 }
 
-// Remote reports whether this server answers for a version of the group only by asking another.
+// Remote reports whether any version of the group is remote.
 func (g *Group) Remote() bool {
 	return g != nil && slices.ContainsFunc(g.Versions, func(s *Service) bool { return s.Backend != nil })
 }
 
-// Remote reports whether there is another API server at all.
+// Remote reports whether any APIService is remote.
 func (s *Services) Remote() bool { return len(s.remote) > 0 }
 
 // Groups returns the groups in the order of discovery.
@@ -87,7 +86,7 @@ func (s *Services) Group(name string) *Group {
 	return s.order().byGroup[name]
 }
 
-// Lookup returns what is said of a version if another API server answers for it, and nil if not.
+// Lookup returns the Service of a remote version, else nil.
 func (s *Services) Lookup(group, version string) *Service {
 	if len(s.remote) == 0 {
 		return nil
@@ -95,7 +94,7 @@ func (s *Services) Lookup(group, version string) *Service {
 	return s.remote[schema.GroupVersion{Group: group, Version: version}]
 }
 
-// Remotes returns those that another API server answers for, in the order of discovery.
+// Remotes returns the remote versions, in the order of discovery.
 func (s *Services) Remotes() iter.Seq[*Service] {
 	return func(yield func(*Service) bool) {
 		if len(s.remote) == 0 {
@@ -111,7 +110,7 @@ func (s *Services) Remotes() iter.Seq[*Service] {
 	}
 }
 
-// arrange puts what APIServices say into the order of discovery.
+// arrange sorts Services into the order of discovery.
 func arrange(all []*Service) *order {
 	s := &order{byGroup: map[string]*Group{}}
 	slices.SortFunc(all, func(a, b *Service) int {
@@ -137,11 +136,11 @@ func arrange(all []*Service) *order {
 	return s
 }
 
-// known are the APIServices that were read last, by key.
+// known are the APIServices of the last read, by key.
 type known struct {
 	mu  sync.Mutex
 	all map[string]*Service
-	// moved says that one was read that another API server answers for, before or now.
+	// moved reports that a remote APIService was added, changed or removed.
 	moved bool
 }
 
@@ -162,7 +161,7 @@ func (k *known) order() *order {
 	return arrange(all)
 }
 
-// apply makes the Services of what has happened to the APIServices.
+// apply computes the Services from changes of APIServices.
 func (a *Aggregator) apply(_ int, events []*watchcache.Event, whole *watchcache.Snapshot) {
 	a.known.mu.Lock()
 	defer a.known.mu.Unlock()
@@ -195,7 +194,7 @@ func (a *Aggregator) apply(_ int, events []*watchcache.Event, whole *watchcache.
 	a.now.Store(&Services{remote: remote, order: sync.OnceValue(a.known.order)})
 }
 
-// read returns what an APIService says, or nil if it cannot be read.
+// read returns the Service of an APIService, or nil if it cannot be decoded.
 func (a *Aggregator) read(o *watchcache.Object) *Service {
 	var t apiregistrationv1.APIService
 	if o.Err != nil || json.Unmarshal(o.JSON, &t) != nil {
@@ -218,7 +217,7 @@ func (a *Aggregator) read(o *watchcache.Object) *Service {
 	return s
 }
 
-// Arranged returns what APIServices say that there is no store for.
+// Arranged returns Services without a store.
 func Arranged(all ...*Service) *Services {
 	s := &Services{remote: map[schema.GroupVersion]*Service{}, order: sync.OnceValue(func() *order { return arrange(all) })}
 	for _, one := range all {

@@ -7,11 +7,11 @@ package api
 
 import "net/http"
 
-// An Area returns what answers a request if its path belongs to the area, also where nothing is
-// there, and nil if not.
+// An Area returns the handler of a request if its path belongs to the area, even if nothing is
+// there, else nil.
 type Area func(*http.Request) http.Handler
 
-// At is the area of the paths that owns says.
+// At returns the area of the paths for which owns returns true.
 func At(owns func(path string) bool, h http.Handler) Area {
 	return func(r *http.Request) http.Handler {
 		if owns(r.URL.Path) {
@@ -21,11 +21,10 @@ func At(owns func(path string) bool, h http.Handler) Area {
 	}
 }
 
-// Everywhere is the area of every path. It is the last one of a Table, if there is one.
+// Everywhere returns the area of every path. It comes last in a Table.
 func Everywhere(h http.Handler) Area { return func(*http.Request) http.Handler { return h } }
 
-// A Table sends a request to the first area that its path belongs to. What belongs to none is
-// not found.
+// A Table passes a request to the first area that has its path. If none has, it answers 404.
 type Table []Area
 
 // ServeHTTP implements http.Handler.

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/server/api"
 )
 
-// The first area that owns a path answers.
+// The first area that has the path answers.
 func TestTable(t *testing.T) {
 	says := func(name string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, name) })

@@ -15,8 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A whole is the list of all groups, their versions and resources in one
-// document.
+// A whole is aggregated discovery: all groups with their versions and resources in one document.
 type whole struct {
 	doc  []byte
 	etag string
@@ -24,8 +23,8 @@ type whole struct {
 
 const aggregateKind = "APIGroupDiscoveryList"
 
-// serveAggregated answers with the aggregate of the core group or of all others
-// if the client asks for it. It reports whether it did.
+// serveAggregated answers with aggregated discovery, of the core group or of all others, if the
+// client accepts it. It reports whether it did.
 func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, core bool) bool {
 	group, version := apidiscoveryv2.SchemeGroupVersion.Group, apidiscoveryv2.SchemeGroupVersion.Version
 	f, ok := codec.AcceptAs(r, group, version, aggregateKind)
@@ -54,7 +53,7 @@ func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, core b
 	return true
 }
 
-// render is the document in a format other than that in which it is kept.
+// render converts the document to another format.
 func (a *whole) render(f codec.Format) ([]byte, error) {
 	if f.Media != codec.Protobuf {
 		return f.Render(a.doc)
@@ -66,9 +65,8 @@ func (a *whole) render(f codec.Format) ([]byte, error) {
 	return f.RenderValue(&list)
 }
 
-// buildAggregate makes the aggregate of the core group or of all others. item
-// returns the part of one resource in one version; size is how long the document
-// may become.
+// buildAggregate builds aggregated discovery of the core group or of all others. item returns the
+// part of one resource in one version; size is the expected length.
 func buildAggregate(groups []*group, core bool, item func(*resource.Definition, *resource.Version) []byte, others remotes, size int) *whole {
 	doc := append(make([]byte, 0, size+1024), `{"kind":"`+aggregateKind+`","apiVersion":"`+apidiscoveryv2.SchemeGroupVersion.String()+`","metadata":{},"items":[`...)
 	first := true
@@ -109,7 +107,7 @@ func appendGroup(doc []byte, g *group, item func(*resource.Definition, *resource
 	return append(doc, `]}`...)
 }
 
-// appendVersion adds a version that this server serves.
+// appendVersion appends a version that this server serves.
 func appendVersion(doc []byte, own version, item func(*resource.Definition, *resource.Version) []byte) []byte {
 	doc = append(doc, `{"version":"`...)
 	doc = append(doc, own.name...)
@@ -129,7 +127,7 @@ func appendVersion(doc []byte, own version, item func(*resource.Definition, *res
 	return append(doc, `],"freshness":"Current"}`...)
 }
 
-// aggregatedResource is the part of one resource in one version.
+// aggregatedResource returns the part of one resource in one version.
 func aggregatedResource(d *resource.Definition, v *resource.Version) []byte {
 	own := metav1.GroupVersionKind{Kind: d.Kind}
 	if !d.Dialect.OmitsResponseGroup {

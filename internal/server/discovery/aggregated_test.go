@@ -109,7 +109,7 @@ func TestAggregatedFollowsChanges(t *testing.T) {
 	}
 }
 
-// The work for one changed Definition must not grow with the number of others.
+// The work for a changed Definition does not grow with the number of other Definitions.
 func TestItemsAreReused(t *testing.T) {
 	h, c := newHandler(t, Options{})
 	h.whole(t.Context(), false)

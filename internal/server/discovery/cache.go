@@ -8,15 +8,15 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate"
 )
 
-// A cache is what the Handler has made and may be asked for again. Handler.mu
-// guards it. Everything in it can be thrown away at any time.
+// A cache holds documents of the Handler. Handler.mu guards it. Any part may be dropped at any
+// time.
 type cache struct {
 	view *view
 
-	// Of view as a whole. others has remote in it.
+	// Of the view. others contains remote.
 	core, others *whole
 	remote       remotes
-	size         int // of the last aggregate, which the next will be near to
+	size         int // of the last aggregate: an estimate for the next
 
 	// items are the parts of single resources in an aggregate.
 	items resource.PerVersion[[]byte]
@@ -24,7 +24,7 @@ type cache struct {
 	timer *time.Timer
 }
 
-// follow returns the groups of now, and throws away what is not of them. The caller holds mu.
+// follow returns the current groups, and drops cached parts of others. The caller holds mu.
 func (h *Handler) follow(services *aggregate.Services) *view {
 	c, set := &h.cache, h.catalog.Set()
 	if c.view != nil && c.view.set == set && c.view.services == services {
@@ -39,7 +39,7 @@ func (h *Handler) follow(services *aggregate.Services) *view {
 	return now
 }
 
-// whole returns the aggregate of the core group or of all others.
+// whole returns aggregated discovery of the core group or of all others.
 func (h *Handler) whole(ctx context.Context, core bool) *whole {
 	services := h.services(ctx)
 	var said remotes
@@ -64,13 +64,12 @@ func (h *Handler) whole(ctx context.Context, core bool) *whole {
 	return *made
 }
 
-// item returns the part of one resource in one version of an aggregate.
+// item returns the part of one resource in one version of aggregated discovery.
 func (h *Handler) item(d *resource.Definition, v *resource.Version) []byte {
 	return h.cache.items.Get(d, v, aggregatedResource)
 }
 
-// forgetLater sees to it that everything is forgotten one Idle from now, unless
-// somebody asks again.
+// forgetLater drops the cache after Idle without a request.
 func (h *Handler) forgetLater() {
 	if h.cache.timer != nil {
 		h.cache.timer.Reset(h.options.Idle)

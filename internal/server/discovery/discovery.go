@@ -1,11 +1,11 @@
-// Package discovery tells clients which API groups and resources are served: group by group,
-// or all in one document. Browsers get a page.
+// Package discovery serves the API groups and resources: by group, or aggregated in one document.
+// Browsers get a page.
 //
-// It knows how Kubernetes publishes a resource.Definition, but not what a Definition does;
-// package openapi publishes the schemas of objects. Each answer is made from one
-// resource.Set, so a client never sees half of a change. A version of a group that another server
-// serves has a place among the others; what it has is asked of that server. Expensive answers are made on the
-// first request and dropped when nobody asks any more.
+// It knows how Kubernetes publishes a resource.Definition, but not the Definition's behaviour;
+// package openapi publishes the schemas of objects. Each answer comes from one resource.Set, so a
+// client never sees half of a change. Versions of other servers are listed among the others;
+// their resources come from those servers. Large answers are built on the first request and
+// dropped when idle.
 package discovery
 
 import (
@@ -28,27 +28,27 @@ import (
 
 // Options of a Handler. The zero value works.
 type Options struct {
-	// ServerAddress, host:port, is where /api says that clients reach the
-	// server. Empty for the address that the request came to.
+	// ServerAddress (host:port) is the address of the server in /api. If empty, it is the address
+	// that the request came to.
 	ServerAddress string
-	// Paths that others serve, for the list at /.
+	// Paths of other handlers, for the list at /.
 	Paths []string
-	// Build tells one build of the server from another, because two builds may
-	// publish the same Definition differently.
+	// Build identifies the build of the server: two builds may publish the same Definition
+	// differently.
 	Build string
-	// Services returns what APIServices say; nil for none.
+	// Services returns the APIServices; nil for none.
 	Services func(context.Context) *aggregate.Services
-	// Published returns what other servers say of the versions that are sent to them.
+	// Published returns the discovery of the versions of other servers.
 	Published func(context.Context, *aggregate.Services) map[schema.GroupVersion]*published.Version
-	// Refresh is called before a path is said not to exist. It returns once the
-	// Catalog and Services have all that was acknowledged to anyone before the call.
+	// Refresh is called before a 404. It returns once Catalog and Services have every write that
+	// was acknowledged before the call.
 	Refresh func(context.Context) error
-	// Idle is how long after the last request what was made for it is forgotten.
-	// Zero is five minutes.
+	// Idle is the time after the last request at which cached documents are dropped. Zero is five
+	// minutes.
 	Idle time.Duration
 }
 
-// A Handler serves discovery. It is made by New.
+// A Handler serves discovery. Create one with New.
 type Handler struct {
 	catalog *resource.Catalog
 	options Options
@@ -57,7 +57,7 @@ type Handler struct {
 	cache cache
 }
 
-// New returns a Handler for what catalog holds.
+// New returns a Handler for a Catalog.
 func New(catalog *resource.Catalog, o Options) *Handler {
 	if o.Idle == 0 {
 		o.Idle = 5 * time.Minute
@@ -65,7 +65,7 @@ func New(catalog *resource.Catalog, o Options) *Handler {
 	return &Handler{catalog: catalog, options: o}
 }
 
-// A question is what a path asks for.
+// A question is the kind of document that a path names.
 type question int
 
 const (
@@ -77,7 +77,7 @@ const (
 	askVersion          // /api/VERSION, /apis/GROUP/VERSION
 )
 
-// parse takes a path apart. group and version are what the question is about.
+// parse parses a path. group and version are those in the path.
 func parse(path string) (q question, group, version string) {
 	switch path {
 	case "/":
@@ -106,13 +106,13 @@ func parse(path string) (q question, group, version string) {
 	return askNothing, "", ""
 }
 
-// Handles reports whether a path is the Handler's to answer.
+// Handles reports whether a path belongs to the Handler.
 func (h *Handler) Handles(path string) bool {
 	q, _, _ := parse(path)
 	return q != askNothing
 }
 
-// ServeHTTP answers a request whose path the Handler Handles.
+// ServeHTTP answers a request whose path Handles accepts.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q, group, version := parse(r.URL.Path)
 	v := h.view(r.Context())
@@ -143,7 +143,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// known reports whether there is what a path names.
+// known reports whether the group or version of a path exists.
 func (v *view) known(q question, group, version string) bool {
 	switch q {
 	case askGroup:
@@ -155,7 +155,7 @@ func (v *view) known(q question, group, version string) bool {
 	}
 }
 
-// answer writes a document in the form that the client asked for.
+// answer writes a document in the format that the client accepts.
 func answer(w http.ResponseWriter, r *http.Request, value runtime.Object) {
 	f, err := codec.AcceptDocument(r)
 	var doc []byte
@@ -170,8 +170,8 @@ func answer(w http.ResponseWriter, r *http.Request, value runtime.Object) {
 	_, _ = w.Write(doc)
 }
 
-// routed reports whether Kubernetes has a route for a request of a page of its own,
-// and answers it if not.
+// routed reports whether Kubernetes has a route for a request of one of its own pages. If not, it
+// answers the request.
 func routed(w http.ResponseWriter, r *http.Request) bool {
 	err := codec.OfferTo(r).Route(r, codec.One)
 	if r.Method != http.MethodGet {

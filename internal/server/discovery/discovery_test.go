@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/server/openapi/openapitest"
 )
 
-// newHandler returns a Handler for what openapitest has, and the Catalog it is in.
+// newHandler returns a Handler for openapitest's Definitions, and their Catalog.
 func newHandler(t testing.TB, o Options) (*Handler, *resource.Catalog) {
 	c := openapitest.Catalog(t)
 	o.ServerAddress = "192.0.2.2:6443"
@@ -58,9 +58,8 @@ func TestDocumentsAreKubernetes(t *testing.T) {
 	}
 }
 
-// Clients that take the first group that has a resource meet groups in this order:
-// in /apis by the name that Kubernetes has for a version of a group, in the
-// aggregate by the name of the group.
+// Clients that take the first group with a resource depend on this order. /apis is sorted by the
+// name of an APIService (VERSION.GROUP), aggregated discovery by the name of the group.
 func TestOrderOfGroups(t *testing.T) {
 	beta := strings.NewReplacer("disc.anykind.dev", "a.anykind.dev", "name: v1\n", "name: v1beta1\n")
 	var c resource.Catalog
@@ -146,8 +145,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// The pages of Kubernetes' own versions have a route each, which is found by the full
-// name of a media type; those of groups, and of what anyone may define, have none.
+// The pages of built-in versions have a route each, which matches full media types; the pages of
+// groups and of custom resources have none.
 func TestAcceptOfRoutes(t *testing.T) {
 	h, _ := newHandler(t, Options{})
 	const want = `"message":"406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf"`
@@ -168,7 +167,7 @@ func TestAcceptOfRoutes(t *testing.T) {
 	}
 }
 
-// A server that has CBOR has no CBOR for the page of a version that anyone may define.
+// With CBOR enabled, the page of a custom version is still not served as CBOR.
 func TestCBOR(t *testing.T) {
 	h, _ := newHandler(t, Options{})
 	for path, want := range map[string]string{

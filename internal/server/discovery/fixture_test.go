@@ -2,7 +2,7 @@ package discovery
 
 import "github.com/anykind/anykind/internal/server/openapi/openapitest"
 
-// What tests publish, and how they ask for it.
+// Group and Accept headers of the tests.
 const (
 	kites = openapitest.Kites
 	skies = openapitest.Skies

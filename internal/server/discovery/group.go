@@ -12,17 +12,17 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate"
 )
 
-// A group is an API group with its versions in order of preference, whoever serves them.
+// A group is an API group with its versions in order of preference, local or remote.
 type group struct {
 	name     string
 	priority int
 	versions []version
 }
 
-// path is what paths of the group begin with.
+// path returns the path of the group.
 func (g *group) path() string { return (&resource.Group{Name: g.name}).Path() }
 
-// local is the group as far as this server serves it, or nil.
+// local returns the group as this server serves it, or nil.
 func (g *group) local() *resource.Group {
 	for _, v := range g.versions {
 		if v.local != nil {
@@ -35,10 +35,10 @@ func (g *group) local() *resource.Group {
 // A version is one version of a group.
 type version struct {
 	name string
-	// local is the group if this server serves the version, and remote is who does if not.
+	// local is the group if this server serves the version; otherwise remote is its APIService.
 	local  *resource.Group
 	remote *aggregate.Service
-	// How it is placed: by its APIService, or as if that were there already.
+	// Priorities of its APIService, or those that it would have.
 	groupPriority, priority int
 }
 
@@ -46,10 +46,10 @@ func (v version) groupVersion(group string) schema.GroupVersion {
 	return schema.GroupVersion{Group: group, Version: v.name}
 }
 
-// customPriority is that of a version of custom resources in its group.
+// customPriority is the priority of a custom version in its group.
 const customPriority = 100
 
-// A view is all groups at one moment. It is immutable.
+// A view has all groups at one moment. It is immutable.
 type view struct {
 	set      *resource.Set
 	services *aggregate.Services
@@ -66,7 +66,7 @@ func (v *view) group(name string) *group {
 	return v.groups[i]
 }
 
-// newView puts what this server serves and what APIServices say together.
+// newView merges the groups of this server and those of APIServices.
 func newView(set *resource.Set, services *aggregate.Services) *view {
 	v := &view{set: set, services: services}
 	for _, local := range set.Groups() {
@@ -90,7 +90,7 @@ func newView(set *resource.Set, services *aggregate.Services) *view {
 		v.addRemote()
 	}
 	v.groups = slices.DeleteFunc(v.groups, func(g *group) bool { return len(g.versions) == 0 })
-	// Those who share a priority are in the order of their names.
+	// Groups of equal priority are sorted by name.
 	slices.SortStableFunc(v.groups, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.name, b.name))
 	})
@@ -115,9 +115,9 @@ func (v *view) addRemote() {
 	}
 }
 
-// list puts the groups into the order of /apis, and their versions into theirs. Among groups of
-// one priority it is the order of VERSION.GROUP, the name of an APIService, by whichever version
-// comes first of those with the priority.
+// list sorts the groups, and their versions, for /apis. Groups of equal priority are sorted by
+// VERSION.GROUP, the name of an APIService: the least one among the group's versions of that
+// priority.
 func (v *view) list() {
 	type place struct {
 		priority int
@@ -154,7 +154,7 @@ func find(g *aggregate.Group, version string) *aggregate.Service {
 	return g.Versions[i]
 }
 
-// same reports whether two views of one Set show the same in the same order.
+// same reports whether two views of one Set have the same content in the same order.
 func (v *view) same(other *view) bool {
 	return v.set == other.set && slices.EqualFunc(v.groups, other.groups, func(a, b *group) bool {
 		return a.name == b.name && slices.EqualFunc(a.versions, b.versions, func(a, b version) bool {
@@ -163,7 +163,7 @@ func (v *view) same(other *view) bool {
 	})
 }
 
-// noServices are those of a server with no APIServices.
+// noServices is a server without APIServices.
 var noServices = &aggregate.Services{}
 
 func (h *Handler) services(ctx context.Context) *aggregate.Services {
@@ -173,7 +173,7 @@ func (h *Handler) services(ctx context.Context) *aggregate.Services {
 	return h.options.Services(ctx)
 }
 
-// view returns the groups of now.
+// view returns the current groups.
 func (h *Handler) view(ctx context.Context) *view {
 	services := h.services(ctx)
 	h.mu.Lock()
@@ -181,7 +181,7 @@ func (h *Handler) view(ctx context.Context) *view {
 	return h.follow(services)
 }
 
-// remotes are what other servers say of their versions, as JSON.
+// remotes has the discovery of other servers' versions, as JSON.
 type remotes map[schema.GroupVersion][]byte
 
 func (h *Handler) remotes(ctx context.Context, services *aggregate.Services) remotes {

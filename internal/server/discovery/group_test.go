@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate/published"
 )
 
-// others is what APIServices say in a test: GROUP/VERSION is served by another server.
+// others returns APIServices that send GROUP/VERSION to another server.
 func others(priorities map[string][2]int32) *aggregate.Services {
 	var all []*aggregate.Service
 	for name, p := range priorities {
@@ -28,7 +28,7 @@ func others(priorities map[string][2]int32) *aggregate.Services {
 	return aggregate.Arranged(all...)
 }
 
-// shown are the groups of an answer, with their versions in order.
+// shown returns the groups of an answer, with their versions in order.
 func shown(t *testing.T, h *Handler, path, accept string) string {
 	t.Helper()
 	body := ask(h, "GET", path, "Accept: "+accept).Body.Bytes()
@@ -66,8 +66,8 @@ func shown(t *testing.T, h *Handler, path, accept string) string {
 
 const whole2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// Versions that other servers have are among those of this one, where their priorities place them.
-// One of another server takes the place of one of this server.
+// Versions of other servers are sorted among local ones by priority. A remote version replaces a
+// local one.
 func TestVersionsOfOthers(t *testing.T) {
 	services := others(map[string][2]int32{
 		"high.dev/v1":              {19000, 1},
@@ -112,7 +112,7 @@ low.dev:v1 stale without resources`
 		t.Error(w.Body)
 	}
 
-	// The document is another one when what somebody says is, or nobody says anything any more.
+	// The ETag changes when the discovery of another server changes or disappears.
 	etag := func() string { return ask(h, "GET", "/apis", "Accept: "+whole2).Header().Get("ETag") }
 	before := etag()
 	if again := etag(); again != before {

@@ -34,7 +34,7 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, set *resou
 	})
 }
 
-// address is host:port of the server for whoever sent r.
+// address returns host:port of the server for the client of r.
 func (h *Handler) address(r *http.Request) string {
 	if h.options.ServerAddress != "" {
 		return h.options.ServerAddress
@@ -92,8 +92,7 @@ func apiGroup(g *group) metav1.APIGroup {
 // serveVersion answers /api/VERSION and /apis/GROUP/VERSION.
 func serveVersion(w http.ResponseWriter, r *http.Request, g *resource.Group, name, version string) {
 	if !g.Serves(version) {
-		// Kubernetes has two ways to say that there is nothing: one for its own
-		// groups and one for those that anyone may define.
+		// Kubernetes has two forms of 404: one for its own groups and one for custom ones.
 		if name == "" || g.Dialect().NoPathIsStatus {
 			request.Fail(w, r, status.NoSuchPath())
 			return
@@ -124,7 +123,7 @@ func serveVersion(w http.ResponseWriter, r *http.Request, g *resource.Group, nam
 	answer(w, r, &list)
 }
 
-// apiResources returns the row of a resource and those of its subresources.
+// apiResources returns the rows of a resource and its subresources.
 func apiResources(d *resource.Definition, v *resource.Version) []metav1.APIResource {
 	rows := []metav1.APIResource{{
 		Name:               d.Plural,
@@ -152,8 +151,8 @@ func apiResources(d *resource.Definition, v *resource.Version) []metav1.APIResou
 	return rows
 }
 
-// otherKind is the kind of a subresource where that is not the object's. Group and version
-// are said if they are others.
+// otherKind returns the kind of a subresource if it differs from the object's. Group and version
+// are set only if they differ too.
 func otherKind(d *resource.Definition, v *resource.Version, s *resource.Subresource) (kind metav1.GroupVersionKind, ok bool) {
 	kind = metav1.GroupVersionKind{Group: s.Kind.Group, Version: s.Kind.Version, Kind: s.Kind.Kind}
 	if kind.Group == d.Group && kind.Version == v.Name {
@@ -162,8 +161,7 @@ func otherKind(d *resource.Definition, v *resource.Version, s *resource.Subresou
 	return kind, kind.Kind != ""
 }
 
-// listedVerbs are the verbs that discovery names: one that is refused is not
-// among them.
+// listedVerbs returns the verbs for discovery, without those that are currently rejected.
 func listedVerbs(d *resource.Definition, v *resource.Version) []string {
 	all := d.ListedVerbs()
 	if !d.Terminating {
@@ -174,8 +172,7 @@ func listedVerbs(d *resource.Definition, v *resource.Version) []string {
 	})
 }
 
-// storageVersionHash changes when objects are stored in another version. A kind that only
-// answers is not stored, nor one that is computed.
+// storageVersionHash changes with the storage version. Kinds that are not stored have none.
 func storageVersionHash(d *resource.Definition) string {
 	v := d.StorageVersion()
 	if !v.Served && !d.Dialect.TellsUnservedStorage || v.Creater != nil || v.Reader != nil {
@@ -189,7 +186,7 @@ func storageVersionHash(d *resource.Definition) string {
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 
-// encode returns the JSON of a document that holds nothing that JSON cannot say.
+// encode returns the JSON of a document that always has one.
 func encode(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 	"github.com/anykind/anykind/internal/server/page"
 )
 
-// A person with a browser is shown a page of what is served: all kinds, or with
-// ?group=GROUP those of one group and what their definitions say of them. The
-// latter takes making their models, which is why the page of everything does not.
+// A browser gets a page of the served kinds: all, or with ?group=GROUP those of one group with
+// their definitions. Definitions require building models, so the page of all kinds omits them.
 
 // servePage answers / with a page.
 func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, v *view) {
@@ -49,10 +48,10 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, v *view) {
 	p.Serve(w)
 }
 
-// shownName is the name of a group for people.
+// shownName returns the name of a group for people.
 func shownName(g *group) string { return cmp.Or(g.name, "core") }
 
-// addGroup adds the kinds of a group, with all about them or without.
+// addGroup adds the kinds of a group, with details or without.
 func addGroup(p *page.Page, g *group, details bool) {
 	root := g.path()
 	p.Add("<h2>")
@@ -105,7 +104,7 @@ func subresourcesOf(v *resource.Version) string {
 	return strings.Join(names, " ")
 }
 
-// addDetails adds what the definition says about a version.
+// addDetails adds the content of the definition of a version.
 func addDetails(p *page.Page, v *resource.Version) {
 	description := ""
 	if v.Schema != nil {

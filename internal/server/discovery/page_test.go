@@ -10,11 +10,10 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// What browsers send.
+// The Accept header of browsers.
 const acceptPage = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-// A browser is shown a page from which everything can be reached; anything else
-// is given the paths that Kubernetes gives.
+// A browser gets a page with links to everything; other clients get the paths as in Kubernetes.
 func TestPageForPeople(t *testing.T) {
 	h, _ := newHandler(t, Options{Build: "v1.2.3", Paths: []string{"/version", "/livez", "/metrics"}})
 	w := ask(h, "GET", "/", acceptPage)
@@ -69,7 +68,7 @@ func TestPageOfAGroup(t *testing.T) {
 	}
 }
 
-// What a definition says is shown as it was written, and never as markup.
+// Text of a definition is shown verbatim, and escaped.
 func TestPageEscapes(t *testing.T) {
 	const evil = `</p><script>alert(1)</script>"'><img src=x onerror=alert(1)>`
 	d := custom(t, strings.Replace(skies, "        type: object\n", "        description: '"+strings.ReplaceAll(evil, "'", "''")+"'\n        type: object\n", 1))

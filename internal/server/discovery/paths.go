@@ -7,7 +7,7 @@ import (
 	"github.com/anykind/anykind/internal/object/codec"
 )
 
-// serveIndex answers / with all paths at which something can be read.
+// serveIndex answers / with all paths that can be read.
 func (h *Handler) serveIndex(w http.ResponseWriter, v *view) {
 	paths := append([]string{"/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/"}, h.options.Paths...)
 	for _, g := range v.groups {

@@ -54,8 +54,7 @@ func BenchmarkDocument(b *testing.B) {
 	})
 }
 
-// The heap that is in use while the document is written is what counts with many
-// kinds: it is not to grow with them.
+// The heap in use while the document is written must not grow with the number of kinds.
 func BenchmarkWhole(b *testing.B) {
 	for _, n := range []int{20, 2000} {
 		var c resource.Catalog
@@ -90,7 +89,7 @@ func BenchmarkWhole(b *testing.B) {
 	}
 }
 
-// heapWatch collects garbage every so many bytes and notes what is left.
+// heapWatch collects garbage at intervals of bytes and records the remaining heap.
 type heapWatch struct {
 	*openapitest.Discard
 	every        int64
@@ -113,7 +112,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// What is kept of a document is read again much faster than it is made.
+// Reading a cached document is much faster than building it.
 func BenchmarkPacked(b *testing.B) {
 	h, _ := newHandler(b, Options{})
 	g, v, _ := h.options.lookup(h.catalog.Set(), "api/v1")

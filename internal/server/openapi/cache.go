@@ -11,12 +11,12 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A cache is what the Handler has made and may be asked for again. Handler.mu
-// guards it. Everything in it can be thrown away at any time.
+// A cache holds documents of the Handler. Handler.mu guards it. Any part may be dropped at any
+// time.
 type cache struct {
 	set *resource.Set
 
-	// Of set as a whole.
+	// Of the whole set.
 	list  *documentList
 	whole wholeDocument
 
@@ -25,14 +25,14 @@ type cache struct {
 	documents map[string]*openDocument
 	shared    *shared // between documents
 
-	used  time.Time // when anything but documents was last asked for
+	used  time.Time // last request for anything but documents
 	timer *time.Timer
 }
 
-// A fingerprint is another one whenever the OpenAPI of a resource is another.
+// A fingerprint changes with the OpenAPI of a resource.
 type fingerprint [sha256.Size]byte
 
-// follow throws away what is not of the Set of now and returns that Set.
+// follow returns the current Set, and drops cached parts of others.
 func (h *Handler) follow() *resource.Set {
 	c := &h.cache
 	set := h.catalog.Set()
@@ -50,8 +50,7 @@ func (h *Handler) follow() *resource.Set {
 	return set
 }
 
-// touch notes that something was asked for, and sees to it that it is forgotten
-// when nobody asks any more.
+// touch returns the time of a request, and starts the timer that drops unused documents.
 func (h *Handler) touch() time.Time {
 	now := time.Now()
 	if h.cache.timer == nil {
@@ -60,7 +59,7 @@ func (h *Handler) touch() time.Time {
 	return now
 }
 
-// sweep forgets what nobody asked for since one Idle ago.
+// sweep drops what was not used for Idle.
 func (h *Handler) sweep() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -119,7 +118,7 @@ func fingerprintOf(d *resource.Definition, v *resource.Version) fingerprint {
 	return sha256.Sum256(data)
 }
 
-// modelKey tells models apart, without making them where the version does.
+// modelKey identifies a model, if possible without building it.
 func modelKey(v *resource.Version) string {
 	if v.Fingerprint != "" || v.Schema == nil {
 		return v.Fingerprint

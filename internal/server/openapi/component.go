@@ -19,8 +19,7 @@ import (
 
 const refPrefix = "#/components/schemas/"
 
-// The names of the schemas that operations refer to besides those of the
-// resource itself.
+// Names of schemas that operations refer to, besides those of the resource.
 const (
 	metaPrefix    = "io.k8s.apimachinery.pkg.apis.meta.v1."
 	deleteOptions = metaPrefix + "DeleteOptions"
@@ -37,7 +36,7 @@ var scaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 type component struct {
 	schema *spec.Schema
 	json   raw
-	refs   []string // names of the schemas it refers to
+	refs   []string // names of referenced schemas
 }
 
 func newComponent(s *spec.Schema) component {
@@ -45,8 +44,8 @@ func newComponent(s *spec.Schema) component {
 	return component{s, data, refs(data)}
 }
 
-// refs returns the names of the schemas that JSON refers to. A quotation mark
-// inside a string is always escaped, so what looks like a reference is one.
+// refs returns the names of the schemas that JSON refers to. Quotation marks inside strings are
+// escaped, so every match is a reference.
 func refs(data []byte) []string {
 	mark := []byte(`"$ref":"` + refPrefix)
 	var out []string
@@ -64,8 +63,7 @@ func refs(data []byte) []string {
 	}
 }
 
-// shared is what all documents have in common. It is made when it is first
-// needed.
+// shared has the parts that all documents share. They are built on first use.
 type shared struct {
 	once       sync.Once
 	params     *parameters
@@ -92,7 +90,7 @@ func (s *shared) prepare() {
 			modelOf[apimachineryversion.Info](model.Kind{}),
 		} {
 			for name, published := range m.Schemas {
-				// A type comes along with others without saying what kind it is.
+				// As a dependency of another type, a type has no kind.
 				if _, ok := s.components[name]; !ok || name == m.Name {
 					s.components[name] = newComponent(published)
 				}
@@ -107,7 +105,7 @@ func modelOf[T any](kind model.Kind) resource.Model {
 
 func core(kind string) model.Kind { return model.Kind{Version: "v1", Kind: kind} }
 
-// marks are those of the types that only discovery publishes.
+// marks returns the marks of types that only discovery publishes.
 func marks() model.Marks {
 	atomic := model.Mark{List: "atomic"}
 	return model.Marks{
@@ -131,7 +129,7 @@ func marks() model.Marks {
 	}
 }
 
-// everywhere returns a schema of a type that is a kind of every group version.
+// everywhere returns a schema of a type that is a kind in every group version.
 func (c component) everywhere(kind string, in []schema.GroupVersion) component {
 	data := bytes.TrimSuffix(slices.Clip(c.json), []byte("}"))
 	data = append(slices.Clip(data), `,"x-kubernetes-group-version-kind":`...)
@@ -139,7 +137,7 @@ func (c component) everywhere(kind string, in []schema.GroupVersion) component {
 	return component{c.schema, append(data, '}'), c.refs}
 }
 
-// kinds names a kind in every group version.
+// kinds lists a kind in every group version.
 func kinds(kind string, in []schema.GroupVersion) []fields {
 	out := make([]fields, len(in))
 	for i, gv := range in {
@@ -168,8 +166,8 @@ func closure(names []string, find func(string) (component, bool)) fields {
 	return out
 }
 
-// modelsOf returns the schemas of the resources of a version, encoded when they
-// are first looked up.
+// modelsOf returns a lookup of the schemas of a version's resources. It encodes a schema on its
+// first lookup.
 func modelsOf(models []resource.Model, common map[string]component) func(string) (component, bool) {
 	own := map[string]*spec.Schema{}
 	for _, m := range models {

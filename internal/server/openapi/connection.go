@@ -2,14 +2,14 @@ package openapi
 
 import "strings"
 
-// connect is the action of a request that a subresource answers by itself.
+// connect is the action of operations on a subresource with a Connecter.
 const connect = "connect"
 
-// methods are those of requests, by verb, in the order in which they matter to nobody.
+// methods are the HTTP methods of verbs, in no particular order.
 var methods = map[string]string{"get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete"}
 
-// addConnection adds the paths of a subresource with a Connecter. What is behind one with
-// paths below it takes any method.
+// addConnection adds the paths of a subresource with a Connecter. Paths below it take every
+// method.
 func (o *operations) addConnection(paths *pathItems, path string, can func(string) bool) {
 	if o.subresource.Kind.Kind == "" {
 		paths.add(path, o.text())
@@ -47,7 +47,7 @@ func (o *operations) connect(method string, below bool) operation {
 	return op.returns("", o.bodies, "200")
 }
 
-// text is the operation that reads text about an object, such as a log.
+// text returns the operation that reads text about an object, such as a log.
 func (o *operations) text() operation {
 	media := append([]string{"text/plain"}, o.answers...)
 	return o.make("get", "get", "read", "", "", "read "+o.subject()+"the specified "+o.definition.Kind,

@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// buildDocument makes the OpenAPI document of that name. g and v are the group
-// and version that it is about, if it is about any.
+// buildDocument builds the OpenAPI document of that name. g and v are its group and version, if
+// any.
 func buildDocument(s *shared, name string, g *resource.Group, v string) []byte {
 	s.prepare()
 	if v != "" {
@@ -23,7 +23,7 @@ func buildDocument(s *shared, name string, g *resource.Group, v string) []byte {
 	return s.write(true, paths.v3(), closure([]string{paths[0].operations[0].answer.schema}, find))
 }
 
-// about is the operation of a document that is about discovery itself.
+// about returns the operation of a document about discovery.
 func (s *shared) about(name string, g *resource.Group) operation {
 	if o, ok := page(name); ok {
 		return o
@@ -45,8 +45,7 @@ func reading(tag, id, description, model string, media []string) operation {
 	}}.returns(model, media, "200")
 }
 
-// version makes the document of one version of a group, whose paths begin with
-// root.
+// version builds the document of one version of a group, whose paths begin with root.
 func (s *shared) version(root string, g *resource.Group, name string) []byte {
 	var models []resource.Model
 	typed := g.DialectOf(name).TypedOpenAPI
@@ -76,9 +75,9 @@ func (s *shared) version(root string, g *resource.Group, name string) []byte {
 	return s.write(typed, raw(written), closure(refs(written), find))
 }
 
-// pathsOf returns the paths of one version of a group, which begin with root.
-// names tells the names of the schemas of a resource and of its list. Parameters that
-// OpenAPI v2 refers to are put into refers.
+// pathsOf returns the paths of one version of a group, which begin with root. names returns the
+// names of the schemas of a resource and of its list. refers receives the parameters that OpenAPI
+// v2 refers to.
 func (s *shared) pathsOf(root string, g *resource.Group, version string, names func(*resource.Version) (item, list string), refers fields) pathItems {
 	var paths pathItems
 	if g.DialectOf(version).OpenAPIOfDiscovery {
@@ -107,8 +106,8 @@ func described(g *resource.Group, version string) iter.Seq2[*resource.Definition
 	}
 }
 
-// bodies yields the versions of other kinds that subresources take or show, but for those
-// that every document has.
+// bodies yields the request and response types of subresources, except those that every document
+// has.
 func bodies(v *resource.Version) iter.Seq[*resource.Version] {
 	return func(yield func(*resource.Version) bool) {
 		for i := range v.Subresources {
@@ -120,7 +119,7 @@ func bodies(v *resource.Version) iter.Seq[*resource.Version] {
 	}
 }
 
-// write puts a document together.
+// write assembles a document.
 func (s *shared) write(typed bool, paths any, schemas fields) []byte {
 	info := fields{"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 	components := fields{}
@@ -142,7 +141,7 @@ func (s *shared) write(typed bool, paths any, schemas fields) []byte {
 
 func nativeInfo() fields { return fields{"title": "Kubernetes", "version": Kubernetes} }
 
-// bearerToken is how a client says who it is.
+// bearerToken returns the security scheme.
 func bearerToken() fields {
 	return fields{"BearerToken": fields{
 		"type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header",

@@ -2,7 +2,7 @@ package openapi
 
 import "github.com/anykind/anykind/internal/server/openapi/openapitest"
 
-// What tests publish, and how they ask for it.
+// Definitions and requests of the tests.
 const (
 	kites = openapitest.Kites
 	skies = openapitest.Skies

@@ -9,16 +9,14 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// fields is a JSON object that is being put together. Its values are those that
-// appendJSON writes.
+// fields is a JSON object under construction. Its values are those that appendJSON writes.
 type fields map[string]any
 
-// raw is JSON already.
+// raw is encoded JSON.
 type raw []byte
 
-// appendJSON appends the JSON of v, with the fields of objects in order. Most of
-// an OpenAPI document is the same few parts over and over; as raw values they
-// are written once and copied after that.
+// appendJSON appends the JSON of v, with the fields of objects sorted. An OpenAPI document
+// repeats a few parts many times; as raw values they are encoded once and then copied.
 func appendJSON(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case raw:
@@ -60,7 +58,7 @@ func appendList[T any](dst []byte, list []T) []byte {
 	return append(dst, ']')
 }
 
-// encode returns the JSON of a value that holds nothing that JSON cannot say.
+// encode returns the JSON of a value that always has one.
 func encode(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {

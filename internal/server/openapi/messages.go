@@ -9,8 +9,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// encodeV3 returns a document of OpenAPI v3 in protobuf. It is made of the JSON,
-// which is what nearly everybody asks for.
+// encodeV3 returns an OpenAPI v3 document in protobuf. It converts the JSON, the form that most
+// clients request.
 func encodeV3(doc []byte) []byte {
 	var f fields
 	if err := utiljson.Unmarshal(doc, (*map[string]any)(&f)); err != nil {
@@ -86,8 +86,7 @@ func newProtobufV2() message {
 	}
 }
 
-// parameterV2 encodes a parameter, which is another message for each place that it
-// can be in.
+// parameterV2 encodes a parameter. Each location of a parameter has its own message.
 func parameterV2(schema encoding) encoding {
 	body := in(1, message{
 		"name":     {2, text},
@@ -198,8 +197,8 @@ func newProtobufV3() message {
 	}
 }
 
-// limitFields are the fields of a schema that limit values. Their numbers are
-// higher in one version than in the other.
+// limitFields are the validations in a schema. higher has the field numbers of the version with
+// the higher ones.
 func limitFields(higher protowire.Number) message {
 	return message{
 		"multipleOf":       {6 + higher, double},
@@ -224,8 +223,8 @@ func infoFields(version protowire.Number) message {
 
 func externalDocs() message { return message{"description": {1, text}, "url": {2, text}} }
 
-// defaultValue encodes a number, a boolean or a string. There is no place for any
-// other default.
+// defaultValue encodes a number, a boolean or a string. The message has no field for other
+// defaults.
 func defaultValue(dst []byte, number protowire.Number, v any) []byte {
 	return nested(dst, number, func(dst []byte) []byte {
 		switch v.(type) {

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Names and descriptions of operations, as generators of clients know them.
+// Names and descriptions of operations, as client generators expect them.
 
-// identifier turns s into a part of an operation's name: letters and digits,
-// each word but perhaps the first with a capital.
+// identifier converts s to a part of an operation id: letters and digits, with capitals at the
+// start of words.
 func identifier(s string, capital bool) string {
 	var out strings.Builder
 	for i, r := range s {
@@ -32,7 +32,7 @@ func capitalized(s string) string {
 	return string(unicode.ToUpper(r)) + s[size:]
 }
 
-// shortGroup is how operations call a group.
+// shortGroup returns the name of a group in operation ids.
 func shortGroup(group string) string {
 	if group == "" {
 		return "core"
@@ -40,8 +40,7 @@ func shortGroup(group string) string {
 	return strings.TrimSuffix(group, ".k8s.io")
 }
 
-// tagOf is the tag of the operations of a group, and of a version of it unless
-// that is "".
+// tagOf returns the tag of the operations of a group, or of one version of it.
 func tagOf(group, version string) string {
 	tag := identifier(shortGroup(group), false)
 	if version != "" {
@@ -50,13 +49,12 @@ func tagOf(group, version string) string {
 	return tag
 }
 
-// operationPart is what a group and version are called in the middle of an
-// operation's name.
+// operationPart returns the group and version in the middle of an operation id.
 func operationPart(group, version string) string {
 	return identifier(shortGroup(group), true) + identifier(version, true)
 }
 
-// one returns a kind with its article. A plural has none.
+// one returns a kind with its article, or a plural unchanged.
 func one(kind string) string {
 	switch {
 	case strings.HasSuffix(kind, "s") && !strings.HasSuffix(kind, "ss"):

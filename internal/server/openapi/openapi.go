@@ -1,11 +1,11 @@
-// Package openapi serves the OpenAPI documents: version 3, with a document for each version
-// of a group, and version 2, one document of everything.
+// Package openapi serves the OpenAPI documents: version 3, with a document for each version of a
+// group, and version 2, one document of everything.
 //
 // It knows how Kubernetes describes the operations on a resource.Definition, and uses the
-// published schemas of objects (resource.Model). Each answer is made from one resource.Set. A
-// document is made on the first request. It is kept while its Definitions are served and
-// somebody asks for it. Other servers have documents about the versions that they serve: those of
-// version 3 are listed and come from there, and version 2 has all in one.
+// published schemas of objects (resource.Model). Each answer comes from one resource.Set. A
+// document is built on the first request, and cached while its Definitions are served and clients
+// request it. Other servers have documents about their versions: version 3 lists them and
+// forwards requests for them, and version 2 is merged into one document.
 package openapi
 
 import (
@@ -19,27 +19,26 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Kubernetes is the version of Kubernetes that the documents are of.
+// Kubernetes is the version of Kubernetes in the documents.
 const Kubernetes = "1.37"
 
 // Options of a Handler. The zero value works.
 type Options struct {
-	// Build tells one build of the server from another, because two builds may
-	// publish the same Definition differently.
+	// Build identifies the build of the server: two builds may publish the same Definition
+	// differently.
 	Build string
-	// Pages are IssuerConfiguration and IssuerKeys where there are such pages.
+	// Pages are IssuerConfiguration and IssuerKeys, if the server has these pages.
 	Pages []string
-	// Others are servers behind this one; nil for none.
+	// Others are the API servers behind this one; nil for none.
 	Others Others
-	// Refresh is called before a document is said not to exist. It returns once
-	// the Catalog has all that was acknowledged to anyone before the call.
+	// Refresh is called before a 404. It returns once the Catalog has every write that was
+	// acknowledged before the call.
 	Refresh func(context.Context) error
-	// Idle is how long after the last request for it something is forgotten.
-	// Zero is five minutes.
+	// Idle is the time after which an unused document is dropped. Zero is five minutes.
 	Idle time.Duration
 }
 
-// A Handler serves OpenAPI. It is made by New.
+// A Handler serves OpenAPI. Create one with New.
 type Handler struct {
 	catalog *resource.Catalog
 	options Options
@@ -48,7 +47,7 @@ type Handler struct {
 	cache cache
 }
 
-// New returns a Handler for what catalog holds.
+// New returns a Handler for a Catalog.
 func New(catalog *resource.Catalog, o Options) *Handler {
 	if o.Idle == 0 {
 		o.Idle = 5 * time.Minute
@@ -65,12 +64,12 @@ const (
 	documentV3 = pathV3 + "/"
 )
 
-// Handles reports whether a path is the Handler's to answer.
+// Handles reports whether a path belongs to the Handler.
 func (h *Handler) Handles(path string) bool {
 	return path == pathV2 || path == pathV3 || strings.HasPrefix(path, documentV3)
 }
 
-// ServeHTTP answers a request whose path the Handler Handles.
+// ServeHTTP answers a request whose path Handles accepts.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; path {
 	case pathV2:
@@ -93,7 +92,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// other returns who answers for a document that another server has.
+// other returns the handler of a document of another server.
 func (h *Handler) other(r *http.Request, name string) (http.Handler, bool) {
 	if _, _, local := h.options.lookup(h.catalog.Set(), name); local {
 		return nil, false

@@ -11,37 +11,37 @@ import (
 // An operation is one method on one path.
 type operation struct {
 	method     string // in lower case
-	fields     fields // that both versions of OpenAPI have
+	fields     fields // common to both versions of OpenAPI
 	parameters []parameter
-	body       content   // what is sent; its schema is empty if there is nothing to send
-	required   bool      // the body is
+	body       content   // of the request; its schema is empty if there is none
+	required   bool      // whether the body is required
 	sent       parameter // the body, for OpenAPI v2
 	answer     content
-	codes      []string // with which there is an answer
+	codes      []string // of successful answers
 }
 
-// content is what is sent or returned, in any of the media types.
+// content is the body of a request or an answer, in any of the media types.
 type content struct {
 	schema string // its name; "" is a string
 	media  []string
 }
 
-// A style is how Kubernetes describes the operations on a resource: one way for
-// a native resource, another for a custom one.
+// A style is Kubernetes' description of the operations on a resource. Native and custom resources
+// have different ones.
 type style struct {
 	// Media types, in the order in which OpenAPI v2 lists them.
-	bodies  []string // of what is sent
-	patches []string // and of a patch
-	answers []string // of what is returned
-	lists   []string // and of what may be a watch
+	bodies  []string // of requests
+	patches []string // of patches
+	answers []string // of answers
+	lists   []string // of answers that may be a watch
 
-	list          string // what listing is called
+	list          string // verb of a list
 	get           []parameter
 	removeAll     []parameter
-	removeAllBody bool // deletecollection takes DeleteOptions
+	removeAllBody bool // deletecollection has a body of DeleteOptions
 	patchCreates  bool // a patch may answer 201
-	watches       bool // has the paths below /watch
-	subresourceID bool // an operation on a subresource is of the subresource's kind
+	watches       bool // has paths below /watch
+	subresourceID bool // an operation on a subresource has the subresource's kind
 }
 
 func newStyles(p *parameters) (custom, native *style) {
@@ -74,19 +74,19 @@ func newStyles(p *parameters) (custom, native *style) {
 	return custom, native
 }
 
-// operations makes the operations on one resource in one version.
+// operations builds the operations on one resource in one version.
 type operations struct {
 	*style
 	params     *parameters
 	definition *resource.Definition
 	version    string
-	item, list string // names of the schemas
+	item, list string // names of schemas
 	names      func(*resource.Version) (item, list string)
 	shared     fields // parameters that OpenAPI v2 refers to
 
 	returnsDeleted bool
 
-	// Of the path at hand.
+	// Of the current path.
 	namespaced  bool // below a namespace
 	named       bool // of one object
 	subresource *resource.Subresource
@@ -99,7 +99,7 @@ func (o *operations) subject() string {
 	return ""
 }
 
-// gvk is the kind that an operation is marked with.
+// gvk returns the kind in the extension of an operation.
 func (o *operations) gvk() schema.GroupVersionKind {
 	if o.subresource != nil && o.subresourceID && o.subresource.Kind.Kind != "" {
 		return o.subresource.Kind
@@ -107,8 +107,7 @@ func (o *operations) gvk() schema.GroupVersionKind {
 	return o.definition.GroupVersionKind(o.version)
 }
 
-// make returns an operation. prefix and suffix are put around the name of the
-// kind in the operation's name.
+// make returns an operation. Its id has prefix and suffix around the name of the kind.
 func (o *operations) make(method, action, verb, prefix, suffix, description string, p []parameter) operation {
 	d, gvk := o.definition, o.gvk()
 	if o.namespaced {
@@ -191,7 +190,7 @@ func (o *operations) patch(item string) operation {
 func (o *operations) remove() operation {
 	answer := statusModel
 	if o.returnsDeleted && o.definition.Plural != "namespaces" {
-		answer = o.item // of a namespace Kubernetes returns it but does not say so
+		answer = o.item // for a namespace, Kubernetes returns the object but documents a Status
 	}
 	return o.make("delete", "delete", "delete", "", "", "delete "+o.subject()+one(o.definition.Kind), o.params.remove).
 		takes(o.params, deleteOptions, o.bodies, false).returns(answer, o.answers, "200", "202")
@@ -210,7 +209,7 @@ func (o *operations) watch() operation {
 		returns(watchEvent, o.lists, "200")
 }
 
-// addTo adds the paths of the resource below root, as in /apis/GROUP/VERSION.
+// addTo adds the paths of the resource below root, such as /apis/GROUP/VERSION.
 func (o operations) addTo(paths *pathItems, root string, v *resource.Version) {
 	d := o.definition
 	allowed := d.ListedVerbs()
@@ -250,7 +249,7 @@ func (o operations) addTo(paths *pathItems, root string, v *resource.Version) {
 	}
 }
 
-// addObject adds the path of an object, or of a subresource of one.
+// addObject adds the path of an object or a subresource.
 func (o *operations) addObject(paths *pathItems, path, item string, can func(string) bool, whole bool) {
 	paths.add(path,
 		when(can("get"), func() operation { return o.get(item) }),
@@ -260,7 +259,7 @@ func (o *operations) addObject(paths *pathItems, path, item string, can func(str
 		when(can("create") && !whole, func() operation { return o.create(item) }))
 }
 
-// subresourceModel is the schema of what is read and written at a subresource.
+// subresourceModel returns the name of the schema of a subresource.
 func (o *operations) subresourceModel() string {
 	switch s := o.subresource; {
 	case s.Kind == scaleKind:

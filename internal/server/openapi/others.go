@@ -19,35 +19,35 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate/published"
 )
 
-// Others are servers behind this one, with documents of their own.
+// Others are the API servers behind this one, with their own documents.
 type Others interface {
-	// Documents returns where they have those of OpenAPI v3.
+	// Documents returns their OpenAPI v3 documents, by name.
 	Documents(ctx context.Context) map[string]published.Document
-	// Wholes returns those of OpenAPI v2.
+	// Wholes returns their OpenAPI v2 documents.
 	Wholes(ctx context.Context) []published.Whole
-	// Forward returns what sends requests to who serves a version.
+	// Forward returns the handler that forwards requests to the server of a version.
 	Forward(*aggregate.Service) http.Handler
 }
 
-// nobody are the others where there are none.
+// nobody is Others without any server.
 type nobody struct{}
 
 func (nobody) Documents(context.Context) map[string]published.Document { return nil }
 func (nobody) Wholes(context.Context) []published.Whole                { return nil }
 func (nobody) Forward(*aggregate.Service) http.Handler                 { return http.NotFoundHandler() }
 
-// foreign is what OpenAPI v2 has of other servers. It may be nil.
+// foreign is the part of other servers in OpenAPI v2. It may be nil.
 type foreign struct {
-	// definitions are theirs, and those of this server that they have, too: own are the names of
-	// these. They say of which kinds they are in either.
+	// definitions are those of other servers. Some equal definitions of this server: own has
+	// their names, and they list the kinds of both.
 	definitions spec.Definitions
 	own         map[string]bool
 	paths       map[string]spec.PathItem
 	parameters  map[string]spec.Parameter
 }
 
-// gather puts the documents of others together. Where a definition has the name of one of this server
-// and is another one, it gets a name of its own.
+// gather merges the documents of other servers. A definition that differs from this server's
+// definition of the same name is renamed.
 func (s *shared) gather(wholes []published.Whole, set *resource.Set) *foreign {
 	parts, named := partsOf(wholes, set)
 	if len(parts) == 0 {
@@ -64,7 +64,7 @@ func (s *shared) gather(wholes []published.Whole, set *resource.Set) *foreign {
 	}
 	for _, part := range parts {
 		inOneVoice(part.Definitions, merged.Definitions)
-		// An error leaves out what it is about, which cannot be described twice.
+		// After an error the part is left out: its paths are already described.
 		_ = aggregator.MergeSpecsIgnorePathConflictRenamingDefinitionsAndParameters(merged, part)
 	}
 	f.definitions, f.parameters = merged.Definitions, merged.Parameters
@@ -74,8 +74,8 @@ func (s *shared) gather(wholes []published.Whole, set *resource.Set) *foreign {
 	return f
 }
 
-// inOneVoice gives definitions that differ from those of this server in their descriptions only the
-// descriptions of these. They are the same, and are to have one name.
+// inOneVoice replaces definitions that differ from this server's in descriptions only. They are
+// the same type, and keep one name.
 func inOneVoice(theirs, ours spec.Definitions) {
 	for name, d := range theirs {
 		own, ok := ours[name]
@@ -86,7 +86,7 @@ func inOneVoice(theirs, ours spec.Definitions) {
 	}
 }
 
-// withoutWords is what is said of an object but for its descriptions and those of its fields.
+// withoutWords returns a schema without its description and those of its fields.
 func withoutWords(s spec.SchemaProps) spec.SchemaProps {
 	s.Description = ""
 	s.Properties = maps.Clone(s.Properties)
@@ -97,14 +97,14 @@ func withoutWords(s spec.SchemaProps) spec.SchemaProps {
 	return s
 }
 
-// partsOf returns what the documents of others say of the versions that are sent to them, and the
-// names of the definitions in it.
+// partsOf returns the parts of other servers' documents about their own versions, and the names
+// of the definitions there.
 func partsOf(wholes []published.Whole, set *resource.Set) (parts []*spec.Swagger, named map[string]bool) {
 	named = map[string]bool{}
 	for _, whole := range wholes {
 		var doc spec.Swagger
 		if doc.UnmarshalJSON(whole.JSON) != nil {
-			continue // It describes nothing.
+			continue // not a document
 		}
 		for _, s := range whole.Services {
 			if set.Group(s.Group).Serves(s.Version) {
@@ -120,8 +120,8 @@ func partsOf(wholes []published.Whole, set *resource.Set) (parts []*spec.Swagger
 	return parts, named
 }
 
-// converted answers for a document that is made of the OpenAPI v2 of another server, which has no
-// version 3. It is made for whoever asks, and not kept: clients keep it by its hash.
+// converted returns the handler of a document that is converted from the OpenAPI v2 of a server
+// without v3. It is converted for every request: clients cache it by its hash.
 func (h *Handler) converted(name string, d published.Document) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var doc spec.Swagger
@@ -138,7 +138,7 @@ func (h *Handler) converted(name string, d published.Document) http.Handler {
 	})
 }
 
-// shared returns a definition of this server that others have, too.
+// shared returns a definition of this server that other servers have too.
 func (f *foreign) shared(name string) (fields, bool) {
 	if f == nil || !f.own[name] {
 		return nil, false
@@ -148,7 +148,7 @@ func (f *foreign) shared(name string) (fields, bool) {
 	return out, out != nil
 }
 
-// decoded is a part of a foreign document as fields.
+// decoded returns a part of a foreign document as fields.
 func decoded(part json.Marshaler) fields {
 	data, err := part.MarshalJSON()
 	if err != nil {
@@ -161,7 +161,7 @@ func decoded(part json.Marshaler) fields {
 	return f
 }
 
-// writeDefinitions writes those that only others have.
+// writeDefinitions writes the definitions that only other servers have.
 func (f *foreign) writeDefinitions(out *v2Writer) {
 	if f == nil {
 		return
@@ -184,8 +184,8 @@ func (f *foreign) writePaths(out *v2Writer) {
 	}
 }
 
-// addParameters adds those of others. Their names are made of what they are, so that those that share
-// a name are the same.
+// addParameters adds the parameters of other servers. Names end in a hash of the content, so
+// parameters of one name are equal.
 func (f *foreign) addParameters(parameters fields) {
 	if f == nil {
 		return
@@ -199,8 +199,8 @@ func (f *foreign) addParameters(parameters fields) {
 	}
 }
 
-// foreign writes an entry of another server's document. In protobuf there are things that have no
-// place, and then the entry is left out.
+// foreign writes an entry of another server's document. An entry that protobuf cannot represent
+// is left out.
 func (p *v2Writer) foreign(section, name string, v fields) {
 	if v == nil {
 		return
@@ -211,14 +211,14 @@ func (p *v2Writer) foreign(section, name string, v fields) {
 	p.entry(section, name, v)
 }
 
-// encodable reports whether there is a place in protobuf for an entry that somebody else has made.
+// encodable reports whether protobuf can represent an entry of another server.
 func encodable(section, name string, v fields) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	protobufV2().one(nil, section, fields{name: v})
 	return true
 }
 
-// relevant leaves out documents that are in the place of those of this server.
+// relevant leaves out documents that this server serves itself.
 func relevant(all map[string]published.Document, o *Options, set *resource.Set) map[string]published.Document {
 	if len(all) == 0 {
 		return nil
@@ -231,7 +231,7 @@ func relevant(all map[string]published.Document, o *Options, set *resource.Set) 
 	return out
 }
 
-// withoutJSON is enough to know them again.
+// withoutJSON returns the parts that identify documents.
 func withoutJSON(wholes []published.Whole) []published.Whole {
 	out := slices.Clone(wholes)
 	for i := range out {
@@ -240,7 +240,7 @@ func withoutJSON(wholes []published.Whole) []published.Whole {
 	return out
 }
 
-// withSums makes the ETag of a whole document one of those of others, too.
+// withSums adds the hashes of other servers' documents to an ETag.
 func withSums(hash io.Writer, wholes []published.Whole) {
 	for _, w := range wholes {
 		for _, s := range w.Services {

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/server/openapi/openapitest"
 )
 
-// A neighbour is a server with documents of its own.
+// A neighbour is a server with its own documents.
 type neighbour struct {
 	service *aggregate.Service
 	whole   string
@@ -55,8 +55,8 @@ func newNeighbour(t *testing.T, whole string) (*Handler, *neighbour) {
 	return New(openapitest.Catalog(t), Options{Others: n}), n
 }
 
-// The documents of version 3 of others are listed and come from there, but for those that this server
-// has itself.
+// Version 3 documents of other servers are listed and forwarded, except those that this server
+// serves itself.
 func TestDocumentsOfOthers(t *testing.T) {
 	h, _ := newNeighbour(t, "")
 	list := ask(h, "GET", "/openapi/v3").Body.String()
@@ -71,7 +71,7 @@ func TestDocumentsOfOthers(t *testing.T) {
 	}
 }
 
-// The document of a server that knows version 2 only is made of that, in both forms.
+// The document of a server with only version 2 is converted, in both formats.
 func TestDocumentOfVersion2(t *testing.T) {
 	h, n := newNeighbour(t, near)
 	w := ask(h, "GET", "/openapi/v3/apis/near.dev/v2?hash=3")
@@ -101,8 +101,8 @@ func TestDocumentOfVersion2(t *testing.T) {
 	}
 }
 
-// Version 2 has what others say of the versions that are sent to them and nothing else. A definition
-// that has the name of another one gets one of its own.
+// Version 2 contains the versions of other servers and nothing else of them. A definition whose
+// name is taken is renamed.
 func TestWholeWithOthers(t *testing.T) {
 	alone, _ := newNeighbour(t, "")
 	h, n := newNeighbour(t, near)

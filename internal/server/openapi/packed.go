@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// packed is a document in gzip. It is kept for the next reader, in a fraction of the memory of
-// the document. Clients that accept gzip get it as it is.
+// packed is a cached document, compressed with gzip. Clients that accept gzip get these bytes.
 type packed struct {
 	data []byte
 	size int64 // of the document
 }
 
-// packer makes a packed of the document that is written to it.
+// packer compresses the document that is written to it.
 type packer struct {
 	out  bytes.Buffer
 	gzip *gzip.Writer
@@ -28,7 +27,7 @@ func newPacker() *packer {
 	p := &packer{}
 	w, err := gzip.NewWriterLevel(&p.out, gzip.DefaultCompression)
 	if err != nil {
-		panic("openapi: " + err.Error()) // the level exists
+		panic("openapi: " + err.Error()) // The level is valid.
 	}
 	p.gzip = w
 	return p
@@ -41,27 +40,27 @@ func (p *packer) Write(part []byte) (int, error) {
 
 func (p *packer) packed() packed {
 	if err := p.gzip.Close(); err != nil {
-		panic("openapi: " + err.Error()) // memory takes everything
+		panic("openapi: " + err.Error()) // Writes to memory do not fail.
 	}
 	return packed{bytes.Clone(p.out.Bytes()), p.size}
 }
 
 func pack(doc []byte) packed {
 	p := newPacker()
-	_, _ = p.Write(doc) // memory takes everything
+	_, _ = p.Write(doc) // Writes to memory do not fail.
 	return p.packed()
 }
 
 func (p packed) unpack() []byte {
 	doc := make([]byte, p.size)
 	if _, err := io.ReadFull(&unpacking{packed: p}, doc); err != nil {
-		panic("openapi: " + err.Error()) // it was packed here
+		panic("openapi: " + err.Error()) // It was compressed here.
 	}
 	return doc
 }
 
-// serve answers a request with the document. Only a whole answer is sent in gzip, and only if the
-// caller allows it: the ranges of a request are those of the document.
+// serve answers a request with the document. Only a whole answer is sent as gzip, and only if
+// compressed is set: a range refers to the uncompressed document.
 func (p packed) serve(w http.ResponseWriter, r *http.Request, made time.Time, compressed bool) {
 	if compressed && r.Method != http.MethodHead && r.Header.Get("Range") == "" && acceptsGzip(r) {
 		whole := &inGzip{ResponseWriter: w}
@@ -71,7 +70,7 @@ func (p packed) serve(w http.ResponseWriter, r *http.Request, made time.Time, co
 	http.ServeContent(w, r, "", made, &unpacking{packed: p})
 }
 
-// inGzip declares an answer with a body to be in gzip.
+// inGzip sets Content-Encoding on an answer with a body.
 type inGzip struct{ http.ResponseWriter }
 
 func (e *inGzip) WriteHeader(code int) {
@@ -82,10 +81,10 @@ func (e *inGzip) WriteHeader(code int) {
 	e.ResponseWriter.WriteHeader(code)
 }
 
-// Unwrap gives http.ResponseController the rest.
+// Unwrap is for http.ResponseController.
 func (e *inGzip) Unwrap() http.ResponseWriter { return e.ResponseWriter }
 
-// acceptsGzip reports whether the client can read gzip.
+// acceptsGzip reports whether the client accepts gzip.
 func acceptsGzip(r *http.Request) bool {
 	for _, line := range r.Header.Values("Accept-Encoding") {
 		for token := range strings.SplitSeq(line, ",") {
@@ -99,13 +98,12 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// unpacking reads a document from its packed form and never has all of it in memory. To go back
-// is to start again.
+// unpacking decompresses a document as it is read. Seeking backwards starts again.
 type unpacking struct {
 	packed
-	at   int64 // where the next Read begins
+	at   int64 // offset of the next Read
 	gzip *gzip.Reader
-	done int64 // how much was read of gzip
+	done int64 // bytes decompressed so far
 }
 
 func (u *unpacking) Seek(offset int64, whence int) (int64, error) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Whole answers are in gzip where the client accepts it. Ranges and lengths are those of the
-// document.
+// Whole answers are sent as gzip if the client accepts it. Ranges and lengths are those of the
+// uncompressed document.
 func TestWholeDocumentInGzip(t *testing.T) {
 	h, _ := newHandler(t, Options{})
 	plain := ask(h, "GET", "/openapi/v2")
@@ -53,7 +53,7 @@ func TestWholeDocumentInGzip(t *testing.T) {
 	}
 }
 
-// A document is read from any place, forward and back.
+// A document can be read from any offset, forwards and backwards.
 func TestUnpacking(t *testing.T) {
 	doc := bytes.Repeat([]byte("0123456789"), 1000)
 	u := &unpacking{packed: pack(doc)}

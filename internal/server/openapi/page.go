@@ -2,14 +2,13 @@ package openapi
 
 import "slices"
 
-// The documents about pages that not every server has.
+// Documents about pages that not every server has.
 const (
 	IssuerConfiguration = ".well-known/openid-configuration"
 	IssuerKeys          = "openid/v1/jwks"
 )
 
-// page returns the operation of the document of that name, if it is about a page of the
-// server.
+// page returns the operation of the document of that name, if it is about a page.
 func page(name string) (o operation, ok bool) {
 	switch name {
 	case "version":
@@ -23,13 +22,13 @@ func page(name string) (o operation, ok bool) {
 	default:
 		return o, false
 	}
-	if o.answer.schema == "" { // Kubernetes says of those with one that they take something
+	if o.answer.schema == "" { // Kubernetes documents a request body for those with a body in the answer.
 		o.body = content{}
 	}
 	return o, true
 }
 
-// has reports whether there is a document of that name about discovery or a page.
+// has reports whether a document of that name, about discovery or a page, exists.
 func (o *Options) has(name string) bool {
 	return name == "apis" || name == "version" || slices.Contains(o.Pages, name)
 }

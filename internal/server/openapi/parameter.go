@@ -15,11 +15,11 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A parameter is one of an operation's, in its path or its query.
+// A parameter is a path or query parameter of an operation.
 type parameter struct {
 	name string
 	v3   raw
-	v2   fields // or a reference to what is defined once for the whole document
+	v2   fields // or a reference to a shared definition
 }
 
 func newParameter(in, name, description, typ string) parameter {
@@ -39,8 +39,8 @@ func newParameter(in, name, description, typ string) parameter {
 	return parameter{name: name, v3: appendJSON(nil, v3), v2: v2}
 }
 
-// optionParameters are the query parameters of a type of options: its fields of
-// plain types, with the words of its documentation.
+// optionParameters returns the query parameters of a type of options: its fields of plain types,
+// with their documentation.
 func optionParameters(options resource.Options) []parameter {
 	var out []parameter
 	doc := options.SwaggerDoc()
@@ -67,7 +67,7 @@ func optionParameters(options resource.Options) []parameter {
 	return out
 }
 
-// parameters are those of all kinds of operations.
+// parameters has the parameters of all kinds of operations.
 type parameters struct {
 	get, list, create, update, patch, remove []parameter
 
@@ -75,7 +75,7 @@ type parameters struct {
 
 	removeBody, patchBody parameter // of OpenAPI v2
 
-	shared fields // parameters that OpenAPI v2 refers to, by name
+	shared fields // referenced by OpenAPI v2, by name
 }
 
 func newParameters() *parameters {
@@ -97,9 +97,8 @@ func newParameters() *parameters {
 	return p
 }
 
-// share defines the parameters that are not of a single kind once for all in
-// OpenAPI v2. Those by which a client may find out what the server can do stay
-// where they are.
+// share moves parameters that are common to several kinds into the shared definitions of OpenAPI
+// v2. Parameters that clients look for to detect features stay inline.
 func (p *parameters) share() {
 	p.shared = fields{}
 	for _, list := range [][]parameter{p.get, p.list, p.create, p.update, p.patch, p.remove} {
@@ -114,8 +113,8 @@ func (p *parameters) share() {
 	}
 }
 
-// connection returns the query parameters of a subresource, and those in the path
-// below it where there is one. OpenAPI v2 refers to them all, and defines them in shared.
+// connection returns the query parameters of a subresource, and its path parameter if below is
+// set. OpenAPI v2 refers to all of them.
 func (p *parameters) connection(s *resource.Subresource, below bool, shared fields) (out []parameter) {
 	if below {
 		out = append(out, p.path)
@@ -129,13 +128,12 @@ func (p *parameters) connection(s *resource.Subresource, below bool, shared fiel
 	return out
 }
 
-// defineIn puts what OpenAPI v2 says of the parameter among those that are shared, and a
-// reference in its place. The name ends in a hash, because parameters of one name may be
-// different ones.
+// defineIn moves the OpenAPI v2 parameter to shared and puts a reference in its place. The name
+// ends in a hash, because parameters of one name may differ.
 func (p *parameter) defineIn(shared fields) {
 	var known spec.Parameter
 	if err := json.Unmarshal(appendJSON(nil, p.v2), &known); err != nil {
-		panic("openapi: " + err.Error()) // it was one
+		panic("openapi: " + err.Error()) // It was a parameter.
 	}
 	hash := fnv.New64()
 	hash.Write(encode(known))
@@ -144,7 +142,7 @@ func (p *parameter) defineIn(shared fields) {
 	p.v2 = fields{"$ref": "#/parameters/" + name}
 }
 
-// body is the parameter for what is sent.
+// body returns the parameter for the request body.
 func (p *parameters) body(schema string, required bool) parameter {
 	switch schema {
 	case deleteOptions:
@@ -156,7 +154,7 @@ func (p *parameters) body(schema string, required bool) parameter {
 	}
 }
 
-// bodyParameter is what is sent, as OpenAPI v2 has it.
+// bodyParameter returns the request body as an OpenAPI v2 parameter.
 func bodyParameter(schema string, required bool) parameter {
 	f := fields{"name": "body", "in": "body", "schema": fields{"$ref": v2RefPrefix + schema}}
 	if required {
@@ -165,8 +163,8 @@ func bodyParameter(schema string, required bool) parameter {
 	return parameter{name: "body", v2: f}
 }
 
-// removeAll are the parameters of deletecollection on a native resource, which
-// unlike the one on a custom resource says that it takes the options of a delete.
+// removeAll returns the parameters of deletecollection on a native resource. Unlike that of a
+// custom resource, it documents DeleteOptions.
 func (p *parameters) removeAll() []parameter {
 	out := slices.DeleteFunc(slices.Clone(p.list), func(p parameter) bool {
 		return p.name == "watch" || p.name == "allowWatchBookmarks"
@@ -174,8 +172,7 @@ func (p *parameters) removeAll() []parameter {
 	return append(out, p.remove...)
 }
 
-// share takes from the operations of one path the parameters that all of them
-// have.
+// share removes the parameters that all operations of a path have, and returns them.
 func share(operations []operation) (common []parameter) {
 	for _, p := range operations[0].parameters {
 		everywhere := true
@@ -204,7 +201,7 @@ func v2Parameters(list []parameter) []fields {
 	return inOrder(list, func(p parameter) fields { return p.v2 })
 }
 
-// inOrder returns a form of each parameter, in the order of their names.
+// inOrder returns a form of each parameter, sorted by name.
 func inOrder[T any](list []parameter, form func(parameter) T) []T {
 	slices.SortStableFunc(list, func(a, b parameter) int { return cmp.Compare(a.name, b.name) })
 	out := make([]T, len(list))

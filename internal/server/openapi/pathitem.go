@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// A pathItem is one path and what can be done there.
+// A pathItem is one path with its operations.
 type pathItem struct {
 	path       string
 	parameters []parameter // of all operations
 	operations []operation
 }
 
-// pathItems are paths that are being put together.
+// pathItems are the paths of a document under construction.
 type pathItems []pathItem
 
-// add adds a path with those of the operations that there are.
+// add adds a path with its operations; empty ones are skipped.
 func (p *pathItems) add(path string, all ...operation) {
 	all = slices.DeleteFunc(all, func(o operation) bool { return o.method == "" })
 	if len(all) > 0 {
@@ -23,7 +23,7 @@ func (p *pathItems) add(path string, all ...operation) {
 	}
 }
 
-// v3 returns the paths as OpenAPI v3 has them.
+// v3 returns the paths in OpenAPI v3.
 func (p pathItems) v3() fields {
 	out := fields{}
 	for _, i := range p {
@@ -55,7 +55,7 @@ func (o operation) v3() fields {
 	return f
 }
 
-// v3 says that each media type is of the schema.
+// v3 returns the schema for each media type.
 func (c content) v3() raw {
 	f := fields{}
 	for _, m := range c.media {
@@ -64,7 +64,7 @@ func (c content) v3() raw {
 	return appendJSON(nil, f)
 }
 
-// reference is to the schema, the path of which begins with a prefix.
+// reference returns a reference to the schema, with a prefix.
 func (c content) reference(prefix string) fields {
 	if c.schema == "" {
 		return fields{"type": "string"}
@@ -72,7 +72,7 @@ func (c content) reference(prefix string) fields {
 	return fields{"$ref": prefix + c.schema}
 }
 
-// responses returns what an operation answers; field names what it is said in.
+// responses returns the responses of an operation; field is the name of their content.
 func (o operation) responses(field string, answer any) fields {
 	responses := fields{"401": fields{"description": "Unauthorized"}}
 	for _, code := range o.codes {
@@ -82,7 +82,7 @@ func (o operation) responses(field string, answer any) fields {
 	return responses
 }
 
-// v2 returns the path as OpenAPI v2 has it.
+// v2 returns the path in OpenAPI v2.
 func (i pathItem) v2() fields {
 	item := fields{}
 	if len(i.parameters) > 0 {
@@ -94,8 +94,7 @@ func (i pathItem) v2() fields {
 	return item
 }
 
-// v2 returns the operation as OpenAPI v2 has it, where what is sent is a
-// parameter too.
+// v2 returns the operation in OpenAPI v2, where the request body is a parameter.
 func (o operation) v2() fields {
 	f := maps.Clone(o.fields)
 	f["schemes"] = []string{"https"}

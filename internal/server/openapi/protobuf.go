@@ -10,14 +10,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// OpenAPI in protobuf is that of github.com/google/gnostic-models, which has the
-// messages of both versions. What may be anything is there as the text of its YAML.
+// Protobuf documents have the messages of github.com/google/gnostic-models, for both versions of
+// OpenAPI. Free-form values are the text of their YAML.
 
-// An encoding appends a value as the field of that number of a message.
+// An encoding appends a value as the field of that number.
 type encoding func(dst []byte, number protowire.Number, v any) []byte
 
-// A message has the number and the encoding of each field by its name in JSON. All
-// whose names begin with x- are one.
+// A message has the number and the encoding of each field, by its JSON name. Fields whose names
+// begin with x- share one.
 type message map[string]numbered
 
 type numbered struct {
@@ -32,7 +32,7 @@ func (m message) field(dst []byte, number protowire.Number, v any) []byte {
 	return nested(dst, number, func(dst []byte) []byte { return m.append(dst, fieldsOf(v)) })
 }
 
-// fieldsOf returns an object that was put together or was decoded.
+// fieldsOf returns an object, built or decoded, as fields.
 func fieldsOf(v any) fields {
 	if f, ok := v.(map[string]any); ok {
 		return f
@@ -40,7 +40,7 @@ func fieldsOf(v any) fields {
 	return v.(fields)
 }
 
-// append appends the fields of an object, without a number and a length.
+// append appends the fields of an object, without its number and length.
 func (m message) append(dst []byte, f fields) []byte {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		if strings.HasPrefix(name, extension) {
@@ -61,7 +61,7 @@ func (m message) one(dst []byte, name string, v any) []byte {
 	return f.encode(dst, f.number, v)
 }
 
-// nested puts the number and the length of a message before what fill appends.
+// nested appends a message: its number, its length, and the output of fill.
 func nested(dst []byte, number protowire.Number, fill func([]byte) []byte) []byte {
 	dst = protowire.AppendTag(dst, number, protowire.BytesType)
 	start := len(dst)
@@ -71,14 +71,14 @@ func nested(dst []byte, number protowire.Number, fill func([]byte) []byte) []byt
 	return slices.Insert(dst, start, length...)
 }
 
-// in wraps a value into a message that has nothing but it.
+// in wraps a value in a message that has only that field.
 func in(inner protowire.Number, encode encoding) encoding {
 	return func(dst []byte, number protowire.Number, v any) []byte {
 		return nested(dst, number, func(dst []byte) []byte { return encode(dst, inner, v) })
 	}
 }
 
-// orReference encodes a reference, or a value that it may stand for.
+// orReference encodes a reference or a value.
 func orReference(encode encoding) encoding {
 	reference, value := in(2, in(1, text)), in(1, encode)
 	return func(dst []byte, number protowire.Number, v any) []byte {
@@ -89,7 +89,7 @@ func orReference(encode encoding) encoding {
 	}
 }
 
-// orBoolean encodes true or false, or a schema that says more.
+// orBoolean encodes a boolean or a schema.
 func orBoolean(encode encoding) encoding {
 	allows, schema := in(2, boolean), in(1, encode)
 	return func(dst []byte, number protowire.Number, v any) []byte {
@@ -100,8 +100,7 @@ func orBoolean(encode encoding) encoding {
 	}
 }
 
-// named encodes an object whose names are data: each is a message of the name
-// and the value.
+// named encodes a map: each entry is a message with the name and the value.
 func named(encode encoding) encoding {
 	return func(dst []byte, number protowire.Number, v any) []byte {
 		f := fieldsOf(v)
@@ -160,7 +159,7 @@ func double(dst []byte, number protowire.Number, v any) []byte {
 	return protowire.AppendFixed64(dst, math.Float64bits(f))
 }
 
-// literal encodes anything as its YAML.
+// literal encodes any value as YAML.
 func literal(dst []byte, number protowire.Number, v any) []byte {
 	return nested(dst, number, func(dst []byte) []byte { return nested(dst, 2, func(dst []byte) []byte { return appendYAML(dst, v) }) })
 }

@@ -17,31 +17,32 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate/published"
 )
 
-// The forms of OpenAPI v2.
+// The formats of OpenAPI v2.
 const (
 	v2JSON     = "application/json"
 	v2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 )
 
-// wholeForms are what clients call them. The second is an older name, which is
-// not a valid media type.
+// wholeForms are the media types that clients accept. The second is an older name and not a valid
+// media type.
 var wholeForms = []openapiForm{
 	{v2JSON, v2JSON},
 	{"application/com.github.proto-openapi.spec.v2@v1.0+protobuf", v2Protobuf},
 	{v2Protobuf, v2Protobuf},
 }
 
-// A wholeDocument is what is kept of /openapi/v2.
+// A wholeDocument is the cached document of /openapi/v2.
 type wholeDocument struct {
 	*openDocument
-	checked bool              // against the Set of now
-	others  []published.Whole // that it has in it, without what they say
+	checked bool              // against the current Set
+	others  []published.Whole // documents that were merged, without their JSON
 }
 
 // serveWhole answers /openapi/v2.
 //
-// The document is as large as all Definitions together. It is compressed while it is made, one
-// resource at a time, and only its compressed form is kept. Its ETag is known without making it.
+// The document is as large as all Definitions together. It is compressed while it is built, one
+// resource at a time, and only the compressed form is cached. Its ETag is known before it is
+// built.
 func (h *Handler) serveWhole(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Add("Vary", "Accept-Encoding")
@@ -60,12 +61,12 @@ func (h *Handler) serveWhole(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, made := d.form(form, func(w io.Writer) { h.options.writeWhole(w, form, set, shared, wholes) })
-	// A condition on the time is left out: it cannot tell two contents of one second apart.
+	// Conditions on the time are ignored: they cannot distinguish two documents of one second.
 	header.Set("Last-Modified", made.UTC().Format(http.TimeFormat))
 	body.serve(w, r, time.Time{}, true)
 }
 
-// matches reports whether the client has this document. Then it need not be made.
+// matches reports whether the client has this document, which then need not be built.
 func (d *openDocument) matches(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -78,7 +79,7 @@ func (d *openDocument) matches(r *http.Request) bool {
 	return false
 }
 
-// whole returns the document, and what it is made of.
+// whole returns the document and its inputs.
 func (h *Handler) whole(others []published.Whole) (*resource.Set, *shared, *openDocument) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,7 +99,7 @@ func (h *Handler) whole(others []published.Whole) (*resource.Set, *shared, *open
 	return set, c.shared, c.whole.openDocument
 }
 
-// wholeHash names the content of the document that is made of a Set.
+// wholeHash returns the hash of a Set's document.
 func (h *Handler) wholeHash(set *resource.Set, others []published.Whole) string {
 	var prints []fingerprint
 	for d, v := range everything(set) {
@@ -114,7 +115,7 @@ func (h *Handler) wholeHash(set *resource.Set, others []published.Whole) string 
 	return fmt.Sprintf("%X", hash.Sum(nil))
 }
 
-// writeWhole writes the document in one of its forms.
+// writeWhole writes the document in one of its formats.
 func (o *Options) writeWhole(w io.Writer, form string, set *resource.Set, s *shared, wholes []published.Whole) {
 	s.prepare()
 	others := s.gather(wholes, set)
@@ -141,11 +142,11 @@ func (o *Options) writeWhole(w io.Writer, form string, set *resource.Set, s *sha
 	out.end()
 }
 
-// A modelName is what the schemas of a resource and of its list are called.
+// A modelName has the names of the schemas of a resource and of its list.
 type modelName struct{ item, list string }
 
-// definitions yields the schemas of everything, each with what makes it, one resource after the
-// other. It notes in names what those of the resources are called.
+// definitions yields all schemas, each with its builder, one resource after the other. It records
+// the names of the resources' schemas in names.
 func (s *shared) definitions(set *resource.Set, names map[*resource.Version]modelName) iter.Seq2[string, func() fields] {
 	return func(yield func(string, func() fields) bool) {
 		written := map[string]bool{}
@@ -189,7 +190,7 @@ func (s *shared) definitions(set *resource.Set, names map[*resource.Version]mode
 	}
 }
 
-// component is the definition of a schema that all have in common.
+// component returns the definition of a shared schema.
 func (s *shared) component(name string) fields {
 	f := v2Native(s.components[name].schema)
 	if kind, common := strings.CutPrefix(name, metaPrefix); common && (name == deleteOptions || name == watchEvent) {

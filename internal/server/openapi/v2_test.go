@@ -38,8 +38,7 @@ func readWhole(t *testing.T, h *Handler) (*spec.Swagger, []byte) {
 	return doc, w.Body.Bytes()
 }
 
-// The operations of the document, one a line, are in testdata for a person to
-// read.
+// testdata has the operations of the document, one per line, for human readers.
 func TestWholeDocument(t *testing.T) {
 	h, _ := newHandler(t, Options{})
 	doc, data := readWhole(t, h)
@@ -100,7 +99,7 @@ func v2Names(list []spec.Parameter) []string {
 	return out
 }
 
-// No field is written twice, for a client may take either.
+// No field is written twice: a client may read either.
 func TestWholeDocumentNamesEverythingOnce(t *testing.T) {
 	h, _ := newHandler(t, Options{})
 	_, data := readWhole(t, h)
@@ -109,9 +108,8 @@ func TestWholeDocumentNamesEverythingOnce(t *testing.T) {
 	}
 }
 
-// The published form of each schema, as the page on CustomResourceDefinitions
-// (Compatibility with OpenAPI V2) has it and, where it says nothing, as
-// Kubernetes does.
+// The published form of each schema follows the page on CustomResourceDefinitions ("Compatibility
+// with OpenAPI V2"), and Kubernetes where the page is silent.
 func TestSchemaInV2(t *testing.T) {
 	for _, c := range []struct{ name, v3, v2 string }{
 		{"what can be said stays",
@@ -163,8 +161,8 @@ func TestSchemaInV2(t *testing.T) {
 	}
 }
 
-// An embedded object is published with the fields that every object has, even
-// where it may be null, so long as a client is told of all its fields.
+// An embedded object is published with the fields of every object, even if it is nullable, as
+// long as the client gets all its fields.
 func TestEmbeddedObjectInV2(t *testing.T) {
 	for _, c := range []struct{ v3, properties, required string }{
 		{`{type: object, x-kubernetes-embedded-resource: true, required: [x], properties: {x: {type: string}}}`,
@@ -191,8 +189,7 @@ func TestEmbeddedObjectInV2(t *testing.T) {
 	}
 }
 
-// So it is if the definition says so beside the schema, which only a definition
-// of before Kubernetes 1.16 can do.
+// The definition may say so beside the schema, which was possible before Kubernetes 1.16.
 func TestUnknownFieldsOfAnOldKindInV2(t *testing.T) {
 	d := custom(t, skies)
 	v := d.Versions[0]
@@ -210,7 +207,7 @@ func TestUnknownFieldsOfAnOldKindInV2(t *testing.T) {
 	}
 }
 
-// otherwise is a schema that is published otherwise.
+// otherwise is a schema with another published model.
 type otherwise struct {
 	resource.Schema
 	model resource.Model
@@ -218,8 +215,8 @@ type otherwise struct {
 
 func (p otherwise) Model() resource.Model { return p.model }
 
-// A kind that keeps what it does not know is published as an object of which
-// nothing is known, without so much as metadata.
+// A kind that preserves unknown fields is published as an object without any fields, even without
+// metadata.
 func TestUnknownFieldsOfAKindInV2(t *testing.T) {
 	h, _ := newHandler(t, Options{})
 	doc, _ := readWhole(t, h)
@@ -246,8 +243,8 @@ func TestNativeTypesInV2(t *testing.T) {
 	}
 }
 
-// Most deletes answer with a Status; some, that of a ServiceAccount for one, with
-// what was deleted.
+// Most deletes answer with a Status; some, such as that of a ServiceAccount, with the deleted
+// object.
 func TestAnswerOfDelete(t *testing.T) {
 	d := custom(t, skies)
 	d.ReturnsDeleted = true
@@ -267,7 +264,7 @@ func TestAnswerOfDelete(t *testing.T) {
 	}
 }
 
-// The protobuf is what the library that clients read it with makes of the JSON.
+// The protobuf equals the conversion of the JSON by the clients' library.
 func TestProtobuf(t *testing.T) {
 	h, _ := newHandler(t, Options{})
 	_, data := readWhole(t, h)
@@ -294,7 +291,7 @@ func TestProtobuf(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(kite.Fields)); !slices.Equal(got, []string{"apiVersion", "kind", "metadata", "spec", "status"}) {
 		t.Errorf("kubectl would see the fields %v of a Kite", got)
 	}
-	// As kubectl validates where a server does not.
+	// As kubectl validates without a server.
 	errs := validation.ValidateModel(map[string]any{
 		"apiVersion": "disc.anykind.dev/v1", "kind": "Kite", "spec": map[string]any{"length": "long", "wings": 2},
 	}, kite, "Kite")
@@ -307,9 +304,8 @@ func TestProtobuf(t *testing.T) {
 	}
 }
 
-// asAny turns a message into maps and lists, with fields that hold YAML parsed
-// and those that are named by data in the order of their names: both are free to
-// differ.
+// asAny converts a message to maps and lists. It parses fields with YAML and sorts maps by name:
+// both may differ.
 func asAny(t *testing.T, m protoreflect.Message) any {
 	t.Helper()
 	out := map[string]any{}
@@ -342,7 +338,7 @@ func asAny(t *testing.T, m protoreflect.Message) any {
 	return out
 }
 
-// dataName is the name in a message of a name and a value.
+// dataName returns the name in a message of a name and a value.
 func dataName(v any) string {
 	if m, ok := v.(map[string]any); ok && m["value"] != nil {
 		name, _ := m["name"].(string)
@@ -395,7 +391,7 @@ func TestWholeDocumentIsCachedByItsTag(t *testing.T) {
 			}
 		}
 
-		// The same content is the same when it comes back, whatever came between.
+		// The same content has the same hash again, whatever came between.
 		before := append(nativeDefinitions(t), custom(t, skies), custom(t, kites))
 		time.Sleep(5 * time.Second)
 		c.Swap(resource.NewSet(before[:len(before)-1]))
@@ -417,7 +413,7 @@ func TestWholeDocumentIsCachedByItsTag(t *testing.T) {
 	})
 }
 
-// Reading the whole document leaves nothing of it behind.
+// The whole document is not cached in memory after it was read.
 func TestWholeDocumentIsNotKept(t *testing.T) {
 	h, _ := newHandler(t, Options{})
 	readWhole(t, h)

@@ -8,26 +8,26 @@ import (
 
 const v2RefPrefix = "#/definitions/"
 
-// What a schema says that OpenAPI v2 cannot say, or that clients of it take
-// wrongly, is left out: defaults, allOf, anyOf, oneOf, not and nullable, and what
-// is said of a value that may be null or may have fields that are not known.
+// OpenAPI v2 omits the parts of a schema that it cannot express, or that its clients misread:
+// defaults, allOf, anyOf, oneOf, not and nullable, and the validations of a value that is
+// nullable or preserves unknown fields.
 
-// v2Native returns the definition of a schema that was made of a Go type.
+// v2Native returns the definition of a schema of a Go type.
 func v2Native(s *spec.Schema) fields {
 	f := v2Values(s)
 	switch {
 	case s.Ref.String() != "":
 		f["$ref"] = v2Ref(s)
-	case len(s.AllOf) == 1: // OpenAPI v3 has no other way to describe what is a reference
+	case len(s.AllOf) == 1: // in OpenAPI v3, a reference with a description
 		f["$ref"] = v2Ref(&s.AllOf[0])
-	case len(s.OneOf) > 0: // it is written as a string that stands for either
+	case len(s.OneOf) > 0: // int-or-string, written as a string
 		f["type"] = "string"
 	}
 	v2Inside(f, s, v2Native)
 	return f
 }
 
-// v2Custom returns the definition of a custom resource, or of the list of it.
+// v2Custom returns the definition of a custom resource or its list.
 func v2Custom(s *spec.Schema) fields {
 	if keeps, _ := s.Extensions.GetBool("x-kubernetes-preserve-unknown-fields"); keeps {
 		return v2Open(s)
@@ -35,9 +35,8 @@ func v2Custom(s *spec.Schema) fields {
 	return v2Place(s)
 }
 
-// v2Open returns the definition of a custom resource that keeps fields that its
-// schema does not know. A client would refuse all fields but those it is told of,
-// so it is told of none.
+// v2Open returns the definition of a custom resource that preserves unknown fields. A client
+// would reject fields that are not listed, so it lists none.
 func v2Open(s *spec.Schema) fields {
 	bare := &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}}}
 	for _, name := range []string{"x-kubernetes-group-version-kind", "x-kubernetes-selectable-fields"} {
@@ -48,7 +47,7 @@ func v2Open(s *spec.Schema) fields {
 	return v2Values(bare)
 }
 
-// v2Place returns the schema of one place in a custom resource.
+// v2Place returns the schema of a value inside a custom resource.
 func v2Place(s *spec.Schema) fields {
 	if len(s.AllOf) == 1 && s.AllOf[0].Ref.String() != "" {
 		return fields{"$ref": v2Ref(&s.AllOf[0]), "description": s.Description}
@@ -87,7 +86,7 @@ func v2Place(s *spec.Schema) fields {
 	return f
 }
 
-// v2Required leaves out the fields that may be null.
+// v2Required returns the required fields, without nullable ones.
 func v2Required(s *spec.Schema) []string {
 	if a := s.AdditionalProperties; a != nil && a.Schema != nil && a.Schema.Nullable {
 		return nil
@@ -101,8 +100,7 @@ func v2Required(s *spec.Schema) []string {
 	return out
 }
 
-// withoutKind leaves out the fields that are required of every embedded object.
-// They are the last ones.
+// withoutKind removes the fields that every embedded object requires. They are the last ones.
 func withoutKind(required []string) []string {
 	for _, name := range []string{"apiVersion", "kind"} {
 		if n := len(required); n > 0 && required[n-1] == name {
@@ -112,7 +110,7 @@ func withoutKind(required []string) []string {
 	return required
 }
 
-// identity returns the properties that say which object it is.
+// identity returns the properties that identify an object.
 func identity(properties map[string]spec.Schema) map[string]spec.Schema {
 	out := map[string]spec.Schema{}
 	for _, name := range []string{"apiVersion", "kind", "metadata"} {
@@ -127,7 +125,7 @@ func v2Ref(s *spec.Schema) string {
 	return v2RefPrefix + strings.TrimPrefix(s.Ref.String(), refPrefix)
 }
 
-// v2Inside adds what is said of the values inside one of s.
+// v2Inside adds the schemas of the values inside s.
 func v2Inside(f fields, s *spec.Schema, convert func(*spec.Schema) fields) {
 	if s.Items != nil && s.Items.Schema != nil {
 		f["items"] = convert(s.Items.Schema)
@@ -147,7 +145,7 @@ func v2Inside(f fields, s *spec.Schema, convert func(*spec.Schema) fields) {
 	}
 }
 
-// v2Values returns what is said of a value, but not of those inside it.
+// v2Values returns the schema of a value without those of the values inside it.
 func v2Values(s *spec.Schema) fields {
 	f := fields{}
 	set(f, "description", s.Description)
@@ -181,7 +179,7 @@ func v2Values(s *spec.Schema) fields {
 	}
 	if s.Example != nil {
 		switch example := encode(s.Example); string(example) {
-		case `""`, `{}`, `[]`: // is none
+		case `""`, `{}`, `[]`: // not a default
 		default:
 			f["example"] = raw(example)
 		}

@@ -6,18 +6,18 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// A v2Writer writes a document of OpenAPI v2 piece by piece, as JSON or as
-// protobuf, where parts of one message can come one after the other.
+// A v2Writer writes an OpenAPI v2 document piece by piece, as JSON or protobuf: a protobuf
+// message may be split into consecutive parts.
 type v2Writer struct {
 	w        io.Writer
 	protobuf bool
 
 	buf     []byte
-	more    bool   // something was written before what comes next
-	section string // that is open, in JSON
+	more    bool   // a comma precedes the next part
+	section string // the open section, in JSON
 }
 
-// enough is how much is written at a time.
+// enough is the size of a write.
 const enough = 32 << 10
 
 func (p *v2Writer) begin() {
@@ -38,8 +38,8 @@ func (p *v2Writer) field(name string, v any) {
 	p.flush(enough)
 }
 
-// entry writes one entry of a field that is an object. The entries of a field
-// come one after the other.
+// entry writes one entry of a field that is an object. Entries of a field are written
+// consecutively.
 func (p *v2Writer) entry(section, name string, v fields) {
 	if p.protobuf {
 		p.buf = protobufV2().one(p.buf, section, fields{name: v})
@@ -64,7 +64,7 @@ func (p *v2Writer) name(s string) {
 	p.buf = append(object.AppendJSON(p.buf, s), ':')
 }
 
-// close ends the section that is open.
+// close ends the open section.
 func (p *v2Writer) close() {
 	if p.section != "" {
 		p.buf = append(p.buf, '}')
@@ -80,11 +80,11 @@ func (p *v2Writer) end() {
 	p.flush(0)
 }
 
-// flush writes if there is at least so much to write.
+// flush writes the buffer if it has at least atLeast bytes.
 func (p *v2Writer) flush(atLeast int) {
 	if len(p.buf) < atLeast {
 		return
 	}
-	_, _ = p.w.Write(p.buf) // it is memory
+	_, _ = p.w.Write(p.buf) // Writes to memory do not fail.
 	p.buf = p.buf[:0]
 }

@@ -28,14 +28,14 @@ type documentList struct {
 // serveDocuments answers /openapi/v3.
 func (h *Handler) serveDocuments(w http.ResponseWriter, r *http.Request) {
 	l := h.documentList(h.options.Others.Documents(r.Context()))
-	// Kubernetes answers this through its aggregator, which names no media type: http.ServeContent
-	// finds text. It says the time, though, which cannot tell two lists of one second apart,
-	// and then a client goes on with a list that lacks what was just created.
+	// Kubernetes answers this in its aggregator, which sets no content type: http.ServeContent
+	// detects text. The aggregator honours conditions on the time. Those cannot distinguish two
+	// lists of one second, so a client could keep a list without a kind that was just created.
 	w.Header().Set("ETag", l.etag)
 	http.ServeContent(w, r, "", l.made, bytes.NewReader(l.doc))
 }
 
-// documentList returns the list of all documents, those that others have among them.
+// documentList returns the list of all documents, including those of other servers.
 func (h *Handler) documentList(others map[string]published.Document) *documentList {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,8 +73,8 @@ func (h *Handler) buildDocumentList(set *resource.Set, others map[string]publish
 	return &documentList{others: others, doc: doc, etag: fmt.Sprintf(`"%X"`, sha512.Sum512(doc)), made: time.Now()}
 }
 
-// documentNames are the names of all documents: one of every served version,
-// and those about discovery itself, which not every group has.
+// documentNames returns the names of all documents: one for each served version, and those about
+// discovery, which some groups lack.
 func (o *Options) documentNames(set *resource.Set) []string {
 	names := append([]string{"apis", "version"}, o.Pages...)
 	for _, g := range set.Groups() {
@@ -89,8 +89,8 @@ func (o *Options) documentNames(set *resource.Set) []string {
 	return names
 }
 
-// lookup returns the group, and the version if it is the document of one, that
-// a document is about. It reports false if there is no such document.
+// lookup returns the group of a document, and the version if it is about one. It returns false if
+// there is no such document.
 func (o *Options) lookup(set *resource.Set, name string) (g *resource.Group, v string, ok bool) {
 	if o.has(name) {
 		return nil, "", true
@@ -106,8 +106,7 @@ func (o *Options) lookup(set *resource.Set, name string) (g *resource.Group, v s
 	return g, "", g.Dialect().OpenAPIOfDiscovery
 }
 
-// groupVersion takes the name of a document apart that is about a group or one of
-// its versions.
+// groupVersion parses the name of a document about a group or a version.
 func groupVersion(name string) (group, version string, ok bool) {
 	rest, ok := strings.CutPrefix(name, "apis/")
 	if !ok {
@@ -118,7 +117,7 @@ func groupVersion(name string) (group, version string, ok bool) {
 	return group, version, group != "" && more == (version != "")
 }
 
-// known reports whether the Set has what the name of a document names.
+// known reports whether the Set has the group or version of a document.
 func known(set *resource.Set, name string) bool {
 	group, version, ok := groupVersion(name)
 	if !ok {
@@ -128,7 +127,7 @@ func known(set *resource.Set, name string) bool {
 	return g != nil && (version == "" || g.Serves(version))
 }
 
-// hash names the content of a document. It is known before the document is made.
+// hash returns the hash of a document, before the document is built.
 func (h *Handler) hash(set *resource.Set, name string) (string, bool) {
 	g, v, ok := h.options.lookup(set, name)
 	if !ok {
@@ -160,7 +159,7 @@ func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, name str
 	serve(w, r, name, d, build)
 }
 
-// serve answers a request for a document. build makes it if it is not made yet.
+// serve answers a request for a document. build builds it if it is not cached.
 func serve(w http.ResponseWriter, r *http.Request, name string, d *openDocument, build func() []byte) {
 	header := w.Header()
 	header.Set("Vary", "Accept")
@@ -187,24 +186,24 @@ func serve(w http.ResponseWriter, r *http.Request, name string, d *openDocument,
 	body.serve(w, r, made, false)
 }
 
-// The forms of a document of OpenAPI v3.
+// The formats of OpenAPI v3.
 const (
 	v3JSON     = "application/json"
 	v3Protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 )
 
-// documentForms are what clients call them. The last one is an older name, which
-// is not a valid media type, so that the answer is not called that.
+// documentForms are the media types that clients accept. The last is an older name and not a
+// valid media type, so the answer has another one.
 var documentForms = []openapiForm{
 	{v3JSON, v3JSON},
 	{v3Protobuf, v3Protobuf},
 	{"application/com.github.proto-openapi.spec.v3@v1.0+protobuf", v3Protobuf},
 }
 
-// An openapiForm is a media type that a client may ask for, and what it gets.
+// An openapiForm is a media type that a client accepts, and the content type of the answer.
 type openapiForm struct{ asked, answered string }
 
-// openForm returns the form of a document that a client wants most, or "".
+// openForm returns the format that the client prefers, or "".
 func openForm(accept string, forms []openapiForm) string {
 	if accept == "" {
 		return forms[0].answered
@@ -219,8 +218,7 @@ func openForm(accept string, forms []openapiForm) string {
 	return ""
 }
 
-// document returns a document, which may not be made yet, and the function that
-// makes it.
+// document returns a document and the function that builds it.
 func (h *Handler) document(name string) (d *openDocument, build func() []byte, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -254,11 +252,12 @@ type openDocument struct {
 	used time.Time // guarded by Handler.mu
 
 	mu    sync.Mutex        // guards what follows
-	forms map[string]packed // those that were asked for
+	forms map[string]packed // that were requested
 	made  time.Time
 }
 
-// content returns the document of OpenAPI v3 in one of its forms. build makes it if it is not made yet.
+// content returns the OpenAPI v3 document in one of its formats. build builds it if it is not
+// cached.
 func (d *openDocument) content(form string, build func() []byte) (packed, time.Time) {
 	return d.form(form, func(w io.Writer) {
 		body := build
@@ -276,7 +275,7 @@ func (d *openDocument) content(form string, build func() []byte) (packed, time.T
 	})
 }
 
-// form returns the document in one of its forms. write writes it if it is not kept.
+// form returns the document in one of its formats. write writes it if it is not cached.
 func (d *openDocument) form(form string, write func(io.Writer)) (packed, time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

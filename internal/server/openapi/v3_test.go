@@ -28,7 +28,7 @@ import (
 
 var update = flag.Bool("update", false, "write the files in testdata anew")
 
-// newHandler returns a Handler for what openapitest has, and the Catalog it is in.
+// newHandler returns a Handler for openapitest's Definitions, and their Catalog.
 func newHandler(t testing.TB, o Options) (*Handler, *resource.Catalog) {
 	c := openapitest.Catalog(t)
 	return New(c, o), c
@@ -63,7 +63,7 @@ func read(t testing.TB, h *Handler, url string) *spec3.OpenAPI {
 
 func TestListOfDocuments(t *testing.T) {
 	h, _ := newHandler(t, Options{})
-	// As the aggregator of Kubernetes answers it.
+	// As the aggregator of Kubernetes answers.
 	header := ask(h, "GET", "/openapi/v3").Header()
 	if header.Get("Content-Type") != "text/plain; charset=utf-8" || header.Get("Last-Modified") == "" {
 		t.Errorf("headers: %v", header)
@@ -88,8 +88,8 @@ func TestListOfDocuments(t *testing.T) {
 	}
 }
 
-// The operations of a document, one a line, are in testdata for a person to
-// read. Every schema that is referred to must be there, and no other.
+// testdata has the operations of a document, one per line, for human readers. A document has
+// every schema that it refers to, and no other.
 func TestOperations(t *testing.T) {
 	h, _ := newHandler(t, Options{})
 	for name := range documents(t, h) {
@@ -177,8 +177,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// kubectl asks the server to validate fields only if the PATCH of the kind says
-// that it takes fieldValidation.
+// kubectl asks the server to validate fields only if the PATCH of the kind lists the parameter
+// fieldValidation.
 func TestPatchTakesFieldValidation(t *testing.T) {
 	h, _ := newHandler(t, Options{})
 	doc := read(t, h, "/openapi/v3/apis/disc.anykind.dev/v1")
@@ -243,7 +243,7 @@ func TestDocumentIsCachedByItsHash(t *testing.T) {
 	if w.Header().Get("ETag") != etag || w.Header().Get("Vary") != "Accept" || w.Header().Get("Content-Type") != "application/json" {
 		t.Errorf("headers: %v", w.Header())
 	}
-	// Kubernetes answers what names no media type at all with 200 and nothing.
+	// Kubernetes answers an Accept header without any media type with 200 and an empty body.
 	for accept, code := range map[string]int{"application/yaml": 406, "nonsense": 406, ",": 406, "application/json, */*": 200, "*/*": 200, "application/*": 200} {
 		if w := ask(h, "GET", path, "Accept: "+accept); w.Code != code {
 			t.Errorf("Accept %s: %d, want %d", accept, w.Code, code)
@@ -251,7 +251,7 @@ func TestDocumentIsCachedByItsHash(t *testing.T) {
 	}
 }
 
-// The protobuf is what the library that clients read it with makes of the JSON.
+// The protobuf equals the conversion of the JSON by the clients' library.
 func TestDocumentsInProtobuf(t *testing.T) {
 	h, _ := newHandler(t, Options{})
 	for name := range documents(t, h) {
@@ -281,7 +281,7 @@ func TestDocumentsInProtobuf(t *testing.T) {
 	}
 }
 
-// built counts the documents that are made and kept.
+// built counts the cached documents.
 func built(h *Handler) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -319,7 +319,7 @@ func TestHashesFollowContent(t *testing.T) {
 	}
 }
 
-// A resource that says what its schema is made of is not compiled for the list.
+// A schema that identifies its source is not compiled for the list.
 func TestFingerprintSparesTheModel(t *testing.T) {
 	d := custom(t, skies)
 	d.Versions[0].Schema, d.Versions[0].Fingerprint = nil, "1"
@@ -347,7 +347,7 @@ func TestWhatIsIdleIsForgotten(t *testing.T) {
 			t.Error("with nothing to forget there is still a timer")
 		}
 
-		// It all comes back when somebody asks.
+		// The next request builds everything again.
 		if len(documents(t, h)) == 0 || ask(h, "GET", "/openapi/v3/api/v1").Code != 200 {
 			t.Error("nothing came back")
 		}
@@ -386,7 +386,7 @@ func TestConcurrentUse(t *testing.T) {
 	readers.Wait()
 }
 
-// Two lists of one second have one Last-Modified, and must not be taken for one.
+// Two lists of one second have one Last-Modified, but different ETags.
 func TestDocumentListHasATag(t *testing.T) {
 	h, c := newHandler(t, Options{})
 	before := ask(h, "GET", "/openapi/v3").Header()

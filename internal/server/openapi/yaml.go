@@ -10,14 +10,14 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// appendYAML appends the YAML of v, one of the values that appendJSON takes, and
-// ends it with a new line. A document has a hundred thousand such texts, of a word
-// or two each, for which a general encoder takes far longer than for all the rest.
+// appendYAML appends the YAML of v, a value that appendJSON takes, and a newline. A document has
+// a hundred thousand such texts of a word or two. A general encoder takes far longer for them
+// than for all the rest.
 func appendYAML(dst []byte, v any) []byte {
 	return appendBlock(dst, plainValue(v), 0)
 }
 
-// plainValue returns what was put together as what JSON decodes to.
+// plainValue returns a value under construction as decoded JSON.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case raw:
@@ -49,8 +49,8 @@ func anyList[T any](list []T) []any {
 	return out
 }
 
-// appendBlock appends a value whose first line is begun, and whose other lines
-// begin with so many blanks.
+// appendBlock appends a value that starts in the current line and continues with an indentation
+// of blanks.
 func appendBlock(dst []byte, v any, blanks int) []byte {
 	switch v := v.(type) {
 	case map[string]any:
@@ -66,7 +66,7 @@ func appendBlock(dst []byte, v any, blanks int) []byte {
 	case string:
 		dst = appendText(dst, v)
 	default:
-		dst = appendJSON(dst, v) // numbers, booleans and null are the same there
+		dst = appendJSON(dst, v) // The same as in JSON.
 	}
 	return append(dst, '\n')
 }
@@ -114,13 +114,12 @@ func appendBlanks(dst []byte, n int) []byte {
 	return dst
 }
 
-// appendText appends a string as it is where no reader of YAML, old or new, takes
-// it for something else, and in quotes otherwise.
+// appendText appends a string: plain if no YAML reader, old or new, misreads it, else quoted.
 func appendText(dst []byte, s string) []byte {
 	if isWord(s) {
 		return append(dst, s...)
 	}
-	quoted := true // in single quotes, which have no escapes but for themselves
+	quoted := true // single quotes have no escapes but their own
 	for i := range len(s) {
 		quoted = quoted && s[i] >= ' ' && s[i] <= '~'
 	}
@@ -129,8 +128,8 @@ func appendText(dst []byte, s string) []byte {
 		dst = append(dst, strings.ReplaceAll(s, "'", "''")...)
 		return append(dst, '\'')
 	}
-	// What is in double quotes in JSON means the same there, but not everything may
-	// stand for itself.
+	// A JSON string in double quotes means the same in YAML, but YAML does not allow every
+	// character unescaped.
 	dst = append(dst, '"')
 	for _, r := range s {
 		switch {
@@ -147,8 +146,8 @@ func appendText(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// isWord reports whether a string begins with a letter, has nothing that means
-// anything in YAML, and is none of the words that do.
+// isWord reports whether a string begins with a letter, contains no YAML syntax, and is not a
+// YAML keyword.
 func isWord(s string) bool {
 	for i := range len(s) {
 		c := s[i]

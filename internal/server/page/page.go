@@ -13,13 +13,13 @@ import (
 	"net/http"
 )
 
-// A Page is a page that is being written.
+// A Page is an HTML page under construction.
 type Page struct{ body bytes.Buffer }
 
-// Markup is HTML that is trusted. Attributes in it have double quotes.
+// Markup is trusted HTML. Its attributes have double quotes.
 type Markup string
 
-// New returns a page of which there is the head.
+// New returns a page with its head.
 func New(title string) *Page {
 	p := &Page{}
 	p.Add(`<!DOCTYPE html>
@@ -44,7 +44,7 @@ small { color: #666; }
 	return p
 }
 
-// Add adds markup with text in the place of each %s.
+// Add appends markup, with text in place of each %s.
 func (p *Page) Add(markup Markup, text ...string) {
 	escaped := make([]any, len(text))
 	for i, t := range text {
@@ -56,7 +56,7 @@ func (p *Page) Add(markup Markup, text ...string) {
 // Link adds a link to a path of this server.
 func (p *Page) Link(path, text string) { p.Add(`<a href="%s">%s</a>`, path, text) }
 
-// Serve ends the page and answers with it.
+// Serve completes the page and sends it.
 func (p *Page) Serve(w http.ResponseWriter) {
 	p.Add("</body>\n</html>\n")
 	header := w.Header()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Text stays text wherever it stands: in an element, in an attribute, in the title.
+// Text is escaped in an element, in an attribute and in the title.
 func TestTextIsEscaped(t *testing.T) {
 	const evil = `"><script>alert('1')</script>&lt;`
 	p := New(evil)

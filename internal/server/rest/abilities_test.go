@@ -20,14 +20,14 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// creates answers creates with a function.
+// creates implements Creater with a function.
 type creates func(ctx context.Context, c *resource.Change) (map[string]any, error)
 
 func (f creates) Create(ctx context.Context, c *resource.Change) (map[string]any, error) {
 	return f(ctx, c)
 }
 
-// review is a kind that answers who asks, and refuses to say it of an n below 0.
+// review is a kind that answers with the user, and rejects an n below 0.
 func review(dialect resource.Dialect) *resource.Definition {
 	return resource.New(resource.Definition{
 		Group: "test.example.com", Plural: "reviews", Singular: "review", Kind: "Review", ListKind: "ReviewList",
@@ -50,7 +50,7 @@ func review(dialect resource.Dialect) *resource.Definition {
 
 const reviews = "/apis/test.example.com/v1/reviews"
 
-// asUser makes every request one of a user.
+// asUser sends every request as a user.
 func (s *server) asUser(name string) {
 	next := s.handler
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -59,7 +59,7 @@ func (s *server) asUser(name string) {
 	})
 }
 
-// What is created of a kind with a Creater is answered, and not stored.
+// An object of a kind with a Creater is answered, and not stored.
 func TestReview(t *testing.T) {
 	s := newServerOf(t, review(resource.Custom))
 	s.asUser("ann")
@@ -85,11 +85,11 @@ func TestReview(t *testing.T) {
 	routed.get(reviews + "/a").is(404)
 	local := review(resource.CompiledIn)
 	local.Namespaced = true
-	newServerOf(t, local).post(reviews, body).is(404) // nobody reads those of all namespaces there
-	routed.delete(reviews+"/a", "").is(404)           // there are no paths of objects, for no method
+	newServerOf(t, local).post(reviews, body).is(404) // they cannot be listed across namespaces
+	routed.delete(reviews+"/a", "").is(404)           // objects have no paths, for any method
 }
 
-// A subresource may take objects of another kind, and make of them what it wants.
+// A subresource may accept objects of another kind.
 func TestCreateOnSubresource(t *testing.T) {
 	order := resource.New(resource.Definition{
 		Group: "other.example.com", Plural: "orders", Singular: "order", Kind: "Order", ListKind: "OrderList", Namespaced: true,
@@ -131,7 +131,7 @@ func TestCreateOnSubresource(t *testing.T) {
 	s.nothingStored("/registry/test.example.com/")
 }
 
-// echo streams what it is about, and then what it is sent, line by line.
+// echo streams its attributes, then the request body line by line.
 type echo struct{}
 
 func (echo) Connect(_ context.Context, c resource.Connection) (http.Handler, error) {
@@ -149,8 +149,7 @@ func (echo) Connect(_ context.Context, c resource.Connection) (http.Handler, err
 	}), nil
 }
 
-// A subresource with a Connecter answers by itself, and the client sees at once what it
-// says.
+// A subresource with a Connecter answers by itself, and the client gets its output immediately.
 func TestConnect(t *testing.T) {
 	d := lead()
 	d.Versions[0].Subresources = append(d.Versions[0].Subresources,
@@ -170,7 +169,7 @@ func TestConnect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := ts.Client().Do(r) // which would accept gzip
+	response, err := ts.Client().Do(r) // accepts gzip
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +182,7 @@ func TestConnect(t *testing.T) {
 		}
 	}
 	expect("POST default/a\n")
-	fmt.Fprint(theirs, "one\n") // while the answer is being read
+	fmt.Fprint(theirs, "one\n") // while the answer is read
 	expect("one\n")
 	fmt.Fprint(theirs, "two\n")
 	expect("two\n")

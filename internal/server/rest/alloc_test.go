@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector allocates as well, and has pools forget what is in them.
+// The race detector allocates too, and empties pools.
 
 package rest_test
 
@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A listener is told events by a watch, and counts them.
+// A listener is the client of a watch. It counts events.
 type listener struct {
 	header http.Header
 	told   *atomic.Int64
@@ -32,13 +32,13 @@ func (l listener) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An audience is watches of all leads.
+// An audience is a number of watches of all leads.
 type audience struct {
 	*server
 	size int
 	told atomic.Int64
 	rev  int64
-	tell func() // writes one object, and returns when all were told
+	tell func() // writes one object, and returns when all watches got it
 }
 
 func (s *server) audience(size int) *audience {
@@ -70,8 +70,8 @@ func (s *server) audience(size int) *audience {
 	return a
 }
 
-// A watch does not allocate for an event what others have made of it already, even
-// where each event is told alone.
+// A watch allocates nothing for an event that other watches have encoded already, even if the
+// event is sent alone.
 func TestWatchAllocations(t *testing.T) {
 	const watches = 100
 	a := newServer(t).audience(watches)
@@ -83,7 +83,7 @@ func TestWatchAllocations(t *testing.T) {
 	t.Logf("%.1f allocations for each event and watch", got)
 }
 
-// BenchmarkWatch is an event told to 200 watches that write it nowhere.
+// BenchmarkWatch measures an event for 200 watches that discard it.
 func BenchmarkWatch(b *testing.B) {
 	const watches = 200
 	a := newServer(b).audience(watches)

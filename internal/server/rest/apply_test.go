@@ -16,9 +16,9 @@ func (s *server) apply(path, manager, body string, more ...string) answer {
 	return s.do("PATCH", path+"?fieldManager="+manager+strings.Join(more, ""), "application/apply-patch+yaml", body)
 }
 
-// owners says who owns what: manager/operation{/subresource}: the outermost
-// fields of spec and status. Entries are kept in the order of their times, to the
-// second, which is not what this is about.
+// owners returns the field managers as text: manager/operation{/subresource} and the outermost
+// fields of spec and status. managedFields is sorted by time, to the second, which these tests
+// ignore.
 func owners(t object.Tree) string {
 	var out []string
 	list, _ := object.Metadata(t)["managedFields"].([]any)
@@ -51,8 +51,8 @@ func (a answer) owned(want string) answer {
 	return a
 }
 
-// Two managers disagree about one field; the second must say force. What a
-// manager wants no more goes, unless someone else wants it too.
+// Two managers disagree about one field; the second must force. A field that its only manager no
+// longer applies is removed.
 func TestServerSideApply(t *testing.T) {
 	s := newServer(t)
 	path := leads + "/w"
@@ -73,8 +73,8 @@ func TestServerSideApply(t *testing.T) {
 	s.apply(path, "bob", "apiVersion: test.example.com/v1\nkind: Lead\nmetadata: {name: w}\nspec: {\"n\": 6}\n").is(200, `"n":6`)
 }
 
-// Other writes own what they change, by the name of the program or the one it
-// gives; a status write owns nothing of the spec.
+// Other writes own the fields that they change, under the program's name or the given
+// fieldManager. A status write owns no field of the spec.
 func TestOwnersOfUpdates(t *testing.T) {
 	s := newServer(t)
 	path := leads + "/w"
@@ -87,22 +87,22 @@ func TestOwnersOfUpdates(t *testing.T) {
 		owned("applier/Apply/status: status.a; changer/Update: spec.a spec.n; controller/Update/status: status.n; maker/Update:")
 }
 
-// A null that the schema does not allow is refused, not dropped: who wants to
-// have a field no more leaves it out.
+// A null that the schema does not allow is rejected, not dropped. To remove a field, the manager
+// omits it.
 func TestApplyNull(t *testing.T) {
 	s := newServer(t)
 	s.apply(leads+"/w", "alice", named("w", `,"spec":{"a":"x"}`)).is(201)
 	s.apply(leads+"/w", "alice", named("w", `,"spec":{"a":null}`)).message(422,
 		`Lead.test.example.com "w" is invalid: spec.a: Invalid value: "null": spec.a in body must be of type string: "null"`)
-	// Nothing is left of what alice owned of the spec, and the merge says so by a
-	// null, in Kubernetes too.
+	// alice owns no field of the spec any more, and the merge expresses that with a null, as in
+	// Kubernetes.
 	s.apply(leads+"/w", "alice", named("w", `,"spec":{}`)).message(422,
 		`Lead.test.example.com "w" is invalid: spec: Invalid value: "null": spec in body must be of type object: "null"`)
 	s.apply(leads+"/w", "alice", named("w")).is(200)
 }
 
-// Metadata has a type, whatever the schema of the kind: what is null in it or empty is
-// not there, and a null label has an empty value.
+// Metadata has a type whatever the schema of the kind. Null and empty fields in it are omitted,
+// and a null label has an empty value.
 func TestApplyMetadataOfNulls(t *testing.T) {
 	s := newServer(t)
 	for i, tt := range []struct{ metadata, want string }{
@@ -133,8 +133,8 @@ func TestApplyMetadataOfNulls(t *testing.T) {
 	}
 }
 
-// An empty list clears the managers of a kind that has a Go type. Of a custom kind it says nothing: a
-// list of an empty entry clears them.
+// An empty list clears the managers of a native kind. For a custom kind it has no effect: a list
+// with one empty entry clears them.
 func TestNoManagers(t *testing.T) {
 	for path, body := range map[string]string{
 		leads:                     `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"x","labels":{"a":"b"}}}`,
@@ -166,7 +166,7 @@ func TestNoManagers(t *testing.T) {
 	}
 }
 
-// What is applied again changes nothing, however much later, even if it says what is not
+// A repeated apply changes nothing, however much later, even if it has fields that are not
 // stored.
 func TestApplyAgain(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
@@ -184,11 +184,11 @@ func TestApplyAgain(t *testing.T) {
 	}
 }
 
-// What is applied and says a field twice is refused as what it is read as, not as an object.
+// A duplicate field in an apply is rejected as invalid YAML, not as an invalid object.
 func TestAppliedTwice(t *testing.T) {
 	s := newServer(t)
 	const twice = "apiVersion: test.example.com/v1\nkind: Lead\nmetadata:\n  name: a\nspec:\n  a: one\n  a: two\n"
-	for range 2 { // a new object, and one that is there
+	for range 2 { // a new object, and an existing one
 		s.do("PATCH", leads+"/a?fieldManager=m&fieldValidation=Strict", "application/apply-patch+yaml", twice).is(400,
 			`"message":"error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n  line 7: key \"a\" already set in map"`)
 		s.do("PATCH", leads+"/a?fieldManager=m", "application/apply-patch+yaml", named("a"))

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// A client is one that notes when it is told what. Each write to it may take time.
+// A client records when it gets each line. Writes to it may take time.
 type client struct {
 	*httptest.ResponseRecorder
 	began time.Time
@@ -22,13 +22,13 @@ type client struct {
 	lines []line
 }
 
-// A line is one event of a watch and when it came.
+// A line is one event of a watch and its time.
 type line struct {
 	at       time.Duration
 	what     string
 	name     string
 	revision int64
-	last     bool // the bookmark that ends the initial events
+	last     bool // the bookmark at the end of the initial events
 }
 
 func (c *client) Write(data []byte) (int, error) {
@@ -48,8 +48,7 @@ func (c *client) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// follow watches until the watch is over and returns what was told and how long
-// it took.
+// follow watches until the watch ends, and returns its events and its duration.
 func (s *server) follow(path string, slow time.Duration) ([]line, time.Duration) {
 	s.t.Helper()
 	c := &client{ResponseRecorder: httptest.NewRecorder(), began: time.Now(), slow: slow}
@@ -60,7 +59,7 @@ func (s *server) follow(path string, slow time.Duration) ([]line, time.Duration)
 	return c.lines, time.Since(c.began)
 }
 
-// told are the types and names of lines.
+// told returns the types and names of lines.
 func told(lines []line) string {
 	var out []string
 	for _, l := range lines {
@@ -74,8 +73,8 @@ func number(revision string) int64 {
 	return n
 }
 
-// "Bookmarks about every minute": also when nothing happens to what is watched,
-// and once more shortly before the end, so that the client resumes from there.
+// "Bookmarks about every minute": also without any event, and once more shortly before the end,
+// so that the client resumes from there.
 func TestBookmarks(t *testing.T) { synctest.Test(t, testBookmarks) }
 
 func testBookmarks(t *testing.T) {
@@ -106,8 +105,7 @@ func testBookmarks(t *testing.T) {
 	}
 }
 
-// A watch that always has something to tell is over when its time is, and gets its
-// bookmarks on the way: neither waits for a moment in which nothing happens.
+// A busy watch ends in time, and gets its bookmarks: neither waits for a moment without events.
 func TestBusyWatch(t *testing.T) { synctest.Test(t, testBusyWatch) }
 
 func testBusyWatch(t *testing.T) {
@@ -143,8 +141,7 @@ func testBusyWatch(t *testing.T) {
 	}
 }
 
-// "timeoutSeconds": a watch lasts as long as it is asked to, or half an hour to an
-// hour.
+// "timeoutSeconds": a watch lasts as long as the client asks for, or half an hour to an hour.
 func TestWatchTime(t *testing.T) { synctest.Test(t, testWatchTime) }
 
 func testWatchTime(t *testing.T) {
@@ -166,8 +163,8 @@ func testWatchTime(t *testing.T) {
 	}
 }
 
-// The rows of the table "List and watch" of the reliability promises, for watches,
-// each with what happened before a and b, and what happens later.
+// The rows of the table "List and watch" of the reliability promises, for watches. Each has the
+// events for a and b, and later events.
 func TestWatchRevisions(t *testing.T) { synctest.Test(t, testWatchRevisions) }
 
 func testWatchRevisions(t *testing.T) {
@@ -175,7 +172,7 @@ func testWatchRevisions(t *testing.T) {
 	first := s.make("a")
 	second := s.make("b")
 	later := strconv.FormatInt(number(second)+2, 10)
-	// What is watched for a while, in which c, d and e are made.
+	// The watch, during which c, d and e are created.
 	for _, tt := range []struct {
 		sentence, query, want string
 	}{
@@ -215,8 +212,8 @@ func testWatchRevisions(t *testing.T) {
 	}
 }
 
-// "Future RV: wait 3 s, then Too large resource version with a retry hint": a watch
-// that is to begin with a state of the future says so in its stream.
+// "Future RV: wait 3 s, then Too large resource version with a retry hint": a watch that starts
+// with a state of the future gets the error in its stream.
 func TestWatchOfTheFuture(t *testing.T) { synctest.Test(t, testWatchOfTheFuture) }
 
 func testWatchOfTheFuture(t *testing.T) {

@@ -13,8 +13,8 @@ const (
 		"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`
 )
 
-// The Scale of a built-in kind has the selector of the object as text, and is changed in
-// every way in which objects are.
+// The Scale of a built-in kind has the selector as text, and can be written by every kind of
+// write.
 func TestScaleOfDeployment(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	const scale = deployments + "/a/scale"
@@ -29,7 +29,7 @@ func TestScaleOfDeployment(t *testing.T) {
 	s.put(scale, shown.body).is(409, "the object has been modified")
 	s.merge(scale, `{"spec":{"replicas":5}}`).is(200, `"replicas":5`)
 	s.do("PATCH", scale, "application/json-patch+json", `[{"op":"replace","path":"/spec/replicas","value":6}]`).is(200, `"replicas":6`)
-	// A strategic merge patch is one of a Scale, which has no template.
+	// A strategic merge patch applies to the Scale, which has no template.
 	s.do("PATCH", scale, "application/strategic-merge-patch+json", `{"spec":{"replicas":7,"template":null}}`).is(200, `"replicas":7`)
 	s.get(deployments+"/a").is(200, `"replicas":7`, `"generation":5`, `"image":"i"`)
 
@@ -46,7 +46,7 @@ func TestScaleOfDeployment(t *testing.T) {
 	}
 }
 
-// Who applies a Scale owns the replicas of the object.
+// A manager that applies a Scale owns the replicas of the object.
 func TestScaleOfDeploymentOwners(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	s.apply(deployments+"/a", "owner", deployment).is(201)

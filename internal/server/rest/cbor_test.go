@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object/codec"
 )
 
-// cborOf is an object as a client writes it.
+// cborOf encodes an object as a client does.
 func cborOf(t *testing.T, v object.Tree) string {
 	t.Helper()
 	data, err := direct.Marshal(v)
@@ -22,7 +22,7 @@ func cborOf(t *testing.T, v object.Tree) string {
 	return string(data)
 }
 
-// fromCBOR is what a client makes of an answer.
+// fromCBOR decodes an answer as a client does.
 func (a answer) fromCBOR() *unstructured.Unstructured {
 	a.t.Helper()
 	if got := a.header.Get("Content-Type"); got != runtime.ContentTypeCBOR {
@@ -35,8 +35,8 @@ func (a answer) fromCBOR() *unstructured.Unstructured {
 	return u
 }
 
-// A server that offers CBOR takes and gives it for every verb, of custom objects
-// as of those with a Go type.
+// A server with CBOR enabled accepts and sends it for every verb, for custom and for typed
+// objects.
 func TestCBOR(t *testing.T) {
 	s := newTypedServer(t)
 	plain, offer := s.handler, codec.Offer{CBOR: true}
@@ -80,7 +80,7 @@ func TestCBOR(t *testing.T) {
 	s.do("PATCH", leads+"/c?fieldManager=m", "application/apply-patch+cbor", "\x80").is(400, "error decoding patch: cbor: ")
 	s.do("POST", leads, cbor, "\xa1").is(400, "the object provided is unrecognized")
 
-	// Nothing of it is there unless it is offered.
+	// Without the feature, CBOR is neither accepted nor sent.
 	s.handler = plain
 	s.accept(cbor, "GET", leads, "", "").is(406)
 	s.do("POST", leads, cbor, "\xa0").is(415)

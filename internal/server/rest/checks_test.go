@@ -13,8 +13,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
-// An apply is about the object of the path: that is checked before the values of its fields are, and
-// before its resourceVersion is.
+// An apply checks that the body has the name of the path before it checks the values of fields
+// and the resourceVersion.
 func TestApplyChecksNameFirst(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	const large = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{NAME},"spec":{"minReadySeconds":9223372036854775807}}`
@@ -28,14 +28,14 @@ func TestApplyChecksNameFirst(t *testing.T) {
 	s.apply(path, "m", strings.Replace(large, "NAME", `"name":"x"`, 1)).is(400, "cannot unmarshal number 9223372036854775807")
 }
 
-// A body that begins as JSON is taken for JSON, until it is read as YAML.
+// A body that begins like JSON is parsed as JSON first, then as YAML.
 func TestApplyOfBrokenYAML(t *testing.T) {
 	s := newServer(t)
 	s.apply(leads+"/a", "m", ` {"apiVersion":"`).message(400, "error decoding patch: error converting YAML to JSON: yaml: found unexpected end of stream")
 	s.apply(leads+"/a", "m", `"apiVersion`).message(400, "error encoding patch: yaml: found unexpected end of stream")
 }
 
-// An apply of nothing new gives an object no default that only the version of the client has.
+// An apply without changes does not add defaults that only the version of the request has.
 func TestApplyThroughAnotherVersion(t *testing.T) {
 	d := lead()
 	other := *d.Versions[0]
@@ -57,7 +57,7 @@ func TestApplyThroughAnotherVersion(t *testing.T) {
 	}
 }
 
-// The uid in an update is that of the stored object, also where there is none.
+// The uid in an update must be that of the stored object, and none for a missing object.
 func TestUpdateOfAnotherUID(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	const path = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/x"
@@ -66,7 +66,8 @@ func TestUpdateOfAnotherUID(t *testing.T) {
 	s.put(path+"?dryRun=All", `{"metadata":{"name":"x","uid":"u"}}`).message(409, strings.Replace(words, "KEY", "/roles/default/x", 1))
 }
 
-// The status is written without the rest of the metadata, but for a field that no update may change.
+// A write of the status ignores the rest of the metadata, except a field that no update may
+// change.
 func TestStatusWithGracePeriod(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	s.post(stableClaims, claim).is(201)
@@ -79,7 +80,8 @@ func TestStatusWithGracePeriod(t *testing.T) {
 	}
 }
 
-// A message quotes a strategic merge patch as the merge left it, and the type of a value as it was sent.
+// A message quotes a strategic merge patch after the merge, and the type of a value as the client
+// sent it.
 func TestStrategicMessages(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	const path, strategic = namespaced + "configmaps/x", "application/strategic-merge-patch+json"
@@ -89,13 +91,13 @@ func TestStrategicMessages(t *testing.T) {
 	s.do("PATCH", path, strategic, `{"data":{"a":1}}`).is(422, `cannot convert int64 to string`)
 }
 
-// The apiVersion of an object without a Go type is a text.
+// The apiVersion of an object without a Go type must be a string.
 func TestNullVersion(t *testing.T) {
 	newServer(t).post(leads, `{"apiVersion":null,"kind":"Lead"}`).message(400,
 		`Lead in version "" cannot be handled as a Lead: .apiVersion accessor error: <nil> is of the type <nil>, expected string`)
 }
 
-// A patch may take the apiVersion away; the kind is looked for in the internal version then.
+// A patch may remove the apiVersion; then the kind is looked up in the internal version.
 func TestPatchedWithoutVersion(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	s.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", `{"metadata":{"name":"x"}}`).is(201)
@@ -103,13 +105,13 @@ func TestPatchedWithoutVersion(t *testing.T) {
 		`no kind \"two\" is registered for the internal version of group \"policy\" in scheme`)
 }
 
-// A message names the kind that an object claims, until the kind is compared.
+// Until the kind is compared, a message names the kind in the object.
 func TestClaimedKind(t *testing.T) {
 	newServer(t).post(leads, `{"apiVersion":"test.example.com/v1","kind":"two","metadata":{"labels":{"a":[]}}}`).message(400,
 		`two in version "v1" cannot be handled as a Lead: json: cannot unmarshal array into Go struct field ObjectMeta.labels of type string`)
 }
 
-// A list of one name is no page of an old revision, also with a limit.
+// A list of one name never reads an old revision, not even with a limit.
 func TestListOfOneNameAtRevision(t *testing.T) {
 	s := newServer(t)
 	s.make("a", "b")

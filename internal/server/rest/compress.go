@@ -8,11 +8,10 @@ import (
 	"sync"
 )
 
-// compressAbove is how long an answer may be that is sent as it is to a client
-// that takes gzip.
+// compressAbove is the size from which answers are compressed, if the client accepts gzip.
 const compressAbove = 128 << 10
 
-// takesGzip reports whether a client says that it can read gzip.
+// takesGzip reports whether the client accepts gzip.
 func takesGzip(r *http.Request) bool {
 	for token := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		if strings.TrimSpace(token) == "gzip" {
@@ -22,18 +21,18 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// gzips are what compresses answers, between two of them.
+// gzips is a pool of gzip writers.
 type gzips struct{ pool sync.Pool }
 
 func (g *gzips) take() *gzip.Writer {
 	if w, ok := g.pool.Get().(*gzip.Writer); ok {
 		return w
 	}
-	// Speed is what counts: the next best level takes more than twice the time
-	// for a tenth of the size.
+	// Speed matters: the next better level takes more than twice the time to save a tenth of the
+	// size.
 	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
-		panic(err) // the level is one
+		panic(err) // The level is valid.
 	}
 	return w
 }
@@ -43,21 +42,21 @@ func (g *gzips) give(w *gzip.Writer) {
 	g.pool.Put(w)
 }
 
-// A compressor sends an answer as it is or, once it turns out to be long,
-// compressed. Until then it holds back what is written.
+// A compressor compresses an answer once it is known to be large. Until then it buffers the
+// answer.
 type compressor struct {
 	http.ResponseWriter
 	gzips   *gzips
 	code    int
 	decided bool         // the header was written
-	held    []byte       // what was written before that
-	gzip    *gzip.Writer // nil for an answer that is sent as it is
+	held    []byte       // output before that
+	gzip    *gzip.Writer // nil for an uncompressed answer
 }
 
-// Unwrap gives http.ResponseController the rest.
+// Unwrap is for http.ResponseController.
 func (c *compressor) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// WriteHeader decides at once where the length of the answer is known.
+// WriteHeader decides at once if the length of the answer is known.
 func (c *compressor) WriteHeader(code int) {
 	if code < http.StatusOK {
 		c.ResponseWriter.WriteHeader(code)
@@ -102,7 +101,7 @@ func (c *compressor) decide(compress bool) {
 	c.ResponseWriter.WriteHeader(c.code)
 }
 
-// release decides and writes what was held back.
+// release decides, and writes the buffer.
 func (c *compressor) release(compress bool) error {
 	c.decide(compress)
 	_, err := c.pass(c.held)
@@ -117,14 +116,13 @@ func (c *compressor) pass(data []byte) (int, error) {
 	return c.ResponseWriter.Write(data)
 }
 
-// close ends the answer. It is not called for one that was broken off, which must
-// not look whole.
+// close ends the answer. It is not called for an aborted answer, which must not look complete.
 func (c *compressor) close() {
 	if c.code != 0 && !c.decided {
 		_ = c.release(false)
 	}
 	if c.gzip != nil && c.gzip.Close() == nil {
-		// Where the client is gone, net/http may still be at what it failed to write.
+		// After a failed write, net/http may still use the writer.
 		c.gzips.give(c.gzip)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 )
 
-// zipped asks as clients do that take gzip, and unzips what comes so.
+// zipped sends a request that accepts gzip, and decompresses the answer.
 func (s *server) zipped(path, encodings string) (a answer, compressed int) {
 	s.t.Helper()
 	r := httptest.NewRequestWithContext(s.t.Context(), "GET", path, nil)
@@ -41,7 +41,7 @@ func wide(name string, size int) string {
 	return named(name, `,"spec":{"a":"`+strings.Repeat("abcdefgh", size/8)+`"}`)
 }
 
-// Large answers are compressed for those who take gzip; what they say is the same.
+// Large answers are compressed for clients that accept gzip; the content is the same.
 func TestGzip(t *testing.T) { synctest.Test(t, testGzip) }
 
 func testGzip(t *testing.T) {
@@ -79,7 +79,7 @@ func testGzip(t *testing.T) {
 	}
 }
 
-// broken is a client that goes away after some bytes.
+// broken is a client that disconnects after some bytes.
 type broken struct {
 	*httptest.ResponseRecorder
 	left int
@@ -92,7 +92,7 @@ func (b *broken) Write(data []byte) (int, error) {
 	return b.ResponseRecorder.Write(data)
 }
 
-// An answer that is broken off does not look whole to whoever unzips it.
+// The decompressed form of an aborted answer does not look complete.
 func TestGzipBrokenOff(t *testing.T) {
 	s := newServer(t)
 	random := new(bytes.Buffer)

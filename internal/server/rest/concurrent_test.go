@@ -16,8 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// "Conflicts of patches without a resourceVersion retry inside": everybody's
-// patch is applied, none is lost.
+// "Conflicts of patches without a resourceVersion retry inside": every patch is applied.
 func TestConcurrentPatches(t *testing.T) {
 	s := newServer(t)
 	s.make("a")
@@ -34,7 +33,7 @@ func TestConcurrentPatches(t *testing.T) {
 	}
 }
 
-// Of writers that all have seen the same resourceVersion one wins.
+// Of several updates with the same resourceVersion, one succeeds.
 func TestConcurrentUpdates(t *testing.T) {
 	s := newServer(t)
 	rv := s.make("a")
@@ -61,8 +60,8 @@ func TestConcurrentUpdates(t *testing.T) {
 	}
 }
 
-// staleOnce is a Definition's source that changes between the moment a write is
-// prepared and the moment it is made.
+// staleOnce is the source of a Definition that changes once, between the preparation of a write
+// and its commit.
 func staleOnce(backend kv.Backend, key string, change func()) func() (string, int64) {
 	var once sync.Once
 	return func() (string, int64) {
@@ -75,7 +74,7 @@ func staleOnce(backend kv.Backend, key string, change func()) func() (string, in
 	}
 }
 
-// A write whose Definition has changed under it is made again with the new one.
+// A write whose Definition changed meanwhile is retried with the new one.
 func TestStaleDefinition(t *testing.T) {
 	backend := memkv.New(memkv.Options{})
 	defer backend.Close()
@@ -115,7 +114,7 @@ func TestStaleDefinition(t *testing.T) {
 	}
 }
 
-// Nothing is created in a namespace that is not there, or is about to go.
+// No object is created in a namespace that is missing or terminating.
 func TestNamespaceLifecycle(t *testing.T) {
 	backend := memkv.New(memkv.Options{})
 	defer backend.Close()

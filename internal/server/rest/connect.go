@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// answerCreate answers a create of which nothing is stored.
+// answerCreate answers a create that stores nothing.
 func (h *Handler) answerCreate(w *writeRequest, change registry.Change) error {
 	t, err := h.registry.Answer(w.Context(), w.target, change, w.options)
 	if err != nil {
@@ -24,8 +24,8 @@ func (h *Handler) answerCreate(w *writeRequest, change registry.Change) error {
 	return h.respondResult(w.call, w.view, http.StatusCreated, registry.Result{Tree: t})
 }
 
-// connect leaves the request to what is behind the object. Nothing that is streamed is
-// held back to be compressed.
+// connect passes the request to the Connecter of the subresource. Streams are not buffered for
+// compression.
 func (h *Handler) connect(r *call) error {
 	c := resource.Connection{Path: r.below, Method: r.Method}
 	query := r.URL.Query()

@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
-// A teller answers what it is told.
+// A teller answers with its options.
 type teller struct{}
 
 func (teller) Connect(_ context.Context, c resource.Connection) (http.Handler, error) {
@@ -25,7 +25,7 @@ func (teller) Connect(_ context.Context, c resource.Connection) (http.Handler, e
 	}), nil
 }
 
-// readOptions takes a version from the query, or what is below.
+// readOptions reads a version from the query or from the path below.
 func readOptions(query url.Values) (runtime.Object, error) {
 	version := query.Get("version")
 	if version == "bad" {
@@ -34,7 +34,7 @@ func readOptions(query url.Values) (runtime.Object, error) {
 	return &metav1.GetOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "GetOptions"}, ResourceVersion: version + query.Get("path")}, nil
 }
 
-// connections are what admission is asked about; it refuses the version 0.
+// connections is an admission plugin that rejects version 0.
 type connections struct{ seen []string }
 
 func (c *connections) Validate(_ context.Context, a *registry.Admission) error {
@@ -48,7 +48,7 @@ func (c *connections) Validate(_ context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// Mutate makes the version 3 another one.
+// Mutate replaces version 3.
 func (c *connections) Mutate(_ context.Context, a *registry.Admission) error {
 	if a.Operation == registry.Connect && a.Object["resourceVersion"] == "3" {
 		a.Object["resourceVersion"], a.Changed = "changed", true
@@ -56,8 +56,8 @@ func (c *connections) Mutate(_ context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// Options are read before anybody is asked, admission sees them and may change them, and who only
-// reads is let in without.
+// Options are read before admission; admission sees them and may change them; a read skips
+// admission.
 func TestConnectionOptions(t *testing.T) {
 	d := lead()
 	d.Versions[0].Subresources = append(d.Versions[0].Subresources,

@@ -9,25 +9,23 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// The table "List and watch" of docs/reliability.md, cell by cell, as a client sees
-// it. The tests beside it look at one cell more closely; the index in that page
-// names them.
+// The table "List and watch" of docs/reliability.md, cell by cell, as a client sees it. Other
+// tests check single cells more closely; the index in that page names them.
 
-// A cell is one request and what the table says of it. In the query, FIRST is the
-// revision of a time when there were a and b, NOW that of the last write, c, and
-// FUTURE one that nobody has written. TOKEN continues a list of one at FIRST.
+// A cell is a request and its answer according to the table. In the query, FIRST is a revision
+// with a and b, NOW that of the last write, c, and FUTURE one that does not exist yet. TOKEN
+// continues a list of one object at FIRST.
 type cell struct {
 	query string
 	code  int
-	want  string // the names that come, or the message
+	want  string // the names in the answer, or the message
 }
 
 func (c cell) of(r *strings.Replacer) cell {
 	return cell{r.Replace(c.query), c.code, r.Replace(c.want)}
 }
 
-// contract returns a server with the objects of the table, and what stands for
-// their revisions.
+// contract returns a server with the objects of the table, and a Replacer for the revisions.
 func contract(t *testing.T) (*server, *strings.Replacer) {
 	s := newServer(t)
 	first := s.make("a", "b")
@@ -95,7 +93,7 @@ func TestContractList(t *testing.T) {
 			{"?resourceVersion=FIRST&resourceVersionMatch=Exact&limit=1", 200, "a"},
 			{"?resourceVersion=NOW&resourceVersionMatch=Exact", 200, "a b c"},
 			{"?resourceVersion=FIRST&resourceVersionMatch=Newest", 422, unsupported},
-			// List and continue: the token's snapshot, whatever else is said.
+			// List and continue: the token's snapshot, whatever other parameters there are.
 			{"?continue=TOKEN", 200, "b"},
 			{"?continue=TOKEN&resourceVersion=0", 200, "b"},
 			{"?continue=TOKEN&resourceVersion=FIRST", 400, continued},

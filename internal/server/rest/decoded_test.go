@@ -17,7 +17,7 @@ const (
 	slicesPath = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 )
 
-// managers says who owns what, as they are written: manager operation fields.
+// managers checks managedFields, as: manager operation fields.
 func (a answer) managers(want ...string) answer {
 	a.t.Helper()
 	var got []string
@@ -39,8 +39,8 @@ func typed(apiVersion, kind, fields string) string {
 
 func secret(fields string) string { return typed("v1", "Secret", fields) }
 
-// "stringData is provided as a write-only convenience method": whoever writes it
-// owns data, so that those who apply data notice.
+// "stringData is provided as a write-only convenience method": its writer owns data, so a manager
+// that applies data gets a conflict.
 func TestOwnersOfStringData(t *testing.T) {
 	x := secrets + "/x"
 	const conflict = `Apply failed with 1 conflict: conflict with %q%s: .data.a`
@@ -71,7 +71,7 @@ func TestOwnersOfStringData(t *testing.T) {
 			tt.write(s)
 			s.apply(x, "two", secret(`"data":{"a":"Wlpa"}`)).message(409, fmt.Sprintf(conflict, "one", " using v1"))
 			s.get(x).is(200, `"data":{"a":"Yg=="}`)
-			// Who applies stringData owns that, which no object has.
+			// A manager that applies stringData owns stringData, a field that no object has.
 			s.apply(x, "two", secret(`"stringData":{"a":"b"}`)).is(200, `"data":{"a":"Yg=="}`)
 			s.apply(x, "three", secret(`"stringData":{"k":"v"}`)).is(200, `"data":{"a":"Yg==","k":"dg=="}`)
 		})
@@ -83,8 +83,7 @@ func TestOwnersOfStringData(t *testing.T) {
 		`two Update {"f:data":{"f:a":{}}}`)
 }
 
-// What a client leaves out, and is filled in when its object is decoded, belongs to
-// the client as what it said.
+// Defaults that decoding adds belong to the client, like the fields that it sent.
 func TestOwnersOfDefaults(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	s.post(services+"?fieldManager=one", typed("v1", "Service", `"spec":{"clusterIP":"None","externalIPs":["1.2.3.4"],"ports":[{"port":80}]}`)).is(201).managers(
@@ -105,8 +104,8 @@ func TestOwnersOfDefaults(t *testing.T) {
 		`two Update {"f:status":{"f:conditions":{".":{},"k:{\"type\":\"T\"}":{".":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}}}}}`)
 }
 
-// A list that is empty belongs to the client who sent it if it is written, and is null once it is
-// stored. To send it again is to change it.
+// An empty list belongs to the client that sent it while it is written, and is null once it is
+// stored. So sending it again is a change.
 func TestOwnersOfEmptyLists(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	const roles, drivers = "/apis/rbac.authorization.k8s.io/v1/clusterroles", "/apis/storage.k8s.io/v1/csinodes"
@@ -118,8 +117,7 @@ func TestOwnersOfEmptyLists(t *testing.T) {
 	s.post(drivers+"?fieldManager=one", `{"metadata":{"name":"y"},"spec":{"drivers":null}}`).is(201, `"drivers":null`).managers()
 }
 
-// Kinds that look at the preconditions of a deletion themselves say in words of their own that
-// they do not hold.
+// Kinds that check the preconditions of a deletion themselves have their own messages.
 func TestPreconditions(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	const namespaces = "/api/v1/namespaces"
@@ -130,8 +128,8 @@ func TestPreconditions(t *testing.T) {
 		`Operation cannot be fulfilled on namespaces "x": Precondition failed: ResourceVersion in precondition: 1000, ResourceVersion in object meta: `+object.ResourceVersion(made))
 }
 
-// A patch cannot make an object one of another kind. What a strategic merge patch
-// says of that is not looked at.
+// A patch cannot change the kind of an object. A strategic merge patch with another kind is not
+// rejected.
 func TestPatchedKind(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	const path = namespaced + "configmaps/x"
@@ -151,13 +149,13 @@ func TestPatchedKind(t *testing.T) {
 	for _, patch := range []string{`{"kind":"X"}`, `{"apiVersion":"a/b/c"}`, `null`} {
 		s.do("PATCH", path, strategic, patch).is(200, `{"kind":"ConfigMap","apiVersion":"v1"`)
 	}
-	// What is wrong with the outcome of one is shown of the patch.
+	// An error in the result is reported about the patch.
 	s.do("PATCH", path, strategic, `{"data":{"a":5}}`).is(422, `Invalid value: \"map[data:map[a:5]]\": cannot convert int64 to string`)
 	s.do("PATCH", path, strategic, `{"metadata":{"labels":"l"}}`).is(422, `Invalid value: \"map[metadata:map[labels:l]]\": cannot restore map from string`)
 }
 
-// The events of both groups are the same objects. What is wrong with one is told of
-// the kind that they are stored as, and once, although metadata is validated twice.
+// The events of both groups are the same objects. An error names the kind of the storage, and
+// appears once although metadata is validated twice.
 func TestInvalidEvents(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	const core, events = namespaced + "events", "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -176,13 +174,13 @@ func TestInvalidEvents(t *testing.T) {
 	s.delete(events+"/x", `{"preconditions":{"uid":"z"}}`).is(409, `cannot be fulfilled on Event \"x\"`)
 	s.get(events+"/y").message(404, `events.events.k8s.io "y" not found`)
 
-	// Only the new group asks for a name that is one of DNS.
+	// Only the new group requires a DNS name.
 	s.post(core, `{"metadata":{"name":"A_b"},"involvedObject":{"namespace":"default"}}`).is(201)
 	s.post(events, event("C_d")).is(422, `metadata.name: Invalid value: \"C_d\": a lowercase RFC 1123 subdomain`)
 	s.merge(events+"/A_b", `{"metadata":{"labels":{"a":"b"}}}`).is(200)
 }
 
-// A changed Node is validated like a new one: its generateName, too.
+// An updated Node is validated like a new one, including its generateName.
 func TestChangedNode(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	s.post("/api/v1/nodes", `{"metadata":{"name":"x"}}`).is(201)
@@ -190,7 +188,7 @@ func TestChangedNode(t *testing.T) {
 	s.merge("/api/v1/nodes/x", `{"metadata":{"generateName":"a-"}}`).is(200)
 }
 
-// The deletion of a Job warns of its pods, unless the Job is deleted because it cannot be read.
+// The deletion of a Job warns about its pods, unless the Job is deleted because it is unreadable.
 func TestWarningOfOrphans(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	const jobs = "/apis/batch/v1/namespaces/default/jobs/none"

@@ -37,7 +37,7 @@ func twoVersions(t *testing.T, since int64, v1, v2 map[string]string) *resource.
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Since, d.Unsettled = since, true // as the registrar says of a kind with versions and defaults
+	d.Since, d.Unsettled = since, true // as the registrar marks a kind with versions and defaults
 	return d
 }
 
@@ -49,8 +49,7 @@ func TestDefaultsOfVersions(t *testing.T) {
 	s.get(hubs+"/x").is(200, `"spec":{"a":"one","b":"two"}`)
 	s.merge(hubs+"/x", `{"spec":{"a":"set"}}`).is(200, `"spec":{"a":"set","b":"two"}`)
 
-	// A default that comes later is seen in what is stored, if it is one of the
-	// version it is stored in.
+	// A later default shows in stored objects if it is one of the storage version.
 	revision, err := s.backend.Revision(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -65,8 +64,7 @@ func TestDefaultsOfVersions(t *testing.T) {
 	s.get(hubs+"/x").is(200, `"spec":{"a":"set","b":"two"}`)
 }
 
-// What others put into the store is shown as the kind has it, and can be written
-// again.
+// Objects that another program stored are shown as the kind defines them, and can be updated.
 func TestStoredByOthers(t *testing.T) {
 	s := newServerOf(t, twoVersions(t, 0, nil, map[string]string{"b": "two"}))
 	s.store("/registry/test.example.com/hubs/x", `{"apiVersion":"test.example.com/v2","kind":"Hub",

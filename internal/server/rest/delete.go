@@ -17,8 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// deleteOptions reads the options of a delete, which are in its body or, where
-// it has none, in its query.
+// deleteOptions reads the options of a delete from the body or, without a body, from the query.
 func deleteOptions(r *call) (*metav1.DeleteOptions, error) {
 	body, err := r.readBody()
 	if err != nil {
@@ -78,7 +77,7 @@ func (h *Handler) delete(r *call) error {
 	return nil
 }
 
-// deletion returns the options of a deletion that is answered in shape.
+// deletion returns the options of a deletion whose answer has the given shape.
 func (r *call) deletion(o *metav1.DeleteOptions, view *codec.View, shape codec.Shape) registry.WriteOptions {
 	return registry.WriteOptions{
 		DryRun: len(o.DryRun) > 0,
@@ -87,7 +86,8 @@ func (r *call) deletion(o *metav1.DeleteOptions, view *codec.View, shape codec.S
 	}
 }
 
-// warnOfOrphans warns a client that did not say what becomes of the dependents of an object that can be read.
+// warnOfOrphans warns a client that did not choose a propagation policy, if the object can be
+// read.
 func (r *call) warnOfOrphans(o *metav1.DeleteOptions) {
 	//lint:ignore SA1019 old clients send it
 	if w := r.target.Definition.OrphanWarning; w != "" && o.PropagationPolicy == nil && o.OrphanDependents == nil && !ignoresReadErrors(o) {
@@ -95,14 +95,14 @@ func (r *call) warnOfOrphans(o *metav1.DeleteOptions) {
 	}
 }
 
-// ignoresReadErrors reports whether an object is to be deleted even if it cannot be read.
+// ignoresReadErrors reports whether an object is to be deleted even if it is unreadable.
 func ignoresReadErrors(o *metav1.DeleteOptions) bool {
 	ignore := o.IgnoreStoreReadErrorWithClusterBreakingPotential
 	return ignore != nil && *ignore
 }
 
-// deletedCode tells a client of old, which said that the dependents are not to be
-// left alone, that the object waits for them.
+// deletedCode returns 202 for a client with the deprecated orphanDependents: false if the object
+// waits for its dependents.
 func deletedCode(o *metav1.DeleteOptions, gone bool) int {
 	//lint:ignore SA1019 old clients send it
 	if leave := o.OrphanDependents; !gone && leave != nil && !*leave {

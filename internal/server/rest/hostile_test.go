@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// What a client can write that no schema foresees, as JSON and as YAML, and what
-// kube-apiserver answers.
+// Values that no schema foresees, as JSON and as YAML, with the answers of kube-apiserver.
 func TestHostileValues(t *testing.T) {
 	s := newServer(t)
 	const json, yaml = "application/json", "application/yaml"

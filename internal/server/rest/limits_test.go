@@ -38,7 +38,7 @@ func whatever() *resource.Definition {
 
 func anyOf(name string, more ...string) string { return object1("Any", name, more...) }
 
-// "Request body: 3 MiB, 413", for whatever has a body. One byte less is read.
+// "Request body: 3 MiB, 413", for every request with a body. One byte less is accepted.
 func TestBodySize(t *testing.T) {
 	s := newServerOf(t, whatever())
 	s.post(anys, anyOf("a")).is(201)
@@ -85,7 +85,7 @@ func TestPatchSize(t *testing.T) {
 	}
 }
 
-// deep is a value of nested objects, or lists.
+// deep returns nested objects or lists.
 func deep(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 
 func deepList(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
@@ -112,7 +112,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// bomb is a small document that is large once its aliases are resolved.
+// bomb returns a small document that is large once its aliases are resolved.
 func bomb() string {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n")
@@ -122,8 +122,8 @@ func bomb() string {
 	return b.String()
 }
 
-// What was stored can be read, alone and in a list: nobody can make an object, step
-// by step or by what is kept of who owns it, that is nested deeper than is decoded.
+// Every stored object can be read, alone and in a list: no sequence of writes, and no
+// managedFields, can nest an object more deeply than decoding allows.
 func TestDepthOfStored(t *testing.T) {
 	s := newServerOf(t, whatever())
 	s.post(anys, anyOf("a")).is(201)
@@ -139,8 +139,8 @@ func TestDepthOfStored(t *testing.T) {
 	s.delete(anys, "").is(200)
 }
 
-// Warnings are no more than a client reads in a header: 4096 runes together, and
-// 256 each once that is exceeded.
+// Warnings fit the headers that clients accept: 4096 runes together, and 256 each once that is
+// exceeded.
 func TestWarningsAreBounded(t *testing.T) {
 	s := newServer(t)
 	unknown := func(n, size int) string {
@@ -174,9 +174,9 @@ func TestWarningsAreBounded(t *testing.T) {
 	}
 }
 
-// An object that the store takes only without what managedFields says of it is stored
-// without, and one that it does not take at all is refused. Who applies is refused as
-// well: without managedFields nothing would be applied.
+// An object that is too large for the store because of its managedFields is stored without them;
+// one that is too large anyway is rejected. So is an apply: without managedFields it has no
+// effect.
 func TestLargeManagedFields(t *testing.T) {
 	const limit = 2000
 	s := newServerOver(t, memkv.New(memkv.Options{MaxValueBytes: limit}), lead())

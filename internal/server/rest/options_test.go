@@ -17,7 +17,7 @@ type validatorFunc func(*registry.Admission)
 
 func (v validatorFunc) Validate(_ context.Context, a *registry.Admission) error { v(a); return nil }
 
-// Admission sees the options as the client gave them, without the defaults of the server.
+// Admission gets the options of the client, without the defaults of the server.
 func TestOptionsOfAdmission(t *testing.T) {
 	backend := memkv.New(memkv.Options{})
 	defer backend.Close()

@@ -8,8 +8,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// What a client takes is looked at before anything else that it asks, and a selector
-// that is none before options that do not go together.
+// Accept is checked before all other parts of a request, and the syntax of selectors before
+// conflicting options.
 func TestOrderOfRefusals(t *testing.T) {
 	s := newServer(t)
 	s.make("a")
@@ -27,15 +27,15 @@ func TestOrderOfRefusals(t *testing.T) {
 		{none, "POST", leads + bad, "nonsense", 406},
 		{none, "PUT", leads + "/a" + bad, "nonsense", 406},
 		{none, "PATCH", leads + "/a" + bad, mergePatch, 406},
-		{none, "PATCH", leads + "/a" + bad, "nonsense", 415}, // it says what the rest of the request means
+		{none, "PATCH", leads + "/a" + bad, "nonsense", 415}, // the content type selects the meaning of the body
 		{"", "GET", leads + "?labelSelector=%3D%3D&resourceVersionMatch=Exact", "", 400},
 		{"", "GET", leads + "?watch=1&fieldSelector=x&resourceVersionMatch=Exact", "", 400},
 		{"", "GET", leads + "?fieldSelector=a%3Db&resourceVersionMatch=Exact", "", 422},
 		{"", "DELETE", leads + "?labelSelector=%3D%3D&resourceVersionMatch=Exact", "", 400},
-		// One object is no list, but first it has to be there.
+		// A single object has no list form, but a missing object is reported first.
 		{"application/json" + asMetadatas, "GET", leads + "/nope", "", 404},
 		{"application/json" + asMetadatas, "GET", leads + "/a", "", 406},
-		// What changes an object is not done if the outcome cannot be shown.
+		// A write is not committed if its answer cannot be shown.
 		{"application/json" + asMetadatas, "DELETE", leads + "/a", "", 406},
 	} {
 		if got := s.accept(tt.accept, tt.method, tt.path, tt.contentType, ""); got.code != tt.code {
@@ -45,8 +45,8 @@ func TestOrderOfRefusals(t *testing.T) {
 	s.get(leads + "/a").is(200)
 }
 
-// Who is shown what was deleted learns the revision of the deletion, as those who watch
-// do. A dry run has none.
+// The answer with a deleted object has the revision of the deletion, as the watch event has. A
+// dry run has none.
 func TestRevisionOfDeletion(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
 	const path = namespaced + "serviceaccounts"

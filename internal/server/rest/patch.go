@@ -19,14 +19,14 @@ import (
 	"github.com/anykind/anykind/internal/registry/apply"
 )
 
-// patchType is the type of patch that the client says it sends.
+// patchType returns the type of the patch by its content type.
 func (r *call) patchType() types.PatchType {
 	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	return types.PatchType(strings.TrimSpace(contentType))
 }
 
-// checkPatchType refuses patches of a type that the resource does not take,
-// whatever a subresource of it shows.
+// checkPatchType rejects patch types that the resource does not support, whatever the kind of its
+// subresource.
 func (r *call) checkPatchType(patchType types.PatchType) error {
 	supported := []string{string(types.JSONPatchType), string(types.MergePatchType)}
 	if r.target.Definition.Dialect.StrategicMergePatch {
@@ -45,15 +45,13 @@ func (r *call) checkPatchType(patchType types.PatchType) error {
 	return status.UnsupportedMediaType(supported...)
 }
 
-// applyMedia are the types of patch that say what one manager wants, and what they
-// are written in.
+// applyMedia maps the types of apply patches to their media.
 var applyMedia = map[types.PatchType]codec.Media{
 	types.ApplyYAMLPatchType: codec.YAML,
 	types.ApplyCBORPatchType: codec.CBOR,
 }
 
-// expect is what the body of the request, or what a patch makes of an object, is
-// to be.
+// expect returns the requirements for an object in the body, or for the result of a patch.
 func (w *writeRequest) expect() codec.Expect {
 	d, v := w.kind()
 	x := codec.Expect{
@@ -64,13 +62,13 @@ func (w *writeRequest) expect() codec.Expect {
 	}
 	if d == w.target.Definition {
 		x.Versions = d.VersionNames()
-	} else { // its version is not in the path
+	} else { // the path has no version of it
 		x.Alike = d.VersionNames()
 	}
 	return x
 }
 
-// completePatched makes t, which a patch has made of old, an object of the schema.
+// completePatched completes t, the result of a patch of old, by the schema.
 func (w *writeRequest) completePatched(p *apply.Patch, old, t object.Tree) (object.Tree, error) {
 	d, _ := w.kind()
 	x, named := w.expect(), codec.CheckNamed
@@ -87,8 +85,8 @@ func (w *writeRequest) completePatched(p *apply.Patch, old, t object.Tree) (obje
 	return t, nil
 }
 
-// misfit says that what a patch makes of old is no object of the kind. It is the
-// patch that is wrong, so that this is not a bad request but an invalid one.
+// misfit returns the error for a result of a patch that does not decode. It is 422 rather than
+// 400, because the patch is invalid.
 func (w *writeRequest) misfit(p *apply.Patch, old object.Tree, err error) error {
 	var refused *status.Error
 	if !errors.As(err, &refused) || !status.Is(err, metav1.StatusReasonBadRequest) {
@@ -111,8 +109,8 @@ func (w *writeRequest) misfit(p *apply.Patch, old object.Tree, err error) error 
 	return status.Invalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), shown(), message)})
 }
 
-// unrestorable says why what a patch makes of old is no value of the Go type, in the words of the
-// library by which Kubernetes finds that out: it reads no JSON after a strategic merge patch.
+// unrestorable returns the reason why the result of a patch does not fit the Go type, in the
+// words of Kubernetes' converter: after a strategic merge patch Kubernetes decodes no JSON.
 func unrestorable(p *apply.Patch, old object.Tree, v *resource.Version) string {
 	t, err := p.Raw(old)
 	if err != nil {

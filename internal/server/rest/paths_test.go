@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// namespaces is the kind whose objects are named by the paths of what is in them.
+// namespaces is the kind Namespace.
 func namespaces() *resource.Definition {
 	return resource.New(resource.Definition{
 		Plural: "namespaces", Singular: "namespace", Kind: "Namespace", ListKind: "NamespaceList", StoragePrefix: "/registry/namespaces/",
@@ -23,7 +23,7 @@ func namespaces() *resource.Definition {
 	})
 }
 
-// nowhere checks that a path is not served, whatever is to be done there.
+// nowhere checks that a path answers 404, whatever the method.
 func (s *server) nowhere(path string, methods ...string) {
 	s.t.Helper()
 	if len(methods) == 0 {
@@ -59,7 +59,7 @@ func TestPathsOfOtherScopes(t *testing.T) {
 	s.get("/api/v1/namespaces/n/status").is(200)
 }
 
-// What is at no version, group or resource is not served.
+// Unknown versions, groups and resources are not served.
 func TestPathsThatLeadNowhere(t *testing.T) {
 	s := newServer(t)
 	for _, path := range []string{
@@ -69,13 +69,13 @@ func TestPathsThatLeadNowhere(t *testing.T) {
 	} {
 		s.nowhere(path)
 	}
-	// A subresource that a kind has not declared is missed in other words.
+	// A subresource that the kind does not declare has another message.
 	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 		s.do(method, leads+"/a/nothing", mergePatch, `{}`).message(404, `leads.test.example.com "a" not found`)
 		s.do(method, leads+"//a", mergePatch, `{}`).message(404, `leads.test.example.com "" not found`)
 	}
-	// What follows a subresource is none: where Kubernetes passes over it, it is missed
-	// here, as it is where a kind is Kubernetes' own.
+	// A path below a subresource is not served. Kubernetes ignores the rest of such a path for
+	// custom kinds, but not for its own.
 	s.post(leads, named("a")).is(201)
 	s.get(leads + "/a/status/").is(200)
 	for _, more := range []string{"/status/x", "/status/x/y", "//status"} {
@@ -84,7 +84,7 @@ func TestPathsThatLeadNowhere(t *testing.T) {
 	}
 }
 
-// Where a group has kinds of Kubernetes' own, it is said as Kubernetes says it there.
+// In groups with native kinds, the message is Kubernetes' for those groups.
 func TestPathsThatLeadNowhereInNativeGroups(t *testing.T) {
 	d := namespaces()
 	d.Dialect, d.Versions[0].New = resource.CompiledIn, func() runtime.Object { return &corev1.Namespace{} }
@@ -95,14 +95,14 @@ func TestPathsThatLeadNowhereInNativeGroups(t *testing.T) {
 		}
 	}
 	s.nowhere("/apis/test.example.com/v1/nothings")
-	// Such a path is below no root of the API.
+	// Such a path is outside the roots of the API.
 	for _, path := range []string{"//api/v1/namespaces/n", "///api/v1/namespaces", "/apis//v1/namespaces"} {
 		s.nowhere(path)
 	}
 }
 
-// Kubernetes has no route for some methods on objects of its own kinds; custom kinds
-// have one for each, which says what is missing.
+// Kubernetes has no route for some methods on its own kinds. Custom kinds have routes for all
+// methods, which name the unsupported one.
 func TestMethodsThatLeadNowhere(t *testing.T) {
 	d := namespaces()
 	d.Dialect, d.Versions[0].New = resource.CompiledIn, func() runtime.Object { return &corev1.Namespace{} }
@@ -121,14 +121,14 @@ func TestMethodsThatLeadNowhere(t *testing.T) {
 				`"message":"the server does not allow this method on the requested resource"`, `"reason":"MethodNotAllowed"`, `"details":{}`)
 		}
 	}
-	// Only a GET watches by the path.
+	// Only GET watches by path.
 	const watch = "/api/v1/watch/namespaces"
 	for _, path := range []string{watch, watch + "/n"} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
 			s.do(method, path, mergePatch, `{}`).is(405, `"message":"the server does not allow this method on the requested resource"`)
 		}
 	}
-	// What is in namespaces is read of all of them, and written in one.
+	// A namespaced kind is listed across namespaces and written in one.
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
 		native := newServerOf(t, builtin.Definitions()...)
 		native.do(method, "/api/v1/services", mergePatch, `{}`).is(405, `"message":"the server does not allow this method on the requested resource"`)
@@ -160,8 +160,8 @@ func TestPathsOfOtherKeys(t *testing.T) {
 		s.nowhere(strings.Replace(leads, "default", element, 1))
 		s.nowhere(strings.Replace(leads, "default", element, 1) + "/h")
 	}
-	// A name that is not one part of a path is nobody's, and what follows a slash is a
-	// subresource, whatever it looks like.
+	// A name that is not one path segment never exists, and a segment after the name is a
+	// subresource, whatever its text.
 	for _, element := range []string{"%2e", "%2e%2e", ".", "..", "a%25b", "%25"} {
 		name, _ := url.PathUnescape(element)
 		invalid := `Name parameter invalid: \"` + name + `\": may not `
@@ -194,7 +194,7 @@ func TestPathsOfOtherKeys(t *testing.T) {
 	for _, start := range []string{"", ".", "..", "../hubs/", "../default2/", "../../hubs/", "x/../../hubs/", "/", "./a", "a//b"} {
 		s.get(leads+"?continue="+continueToken(revision, start)).is(400, "invalid continue token")
 	}
-	for _, start := range []string{"0", "..\x00", "\x00", "\xff"} { // which are only odd
+	for _, start := range []string{"0", "..\x00", "\x00", "\xff"} { // merely unusual
 		if a := s.get(leads + "?continue=" + continueToken(revision, start)).is(200); a.names() != "a" && a.names() != "" {
 			t.Errorf("a list that begins at %q has %s", start, a.names())
 		}

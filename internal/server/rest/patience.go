@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// writePatience is how long a watch waits for its client to take what was
-// written. One that does not is ended, and may come back.
+// writePatience limits the time of a write of a watch. A watch whose client does not read ends;
+// the client may reconnect.
 const writePatience = time.Minute
 
 // A patience ends writes that take too long.
 //
-// It does not set a deadline for each: that would end an HTTP/2 stream also when
-// it passes between two writes, and costs a message to the connection. Nor does it
-// set its timer for each: what is due is looked at when the timer ends.
+// It sets no deadline for each write: an HTTP/2 deadline would end the stream even between two
+// writes, and costs a message to the connection. Nor does it reset its timer for each write: the
+// timer checks the deadline of the current write when it fires.
 type patience struct {
 	out interface{ SetWriteDeadline(time.Time) error }
 
 	mu      sync.Mutex
 	timer   *time.Timer
 	running bool      // the timer
-	until   time.Time // of the write under way
+	until   time.Time // deadline of the current write
 	writing bool
 }
 
@@ -66,6 +66,6 @@ func (p *patience) over() {
 		p.timer.Reset(left)
 	default:
 		p.running = false
-		_ = p.out.SetWriteDeadline(time.Unix(1, 0)) // without deadlines, in a test, it goes on
+		_ = p.out.SetWriteDeadline(time.Unix(1, 0)) // a writer without deadlines, in a test, goes on
 	}
 }

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// A wire is a listener whose connections are in memory, so that time is that of
-// the test.
+// A wire is a listener with connections in memory, so that the test controls time.
 type wire chan net.Conn
 
 func (w wire) Accept() (net.Conn, error) {
@@ -33,7 +32,7 @@ func (w wire) dial() net.Conn {
 	return ours
 }
 
-// client speaks one version of HTTP. It is to be left at the end.
+// client returns a client for one version of HTTP. The test calls leave at its end.
 func (w wire) client(protocol string) (client *http.Client, leave func()) {
 	transport := &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return w.dial(), nil },
@@ -44,7 +43,7 @@ func (w wire) client(protocol string) (client *http.Client, leave func()) {
 	return &http.Client{Transport: transport}, transport.CloseIdleConnections
 }
 
-// listen serves over connections in memory, until the test ends.
+// listen serves over connections in memory until the test ends.
 func (s *server) listen(handler http.Handler) wire {
 	w := make(wire)
 	hs := &http.Server{Handler: handler, Protocols: new(http.Protocols)}
@@ -56,12 +55,12 @@ func (s *server) listen(handler http.Handler) wire {
 		close(w)
 		<-done
 		_ = hs.Close()
-		time.Sleep(time.Minute) // what is left of connections ends
+		time.Sleep(time.Minute) // remaining connections end
 	})
 	return w
 }
 
-// A watch lives through hours in which nothing happens: what it wrote was taken.
+// A watch survives hours without an event: its client has read everything.
 func TestIdleWatch(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -94,8 +93,8 @@ func testIdleWatch(t *testing.T, protocol string) {
 	}
 }
 
-// "A slow or dead watcher ... does not hold memory after it is gone": one that
-// takes nothing is gone after a minute.
+// "A slow or dead watcher ... does not hold memory after it is gone": a watch whose client does
+// not read ends after a minute.
 func TestStuckWatch(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -119,18 +118,17 @@ func testStuckWatch(t *testing.T, protocol string) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	time.Sleep(time.Hour) // nothing is due
+	time.Sleep(time.Hour) // no deadline is set
 	began := time.Now()
-	for i := range 12 { // which is more than is taken for who does not read
-		s.post(leads, wide(fmt.Sprint("w", i), 500_000)).is(201) // nobody waits for it
+	for i := range 12 { // more than the buffers between server and client
+		s.post(leads, wide(fmt.Sprint("w", i), 500_000)).is(201) // the write does not wait for it
 	}
 	if took := (<-ended).Sub(began); took > 2*time.Minute {
 		t.Errorf("it ended after %v", took)
 	}
 }
 
-// A watch that is told many large events at once writes them in pieces, and each
-// line once.
+// A watch with many large events writes them in pieces, each line once.
 func TestLargeEvents(t *testing.T) { synctest.Test(t, testLargeEvents) }
 
 func testLargeEvents(t *testing.T) {

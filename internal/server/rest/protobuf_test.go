@@ -34,13 +34,13 @@ const (
 	acceptedOnly = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"
 )
 
-// newTypedServer serves the built-in kinds and one that has no Go type.
+// newTypedServer serves the built-in kinds and one without a Go type.
 func newTypedServer(t *testing.T) *server {
 	var definitions []*resource.Definition
 	return newServerOf(t, append(append(definitions, builtin.Definitions()...), lead())...)
 }
 
-// accept makes a request whose answer is to be in a form.
+// accept sends a request with an Accept header.
 func (s *server) accept(accept, method, path, contentType, body string) answer {
 	s.t.Helper()
 	r := httptest.NewRequestWithContext(s.t.Context(), method, path, strings.NewReader(body))
@@ -51,7 +51,7 @@ func (s *server) accept(accept, method, path, contentType, body string) answer {
 	return answer{s.t, w.Code, w.Header(), w.Body.String()}
 }
 
-// types know the Go types of the built-in kinds, as a client does.
+// types returns the Go types of the built-in kinds, as a client has them.
 func types(t *testing.T) (*runtime.Scheme, runtime.Decoder) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -67,7 +67,7 @@ func types(t *testing.T) (*runtime.Scheme, runtime.Decoder) {
 	return scheme, serializer.NewCodecFactory(scheme).UniversalDeserializer()
 }
 
-// typed is what a client with Go types makes of the body.
+// typed decodes the body as a client with Go types does.
 func (a answer) typed(d runtime.Decoder, contentType string) runtime.Object {
 	a.t.Helper()
 	if got := a.header.Get("Content-Type"); got != contentType {
@@ -80,8 +80,8 @@ func (a answer) typed(d runtime.Decoder, contentType string) runtime.Object {
 	return out
 }
 
-// What is said in JSON of a built-in kind and what is said in protobuf is the
-// same: of one object, of a list, and of the answer to a write.
+// For a built-in kind, JSON and protobuf have the same content: of an object, of a list, and of
+// the answer to a write.
 func TestProtobufSaysTheSame(t *testing.T) {
 	s := newTypedServer(t)
 	_, d := types(t)
@@ -120,7 +120,7 @@ func text(t *testing.T, v any) string {
 	return string(data)
 }
 
-// A client sends and gets nothing but protobuf.
+// A client sends and receives only protobuf.
 func TestProtobufBothWays(t *testing.T) {
 	s := newTypedServer(t)
 	scheme, d := types(t)
@@ -154,8 +154,7 @@ func TestProtobufBothWays(t *testing.T) {
 	}
 }
 
-// Whatever has no Go type has its metadata only in protobuf, and nothing is a
-// Table in protobuf.
+// Objects without a Go type have only their metadata in protobuf, and Tables have no protobuf.
 func TestProtobufOfCustomResources(t *testing.T) {
 	s := newTypedServer(t)
 	_, d := types(t)
@@ -185,9 +184,9 @@ func TestProtobufOfCustomResources(t *testing.T) {
 		"the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf")
 }
 
-// A client that names no media type of a built-in kind is not answered, whatever it
-// asks for, nor one that sends a patch of another type. Of a custom kind it may name a
-// range of them, and hears which patches there are.
+// For a built-in kind, an Accept header without a full media type is rejected whatever the
+// request, and so is an unsupported patch type. For a custom kind, ranges are allowed, and the
+// error lists the supported patch types.
 func TestAcceptOfRoutes(t *testing.T) {
 	s := newTypedServer(t)
 	s.post(configMaps, `{"metadata":{"name":"a"}}`).is(201)
@@ -195,7 +194,7 @@ func TestAcceptOfRoutes(t *testing.T) {
 	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 		for _, path := range []string{configMaps, configMaps + "/a", configMaps + "/nope"} {
 			if method == "POST" && path != configMaps || path == configMaps && (method == "PUT" || method == "PATCH") {
-				continue // has no route at all
+				continue // has no route
 			}
 			a := s.accept("application/*", method, path, mergePatch, `{}`).is(406, `"message":"406: Not Acceptable\n\nAvailable representations: application/json, `, `"details":{}`)
 			if got := strings.Contains(a.body, ";stream=watch"); got != (method == "GET" && path == configMaps) {
@@ -213,7 +212,7 @@ func TestAcceptOfRoutes(t *testing.T) {
 	s.get(configMaps + "/a").is(200)
 }
 
-// The events of a watch are protobuf in protobuf: also a bookmark, and an error.
+// In protobuf all events of a watch are protobuf, bookmarks and errors included.
 func TestProtobufWatch(t *testing.T) {
 	s := newTypedServer(t)
 	_, d := types(t)
@@ -230,7 +229,7 @@ func TestProtobufWatch(t *testing.T) {
 	if !ok || events[1].Type != "BOOKMARK" || mark.Annotations[metav1.InitialEventsAnnotationKey] != "true" || mark.ResourceVersion == "" {
 		t.Errorf("%+v", events[1])
 	}
-	// The same event in another form is other bytes.
+	// The same event has other bytes in another format.
 	if e := s.watch(configMaps + initial)(); e != "ADDED m" {
 		t.Error(e)
 	}

@@ -58,7 +58,7 @@ func (h *Handler) get(r *call) error {
 	return nil
 }
 
-// exports reports whether the client asks for an object as it could be created elsewhere.
+// exports reports whether the client asks for an export, a removed feature of old versions.
 func (r *call) exports() bool {
 	if r.URL.RawQuery == "" {
 		return false
@@ -104,8 +104,8 @@ func listOptions(s registry.Selection, o *metav1.ListOptions) registry.ListOptio
 	}
 }
 
-// invalidList refuses the options of a list or watch. Of a selector that is none it
-// tells first, and of one that the kind does not have, selection does after it.
+// invalidList rejects invalid options of a list or watch. A malformed selector is reported first.
+// selection reports unsupported fields later.
 func invalidList(o *metav1.ListOptions, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
@@ -119,8 +119,8 @@ func invalidList(o *metav1.ListOptions, errs field.ErrorList) error {
 	return invalidOptions("ListOptions", errs)
 }
 
-// selection reads the selectors of a request. One that names an object selects
-// that. Selectors that are none are refused before that is looked at.
+// selection reads the selectors of a request. In a request with a name they select that object.
+// Malformed selectors are rejected before that.
 func (r *call) selection(o *metav1.ListOptions) (registry.Selection, error) {
 	d, v := r.target.Definition, r.target.Version
 	s, err := registry.Select(d, v, o.LabelSelector, o.FieldSelector)
@@ -140,7 +140,7 @@ func (r *call) selection(o *metav1.ListOptions) (registry.Selection, error) {
 	return s, nil
 }
 
-// writeList streams a list. What can fail is done before the first byte.
+// writeList streams a list. Everything that can fail happens before the first byte.
 func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *registry.List) error {
 	d, v := r.target.Definition, r.target.Version
 	if err := h.registry.Warm(ctx, d, v, l.Items); err != nil {
@@ -163,7 +163,7 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 	out := view.NewList(r.w, codec.ListMeta{
 		ResourceVersion: l.Revision, Continue: l.Continue, RemainingItemCount: l.Remaining,
 	})
-	var shown object.Encoded // one for all: what it is added to does not keep it
+	var shown object.Encoded // reused: AppendItem does not retain it
 	for _, item := range items {
 		var err error
 		if shown, err = h.registry.View(ctx, d, v, item); err == nil {
@@ -174,7 +174,7 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 			err = out.Add(&shown, part)
 		}
 		if err != nil {
-			// The client must not take the part it has for the whole.
+			// The client must not mistake the part that it has for the whole.
 			panic(http.ErrAbortHandler)
 		}
 	}
@@ -184,8 +184,7 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 	return nil
 }
 
-// rows returns the items of a list in the order in which the client sees them. A Table may have one of
-// its own.
+// rows returns the items of a list in the order of the answer. A Table may have its own order.
 func (h *Handler) rows(ctx context.Context, r *call, view *codec.View, items []*watchcache.Object) ([]*watchcache.Object, error) {
 	d, v := r.target.Definition, r.target.Version
 	if v.CompareRows == nil || view.Format.As != codec.Table {
@@ -211,7 +210,7 @@ func (h *Handler) rows(ctx context.Context, r *call, view *codec.View, items []*
 	return sorted, nil
 }
 
-// defaultOf returns the object of a list of which its Table says that it is the default one, or nil.
+// defaultOf returns the object that the Table marks as the default, or nil.
 func (h *Handler) defaultOf(ctx context.Context, r *call, view *codec.View, l *registry.List) (object.Tree, error) {
 	d, v := r.target.Definition, r.target.Version
 	if v.DefaultOf == nil || view.Format.As != codec.Table {
@@ -233,27 +232,26 @@ func (h *Handler) defaultOf(ctx context.Context, r *call, view *codec.View, l *r
 	return nil, nil
 }
 
-// cellsKey names the cells of an object in the Tables of a version.
+// cellsKey identifies the cells of an object in the Tables of a version.
 type cellsKey struct {
 	definition *resource.Definition
 	version    string
 }
 
-// messageKey names the protobuf of an object in one view.
+// messageKey identifies the protobuf of an object in one view.
 type messageKey struct {
 	definition *resource.Definition
 	version    string
 	view       codec.Key
 }
 
-// part returns the function that computes, once, what view needs of o besides its
-// bytes.
+// part returns a function that computes, once, the data that view needs of o besides its bytes.
 func (h *Handler) part(ctx context.Context, target *registry.Target, view *codec.View, o *watchcache.Object) codec.Part {
 	d, v := target.Definition, target.Version
 	switch {
 	case view.Format.As == codec.Table:
 		return func() ([]byte, error) {
-			ctx := context.WithoutCancel(ctx) // others wait for it too
+			ctx := context.WithoutCancel(ctx) // other requests wait for it too
 			return o.Memo(cellsKey{d, v.Name}, h.registry.Moment(ctx, d), func() ([]byte, error) {
 				t, err := h.registry.Decode(ctx, d, v, o)
 				if err != nil {
@@ -313,7 +311,7 @@ func (h *Handler) respondResult(r *call, view *codec.View, code int, result regi
 	return nil
 }
 
-// encoded is a result as bytes.
+// encoded returns a result as bytes.
 func encoded(result *registry.Result) (object.Encoded, error) {
 	if result.Stored.JSON != nil {
 		return result.Stored, nil
@@ -325,7 +323,7 @@ func encoded(result *registry.Result) (object.Encoded, error) {
 	return object.Scan(object.AppendJSON(nil, result.Tree), revision)
 }
 
-// validateList returns what is wrong with the options of a list.
+// validateList returns the errors in the options of a list.
 func validateList(o *metav1.ListOptions) (errs field.ErrorList) {
 	at := field.NewPath("resourceVersionMatch")
 	if match := o.ResourceVersionMatch; match != "" {
@@ -349,7 +347,7 @@ func validateList(o *metav1.ListOptions) (errs field.ErrorList) {
 	return errs
 }
 
-// validateWatch returns what is wrong with the options of a watch.
+// validateWatch returns the errors in the options of a watch.
 func validateWatch(o *metav1.ListOptions) (errs field.ErrorList) {
 	at := field.NewPath("resourceVersionMatch")
 	match := o.ResourceVersionMatch

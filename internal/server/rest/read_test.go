@@ -71,8 +71,8 @@ func testListRevisions(t *testing.T) {
 	}
 }
 
-// "list + continue: the token's snapshot": what happens after the first part
-// does not show in the others.
+// "list + continue: the token's snapshot": changes after the first part do not show in the
+// others.
 func TestListParts(t *testing.T) {
 	s := newServer(t)
 	s.make("a", "b", "c", "d", "e")
@@ -142,9 +142,9 @@ func TestSelectors(t *testing.T) {
 	s.get(leads+"?fieldSelector=spec.a%3Db").message(400, "field label not supported: spec.a")
 }
 
-// "One undecodable stored object fails its own reads, no one else's, and can be
-// deleted." Its own are the lists and watches that it is in, as in Kubernetes: who
-// got them without it would take it for gone.
+// "One undecodable stored object fails its own reads, no one else's, and can be deleted." Its own
+// are also the lists and watches that select it, as in Kubernetes: a client that got them without
+// the object would consider it deleted.
 func TestUnreadableObject(t *testing.T) {
 	s := newServer(t)
 	s.make("good")
@@ -152,7 +152,7 @@ func TestUnreadableObject(t *testing.T) {
 	s.store("/registry/test.example.com/leads/default/bad", "k8s\x00 not JSON")
 	s.get(leads+"/bad").is(500, "cannot be decoded")
 	s.get(leads).is(500, "/registry/test.example.com/leads/default/bad")
-	s.get(leads+"?labelSelector=l%3Dx&limit=1").is(500, "/registry/test.example.com/leads/default/bad") // it may have the label
+	s.get(leads+"?labelSelector=l%3Dx&limit=1").is(500, "/registry/test.example.com/leads/default/bad") // it may match the selector
 	expect(t, s.watch(all+"?watch=1&labelSelector=l%3Dx"), "ERROR InternalError", "")
 	s.get(leads + "/good").is(200)
 	s.get(hubs).is(200)
@@ -180,7 +180,7 @@ func TestTable(t *testing.T) {
 	s.table(leads+"/a").is(200, `"kind":"Table"`, `"cells":["a","`)
 }
 
-// The Table of a list says which object counts as the default; that of one object does not.
+// The Table of a list marks the default object; that of a single object does not.
 func TestTableMarksTheDefault(t *testing.T) {
 	d := lead()
 	d.StorageVersion().DefaultOf = func(objs []map[string]any) string {

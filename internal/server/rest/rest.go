@@ -1,8 +1,8 @@
-// Package rest serves objects over HTTP. For each request it finds the Definition, calls
-// the registry, and writes the answer.
+// Package rest serves objects over HTTP. For each request it finds the Definition, calls the
+// registry, and writes the answer.
 //
-// It knows paths, verbs, queries and media types. Filters have authorized the request
-// before; the registry decides what a write does to an object.
+// It knows paths, verbs, queries and media types. Filters have already authorized the request;
+// the registry decides how a write changes an object.
 package rest
 
 import (
@@ -30,17 +30,16 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// MaxBody is how many bytes of a request body are read unless Options say otherwise.
+// MaxBody is the default limit for the bytes of a request body.
 const MaxBody = 3 << 20
 
-// maxExpected is how much room is made for a body before any of it is there.
+// maxExpected limits the buffer that is allocated before a body arrives.
 const maxExpected = 64 << 10
 
-// staleRetries is how often a write starts over because what it relied on
-// changed under it.
+// staleRetries limits the retries of a write whose Definition changed meanwhile.
 const staleRetries = 10
 
-// Handler answers requests for objects.
+// A Handler serves objects.
 type Handler struct {
 	registry *registry.Registry
 	catalog  *resource.Catalog
@@ -51,18 +50,17 @@ type Handler struct {
 	types    protobuf.Types
 }
 
-// Options of a Handler. All may be left out.
+// Options of a Handler. All are optional.
 type Options struct {
-	// Refresh returns once the catalog has everything that was committed before
-	// the call. It is called before the Handler says that something is not
-	// served.
+	// Refresh returns once the catalog has everything that was committed before the call. It is
+	// called before a 404 about a path.
 	Refresh func(context.Context) error
-	// MaxBody is how many bytes of a request body are read; MaxBody if 0.
+	// MaxBody limits the bytes of a request body; 0 means the constant MaxBody.
 	MaxBody int64
-	// BookmarkEvery is how often a watch that wants them gets a bookmark.
+	// BookmarkEvery is the interval of bookmarks.
 	BookmarkEvery time.Duration
-	// MinWatch is how long a watch lasts at least that does not say; it lasts
-	// up to twice that.
+	// MinWatch is the minimal duration of a watch without timeoutSeconds; the maximal one is
+	// twice that.
 	MinWatch time.Duration
 }
 
@@ -83,23 +81,22 @@ func New(r *registry.Registry, catalog *resource.Catalog, o Options) *Handler {
 	return &Handler{registry: r, catalog: catalog, options: o, sent: sentEvents{catalog: catalog}}
 }
 
-// A call is an HTTP request of which is known what it is about.
+// A call is an HTTP request with its target.
 type call struct {
 	*http.Request
 	w      http.ResponseWriter
 	info   request.Info
 	target registry.Target
-	below  string // the subresource: the rest of the path
+	below  string // path below the subresource
 	body   []byte
-	most   int64 // bytes of a body
+	most   int64 // limit for the body
 	read   bool
-	unread error // why it could not be read
+	unread error // error of reading the body
 	warned warnings
 	types  *protobuf.Types
 }
 
-// ServeHTTP answers a request for a resource, and says of any other that there
-// is nothing at its path.
+// ServeHTTP answers a request for a resource, and any other with 404.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &call{Request: r, w: w, info: request.InfoOf(r), most: h.options.MaxBody, warned: warnings{header: w.Header()}, types: &h.types}
 	if !req.info.IsLongRunning() && takesGzip(r) {
@@ -125,12 +122,13 @@ func (h *Handler) answer(r *call) {
 	}
 }
 
-// rootless reports whether a path is below no root of the API: no group has a part in the answer.
+// rootless reports whether a path is outside the roots of the API, so that no group affects the
+// answer.
 func rootless(path string) bool {
 	return strings.HasPrefix(path, "//") || strings.HasPrefix(path, "/apis//")
 }
 
-// errNoPath says that nothing is served at a path.
+// errNoPath is the answer for a path that is not served.
 var errNoPath = errors.New("404 page not found")
 
 func (h *Handler) serve(r *call) error {
@@ -162,20 +160,20 @@ func (h *Handler) serve(r *call) error {
 	}
 }
 
-// warnOfVersion tells the client that the version is deprecated. Of a kind that routes methods, only an
-// answer of a route does so.
+// warnOfVersion warns the client that the version is deprecated. A kind that routes methods warns
+// only if the request has a route.
 func (r *call) warnOfVersion() {
 	if v := r.target.Version; v.Deprecated {
 		r.warned.add(v.DeprecationWarning)
 	}
 }
 
-// find looks up what a request is about.
+// find looks up the target of a request.
 func (h *Handler) find(r *call) error {
 	if h.lookup(r) == nil {
 		return nil
 	}
-	// It may have been committed a moment ago, by this server or another one.
+	// The definition may have been committed a moment ago, by this server or another one.
 	if err := h.options.Refresh(r.Context()); err != nil {
 		return err
 	}
@@ -220,7 +218,7 @@ func (h *Handler) lookup(r *call) error {
 		return errNoPath
 	}
 	if n := r.target.Namespace; n == "." || n == ".." {
-		return errNoPath // it would change where the keys of objects lead
+		return errNoPath // it would change the meaning of a storage key
 	}
 	if d.Dialect.RoutesMethods && r.target.Name != "" && below == "" && !slices.ContainsFunc(itemVerbs, d.Allows) {
 		return errNoPath
@@ -235,11 +233,11 @@ func (h *Handler) lookup(r *call) error {
 	}
 }
 
-// itemVerbs are those that have a path for each object.
+// itemVerbs are the verbs with a path for each object.
 var itemVerbs = []string{"get", "update", "patch", "delete"}
 
-// noMethod says that a path is only for reading the objects of all namespaces. Where none can be read
-// there is no such path.
+// noMethod returns the error for a path that only lists the objects of all namespaces. If the
+// kind cannot be listed, that path does not exist.
 func noMethod(d *resource.Definition) error {
 	if d.Dialect.RoutesMethods && d.Allows("list") {
 		return status.NoSuchMethod()
@@ -292,7 +290,8 @@ func (h *Handler) dispatch(r *call) error {
 	}
 }
 
-// route returns the error of a request for which Kubernetes has no route, although it has the method.
+// route returns the error of a request for which Kubernetes has no route, although it supports
+// the verb.
 func (r *call) route() error {
 	if r.info.Verb == "patch" {
 		if err := r.checkPatchType(r.patchType()); err != nil {
@@ -302,7 +301,7 @@ func (r *call) route() error {
 	return codec.OfferTo(r.Request).Route(r.Request, r.shape())
 }
 
-// unwatchable is the error of a watch of a kind that has none.
+// unwatchable returns the error for a watch of a kind without watches.
 func (r *call) unwatchable() error {
 	d := r.target.Definition
 	switch {
@@ -314,8 +313,8 @@ func (r *call) unwatchable() error {
 	return status.NoSuchMethod()
 }
 
-// hasRoute reports whether Kubernetes has a route for the method of a request, on an
-// object or on all objects of a kind. Of custom kinds it has one for every method.
+// hasRoute reports whether Kubernetes has a route for the method, on an object or on the
+// collection of a native kind. Custom kinds have routes for all methods.
 func (r *call) hasRoute() bool {
 	if r.info.Verb == "watch" {
 		return r.Method == http.MethodGet
@@ -331,7 +330,7 @@ func (r *call) hasRoute() bool {
 	return false
 }
 
-// shape is what the request is answered with.
+// shape returns the shape of the answer.
 func (r *call) shape() codec.Shape {
 	switch r.info.Verb {
 	case "list":
@@ -343,15 +342,14 @@ func (r *call) shape() codec.Shape {
 	}
 }
 
-// readBody returns the body of the request, or why it cannot be read. It may be
-// called again.
+// readBody returns the body of the request, or the error of reading it. It may be called again.
 func (r *call) readBody() ([]byte, error) {
 	if r.read {
 		return r.body, r.unread
 	}
 	r.read = true
 	var body bytes.Buffer
-	if n := r.ContentLength; n > 0 { // as the client says, who may not have as much
+	if n := r.ContentLength; n > 0 { // only the client's claim
 		body.Grow(int(min(n, maxExpected)) + bytes.MinRead)
 	}
 	_, err := body.ReadFrom(http.MaxBytesReader(r.w, r.Body, r.most))
@@ -369,8 +367,7 @@ func (r *call) readBody() ([]byte, error) {
 	return r.body, r.unread
 }
 
-// queryOptions reads the query of a request with one of the conversions that
-// are generated for the options of the API.
+// queryOptions reads the query of a request with a generated conversion of API options.
 func queryOptions[T any](r *call, convert func(*url.Values, *T, conversion.Scope) error) (T, error) {
 	var out T
 	if r.URL.RawQuery == "" {
@@ -383,7 +380,7 @@ func queryOptions[T any](r *call, convert func(*url.Values, *T, conversion.Scope
 	return out, nil
 }
 
-// invalidOptions refuses options of the kind.
+// invalidOptions returns the error for invalid options of a kind.
 func invalidOptions(kind string, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
@@ -391,8 +388,8 @@ func invalidOptions(kind string, errs field.ErrorList) error {
 	return status.Invalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
 }
 
-// projection is set where the client reads and writes another kind than the
-// resource's.
+// projection returns the projection of a subresource whose kind differs from the resource's, else
+// nil.
 func (r *call) projection() *resource.Projection {
 	if s := r.target.Version.Subresource(r.target.Subresource); s != nil {
 		return s.Projection
@@ -400,13 +397,13 @@ func (r *call) projection() *resource.Projection {
 	return nil
 }
 
-// kind describes what the client reads and writes.
+// kind returns the kind that the client reads and writes.
 func (r *call) kind() (*resource.Definition, *resource.Version) {
 	return r.target.Shown()
 }
 
-// view returns how the client wants to see objects. Everything else about a request is
-// looked at after that, and fits before the answer.
+// view returns the view that the client accepts. All other parts of a request are checked after
+// it; fits checks the rest just before the answer.
 func (r *call) view(shape codec.Shape) (*codec.View, error) {
 	d, v := r.kind()
 	dialect := &r.target.Definition.Dialect
@@ -418,7 +415,7 @@ func (r *call) view(shape codec.Shape) (*codec.View, error) {
 	if s := r.target.Version.Subresource(r.target.Subresource); s != nil && s.NoTable {
 		view.NoTable = true
 	}
-	if dialect.Protobuf { // of the resource, whatever it shows itself as
+	if dialect.Protobuf { // of the resource, whatever kind its subresource has
 		view.New = v.New
 	}
 	if err := view.Accept(r.Request, shape); err != nil {
@@ -430,8 +427,8 @@ func (r *call) view(shape codec.Shape) (*codec.View, error) {
 	return view, nil
 }
 
-// fits returns why an answer in shape cannot be shown in the view. A write that has no other error
-// asks it before anything is stored.
+// fits returns the error if the view cannot show an answer in that shape. A write without other
+// errors calls it before the commit.
 func (r *call) fits(view *codec.View, shape codec.Shape) (err error) {
 	if view.Format.As == codec.Table {
 		if view.Include, err = codec.ParseInclude(r.URL.Query().Get("includeObject")); err != nil {
@@ -441,10 +438,10 @@ func (r *call) fits(view *codec.View, shape codec.Shape) (err error) {
 	return view.Fits(shape)
 }
 
-// columnsKey is where the columns of a version are kept with it.
+// columnsKey is the key of the cached columns of a version.
 type columnsKey struct{}
 
-// columnsOf returns the columns of the Tables of a version.
+// columnsOf returns the columns of a version's Tables.
 func columnsOf(v *resource.Version) *codec.Columns {
 	return v.Derived(columnsKey{}, func() any { return codec.NewColumns(v.TableColumns()).WithConditions(v.RowConditions) }).(*codec.Columns)
 }

@@ -26,8 +26,8 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// server is a Handler for two kinds: Lead, which has a status, in namespaces,
-// and Hub, which is in none.
+// server is a Handler for two kinds: Lead, which is namespaced and has a status, and Hub, which
+// is cluster-scoped.
 type server struct {
 	t       testing.TB
 	backend kv.Backend
@@ -118,7 +118,7 @@ const (
 	hubs  = "/apis/test.example.com/v1/hubs"
 )
 
-// An answer is what came of a request.
+// An answer is the answer to a request.
 type answer struct {
 	t      testing.TB
 	code   int
@@ -126,7 +126,7 @@ type answer struct {
 	body   string
 }
 
-// do makes a request. body may be "".
+// do sends a request. body may be "".
 func (s *server) do(method, path, contentType, body string) answer {
 	s.t.Helper()
 	r := httptest.NewRequestWithContext(s.t.Context(), method, path, strings.NewReader(body))
@@ -146,7 +146,7 @@ func (s *server) merge(path, body string) answer {
 	return s.do("PATCH", path, "application/merge-patch+json", body)
 }
 
-// is checks the code, and that the body has all of the words.
+// is checks the code, and that the body contains all words.
 func (a answer) is(code int, words ...string) answer {
 	a.t.Helper()
 	if a.code != code {
@@ -160,7 +160,7 @@ func (a answer) is(code int, words ...string) answer {
 	return a
 }
 
-// tree is the body as an object.
+// tree returns the body as an object.
 func (a answer) tree() object.Tree {
 	a.t.Helper()
 	t, _, err := codec.Decode(codec.JSON, []byte(a.body))
@@ -170,7 +170,7 @@ func (a answer) tree() object.Tree {
 	return t
 }
 
-// message is the message of the Status in the body.
+// message checks the code and the message of the Status in the body.
 func (a answer) message(code int, want string) answer {
 	a.t.Helper()
 	a.is(code)
@@ -205,8 +205,8 @@ func (a answer) names() string {
 	return strings.Join(names, " ")
 }
 
-// watch starts a watch over a real connection, for it must be read while it is
-// written. next returns its events one by one, and "" at the end.
+// watch starts a watch over a real connection: it must be read while it is written. next returns
+// its events one by one, and "" at the end.
 func (s *server) watch(path string) (next func() string) {
 	s.t.Helper()
 	ts := httptest.NewServer(s.handler)

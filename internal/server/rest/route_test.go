@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A kind that routes methods warns of a deprecated version only if there is a route. Another kind warns
-// with every answer below its path.
+// A kind that routes methods warns about a deprecated version only if the request has a route.
+// Other kinds warn in every answer below their path.
 func TestWarningOfVersion(t *testing.T) {
 	routed, custom := hub(), lead()
 	routed.Dialect = resource.CompiledIn
@@ -43,7 +43,8 @@ func TestWarningOfVersion(t *testing.T) {
 	}
 }
 
-// A write finds its own mistakes before it finds that its answer cannot be shown, and stores nothing then.
+// A write reports its own errors before the error that its answer cannot be shown, and stores
+// nothing in either case.
 func TestAnswerThatCannotBeShown(t *testing.T) {
 	s := newServer(t)
 	s.make("a")
@@ -128,7 +129,8 @@ func TestSubresourcesWithoutTable(t *testing.T) {
 	}
 }
 
-// The last page of a list with a limit and a selector may be empty. A list of one name has one page.
+// With a limit and a selector, the last page of a list may be empty. A list of one name has one
+// page.
 func TestLimitOfSelected(t *testing.T) {
 	s := newServer(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -143,7 +145,7 @@ func TestLimitOfSelected(t *testing.T) {
 		{leads, "limit=2&labelSelector=l=a", false},
 		{leads, "limit=1&fieldSelector=metadata.name=a", false},
 		{leads, "limit=2&fieldSelector=metadata.name!=c", true},
-		{all, "limit=1&fieldSelector=metadata.name=a", true}, // in another namespace, perhaps
+		{all, "limit=1&fieldSelector=metadata.name=a", true}, // may be in another namespace
 		{all, "limit=1&fieldSelector=metadata.name=a,metadata.namespace=default", false},
 		{all, "limit=3&fieldSelector=metadata.namespace=default", false},
 	} {
@@ -162,8 +164,8 @@ func TestLimitOfSelected(t *testing.T) {
 	}
 }
 
-// A revision from the future of a kind that Kubernetes does not cache, or of a single name at exactly
-// that revision, is refused at once, and not to be asked for again.
+// A future revision is rejected at once, without a retry hint, for a kind that Kubernetes does
+// not cache, and for a single name at exactly that revision.
 func TestFutureOfUncached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		uncached := hub()

@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd/compile"
 )
 
-// newScaled returns a server for a kind, in no namespace, whose number of
-// replicas is at spec.n in v1 and at spec.count in v2.
+// newScaled returns a server for a cluster-scoped kind whose replicas are at spec.n in v1 and at
+// spec.count in v2.
 func newScaled(t *testing.T) *server {
 	t.Helper()
 	version := func(name, replicas string) apiextensionsv1.CustomResourceDefinitionVersion {
@@ -44,7 +44,7 @@ func newScaled(t *testing.T) *server {
 
 func hubWith(name, spec string) string { return object1("Hub", name, `,"spec":`+spec) }
 
-// scaleOf is the part of a Scale that says how many replicas there are.
+// scaleOf returns the replicas of a Scale.
 func scaleOf(a answer) string {
 	t := a.tree()
 	return string(object.AppendJSON(nil, object.Tree{"kind": t["apiVersion"].(string) + " " + object.Kind(t), "spec": t["spec"], "status": t["status"]}))
@@ -82,14 +82,13 @@ func TestScale(t *testing.T) {
 	s.put(hubs+"/none/scale", scaled).is(400, "the name of the object (a) does not match the name on the URL (none)")
 	s.delete(hubs+"/a/scale", "").is(405)
 
-	// A v2 client finds the number of replicas where v2 has it.
+	// A v2 client finds the replicas at the path of v2.
 	v2 := strings.Replace(hubs, "/v1/", "/v2/", 1)
 	s.merge(v2+"/a/scale", `{"spec":{"replicas":8}}`).is(200, `"replicas":8`)
 	s.get(hubs+"/a").is(200, `"spec":{"count":8,"n":7}`)
 }
 
-// An object that does not say how many replicas it wants has no Scale, and a
-// change of its Scale has to say.
+// An object without replicas has no Scale, and an update of its Scale must set them.
 func TestScaleWithoutReplicas(t *testing.T) {
 	s := newScaled(t)
 	s.post(hubs, hubWith("a", `{}`)).is(201)
@@ -110,9 +109,8 @@ func TestScaleWithoutReplicas(t *testing.T) {
 	s.do("PATCH", hubs+"/a/scale", "application/strategic-merge-patch+json", `{}`).is(415)
 }
 
-// Who sets the replicas of a Scale owns the field of the object, and the reverse. So
-// it is with the built-in kinds of Kubernetes, whose custom kinds cannot be scaled by
-// an apply.
+// The manager of a Scale's replicas owns the field of the object, and the reverse. Kubernetes
+// does the same for built-in kinds; its custom kinds cannot be scaled by an apply.
 func TestScaleOwners(t *testing.T) {
 	s := newScaled(t)
 	s.do("PATCH", hubs+"/a?fieldManager=owner", "application/apply-patch+yaml", hubWith("a", `{"n":1}`)).is(201)
@@ -123,7 +121,7 @@ func TestScaleOwners(t *testing.T) {
 	s.apply(hubs+"/a/scale", "scaler", apply).is(200)
 	s.apply(hubs+"/a/scale", "another", apply).is(200)
 	s.get(hubs+"/a").is(200, `"subresource":"scale"`).managers(`another Apply {"f:spec":{"f:n":{}}}`, `scaler Apply {"f:spec":{"f:n":{}}}`)
-	// Who applies a Scale that asks for nothing gives them up.
+	// Applying a Scale without replicas gives up the field.
 	s.apply(hubs+"/a/scale", "another", strings.Replace(apply, `,"spec":{"replicas":2}`, ``, 1)).is(200, `"replicas":2`)
 	s.get(hubs+"/a").is(200, `"n":2`).managers(`scaler Apply {"f:spec":{"f:n":{}}}`)
 	s.do("PATCH", hubs+"/a?fieldManager=owner", "application/apply-patch+yaml", hubWith("a", `{"n":1}`)).is(409, `conflict with \"scaler\" with subresource \"scale\"`, ".spec.n")

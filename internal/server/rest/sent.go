@@ -11,9 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// sentEvents are the metrics of events that watches were sent, under the names that Kubernetes has for
-// them. Events are many, and most are sent to many at once, so they are tallied first and added
-// together.
+// sentEvents counts the events that watches sent, under Kubernetes' names. Events are many, and
+// most go to many watches at once, so they are tallied first and then added together.
 type sentEvents struct {
 	catalog *resource.Catalog
 	mu      sync.Mutex
@@ -23,12 +22,12 @@ type sentEvents struct {
 type sentKey struct{ group, version, plural string }
 
 const (
-	// smallestBucket is the size of an event in the first bucket; each further one has twice that.
+	// smallestBucket is the limit of the first bucket; each further one is twice as large.
 	smallestBucket = 1024
 	sentBuckets    = 8
 )
 
-// A tally counts events by their sizes, the last bucket those that are larger than all others.
+// A tally counts events by size. The last bucket has the events that exceed all others.
 type tally struct {
 	buckets [sentBuckets + 1]uint64
 	bytes   uint64
@@ -64,7 +63,7 @@ func (s *sent) addOne(size int) {
 	s.add(&t)
 }
 
-// of returns where the events of a resource are counted.
+// of returns the counters of a resource.
 func (e *sentEvents) of(d *resource.Definition, version string) *sent {
 	key := sentKey{d.Group, version, d.Plural}
 	e.mu.Lock()
@@ -90,7 +89,7 @@ var (
 // Describe implements prometheus.Collector.
 func (e *sentEvents) Describe(to chan<- *prometheus.Desc) { to <- sentDesc; to <- sentSizesDesc }
 
-// Collect implements prometheus.Collector. It forgets the resources that are no longer there.
+// Collect implements prometheus.Collector. It drops removed resources.
 func (e *sentEvents) Collect(to chan<- prometheus.Metric) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -113,10 +112,10 @@ func (e *sentEvents) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Collectors are the metrics of what the Handler does.
+// Collectors returns the metrics of the Handler.
 func (h *Handler) Collectors() []prometheus.Collector { return []prometheus.Collector{&h.sent} }
 
-// sizeBytes is the size of one size behind frames.
+// sizeBytes is the length of an encoded size behind frames.
 const sizeBytes = 4
 
 // appendSize adds the size of a frame to sizes.
@@ -124,7 +123,7 @@ func appendSize(sizes []byte, frame []byte) []byte {
 	return binary.LittleEndian.AppendUint32(sizes, uint32(len(frame)))
 }
 
-// cutSizes returns frames without the sizes of n events behind them, and counts these.
+// cutSizes removes the sizes of n events behind frames, and counts them.
 func (s *sent) cutSizes(frames []byte, n int) []byte {
 	if n == 1 {
 		s.addOne(len(frames))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Events that are sent together are counted one by one, each in the bucket of its size.
+// Events that are sent together are counted singly, by their sizes.
 func TestSentSizes(t *testing.T) {
 	sizes := []int{1, 1024, 1025, 2048, 2049, 128 << 10, 128<<10 + 1, 1 << 24}
 	want := [sentBuckets + 1]uint64{0: 2, 1: 2, 2: 1, 7: 1, 8: 2}

@@ -15,13 +15,13 @@ import (
 	"github.com/anykind/anykind/internal/registry"
 )
 
-// wantsSocket reports whether a client asks to be answered by WebSocket.
+// wantsSocket reports whether a client asks for a WebSocket.
 func wantsSocket(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") &&
 		strings.Contains(strings.ToLower(r.Header.Get("Connection")), "upgrade")
 }
 
-// A hijacker takes the connection from whoever has it, below all who stand between.
+// A hijacker hijacks the connection below all wrappers of the ResponseWriter.
 type hijacker struct {
 	http.ResponseWriter
 	out *http.ResponseController
@@ -30,15 +30,15 @@ type hijacker struct {
 // Hijack implements http.Hijacker.
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) { return h.out.Hijack() }
 
-// overSocket tells the watch by WebSocket. Handshakes without an Origin are refused, as Kubernetes
-// does.
+// overSocket serves the watch over a WebSocket. Handshakes without an Origin are rejected, as in
+// Kubernetes.
 func (s *stream) overSocket(ctx context.Context, refused error) {
 	websocket.Handler(func(conn *websocket.Conn) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer conn.Close()
 		go func() {
-			defer cancel() // the client has gone
+			defer cancel() // the client disconnected
 			_, _ = io.Copy(io.Discard, conn)
 		}()
 		s.socket, s.patience.out = &socket{conn, s.view.Format.Media}, conn
@@ -46,14 +46,14 @@ func (s *stream) overSocket(ctx context.Context, refused error) {
 	}).ServeHTTP(hijacker{s.call.w, s.out}, s.call.Request)
 }
 
-// A socket is a client that is told each event by a message of its own.
+// A socket is a client that gets each event as one message.
 type socket struct {
 	conn  *websocket.Conn
 	media codec.Media
 }
 
-// send sends what would be a frame of a stream, and reports whether the client is there. A message
-// says itself how long it is.
+// send sends a frame, and reports whether the client is connected. The length prefix is omitted:
+// a WebSocket message has its own.
 func (s *socket) send(frame []byte) bool {
 	var err error
 	switch {
@@ -68,7 +68,7 @@ func (s *socket) send(frame []byte) bool {
 	return err == nil
 }
 
-// writeMessages writes events, each by itself.
+// writeMessages writes events, one message each.
 func (s *stream) writeMessages(ctx context.Context, events []registry.WatchEvent) bool {
 	s.warm(ctx, events)
 	for _, e := range events {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// dial watches by WebSocket.
+// dial watches over a WebSocket.
 func (s *server) dial(path, accept string) *websocket.Conn {
 	s.t.Helper()
 	listener := httptest.NewServer(s.handler)
@@ -29,7 +29,7 @@ func (s *server) dial(path, accept string) *websocket.Conn {
 	return conn
 }
 
-// Each event is a message of text.
+// Each event is a text message.
 func TestWatchBySocket(t *testing.T) {
 	s := newServer(t)
 	s.make("a", "b")
@@ -55,7 +55,7 @@ func TestWatchBySocket(t *testing.T) {
 	expect(t, next, "ADDED c", "DELETED c")
 }
 
-// A message of protobuf has the event, and nothing before it that says how long it is.
+// A protobuf message has the event without a length prefix.
 func TestSocketOfProtobuf(t *testing.T) {
 	s := newServer(t)
 	s.make("a")
@@ -70,7 +70,7 @@ func TestSocketOfProtobuf(t *testing.T) {
 	}
 }
 
-// Why there is no watch is said by an event, too, and then the connection ends.
+// The error of a watch that cannot start is an event too; then the connection ends.
 func TestSocketTooOld(t *testing.T) {
 	s := newServer(t)
 	revision, _ := strconv.ParseInt(s.make("a", "b"), 10, 64)
@@ -87,7 +87,7 @@ func TestSocketTooOld(t *testing.T) {
 	}
 }
 
-// A handshake that does not say where it is from is refused.
+// A handshake without an Origin is rejected.
 func TestSocketWithoutOrigin(t *testing.T) {
 	s := newServer(t)
 	listener := httptest.NewServer(s.handler)

@@ -21,8 +21,8 @@ import (
 	"github.com/anykind/anykind/internal/server/discovery"
 )
 
-// claims is a kind with Go types whose two versions differ in the apiVersion only, and are
-// stored as one of them.
+// claims is a kind with Go types whose two versions differ only in the apiVersion. storage is the
+// storage version.
 func claims(storage string) *resource.Definition {
 	status := []resource.Subresource{{
 		Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: []string{"status"},
@@ -46,8 +46,8 @@ const (
 
 var betaClaim = strings.Replace(claim, "io/v1", "io/v1beta2", 1)
 
-// Whatever is written in one version of a built-in kind is read in the other, in JSON and
-// in protobuf, and is stored in one of them, whichever that is.
+// An object that is written in one version of a built-in kind is read in the other, in JSON and
+// in protobuf, whichever version is stored.
 func TestVersionsOfGoTypes(t *testing.T) {
 	for _, storage := range []string{"v1", "v1beta2"} {
 		t.Run(storage, func(t *testing.T) { testVersionsOfGoTypes(t, storage) })
@@ -127,7 +127,7 @@ func testVersionsOfGoTypes(t *testing.T, storage string) {
 	s.get(stableClaims + "/c").is(404)
 }
 
-// A version may keep what its successor has given up: a PUT without resourceVersion, and a
+// A version may keep leniencies that its successor dropped: a PUT without resourceVersion, and a
 // delete that is answered with the object.
 func TestLenientVersion(t *testing.T) {
 	s := newServerOf(t, kind.New(
@@ -142,7 +142,7 @@ func TestLenientVersion(t *testing.T) {
 	s.delete(stableClaims+"/c", "").is(200, `"kind":"Status"`)
 }
 
-// storedAs fails unless what is stored under a key is of an apiVersion.
+// storedAs fails unless the object under a key is stored in apiVersion.
 func (s *server) storedAs(key, apiVersion string) {
 	s.t.Helper()
 	record, err := s.backend.Get(s.t.Context(), key, 0)
@@ -155,7 +155,7 @@ func (s *server) storedAs(key, apiVersion string) {
 	}
 }
 
-// Owners of fields stay so whichever version somebody else applies in.
+// Field owners stay the same when another manager applies in another version.
 func TestApplyInVersionsOfGoTypes(t *testing.T) {
 	s := newServerOf(t, claims("v1"))
 	one := func(version, spec string) string {

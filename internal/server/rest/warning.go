@@ -7,23 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// What warnings may take, in runes: all together, and each once that is too little
-// for all. A client reads no header that is as large as a request may be.
+// Limits for warnings in runes: for all together, and for each once the total is exceeded.
+// Clients accept smaller headers than requests may be.
 const (
 	maxWarnings = 4 << 10
 	maxWarning  = 256
 )
 
-// warnings tell the client what is not an error, each once.
+// warnings are the warnings of an answer, each sent once.
 type warnings struct {
 	header http.Header
 	known  map[string]bool
-	all    []string // until they are cut
+	all    []string // until they are truncated
 	runes  int
-	cut    bool // each is cut, and some may be missing
+	cut    bool // each is truncated, and some may be missing
 }
 
-// add tells one. When together they become too long, those that were told are cut.
+// add adds a warning. When all together become too long, the earlier ones are truncated.
 func (w *warnings) add(message string) {
 	if message == "" || w.known[message] || w.full() {
 		return
@@ -51,7 +51,7 @@ func (w *warnings) add(message string) {
 
 func (w *warnings) full() bool { return w.cut && w.runes >= maxWarnings }
 
-// tell writes one. What a header cannot say is not said.
+// tell writes a warning header. It omits characters that a header cannot contain.
 func (w *warnings) tell(message string) {
 	if w.cut {
 		message = firstRunes(message, maxWarning)
@@ -63,7 +63,7 @@ func (w *warnings) tell(message string) {
 	w.header.Add("Warning", "299 - "+quote(message))
 }
 
-// firstRunes returns what s begins with.
+// firstRunes returns the first n runes of s.
 func firstRunes(s string, n int) string {
 	for i := range s {
 		if n == 0 {
@@ -74,7 +74,7 @@ func firstRunes(s string, n int) string {
 	return s
 }
 
-// quote writes a message as the quoted string of a header.
+// quote returns a message as a quoted string of a header.
 func quote(s string) string {
 	return `"` + strings.NewReplacer(`"`, `\"`, `\`, `\\`).Replace(s) + `"`
 }

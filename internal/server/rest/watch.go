@@ -16,8 +16,8 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// lastBookmark is how long before its end a watch gets a last bookmark, so that
-// its client resumes from as late as can be.
+// lastBookmark is the time of the last bookmark before the end of a watch. It lets the client
+// resume from a recent revision.
 const lastBookmark = 2 * time.Second
 
 func (h *Handler) watch(r *call) error {
@@ -29,7 +29,7 @@ func (h *Handler) watch(r *call) error {
 	if err != nil {
 		return err
 	}
-	if o.Watch { // which is not said in the paths of old
+	if o.Watch { // the deprecated watch paths do not set it
 		askInitialEvents(&o)
 		err = invalidList(&o, validateWatch(&o))
 	} else {
@@ -79,7 +79,7 @@ func (h *Handler) watch(r *call) error {
 	return nil
 }
 
-// tell tells the client what happens, or why it is not told.
+// tell runs the watch, or sends the error that refused it.
 func (s *stream) tell(ctx context.Context, refused error) {
 	defer s.patience.stop()
 	if refused != nil {
@@ -94,8 +94,8 @@ func (s *stream) tell(ctx context.Context, refused error) {
 	s.run(ctx)
 }
 
-// askInitialEvents makes a watch that begins with what there is say so, as clients
-// do that know how. It then learns where that ends.
+// askInitialEvents turns a watch that starts with the current state into one with
+// sendInitialEvents. The stream then knows where the initial events end.
 func askInitialEvents(o *metav1.ListOptions) {
 	begins := o.ResourceVersion == "" || o.ResourceVersion == "0"
 	if begins && o.SendInitialEvents == nil && o.ResourceVersionMatch == "" {
@@ -103,14 +103,14 @@ func askInitialEvents(o *metav1.ListOptions) {
 	}
 }
 
-// saysInStream reports whether an error is one that a watch says in its own
-// language: that the revision is too old, or has not happened yet.
+// saysInStream reports whether a watch reports an error as an event: an expired or a future
+// revision.
 func saysInStream(err error) bool {
 	return status.Is(err, metav1.StatusReasonExpired) || status.Is(err, metav1.StatusReasonTimeout)
 }
 
-// lifetime is how long a watch lasts. Those that do not say last longer or less
-// long by chance, so that they do not all come back at once.
+// lifetime returns the duration of a watch. Without timeoutSeconds it is random, so that watches
+// do not reconnect all at once.
 func (h *Handler) lifetime(seconds *int64) time.Duration {
 	if seconds != nil && *seconds != 0 {
 		return time.Duration(*seconds) * time.Second
@@ -118,7 +118,7 @@ func (h *Handler) lifetime(seconds *int64) time.Duration {
 	return h.options.MinWatch + rand.N(h.options.MinWatch)
 }
 
-// A stream is one watch on its way to its client.
+// A stream is one watch being sent to its client.
 type stream struct {
 	handler *Handler
 	call    *call
@@ -126,24 +126,24 @@ type stream struct {
 	sent    *sent
 	watch   *registry.Watch
 	out     *http.ResponseController
-	socket  *socket // nil for a client that is told by the body of an answer
+	socket  *socket // nil for a watch over the body of an answer
 
 	patience   patience
 	bookmarks  bool
-	bookmark   time.Time // when the next one is due
-	initialEnd bool      // the bookmark that ends the initial events is due
+	bookmark   time.Time // time of the next one
+	initialEnd bool      // the bookmark after the initial events is due
 	end        time.Time
 	written    bool
-	together   any // the key of what is told at once, nil if that is only for this watch
+	together   any // key of frames that watches share, nil if they are only for this watch
 
-	// wait ends at until, when there is something to do although nothing happens.
+	// wait ends at until, the time of the next bookmark or the end.
 	wait   context.Context
 	until  time.Time
 	forget context.CancelFunc
 }
 
-// run writes events until the watch or its time is over. However much happens,
-// bookmarks are written and the end comes when they are due.
+// run writes events until the watch ends or times out. Bookmarks and the end are on time even if
+// events never pause.
 func (s *stream) run(ctx context.Context) {
 	ended := false
 	for {
@@ -161,7 +161,7 @@ func (s *stream) run(ctx context.Context) {
 		switch {
 		case err == nil:
 		case ctx.Err() != nil && !ended:
-			ended = true // but something may have happened just before
+			ended = true // there may be an event from just before
 			continue
 		case ctx.Err() != nil, errors.Is(err, registry.ErrEnded):
 			return
@@ -177,8 +177,8 @@ func (s *stream) run(ctx context.Context) {
 	}
 }
 
-// bookmarkDue reports whether the client should get a bookmark. The one that ends
-// the initial events comes right behind them.
+// bookmarkDue reports whether a bookmark is due. The one that ends the initial events follows
+// them immediately.
 func (s *stream) bookmarkDue(now time.Time) bool {
 	if s.initialEnd {
 		return !s.watch.Initial()
@@ -186,7 +186,7 @@ func (s *stream) bookmarkDue(now time.Time) bool {
 	return s.bookmarks && !now.Before(s.bookmark)
 }
 
-// wake is when there is something to do although nothing happens.
+// wake returns the time of the next bookmark, or of the end.
 func (s *stream) wake() time.Time {
 	if s.bookmarks && s.bookmark.Before(s.end) {
 		return s.bookmark
@@ -194,8 +194,7 @@ func (s *stream) wake() time.Time {
 	return s.end
 }
 
-// waiting returns a context that ends when there is something to do although
-// nothing happens. It is the same one until that is due.
+// waiting returns a context that ends at wake. It is reused until then.
 func (s *stream) waiting(ctx context.Context) context.Context {
 	if wake := s.wake(); !wake.Equal(s.until) {
 		s.forget()
@@ -205,10 +204,9 @@ func (s *stream) waiting(ctx context.Context) context.Context {
 	return s.wait
 }
 
-// current reports whether the watch shows objects as they are now. One that was
-// started by another Definition of the resource ends, as in Kubernetes: its client
-// comes back and sees them by the one that is in force. When there is none, what
-// happened to the last objects is still told.
+// current reports whether the watch uses the current Definition. After a change of the Definition
+// the watch ends, as in Kubernetes: its client reconnects and gets objects by the new one. After
+// the removal of the resource, the watch still sends the events of its last objects.
 func (s *stream) current() bool {
 	d := s.call.target.Definition
 	select {
@@ -219,12 +217,12 @@ func (s *stream) current() bool {
 	}
 }
 
-// frameKey names the bytes of an event in one view.
+// frameKey identifies the bytes of an event in one view.
 type frameKey struct {
 	definition *resource.Definition
 	version    string
 	view       codec.Key
-	event      string // "" for those of a portion
+	event      string // "" for a portion
 }
 
 func (s *stream) key(view codec.Key, event string) frameKey {
@@ -232,14 +230,13 @@ func (s *stream) key(view codec.Key, event string) frameKey {
 	return frameKey{target.Definition, target.Version.Name, view, event}
 }
 
-// writeChunk is how many bytes of events are gathered before they are written. A
-// longer event is written as it is.
+// writeChunk is the size of the buffer for events. A longer event is written directly.
 const writeChunk = 32 << 10
 
-// A chunk is space for that. A watch has it only while it writes.
+// A chunk is such a buffer. A watch has it only during a write.
 type chunk [writeChunk]byte
 
-// write writes events and reports whether the watch goes on.
+// write writes events, and reports whether the watch goes on.
 func (s *stream) write(ctx context.Context, p registry.Portion) bool {
 	if len(p.Events) == 0 {
 		return true
@@ -256,13 +253,12 @@ func (s *stream) write(ctx context.Context, p registry.Portion) bool {
 			s.written = true
 			return s.send(s.sent.cutSizes(frames, len(p.Events)))
 		}
-		// Those before the event that cannot be shown are told.
+		// writeEach sends the events before the failed one.
 	}
 	return s.writeEach(ctx, p.Events)
 }
 
-// frames returns the bytes of events, one behind the other. If there are several events, their
-// sizes come behind them.
+// frames returns the bytes of events, concatenated. Behind several events follow their sizes.
 func (s *stream) frames(ctx context.Context, events []registry.WatchEvent) ([]byte, error) {
 	s.warm(ctx, events)
 	if len(events) == 1 {
@@ -283,8 +279,8 @@ func (s *stream) frames(ctx context.Context, events []registry.WatchEvent) ([]by
 	return append(all, sizes...), nil
 }
 
-// writeEach writes events that no other watch writes together. However many they
-// are, a watch whose client takes nothing holds a chunk of them.
+// writeEach writes events that no other watch shares. Whatever their number, a watch whose client
+// does not read holds one chunk.
 func (s *stream) writeEach(ctx context.Context, events []registry.WatchEvent) bool {
 	s.warm(ctx, events)
 	chunks := &s.handler.chunks
@@ -293,7 +289,7 @@ func (s *stream) writeEach(ctx context.Context, events []registry.WatchEvent) bo
 		space = new(chunk)
 	}
 	if !s.writeThrough(ctx, space, events) {
-		return false // net/http may still be at what it failed to write
+		return false // net/http may still use the chunk
 	}
 	chunks.Put(space)
 	return true
@@ -327,7 +323,7 @@ func (s *stream) writeThrough(ctx context.Context, space *chunk, events []regist
 	return s.send(buf)
 }
 
-// warm has objects that must be converted to be shown converted together.
+// warm converts the objects of events in one batch, if they need conversion.
 func (s *stream) warm(ctx context.Context, events []registry.WatchEvent) {
 	target := &s.call.target
 	if target.Definition.Convert == nil || len(events) < 2 {
@@ -337,12 +333,11 @@ func (s *stream) warm(ctx context.Context, events []registry.WatchEvent) {
 	for i := range events {
 		objects[i] = events[i].Object
 	}
-	// An error comes again with the first event that it is about.
+	// The first event with an error reports it again.
 	_ = s.handler.registry.Warm(ctx, target.Definition, target.Version, objects)
 }
 
-// frame returns the bytes of an event, which are made once for all watches that
-// show it in the same way.
+// frame returns the bytes of an event. They are encoded once for all watches with the same view.
 func (s *stream) frame(ctx context.Context, e registry.WatchEvent) ([]byte, error) {
 	target := &s.call.target
 	make := func() ([]byte, error) {
@@ -360,7 +355,7 @@ func (s *stream) frame(ctx context.Context, e registry.WatchEvent) ([]byte, erro
 	return e.Shared.Memo(s.key(key, string(e.Type)), s.handler.registry.Moment(ctx, target.Definition), make)
 }
 
-// scheduleBookmark says when the bookmark after now is due.
+// scheduleBookmark computes the time of the next bookmark.
 func (s *stream) scheduleBookmark(now time.Time) {
 	s.bookmark = now.Add(s.handler.options.BookmarkEvery)
 	if last := s.end.Add(-lastBookmark); last.After(now) && last.Before(s.bookmark) {
@@ -368,8 +363,7 @@ func (s *stream) scheduleBookmark(now time.Time) {
 	}
 }
 
-// writeBookmark writes a bookmark if one is due and there is something it can
-// say.
+// writeBookmark writes a bookmark if the revision advanced.
 func (s *stream) writeBookmark() bool {
 	s.scheduleBookmark(time.Now())
 	revision := s.watch.Progress()
@@ -389,10 +383,10 @@ func (s *stream) fail(err error) {
 	s.send(frame)
 }
 
-// open tells the client that the watch has begun, though nothing may happen.
+// open sends the headers before the first event.
 func (s *stream) open() {
 	if s.socket != nil {
-		return // the handshake said so
+		return // the handshake has sent them
 	}
 	s.patience.begin()
 	defer s.patience.end()
@@ -400,7 +394,7 @@ func (s *stream) open() {
 	_ = s.out.Flush()
 }
 
-// send writes and flushes, and reports whether the client is there.
+// send writes and flushes, and reports whether the client is connected.
 func (s *stream) send(data []byte) bool {
 	s.patience.begin()
 	defer s.patience.end()
@@ -415,7 +409,7 @@ func (s *stream) send(data []byte) bool {
 	return s.out.Flush() == nil
 }
 
-// put writes without flushing, and reports whether the client is there.
+// put writes without flushing, and reports whether the client is connected.
 func (s *stream) put(data []byte) bool {
 	if len(data) == 0 {
 		return true

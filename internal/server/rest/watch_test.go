@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// store puts bytes where an object should be.
+// store stores bytes under the key of an object.
 func (s *server) store(key, value string) {
 	s.t.Helper()
 	if _, err := s.backend.Commit(s.t.Context(), kv.Write{Key: key, Value: []byte(value)}); err != nil {
@@ -30,8 +30,7 @@ func (s *server) table(path string) answer {
 	return answer{s.t, w.Code, w.Header(), w.Body.String()}
 }
 
-// continueToken makes a token as a client might that wants to see how far it
-// gets.
+// continueToken forges a token, as a malicious client might.
 func continueToken(revision any, start string) string {
 	rv, _ := strconv.Atoi(revision.(string))
 	data, _ := json.Marshal(map[string]any{"v": "meta.k8s.io/v1", "rv": rv, "start": start})
@@ -133,8 +132,8 @@ func TestWatchTooOld(t *testing.T) {
 	expect(t, next, "ERROR Expired", "")
 }
 
-// A watch of one object, by the paths of old and by its name. The path of the
-// object itself is that of the object, also for those who ask it for a watch.
+// A watch of one object, by the deprecated paths and by its name. The path of the object itself
+// always returns the object, even with ?watch.
 func TestWatchOne(t *testing.T) { synctest.Test(t, testWatchOne) }
 
 func testWatchOne(t *testing.T) {
@@ -160,16 +159,16 @@ func testWatchOne(t *testing.T) {
 		t.Errorf("the object itself: %s", got)
 	}
 	s.get(leads + "/none?watch=1").is(404)
-	// By those paths nothing but watching is done, whatever the method is.
+	// Those paths only watch, whatever the method.
 	for _, method := range []string{"DELETE", "PUT", "POST", "PATCH"} {
 		s.do(method, old+"/a?timeoutSeconds=1", "application/json", "").is(200, `{"type":"ADDED"`)
 	}
 	s.get(leads + "/a").is(200)
 }
 
-// A watch that was started by another Definition of its resource ends, as in
-// Kubernetes, so that its client comes back and sees objects by the one that is in
-// force. Where the resource is gone, what became of its objects is told first.
+// A watch ends when the Definition of its resource changes, as in Kubernetes, so that its client
+// reconnects and gets objects by the new one. If the resource is gone, the events of its objects
+// are sent first.
 func TestWatchOfRetired(t *testing.T) {
 	s := newServer(t)
 	first := s.make("a")
@@ -182,7 +181,7 @@ func TestWatchOfRetired(t *testing.T) {
 	next = s.watch(leads + "?watch=1&resourceVersion=" + first)
 	expect(t, next, "MODIFIED a x")
 	s.delete(leads+"/a", "").is(200)
-	s.get(leads + "/a").is(404) // and whoever reads knows it
+	s.get(leads + "/a").is(404) // a read sees the deletion
 	s.catalog.Swap(resource.NewSet([]*resource.Definition{hub()}))
 	expect(t, next, "DELETED a x", "")
 	s.get(leads).is(404)

@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// What Kubernetes says to requests that cannot be done, one by one.
+// The messages of Kubernetes for requests that fail.
 func TestRefusals(t *testing.T) {
 	const (
 		mergePatch = "application/merge-patch+json"
@@ -35,7 +35,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		s.do(tt.method, tt.path, tt.contentType, tt.body).message(tt.code, tt.message)
 	}
-	// Of a JSON patch the fields are checked too, though they do nothing.
+	// The fields of a JSON patch are checked too, although they have no effect.
 	const patch = `[{"op":"add","path":"/metadata/labels","value":{},"extra":1}]`
 	a := s.do("PATCH", leads+"/a", jsonPatch, patch).is(200)
 	if got := fmt.Sprint(a.header["Warning"]); got != `[299 - "json patch unknown field \"[0].extra\""]` {
@@ -55,8 +55,8 @@ func TestWarningsOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// What is no text where an operation has one is wrong only if the operation needs it, for a client
-// that does not want to hear of fields that are unknown.
+// With fieldValidation=Ignore, a value of a wrong type in an operation is an error only if the
+// operation uses it.
 func TestOperationsWithoutText(t *testing.T) {
 	const jsonPatch, ignoring = "application/json-patch+json", leads + "/a?fieldValidation=Ignore"
 	s := newServer(t)
@@ -74,8 +74,8 @@ func TestOperationsWithoutText(t *testing.T) {
 	s.do("PATCH", leads+"/a?fieldManager=m", applyPatch, `a: [`).is(400, "error encoding patch: yaml: ")
 }
 
-// An object that waits for its end is in the way of another of its name, its grace
-// is settled, and a client of old learns that it waits.
+// A terminating object blocks its name, has a fixed grace period, and the answer tells a client
+// with deprecated options that it waits.
 func TestWaitingObject(t *testing.T) {
 	s := newServer(t)
 	s.post(leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a","finalizers":["x.io/y"]}}`).is(201)
@@ -84,7 +84,7 @@ func TestWaitingObject(t *testing.T) {
 	s.merge(leads+"/a", `{"metadata":{"deletionGracePeriodSeconds":9}}`).is(422, "metadata.deletionGracePeriodSeconds: Invalid value: 9: field is immutable")
 }
 
-// An owner that is named twice is kept once.
+// A duplicate owner is stored once.
 func TestOwnersOnce(t *testing.T) {
 	s := newServer(t)
 	const owner = `{"apiVersion":"v1","kind":"Secret","name":"o","uid":"u"}`
@@ -108,7 +108,7 @@ func TestOwnersOnce(t *testing.T) {
 	check(s.merge(leads+"/a", `{"metadata":{"ownerReferences":[`+owner+","+owner+`]}}`).is(200), " after mutating admission happens")
 }
 
-// Nobody manages what the server drops of a new object.
+// Fields of a new object that the server drops have no manager.
 func TestSystemMetadataHasNoManager(t *testing.T) {
 	s := newServer(t)
 	a := s.post(leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a","uid":"mine","deletionTimestamp":"2001-01-01T00:00:00Z","deletionGracePeriodSeconds":5}}`).is(201)

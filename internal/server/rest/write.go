@@ -26,18 +26,17 @@ import (
 	"github.com/anykind/anykind/internal/registry/apply"
 )
 
-// A writeRequest is a create, update or patch with its options read.
+// A writeRequest is a create, update or patch with its options.
 type writeRequest struct {
 	*call
 	view    *codec.View
 	options registry.WriteOptions
 	fields  *apply.Fields
-	// manager and validation are the options of the client, with their defaults.
+	// manager and validation are the client's options, with defaults.
 	manager, validation string
 }
 
-// begin finds out how an update is to be answered, and reads its body. Both come before
-// anybody looks at the options.
+// begin determines the view of the answer and reads the body. Both precede the options.
 func (r *call) begin() (*codec.View, error) {
 	view, err := r.view(codec.One)
 	if err != nil {
@@ -47,7 +46,7 @@ func (r *call) begin() (*codec.View, error) {
 	return view, err
 }
 
-// newWrite takes the options that all writes have.
+// newWrite returns a writeRequest with the options that all writes have.
 func newWrite(r *call, view *codec.View, dryRun []string, fieldManager, fieldValidation string) *writeRequest {
 	d, v := r.kind()
 	manager := cmp.Or(fieldManager, managerOf(r.UserAgent()))
@@ -71,8 +70,7 @@ func newWrite(r *call, view *codec.View, dryRun []string, fieldManager, fieldVal
 	}
 }
 
-// decode reads the object in the body of the request. Each call returns one of
-// its own.
+// decode decodes the object in the body. Each call returns a new one.
 func (w *writeRequest) decode() (object.Tree, error) {
 	x := w.expect()
 	media, err := x.Offer.ContentType(w.Header.Get("Content-Type"))
@@ -93,20 +91,20 @@ func (w *writeRequest) decode() (object.Tree, error) {
 	return t, w.named(err, claimed)
 }
 
-// warnOfMetadata warns of duplicate fields, and of unknown fields in the metadata, of an object that is refused
-// because of its version.
+// warnOfMetadata adds the warnings about duplicate fields, and about unknown fields in the metadata, of an
+// object of a wrong version.
 func (w *writeRequest) warnOfMetadata(t object.Tree, duplicates []string) {
 	if t == nil || w.validation != metav1.FieldValidationWarn {
 		return
 	}
 	_, v := w.kind()
 	if _, unknown, err := v.Schema.Complete(object.Tree{"metadata": t["metadata"]}); err == nil {
-		_ = w.reportFields(duplicates, unknown) // only strict validation refuses them
+		_ = w.reportFields(duplicates, unknown) // an error only with strict validation
 	}
 }
 
-// named has an error of an object that cannot be decoded tell the kind that the object claims, which is
-// compared later. Strict decoding tells the kind of the path.
+// named puts the kind that the object claims into a decoding error: kinds are compared later.
+// Strict decoding names the kind of the path.
 func (w *writeRequest) named(err error, claimed string) error {
 	d, v := w.kind()
 	var refused *status.Error
@@ -119,29 +117,28 @@ func (w *writeRequest) named(err error, claimed string) error {
 	return err
 }
 
-// complete makes an object that came from the client one of the schema, and
-// deals with the fields that are none of the schema's as the client asked.
+// complete completes an object of the client by the schema, and reports unknown fields as
+// fieldValidation demands.
 func (w *writeRequest) complete(t object.Tree, duplicates []string) (object.Tree, error) {
 	_, v := w.kind()
-	metadata, _ := t["metadata"].(object.Tree) // which the schema refuses if it is no object
+	metadata, _ := t["metadata"].(object.Tree) // the schema rejects other types
 	list, ok := metadata["managedFields"].([]any)
 	t, unknown, err := v.Schema.Complete(t)
 	if err != nil {
 		return nil, err
 	}
 	switch empty := ok && len(list) == 0; {
-	case empty && v.HasGoType(): // which says something, and which a Go type does not write
+	case empty && v.HasGoType(): // an empty list has a meaning, but a Go type omits it
 		object.Metadata(t)["managedFields"] = list
-	case empty: // which says nothing of an object without a Go type
+	case empty: // without a Go type an empty list has no meaning
 		delete(object.Metadata(t), "managedFields")
 	}
 	return t, w.reportFields(duplicates, unknown)
 }
 
-// applied makes the result of an apply one of the schema. Its fields are known to
-// be, so that only defaults are missing; a null that nothing allows stays, for
-// whoever applied it is to be told, unless the Dialect says otherwise. An object that is the
-// same as before gets no default that only this version has.
+// applied completes the result of an apply. Its fields are known, so only defaults are missing. A
+// null that the schema does not allow stays, so that validation reports it, unless the Dialect
+// differs. An unchanged object gets no defaults that only this version has.
 func (w *writeRequest) applied(t object.Tree, same bool, duplicates []string) (object.Tree, error) {
 	d, v := w.kind()
 	if s, ok := v.Schema.(resource.FillingSchema); ok && !d.Dialect.CompletesApplied {
@@ -153,7 +150,7 @@ func (w *writeRequest) applied(t object.Tree, same bool, duplicates []string) (o
 	return w.complete(t, duplicates)
 }
 
-// quoted quotes a path. It is escaped where Kubernetes reads JSON into a Go type, and nowhere else.
+// quoted quotes a path. The path is escaped only where Kubernetes decodes JSON into a Go type.
 func (w *writeRequest) quoted(path string) string {
 	if _, v := w.kind(); v.HasGoType() && w.patchType() != types.StrategicMergePatchType {
 		return strconv.Quote(path)
@@ -161,8 +158,8 @@ func (w *writeRequest) quoted(path string) string {
 	return `"` + path + `"`
 }
 
-// reportFields deals with duplicate and unknown fields as the client asked. It warns
-// whatever comes of the write: they may be why it is refused.
+// reportFields reports duplicate and unknown fields as fieldValidation demands. It warns even if
+// the write fails: such a field may be the cause.
 func (w *writeRequest) reportFields(duplicates, unknown []string) error {
 	var problems []string
 	for _, path := range unknown {
@@ -206,7 +203,7 @@ func (h *Handler) create(r *call) error {
 			return nil, err
 		}
 		registry.DropDuplicateOwners(t, "", r.warned.add)
-		if r.target.Subresource == "" { // or it may mean the object that it is under
+		if r.target.Subresource == "" { // or, on a subresource, the object
 			registry.ClearSystemMetadata(t)
 		}
 		return t, nil
@@ -237,8 +234,8 @@ func (h *Handler) update(r *call) error {
 		return err
 	}
 	w := newWrite(r, view, o.DryRun, o.FieldManager, o.FieldValidation)
-	// What cannot be read, or is another object, is refused before anyone asks
-	// whether it exists, and so is what is doubtful warned of.
+	// A body that does not decode, or that has another name, is rejected before the object is
+	// looked up. Warnings come first too.
 	t, err := w.decode()
 	if err != nil {
 		return err
@@ -249,7 +246,7 @@ func (h *Handler) update(r *call) error {
 	registry.DropDuplicateOwners(t, "", r.warned.add)
 	return h.modify(w, func(old object.Tree) (object.Tree, error) {
 		sent := t
-		if t = nil; sent == nil { // the registry has changed the one it got
+		if t = nil; sent == nil { // the registry changed the last one
 			var err error
 			if sent, err = w.decode(); err != nil {
 				return nil, err
@@ -263,8 +260,8 @@ func (h *Handler) update(r *call) error {
 	})
 }
 
-// anotherUID refuses an update of an object that has another uid, or that does not exist. Kubernetes names the
-// key as its store has it, and for a dry run as it asks the store for it.
+// anotherUID rejects an update with the uid of another object, or of one that does not exist.
+// Kubernetes names the storage key, which for a dry run has another form.
 func (w *writeRequest) anotherUID(sent, stored string) error {
 	d := w.target.Definition
 	key := d.Key(w.target.Namespace, w.target.Name)
@@ -309,7 +306,7 @@ func (h *Handler) patch(r *call) error {
 		if old == nil {
 			return nil, status.NotFound(r.target.Definition.GroupResource(), r.target.Name)
 		}
-		if wrong != nil { // as nobody asks of JSON while there is nothing to patch
+		if wrong != nil { // as Kubernetes does not parse the JSON without an object
 			return nil, wrong
 		}
 		patched = old
@@ -317,8 +314,8 @@ func (h *Handler) patch(r *call) error {
 	})
 }
 
-// apply is a server-side apply: the body says what one manager wants, and what
-// it wanted before and says no more goes.
+// apply performs a server-side apply: the body has all fields that a manager wants. Fields that
+// it applied before and omits now are removed.
 func (h *Handler) apply(w *writeRequest, media codec.Media, force bool) error {
 	body, err := w.readBody()
 	if err != nil {
@@ -329,16 +326,16 @@ func (h *Handler) apply(w *writeRequest, media codec.Media, force bool) error {
 	case err == nil:
 	case media == codec.CBOR:
 		return status.BadRequest("error decoding patch: %v", err)
-	case errors.As(err, &codec.YAMLError{}) && bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")): // taken for JSON at first
+	case errors.As(err, &codec.YAMLError{}) && bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")): // first parsed as JSON
 		return status.BadRequest("error decoding patch: error converting YAML to JSON: %v", err)
 	case errors.As(err, &codec.YAMLError{}):
 		return status.BadRequest("error encoding patch: %v", err)
 	default:
 		return status.BadRequest("error decoding patch: error unmarshaling JSON: while decoding JSON: %v", err)
 	}
-	same := false // what is applied changes no field
+	same := false // the apply changes no field
 	w.options.CreateMissing = true
-	w.options.Account = nil // an apply accounts for what it merges
+	w.options.Account = nil // Apply updates managedFields itself
 	w.options.Complete = func(t object.Tree) (object.Tree, error) {
 		if len(duplicates) > 0 && w.validation == metav1.FieldValidationStrict {
 			return nil, repeated(media, duplicates)
@@ -351,13 +348,13 @@ func (h *Handler) apply(w *writeRequest, media codec.Media, force bool) error {
 	return h.modify(w, func(old object.Tree) (object.Tree, error) {
 		t, err := w.fields.Apply(w.Context(), old, wanted, w.manager, force)
 		metadata, _ := wanted["metadata"].(object.Tree)
-		_, manages := metadata["managedFields"] // a null is a change for Kubernetes
+		_, manages := metadata["managedFields"] // Kubernetes counts even a null as a change
 		same = err == nil && old != nil && !manages && equalBesidesManagers(old, t)
 		return t, err
 	})
 }
 
-// equalBesidesManagers reports whether two objects differ in managedFields at most.
+// equalBesidesManagers reports whether two objects are equal except for managedFields.
 func equalBesidesManagers(a, b object.Tree) bool {
 	without := func(t object.Tree) object.Tree {
 		t = maps.Clone(t)
@@ -370,7 +367,8 @@ func equalBesidesManagers(a, b object.Tree) bool {
 	return object.Equal(without(a), without(b))
 }
 
-// repeated refuses what is applied and says a field twice. It is read as YAML, whatever it is.
+// repeated returns the error for duplicate fields in an apply. Its body is parsed as YAML, even
+// if it is JSON.
 func repeated(media codec.Media, duplicates []string) error {
 	said := strings.Join(duplicates, ", ")
 	if media == codec.YAML {
@@ -391,7 +389,7 @@ func (w *writeRequest) decodePatch(patchType types.PatchType) (*apply.Patch, err
 		switch ignores := w.validation == metav1.FieldValidationIgnore; {
 		case err == nil && !ignores:
 			err = p.Wrong
-		case ignores && errors.As(err, &refused): // the other decoder has words of its own
+		case ignores && errors.As(err, &refused): // Kubernetes' other decoder has other messages
 			words := strings.NewReplacer("error decoding patch: ", "", "[]handlers.jsonPatchOp", "jsonpatch.Patch", "handlers.jsonPatchOp", "jsonpatch.Operation")
 			refused.ErrStatus.Message = words.Replace(refused.ErrStatus.Message)
 		}
@@ -416,7 +414,7 @@ func (h *Handler) modify(w *writeRequest, change registry.Change) error {
 	return h.respondResult(w.call, w.view, code, result)
 }
 
-// managerOf is the manager of a client that names none: the program it is.
+// managerOf returns the default field manager: the program in the User-Agent.
 func managerOf(userAgent string) string {
 	name, _, _ := strings.Cut(userAgent, "/")
 	var b strings.Builder

@@ -27,7 +27,8 @@ func TestCreate(t *testing.T) {
 	if name := object.Name(generated); !strings.HasPrefix(name, "g-") || len(name) != len("g-")+5 {
 		t.Errorf("generated name %q", name)
 	}
-	// Who gives both names chose the one that is taken, and is told to try again.
+	// With a name and a generateName, a conflict is about the name, and the message suggests a
+	// retry.
 	taken := s.post(leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a","generateName":"g-"}}`).message(409,
 		`leads.test.example.com "a" already exists, the server was not able to generate a unique name for the object`)
 	if taken.is(409, `"retryAfterSeconds":1`); taken.header.Get("Retry-After") != "1" {
@@ -35,7 +36,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// An object that is in no namespace is not refused for naming one.
+// A cluster-scoped object with a namespace is not rejected.
 func TestCreateWithoutNamespace(t *testing.T) {
 	s := newServer(t)
 	created := s.post(hubs, `{"apiVersion":"test.example.com/v1","kind":"Hub","metadata":{"name":"a","namespace":"default"}}`).is(201).tree()
@@ -44,7 +45,7 @@ func TestCreateWithoutNamespace(t *testing.T) {
 	}
 }
 
-// What is about to go takes no new objects, and its old ones may change.
+// A terminating kind accepts updates but no new objects.
 func TestCreateWhileTerminating(t *testing.T) {
 	s := newServer(t)
 	s.make("old")
@@ -57,8 +58,7 @@ func TestCreateWhileTerminating(t *testing.T) {
 	s.merge(leads+"/old", `{"spec":{"a":"x"}}`).is(200)
 }
 
-// What a client sends that is not such an object is refused in Kubernetes' words,
-// and nothing is stored.
+// Invalid bodies are rejected in Kubernetes' words, and nothing is stored.
 func TestCreateRefused(t *testing.T) {
 	s := newServer(t)
 	for _, tt := range []struct {
@@ -103,8 +103,7 @@ func TestCreateRefused(t *testing.T) {
 	s.post(leads, `{"x":"`+strings.Repeat("x", 3<<20)+`"}`).message(413, "Request entity too large: limit is 3145728")
 }
 
-// Unknown and duplicate fields are told as warnings unless the client does not
-// want to hear of them.
+// Unknown and duplicate fields are reported as warnings, unless fieldValidation is Ignore.
 func TestFieldValidation(t *testing.T) {
 	s := newServer(t)
 	body := `,"spec":{"a":"x","a":"y","zz":1}`
@@ -127,8 +126,8 @@ func TestFieldValidation(t *testing.T) {
 	s.merge(leads+"/warned?fieldValidation=Strict", `{"spec":{"zz":1}}`).is(422, `: strict decoding error: unknown field \"spec.zz\"`, `"field":"patch"`)
 }
 
-// Whoever is refused hears of them as well, for they may be why. A request that
-// does not get as far as a body that is an object does not.
+// A rejected write has the warnings too, for they may name the cause. A request whose body does
+// not decode to an object has none.
 func TestWarningsOfWhatIsRefused(t *testing.T) {
 	s := newServer(t)
 	s.post(leads, named("a", `,"spec":{"a":"x"}`)).is(201)
@@ -183,7 +182,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// A PUT needs the resourceVersion the client has seen, and names one object.
+// A PUT needs the current resourceVersion, and the name of the path.
 func TestUpdate(t *testing.T) {
 	s := newServer(t)
 	old := s.post(leads, named("a", `,"spec":{"a":"x"}`)).is(201).tree()
@@ -191,7 +190,7 @@ func TestUpdate(t *testing.T) {
 		`leads.test.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`)
 	s.put(leads+"/a", named("b")).message(400, `the name of the object (b) does not match the name on the URL (a)`)
 	s.put(leads+"/nope", named("nope")).message(404, `leads.test.example.com "nope" not found`)
-	// That it is another object is said whether there is one or not.
+	// A wrong name is reported whether the object exists or not.
 	const elsewhere = `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"b","namespace":"other"}}`
 	for _, path := range []string{leads + "/nope", leads + "/nope/status", leads + "/a", leads + "/a/status"} {
 		s.put(path, named("b")).is(400, `the name of the object (b) does not match the name on the URL (`)
@@ -212,8 +211,8 @@ func TestUpdate(t *testing.T) {
 		`Operation cannot be fulfilled on leads.test.example.com "a": StorageError: invalid object, Code: 4, Key: /registry/test.example.com/leads/default/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: other, UID in object meta: `+object.UID(old))
 }
 
-// A resourceVersion that is no number is the client's mistake, where Kubernetes takes
-// it for its own, however it comes, and whether there is the object or not.
+// A resourceVersion that is not a number is a client error, whether the object exists or not.
+// Kubernetes reports an internal error.
 func TestRevisionThatIsNone(t *testing.T) {
 	s := newServer(t)
 	s.post(leads, named("a")).is(201)
@@ -228,14 +227,13 @@ func TestRevisionThatIsNone(t *testing.T) {
 			s.do("PATCH", leads+"/"+name+"?fieldManager=m", "application/apply-patch+yaml", strings.Replace(whole, `"a"`, `"`+name+`"`, 1)).is(400, "strconv.ParseUint")
 		}
 		s.get(leads + "/new").is(404)
-		// Nobody reads the one of an object that is posted, unless it is a number.
+		// A create does not check the resourceVersion unless it is a number.
 		s.post(leads, strings.Replace(whole, `"a"`, `"new"`, 1)).is(201)
 		s.delete(leads+"/new", "").is(200)
 	}
 }
 
-// A dry run of a create answers with the resourceVersion that came, as Kubernetes does: it
-// is of what a client has read elsewhere or before.
+// A dry run of a create answers with the resourceVersion of the request, as Kubernetes does.
 func TestDryRunWithRevision(t *testing.T) {
 	s := newServer(t)
 	for _, revision := range []string{"12", "0", "x"} {
@@ -250,8 +248,8 @@ func TestDryRunWithRevision(t *testing.T) {
 	s.get(leads + "/a").is(404)
 }
 
-// What is wrong with metadata is listed once, where Kubernetes says it again for
-// each of its layers that looks at the metadata of a custom resource.
+// An error in metadata is listed once. Kubernetes repeats it for each layer that validates the
+// metadata of a custom resource.
 func TestCausesOnce(t *testing.T) {
 	s := newTypedServer(t)
 	const wrong = `{"metadata":{"labels":{"a b":"c d"},"annotations":{"a b":""},"ownerReferences":[{"apiVersion":"v1","kind":"X"}],` +
@@ -273,7 +271,7 @@ func TestCausesOnce(t *testing.T) {
 				told[cause] = true
 			}
 		}
-		if len(told) != 7 { // two of a label, one of an annotation, two of an owner, one each of the others
+		if len(told) != 7 { // two for a label, one for an annotation, two for an owner, one for each other field
 			t.Errorf("%s: %d causes: %v", path, len(told), told)
 		}
 	}
@@ -306,7 +304,7 @@ func TestPatch(t *testing.T) {
 	s.merge(leads+"/a", `{"metadata":{"uid":"b"}}`).is(422, `metadata.uid`, `field is immutable`)
 	s.merge(leads+"/a", `{"metadata":{"resourceVersion":"1"}}`).is(409)
 	s.merge(leads+"/a", `{"apiVersion":"x/v1"}`).message(422, `Lead.x "a" is invalid: apiVersion: Invalid value: "x/v1": must be test.example.com/v1`)
-	// What the server says of an object stays the server's.
+	// Clients cannot change the fields that the server sets.
 	before := s.get(leads + "/a").tree()
 	after := s.merge(leads+"/a", `{"metadata":{"generation":77,"creationTimestamp":"2001-01-01T00:00:00Z","deletionTimestamp":"2001-01-01T00:00:00Z"}}`)
 	after.is(422, "deletionTimestamp")
@@ -316,7 +314,7 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// Spec writes leave the status, status writes leave the spec; only the spec
+// A write of the spec keeps the status, and a write of the status keeps the spec; only the spec
 // counts in generation.
 func TestStatusSubresource(t *testing.T) {
 	s := newServer(t)
@@ -346,8 +344,8 @@ func TestDelete(t *testing.T) {
 	s.get(leads + "/a").is(404)
 }
 
-// An object with finalizers waits for them: it can lose them but gain none, and
-// goes with the last one.
+// A terminating object waits for its finalizers: it may lose some but gains none, and goes with
+// the last one.
 func TestFinalizers(t *testing.T) {
 	s := newServer(t)
 	s.post(leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a","finalizers":["a.b/c"]}}`).is(201)
@@ -368,7 +366,8 @@ func TestDeleteCollection(t *testing.T) {
 	was := object.ResourceVersion(s.post(leads, object1("Lead", "later", "")).is(201).tree())
 	s.delete(leads+"/later", "").is(200)
 	s.post(leads, object1("Lead", "last", "")).is(201)
-	// A revision is that one, as for a list with a limit: later objects stay, and those that are gone are no error.
+	// deletecollection at a revision deletes the objects of that revision: later ones stay, and
+	// missing ones are no error.
 	const dry = `{"apiVersion":"v1","kind":"DeleteOptions","dryRun":["All"]}`
 	if names := s.delete(leads+"?resourceVersion="+was, dry).is(200).names(); names != "a b c later" {
 		t.Errorf("would have deleted %s", names)
@@ -382,7 +381,7 @@ func TestDeleteCollection(t *testing.T) {
 	}
 }
 
-// A patch of what is not there must be JSON, and no more.
+// A patch of a missing object must be JSON; its content is not checked.
 func TestPatchOfNothing(t *testing.T) {
 	s := newServer(t)
 	s.make("a")
@@ -394,8 +393,8 @@ func TestPatchOfNothing(t *testing.T) {
 	s.merge(leads+"/a", `{"kind":null}`).is(422, `"field":"patch"`, "Object 'Kind' is missing in '{")
 }
 
-// A patch that makes an object of a custom kind something else is refused in the words of decoding.
-// The answer to a patch to another kind has all other errors of the object, too.
+// A patch that breaks a custom object has the errors of decoding. For a patch that changes the
+// kind, the answer also has all other errors of the object.
 func TestPatchedKindOfCustomResource(t *testing.T) {
 	s := newServer(t)
 	s.make("a")
@@ -414,7 +413,7 @@ func TestPatchedKindOfCustomResource(t *testing.T) {
 		is(422, `.apiVersion accessor error: \u003cnil\u003e is of the type \u003cnil\u003e, expected string`)
 }
 
-// The name of an unknown field is escaped where JSON is read into a Go type only.
+// The name of an unknown field is escaped only where JSON is decoded into a Go type.
 func TestUnknownFieldsWithQuotes(t *testing.T) {
 	s := newTypedServer(t)
 	s.post(leads, `{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a"}}`).is(201)
@@ -432,8 +431,7 @@ func TestUnknownFieldsWithQuotes(t *testing.T) {
 	}
 }
 
-// Options that are something else delete nothing; nor does a client who would not
-// understand the answer.
+// Options of another kind delete nothing; nor does a request whose answer cannot be shown.
 func TestDeleteOptionsOfAnotherKind(t *testing.T) {
 	s := newServer(t)
 	s.make("a")

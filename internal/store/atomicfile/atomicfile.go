@@ -23,8 +23,8 @@ func Replace(path string, data []byte, mode os.FileMode) error {
 	return dir.Sync()
 }
 
-// ReplaceCached replaces a file whose content can be made again. It does not wait for
-// the disk, so after a power failure the file may have neither content.
+// ReplaceCached replaces a file whose content can be recreated. It does not wait for the disk, so
+// after a power failure the file may have neither content.
 func ReplaceCached(path string, data []byte, mode os.FileMode) error {
 	return replace(path, data, mode, func(*os.File) error { return nil })
 }

@@ -1,13 +1,12 @@
-// Package boltfile reads files of bbolt without bbolt, and changes nothing in them.
+// Package boltfile reads bbolt files without bbolt, and never writes them.
 //
-// bbolt trusts its pages: it panics, in goroutines of its own too, or never ends when they are
-// damaged. Here every offset is checked, and every page is visited at most once. A file need not
-// be in memory: its pages are read one after the other, so that reading a large one takes no more
-// memory than a small one.
+// bbolt trusts its pages: on a damaged file it panics, in goroutines of its own too, or loops forever.
+// boltfile checks every offset, and visits every page at most once. It reads pages one after the
+// other, so a large file needs no more memory than a small one.
 //
-// What is known of the format: the first two pages are metas, used in turn. All
-// others are nodes of trees, or free. A page may run on into the pages after it.
-// Numbers are in the byte order of the machine. The package does not know what keys and values mean.
+// The format: the first two pages are metas, used in turn. All others are nodes of trees, or free. A
+// page may continue on the following pages. Numbers are in the byte order of the machine. The package
+// does not know the meaning of keys and values.
 package boltfile
 
 import (
@@ -18,19 +17,19 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A File is the newest state of a file. Each of its pages is visited once: to read it again, take
+// A File is the newest state of a file. Each of its pages can be visited once. A second pass needs
 // another File.
 type File struct {
 	name     string
 	size     uint64
-	read     func(offset, length uint64) ([]byte, error) // of what is in the file
+	read     func(offset, length uint64) ([]byte, error) // of the file
 	pageSize uint64
-	pages    uint64 // in use or free; what follows in the file was never used
+	pages    uint64 // in use or free; the rest of the file was never used
 	root     uint64
 	visited  []uint64 // one bit for each page
 }
 
-// Mapped returns the File of what is in memory already.
+// Mapped returns the File of data in memory.
 func Mapped(name string, data []byte) (*File, error) {
 	f := &File{name: name, size: uint64(len(data)), read: func(offset, length uint64) ([]byte, error) {
 		return data[offset : offset+length : offset+length], nil
@@ -38,7 +37,7 @@ func Mapped(name string, data []byte) (*File, error) {
 	return f, f.find()
 }
 
-// Read returns the File of so many bytes of a reader.
+// Read returns the File of size bytes of a reader.
 func Read(name string, r io.ReaderAt, size int64) (*File, error) {
 	f := &File{name: name, size: uint64(size), read: func(offset, length uint64) ([]byte, error) {
 		b := make([]byte, length)
@@ -51,17 +50,17 @@ func Read(name string, r io.ReaderAt, size int64) (*File, error) {
 // Name is that of the file.
 func (f *File) Name() string { return f.name }
 
-// Damage is the error that something in the file is not as it should be.
+// Damage returns the error for a damaged part of the file.
 func (f *File) Damage(where any, reason string) error {
 	return &kv.CorruptError{Where: fmt.Sprint(f.name, ", ", where), Reason: reason}
 }
 
-// Buckets visits what is not inside a bucket.
+// Buckets visits the top level of the file, outside of buckets.
 func (f *File) Buckets(visit func(where PageID, e Element) error) error {
 	return f.walk(f.root, nil, nil, visit)
 }
 
-// Walk visits all keys of a bucket in order, given the value it is stored as.
+// Walk visits all keys of a bucket in order. The bucket is given by its stored value.
 func (f *File) Walk(stored []byte, visit func(where PageID, e Element) error) error {
 	if len(stored) < 16 {
 		return f.Damage("its root", "a bucket is too short")
@@ -79,8 +78,8 @@ func (f *File) Walk(stored []byte, visit func(where PageID, e Element) error) er
 	return f.walkNode(p, nil, nil, visit)
 }
 
-// walk visits all keys of a tree in order. Low and high are what its keys must
-// be between: not below low, and below high if that is not nil.
+// walk visits all keys of a tree in order. All keys must be at least low, and below high if high is
+// not nil.
 func (f *File) walk(id uint64, low, high []byte, visit func(where PageID, e Element) error) error {
 	p, err := f.page(id)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"hash/fnv"
 )
 
-// Offsets in a page and sizes of what it consists of.
+// Offsets in a page and sizes of its parts.
 const (
 	pageHeader  = 16 // id uint64, flags uint16, count uint16, overflow uint32
 	elementSize = 16 // of a branch: pos, ksize uint32, page uint64; of a leaf: flags, pos, ksize, vsize uint32
@@ -24,12 +24,11 @@ var native = binary.NativeEndian
 
 type boltMeta struct {
 	pageSize, root, pages, txid uint64
-	bytes                       []byte // with the checksum at their end
+	bytes                       []byte // including the checksum at their end
 	valid                       bool
 }
 
-// readMeta reads the meta at an offset. Its txid is what is written there, also
-// when the meta is not valid.
+// readMeta reads the meta at an offset. Its txid is the stored one, even if the meta is not valid.
 func (f *File) readMeta(offset uint64) (boltMeta, error) {
 	const size = metaSize + 8
 	if f.size < offset+pageHeader+size {
@@ -56,19 +55,19 @@ func metaSum(b []byte) uint64 {
 	return sum.Sum64()
 }
 
-// isOlder says whether a damaged meta is surely not that of the transaction
-// after the newest whole one.
+// isOlder reports whether a damaged meta is certainly not that of the transaction after the newest
+// valid one.
 func (m *boltMeta) isOlder(newest uint64) bool {
 	if m.bytes == nil || m.txid+1 != newest {
 		return false
 	}
-	// What is damaged may be just what makes it look older.
+	// The damage may be the reason that it looks older.
 	b := bytes.Clone(m.bytes)
 	native.PutUint64(b[48:], newest+1)
 	return native.Uint64(b[metaSize:]) != metaSum(b)
 }
 
-// readMetas reads both metas, the second of which is where the first says, or else where it is found.
+// readMetas reads both metas. The first gives the position of the second, which is otherwise searched.
 func (f *File) readMetas() (first, second boltMeta, err error) {
 	if first, err = f.readMeta(0); err != nil {
 		return first, second, err
@@ -103,10 +102,9 @@ func (f *File) find() error {
 	case !newest.valid:
 		return f.Damage("meta pages", "neither is a valid bbolt meta page")
 	case !other.valid && !other.isOlder(newest.txid):
-		// A crash leaves a meta page as it was or as it was to be, because it is
-		// one sector of the disk. So this is one that was written, and then was
-		// damaged; the other one is older, and to go on with it would lose
-		// acknowledged writes.
+		// A crash leaves a meta page in its old or its new state, because it is one sector of the
+		// disk. So this page was complete and damaged later. The other one is older, and continuing
+		// with it would lose acknowledged writes.
 		return f.Damage("meta pages", fmt.Sprintf("one is valid, of transaction %d, but may not be the newest", newest.txid))
 	case newest.pageSize < 512 || newest.pageSize&(newest.pageSize-1) != 0:
 		return f.Damage("meta pages", fmt.Sprintf("page size %d", newest.pageSize))
@@ -119,8 +117,7 @@ func (f *File) find() error {
 	return nil
 }
 
-// A PageID is the number of a page in the file. Zero is a bucket that is so
-// small that it is inside another page.
+// A PageID is the number of a page in the file. Zero is a small bucket inside another page.
 type PageID uint64
 
 func (id PageID) String() string {
@@ -138,7 +135,7 @@ type page struct {
 	count int
 }
 
-// page returns the page of an id, which must not have been visited before.
+// page returns the page of an id. Each page may be visited only once.
 func (f *File) page(id uint64) (page, error) {
 	where := PageID(id)
 	if id < 2 || id >= f.pages {
@@ -193,7 +190,7 @@ func (f *File) node(where PageID, b []byte) (page, error) {
 // An Element of a page is a key with its value, or a child of a branch.
 type Element struct {
 	Key, Value []byte
-	Bucket     bool // the value is what Walk takes
+	Bucket     bool // the value is a bucket, an argument for Walk
 	child      uint64
 }
 

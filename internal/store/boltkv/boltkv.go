@@ -1,20 +1,17 @@
-// Package boltkv is the storage contract on one file of one directory, with
-// bbolt as the file's structure.
+// Package boltkv implements the storage contract with one bbolt file in a directory.
 //
-// Every write is a record stored under its revision; deletions are records too.
-// The file has no other index: the one from keys to revisions is in memory and
-// is rebuilt when the store is opened, by a scan that also proves that every
-// record is there and whole. Values stay in the file.
+// Every write is a record stored under its revision; deletions are records too. The file has no other
+// index. The index from keys to revisions is in memory. Open rebuilds it by a scan that also verifies
+// that every record is present and complete. Values stay in the file.
 //
-// One goroutine, the committer, does all writing. It takes the writes that wait,
-// checks them, puts them into one transaction, waits until that is on disk, and
-// only then changes the index, wakes the watches and acknowledges, in that order.
-// So nothing can be seen before it is durable.
+// One goroutine, the committer, does all writes. It takes the waiting writes, checks them, commits
+// them in one transaction with an fsync, and only then updates the index, wakes the watches and
+// acknowledges, in that order. So no write is visible before it is durable.
 //
 // Each reads the file of a store that is not open, without the index.
 //
-// The package knows bbolt and the file system. It does not know what values
-// mean, and when to compact is for its user to say.
+// The package knows bbolt and the file system. It does not know the meaning of values. Its user
+// decides when to compact.
 package boltkv
 
 import (
@@ -30,13 +27,13 @@ import (
 )
 
 var (
-	// ErrInUse says that another process has the data directory open.
+	// ErrInUse means that another process has the data directory open.
 	ErrInUse = errors.New("data directory is in use by another process")
-	// ErrNotWritable says that the data directory cannot be written to.
+	// ErrNotWritable means that the data directory is not writable.
 	ErrNotWritable = errors.New("data directory is not writable")
 )
 
-// FormatError says that the file was written by a newer version.
+// FormatError means that a newer version wrote the file.
 type FormatError struct {
 	Path      string
 	Format    uint32
@@ -49,18 +46,16 @@ func (e *FormatError) Error() string {
 
 // Options of a Store. The zero value works.
 type Options struct {
-	// Fatal is called, once, when the outcome of a write to disk is unknown and
-	// the store can no longer be trusted. It should end the process. If it
-	// returns, the store is as good as closed. Nil panics.
+	// Fatal is called, once, when the outcome of a disk write is unknown and the store is no longer
+	// trustworthy. It should end the process. If it returns, the store behaves as closed. Nil panics.
 	Fatal func(error)
-	// Logger gets the rare things worth telling. Nil discards them.
+	// Logger logs rare events. Nil discards them.
 	Logger *slog.Logger
-	// MaxValueBytes is how many bytes the values of a write may have; 0 for
-	// kv.DefaultMaxValueBytes.
+	// MaxValueBytes limits the bytes of the values of a write; 0 for kv.DefaultMaxValueBytes.
 	MaxValueBytes int
 
-	// prepare is how a test makes a disk fail: it is called before the store
-	// does anything, and may replace commit and allocate.
+	// prepare lets a test make disk operations fail: it is called before the store does anything, and
+	// may replace commit and allocate.
 	prepare func(*Store)
 }
 
@@ -72,8 +67,8 @@ type Store struct {
 	queue   queue
 	mapping mapping
 
-	// The committer is the only one to change what follows, under mu, so it may
-	// read it without. All others read it under mu.
+	// Only the committer changes the following fields, under mu, so it may read them without mu. All
+	// others read them under mu.
 	mu     sync.RWMutex
 	state  state
 	index  index
@@ -89,7 +84,7 @@ type Store struct {
 
 	done chan struct{} // closed when the committer has ended
 
-	// What the store asks of its disk, apart from what bbolt does.
+	// Disk operations of the store, besides those of bbolt.
 	commit   func(*bolt.Tx) error
 	allocate func(from, to int64) error
 }
@@ -111,8 +106,8 @@ func (s *Store) Close() error {
 	s.shut()
 	s.queue.close()
 	<-s.done
-	// bbolt waits for its read transactions, which never wait for a consumer,
-	// and does nothing when it is closed already.
+	// bbolt waits for its read transactions, which never wait for a consumer. Closing twice does
+	// nothing.
 	return s.db.Close()
 }
 
@@ -126,13 +121,13 @@ func (s *Store) shut() {
 	}
 }
 
-// wake tells all watches to look again. It needs mu.
+// wake wakes all watches. It needs mu.
 func (s *Store) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// resolve returns which state is meant, if it is kept. It needs mu.
+// resolve returns the actual revision of a state if it is not compacted. It needs mu.
 func (s *Store) resolve(revision int64) (int64, error) {
 	switch {
 	case s.closed:

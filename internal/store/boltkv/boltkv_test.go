@@ -62,7 +62,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkOpenNew makes a store where there was none.
+// BenchmarkOpenNew creates a store.
 func BenchmarkOpenNew(b *testing.B) {
 	dir := b.TempDir()
 	for i := 0; b.Loop(); i++ {

@@ -11,8 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Commit implements kv.Backend. Once the write is in the queue it waits for the
-// outcome, which is a matter of one fsync.
+// Commit implements kv.Backend. A write in the queue waits for its outcome, about one fsync.
 func (s *Store) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -27,7 +26,7 @@ func (s *Store) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	<-r.done
 	var conflict *kv.ConflictError
 	if errors.As(r.err, &conflict) && conflict.Actual.Revision != kv.Absent {
-		// It costs the committer nothing that the value is read here.
+		// Reading the value here costs the committer nothing.
 		if actual, err := s.Get(ctx, conflict.Key, conflict.Actual.Revision); err == nil {
 			conflict.Actual = actual
 		}
@@ -73,16 +72,15 @@ func (s *Store) turn(g *group) error {
 	return nil
 }
 
-// gather lets those who were just answered come back with their next write
-// before the next group is taken. Otherwise the few who are first would have a
-// transaction to themselves, and all others would wait for it.
+// gather gives the writers of the last group time for their next write before the next group starts.
+// Otherwise the first few would get a transaction of their own, and all others would wait for it.
 func (s *Store) gather(last int) {
 	for i := 0; i < 8 && s.queue.length() < last; i++ {
 		runtime.Gosched()
 	}
 }
 
-// fail ends the store when it can no longer be trusted.
+// fail closes a store that is no longer trustworthy.
 func (s *Store) fail(g *group, err error) {
 	err = fmt.Errorf("writing to %s: %w", s.space.file.Name(), err)
 	s.shut()
@@ -100,7 +98,7 @@ func (s *Store) fail(g *group, err error) {
 	s.options.Fatal(err)
 }
 
-// answer gives everybody in a group an error.
+// answer gives all members of a group an error.
 func (g *group) answer(writes, askers error) {
 	for _, r := range g.writes {
 		r.revision, r.err = 0, writes
@@ -111,7 +109,7 @@ func (g *group) answer(writes, askers error) {
 	g.tell()
 }
 
-// tell lets go everybody in a group.
+// tell releases all members of a group.
 func (g *group) tell() {
 	for _, r := range append(g.writes, g.askers...) {
 		close(r.done)
@@ -119,13 +117,12 @@ func (g *group) tell() {
 	*g = group{}
 }
 
-// process does a group, in one transaction if possible. An error is one that the
-// store does not survive.
+// process handles a group, in one transaction if possible. The store does not survive an error.
 func (s *Store) process(g *group) error {
 	full := false
 	err := s.try(g, everything)
 	if errors.Is(err, kv.ErrFull) {
-		// What frees space goes alone, and then those get in that do not need any.
+		// Writes that free space go first; then writes that need no space follow.
 		full = true
 		err = s.try(g, deletions)
 	}
@@ -148,7 +145,7 @@ func (s *Store) process(g *group) error {
 	return nil
 }
 
-// What of a group is tried.
+// part selects writes of a group for an attempt.
 type part int
 
 const (
@@ -178,11 +175,11 @@ func (s *Store) try(g *group, what part) error {
 	return err
 }
 
-// errNothing makes a transaction end without a commit.
+// errNothing ends a transaction without a commit.
 var errNothing = errors.New("nothing to write")
 
-// update runs one transaction of bbolt. Errors are those of fn, kv.ErrFull, with
-// which nothing was written, or such that the store is not to be trusted.
+// update runs one bbolt transaction. Its error is that of fn; kv.ErrFull, with nothing written; or one
+// after which the store is not trustworthy.
 func (s *Store) update(fn func(*bolt.Tx) error) (err error) {
 	var tx *bolt.Tx
 	defer func() {
@@ -204,7 +201,7 @@ func (s *Store) update(fn func(*bolt.Tx) error) (err error) {
 	return err
 }
 
-// publish makes what is on disk visible. Only now can anyone see it.
+// publish makes durable writes visible.
 func (s *Store) publish(t *transaction) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// countedAtOnce is how many keys are counted before writers get their turn.
+// countedAtOnce is the number of keys counted without a break for writers.
 const countedAtOnce = 4096
 
 // Count implements kv.Counter.

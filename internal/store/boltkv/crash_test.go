@@ -29,9 +29,9 @@ const (
 	crashWriters        = 8
 )
 
-// crashChild writes until it is killed. Each writer has keys of its own, and
-// says on standard output what it is about to do and what was acknowledged. A
-// line is one system call, so what was said is read even after the kill.
+// crashChild writes until it is killed. Each writer has keys of its own. It prints each intent and
+// each acknowledgement on standard output. A line is one system call, so the output is complete even
+// after the kill.
 func crashChild(dir string) {
 	s, err := boltkv.Open(dir, boltkv.Options{Fatal: func(err error) { crashFailed(err) }})
 	if err != nil {
@@ -42,7 +42,7 @@ func crashChild(dir string) {
 		go crashWriter(ctx, s, writer)
 	}
 	for {
-		// Compactions come as often as they can, so that kills hit them too.
+		// Compactions run continuously, so that kills hit them too.
 		newest, err := s.Revision(ctx)
 		if err == nil {
 			err = s.Compact(ctx, max(1, newest-300))
@@ -108,17 +108,17 @@ func digest(value []byte) string {
 	return fmt.Sprintf("%08x.%d", crc32.ChecksumIEEE(value), len(value))
 }
 
-// A crashChecker knows what the children said over all rounds.
+// A crashChecker collects the output of the children over all rounds.
 type crashChecker struct {
 	*testing.T
-	state   map[string]string // what each key holds, "digest@revision"
-	history map[int64]string  // what was acknowledged at each revision, "key digest"
+	state   map[string]string // the value of each key, "digest@revision"
+	history map[int64]string  // the acknowledged write of each revision, "key digest"
 	pending map[string][2]string
 	newest  int64 // found after the last kill
 	acked   int64 // the greatest one acknowledged since
 }
 
-// hear takes a line of the child.
+// hear handles a line of the child.
 func (c *crashChecker) hear(line string) {
 	f := strings.Fields(line)
 	switch {
@@ -151,7 +151,7 @@ func (c *crashChecker) set(key, digest string, revision int64) {
 	}
 }
 
-// check compares a store that was opened after a kill with what is known.
+// check compares a store opened after a kill with the collected output.
 func (c *crashChecker) check(s *boltkv.Store) {
 	c.Helper()
 	newest, err := s.Revision(c.Context())
@@ -233,8 +233,8 @@ func (c *crashChecker) list(s *boltkv.Store, revision int64) map[string]string {
 	return state
 }
 
-// resolvePending learns what became of the writes that nobody was told about:
-// each happened as it was meant, or not at all.
+// resolvePending finds the outcome of unacknowledged writes: each was stored as intended, or not at
+// all.
 func (c *crashChecker) resolvePending(found map[string]string) {
 	for _, p := range c.pending {
 		key, wanted := p[0], p[1]
@@ -252,9 +252,8 @@ func (c *crashChecker) resolvePending(found map[string]string) {
 	clear(c.pending)
 }
 
-// TestCrash kills a process that writes, again and again, and checks what it
-// leaves behind: what was acknowledged is there, what is there is whole, no
-// revision is used twice, and the next start needs no help.
+// TestCrash repeatedly kills a process that writes, and checks its store: acknowledged writes are
+// present, records are complete, no revision is used twice, and the next start needs no repair.
 func TestCrash(t *testing.T) {
 	rounds := 10
 	if testing.Short() {
@@ -284,8 +283,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// killOne starts a child and kills it after so many lines; after none, while it
-// still opens the store. It returns how many writes were acknowledged.
+// killOne starts a child and kills it after some lines; with none, while it still opens the store. It
+// returns the number of acknowledged writes.
 func (c *crashChecker) killOne(dir string, lines int) (acked int) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -326,8 +325,7 @@ func (c *crashChecker) killOne(dir string, lines int) (acked int) {
 	return acked
 }
 
-// TestCrashWhileCreating leaves behind what a crash leaves when it hits the
-// creation of a store at different points.
+// TestCrashWhileCreating opens stores as left by a crash at different points of their creation.
 func TestCrashWhileCreating(t *testing.T) {
 	for _, left := range [][]byte{{}, make([]byte, 100), bytes.Repeat([]byte{1}, 40000)} {
 		dir := t.TempDir()

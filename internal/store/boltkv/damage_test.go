@@ -19,14 +19,14 @@ import (
 
 var pageSize = os.Getpagesize()
 
-// A specimen is a store that was closed, and what is in it.
+// A specimen is a closed store and its content.
 type specimen struct {
-	bytes   []byte // of its file, but not what was never used at the end
+	bytes   []byte // of the file, without the unused end
 	content string
 }
 
-// newSpecimen makes a store with a past: records of different sizes, updates,
-// deletions, pages that are free again.
+// newSpecimen creates a store with a history: records of different sizes, updates, deletions, free
+// pages.
 func newSpecimen(t *testing.T) specimen {
 	t.Helper()
 	dir := t.TempDir()
@@ -99,8 +99,8 @@ func contentOf(t *testing.T, s kv.Backend) string {
 	return b.String()
 }
 
-// open opens a damaged copy. It must either be refused, with the place and
-// without a change, or have everything and go on working.
+// open opens a damaged copy. It must either fail, with the place of the damage and without a change,
+// or have all data and keep working.
 func (s specimen) open(t *testing.T, what string, data []byte) (refused bool) {
 	t.Helper()
 	dir, err := os.MkdirTemp(t.TempDir(), "")
@@ -135,8 +135,8 @@ func (s specimen) open(t *testing.T, what string, data []byte) (refused bool) {
 	return false
 }
 
-// TestDamage damages a store in every way that a disk might, and expects that it
-// is refused, or that the damage is where it does not matter.
+// TestDamage damages a store in every way of a disk. It must fail to open, unless the damage has no
+// effect.
 func TestDamage(t *testing.T) {
 	s := newSpecimen(t)
 	t.Run("flipped bits", s.testFlippedBits)
@@ -172,9 +172,8 @@ func (s specimen) testFlippedBits(t *testing.T) {
 	}
 }
 
-// testFlippedMetaBits goes through the bits of what says where everything is.
-// Of the two pages, one is of the last transaction and the other of the one
-// before, and none of this may bring that back.
+// testFlippedMetaBits flips each bit of the metas, the roots of the file. One of the two is of the
+// last transaction and the other of the one before, which must never become current again.
 func (s specimen) testFlippedMetaBits(t *testing.T) {
 	// Steps that are prime to eight go through all bits over all bytes.
 	step := 5
@@ -222,7 +221,7 @@ func (s specimen) testTruncatedFiles(t *testing.T) {
 			t.Errorf("a file cut to %d of %d bytes was opened", size, len(s.bytes))
 		}
 	}
-	// What follows was never used.
+	// The rest was never used.
 	for _, more := range []int{0, 1, pageSize} {
 		if s.open(t, fmt.Sprintf("%d bytes more", more), append(bytes.Clone(s.bytes), make([]byte, more)...)) {
 			t.Errorf("a file with %d bytes after its data was refused", more)
@@ -256,7 +255,7 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// testMissingRecords removes what only the rest of the file can tell was there.
+// testMissingRecords removes records whose absence only the rest of the file reveals.
 func (s specimen) testMissingRecords(t *testing.T) {
 	for _, nth := range []int{0, 1, 50, 200, -1} {
 		dir := t.TempDir()
@@ -286,8 +285,7 @@ func (s specimen) testMissingRecords(t *testing.T) {
 	}
 }
 
-// TestDamageWhileOpen damages the file of a store that has it open. Who reads
-// what is damaged is told so, and nobody else.
+// TestDamageWhileOpen damages the file of an open store. Only reads of damaged data fail.
 func TestDamageWhileOpen(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir)

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// The disk of these tests fails when it is told to.
+// The disk of these tests fails on demand.
 type disk struct {
 	commit   atomic.Pointer[error]
 	allocate atomic.Pointer[error]
@@ -65,7 +65,7 @@ func mustCommit(t *testing.T, s *Store, w kv.Write) int64 {
 	return r
 }
 
-// noSpace is what writing a page to a full disk gives.
+// noSpace is the error of a write to a full disk.
 var noSpace = &fs.PathError{Op: "write", Path: FileName, Err: syscall.ENOSPC}
 
 func TestWriteThatFindsNoSpace(t *testing.T) {
@@ -142,7 +142,7 @@ func TestGroupThatFindsNoSpace(t *testing.T) {
 	}
 }
 
-// TestReserveIsForDeletions has a disk that gives nothing more from some time on.
+// TestReserveIsForDeletions has a disk that becomes full.
 func TestReserveIsForDeletions(t *testing.T) {
 	s, d := openOnDisk(t, t.TempDir())
 	at := map[string]int64{}
@@ -170,8 +170,8 @@ func TestReserveIsForDeletions(t *testing.T) {
 	mustCommit(t, s, kv.Write{Key: "/again", Value: []byte("v")})
 }
 
-// TestFsyncThatFails shows the one thing that a store does not survive: an
-// error after which it does not know what is on disk.
+// TestFsyncThatFails tests the one error that a store does not survive: the state of the disk is
+// unknown after it.
 func TestFsyncThatFails(t *testing.T) {
 	for name, err := range map[string]error{
 		"fdatasync":               syscall.EIO,
@@ -233,7 +233,7 @@ func TestNothingIsSeenBeforeItIsDurable(t *testing.T) {
 	r := mustCommit(t, s, kv.Write{Key: "/a", Value: []byte("1")})
 	reached, goOn := make(chan struct{}), make(chan struct{})
 	s.commit = func(tx *bolt.Tx) error {
-		// On disk, but the store has not been told so.
+		// On disk, but the commit has not returned yet.
 		err := tx.Commit()
 		close(reached)
 		<-goOn

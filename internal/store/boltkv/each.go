@@ -10,12 +10,13 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Each calls visit for each key with a prefix that has a value, in the order of their last writes. all is
-// how many there are. The store is in a data directory that nobody has open to write; it is only read.
+// Each calls visit for each key with a prefix that has a value, in the order of the last writes. all
+// is the number of such keys. The store is in a data directory that no process has open for writing.
+// Each never writes.
 //
-// The file is read twice: first all of it, to know that it is whole and which values were replaced, which
-// takes a bit of memory for each. Then the values are read again, and none is remembered.
-// Errors: ErrInUse, *FormatError, *kv.CorruptError, what the operating system says, and what visit gives.
+// The file is read twice. The first pass verifies the file and finds replaced values, with a little
+// memory for each. The second pass reads the values one by one.
+// Errors: ErrInUse, *FormatError, *kv.CorruptError, those of the operating system, and those of visit.
 func Each(dir, prefix string, visit func(key string, value []byte, all int) error) error {
 	file, err := os.Open(filepath.Join(dir, FileName))
 	if err != nil {
@@ -33,7 +34,7 @@ func Each(dir, prefix string, visit func(key string, value []byte, all int) erro
 		if !r.deleted {
 			all++
 		}
-		if r.revision > r.swept && r.prev != kv.Absent { // or else what it replaced is gone
+		if r.revision > r.swept && r.prev != kv.Absent { // otherwise the replaced value is gone
 			replaced.set(r.prev)
 			all--
 		}

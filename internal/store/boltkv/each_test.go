@@ -22,7 +22,7 @@ func eachOf(dir, prefix string) ([]string, error) {
 	return got, err
 }
 
-// Each visits what has a value, before and after a compaction, in the order of the last writes.
+// Each visits existing keys, before and after a compaction, in the order of the last writes.
 func TestEach(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir)
@@ -104,8 +104,8 @@ func TestEachDamaged(t *testing.T) {
 	}
 }
 
-// sameContent reports whether a store opens and has as many values, which it does if the damage is where
-// nothing is.
+// sameContent reports whether a store opens and has the same number of values, as after damage in an
+// unused part.
 func sameContent(t *testing.T, dir string, got []string) bool {
 	t.Helper()
 	s, err := boltkv.Open(dir, boltkv.Options{})

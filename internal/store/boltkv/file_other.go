@@ -7,19 +7,18 @@ import "os"
 // lockFile leaves locking to bbolt.
 func lockFile(*os.File) error { return nil }
 
-// lockToRead does nothing: what is read has checksums.
+// lockToRead does nothing: records have checksums.
 func lockToRead(*os.File) error { return nil }
 
-// mapFile returns the contents of a file, and what gives them back.
+// mapFile returns the contents of a file, and a function that releases them.
 func mapFile(file *os.File, size int64) ([]byte, func(), error) {
 	data := make([]byte, size)
 	_, err := file.ReadAt(data, 0)
 	return data, func() {}, err
 }
 
-// initialMap is what the file is mapped with; elsewhere than on Unix it would
-// become its size.
+// initialMap is the initial size of the mapping; on systems other than Unix the file would grow to it.
 const initialMap = 0
 
-// syncDir does nothing: where this is built, names are durable or cannot be made so.
+// syncDir does nothing: on these systems names are durable, or cannot be made durable.
 func syncDir(string) error { return nil }

@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// lockFile takes the lock that bbolt takes too. It does not wait.
+// lockFile takes the same lock as bbolt. It does not wait.
 func lockFile(file *os.File) error { return lock(file, syscall.LOCK_EX) }
 
-// lockToRead takes a lock that others who read may have too.
+// lockToRead takes a shared lock for readers.
 func lockToRead(file *os.File) error { return lock(file, syscall.LOCK_SH) }
 
 func lock(file *os.File, how int) error {
@@ -23,7 +23,7 @@ func lock(file *os.File, how int) error {
 	return err
 }
 
-// mapFile returns the contents of a file, and what gives them back.
+// mapFile returns the contents of a file, and a function that releases them.
 func mapFile(file *os.File, size int64) ([]byte, func(), error) {
 	data, err := syscall.Mmap(int(file.Fd()), 0, int(size), syscall.PROT_READ, syscall.MAP_SHARED)
 	if err != nil {
@@ -32,9 +32,8 @@ func mapFile(file *os.File, size int64) ([]byte, func(), error) {
 	return data, func() { _ = syscall.Munmap(data) }, nil
 }
 
-// initialMap is address space for bbolt to grow into, so that it need not wait
-// for readers to map the file anew. It costs nothing else: 4 GiB of it where
-// addresses have 64 bits, 64 MiB otherwise.
+// initialMap is the address space for the growth of the file, so that bbolt need not wait for readers
+// to map the file anew. It costs nothing else: 4 GiB on 64-bit systems, 64 MiB otherwise.
 const initialMap = 64 << 20 << (6 * (^uint(0) >> 63))
 
 // syncDir makes the names in a directory durable.

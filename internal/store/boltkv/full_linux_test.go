@@ -15,9 +15,8 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// TestFullDisk fills a small file system of its own: the writes that do not fit
-// fail and change nothing, reads and deletions go on, and so do writes once
-// there is space, without a restart.
+// TestFullDisk fills a small file system of its own: writes that do not fit fail and change nothing,
+// reads and deletions still succeed, and so do writes once there is space, without a restart.
 func TestFullDisk(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -78,7 +77,7 @@ func fillDisk(dir string) error {
 	if err != nil {
 		return err
 	}
-	// Somebody else takes what is left, to the last byte.
+	// Another file takes the rest of the space, to the last byte.
 	hog, err := os.Create(dir + "/hog")
 	if err != nil {
 		return err
@@ -105,7 +104,7 @@ func fillDisk(dir string) error {
 			deleted++
 		}
 	}
-	// What was deleted is the history still. Compaction frees it.
+	// Deleted values are still in the history. Compaction frees them.
 	if err := s.Compact(ctx, newest); err != nil {
 		return fmt.Errorf("compacting on a full disk: %w", err)
 	}

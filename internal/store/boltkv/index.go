@@ -70,7 +70,7 @@ func (x *index) at(key string, revision int64) int64 {
 	return kv.Absent
 }
 
-// add notes a write that is newer than all others of its key.
+// add adds a write that is newer than all others of its key.
 func (x *index) add(key string, written version) {
 	if v, ok := x.keys.Get(key); ok {
 		v.older = append(v.older, v.newest)
@@ -99,7 +99,7 @@ func (x *index) forget(key string, revision int64) {
 		v.older = nil
 		return
 	}
-	// A copy, so that the memory of the old versions is given back.
+	// A copy, so that the memory of the old versions is freed.
 	v.older = append([]version(nil), v.older[i:]...)
 }
 

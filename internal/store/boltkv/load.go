@@ -8,15 +8,15 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// loaded is what a scan of the file finds.
+// loaded is the result of a scan of the file.
 type loaded struct {
 	state  state
 	index  index
 	recent recentSizes
 }
 
-// load reads the whole file. That it succeeds proves that every record is there
-// and whole: what scan finds, and that every write follows from the one before it.
+// load reads the whole file. Its success proves that every record is present and complete, by the
+// checks of scan, and that every write follows from the one before it.
 func load(f *boltfile.File) (*loaded, error) {
 	l := &loaded{}
 	var err error
@@ -35,10 +35,10 @@ type stored struct {
 	swept    int64 // up to here, there are no records but of current values
 }
 
-// scan reads all records, in the order of their revisions. That it succeeds proves that each has its
-// checksum, that the revisions after what is swept have no gap, and that the number of all records
-// and the sum of their checksums are what the last transaction said. The reason that see gives says
-// what is wrong with a record; "" is nothing.
+// scan reads all records in the order of their revisions. Its success proves that each record has a
+// valid checksum, that the revisions after the swept ones have no gap, and that the number of records
+// and the sum of their checksums match the last transaction. see returns the defect of a record; "" is
+// none.
 func scan(f *boltfile.File, see func(stored) (reason string)) (state, error) {
 	buckets := map[string][]byte{}
 	err := f.Buckets(func(where boltfile.PageID, e boltfile.Element) error {
@@ -116,7 +116,7 @@ func scanRecords(f *boltfile.File, bucket []byte, s state, see func(stored) stri
 	return nil
 }
 
-// follow takes the next revision. There is no gap after what is swept.
+// follow advances to the next revision. There is no gap after the swept revisions.
 func (s *state) follow(revision, swept int64) (reason string) {
 	if revision <= swept {
 		return ""
@@ -127,7 +127,7 @@ func (s *state) follow(revision, swept int64) (reason string) {
 	return ""
 }
 
-// add takes one record, in the order of revisions.
+// add processes one record, in the order of revisions.
 func (l *loaded) add(r stored) (reason string) {
 	l.recent.add(r.size)
 	key := string(r.key)

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// These variables make the test binary be a child of one of its tests, for the
-// data directory that they name.
+// These variables turn the test binary into a child of one of its tests, for a data directory.
 const (
 	crashDirVariable = "ANYKIND_CRASH_DIR"
 	fullDirVariable  = "ANYKIND_FULL_DIR"

@@ -6,21 +6,20 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// The file is mapped into memory. Where a page of it is looked at, the system makes
-// resident what is around it too, so after a while all of the file would be, although
-// a value that is read is copied. So the mapping is emptied each time about so many
-// bytes were looked at. What was in it stays in the system's cache of the file.
+// The file is mapped into memory. A read of a page makes its surroundings resident, so after a while
+// the whole file would be, although read values are copied. Therefore the mapping is emptied after
+// each mappedBytes of reads. The data stays in the page cache of the system.
 const mappedBytes = 1 << 20
 
-// mappedAround is what a transaction looks at besides records: the nodes above them,
-// and what the system adds to those.
+// mappedAround estimates the reads of a transaction besides records: the nodes above them, and the
+// readahead of the system.
 const mappedAround = 32 << 10
 
-// mapping is how much of the file was looked at since the mapping was empty.
+// mapping counts the bytes read since the mapping was empty.
 type mapping struct{ seen atomic.Int64 }
 
-// saw notes that a transaction, which is open, has looked at so many bytes. That it
-// is open keeps the mapping where it is.
+// saw counts the bytes that an open transaction has read. The open transaction keeps the mapping in
+// its place.
 func (m *mapping) saw(tx *bolt.Tx, bytes int64) {
 	if seen := m.seen.Add(bytes); seen >= mappedBytes && m.seen.CompareAndSwap(seen, 0) {
 		unload(tx.DB().Info().Data, uintptr(tx.Size()))

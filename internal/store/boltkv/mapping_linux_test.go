@@ -37,7 +37,7 @@ func TestMappingIsEmptied(t *testing.T) {
 	}
 }
 
-// resident is how much of the mappings of a file is in memory.
+// resident returns the resident bytes of the mappings of a file.
 func resident(t *testing.T, path string) (bytes int64) {
 	t.Helper()
 	maps, err := os.Open("/proc/self/smaps")

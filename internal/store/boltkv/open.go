@@ -22,10 +22,9 @@ import (
 // FileName is the name of the file in the data directory.
 const FileName = "anykind.db"
 
-// Open opens the store in a data directory, both of which it makes if they are
-// not there. It changes nothing in a store that it does not open.
-// Errors: ErrInUse, ErrNotWritable, *FormatError, *kv.CorruptError, and what the
-// operating system says.
+// Open opens the store in a data directory, and creates both if missing. If it fails, an existing
+// store is unchanged.
+// Errors: ErrInUse, ErrNotWritable, *FormatError, *kv.CorruptError, and those of the operating system.
 func Open(dir string, options Options) (*Store, error) {
 	s, err := open(dir, options)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
@@ -102,7 +101,7 @@ func openFile(file *os.File, options Options) (*Store, error) {
 	return s, nil
 }
 
-// prepareSpace makes the reserve, or goes without where there is no space for it.
+// prepareSpace allocates the reserve, or continues without it if there is no space.
 func (s *Store) prepareSpace() error {
 	return s.db.View(func(tx *bolt.Tx) error {
 		s.space.allocated = tx.Size()
@@ -132,9 +131,8 @@ func loadFile(file *os.File) (l *loaded, err error) {
 	return load(f)
 }
 
-// recoverDamage makes a *kv.CorruptError of a panic: bbolt panics where its file
-// is damaged, and reading a mapped file that the disk cannot read, or that has
-// become shorter, faults. It is used as
+// recoverDamage turns a panic into a *kv.CorruptError: bbolt panics on a damaged file, and reading a
+// mapped file faults if the disk fails or the file became shorter. It is used as
 //
 //	defer recoverDamage(where, &err)()
 func recoverDamage(where string, err *error) func() {
@@ -147,14 +145,14 @@ func recoverDamage(where string, err *error) func() {
 	}
 }
 
-// openBolt hands a locked file to bbolt, which closes it from then on.
+// openBolt passes a locked file to bbolt, which will close it.
 func openBolt(file *os.File, create bool) (db *bolt.DB, err error) {
 	defer recoverDamage(file.Name(), &err)()
 	options := &bolt.Options{
 		// The lock is ours already, or there is no waiting for it.
 		Timeout: time.Millisecond,
-		// The list of free pages is found anew at every open. Written with every
-		// transaction it would be the most of what is written in a large file.
+		// Each open finds the free pages anew. Stored with every transaction, their list would be most
+		// of the written bytes of a large file.
 		NoFreelistSync: true,
 		FreelistType:   bolt.FreelistMapType,
 		// The committer makes the file grow.
@@ -170,7 +168,7 @@ func openBolt(file *os.File, create bool) (db *bolt.DB, err error) {
 	return db, err
 }
 
-// makeDir makes the data directory, so that it is still there after a crash.
+// makeDir creates the data directory durably.
 func makeDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
@@ -189,8 +187,8 @@ func makeDir(dir string) error {
 	return syncDir(parent)
 }
 
-// create makes an empty store under another name, and gives it its own once it
-// is on disk. So a crash leaves a whole file or none.
+// create creates an empty store under a temporary name, and renames it once it is on disk. So a crash
+// leaves a complete file or none.
 func create(dir, path string) error {
 	file, err := os.OpenFile(path+".new", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -200,7 +198,7 @@ func create(dir, path string) error {
 	if err := lockFile(file); err != nil {
 		return err
 	}
-	// Another process may have done it meanwhile, and this may even be its file.
+	// Another process may have created it meanwhile, and this may even be its file.
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -217,7 +215,7 @@ func create(dir, path string) error {
 	return errors.Join(publish(dir, path, file), db.Close())
 }
 
-// publish gives a finished file its name, durably.
+// publish renames a finished file, durably.
 func publish(dir, path string, file *os.File) error {
 	if err := file.Sync(); err != nil {
 		return err
@@ -228,7 +226,7 @@ func publish(dir, path string, file *os.File) error {
 	return syncDir(dir)
 }
 
-// initialize writes what an empty store has.
+// initialize writes the content of an empty store.
 func initialize(tx *bolt.Tx) error {
 	if _, err := tx.CreateBucket(recordsBucket); err != nil {
 		return err

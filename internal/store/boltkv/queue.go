@@ -6,7 +6,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A group is what goes into one transaction, within these limits.
+// Limits of a group, which is one transaction.
 const (
 	groupWrites = 1024
 	groupBytes  = 8 << 20
@@ -20,14 +20,14 @@ type request struct {
 	done     chan struct{}
 }
 
-// queue holds what the committer has not taken yet.
+// queue holds the writes that the committer has not taken yet.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*request
-	compact int64 // the highest revision to compact to that was asked for
+	compact int64 // the highest requested revision
 	askers  []*request
 	closed  bool
-	wake    chan struct{} // has room for one; what to look for is above
+	wake    chan struct{} // holds one signal; the fields above tell the reason
 }
 
 // add puts a write into the queue, unless that is closed.
@@ -43,7 +43,7 @@ func (q *queue) add(w kv.Write) (*request, bool) {
 	return r, true
 }
 
-// addCompact asks for a compaction, unless the queue is closed.
+// addCompact requests a compaction, unless the queue is closed.
 func (q *queue) addCompact(revision int64) (*request, bool) {
 	r := &request{done: make(chan struct{})}
 	q.mu.Lock()
@@ -57,7 +57,7 @@ func (q *queue) addCompact(revision int64) (*request, bool) {
 	return r, true
 }
 
-// close lets nothing more in. What is in it is still to be taken.
+// close rejects further writes. The committer still takes the queued ones.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -72,7 +72,7 @@ func (q *queue) notify() {
 	}
 }
 
-// A group is what the committer does in one transaction.
+// A group is the work of the committer in one transaction.
 type group struct {
 	writes  []*request
 	compact int64 // the oldest revision to keep from now on, if greater
@@ -81,7 +81,7 @@ type group struct {
 
 func (g *group) empty() bool { return len(g.writes) == 0 && len(g.askers) == 0 }
 
-// take returns what waits, and whether there can be no more.
+// take returns the queued requests, and whether the queue has ended.
 func (q *queue) take() (g group, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -98,7 +98,7 @@ func (q *queue) take() (g group, closed bool) {
 	return g, q.closed && len(q.waiting) == 0
 }
 
-// length returns how many writes wait.
+// length returns the number of queued writes.
 func (q *queue) length() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Reads take two steps. Under the lock they find out where the values are, and
-// begin a transaction of bbolt. That keeps these places as they are, even when a
-// compaction is on its way to them. Then the values are read without the lock.
+// A read has two steps. Under the lock it finds the positions of the values and begins a bbolt
+// transaction, which protects these positions from a concurrent compaction. Then it reads the values
+// without the lock.
 
 // Get implements kv.Backend.
 func (s *Store) Get(ctx context.Context, key string, revision int64) (record kv.Record, err error) {
@@ -117,8 +117,7 @@ func (s *Store) where(revision int64) string {
 	return fmt.Sprintf("%s, revision %d", s.space.file.Name(), revision)
 }
 
-// readError is what a read gives that cannot begin. That is so once the store is
-// closed, or has failed.
+// readError returns the error of a read of a store that is closed or has failed.
 func (s *Store) readError(err error) error {
 	s.log.Error("reading storage", "file", s.space.file.Name(), "error", err)
 	return kv.ErrClosed

@@ -5,8 +5,8 @@ import (
 	"hash/crc32"
 )
 
-// The file has two buckets. One holds the records, under their revisions as
-// eight bytes in big-endian order; the other says what must be there.
+// The file has two buckets. One holds the records, under their revisions as eight bytes in big-endian
+// order; the other holds the state, with which the records must agree.
 var (
 	recordsBucket = []byte("records")
 	metaBucket    = []byte("anykind")
@@ -14,8 +14,7 @@ var (
 	stateKey      = []byte("state")
 )
 
-// format is the version of all that this file describes. A store of a higher one
-// is refused.
+// format is the version of the file format. A store of a higher version is rejected.
 const format uint32 = 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -77,8 +76,8 @@ func recordSum(revision int64, stored []byte) uint32 {
 // storedSum returns the checksum that a stored record carries.
 func storedSum(stored []byte) uint32 { return binary.BigEndian.Uint32(stored) }
 
-// parseRecord reads a stored record, whose bytes it shares. The reason says what
-// is wrong with it; "" is nothing.
+// parseRecord parses a stored record, whose bytes it shares. reason is the defect of a record; "" is
+// none.
 func parseRecord(revision int64, stored []byte) (r record, reason string) {
 	if len(stored) < recordHeader {
 		return record{}, "the record is too short"
@@ -100,12 +99,12 @@ func parseRecord(revision int64, stored []byte) (r record, reason string) {
 	return r, ""
 }
 
-// A state says what the file holds. It is written with every transaction, so a
-// record that is missing or does not belong is noticed.
+// A state describes the content of the file. It is written with every transaction, so that a missing
+// or a foreign record is detected.
 type state struct {
 	newest int64  // revision of the newest write, even when that is swept
 	oldest int64  // the oldest kept revision
-	swept  int64  // up to here, what the compaction to oldest made unreachable is gone
+	swept  int64  // data unreachable since the compaction to oldest is removed up to here
 	count  int64  // of the records
 	sum    uint64 // of their checksums, added up
 }

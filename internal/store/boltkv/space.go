@@ -12,10 +12,9 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// When the disk is full, what frees space needs space first: a deletion is a
-// record, and bbolt writes every page it changes to a new place. So the file
-// always has some pages after its end that the disk has already given it. Only
-// deletions and compaction may use them up.
+// On a full disk, freeing space needs space first: a deletion is a record, and bbolt writes every
+// changed page to a new place. So the file always has a reserve: pages at its end that the disk has
+// already allocated. Only deletions and compactions may use them up.
 const (
 	reserve = 2 << 20
 	// The file grows in steps of an eighth of its size, within these.
@@ -25,10 +24,10 @@ const (
 	pageOverhead = 128 << 10
 )
 
-// space is what the committer knows about the file and its disk.
+// space is the committer's knowledge of the file and its disk.
 type space struct {
 	file      *os.File
-	allocated int64 // up to here the disk has given us all of the file
+	allocated int64 // the file is allocated up to here
 	full      bool
 	recent    recentSizes
 }
@@ -53,14 +52,13 @@ func (r *recentSizes) total() int64 {
 	return int64(n)
 }
 
-// errSync says that an fsync failed, after which nothing can be trusted.
+// errSync is the error of an fsync. The store is not trustworthy after it.
 type errSync struct{ error }
 
 func (e errSync) Unwrap() error { return e.error }
 
-// makeRoom sees to it that a transaction that writes so many bytes of records
-// will find space, and leave the reserve as it is. One that frees space is let
-// through as long as it has a chance.
+// makeRoom ensures space for a transaction that writes size bytes of records, without use of the
+// reserve. A transaction that frees space may use the reserve.
 func (s *Store) makeRoom(tx *bolt.Tx, size int64, frees bool) error {
 	need := 2*size + s.space.recent.total() + pageOverhead
 	end := tx.Size() + need + reserve
@@ -82,7 +80,7 @@ func (s *Store) makeRoom(tx *bolt.Tx, size int64, frees bool) error {
 	return kv.ErrFull
 }
 
-// extend asks the disk for the file up to an offset.
+// extend allocates the file up to an offset.
 func (s *Store) extend(to int64) error {
 	if err := s.allocate(s.space.allocated, to); err != nil {
 		return err
@@ -91,8 +89,8 @@ func (s *Store) extend(to int64) error {
 	return nil
 }
 
-// onlySync drops errors that say that space could not be reserved: if it matters,
-// writing will tell.
+// onlySync drops errors of the reservation of space: if the space is really missing, the write will
+// fail.
 func onlySync(err error) error {
 	if sync := (errSync{}); errors.As(err, &sync) {
 		return err
@@ -100,8 +98,8 @@ func onlySync(err error) error {
 	return nil
 }
 
-// isFull says whether an error means that the disk had no space. The outcome of
-// a failed fsync is unknown, whatever its error says.
+// isFull reports whether an error means that the disk had no space. The outcome of a failed fsync is
+// unknown, even with such an error.
 func isFull(err error) bool {
 	if sync := (errSync{}); errors.As(err, &sync) {
 		return false
@@ -116,8 +114,7 @@ func isFullWrite(err error) bool {
 	return errors.As(err, &write) && isFull(err)
 }
 
-// allocateSpace makes the disk give a file the bytes of a range, in which there
-// is nothing yet.
+// allocateSpace allocates an empty range of a file.
 func allocateSpace(file *os.File, from, to int64) error {
 	before, err := file.Stat()
 	if err != nil {
@@ -135,7 +132,7 @@ func allocateSpace(file *os.File, from, to int64) error {
 	return nil
 }
 
-// fillSpace is how the file is made longer where the system has no call for it.
+// fillSpace extends the file on systems without a call for it.
 func fillSpace(file *os.File, to int64) error {
 	end, err := file.Seek(0, io.SeekEnd)
 	zeros := make([]byte, 64<<10)

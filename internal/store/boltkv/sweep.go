@@ -9,23 +9,22 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// How many revisions are swept in a transaction that has a group of writes as
-// well, besides two for each write; and in one that has nothing else to do.
-// Sweeping is faster than writing, so it comes to an end.
+// Revisions swept in a transaction with a group of writes, besides two for each write; and in one
+// without writes. Sweeping is faster than writing, so it always finishes.
 const (
 	sweepAside = 64
 	sweepAlone = 256
 )
 
-// A sweep is the end of what one write replaced.
+// A sweep is the removal of a value that one write replaced.
 type sweep struct {
 	key      string
 	revision int64   // of the write
 	records  []int64 // to be deleted
 }
 
-// Compact implements kv.Backend. The new oldest revision is on disk when it
-// returns; the committer sweeps later, and goes on with it after a restart.
+// Compact implements kv.Backend. It returns once the new oldest revision is on disk. The committer
+// sweeps later, and continues after a restart.
 func (s *Store) Compact(ctx context.Context, revision int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -74,12 +73,11 @@ func (s *Store) sweepAlone() error {
 	return err
 }
 
-// sweep takes the next revisions, of those that no reader can ask for any more.
-// What each of them replaced is unreachable from there on; a deletion is so
-// itself. The log of writes is thus all there is to know about what to delete,
-// and how far it has come is all that a restart needs.
+// sweep processes the next revisions that no reader can ask for. The value that such a write replaced
+// is unreachable, and so is a deletion itself. So the log of writes suffices to find all removable
+// data, and a restart needs only the position of the sweep.
 func (t *transaction) sweep(records *bolt.Bucket, budget int) error {
-	// Not t.state.oldest: until that is published, readers may still come.
+	// Not t.state.oldest: readers may still use older revisions until it is published.
 	end := min(t.Store.state.oldest, t.state.swept+int64(budget))
 	for t.state.swept < end {
 		revision := t.state.swept + 1

@@ -14,8 +14,8 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// swept waits until a store has nothing to sweep. Writes that conflict keep the
-// committer going round meanwhile, and write nothing.
+// swept waits until a store has nothing to sweep. Conflicting writes keep the committer running
+// meanwhile, and write nothing.
 func swept(t *testing.T, s *Store) state {
 	t.Helper()
 	for {
@@ -192,7 +192,7 @@ func (s *Store) stateNow() state {
 	return s.state
 }
 
-// TestFailingWritesDoNotKeepFromSweeping has writes without end that all fail.
+// TestFailingWritesDoNotKeepFromSweeping has a steady stream of failing writes.
 func TestFailingWritesDoNotKeepFromSweeping(t *testing.T) {
 	s, _ := openOnDisk(t, t.TempDir())
 	at := map[string]int64{}

@@ -6,8 +6,8 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A transaction is what the committer is about to write: the checked writes of a
-// group, and a piece of a compaction. It changes nothing in memory.
+// A transaction is prepared by the committer: the checked writes of a group, and a part of a
+// compaction. It changes nothing in memory.
 type transaction struct {
 	*Store
 	what   part
@@ -17,12 +17,11 @@ type transaction struct {
 	latest map[string]int
 	swept  []sweep
 	size   int64 // of the records to write
-	read   int64 // bytes of records that were looked at
-	frees  bool  // it writes nothing but what frees space
+	read   int64 // bytes of records that were read
+	frees  bool  // it only writes deletions and sweeps
 }
 
-// prepare decides about every write of a group, in their order, so that each
-// sees those before it.
+// prepare checks the writes of a group in their order, so that each sees the earlier ones.
 func (t *transaction) prepare(tx *bolt.Tx, g *group) error {
 	records := tx.Bucket(recordsBucket)
 	t.frees = true
@@ -55,8 +54,7 @@ func (t *transaction) empty() bool {
 	return len(t.events) == 0 && len(t.swept) == 0 && t.state == t.Store.state
 }
 
-// count gives the events from one on their revisions, and lets the writes that
-// follow see them.
+// count assigns revisions to the events from one on, and shows the writes to later ones.
 func (t *transaction) count(from int) {
 	if t.latest == nil {
 		t.latest = map[string]int{}
@@ -70,7 +68,7 @@ func (t *transaction) count(from int) {
 	}
 }
 
-// take adds what a write will do, without revisions, or says why it may not.
+// take adds the changes of a write, without revisions, or returns the error that rejects it.
 func (t *transaction) take(records *bolt.Bucket, w *kv.Write) error {
 	if err := t.check(w); err != nil {
 		return err
@@ -91,7 +89,7 @@ func (t *transaction) take(records *bolt.Bucket, w *kv.Write) error {
 	return nil
 }
 
-// check says why a write may not happen.
+// check returns the error that rejects a write, or nil.
 func (t *transaction) check(w *kv.Write) error {
 	if err := t.expect(w.First()); err != nil {
 		return err
@@ -109,7 +107,7 @@ func (t *transaction) check(w *kv.Write) error {
 	return nil
 }
 
-// expect says why a change may not happen.
+// expect returns the error that rejects a change, or nil.
 func (t *transaction) expect(c kv.Change) error {
 	if at := t.current(c.Key); at != c.Expect || !c.Possible() {
 		return conflict(c.Key, c.Expect, at)
@@ -144,13 +142,13 @@ func (t *transaction) value(records *bolt.Bucket, key string, revision int64) ([
 	return t.readValue(records, revision)
 }
 
-// write puts everything into the file and commits nothing.
+// write writes everything to the file, without a commit.
 func (t *transaction) write(tx *bolt.Tx) error {
 	if err := t.makeRoom(tx, t.size, t.frees); err != nil {
 		return err
 	}
 	records := tx.Bucket(recordsBucket)
-	// Records are added at the end, so pages need no room for more inside.
+	// Records are appended, so pages need no free space inside.
 	records.FillPercent = 0.9
 	if int64(cap(t.buffer)) < t.size {
 		t.buffer = make([]byte, 0, t.size)

@@ -12,15 +12,15 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// How much of the past a watch looks at in one step, and returns in one batch.
+// Limits of one step of a watch, and of one batch.
 const (
 	batchEvents = 1024
 	batchBytes  = 2 << 20
 )
 
-// Watch implements kv.Backend. A watch is a revision and nothing else: it reads
-// what comes after it from the tail, or from the file if that has gone on. So a
-// slow consumer holds nothing and nobody.
+// Watch implements kv.Backend. A watch is only a revision: it reads later events from the tail, or
+// from the file once the tail has dropped them. So a slow consumer holds no memory and blocks no
+// writer.
 func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error] {
 	return func(yield func(kv.Batch, error) bool) {
 		seen, started := after, false
@@ -49,8 +49,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2
 	}
 }
 
-// since returns the next events after a revision, and what is closed once there
-// may be more.
+// since returns the next events after a revision, and a channel that is closed once there may be more.
 func (s *Store) since(prefix string, after int64) (kv.Batch, <-chan struct{}, error) {
 	s.mu.RLock()
 	after, err := s.resolve(after)
@@ -73,8 +72,7 @@ func (s *Store) since(prefix string, after int64) (kv.Batch, <-chan struct{}, er
 	return batch, changed, err
 }
 
-// replay reads events from the file. It must not go beyond newest: the file may
-// already have what is not acknowledged.
+// replay reads events from the file, up to newest: later records may not be acknowledged yet.
 func (s *Store) replay(tx *bolt.Tx, prefix string, after, newest int64) (batch kv.Batch, err error) {
 	defer recoverDamage(s.where(after), &err)()
 	batch.Revision = after
@@ -115,7 +113,7 @@ type tail struct {
 	size   int
 }
 
-// How much the tail holds at most.
+// Limits of the tail.
 const (
 	tailEvents = 8192
 	tailBytes  = 8 << 20
@@ -146,7 +144,7 @@ func (t *tail) at(revision int64) (kv.Event, bool) {
 	return t.events[i], true
 }
 
-// since returns events after a revision, which must not be before the tail.
+// since returns the events after a revision, which must not be before the tail.
 func (t *tail) since(prefix string, after int64) kv.Batch {
 	events := t.events[after+1-t.first:]
 	events = events[:min(len(events), batchEvents)]

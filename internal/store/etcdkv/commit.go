@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// How long a write waits for a connection to be there, and how often it looks.
+// The time that a write waits for a connection, and the interval of its checks.
 const (
 	connectPatience = 3 * time.Second
 	connectRetry    = 50 * time.Millisecond
@@ -45,7 +45,7 @@ func (s *Store) Commit(caller context.Context, w kv.Write) (int64, error) {
 	return resp.Header.Revision, nil
 }
 
-// enter lets a write in unless the store is closed.
+// enter admits a write unless the store is closed.
 func (s *Store) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *Store) transact(caller context.Context, w *kv.Write) (*clientv3.TxnResp
 	}
 }
 
-// condition is that of a change. Nothing is at revision -1.
+// condition returns the comparison for a change. No key is at revision -1.
 func (s *Store) condition(c kv.Change) clientv3.Cmp {
 	revision := c.Expect
 	if !c.Possible() {
@@ -103,8 +103,8 @@ func (s *Store) change(c kv.Change) clientv3.Op {
 	return clientv3.OpPut(s.outside(c.Key), string(c.Value))
 }
 
-// conflict says which key was not where the write expected it. What was read is of
-// the changes and then of the guards.
+// conflict returns the conflict of the first key with an unexpected revision. The responses are those
+// of the changes and then of the guards.
 func (s *Store) conflict(w *kv.Write, read []*pb.ResponseOp) error {
 	at := func(i int, key string) kv.Record {
 		if found := read[i].GetResponseRange().GetKvs(); len(found) > 0 {

@@ -29,13 +29,13 @@ func (s *Store) Compact(caller context.Context, revision int64) error {
 	return s.readError(caller, err, revision)
 }
 
-// compactKey is where kube-apiservers agree on who compacts. Its version counts
-// the compactions; its value is the revision of the last one.
+// compactKey is the key by which kube-apiservers elect a compactor. Its version counts the
+// compactions; its value is the revision of the last one.
 const compactKey = "compact_rev_key"
 
-// Retain is kv.Retain for an etcd that others use as well: of all of them, and of
-// all kube-apiservers, one compacts in each interval, to where etcd was an
-// interval ago. It returns when ctx ends or the store is closed.
+// Retain is kv.Retain for a shared etcd: of all its servers, and of all kube-apiservers, one compacts
+// in each interval, to the revision of an interval ago. It returns when ctx ends or the store is
+// closed.
 func (s *Store) Retain(ctx context.Context, interval time.Duration, failed func(error)) error {
 	c := compactor{store: s}
 	ticker := time.NewTicker(interval)
@@ -54,16 +54,15 @@ func (s *Store) Retain(ctx context.Context, interval time.Duration, failed func(
 	}
 }
 
-// A compactor knows what was there an interval ago: how often had been compacted,
-// and the revision.
+// A compactor remembers the state of the previous interval: the count of compactions and the revision.
 type compactor struct {
 	store    *Store
 	version  int64
 	revision int64
 }
 
-// step compacts if nobody has since the last step. Whoever moves the version on
-// is the one who does.
+// step compacts unless another server has done so since the last step. The server that increments the
+// version is the one to compact.
 func (c *compactor) step(caller context.Context) error {
 	ctx, done, err := c.store.begin(caller)
 	if err != nil {

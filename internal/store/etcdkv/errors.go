@@ -37,7 +37,7 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: %v", kv.ErrUnavailable, err)
 }
 
-// compacted is the error of asking for a revision that is no longer kept.
+// compacted returns the error for a compacted revision.
 func (s *Store) compacted(ctx context.Context, asked int64) error {
 	oldest, err := s.oldest(ctx)
 	if err != nil {
@@ -46,8 +46,8 @@ func (s *Store) compacted(ctx context.Context, asked int64) error {
 	return &kv.CompactedError{Asked: asked, Oldest: oldest}
 }
 
-// oldest returns the oldest revision that is kept. Only a watch that comes too
-// late is told.
+// oldest returns the oldest revision that is not compacted. etcd returns it only to a watch that
+// starts too late.
 func (s *Store) oldest(caller context.Context) (int64, error) {
 	ctx, done, err := s.begin(caller)
 	if err != nil {
@@ -70,8 +70,8 @@ func (s *Store) oldest(caller context.Context) (int64, error) {
 	return 0, s.readError(caller, err, 1)
 }
 
-// commitError puts the error of a write into the words of the contract. Unless it
-// is known that nothing was written, the outcome is uncertain.
+// commitError converts the error of a write. Unless it is certain that nothing was written, the
+// outcome is uncertain.
 func commitError(err error, size int) error {
 	switch {
 	case errors.Is(err, rpctypes.ErrNoSpace):

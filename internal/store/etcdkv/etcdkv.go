@@ -1,15 +1,13 @@
-// Package etcdkv is the storage contract on etcd, which other programs may read
-// and write at the same time.
+// Package etcdkv implements the storage contract with etcd, which other programs may use at the same
+// time.
 //
-// A key is a key of etcd, under a prefix; a revision is etcd's own, of the whole
-// of etcd. So what a kube-apiserver has written is there as it wrote it, and the
-// other way around. Every read is linearizable, whichever member answers it.
+// A key is a key of etcd, under a prefix; a revision is etcd's own, of the whole etcd. So objects of a
+// kube-apiserver are readable in place, and the reverse. Every read is linearizable, at any member.
 //
-// Watches are told how far they have come when somebody asks for the newest
-// revision: that is what makes a consistent read of a cache as quick as two
-// round trips, however quiet the store is.
+// A request for the newest revision also requests the progress of the watches. So a consistent read of
+// a cache takes two round trips, even if nothing is written.
 //
-// The package knows the client of etcd. It does not know what values mean.
+// The package knows the client of etcd. It does not know the meaning of values.
 package etcdkv
 
 import (
@@ -31,33 +29,31 @@ import (
 )
 
 const (
-	// patience is how long one call of etcd may take.
+	// patience is the timeout of one call of etcd.
 	patience = 10 * time.Second
-	// A connection on which nothing comes is asked for life, and given up.
+	// Keepalive of connections: an idle connection is probed, and closed without an answer.
 	keepAlive        = 10 * time.Second
 	keepAliveTimeout = 5 * time.Second
-	// sendMore is how much longer than its values a request may be, whatever etcd
-	// takes, so that it is etcd that refuses.
+	// sendMore is the allowance of the client for a request beyond its values. etcd applies its own
+	// limit first.
 	sendMore = 1 << 20
 )
 
-// reconnect is how often a member that is not there is tried. By default it would
-// be minutes until one is noticed that was away for some time.
+// reconnect is the backoff for unavailable members. With the default, a returning member could stay
+// unnoticed for minutes.
 var reconnect = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second}
 
 // Options of a Store.
 type Options struct {
 	// Endpoints are the URLs of etcd's members.
 	Endpoints []string
-	// TLS is how to speak to them; nil for URLs of http.
+	// TLS is the configuration of connections; nil for http URLs.
 	TLS *tls.Config
-	// Dial connects to them; nil for the way that others go.
+	// Dial opens connections; nil for the default.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Root is what all keys start with, and Prefix, which is not empty, what they
-	// start with in etcd instead.
+	// Root is the common prefix of all keys. Prefix, which is not empty, replaces it in etcd.
 	Root, Prefix string
-	// MaxValueBytes is how many bytes the values of a write may have; 0 for
-	// kv.DefaultMaxValueBytes.
+	// MaxValueBytes limits the bytes of the values of a write; 0 for kv.DefaultMaxValueBytes.
 	MaxValueBytes int
 }
 
@@ -135,7 +131,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// begin bounds a read by the store's life and our patience.
+// begin limits a read by the life of the store and a timeout.
 func (s *Store) begin(caller context.Context) (context.Context, func(), error) {
 	if err := caller.Err(); err != nil {
 		return nil, nil, err
@@ -151,8 +147,8 @@ func (s *Store) begin(caller context.Context) (context.Context, func(), error) {
 	return ctx, func() { stop(); cancel() }, nil
 }
 
-// outside returns the key of etcd for one of ours. It serves for prefixes, too,
-// which may be shorter than Root.
+// outside returns the etcd key for a key of the contract. It also works for prefixes, which may be
+// shorter than Root.
 func (s *Store) outside(key string) string {
 	if rest, ok := strings.CutPrefix(key, s.options.Root); ok {
 		return s.options.Prefix + rest
@@ -165,7 +161,7 @@ func (s *Store) inside(key []byte) string {
 	return s.options.Root + string(key[len(s.options.Prefix):])
 }
 
-// value returns a value as etcd sent it; what is empty comes as nil.
+// value returns a value of a response; an empty one arrives as nil.
 func value(v []byte) []byte {
 	if v == nil {
 		return []byte{}

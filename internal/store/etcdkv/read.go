@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// pageRecords is how many records one call asks for.
+// pageRecords is the page size of a call.
 const pageRecords = 1000
 
 // Get implements kv.Backend.
@@ -24,7 +24,7 @@ func (s *Store) Get(ctx context.Context, key string, revision int64) (kv.Record,
 	return kv.Record{Key: key, Value: value(found.Value), Revision: found.ModRevision}, nil
 }
 
-// get reads one state of etcd, and explains why it cannot.
+// get reads one state of etcd, and converts its errors.
 func (s *Store) get(caller context.Context, key string, revision int64, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	ctx, done, err := s.begin(caller)
 	if err != nil {
@@ -47,8 +47,8 @@ func (s *Store) get(caller context.Context, key string, revision int64, options 
 	return resp, nil
 }
 
-// List implements kv.Backend. It reads page by page at the revision of the first
-// one, so that no answer is too large and none is of another state.
+// List implements kv.Backend. It reads page by page at the revision of the first one, so that every
+// response is small and all are of one state.
 func (s *Store) List(ctx context.Context, r kv.Range) (kv.Page, error) {
 	from := s.outside(r.Prefix)
 	end := clientv3.GetPrefixRangeEnd(from)

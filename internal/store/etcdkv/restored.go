@@ -8,15 +8,14 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A position is how far etcd had come when it answered: of one cluster, neither
-// the term of its leader nor its revision ever decreases from one linearizable
-// read to the next.
+// A position is the position of etcd in a response: within one cluster, neither the term of its leader
+// nor its revision ever decreases from one linearizable read to the next.
 type position struct {
 	cluster, term uint64
-	revision      int64 // also of what was written, or told by a watch
+	revision      int64 // also from writes and watches
 }
 
-// where is how far etcd was seen to have come, and whether it went back.
+// where is the last known position of etcd, and whether it went back.
 type where struct {
 	mu       sync.Mutex
 	seen     position
@@ -24,14 +23,14 @@ type where struct {
 	restored chan struct{} // closed when it went back
 }
 
-// now is to be asked before a read.
+// now returns the position before a read.
 func (w *where) now() position {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.seen
 }
 
-// err says that etcd went back, if it did.
+// err returns an error if etcd was restored to an earlier state.
 func (w *where) err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -41,8 +40,8 @@ func (w *where) err() error {
 	return w.back
 }
 
-// follow compares the answer to a linearizable read with where etcd was before the
-// read. What cannot follow on that comes from a backup.
+// follow compares the response of a linearizable read with the position of etcd before the read. An
+// impossible successor means that etcd was restored from a backup.
 func (w *where) follow(before position, h *pb.ResponseHeader) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,22 +8,20 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// askPatience is how long etcd may take to say its newest revision. A leader that is
-// gone is replaced within that time; the read that waits for the answer can be tried
-// again.
+// askPatience is the timeout of a request for the newest revision. A lost leader is replaced within
+// that time; the waiting read can be retried.
 const askPatience = 5 * time.Second
 
-// A turn is one question for the newest revision, shared by all who came before
-// it was asked.
+// A turn is one request for the newest revision, shared by all callers that came before it was sent.
 type turn struct {
 	done     chan struct{}
 	revision int64
 	err      error
 }
 
-// turns ask one question at a time. Who comes while one is under way cannot share
-// its answer, which may be older than they are, but that of the next one. That there
-// was no answer they share: nobody waits for etcd not to answer twice.
+// turns sends one request at a time. A caller during a request cannot use its response, which may be
+// older than the call; it shares the next one. A failed request also fails the callers that wait for
+// the next one: no caller waits for two timeouts.
 type turns struct {
 	mu      sync.Mutex
 	running bool
@@ -79,7 +77,7 @@ func (q *turns) run(ask func() (int64, error)) {
 	}
 }
 
-// fail answers those who wait for the next turn.
+// fail fails the callers of the next turn.
 func (q *turns) fail(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,8 +88,7 @@ func (q *turns) fail(err error) {
 	}
 }
 
-// ask reads the newest revision and tells the watches that somebody needs them
-// to have come that far.
+// ask reads the newest revision, and requests the progress of the watches up to it.
 func (s *Store) ask() (int64, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, askPatience)
 	defer cancel()

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Who comes while a question is under way gets the answer to the next one, which is
-// asked once for all of them.
+// Callers during a request share the next request.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := int64(0)
@@ -30,7 +29,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// When there is no answer, those who came meanwhile do not wait for another one.
+// After a failed request, the callers that came meanwhile do not wait for another one.
 func TestTurnsWithoutAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := errors.New("it is not there")
@@ -50,7 +49,7 @@ func TestTurnsWithoutAnAnswer(t *testing.T) {
 		if waited := time.Since(began); waited > time.Second {
 			t.Errorf("it was waited for %v", waited)
 		}
-		// Who comes then asks again.
+		// A later caller sends a new request.
 		again := q.join(func() (int64, error) { return 7, nil })
 		if <-again.done; again.revision != 7 || again.err != nil {
 			t.Errorf("then the answer was %d, %v", again.revision, again.err)

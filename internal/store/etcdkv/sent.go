@@ -8,7 +8,7 @@ import (
 )
 
 // An attempt is one call of etcd. gRPC reports when it puts the call on a connection. A call that
-// never was on a connection has changed nothing, whatever its error says.
+// never was on a connection has changed nothing, for any error.
 type attempt struct{ sent atomic.Bool }
 
 type attemptKey struct{}

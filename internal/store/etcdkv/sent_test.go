@@ -38,7 +38,7 @@ func openAt(t *testing.T, address string) *Store {
 	return s
 }
 
-// A transaction that etcd has got is sent once, whatever the words of the error are.
+// A transaction that has reached etcd is sent once, for any text of the error.
 func TestSentTransactionsAreNotRepeated(t *testing.T) {
 	for _, test := range []struct {
 		name string

@@ -13,15 +13,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// slotHeader tells the client of etcd to use a stream for each slot. etcd says
-// how far a stream has come only when all its watches have come that far, so one
-// that reads the past must not be on the stream of another. A slot is used again
-// because a stream may outlive its watch.
+// slotHeader makes the etcd client use a stream for each slot. etcd reports the progress of a stream
+// only if all its watches have caught up, so a watch that reads the history must not share a stream.
+// Slots are reused, because a stream may outlive its watch.
 const slotHeader = "anykind-watch"
 
-// openStream lets a watch open a stream of etcd once. The client of etcd would go
-// on with a watch whose stream broke where it was, and not see that etcd was put
-// back meanwhile. One that is begun anew reads first, which tells.
+// openStream lets a watch open one stream of etcd. After a broken stream, the etcd client would resume
+// the watch without noticing that etcd was restored from a backup. A new watch starts with a read,
+// which notices it.
 func (s *Store) openStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
 	open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	sent, _ := metadata.FromOutgoingContext(ctx)
@@ -53,10 +52,9 @@ func (s *Store) at(slot int) *watch {
 	return s.watches[slot]
 }
 
-// A stream is one of etcd for a watch. The client of etcd takes whatever comes and
-// keeps it, and a response of many revisions it keeps until it is whole. A stream
-// takes nothing while the consumer has enough, so that etcd waits, and makes of each
-// part of a response a response of its own.
+// A stream is an etcd stream of a watch. The etcd client buffers all messages without a limit, and a
+// fragmented response until it is complete. While the consumer has enough, a stream receives nothing,
+// so that etcd waits. It turns each fragment into a response of its own.
 type stream struct {
 	grpc.ClientStream
 	store *Store
@@ -79,8 +77,7 @@ func (s *stream) RecvMsg(m any) error {
 	}
 }
 
-// whole makes of a part a response of whole revisions. It reports false if there is
-// not one.
+// whole turns a part into a response of complete revisions. It reports false if there is none.
 func (s *stream) whole(r *pb.WatchResponse) bool {
 	if len(s.rest) > 0 {
 		r.Events = append(s.rest, r.Events...)

@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// How long a member is asked for its version; one that does not say is not counted.
+// Timeout of a version request; a member that does not respond is not counted.
 const versionPatience = 2 * time.Second
 
-// Supported returns an error if a member of etcd is too old. Before 3.4.31 and
-// 3.5.13 etcd may say that a watch has come further than it has, and before 3.4 it
-// does not say anything when it is asked, so that no read would know when it may
-// answer.
+// Supported returns an error if a member of etcd is too old. Before 3.4.31 and 3.5.13, etcd may report
+// a watch progress that is too high. Before 3.4 it does not report progress on request, so a
+// consistent read would have no end.
 func (s *Store) Supported(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, versionPatience)
 	defer cancel()
@@ -39,7 +38,7 @@ func (s *Store) Supported(ctx context.Context) error {
 func tooOld(version string) bool {
 	var major, minor, patch int
 	if n, _ := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); n < 3 {
-		return false // whatever it is, it is no release that is too old
+		return false // an unparsable version is not a release that is too old
 	}
 	switch {
 	case major != 3:

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// An oldMember is a member of etcd that knows nothing but its version.
+// An oldMember is a member of etcd that only serves its version.
 type oldMember struct {
 	pb.UnimplementedMaintenanceServer
 	version string

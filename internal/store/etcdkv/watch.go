@@ -16,22 +16,22 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// How long a watch waits for an event that must be on its way before it asks
-// etcd how far it has come, and how long for the answer before it asks again.
+// The time that a watch waits for a certain event before it requests progress, and for the response
+// before the next request.
 const (
 	minAsk = 10 * time.Millisecond
 	maxAsk = 100 * time.Millisecond
 )
 
-// A watch is one that is being ranged over.
+// A watch is the state of one range over a sequence.
 type watch struct {
 	store  *Store
 	caller context.Context
 	ctx    context.Context // of the watch of etcd
 	seen   int64
 	unread *kv.Queue
-	wanted atomic.Int64 // what is known to have happened
-	asked  atomic.Int64 // what somebody waits for
+	wanted atomic.Int64 // newest known revision
+	asked  atomic.Int64 // newest revision for which a reader waits
 	kicked chan struct{}
 	ask    *time.Timer
 	wait   time.Duration
@@ -52,8 +52,8 @@ func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2
 
 // watch returns nil when the consumer has left.
 func (s *Store) watch(caller context.Context, prefix string, after int64, yield func(kv.Batch, error) bool) error {
-	// A read says whether the revision is kept, and which one the latest is.
-	// etcd would wait for the future.
+	// A read tells whether the revision is compacted, and the latest revision. etcd would wait for a
+	// future one.
 	resp, err := s.get(caller, s.options.Prefix, after, clientv3.WithCountOnly())
 	if err != nil {
 		return err
@@ -96,9 +96,8 @@ func (s *Store) watch(caller context.Context, prefix string, after int64, yield 
 	}
 }
 
-// receive keeps what etcd sends for the consumer, and asks for what etcd does not say
-// by itself. It never waits for the consumer: a stream does, before it takes more from
-// etcd.
+// receive queues the responses of etcd for the consumer, and requests missing progress. It never waits
+// for the consumer. Its stream does, before it receives more from etcd.
 func (w *watch) receive(responses clientv3.WatchChan) error {
 	w.schedule(minAsk)
 	for {
@@ -126,7 +125,7 @@ func (w *watch) receive(responses clientv3.WatchChan) error {
 			if w.asked.Load() > w.seen {
 				w.requestProgress()
 			}
-			// Another write must not put off what is scheduled already.
+			// Another write must not postpone a scheduled request.
 			if !w.pending {
 				w.schedule(minAsk)
 			}
@@ -139,7 +138,7 @@ func (w *watch) receive(responses clientv3.WatchChan) error {
 	}
 }
 
-// schedule has etcd asked after a while, if there is something to ask for.
+// schedule schedules a progress request if one is needed.
 func (w *watch) schedule(wait time.Duration) {
 	w.wait = wait
 	w.pending = max(w.wanted.Load(), w.asked.Load()) > w.seen
@@ -150,13 +149,12 @@ func (w *watch) schedule(wait time.Duration) {
 	}
 }
 
-// requestProgress asks how far the watch has come. It waits while there is no
-// connection, when there is nothing to receive either.
+// requestProgress requests the progress of the watch. It waits while there is no connection.
 func (w *watch) requestProgress() {
 	_ = w.store.client.RequestProgress(w.ctx) // the responses end if it fails
 }
 
-// ended is why the responses have ended.
+// ended returns the reason for the end of the responses.
 func (w *watch) ended(err error) error {
 	switch {
 	case w.store.ctx.Err() != nil:
@@ -193,7 +191,7 @@ func (w *watch) batch(resp clientv3.WatchResponse) (kv.Batch, error) {
 		case e.PrevKv != nil:
 			event.Prev, event.PrevRevision = value(e.PrevKv.Value), e.PrevKv.ModRevision
 		case !e.IsCreate():
-			// What was before is no longer kept.
+			// Earlier events are compacted.
 			return kv.Batch{}, w.store.compacted(w.caller, w.seen)
 		}
 		batch.Events = append(batch.Events, event)
@@ -202,7 +200,7 @@ func (w *watch) batch(resp clientv3.WatchResponse) (kv.Batch, error) {
 	return batch, nil
 }
 
-// add gives a watch the first free slot.
+// add assigns the first free slot to a watch.
 func (s *Store) add(w *watch) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,12 +220,12 @@ func (s *Store) remove(slot int) {
 	s.watches[slot] = nil
 }
 
-// expect tells the watches that a revision has happened.
+// expect informs the watches of a new revision.
 func (s *Store) expect(revision int64) {
 	s.each(func(w *watch) { raise(&w.wanted, revision) })
 }
 
-// hurry tells the watches that somebody waits for them to come to a revision.
+// hurry requests the progress of the watches up to a revision for which a reader waits.
 func (s *Store) hurry(revision int64) {
 	s.each(func(w *watch) { raise(&w.asked, revision) })
 }
@@ -247,7 +245,7 @@ func (s *Store) each(tell func(*watch)) {
 	}
 }
 
-// raise makes a number at least so high.
+// raise raises a number to a minimum.
 func raise(n *atomic.Int64, to int64) {
 	for {
 		old := n.Load()

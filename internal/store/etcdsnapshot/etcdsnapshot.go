@@ -27,11 +27,11 @@ const (
 	keyBytes      = placeAt + 8
 )
 
-// A revision is when a change was made.
+// A revision is the position of a change.
 type revision struct{ transaction, place uint64 }
 
-// Each calls visit for each key with a prefix, in the order of their last changes. all is how many there
-// are. It reads the file twice, page by page, and remembers a key and a revision of each.
+// Each calls visit for each key with a prefix, in the order of the last changes. all is the number of
+// such keys. It reads the file twice, page by page, and remembers a key and a revision of each.
 func Each(file, prefix string, visit func(key string, value []byte, all int) error) error {
 	f, err := os.Open(file)
 	if err != nil {

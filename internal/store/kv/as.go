@@ -1,9 +1,8 @@
 package kv
 
-// As returns the first T of a backend and those that it decorates, which it finds by
-// their method Unwrap() Backend. It is for what some backends can do besides the
-// contract. What such a T does with values it does with those that it stores, which
-// need not be those that the decorated backend reads and writes.
+// As returns the first T among a backend and the ones it decorates, which it finds by their method
+// Unwrap() Backend. T is an ability of some backends besides the contract. Such a T sees the stored
+// values of the decorated backend, which may differ from those that callers read and write.
 func As[T any](b Backend) (found T, ok bool) {
 	for b != nil {
 		if found, ok = b.(T); ok {

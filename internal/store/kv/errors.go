@@ -6,26 +6,26 @@ import (
 )
 
 var (
-	// ErrNotFound says that the key has no value at the asked revision.
+	// ErrNotFound means that the key has no value at the requested revision.
 	ErrNotFound = errors.New("key not found")
-	// ErrClosed says that the backend was closed.
+	// ErrClosed means that the backend was closed.
 	ErrClosed = errors.New("storage is closed")
-	// ErrFull says that there is no space left for the write. Nothing was
-	// written; the same write may succeed once there is space.
+	// ErrFull means that there is no space left for the write. Nothing was written; a retry may
+	// succeed once there is space.
 	ErrFull = errors.New("no space left in storage")
-	// ErrUncertain says that the write may or may not have happened.
+	// ErrUncertain means that the write may or may not have happened.
 	ErrUncertain = errors.New("the outcome of the write is unknown")
-	// ErrUnavailable says that a remote store cannot be reached, or cannot answer
-	// now. Nothing was written; the same call may succeed later.
+	// ErrUnavailable means that a remote store is unreachable or does not respond. Nothing was
+	// written; a retry may succeed.
 	ErrUnavailable = errors.New("storage is not available")
 )
 
-// ConflictError says which key was not at the revision that a write expected.
+// ConflictError names a key whose revision differs from the one that a write expected.
 type ConflictError struct {
 	Key      string
 	Expected int64
-	// Actual is what the key holds: its Revision is Absent where it does not
-	// exist. Value may be nil where the backend would have had to fetch it.
+	// Actual is the stored record; its Revision is Absent if the key does not exist. Value may be nil
+	// if the backend would have to fetch it.
 	Actual Record
 }
 
@@ -33,17 +33,17 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("key %q is at revision %d, the write expected %d", e.Key, e.Actual.Revision, e.Expected)
 }
 
-// CompactedError says that the asked state of the map is no longer kept.
+// CompactedError means that the requested state is compacted.
 type CompactedError struct {
 	Asked  int64
-	Oldest int64 // the oldest revision that is kept
+	Oldest int64 // the oldest revision that is not compacted
 }
 
 func (e *CompactedError) Error() string {
 	return fmt.Sprintf("revision %d is no longer kept, the oldest is %d", e.Asked, e.Oldest)
 }
 
-// FutureError says that the asked revision has not happened yet.
+// FutureError means that the requested revision does not exist yet.
 type FutureError struct {
 	Asked  int64
 	Newest int64
@@ -53,9 +53,8 @@ func (e *FutureError) Error() string {
 	return fmt.Sprintf("revision %d has not happened yet, the newest is %d", e.Asked, e.Newest)
 }
 
-// RestoredError says that the store was put back to an earlier state than one that
-// it was seen in, as a backup is. What was read before need not have happened. A
-// backend that says so once says so always, and must be opened anew.
+// RestoredError means that the store is at an earlier state than one seen before, as after the restore
+// of a backup. Earlier reads may be invalid. The error is permanent: the backend must be opened anew.
 type RestoredError struct {
 	Was, Now int64 // the newest revision, before and then
 }
@@ -64,13 +63,13 @@ func (e *RestoredError) Error() string {
 	return fmt.Sprintf("the store was put back: it is at revision %d and was at %d before", e.Now, e.Was)
 }
 
-// Unwrap makes it an ErrUnavailable to whoever only wants to try again.
+// Unwrap makes it an ErrUnavailable for callers that only retry.
 func (e *RestoredError) Unwrap() error { return ErrUnavailable }
 
-// TooLargeError says that the values of a write are larger than the backend takes.
+// TooLargeError means that the values of a write exceed the limit of the backend.
 type TooLargeError struct {
 	Size  int
-	Limit int // 0 where a remote store has refused the write, and not said why
+	Limit int // 0 if a remote store rejects the write without a limit
 }
 
 func (e *TooLargeError) Error() string {
@@ -80,8 +79,7 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("value of %d bytes is larger than the limit of %d", e.Size, e.Limit)
 }
 
-// CorruptError says where the store is damaged. A backend that finds damage
-// when it is opened is not opened.
+// CorruptError gives the place of a damage. A backend that finds damage at open fails to open.
 type CorruptError struct {
 	Where  string
 	Reason string

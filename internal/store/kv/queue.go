@@ -5,24 +5,24 @@ import (
 	"sync"
 )
 
-// QueueBytes is how much of a watch may wait for a consumer.
+// QueueBytes limits the queued events of a watch.
 const QueueBytes = 8 << 20
 
-// eventBytes is what an event takes beside its key and its values.
+// eventBytes is the size of an event without its key and its values.
 const eventBytes = 200
 
-// A Queue is what a watch has brought and its consumer has not taken. It takes any
-// amount: whoever fills it stops, or waits, when there is more than QueueBytes.
+// A Queue holds the events of a watch that its consumer has not taken. Put accepts any amount: the
+// producer stops or waits once there is more than QueueBytes.
 type Queue struct {
 	mu      sync.Mutex
 	batches []Batch
 	bytes   int
-	ended   error         // why there is no more
+	ended   error         // reason of the end
 	changed chan struct{} // has room for one
-	emptied chan struct{} // closed when there is room; nil while nobody waits for it
+	emptied chan struct{} // closed when there is room; nil without a waiting producer
 }
 
-// NewQueue returns a Queue with nothing in it.
+// NewQueue returns an empty Queue.
 func NewQueue() *Queue { return &Queue{changed: make(chan struct{}, 1)} }
 
 // Put adds a batch, and reports whether there is room for more.
@@ -57,7 +57,7 @@ func (q *Queue) Room() {
 	}
 }
 
-// End says that nothing more will be put, and why. The first reason counts.
+// End ends the queue with an error. Only the first call counts.
 func (q *Queue) End(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -82,8 +82,8 @@ func (q *Queue) wake() {
 	}
 }
 
-// Take returns the oldest batch, when there is one, or why there never will be. Only
-// one consumer takes.
+// Take returns the oldest batch once there is one, or the error of the end. There is only one
+// consumer.
 func (q *Queue) Take(ctx context.Context) (Batch, error) {
 	for {
 		if err := ctx.Err(); err != nil {

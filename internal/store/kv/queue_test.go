@@ -14,7 +14,7 @@ func batchOf(revision int64, bytes int) kv.Batch {
 	return kv.Batch{Events: []kv.Event{{Key: "/a", Revision: revision, Value: make([]byte, bytes)}}, Revision: revision}
 }
 
-// What was put is taken in order, and then why there is no more.
+// Events are taken in order, and then the error of the end.
 func TestQueue(t *testing.T) {
 	q := kv.NewQueue()
 	for i := range int64(3) {
@@ -36,7 +36,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// Progress takes no room, however much of it there is.
+// Progress takes no room, in any amount.
 func TestQueueOfProgress(t *testing.T) {
 	q := kv.NewQueue()
 	q.Put(batchOf(1, 10))
@@ -52,7 +52,7 @@ func TestQueueOfProgress(t *testing.T) {
 	}
 }
 
-// Who fills a queue waits while it is full, until somebody takes or it has ended.
+// A producer waits while the queue is full, until a consumer takes or the queue has ended.
 func TestQueueThatIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := kv.NewQueue()
@@ -89,7 +89,7 @@ func TestQueueThatIsFull(t *testing.T) {
 	})
 }
 
-// A consumer waits for what will come, and no longer than it wants to.
+// A consumer waits for events until its context ends.
 func TestQueueThatIsEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := kv.NewQueue()

@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// Retain compacts a backend again and again so that its history goes back at
-// least keep, and not much longer. It returns when the context ends or the
-// backend is closed, with the error that says so. Any other error only makes it
-// try again later; failed, if not nil, is told of it.
+// Retain compacts a backend regularly so that its history reaches back at least keep, and not much
+// longer. It returns when the context ends or the backend is closed, with that error. After any other
+// error it retries later, and calls failed if not nil.
 //
-// It looks at the revision ten times in keep, and does nothing else while that
-// stays the same. What was written before Retain was called is as old as the call.
+// It reads the revision ten times in keep, and does nothing else while that stays the same. Writes
+// from before the call count as written at the call.
 func Retain(ctx context.Context, b Backend, keep time.Duration, failed func(error)) error {
 	r := retention{backend: b, keep: keep}
 	ticker := time.NewTicker(max(keep/10, time.Millisecond))
@@ -39,7 +38,7 @@ func Retain(ctx context.Context, b Backend, keep time.Duration, failed func(erro
 type retention struct {
 	backend Backend
 	keep    time.Duration
-	samples []sample // of what is not compacted yet
+	samples []sample // of revisions that are not compacted yet
 	last    int64    // the last revision that was sampled
 }
 
@@ -48,8 +47,8 @@ type sample struct {
 	revision int64
 }
 
-// step takes a sample and compacts to the newest one that is old enough. A
-// revision that stayed the newest keeps the time at which it was first seen.
+// step takes a sample and compacts to the newest one that is old enough. A revision that stays the
+// newest keeps its first time.
 func (r *retention) step(ctx context.Context, now time.Time) error {
 	revision, err := r.backend.Revision(ctx)
 	if err != nil {

@@ -26,7 +26,7 @@ func write(t *testing.T, b kv.Backend, key string) int64 {
 	return revision
 }
 
-// kept says whether the state of a revision can be read.
+// kept reports whether the state of a revision is readable.
 func kept(t *testing.T, b kv.Backend, revision int64) bool {
 	t.Helper()
 	_, err := b.List(t.Context(), kv.Range{Revision: revision})
@@ -69,7 +69,7 @@ func TestRetainKeepsHistoryThatLong(t *testing.T) {
 				if age < keep && !kept(t, b, w.revision) {
 					t.Fatalf("what was written %v ago is gone", age)
 				}
-				// One sample and one look later at most.
+				// At most one sample and one step later.
 				if age > keep+2*keep/10+7*time.Second && kept(t, b, w.revision) {
 					t.Fatalf("what was written %v ago is still kept", age)
 				}
@@ -104,7 +104,7 @@ func TestRetainDoesNothingWhenNothingHappens(t *testing.T) {
 		if got := compactions.Load(); got != 0 {
 			t.Errorf("it compacted %d times, and nothing was written", got)
 		}
-		// What is current then stays readable, and what comes is compacted.
+		// The current state stays readable, and later states are compacted.
 		before := write(t, b, "b")
 		after := write(t, b, "c")
 		time.Sleep(2 * keep)

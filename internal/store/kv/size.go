@@ -2,14 +2,14 @@ package kv
 
 import "context"
 
-// A Sizer is a Backend that takes up space on a disk. Not every Backend does.
+// A Sizer is a Backend with its data on a disk. Not every Backend is one.
 type Sizer interface {
-	// Size returns how many bytes the backend takes up there, those that it could use again too.
+	// Size returns the bytes that the backend uses on disk, including reusable ones.
 	Size(ctx context.Context) (int64, error)
 }
 
 // A Counter is a Backend that counts keys without reading what they have.
 type Counter interface {
-	// Count returns how many keys with a prefix there are now, or were at some time during the call.
+	// Count returns the number of keys with a prefix at some time during the call.
 	Count(ctx context.Context, prefix string) (int64, error)
 }

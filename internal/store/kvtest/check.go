@@ -7,10 +7,9 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// CheckWatch passes a watch through and reports to fail where it breaks the
-// contract in a way that can be seen without knowing what was written: events
-// out of order, of other keys, beyond their batch; progress that does not grow;
-// an error that is not last.
+// CheckWatch passes a watch through and reports to fail each breach of the contract that is detectable
+// without knowledge of the writes: events out of order, of other keys, beyond their batch; progress
+// that does not grow; an error that is not last.
 func CheckWatch(fail func(format string, args ...any), prefix string, after int64, watch iter.Seq2[kv.Batch, error]) iter.Seq2[kv.Batch, error] {
 	return func(yield func(kv.Batch, error) bool) {
 		started, ended := false, false

@@ -100,8 +100,8 @@ func testGuardRace(s *store) {
 	}
 }
 
-// testPairs writes two keys together while others read them. Of many writers who
-// have seen the same state of both, one wins.
+// testPairs writes two keys together while others read them. Of many concurrent writers with the same
+// expectations, one succeeds.
 func testPairs(s *store) {
 	const writers, each = 6, 20
 	read := func() (kv.Record, kv.Record) {

@@ -7,9 +7,8 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// RunDurable checks that a backend which keeps its data in a directory keeps
-// all of it when it is closed and opened again. Open opens what is in dir, or a
-// new store where nothing is.
+// RunDurable checks that a backend with its data in a directory keeps all of it when it is closed and
+// opened again. open opens the store in dir, or creates one.
 func RunDurable(t *testing.T, open func(t testing.TB, dir string) kv.Backend, given ...Option) {
 	o := collectOptions(given)
 	for _, test := range durableTests {

@@ -11,7 +11,7 @@ import (
 // An Operation is a method of a backend.
 type Operation string
 
-// The operations that can be made to fail. Delivery is each batch of a watch.
+// The operations that can fail. Delivery is each batch of a watch.
 const (
 	Get      Operation = "Get"
 	List     Operation = "List"
@@ -26,17 +26,16 @@ const (
 type Call struct {
 	Operation Operation
 	Key       string // of Get and Commit; the prefix of List, Watch and Delivery
-	Revision  int64  // what was asked for; of a Delivery, what the batch is up to
+	Revision  int64  // the requested revision; of a Delivery, the revision of the batch
 }
 
-// A Fault is what goes wrong with a call. The zero value is nothing.
+// A Fault is the fault of a call. The zero value is none.
 type Fault struct {
-	// Delay is how long the call waits before anything else.
+	// Delay is the wait before the call.
 	Delay time.Duration
-	// Err is what the call returns, without having been made.
+	// Err is the result in place of the call.
 	Err error
-	// Lost makes the call happen and then return Err all the same, as when the
-	// reply of a remote store is lost.
+	// Lost makes the call and then returns Err, as when the response of a remote store is lost.
 	Lost bool
 }
 
@@ -48,13 +47,12 @@ type Faulty struct {
 
 var _ kv.Backend = (*Faulty)(nil)
 
-// NewFaulty wraps a backend. The plan is asked about every call, possibly at the
-// same time about several.
+// NewFaulty wraps a backend. plan is called for every call, possibly concurrently.
 func NewFaulty(b kv.Backend, plan func(Call) Fault) *Faulty {
 	return &Faulty{backend: b, plan: plan}
 }
 
-// do makes a call with what goes wrong with it.
+// do makes a call with its fault.
 func (f *Faulty) do(ctx context.Context, c Call, call func() error) error {
 	fault := f.plan(c)
 	if fault.Delay > 0 {
@@ -117,8 +115,8 @@ func (f *Faulty) Compact(ctx context.Context, revision int64) error {
 	})
 }
 
-// Watch implements kv.Backend. A fault of a Delivery ends the watch with its
-// error; if that is Lost, the batch is delivered before.
+// Watch implements kv.Backend. A fault of a Delivery ends the watch with its error; with Lost, the
+// batch is delivered first.
 func (f *Faulty) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error] {
 	return func(yield func(kv.Batch, error) bool) {
 		if err := f.do(ctx, Call{Watch, prefix, after}, func() error { return nil }); err != nil {
@@ -149,7 +147,7 @@ func (f *Faulty) Watch(ctx context.Context, prefix string, after int64) iter.Seq
 // Close implements kv.Backend. It does not fail.
 func (f *Faulty) Close() error { return f.backend.Close() }
 
-// zeroOn returns nothing along with an error.
+// zeroOn returns the zero value with an error.
 func zeroOn[T any](err error, value T) (result T) {
 	if err == nil {
 		result = value

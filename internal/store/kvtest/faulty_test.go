@@ -20,7 +20,7 @@ func TestFaultyWithoutFaultsKeepsTheContract(t *testing.T) {
 	})
 }
 
-// only makes one operation go wrong.
+// only plans a fault for one operation.
 func only(o kvtest.Operation, f kvtest.Fault) func(kvtest.Call) kvtest.Fault {
 	return func(c kvtest.Call) kvtest.Fault {
 		if c.Operation == o {
@@ -67,7 +67,7 @@ func create(ctx context.Context, b kv.Backend, key string) error {
 	return err
 }
 
-// firstError watches until an error comes.
+// firstError watches until the first error.
 func firstError(b kv.Backend) error {
 	for _, err := range b.Watch(context.Background(), "/", 1) {
 		if err != nil {

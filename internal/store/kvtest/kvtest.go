@@ -1,8 +1,7 @@
-// Package kvtest is the storage contract as tests: what package kv says in
-// words, checked against any backend.
+// Package kvtest tests any backend against the storage contract of package kv.
 //
-// It knows the contract and nothing about any backend. Where a backend may
-// differ, the difference has a name here and is asked for by that name.
+// It knows the contract and no backend. Each permitted difference of a backend has a name here, and is
+// requested by that name.
 package kvtest
 
 import (
@@ -12,22 +11,22 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// An Exception is a way in which a backend may differ from what a local one does.
+// An Exception is a permitted difference from a local backend.
 type Exception string
 
 const (
-	// LateProgress: batches without events come within some interval, not at once.
+	// LateProgress: batches without events come within an interval, not immediately.
 	LateProgress Exception = "LateProgress"
-	// UncertainWrites: a Commit whose context ends may give ErrUncertain.
+	// UncertainWrites: a Commit whose context ends may return ErrUncertain.
 	UncertainWrites Exception = "UncertainWrites"
-	// UsedStore: a store is not at revision 1 when the tests get it, because
-	// somebody else has written to it.
+	// UsedStore: the store is not at revision 1 at the start of the tests, because it has earlier
+	// writes.
 	UsedStore Exception = "UsedStore"
 	// OneRevision: the changes of one write share a revision.
 	OneRevision Exception = "OneRevision"
 )
 
-// An Option says what the tests need to know about a backend.
+// An Option tells the tests a property of a backend.
 type Option func(*options)
 
 type options struct {
@@ -45,14 +44,14 @@ func Except(exceptions ...Exception) Option {
 	}
 }
 
-// ValueLimit is the size of the largest value that the backend takes. Without
-// it, large values are not tested.
+// ValueLimit is the size of the largest value that the backend accepts. Without it, large values are
+// not tested.
 func ValueLimit(bytes int) Option {
 	return func(o *options) { o.valueLimit = bytes }
 }
 
-// Patience is how long a test waits for what must happen before it gives up, a minute
-// unless said otherwise. It is not a measure of anything.
+// Patience sets the time after which a test gives up waiting, by default a minute. Tests measure
+// nothing by it.
 func Patience(d time.Duration) Option {
 	return func(o *options) { o.patience = d }
 }
@@ -65,8 +64,7 @@ func collectOptions(given []Option) options {
 	return o
 }
 
-// Run checks a backend. Open returns an empty store of its own for each call,
-// which the tests close.
+// Run checks a backend. open returns a new empty store for each call; the tests close it.
 func Run(t *testing.T, open func(testing.TB) kv.Backend, given ...Option) {
 	o := collectOptions(given)
 	groups := []struct {

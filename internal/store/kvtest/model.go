@@ -16,7 +16,7 @@ type model struct {
 	states []map[string]kv.Record
 	events [][]kv.Event // events[i] leads from states[i] to states[i+1]
 	oldest int64
-	// together makes the changes of one write at one revision.
+	// together applies the changes of one write at one revision.
 	together bool
 }
 
@@ -99,7 +99,7 @@ func (m *model) commit(w kv.Write) (int64, error) {
 	return revision, nil
 }
 
-// change makes a change, at the revision of the one before or one of its own.
+// change applies a change, at the revision of the one before or at its own.
 func (m *model) change(c kv.Change, same bool) {
 	last := m.states[len(m.states)-1]
 	prev := last[c.Key]
@@ -126,7 +126,7 @@ func (m *model) compact(revision int64) error {
 	return nil
 }
 
-// since returns what a watch of prefix must deliver after a revision.
+// since returns the events that a watch of prefix must deliver after a revision.
 func (m *model) since(prefix string, after int64) ([]kv.Event, error) {
 	after, err := m.resolve(after)
 	if err != nil {
@@ -141,8 +141,8 @@ func (m *model) since(prefix string, after int64) ([]kv.Event, error) {
 	return events, nil
 }
 
-// sameError says whether two errors are the same for a caller. What a conflict
-// says the key holds may come without its value.
+// sameError reports whether two errors are equal for a caller. The record of a conflict may lack its
+// value.
 func sameError(got, want error) bool {
 	var gotConflict, wantConflict *kv.ConflictError
 	var gotCompacted, wantCompacted *kv.CompactedError

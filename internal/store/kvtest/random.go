@@ -16,9 +16,8 @@ import (
 // SeedVariable is the environment variable that repeats a random run.
 const SeedVariable = "KVTEST_SEED"
 
-// runModel does random operations on a backend and on the model, and compares
-// everything that both return. Reopen, if given, closes the backend and opens
-// what it left behind.
+// runModel performs random operations on a backend and on the model, and compares all results. reopen,
+// if given, closes the backend and opens its data again.
 func runModel(t *testing.T, o options, open func(testing.TB) kv.Backend, reopen func(kv.Backend) kv.Backend) {
 	for i := range 4 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -80,7 +79,7 @@ func (r *random) step() {
 	}
 }
 
-// same compares what an operation returned with what it should have.
+// same compares the result of an operation with the expected one.
 func (r *random) same(what string, got any, gotErr error, want any, wantErr error) {
 	r.t.Helper()
 	if !sameError(gotErr, wantErr) {
@@ -100,7 +99,7 @@ func (r *random) key() string { return modelKeys[r.IntN(len(modelKeys))] }
 
 func (r *random) prefix() string { return modelPrefixes[r.IntN(len(modelPrefixes))] }
 
-// revision is mostly one that is kept.
+// revision returns a revision, mostly one that is not compacted.
 func (r *random) revision() int64 {
 	switch r.IntN(10) {
 	case 0:
@@ -113,7 +112,7 @@ func (r *random) revision() int64 {
 	return r.model.oldest + r.Int64N(r.model.newest()-r.model.oldest+1)
 }
 
-// expected is mostly what the key is at.
+// expected returns an expected revision, mostly that of the key.
 func (r *random) expected(key string) int64 {
 	if r.IntN(5) == 0 {
 		return r.revision()

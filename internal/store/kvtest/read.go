@@ -176,7 +176,7 @@ func testPages(s *store) {
 		if !p.More {
 			break
 		}
-		// What happens between two pages is not seen.
+		// Writes between two pages are not visible.
 		switch page {
 		case 0:
 			s.remove("/p/00", first)
@@ -196,8 +196,8 @@ func testPages(s *store) {
 	}
 }
 
-// testBytesStay holds on to what each kind of read returned while the store
-// goes on, compacts and closes.
+// testBytesStay holds the results of each kind of read while the store is written, compacted and
+// closed.
 func testBytesStay(s *store) {
 	type held struct {
 		what  string

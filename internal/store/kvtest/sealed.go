@@ -7,18 +7,18 @@ import (
 	"testing"
 )
 
-// SealedMore is how many bytes a sealed value is longer than the plain one.
+// SealedMore is the number of bytes that sealing adds to a value.
 const SealedMore = 12 + 16
 
-// Sealed is a transformation of values as encryption is: it makes another stored
-// value each time, and a value that is found under another key cannot be read.
+// Sealed is a transformation of values like encryption: it encodes a value differently each time, and
+// a value under another key cannot be decoded.
 type Sealed struct {
 	cipher cipher.AEAD
 	fail   func(format string, args ...any)
 }
 
-// NewSealed returns a transformation with a secret of its own, which fails the test
-// when it is to decode what it has not made.
+// NewSealed returns a transformation with a secret of its own. It fails the test if it decodes a value
+// that it has not encoded.
 func NewSealed(t testing.TB) *Sealed {
 	t.Helper()
 	secret := make([]byte, 32)
@@ -39,7 +39,7 @@ func (s *Sealed) Encode(key string, plain []byte) []byte {
 	return s.cipher.Seal(nil, nil, plain, []byte(key))
 }
 
-// Decode opens a sealed value. One that cannot be opened is returned.
+// Decode decodes a sealed value. It returns an invalid one unchanged.
 func (s *Sealed) Decode(key string, stored []byte) []byte {
 	plain, err := s.cipher.Open(nil, nil, stored, []byte(key))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A store is a backend under test, with calls that end the test when they fail.
+// A store is a backend under test, with calls that fail the test on errors.
 type store struct {
 	testing.TB
 	kv.Backend
@@ -30,7 +30,7 @@ func newStore(t testing.TB, b kv.Backend, o options) *store {
 	return &store{TB: t, Backend: b, options: o, ctx: ctx}
 }
 
-// put writes value to key, which must be at expect, and returns its revision.
+// put writes value to key, which must have the revision expect, and returns the new one.
 func (s *store) put(key, value string, expect int64, guards ...kv.Guard) int64 {
 	s.Helper()
 	revision, err := s.Commit(s.ctx, kv.Write{Key: key, Value: []byte(value), Expect: expect, Guards: guards})
@@ -46,7 +46,7 @@ func (s *store) create(key, value string) int64 {
 	return s.put(key, value, kv.Absent)
 }
 
-// remove deletes key, which must be at expect, and returns the revision of that.
+// remove deletes key, which must have the revision expect, and returns the revision of the deletion.
 func (s *store) remove(key string, expect int64) int64 {
 	s.Helper()
 	revision, err := s.Commit(s.ctx, kv.Write{Key: key, Expect: expect})
@@ -72,8 +72,7 @@ func (s *store) compact(revision int64) {
 	}
 }
 
-// expect checks what a key holds at a revision; want is "value@revision", or ""
-// for nothing.
+// expect checks the record of a key at a revision; want is "value@revision", or "" for none.
 func (s *store) expect(key string, revision int64, want string) {
 	s.Helper()
 	record, err := s.Get(s.ctx, key, revision)
@@ -92,8 +91,7 @@ func (s *store) expect(key string, revision int64, want string) {
 	}
 }
 
-// list reads a range as one line of "key=value@revision", with "..." at the end
-// where there is more.
+// list reads a range as one line of "key=value@revision", with a final "..." if there is more.
 func (s *store) list(r kv.Range) string {
 	s.Helper()
 	page, err := s.List(s.ctx, r)

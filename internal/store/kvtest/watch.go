@@ -15,7 +15,7 @@ func (s *store) watch(ctx context.Context, prefix string, after int64) iter.Seq2
 	return CheckWatch(s.Errorf, prefix, after, s.Watch(ctx, prefix, after))
 }
 
-// events returns what a watch says happened from after until a revision.
+// events returns the events of a watch from after until a revision.
 func (s *store) events(prefix string, after, until int64) []kv.Event {
 	s.Helper()
 	var events []kv.Event
@@ -31,7 +31,7 @@ func (s *store) events(prefix string, after, until int64) []kv.Event {
 	return events
 }
 
-// expectEvents checks what a watch says happened.
+// expectEvents checks the events of a watch.
 func (s *store) expectEvents(prefix string, after, until int64, want ...string) {
 	s.Helper()
 	var got []string
@@ -43,7 +43,7 @@ func (s *store) expectEvents(prefix string, after, until int64, want ...string) 
 	}
 }
 
-// watchError returns the error that a watch ends with.
+// watchError returns the error at the end of a watch.
 func (s *store) watchError(ctx context.Context, prefix string, after int64) error {
 	for _, err := range s.watch(ctx, prefix, after) {
 		if err != nil {
@@ -171,7 +171,7 @@ func (s *store) skipIf(e Exception) {
 	}
 }
 
-// testWatchLive takes turns between writing and receiving.
+// testWatchLive alternates writing and receiving.
 func testWatchLive(s *store) {
 	r := s.create("/a", "0")
 	next, stop := iter.Pull2(s.watch(s.ctx, "/a", r))
@@ -194,8 +194,8 @@ func testWatchLive(s *store) {
 	}
 }
 
-// testWatchSlow has a consumer that takes one batch and then nothing for many
-// writes, which another one sees meanwhile.
+// testWatchSlow has a consumer that takes one batch and then none during many writes. Another consumer
+// sees them meanwhile.
 func testWatchSlow(s *store) {
 	const writes = 3000
 	r0 := s.revision()
@@ -224,8 +224,8 @@ func testWatchSlow(s *store) {
 	}
 }
 
-// testWatchTooSlow compacts what a consumer has not taken. A backend may have it
-// at hand all the same; then nothing must be missing.
+// testWatchTooSlow compacts events that a consumer has not taken. A backend may still have them; then
+// none may be missing.
 func testWatchTooSlow(s *store) {
 	r0 := s.revision()
 	last := s.create("/a", "0")

@@ -86,7 +86,7 @@ var writeTests = []test{
 		if !errors.As(err, &large) || large.Size != s.valueLimit+1 || large.Limit != s.valueLimit {
 			s.Errorf("got error %v", err)
 		}
-		// What a write has with it counts.
+		// The expectations in With are checked.
 		_, err = s.Commit(s.ctx, kv.Write{
 			Key: "/a", Value: make([]byte, s.valueLimit-9), Expect: r,
 			With: []kv.Change{{Key: "/b", Value: make([]byte, 10)}},
@@ -111,7 +111,7 @@ func testWith(s *store) {
 	replace := kv.Change{Key: "/changed", Value: []byte("2"), Expect: changed}
 	remove := kv.Change{Key: "/old", Expect: old}
 
-	// One that cannot happen, in each way. The guards are reported before it.
+	// An impossible change, of each kind. Its error precedes those of guards.
 	s.expectConflict(write(put, kv.Change{Key: "/old", Expect: old + 1}), "/old", old+1, old)
 	s.expectConflict(write(put, kv.Change{Key: "/old", Value: []byte("x")}), "/old", kv.Absent, old)
 	s.expectConflict(write(put, kv.Change{Key: "/none", Value: []byte("x"), Expect: old}), "/none", old, kv.Absent)
@@ -161,7 +161,7 @@ func testGuards(s *store) {
 	r := s.put("/o/1", "v", kv.Absent, kv.Guard{Key: "/ns/x", Revision: ns}, kv.Guard{Key: "/crd/y", Revision: crd})
 	r = s.put("/o/1", "w", r, kv.Guard{Key: "/ns/none", Revision: kv.Absent})
 
-	// One that does not, in each way.
+	// A guard that fails, of each kind.
 	newer := s.put("/crd/y", "2", crd)
 	write := func(guards ...kv.Guard) kv.Write {
 		return kv.Write{Key: "/o/1", Value: []byte("x"), Expect: r, Guards: guards}

@@ -6,16 +6,15 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// sweepLimit bounds how many events a compaction drops while it holds the lock.
+// sweepLimit limits the events that a compaction drops while it holds the lock.
 const sweepLimit = 512
 
-// fewVersions are so few that to copy them is cheap. Of a key with more, which is
-// written all the time, the space of the old ones is given back when its next ones do
-// not fit.
+// fewVersions is a number of versions that is cheap to copy. The space of compacted versions of a key
+// with more, one that is written all the time, is reclaimed when the slice is full.
 const fewVersions = 8
 
-// Compact implements kv.Backend. Readers see the new oldest revision at once;
-// what became unreachable is dropped in small steps, between which others run.
+// Compact implements kv.Backend. Readers see the new oldest revision at once. Unreachable data is
+// dropped in small steps, between which other calls run.
 func (s *Store) Compact(ctx context.Context, revision int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -39,8 +38,8 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 	return nil
 }
 
-// sweep drops the first events at or below the oldest kept revision, with the
-// versions that they replaced, and says whether there may be more.
+// sweep drops the first events at or below the oldest kept revision, with the versions that they
+// replaced, and reports whether there may be more.
 func (s *Store) sweep() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +48,7 @@ func (s *Store) sweep() bool {
 	return n == sweepLimit
 }
 
-// shed compacts what does not fit. It needs mu, and drops about as much as was added.
+// shed compacts the excess of the history. It needs mu, and drops about as much as was added.
 func (s *Store) shed() {
 	for s.past > s.options.MaxPastBytes {
 		s.oldest = max(s.oldest, s.logStart)
@@ -57,7 +56,7 @@ func (s *Store) shed() {
 	}
 }
 
-// drop forgets the first n events, which are not after the oldest kept revision.
+// drop drops the first n events. None of them is after the oldest kept revision.
 func (s *Store) drop(n int) {
 	for _, e := range s.log[:n] {
 		s.forget(e)
@@ -68,14 +67,14 @@ func (s *Store) drop(n int) {
 	s.logStart += int64(n)
 }
 
-// pastBytes is about how many bytes are kept only because an event is.
+// pastBytes returns about the number of bytes that an event alone keeps in memory.
 func pastBytes(e kv.Event) int64 {
 	const fixed = 200
 	return fixed + int64(len(e.Prev))
 }
 
-// forget drops what is not part of any state from e on: every version of its
-// key before it, and if it deleted the key, itself.
+// forget drops the versions of the key of e that no state from e on contains: the earlier ones and, if
+// e is a deletion, its own.
 func (s *Store) forget(e kv.Event) {
 	versions, _ := s.keys.Get(e.Key)
 	i := 0
@@ -91,7 +90,7 @@ func (s *Store) forget(e kv.Event) {
 	}
 	clear(versions[:i])
 	if versions = versions[i:]; len(versions) < fewVersions {
-		// A copy, so that the memory around them is given back.
+		// A copy, so that the memory around them is freed.
 		versions = append([]version(nil), versions...)
 	}
 	s.keys.Set(e.Key, versions)

@@ -19,14 +19,13 @@ import (
 
 // Options of a Store. The zero value works.
 type Options struct {
-	// MaxValueBytes is how many bytes the values of a write may have; 0 for
-	// kv.DefaultMaxValueBytes.
+	// MaxValueBytes limits the bytes of the values of a write; 0 for kv.DefaultMaxValueBytes.
 	MaxValueBytes int
-	// MaxPastBytes is how many bytes may be kept of what is no longer current; 0 for
-	// DefaultMaxPastBytes. What is over it is compacted at once.
+	// MaxPastBytes limits the bytes of the history; 0 for DefaultMaxPastBytes. The excess is compacted
+	// at once.
 	MaxPastBytes int64
-	// From is what the store holds at first, and the revision that it is at; nil for nothing. The
-	// oldest kept revision is that one.
+	// From is the initial content of the store, with its revision; nil for none. That revision is the
+	// oldest kept one.
 	From *Snapshot
 }
 
@@ -48,12 +47,12 @@ type Store struct {
 	logStart int64
 	newest   int64
 	oldest   int64
-	past     int64 // bytes that are kept because the log is
+	past     int64 // bytes that only the log keeps in memory
 	closed   bool
 	// changed is closed when newest or closed changes, and then replaced.
 	changed chan struct{}
 
-	// sweeping is held while a compaction drops what it made unreachable.
+	// sweeping is held while a compaction drops unreachable data.
 	sweeping sync.Mutex
 }
 
@@ -177,7 +176,7 @@ func (s *Store) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	return revision, nil
 }
 
-// check says why w may not happen now.
+// check returns the error that rejects w now, or nil.
 func (s *Store) check(w *kv.Write) error {
 	if err := s.expect(w.First()); err != nil {
 		return err
@@ -196,7 +195,7 @@ func (s *Store) check(w *kv.Write) error {
 	return nil
 }
 
-// expect says why a change may not happen now.
+// expect returns the error that rejects a change now, or nil.
 func (s *Store) expect(c kv.Change) error {
 	versions, _ := s.keys.Get(c.Key)
 	if v, _ := at(versions, s.newest); v.revision != c.Expect || !c.Possible() {
@@ -249,13 +248,13 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// wake tells all watches to look again. It needs mu.
+// wake wakes all watches. It needs mu.
 func (s *Store) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// resolve returns which state is meant, if it is kept. It needs mu.
+// resolve returns the actual revision of a state if it is not compacted. It needs mu.
 func (s *Store) resolve(revision int64) (int64, error) {
 	switch {
 	case s.closed:

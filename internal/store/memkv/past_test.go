@@ -9,8 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// However much is written, the past takes no more than it may, and what is current is
-// all there.
+// The history stays within its limit under any number of writes, and the current state is complete.
 func TestThePastIsBounded(t *testing.T) {
 	const most, size, keys = 100_000, 10_000, 3
 	s := New(Options{MaxPastBytes: most})
@@ -58,13 +57,13 @@ func TestThePastIsBounded(t *testing.T) {
 	if want := int(s.newest - s.oldest); seen != want {
 		t.Errorf("a watch from the oldest revision on saw %d events, want %d", seen, want)
 	}
-	// A compaction goes on from there.
+	// A compaction continues from there.
 	if err := s.Compact(t.Context(), s.newest); err != nil || s.past != 0 || len(s.log) != 0 {
 		t.Errorf("compacted, the past takes %d bytes in %d events, %v", s.past, len(s.log), err)
 	}
 }
 
-// BenchmarkFullPast writes one key whose past takes all that it may.
+// BenchmarkFullPast writes one key with a history at its limit.
 func BenchmarkFullPast(b *testing.B) {
 	s := New(Options{MaxPastBytes: 32 << 20})
 	defer s.Close()

@@ -8,16 +8,15 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A Snapshot is what a Store held at one revision, without what was before it. Any number of
-// stores may begin with it: what one of them writes, no other sees. They share what they do not
-// change.
+// A Snapshot is the content of a Store at one revision, without its history. Any number of stores may
+// begin with it, and they share unchanged data. Writes to one are invisible in the others.
 type Snapshot struct {
-	mu       sync.Mutex // a copy marks what it is a copy of
+	mu       sync.Mutex // a copy marks its source
 	keys     *btree.Map[string, []version]
 	revision int64
 }
 
-// Snapshot returns what the store holds now. It copies no values, and looks at each key once.
+// Snapshot returns the present content of the store. It copies no values, and visits each key once.
 func (s *Store) Snapshot() (*Snapshot, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -30,7 +29,7 @@ func (s *Store) Snapshot() (*Snapshot, error) {
 		if v, ok := at(versions, s.newest); ok {
 			current = append(current, v)
 			last := len(current) - 1
-			// Without room for another one, so that a store that writes one makes it elsewhere.
+			// Without spare capacity, so that a store that appends allocates a new slice.
 			taken.keys.Load(key, current[last:last+1:last+1])
 		}
 		return true
@@ -41,7 +40,7 @@ func (s *Store) Snapshot() (*Snapshot, error) {
 // Revision is that of the store when the Snapshot was taken.
 func (s *Snapshot) Revision() int64 { return s.revision }
 
-// copy returns the keys for a store of its own. It takes the same time however many they are.
+// copy returns the keys for a new store, in constant time.
 func (s *Snapshot) copy() btree.Map[string, []version] {
 	s.mu.Lock()
 	defer s.mu.Unlock()

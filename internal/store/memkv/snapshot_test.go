@@ -32,7 +32,7 @@ func get(t *testing.T, s *memkv.Store, key string) string {
 	return string(r.Value)
 }
 
-// Stores that begin with one snapshot, and the one that it was taken of, go their own ways.
+// Stores of one snapshot, and the store it was taken of, are independent.
 func TestSnapshot(t *testing.T) {
 	s := memkv.New(memkv.Options{})
 	defer s.Close()

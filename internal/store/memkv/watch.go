@@ -8,11 +8,11 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// batchLimit bounds how many events a watch looks at while it holds the lock.
+// batchLimit limits the events that a watch visits while it holds the lock.
 const batchLimit = 1024
 
-// Watch implements kv.Backend. A watch is a position in the log and nothing
-// else, so a slow consumer holds nothing.
+// Watch implements kv.Backend. A watch is only a position in the log, so a slow consumer holds no
+// memory.
 func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error] {
 	return func(yield func(kv.Batch, error) bool) {
 		seen, started := after, false
@@ -41,8 +41,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2
 	}
 }
 
-// since returns the next events after a revision, and what is closed once there
-// may be more.
+// since returns the next events after a revision, and a channel that is closed once there may be more.
 func (s *Store) since(prefix string, after int64) (kv.Batch, <-chan struct{}, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A Lister reads the objects of a kind as Go values, as the cache has them. A value is made once
-// for each object, and is not to be changed.
+// A Lister reads the objects of a kind from the cache as Go values. Each stored object is decoded
+// once. The values are read-only.
 type Lister[T any] struct {
 	cache      *watchcache.Cache
 	definition *resource.Definition
@@ -21,7 +21,7 @@ type Lister[T any] struct {
 
 	mu   sync.Mutex
 	made map[string]made[T] // by key
-	tidy int                // how many may be made before it is looked which of them are gone
+	tidy int                // limit of new values before values of deleted objects are dropped
 }
 
 type made[T any] struct {
@@ -35,8 +35,8 @@ func List[T any](cache *watchcache.Cache, set *resource.Set, kind schema.GroupRe
 	return &Lister[T]{cache: cache, definition: d, objects: cache.Resource(d.StoragePrefix), made: map[string]made[T]{}}
 }
 
-// Get returns an object, or nil if there is none. One that this server has not heard of may have
-// been created a moment ago through another, so the store is asked before the answer is nil.
+// Get returns an object, or nil if there is none. An object missing from the cache may just have been
+// created through another server, so Get reads the revision of the store before it returns nil.
 func (l *Lister[T]) Get(ctx context.Context, namespace, name string) (*T, error) {
 	found, err := l.find(ctx, namespace, name)
 	if err != nil || found == nil {
@@ -52,15 +52,15 @@ func (l *Lister[T]) Get(ctx context.Context, namespace, name string) (*T, error)
 	return v, err
 }
 
-// crowded reports whether so many values were made that some of them may be of objects that are gone.
+// crowded reports whether there are enough values that some may belong to deleted objects.
 func (l *Lister[T]) crowded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.made) > max(l.tidy, 64)
 }
 
-// Read returns an object as Get does, and keeps nothing of it. It is for kinds of which there are
-// many objects that come and go.
+// Read returns an object as Get does, without caching its value. It is for kinds with many short-lived
+// objects.
 func (l *Lister[T]) Read(ctx context.Context, namespace, name string) (*T, error) {
 	found, err := l.find(ctx, namespace, name)
 	if err != nil || found == nil {
@@ -103,13 +103,13 @@ func (l *Lister[T]) Any(ctx context.Context, namespace string) (bool, error) {
 	return snapshot.Len(l.definition.NamespacePrefix(namespace), "") > 0, nil
 }
 
-// An Object is a Go value with what it was made of.
+// An Object is a Go value with its stored object.
 type Object[T any] struct {
 	*watchcache.Object
 	Value *T
 }
 
-// Objects is List for who wants to know how each object is stored.
+// Objects is List with the stored form of each object.
 func (l *Lister[T]) Objects(ctx context.Context, namespace string) ([]Object[T], error) {
 	snapshot, err := l.objects.Snapshot(ctx, kv.Latest)
 	if err != nil {
@@ -149,7 +149,7 @@ func read[T any](o *watchcache.Object) (*T, error) {
 	return v, nil
 }
 
-// forget drops the values of objects that are gone, if there are many.
+// forget drops the values of deleted objects, if there are many.
 func (l *Lister[T]) forget(now *watchcache.Snapshot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

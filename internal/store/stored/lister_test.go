@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Values are made once for each object as it is stored, and nothing is kept of objects that are gone.
+// Each stored object is decoded once, and values of deleted objects are dropped.
 func TestLister(t *testing.T) {
 	backend := memkv.New(memkv.Options{})
 	cache := watchcache.New(backend, watchcache.Options{})

@@ -1,8 +1,8 @@
-// Package stored keeps what is made of stored objects up to date.
+// Package stored keeps data derived from stored objects up to date.
 //
-// A Follower tells what has happened to objects of some kinds, for who keeps an index of them. A
-// Lister reads objects of one kind as Go values. Nothing is read before somebody asks. The package
-// does not know what is made of the objects.
+// A Follower delivers the changes of objects of some kinds, for indexes over them. A Lister reads
+// objects of one kind as Go values. The first call reads the store. The package does not know the
+// derived data.
 package stored
 
 import (
@@ -18,23 +18,22 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Apply is told what has happened to the objects of a kind, which is its place among those that
-// are followed. If whole is not nil, it is all that there is, and what was known before is gone.
-// It is called by one at a time.
+// Apply receives the changes of the objects of a kind, given by its place among the followed kinds. If
+// whole is not nil, it is the whole state and replaces the earlier one. Calls are sequential.
 type Apply func(kind int, events []*watchcache.Event, whole *watchcache.Snapshot)
 
-// A Follower follows the objects of some kinds, in an order in which they can be read. It may be
-// nil, which is one that has nothing to read.
+// A Follower follows the objects of some kinds, in an order in which they can be read. A nil Follower
+// has nothing to read.
 type Follower struct {
 	cache     *watchcache.Cache
 	resources []*watchcache.Resource
 	apply     Apply
-	at        []atomic.Int64 // how far each is
-	turn      chan struct{}  // held by whoever brings it up to date
+	at        []atomic.Int64 // the revision of each kind
+	turn      chan struct{}  // held during an update
 	known     atomic.Bool    // all kinds were read
 }
 
-// Follow returns a Follower of kinds in a set, by what a cache has of them.
+// Follow returns a Follower of kinds in a set, from a cache.
 func Follow(cache *watchcache.Cache, set *resource.Set, kinds []schema.GroupResource, apply Apply) *Follower {
 	f := &Follower{cache: cache, apply: apply, at: make([]atomic.Int64, len(kinds)), turn: make(chan struct{}, 1)}
 	for _, kind := range kinds {
@@ -46,11 +45,11 @@ func Follow(cache *watchcache.Cache, set *resource.Set, kinds []schema.GroupReso
 // errUnread says that nothing can be read yet.
 var errUnread = errors.New("stored objects cannot be read yet")
 
-// patience is how long a request that is about no object waits for the store.
+// patience limits the wait for the store of a request that concerns no object.
 const patience = time.Second
 
-// RefreshSoon is Refresh for whoever asks how the server is, or for anything else that is not in
-// the store: what is known is enough if the store does not answer.
+// RefreshSoon is Refresh for health checks and other requests that concern no object: if the store
+// does not respond, the present data is enough.
 func (f *Follower) RefreshSoon(ctx context.Context) error {
 	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -61,9 +60,9 @@ func (f *Follower) RefreshSoon(ctx context.Context) error {
 	return err
 }
 
-// Fresh waits until a cache has all that was acknowledged before the request of ctx came, or
-// before the call where ctx is of no request. The store is asked once for all who decide about a
-// request: by its token, by roles, by what it reads first.
+// Fresh waits until a cache has all writes acknowledged before the request of ctx arrived, or before
+// the call if ctx has no request. One request reads the revision of the store only once, for its
+// authentication, its authorization and its first read.
 func Fresh(ctx context.Context, cache *watchcache.Cache) error {
 	q := request.From(ctx)
 	if q != nil {
@@ -78,7 +77,8 @@ func Fresh(ctx context.Context, cache *watchcache.Cache) error {
 	return err
 }
 
-// Refresh brings what is known to where the store was when the request of ctx came, or later.
+// Refresh brings the data to the state of the store at the arrival of the request of ctx, or a later
+// one.
 func (f *Follower) Refresh(ctx context.Context) error {
 	if f == nil {
 		return errUnread
@@ -89,8 +89,8 @@ func (f *Follower) Refresh(ctx context.Context) error {
 	return f.KeepUp(ctx)
 }
 
-// RefreshOnce is Refresh for whoever need not know what has happened since the request of the
-// context came. Of several in one request, only the first asks the store.
+// RefreshOnce is Refresh for callers that need no writes since the arrival of the request of ctx. Of
+// several calls in one request, only the first reads the revision of the store.
 func (f *Follower) RefreshOnce(ctx context.Context) error {
 	q := request.From(ctx)
 	if q == nil || q.Began() == 0 {
@@ -102,7 +102,7 @@ func (f *Follower) RefreshOnce(ctx context.Context) error {
 	return f.KeepUp(ctx)
 }
 
-// KeepUp brings what is known to where the cache is. It asks no store.
+// KeepUp brings the data to the state of the cache. It does not read the store.
 func (f *Follower) KeepUp(ctx context.Context) error {
 	for i := range f.resources {
 		if changed := f.resources[i].Changed(); changed == 0 || changed > f.at[i].Load() {
@@ -112,7 +112,7 @@ func (f *Follower) KeepUp(ctx context.Context) error {
 	return nil
 }
 
-// catchUp reads what has happened. One does it at a time; the others find that it is done.
+// catchUp reads new changes. One call does so at a time; waiting calls then find it done.
 func (f *Follower) catchUp(ctx context.Context) error {
 	select {
 	case f.turn <- struct{}{}:

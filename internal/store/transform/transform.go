@@ -1,12 +1,10 @@
-// Package transform stores values in another form than the one in which they are
-// written and read: another encoding, another version, encrypted.
+// Package transform stores values in another form than their readers and writers see: another
+// encoding, another version, encrypted.
 //
-// It decorates any kv.Backend. Whoever uses the result sees the plain values, and
-// the backend sees only the stored ones. Keys and revisions are the same for both,
-// so a backend compares what it is asked to compare, on a server too.
+// It decorates any kv.Backend. Callers see the plain values, the backend only the stored ones. Keys
+// and revisions are equal for both, so a backend, also a remote one, checks expectations as usual.
 //
-// The package knows the storage contract. It does not know what a value means: that
-// is the affair of a Transformer.
+// The package knows the storage contract. It does not know the meaning of a value; a Transformer does.
 package transform
 
 import (
@@ -17,26 +15,25 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A Transformer makes stored values of plain ones and the other way around. Its
-// methods may be called concurrently. They do not change the value that they get,
-// and may return it. Decode takes back what Encode made, of the same key; one value
-// may be encoded in many ways.
+// A Transformer converts plain values to stored ones and back. Its methods may be called concurrently.
+// They do not change their argument, and may return it. Decode reverses Encode for the same key; a
+// value may have many encodings.
 type Transformer interface {
-	// Decode returns what is read. A value that cannot be decoded is returned as it
-	// is: whoever reads it says that it cannot be read, and others are not affected.
+	// Decode returns the plain value. If it cannot decode a value, it returns it unchanged: the reader
+	// of that value then fails, and other reads do not.
 	Decode(key string, stored []byte) []byte
-	// Encode returns what is stored.
+	// Encode returns the stored value.
 	Encode(key string, plain []byte) []byte
 }
 
 // Options of a Backend.
 type Options struct {
-	// MaxValueBytes is how many bytes the plain values of a write may have; 0 for
-	// kv.DefaultMaxValueBytes. The backend below has to take what they become.
+	// MaxValueBytes limits the bytes of the plain values of a write; 0 for kv.DefaultMaxValueBytes.
+	// The backend must accept their stored form.
 	MaxValueBytes int
 }
 
-// Backend is a kv.Backend over another one.
+// Backend is a kv.Backend that decorates another one.
 type Backend struct {
 	below       kv.Backend
 	transformer Transformer
@@ -45,8 +42,7 @@ type Backend struct {
 
 var _ kv.Backend = (*Backend)(nil)
 
-// New returns a backend that stores in another one what t makes of values. It closes
-// that one when it is closed.
+// New returns a backend that stores the values as encoded by t in another backend. Close closes both.
 func New(below kv.Backend, t Transformer, o Options) *Backend {
 	if o.MaxValueBytes == 0 {
 		o.MaxValueBytes = kv.DefaultMaxValueBytes
@@ -54,10 +50,10 @@ func New(below kv.Backend, t Transformer, o Options) *Backend {
 	return &Backend{below: below, transformer: t, options: o}
 }
 
-// Unwrap returns the backend below, see kv.As.
+// Unwrap returns the decorated backend, see kv.As.
 func (b *Backend) Unwrap() kv.Backend { return b.below }
 
-// decode and encode leave alone what is absent, and make nothing absent.
+// decode and encode keep absent values absent, and never return an absent value for a present one.
 
 func (b *Backend) decode(key string, stored []byte) []byte {
 	return present(stored, b.transformer.Decode, key)
@@ -112,8 +108,8 @@ func (b *Backend) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	return revision, b.plainError(err)
 }
 
-// stored returns the write of what is stored. What is stored of Was is not known: it
-// need not be what would be stored of it now.
+// stored returns the write with stored values. It has no Was: another encoding of the same value need
+// not equal the stored one.
 func (b *Backend) stored(w kv.Write) kv.Write {
 	w.Value, w.Was = b.encode(w.Key, w.Value), nil
 	if len(w.With) > 0 {

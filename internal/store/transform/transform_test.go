@@ -17,7 +17,7 @@ import (
 
 const limit = 1 << 20
 
-// sealedMost is what the largest write takes that the tests make: of two values.
+// sealedMost is the stored size of the largest write of the tests, one of two values.
 const sealedMost = limit + 2*kvtest.SealedMore
 
 func openMemory(t testing.TB) kv.Backend {
@@ -37,8 +37,8 @@ func openFile(t testing.TB) kv.Backend {
 	return transform.New(store, kvtest.NewSealed(t), transform.Options{MaxValueBytes: limit})
 }
 
-// A store of transformed values keeps the contract of a store. The one in a file also
-// shows what is stored of the past, which it is not told with a write.
+// A store of transformed values keeps the storage contract. With a file as backend, this includes
+// earlier values, which are decoded from the file.
 func TestContract(t *testing.T) {
 	for name, open := range map[string]func(testing.TB) kv.Backend{"in memory": openMemory, "in a file": openFile} {
 		t.Run(name, func(t *testing.T) { kvtest.Run(t, open, kvtest.ValueLimit(limit)) })
@@ -137,14 +137,13 @@ func feed(t *testing.T, b kv.Backend, after, until int64) string {
 	return strings.Join(all, " ")
 }
 
-// nothing makes nothing of every value.
+// nothing encodes every value as nil.
 type nothing struct{}
 
 func (nothing) Encode(string, []byte) []byte { return nil }
 func (nothing) Decode(string, []byte) []byte { return nil }
 
-// A transformation cannot delete what is written, or hide what is there; nor does it
-// bring back what is deleted.
+// A transformation cannot delete a written value, hide an existing one, or restore a deleted one.
 func TestAbsentStaysAbsent(t *testing.T) {
 	b := transform.New(memkv.New(memkv.Options{}), nothing{}, transform.Options{})
 	defer b.Close()
@@ -167,7 +166,7 @@ func TestAbsentStaysAbsent(t *testing.T) {
 	}
 }
 
-// The limit is of what is written, however large the stored form is.
+// The limit applies to plain values, for any size of the stored form.
 func TestLimitIsOfPlainValues(t *testing.T) {
 	const most = 100
 	b := transform.New(memkv.New(memkv.Options{MaxValueBytes: 2 * most}), double{}, transform.Options{MaxValueBytes: most})
@@ -186,7 +185,7 @@ type double struct{}
 func (double) Encode(_ string, plain []byte) []byte  { return bytes.Repeat(plain, 2) }
 func (double) Decode(_ string, stored []byte) []byte { return stored[:len(stored)/2] }
 
-// What a backend can do besides the contract is found below any number of decorators.
+// As finds an ability of a backend below any number of decorators.
 func TestAs(t *testing.T) {
 	store := memkv.New(memkv.Options{})
 	defer store.Close()

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// filler makes the objects of the benchmarks about 1.7 kB.
+// filler brings the objects of the benchmarks to about 1.7 kB.
 var filler = strings.Repeat("x", 1600)
 
 // filled returns a cache with n objects of crontabs, loaded.
@@ -69,7 +69,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkList takes a snapshot and looks at 5,000 objects.
+// BenchmarkList takes a snapshot and reads 5,000 objects.
 func BenchmarkList(b *testing.B) {
 	f := filled(b, 5000)
 	r := f.cache.Resource(crontabs)
@@ -87,7 +87,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkLen counts what is left after the first page of 5,000.
+// BenchmarkLen counts the rest after the first page of 5,000.
 func BenchmarkLen(b *testing.B) {
 	s := filled(b, 5000).snapshot(crontabs, kv.Latest)
 	b.ReportAllocs()
@@ -116,7 +116,7 @@ func BenchmarkSnapshotOfThePast(b *testing.B) {
 			f.synced(6001)
 			r := f.cache.Resource(crontabs)
 			for i := 0; b.Loop(); i++ {
-				// Never one that is kept.
+				// Never a kept snapshot.
 				if _, err := r.Snapshot(context.Background(), int64(5000+i%20)); err != nil {
 					b.Fatal(err)
 				}
@@ -125,7 +125,7 @@ func BenchmarkSnapshotOfThePast(b *testing.B) {
 	}
 }
 
-// BenchmarkFanOut is one event told to 200 watchers; an operation is one write.
+// BenchmarkFanOut measures one event for 200 watchers; an operation is one write.
 func BenchmarkFanOut(b *testing.B) {
 	const watchers = 200
 	f := filled(b, 100)
@@ -172,8 +172,8 @@ func BenchmarkFanOut(b *testing.B) {
 	cancel()
 }
 
-// BenchmarkWriteWithWatchers is a write until the cache has applied it, while
-// 10,000 watchers wait for other things, or for that.
+// BenchmarkWriteWithWatchers measures a write until the cache has applied it, with 10,000 watchers of
+// other keys, or of that one.
 func BenchmarkWriteWithWatchers(b *testing.B) {
 	const watchers = 10_000
 	for _, test := range []struct {
@@ -259,8 +259,8 @@ func BenchmarkWait(b *testing.B) {
 	})
 }
 
-// BenchmarkMemory is what the cache adds to an object that the backend holds, and
-// what an idle watcher is.
+// BenchmarkMemory measures the memory that the cache adds to a stored object, and that of an idle
+// watcher.
 func BenchmarkMemory(b *testing.B) {
 	const objects, watchers = 50_000, 10_000
 	store := memkv.New(memkv.Options{})

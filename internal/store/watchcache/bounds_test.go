@@ -43,8 +43,8 @@ func use(t testing.TB, c *Cache, prefix string) *state {
 	return r.held.Load()
 }
 
-// A resource that nobody uses costs nothing, however much is written to it, and
-// neither does asking for one.
+// An unused resource costs nothing, with any number of writes to it, and neither does a call of
+// Resource.
 func TestUnused(t *testing.T) {
 	c, write := running(t, Options{})
 	for i := range 10 {
@@ -101,7 +101,7 @@ func TestTotalHistoryBound(t *testing.T) {
 		for range 20 {
 			write(prefix+"a", 1000)
 		}
-		// What the feed does after it has told that it is done.
+		// The work of the feed after its last signal.
 		write(prefix+"a", 0)
 		if s.prefix != prefix || c.recorded.Load() > bound+2000 {
 			t.Fatalf("%d bytes of history are kept", c.recorded.Load())
@@ -109,7 +109,7 @@ func TestTotalHistoryBound(t *testing.T) {
 	}
 }
 
-// What was computed of an event is forgotten before the event is.
+// Results derived from an event are dropped before the event.
 func TestHotHistory(t *testing.T) {
 	c, write := running(t, Options{})
 	s := use(t, c, "/registry/a/")
@@ -161,8 +161,8 @@ func TestKeptSnapshots(t *testing.T) {
 	})
 }
 
-// A watcher that is far behind is told in portions, so that it holds little while
-// it is stuck with one, and misses nothing.
+// A watcher that is far behind gets its events in portions. So it holds little memory while it is
+// stuck with one, and misses nothing.
 func TestPortions(t *testing.T) {
 	for _, test := range []struct{ size, writes, most int }{{10, 300, 256}, {10_000, 20, 8}, {100_000, 20, 2}, {1 << 20, 3, 1}} {
 		c, write := running(t, Options{HistoryBytes: 1 << 30, TotalHistoryBytes: 1 << 30})
@@ -193,9 +193,8 @@ func TestPortions(t *testing.T) {
 	}
 }
 
-// What is computed of a portion is computed once for all who are told it: whoever
-// lacks the same events of the same keys, wherever it began. Nobody is told by it what
-// it did not ask for, or has been told.
+// A result derived from a portion is computed once for all watchers of that portion: those that miss
+// the same events of the same keys, from any start. No watcher gets other keys, or an event twice.
 func TestSharedPortions(t *testing.T) {
 	c, write := running(t, Options{})
 	use(t, c, "/registry/a/")
@@ -233,7 +232,7 @@ func TestSharedPortions(t *testing.T) {
 		computed = 0
 	}
 	first, second, x := watch(""), watch(""), watch("/registry/a/x/")
-	write("/registry/b/b", 0) // which nobody here is told
+	write("/registry/b/b", 0) // no watcher here gets it
 	late := watch("")
 	write("/registry/a/x/1", 0)
 	write("/registry/a/y/2", 0)
@@ -249,7 +248,7 @@ func TestSharedPortions(t *testing.T) {
 	expect(told(late)+told(x), "5 x/3 5 x/3 ", 1)
 }
 
-// Watchers that come and go leave nothing behind.
+// Closed watchers leave no data behind.
 func TestWatchersLeaveNothing(t *testing.T) {
 	c, _ := running(t, Options{})
 	s := use(t, c, "/registry/a/")

@@ -1,15 +1,14 @@
-// Package watchcache keeps stored objects in memory, ready to serve, and follows the one
-// feed of the backend.
+// Package watchcache keeps stored objects in memory, ready to serve, and follows the one feed of the
+// backend.
 //
-// A Resource is all objects under one storage prefix. It costs nothing until its first use,
-// which loads it. From then on it is a copy-on-write tree that the feed updates, with a
-// bounded history of recent events. A Snapshot is immutable and free. A Watcher is a position
-// in the history. All revisions are those of the store: a resource without changes advances
-// with all others.
+// A Resource is all objects under one storage prefix. It costs nothing until its first use, which
+// loads it. From then on it is a copy-on-write tree that the feed updates, with a bounded history of
+// recent events. A Snapshot is immutable and free. A Watcher is a position in the history. All
+// revisions are those of the store: a resource without changes advances with all others.
 //
 // The package knows keys, stored bytes and the header of an object. It does not know schemas,
-// selectors, or how clients see an object. It keeps what others compute from an object beside
-// the object, without knowing what it is.
+// selectors, or how clients see an object. It caches data derived from an object beside the object,
+// without knowing its meaning.
 package watchcache
 
 import (
@@ -24,9 +23,9 @@ import (
 )
 
 var (
-	// ErrGone says that the resource was forgotten.
+	// ErrGone means that the resource was forgotten.
 	ErrGone = errors.New("the resource is no longer served")
-	// ErrStopped says that the cache no longer follows the store.
+	// ErrStopped means that the cache no longer follows the store.
 	ErrStopped = errors.New("the watch cache has stopped")
 )
 
@@ -34,18 +33,17 @@ var (
 type Options struct {
 	Logger *slog.Logger // slog.Default if nil
 
-	// Prefix is what all keys of the store that are of interest start with; ""
-	// follows every key.
+	// Prefix is the common prefix of the followed keys; "" follows every key.
 	Prefix string
 
-	// Undone is the newest revision of a past that the store was put back from. A
-	// watch that goes on from a part of it that has not happened again is too late:
-	// what it was told need not be so.
+	// Undone is the newest revision before the restore of a backup. A watch that resumes from a
+	// revision that the restored store has not reached again is too late: its earlier events may be
+	// invalid.
 	Undone int64
 
-	// HistoryEvents and HistoryBytes bound the events kept of each resource, and
-	// TotalHistoryBytes those of all of them. What is older is read from the
-	// backend. Zero is 10,000 events, 8 MiB, and 64 MiB.
+	// HistoryEvents and HistoryBytes limit the events kept of each resource, and TotalHistoryBytes
+	// those of all resources. Older events are read from the backend. Zero is 10,000 events, 8 MiB,
+	// and 64 MiB.
 	HistoryEvents     int
 	HistoryBytes      int64
 	TotalHistoryBytes int64
@@ -67,14 +65,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Cache is the objects of a store, as far as anyone has asked for them.
+// Cache has the objects of the resources of a store that were used.
 //
 // Locks: mu before state.mu; followers' own before waiting's, which is taken last.
 type Cache struct {
 	backend kv.Backend
 	options Options
 
-	revision  atomic.Int64 // how far the feed was applied; 0 before Run
+	revision  atomic.Int64 // revision of the feed; 0 before Run
 	waiting   waiters
 	recorded  atomic.Int64 // bytes in all histories
 	feed      feed
@@ -88,11 +86,10 @@ type Cache struct {
 	loads  sync.WaitGroup
 
 	stopped chan struct{} // closed when Run has returned
-	why     error         // ErrStopped, with what Run has returned; set before that
+	why     error         // ErrStopped, with the result of Run; set before stopped is closed
 }
 
-// New returns a cache of what b holds. Nothing can be read from it until Run
-// runs.
+// New returns a cache of b. Reads wait until Run runs.
 func New(b kv.Backend, o Options) *Cache {
 	return &Cache{
 		backend:   b,
@@ -103,12 +100,11 @@ func New(b kv.Backend, o Options) *Cache {
 	}
 }
 
-// Revision returns how far the feed was applied: everything at or below it can
-// be read. It is 0 before the cache runs, and never decreases.
+// Revision returns the revision of the feed: everything at or below it is readable. It is 0 before
+// Run, and never decreases.
 func (c *Cache) Revision() int64 { return c.revision.Load() }
 
-// Quiet reports whether all Watchers wait for something to happen: each was asked for what is next,
-// and there is nothing.
+// Quiet reports whether all Watchers are waiting: each has a pending Next and no events.
 func (c *Cache) Quiet() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -123,8 +119,8 @@ func (c *Cache) Quiet() bool {
 	return int64(waiting) == open
 }
 
-// Fresh waits for everything that was acknowledged, by anyone, before the call.
-// It returns a revision that includes it.
+// Fresh waits for all writes acknowledged before the call, also those through other servers. It
+// returns a revision that includes them.
 func (c *Cache) Fresh(ctx context.Context) (int64, error) {
 	revision, err := c.backend.Revision(ctx)
 	if err != nil {
@@ -133,22 +129,21 @@ func (c *Cache) Fresh(ctx context.Context) (int64, error) {
 	return revision, c.Wait(ctx, revision)
 }
 
-// Resource returns the resource of a storage prefix, which ends in '/'. A
-// resource that is never used costs nothing, and one may be asked for any number
-// of times.
+// Resource returns the resource of a storage prefix, which ends in '/'. An unused resource costs
+// nothing.
 func (c *Cache) Resource(prefix string) *Resource {
 	return &Resource{cache: c, prefix: prefix}
 }
 
-// Forget drops what is held of a resource. Its watchers are told what the cache has
-// seen up to now, and end with ErrGone. Using the resource again loads it again.
+// Forget drops a resource from memory. Its watchers get the events up to now, and then ErrGone. The
+// next use of the resource loads it again.
 func (c *Cache) Forget(prefix string) {
 	wake(c.forget(prefix))
 }
 
 func (c *Cache) forget(prefix string) []*group {
-	// The feed must not go on without the resource before it is marked: its
-	// watchers would take the cache's progress for their own.
+	// The feed must not continue without the resource before it is marked: its watchers would take the
+	// cache's progress for their own.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.states[prefix]
@@ -162,7 +157,7 @@ func (c *Cache) forget(prefix string) []*group {
 	return s.reset(c)
 }
 
-// state returns what is held of a resource, made if there is none.
+// state returns the state of a resource, and creates it if missing.
 func (c *Cache) state(prefix string) *state {
 	c.mu.RLock()
 	s := c.states[prefix]
@@ -179,7 +174,7 @@ func (c *Cache) state(prefix string) *state {
 	return s
 }
 
-// begin makes ctx the life of the cache.
+// begin sets the context of Run.
 func (c *Cache) begin(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,8 +185,7 @@ func (c *Cache) begin(ctx context.Context) error {
 	return nil
 }
 
-// end cancels what is under way, lets nobody wait for what will not come, and says
-// why.
+// end cancels pending work and ends all waits with an error.
 func (c *Cache) end(cancel func(), failed error) {
 	c.mu.Lock()
 	c.ended = true
@@ -206,7 +200,7 @@ func (c *Cache) end(cancel func(), failed error) {
 	c.loads.Wait()
 }
 
-// stopping is why the cache stops, as far as it is known.
+// stopping returns the reason for which the cache stops, as far as it is known.
 func (c *Cache) stopping() error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -14,8 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A resource is loaded once, by whoever comes first, and what is written while
-// it is loaded is neither lost nor told twice.
+// The first use loads a resource, once. Writes during the load are neither lost nor delivered twice.
 func TestLoadWhileWriting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var backend *hooked
@@ -71,8 +70,7 @@ func TestLoadWhileWriting(t *testing.T) {
 	})
 }
 
-// A load that fails fails those who wait for it; the next user tries again. A
-// user who goes away fails nobody.
+// A failed load fails all waiting users; the next user retries. A user that leaves fails no other.
 func TestLoadFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failure := errors.New("the disk is on fire")
@@ -118,7 +116,7 @@ func TestWait(t *testing.T) {
 				reached <- revision
 			}()
 		}
-		// Nobody is woken before time, and who gives up is forgotten.
+		// No waiter is woken too early, and a canceled one is removed.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := f.cache.Wait(ctx, 3); !errors.Is(err, context.DeadlineExceeded) {
@@ -142,7 +140,7 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// Nothing waits for a cache that has ended, or for ever for one that never began.
+// No wait outlasts the end of the cache, or its own context before Run.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, watchcache.Options{}, nil)
@@ -198,8 +196,8 @@ func TestStopWhileLoading(t *testing.T) {
 	})
 }
 
-// A watcher of a quiet namespace in a busy resource waits undisturbed, and is
-// not too old when something happens at last.
+// A watcher of a quiet namespace in a busy resource is not woken, and is not too old at its first
+// event.
 func TestQuietWatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var backend *hooked
@@ -240,7 +238,7 @@ func TestQuietWatcher(t *testing.T) {
 	})
 }
 
-// When the feed fails it is taken up where it was.
+// A failed feed resumes at its last revision.
 func TestFeedInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var down atomic.Bool
@@ -270,8 +268,8 @@ func TestFeedInterrupted(t *testing.T) {
 	})
 }
 
-// When the backend has forgotten what happened while the feed was down, reads go
-// on with what is stored now, and watchers are told that they missed something.
+// If the backend has compacted the events of an interruption of the feed, reads continue with the
+// present state, and watchers get an error.
 func TestFeedCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var down atomic.Bool
@@ -320,8 +318,7 @@ func TestFeedCutOff(t *testing.T) {
 	})
 }
 
-// What a load has read is not published when the feed was cut off meanwhile, for
-// nobody knows what came after it.
+// A load is discarded if the feed is interrupted meanwhile, because later events may be missing.
 func TestFeedCutOffWhileLoading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var down atomic.Bool

@@ -17,9 +17,9 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// TestChecker lets writers, readers and watchers loose on a cache, and compares
-// everything that anyone was told with what was committed: no event lost, told
-// twice or out of order, no snapshot of a state that never was.
+// TestChecker runs random writers, readers and watchers on a cache, and compares all results with the
+// commits: no event is lost, repeated or out of order, and no snapshot shows a state that never
+// existed.
 func TestChecker(t *testing.T) {
 	writes := 2400
 	if testing.Short() {
@@ -48,7 +48,7 @@ func TestChecker(t *testing.T) {
 	}
 }
 
-// chaos is what happens besides reading and writing.
+// chaos is the disturbance besides reads and writes.
 type chaos struct {
 	compact   bool // the store forgets
 	forget    bool // resources are forgotten
@@ -74,16 +74,16 @@ type checker struct {
 	mu      sync.Mutex
 	read    []reading
 	streams []stream
-	excused atomic.Int64 // answers that something is no longer known
+	excused atomic.Int64 // reports something as compacted
 }
 
-// reading is a snapshot that someone got.
+// reading is a snapshot with its reader's data.
 type reading struct {
 	prefix   string
 	snapshot *watchcache.Snapshot
 }
 
-// stream is what a watcher was told.
+// stream has the events of a watcher.
 type stream struct {
 	prefix   string
 	from, to int64 // events above from, up to to
@@ -131,7 +131,7 @@ func (c *checker) check(t *testing.T, o watchcache.Options, writes int) {
 		len(c.log), len(c.read), c.backend.lists.Load(), len(c.streams), c.backend.watches.Load(), c.excused.Load())
 }
 
-// fail is asked before each batch of the cache's feed.
+// fail is called before each batch of the cache's feed.
 func (c *checker) fail(b kv.Batch) error {
 	if c.writing.Err() != nil || rand.IntN(30) > 0 {
 		return nil
@@ -187,7 +187,7 @@ func (c *checker) write(r *rand.Rand, writer, writes int) {
 	}
 }
 
-// excuse reports whether an answer is one that the chaos excuses.
+// excuse reports whether an error is a consequence of the chaos.
 func (c *checker) excuse(err error) bool {
 	var compacted *kv.CompactedError
 	if errors.As(err, &compacted) && c.compact || errors.Is(err, watchcache.ErrGone) && c.forget {
@@ -254,7 +254,7 @@ func (c *checker) follow(r *rand.Rand, w *watchcache.Watcher, s stream) {
 	for life := 5 + r.IntN(30); life > 0; life-- {
 		ctx, cancel := context.WithCancel(c.writing)
 		if r.IntN(4) == 0 {
-			cancel() // takes what is there, or nothing
+			cancel() // takes pending events only
 		}
 		b, err := w.Next(ctx)
 		cancel()

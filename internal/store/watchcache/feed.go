@@ -16,21 +16,19 @@ const (
 
 // feed is where the cache is in the backend's feed. It belongs to Run.
 type feed struct {
-	joined  bool  // what the resources hold is continued by the feed
+	joined  bool  // the feed continues the loaded resources
 	applied int64 // batches
-	// touched and woken are what applying a batch works with.
+	// touched and woken are buffers for applying a batch.
 	touched []*state
 	woken   []*group
 }
 
-// Run follows the store until ctx ends, and then returns nil. A feed that is
-// interrupted is taken up where it was. Where the backend no longer knows what
-// happened meanwhile, every resource that is in use is loaded again; its
-// watchers, who cannot be told what they missed, end with *kv.CompactedError.
+// Run follows the store until ctx ends, and then returns nil. An interrupted feed resumes at its last
+// revision. If the backend has compacted the events in between, every resource in use is loaded again,
+// and its watchers end with *kv.CompactedError, because they miss events.
 //
-// Run gives up when the backend is closed or damaged, and with a *kv.RestoredError
-// when it is at an older revision than it was: a cache never goes back. It runs
-// once.
+// Run returns an error when the backend is closed or damaged, and a *kv.RestoredError when it is at an
+// older revision than before: a cache never goes back. It runs once.
 func (c *Cache) Run(ctx context.Context) (failed error) {
 	ctx, cancel := context.WithCancel(ctx)
 	if err := c.begin(ctx); err != nil {
@@ -69,7 +67,7 @@ func (c *Cache) Run(ctx context.Context) (failed error) {
 	}
 }
 
-// follow applies the feed until it ends, and says why.
+// follow applies the feed until it ends, and returns the reason.
 func (c *Cache) follow(ctx context.Context) error {
 	if !c.feed.joined {
 		if err := c.join(ctx); err != nil {
@@ -86,9 +84,8 @@ func (c *Cache) follow(ctx context.Context) error {
 	return errors.New("it ended")
 }
 
-// join takes up the feed from now. What was loaded before is not continued by
-// it, so it is dropped. A load that begins after that reads a state that is not
-// older than now.
+// join starts a new feed. Loaded resources are dropped, because it does not continue them. Each later
+// load reads a state at least as new as the start of the feed.
 func (c *Cache) join(ctx context.Context) error {
 	revision, err := c.backend.Revision(ctx)
 	if err != nil {
@@ -128,9 +125,8 @@ func (c *Cache) apply(batch kv.Batch) {
 	}
 }
 
-// route gives each event to the resources in use whose prefix its key has, and
-// drops those that nobody has asked for. Prefixes end in '/', and keys have few
-// of them.
+// route assigns each event to the resources in use whose prefix its key has, and drops the others.
+// Prefixes end in '/', and keys have few of them.
 func (c *Cache) route(events []kv.Event) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -153,8 +149,7 @@ func (c *Cache) route(events []kv.Event) {
 	}
 }
 
-// shrink takes from the histories, of any resources, until they are together
-// well below their bound.
+// shrink drops events of any resources until all histories are well below their limit.
 func (c *Cache) shrink() {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -166,7 +161,7 @@ func (c *Cache) shrink() {
 	}
 }
 
-// slashes yields where each directory of a key ends, the outermost first.
+// slashes yields the end of each directory of a key, the outermost first.
 func slashes(key string) func(yield func(end int) bool) {
 	return func(yield func(int) bool) {
 		for end := 0; ; {

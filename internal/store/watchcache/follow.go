@@ -10,17 +10,17 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// errBehind ends the queue of a follower who does not keep up.
+// errBehind ends the queue of a follower that does not keep up.
 var errBehind = errors.New("too far behind")
 
-// followers are those who are told of all that the feed brings, and how far that is.
+// followers are the consumers of the whole feed, and its progress.
 type followers struct {
 	mu  sync.Mutex
 	all map[*kv.Queue]bool
 }
 
-// tell gives everybody a batch and advances the cache. Who has no room for more has to
-// read what comes from the backend.
+// tell delivers a batch to all followers and advances the cache. A follower with a full queue reads
+// later events from the backend.
 func (c *Cache) tell(batch kv.Batch) {
 	f := &c.followers
 	f.mu.Lock()
@@ -34,7 +34,7 @@ func (c *Cache) tell(batch kv.Batch) {
 	c.advance(batch.Revision)
 }
 
-// skip advances the cache over what nobody can be told of, and ends all followers.
+// skip advances the cache over missing events, and ends all followers.
 func (c *Cache) skip(revision int64, why error) {
 	f := &c.followers
 	f.mu.Lock()
@@ -46,11 +46,10 @@ func (c *Cache) skip(revision int64, why error) {
 	c.advance(revision)
 }
 
-// Follow yields what happens after a revision to the keys with a prefix, as a watch of
-// the backend does, from the feed that the cache follows anyway. What was before that,
-// and what came while the consumer was far behind, is read from the backend. The error
-// is yielded last: *kv.CompactedError if there is a gap, ErrStopped, the context's, or
-// one of the backend's.
+// Follow yields the events after a revision for keys with a prefix, as a watch of the backend does,
+// but from the feed of the cache. Earlier events, and those missed by a slow consumer, come from the
+// backend. The error is yielded last: *kv.CompactedError if there is a gap, ErrStopped, the context's,
+// or one of the backend's.
 func (c *Cache) Follow(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error] {
 	return func(yield func(kv.Batch, error) bool) {
 		err := c.Wait(ctx, 1)
@@ -65,8 +64,7 @@ func (c *Cache) Follow(ctx context.Context, prefix string, after int64) iter.Seq
 	}
 }
 
-// followFrom follows for as long as the consumer keeps up, and returns how far it has
-// come.
+// followFrom follows while the consumer keeps up, and returns its revision.
 func (c *Cache) followFrom(ctx context.Context, prefix string, after int64, yield func(kv.Batch, error) bool) (int64, error) {
 	q := kv.NewQueue()
 	begins := c.enter(q)
@@ -76,7 +74,7 @@ func (c *Cache) followFrom(ctx context.Context, prefix string, after int64, yiel
 			if err != nil {
 				return after, err
 			}
-			// What comes after is in the queue.
+			// Later events are in the queue.
 			batch = part(batch, prefix, after, begins)
 			if !yield(batch, nil) {
 				return after, nil
@@ -102,8 +100,7 @@ func (c *Cache) followFrom(ctx context.Context, prefix string, after int64, yiel
 	}
 }
 
-// part is what of a batch is about keys with a prefix, after one revision and up to
-// another.
+// part returns the events of a batch for keys with a prefix, after one revision and up to another.
 func part(batch kv.Batch, prefix string, after, upTo int64) kv.Batch {
 	some := kv.Batch{Events: batch.Events, Revision: min(batch.Revision, upTo)}
 	other := func(e kv.Event) bool { return e.Revision <= after || e.Revision > upTo || !within(prefix, e.Key) }

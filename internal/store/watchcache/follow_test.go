@@ -24,8 +24,8 @@ func (f *fixture) follow(after int64) (next func() (kv.Batch, error), stop func(
 	}, stop
 }
 
-// Follow yields what was before the cache looked, and what happens then, with one
-// watch of the store more as long as it reads what was.
+// Follow yields events from before the start of the cache, and new ones. It needs a watch of the store
+// only for the earlier ones.
 func TestFollow(t *testing.T) {
 	var watches atomic.Int64
 	f := start(t, watchcache.Options{}, counting(&watches))
@@ -81,7 +81,7 @@ func (c *counted) Watch(ctx context.Context, prefix string, after int64) iter.Se
 	}
 }
 
-// Who is far behind misses nothing: the rest is read from the store.
+// A slow follower misses nothing: it reads the rest from the store.
 func TestFollowFarBehind(t *testing.T) {
 	const writes = 40
 	f := start(t, watchcache.Options{}, nil)
@@ -119,7 +119,7 @@ func TestFollowFarBehind(t *testing.T) {
 	}
 }
 
-// Where the store has forgotten what happened meanwhile, whoever follows is told.
+// If the store has compacted the missing events, followers get an error.
 func TestFollowOverAGap(t *testing.T) {
 	cut := make(chan struct{})
 	var once atomic.Bool
@@ -152,7 +152,7 @@ func TestFollowOverAGap(t *testing.T) {
 	}
 }
 
-// Nobody follows a cache that has stopped.
+// Follow fails on a stopped cache.
 func TestFollowWhenItStops(t *testing.T) {
 	f := start(t, watchcache.Options{}, nil)
 	from := f.put(crontabs+"default/a", "v")
@@ -174,8 +174,7 @@ func TestFollowWhenItStops(t *testing.T) {
 	}
 }
 
-// Whoever waits for a cache that fails is told why it did: all of them say the same,
-// whoever is heard first.
+// All callers that wait for a failing cache get the same error, in any order.
 func TestAllAreToldWhyItStopped(t *testing.T) {
 	restored := &kv.RestoredError{Was: 9, Now: 7}
 	fail := make(chan struct{})

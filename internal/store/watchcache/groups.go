@@ -2,16 +2,16 @@ package watchcache
 
 import "strings"
 
-// groups are the watchers of a resource that wait for an event, by the prefix
-// that they watch, so that a write to one namespace wakes nobody in another.
+// groups are the waiting watchers of a resource, by their prefixes, so that a write to one namespace
+// does not wake watchers of another.
 type groups map[string]*group
 
 // A group is the waiting watchers of one prefix.
 type group struct {
 	waiting int
-	woken   chan struct{} // closed when there may be something for them
-	// seen is up to where nothing happened to the prefix since they began to
-	// wait. It is set before woken is closed.
+	woken   chan struct{} // closed when there may be events
+	// seen is the revision up to which there were no events for the prefix since the wait began. It is
+	// set before woken is closed.
 	seen int64
 }
 
@@ -29,8 +29,8 @@ func (g *groups) join(prefix string) *group {
 	return one
 }
 
-// leave takes out a watcher that does not wait any longer. It reports whether
-// nothing happened to the prefix while it waited.
+// leave removes a watcher that stops waiting. It reports whether there were no events for the prefix
+// meanwhile.
 func (g groups) leave(prefix string, one *group) bool {
 	if g[prefix] != one {
 		return false
@@ -41,8 +41,8 @@ func (g groups) leave(prefix string, one *group) bool {
 	return true
 }
 
-// match takes out the groups that watch a key of the resource, which was
-// quiet up to seen, and adds them to woken.
+// match removes the groups that watch a key of the resource, which was quiet up to seen, and appends
+// them to woken.
 func (g groups) match(resource, key string, seen int64, woken []*group) []*group {
 	if len(g) == 0 {
 		return woken
@@ -63,7 +63,7 @@ func (g groups) match(resource, key string, seen int64, woken []*group) []*group
 	return woken
 }
 
-// all takes out all groups.
+// all removes all groups.
 func (g groups) all(seen int64) []*group {
 	var woken []*group
 	for prefix, one := range g {
@@ -80,9 +80,8 @@ func wake(groups []*group) {
 	}
 }
 
-// within reports whether a prefix names a key. One that ends in '/', or is
-// empty, names what starts with it; any other names itself, so that "a" does
-// not name "ab".
+// within reports whether a key matches a prefix. One that ends in '/', or is empty, matches all keys
+// that start with it; any other matches only itself, so that "a" does not match "ab".
 func within(prefix, key string) bool {
 	if prefix == "" || prefix[len(prefix)-1] == '/' {
 		return strings.HasPrefix(key, prefix)

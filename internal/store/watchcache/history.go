@@ -3,9 +3,9 @@ package watchcache
 import "sort"
 
 const (
-	// minHistory is how many events are kept however large they are.
+	// minHistory is the number of events kept at any size.
 	minHistory = 16
-	// hotHistory is how many of the newest events keep what was computed of them.
+	// hotHistory is the number of newest events that keep their derived results.
 	hotHistory = 512
 )
 
@@ -17,7 +17,7 @@ type history struct {
 	bytes  int64
 }
 
-// add appends an event and drops what goes beyond the bounds.
+// add appends an event and drops events beyond the limits.
 func (h *history) add(e *Event, o *Options) {
 	h.events = append(h.events, e)
 	h.bytes += e.size()
@@ -39,8 +39,8 @@ func (h *history) drop(n int) {
 	h.events = h.events[n:]
 }
 
-// after returns the events above a revision, which is not below floor. The
-// result is valid while the lock of the resource is held.
+// after returns the events above a revision, which is not below floor. The result is valid only under
+// the lock of the resource.
 func (h *history) after(revision int64) []*Event {
 	if n := len(h.events); n == 0 || h.events[n-1].Revision <= revision {
 		return nil

@@ -11,31 +11,29 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// indexChunk is how many objects are looked into between two looks at whether
-// anybody still wants to know.
+// indexChunk is the number of objects indexed between two checks of the context.
 const indexChunk = 256
 
-// An Indexer says by what the objects of a resource are to be found.
+// An Indexer defines an index over the objects of a resource.
 type Indexer struct {
-	// Key names the index among those of the resource. It is comparable, and
-	// says all that Value depends on besides the object.
+	// Key identifies the index among those of the resource. It is comparable, and covers everything on
+	// which Value depends besides the object.
 	Key any
-	// Value returns by what an object is to be found. An error says that nobody
-	// can tell now.
+	// Value returns the index value of an object. An error means that it is unknown for now.
 	Value func(context.Context, *Object) (string, error)
-	// Ahead is told which objects Value is about to be asked for. It may be nil.
+	// Ahead receives the next objects before the calls of Value. It may be nil.
 	Ahead func(context.Context, []*Object)
 }
 
-// An Index finds the objects of one Snapshot by their value. It does not change,
-// and may be kept and read by anyone.
+// An Index finds the objects of one Snapshot by their value. It is immutable, and safe for concurrent
+// use.
 type Index struct {
 	known   *btree.Map[string, entry]
-	byValue *btree.BTreeG[entry] // of what known has
-	unknown *tree                // objects whose value nobody could tell
+	byValue *btree.BTreeG[entry] // index of known by value
+	unknown *tree                // objects with unknown values
 }
 
-// An entry is an object with its value, which many may share.
+// An entry is an object with its value. Many entries may share a value.
 type entry struct {
 	value  unique.Handle[string]
 	object *Object
@@ -67,15 +65,13 @@ func (x *Index) Value(key string) (value string, known bool) {
 	return "", false
 }
 
-// Scan is Scan of the Snapshot for those objects that have the value, or might:
-// those whose value is not known are among them.
+// Scan is Scan of the Snapshot for those objects that have the value, or whose value is unknown.
 func (x *Index) Scan(value, prefix, after string) iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
 		from := max(prefix, after)
 		maybe := x.unknown.Iter()
 		more := maybe.Seek(from)
-		// until yields what may have the value and comes before a key, or all of
-		// it where there is none.
+		// until yields the possible matches before a key, or all of them without a key.
 		until := func(key string) bool {
 			for ; more && (key == "" || maybe.Key() < key); more = maybe.Next() {
 				if maybe.Key() != after && within(prefix, maybe.Key()) && !yield(maybe.Value()) {
@@ -103,7 +99,7 @@ func (x *Index) Scan(value, prefix, after string) iter.Seq[*Object] {
 	}
 }
 
-// set makes the index know an object, and remove forget one.
+// set adds an object to the index, and remove removes one.
 func (x *Index) set(o *Object, value string, err error) {
 	x.remove(o.Key)
 	if err != nil {
@@ -122,8 +118,8 @@ func (x *Index) remove(key string) {
 	}
 }
 
-// apply makes the changes, in any order, and asks again for what is not known.
-// When it fails some of them are made.
+// apply applies changes, in any order, and retries unknown values. If it fails, some changes are
+// applied.
 func (x *Index) apply(ctx context.Context, changes []change, by Indexer) error {
 	changes = append(x.doubtful(changes), changes...)
 	objects := make([]*Object, 0, min(indexChunk, len(changes)))
@@ -150,8 +146,7 @@ func (x *Index) apply(ctx context.Context, changes []change, by Indexer) error {
 	return nil
 }
 
-// doubtful returns the objects whose value is not known, but for those that are
-// changed anyway.
+// doubtful returns the objects with unknown values, except changed ones.
 func (x *Index) doubtful(changes []change) []change {
 	if x.unknown.Len() == 0 {
 		return nil
@@ -169,7 +164,7 @@ func (x *Index) doubtful(changes []change) []change {
 	return doubtful
 }
 
-// difference returns what makes the index one of the objects of a tree.
+// difference returns the changes from the index to the objects of a tree.
 func (x *Index) difference(t *tree) []change {
 	had := make([]change, 0, x.known.Len()+x.unknown.Len())
 	for key, e := range x.known.Scan {
@@ -199,20 +194,19 @@ func (x *Index) difference(t *tree) []change {
 	return changes
 }
 
-// A keptIndex is an index of a resource that somebody uses. The feed knows
-// nothing of it: who uses it brings it to the state that he reads, from the one
-// that the last one did, which costs as much as was changed in between.
+// A keptIndex is a used index of a resource. The feed does not update it. Each user brings it from the
+// state of the previous use to the state that it reads, at the cost of the changes in between.
 type keptIndex struct {
-	turn chan struct{} // holds one while somebody uses what follows
+	turn chan struct{} // held by the user of the following fields
 	idle *time.Timer   // drops the index
 
 	index *Index
-	// tree and revision say which state the index is of; none if tree is nil.
+	// tree and revision are the state of the index; none if tree is nil.
 	tree     *tree
 	revision int64
 }
 
-// keep returns the index of a key, made if there is none. It needs s.mu.
+// keep returns the index of a key, created if missing. It needs s.mu.
 func (s *state) keep(key any) *keptIndex {
 	x := s.indexes[key]
 	if x == nil {
@@ -226,8 +220,7 @@ func (s *state) keep(key any) *keptIndex {
 	return x
 }
 
-// drop forgets an index that nobody has used for a while, and with it the older
-// snapshots that were read with it.
+// drop drops an unused index, and the older snapshots that were read with it.
 func (s *state) drop(key any, x *keptIndex) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +255,7 @@ func (x *keptIndex) at(ctx context.Context, s *state, of *Snapshot, by Indexer) 
 	return x.index.copy(), nil
 }
 
-// changes returns what makes the index one of a snapshot, older or newer.
+// changes returns the changes from the index to a snapshot, older or newer.
 func (x *keptIndex) changes(s *state, of *Snapshot) []change {
 	if x.tree == of.tree {
 		return nil
@@ -308,9 +301,8 @@ func (x *keptIndex) between(s *state, of *Snapshot) ([]*Event, bool) {
 	return slices.Clone(events[:n]), true
 }
 
-// Index returns an index of a snapshot of the resource. The first one of its
-// key takes a look into every object, and the next, until nobody has asked for a
-// while, one into those that were changed since.
+// Index returns an index of a snapshot of the resource. The first call for a key reads every object.
+// Later calls read the objects changed since, until the index is dropped as unused.
 func (r *Resource) Index(ctx context.Context, of *Snapshot, by Indexer) (*Index, error) {
 	if x, ok := of.indexes.Load(by.Key); ok {
 		return x.(*Index), nil

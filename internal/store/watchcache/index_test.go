@@ -14,8 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// bySaid finds documents by what they say, and counts the looks into them. What
-// says "?" nobody can tell.
+// bySaid indexes documents by their text, and counts the calls. The value of "?" is unknown.
 func bySaid(looks *int) watchcache.Indexer {
 	return watchcache.Indexer{Key: "said", Value: func(_ context.Context, o *watchcache.Object) (string, error) {
 		*looks++
@@ -35,7 +34,7 @@ func (f *fixture) index(of *watchcache.Snapshot, by watchcache.Indexer) *watchca
 	return x
 }
 
-// names are the names of what an index finds.
+// names returns the names of the objects that an index finds.
 func names(x *watchcache.Index, value, prefix, after string) string {
 	var out []string
 	for o := range x.Scan(value, prefix, after) {
@@ -44,7 +43,7 @@ func names(x *watchcache.Index, value, prefix, after string) string {
 	return strings.Join(out, " ")
 }
 
-// An index takes one look into every object, and then into what was changed.
+// An index reads every object once, and then the changed ones.
 func TestIndexLooksOnce(t *testing.T) {
 	f := start(t, watchcache.Options{}, nil)
 	for i := range 100 {
@@ -73,7 +72,7 @@ func TestIndexLooksOnce(t *testing.T) {
 	check(f.snapshot(crontabs, before.Revision()), "v3", "x/13 x/23 x/3 x/33 x/43 x/53 x/63 x/73 x/83 x/93", 2)
 	check(f.snapshot(crontabs, kv.Latest), "other", "x/3", 0)
 
-	// What nobody can tell may be anything, and is asked for again.
+	// An unknown value may match anything, and is retried.
 	f.put(crontabs+"x/23", "?")
 	check(f.snapshot(crontabs, kv.Latest), "other", "x/23 x/3", 1)
 	check(f.snapshot(crontabs, kv.Latest), "v9", "x/19 x/23 x/29 x/39 x/49 x/59 x/69 x/79 x/89 x/9 x/99", 1)
@@ -81,8 +80,8 @@ func TestIndexLooksOnce(t *testing.T) {
 	check(f.snapshot(crontabs, kv.Latest), "other", "x/3", 1)
 }
 
-// Whatever is written and whichever state is asked for, from a history of any
-// length, an index finds what a look at each object does.
+// For random writes, random states and any length of the history, an index finds the same objects as a
+// scan.
 func TestIndexAgreesWithSnapshot(t *testing.T) {
 	for _, history := range []int{3, 50, 0} {
 		t.Run(fmt.Sprint("history ", history), func(t *testing.T) {
@@ -127,7 +126,7 @@ func TestIndexAgreesWithSnapshot(t *testing.T) {
 	}
 }
 
-// Who gives up leaves an index that the next one completes.
+// The next user completes the index of a canceled one.
 func TestIndexGivenUp(t *testing.T) {
 	f := start(t, watchcache.Options{}, nil)
 	for i := range 1000 {
@@ -152,7 +151,7 @@ func TestIndexGivenUp(t *testing.T) {
 	}
 }
 
-// An index is kept for as long as somebody uses it now and then.
+// A regularly used index is kept.
 func TestIndexIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, watchcache.Options{}, nil)

@@ -8,10 +8,9 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A load reads a resource from the backend while the feed goes on. It reads the
-// newest state, for an older one may be compacted meanwhile; what the feed has
-// told since the load began, and the state does not include yet, is applied on
-// top of it.
+// A load reads a resource from the backend during the feed. It reads the newest state, because an
+// older one may be compacted meanwhile. Events of the feed since the start of the load that the state
+// lacks are applied on top of it.
 type load struct {
 	done chan struct{} // closed at the end
 	err  error
@@ -20,9 +19,8 @@ type load struct {
 	revision int64    // of the last batch that had some
 }
 
-// acquire loads the resource if it is not, and returns with s.mu held. Those who
-// come while it is loaded wait for one load and share its error; whoever comes
-// after a failed one tries again.
+// acquire loads the resource if needed, and returns with s.mu held. Concurrent users wait for one load
+// and share its error. A user after a failed load retries.
 func (c *Cache) acquire(ctx context.Context, s *state) error {
 	if c.revision.Load() == 0 {
 		if err := c.Wait(ctx, 1); err != nil {
@@ -58,8 +56,7 @@ func (c *Cache) acquire(ctx context.Context, s *state) error {
 	}
 }
 
-// start loads in the background, so that the first user's going away does not
-// fail those who wait with it.
+// start loads in the background, so that a canceled first user does not fail the others.
 func (c *Cache) start(s *state, l *load) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -79,7 +76,7 @@ func (c *Cache) start(s *state, l *load) {
 	})
 }
 
-// finish publishes what was loaded, unless the resource was reset meanwhile.
+// finish publishes the loaded tree, unless the resource was reset meanwhile.
 func (s *state) finish(c *Cache, l *load, t *tree, page kv.Page, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,8 +95,7 @@ func (s *state) finish(c *Cache, l *load, t *tree, page kv.Page, err error) {
 	close(l.done)
 }
 
-// read makes a tree of one state of the map. An object that known has at the
-// same revision is shared.
+// read builds a tree of one state of the map. It reuses objects of known with the same revision.
 func (c *Cache) read(ctx context.Context, r kv.Range, known *tree) (*tree, kv.Page, error) {
 	started := c.revision.Load()
 	page, err := c.backend.List(ctx, r)

@@ -5,18 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// maxMemos is how many results are kept beside one object or event. Its keys
-// name versions and representations, of which few are in use at a time; old
-// generations of a schema are what it forgets.
+// maxMemos limits the results kept beside one object or event. Keys name versions and representations,
+// of which few are in use at a time. Beyond the limit all earlier results, mostly of earlier schemas,
+// are dropped.
 const maxMemos = 8
 
 // memos is a lock-free list of results by key, the newest first. The zero value
 // is empty.
 type memos struct{ first atomic.Pointer[memo] }
 
-// A Moment is a time at which something is asked for: what was computed at Since or
-// later serves, and what is computed now is of At. Its zero value is for what never
-// changes.
+// A Moment is the time of a request. Results computed at Since or later are valid, and new ones are
+// computed at At. The zero value is for results that never expire.
 type Moment struct{ Since, At int64 }
 
 type memo struct {
@@ -34,7 +33,7 @@ type call struct {
 	err   error
 }
 
-// over reports whether c, which may be nil, has ended and does not serve.
+// over reports whether c, which may be nil, has ended and is not valid at m.
 func (c *call) over(m Moment) bool { return c == nil || c.done == nil && c.at < m.Since }
 
 func (m *memos) get(key any, moment Moment, compute func() ([]byte, error)) ([]byte, error) {
@@ -58,7 +57,7 @@ func (m *memos) get(key any, moment Moment, compute func() ([]byte, error)) ([]b
 	}
 }
 
-// named returns the memo of a key, made if there is none.
+// named returns the memo of a key, created if missing.
 func (m *memos) named(key any) *memo {
 	for {
 		first := m.first.Load()
@@ -77,8 +76,8 @@ func (m *memos) named(key any) *memo {
 	}
 }
 
-// claim makes the caller the one who computes what key names, unless somebody
-// has done so or is at it. It must call settle.
+// claim makes the caller compute the result of key, unless it is computed already or in progress. The
+// caller must call settle.
 func (m *memos) claim(key any, moment Moment) (settle func(value []byte, err error), ok bool) {
 	n := m.named(key)
 	was := n.call.Load()
@@ -99,7 +98,7 @@ func (n *memo) run(c *call, compute func() ([]byte, error)) {
 	c.value, c.err = compute()
 }
 
-// settle tells what became of a computation. Only a value is kept.
+// settle publishes the outcome of a computation. Only values are kept.
 func (n *memo) settle(c *call) {
 	if c.err == nil {
 		n.call.Store(&call{at: c.at, value: c.value})

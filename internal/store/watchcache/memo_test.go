@@ -63,7 +63,7 @@ func TestMemoConcurrently(t *testing.T) {
 	}
 }
 
-// Whoever waits for a computation that panics is let go.
+// A panic in a computation releases the waiting callers.
 func TestMemoPanics(t *testing.T) {
 	var o Object
 	func() {
@@ -79,7 +79,7 @@ func TestMemoPanics(t *testing.T) {
 	}
 }
 
-// Keys that nobody uses any longer, such as those of old schemas, do not pile up.
+// Unused keys, such as those of old schemas, do not accumulate.
 func TestMemoForgets(t *testing.T) {
 	var o Object
 	for i := range 100 {
@@ -94,8 +94,7 @@ func TestMemoForgets(t *testing.T) {
 	}
 }
 
-// Who claims an object computes for all who ask, until it is settled; who comes
-// later finds the value.
+// The claimant of an object computes for all callers until it settles; later callers find the value.
 func TestClaim(t *testing.T) {
 	var o Object
 	compute := func() ([]byte, error) { return []byte("by memo"), nil }
@@ -113,7 +112,7 @@ func TestClaim(t *testing.T) {
 	}()
 	failure := errors.New("the webhook is down")
 	settle(nil, failure)
-	// Who asked before shares the error; who asked after it computes.
+	// Earlier callers share the error; later ones compute.
 	if err := <-waiting; err != nil && err != failure {
 		t.Errorf("got %v", err)
 	}
@@ -131,7 +130,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// What was computed before somebody's moment does not serve them, whoever is at it.
+// A result from before a caller's moment is not valid for it, even if it is still being computed.
 func TestMemoOfAMoment(t *testing.T) {
 	var o Object
 	get := func(m Moment, result string) string {

@@ -5,13 +5,12 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// An Object is one stored object. It is shared by everyone who reads it, and
-// nobody changes it.
+// An Object is one stored object. All readers share it, and it is immutable.
 type Object struct {
 	object.Encoded
 	Key string
-	// Err says why the stored value cannot be read as an object. Then only JSON
-	// and Revision of Encoded are set.
+	// Err is the error of decoding the stored value. With an error, only JSON and Revision of Encoded
+	// are set.
 	Err error
 
 	memos memos
@@ -25,29 +24,26 @@ func newObject(key string, value []byte, revision int64) *Object {
 	return o
 }
 
-// Memo returns what compute makes of o, which it is asked for once for each key;
-// the result is kept with the object for as long as the object is kept, or until
-// somebody asks whom it does not serve any more. Whoever asks while it is being
-// computed waits for it and shares an error, which is not kept: the next one to ask
-// computes again. Compute must therefore not depend on who asks. A key is comparable;
-// an object that has many keys forgets old ones.
+// Memo returns the result of compute for o and a key, and keeps it with the object until the object is
+// dropped or a request needs a newer one. Concurrent callers wait for one computation and share its
+// error; errors are not kept, and the next caller computes again. So compute must not depend on the
+// caller. A key is comparable. An object with many keys drops old ones.
 func (o *Object) Memo(key any, m Moment, compute func() ([]byte, error)) ([]byte, error) {
 	return o.memos.get(key, m, compute)
 }
 
-// Claim is for those who compute for many objects at once: where nobody has
-// computed what key names, nor is at it, the caller does, and says with settle,
-// whatever happens, what became of it. Until then all others wait, so who has
-// claims does not wait for others before all of them are settled.
+// Claim is for batches of computations. If the result of the key is neither computed nor in progress,
+// the caller must compute it and must call settle in any case. All other callers wait until then. So a
+// claimant must not wait for others before it has settled all its claims.
 func (o *Object) Claim(key any, m Moment) (settle func(value []byte, err error), ok bool) {
 	return o.memos.claim(key, m)
 }
 
-// An Event is one write to an object. It is shared by everyone who watches.
+// An Event is one write to an object. All watchers share it.
 type Event struct {
 	Object *Object // nil when the object was deleted
-	// Prev is the object before, nil when it was created. When it was deleted,
-	// a copy of Prev.Encoded with the event's Revision is what a client sees.
+	// Prev is the object before, nil for a creation. For a deletion, clients see a copy of
+	// Prev.Encoded with the event's Revision.
 	Prev     *Object
 	Revision int64
 
@@ -62,14 +58,13 @@ func (e *Event) Key() string {
 	return e.Prev.Key
 }
 
-// Memo is Object.Memo for what is computed of an event. It is kept while the
-// event is recent.
+// Memo is Object.Memo for results derived from an event. They are kept while the event is recent.
 func (e *Event) Memo(key any, m Moment, compute func() ([]byte, error)) ([]byte, error) {
 	return e.memos.get(key, m, compute)
 }
 
-// size is about how many bytes are kept only because the event is: the object
-// that it made is either current or the Prev of another event.
+// size returns about the number of bytes that the event alone keeps in memory: its new object is
+// either current or the Prev of another event.
 func (e *Event) size() int64 {
 	const fixed = 400
 	if e.Prev == nil {
@@ -78,7 +73,7 @@ func (e *Event) size() int64 {
 	return fixed + int64(len(e.Prev.JSON))
 }
 
-// held is about how many bytes whoever has the event keeps.
+// held returns about the number of bytes that a holder of the event keeps in memory.
 func (e *Event) held() int {
 	n := 0
 	for _, o := range []*Object{e.Object, e.Prev} {
@@ -89,8 +84,8 @@ func (e *Event) held() int {
 	return n
 }
 
-// pastEvent is an event that was read from the backend's history. One whose
-// previous object the backend cannot tell still says that there was one.
+// pastEvent converts an event of the backend's history. If the backend has no previous value, Prev
+// still marks that there was one.
 func pastEvent(e kv.Event) *Event {
 	event := &Event{Revision: e.Revision}
 	if e.Value != nil {

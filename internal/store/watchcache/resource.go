@@ -43,8 +43,7 @@ func (r *Resource) acquire(ctx context.Context) (*state, error) {
 	}
 }
 
-// Get returns the object with the key as the cache has it now, nil if there is
-// none.
+// Get returns the present object with the key from the cache, nil if there is none.
 func (r *Resource) Get(ctx context.Context, key string) (*Object, error) {
 	s, err := r.acquire(ctx)
 	if err != nil {
@@ -65,11 +64,9 @@ func (r *Resource) Empty(ctx context.Context) (bool, error) {
 	return s.tree.Len() == 0, nil
 }
 
-// Snapshot returns the resource as it was at a revision of the store, or as it
-// is now if that is kv.Latest. What the cache no longer remembers it reads from
-// the backend, and keeps for a moment.
-// Errors: *kv.FutureError for what the cache has not seen yet, see Wait;
-// *kv.CompactedError.
+// Snapshot returns the resource at a revision of the store, or its present state for kv.Latest. States
+// beyond the history of the cache are read from the backend, and kept briefly.
+// Errors: *kv.FutureError for a revision that the cache has not reached, see Wait; *kv.CompactedError.
 func (r *Resource) Snapshot(ctx context.Context, revision int64) (*Snapshot, error) {
 	s, err := r.acquire(ctx)
 	if err != nil {
@@ -105,9 +102,8 @@ func (r *Resource) Snapshot(ctx context.Context, revision int64) (*Snapshot, err
 	return older, nil
 }
 
-// Watch returns a watcher of what happens to keys with the prefix at revisions
-// greater than after, which may be in the future; kv.Latest is now. What is
-// older than the history of the cache is read from the backend's.
+// Watch returns a watcher of keys with the prefix at revisions greater than after, which may be in the
+// future; kv.Latest is now. Events beyond the history of the cache are read from the backend.
 // Errors: *kv.CompactedError.
 func (r *Resource) Watch(ctx context.Context, prefix string, after int64) (*Watcher, error) {
 	if prefix == "" {
@@ -129,7 +125,7 @@ func (r *Resource) Watch(ctx context.Context, prefix string, after int64) (*Watc
 		return nil, &kv.CompactedError{Asked: after, Oldest: newest}
 	}
 	if after < floor {
-		// Any read at a revision says whether it is still kept.
+		// Any read at a revision tells whether it is compacted.
 		_, err := r.cache.backend.Get(ctx, r.prefix, after)
 		if err != nil && !errors.Is(err, kv.ErrNotFound) {
 			return nil, err
@@ -139,8 +135,8 @@ func (r *Resource) Watch(ctx context.Context, prefix string, after int64) (*Watc
 	return &Watcher{cache: r.cache, state: s, prefix: prefix, seen: after}, nil
 }
 
-// Changed returns a revision at or after the last change of the resource, as far as the cache
-// has come, and 0 while it is not loaded. It takes no lock.
+// Changed returns a revision at or after the last change of the resource in the cache, and 0 while the
+// resource is not loaded. It takes no lock.
 func (r *Resource) Changed() int64 {
 	if s := r.held.Load(); s != nil {
 		return s.changed.Load()
@@ -148,8 +144,8 @@ func (r *Resource) Changed() int64 {
 	return 0
 }
 
-// Since returns what has happened to the resource after a revision, and how far that is. Where
-// the cache does not remember so much, whole is all that there is now.
+// Since returns the events of the resource after a revision, and the revision of the last one. If the
+// history of the cache does not reach so far, whole is the present state.
 func (r *Resource) Since(ctx context.Context, revision int64) (events []*Event, whole *Snapshot, now int64, err error) {
 	s, err := r.acquire(ctx)
 	if err != nil {

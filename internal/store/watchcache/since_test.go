@@ -8,8 +8,8 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Who reads a resource again and again learns what has happened since, or all that there is
-// where the cache does not remember.
+// Repeated calls of Since return the events in between, or the whole state if the history does not
+// reach so far.
 func TestSince(t *testing.T) {
 	f := start(t, watchcache.Options{HistoryEvents: 4}, nil)
 	r := f.cache.Resource(crontabs)
@@ -63,11 +63,11 @@ func TestSince(t *testing.T) {
 	step("all: b=one c=8")
 	f.cache.Forget(crontabs)
 	changed(true)
-	step("events:") // it is what it was
+	step("events:") // nothing has changed
 	changed(false)
 }
 
-// A watcher that is behind when its resource is forgotten is told what happened before that.
+// A watcher that is behind when its resource is forgotten still gets the earlier events.
 func TestTheLastOfAForgottenResource(t *testing.T) {
 	f := start(t, watchcache.Options{HistoryEvents: 4}, nil)
 	f.put(crontabs+"a", "one")

@@ -9,14 +9,12 @@ import (
 )
 
 const (
-	// maxKept and keepFor bound the older snapshots that are kept of a resource
-	// for those who read it page by page.
+	// maxKept and keepFor limit the older snapshots of a resource that are kept for paged lists.
 	maxKept = 8
 	keepFor = time.Minute
 )
 
-// Snapshot is a resource as it was at one revision of the store. It does not
-// change, and may be kept and read by anyone.
+// Snapshot is a resource at one revision of the store. It is immutable, and safe for concurrent use.
 type Snapshot struct {
 	tree     *tree
 	revision int64
@@ -46,7 +44,7 @@ func (s *Snapshot) Scan(prefix, after string) iter.Seq[*Object] {
 	}
 }
 
-// Len returns how many objects Scan yields, without looking at them.
+// Len returns the number of objects that Scan yields, without visiting them.
 func (s *Snapshot) Len(prefix, after string) int {
 	from, to := s.rank(prefix), s.tree.Len()
 	if after >= prefix && after != "" {
@@ -62,7 +60,7 @@ func (s *Snapshot) Len(prefix, after string) int {
 	return max(0, to-from)
 }
 
-// rank returns how many keys are less than key.
+// rank returns the number of keys less than key.
 func (s *Snapshot) rank(key string) int {
 	return sort.Search(s.tree.Len(), func(i int) bool {
 		k, _, _ := s.tree.GetAt(i)
@@ -70,7 +68,7 @@ func (s *Snapshot) rank(key string) int {
 	})
 }
 
-// current returns the resource as it is. It needs s.mu and a loaded resource.
+// current returns the present snapshot. It needs s.mu and a loaded resource.
 func (s *state) current(c *Cache) *Snapshot {
 	if s.snapshot == nil {
 		s.snapshot = s.tree.Copy()
@@ -78,10 +76,9 @@ func (s *state) current(c *Cache) *Snapshot {
 	return &Snapshot{tree: s.snapshot, revision: s.view(c)}
 }
 
-// older returns the snapshot that the one at revision, which is before current,
-// is made of: one that is kept; current, if nothing happened since; a copy of the
-// tree and the events to revert in it; or nil if the history does not reach so
-// far. It needs s.mu and a loaded resource.
+// older returns the source of the snapshot at revision, which is before current: a kept snapshot;
+// current, if there were no events since; a copy of the tree and the events to revert in it; or nil if
+// the history does not reach so far. It needs s.mu and a loaded resource.
 func (s *state) older(revision int64, current *Snapshot) (*Snapshot, []*Event) {
 	if kept := s.kept.find(revision); kept != nil {
 		return kept, nil
@@ -96,7 +93,7 @@ func (s *state) older(revision int64, current *Snapshot) (*Snapshot, []*Event) {
 	return &Snapshot{tree: s.tree.Copy(), revision: revision}, slices.Clone(undo)
 }
 
-// revert makes t what it was before the events.
+// revert undoes events in t.
 func revert(t *tree, events []*Event) {
 	for _, e := range slices.Backward(events) {
 		if e.Prev != nil {
@@ -107,7 +104,7 @@ func revert(t *tree, events []*Event) {
 	}
 }
 
-// keptSnapshots are older snapshots that were asked for, the last used last.
+// keptSnapshots are recently used older snapshots, the last used last.
 type keptSnapshots struct{ list []keptSnapshot }
 
 type keptSnapshot struct {
@@ -126,7 +123,7 @@ func (k *keptSnapshots) find(revision int64) *Snapshot {
 	return nil
 }
 
-// add keeps a snapshot that was used now.
+// add adds a snapshot that was used now.
 func (k *keptSnapshots) add(s *Snapshot) {
 	now := time.Now()
 	k.expire(now)
@@ -137,7 +134,7 @@ func (k *keptSnapshots) add(s *Snapshot) {
 	k.list = append(k.list, keptSnapshot{s, now})
 }
 
-// expire drops what was not used for a while.
+// expire drops unused snapshots.
 func (k *keptSnapshots) expire(now time.Time) {
 	for len(k.list) > 0 && now.Sub(k.list[0].used) > keepFor {
 		k.list = slices.Delete(k.list, 0, 1)

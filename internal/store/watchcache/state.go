@@ -9,44 +9,42 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// tree is objects by key. A copy is free until either is changed. Taking one is
-// a change, so it needs the lock of who owns the tree, and is never taken of what
-// a snapshot has handed out.
+// tree is objects by key. A copy is free until either is changed. Copying is a change, so it needs the
+// lock of the tree's owner, and trees of snapshots are never copied.
 type tree = btree.Map[string, *Object]
 
-// maxIdle is for how many changes a resource keeps space between batches.
+// maxIdle limits the capacity of a resource's buffer between batches.
 const maxIdle = 16
 
-// state is what the cache holds of one resource.
+// state is the cached state of one resource.
 type state struct {
 	prefix string
 
-	// incoming is what the batch that is being applied has for the resource. It
-	// belongs to the feed.
+	// incoming has the changes of the present batch for the resource. It belongs to the feed.
 	incoming []change
 
 	mu   sync.Mutex
 	gone bool
 	load *load // under way, if any
-	// tree is every object of the resource, nil while it is not loaded. Snapshot
-	// is a copy of it that nobody changes, nil when it is not of the same state.
+	// tree has every object of the resource; it is nil while the resource is not loaded. Snapshot is
+	// an immutable copy of it, nil if it is outdated.
 	tree     *tree
 	snapshot *tree
-	// applied is the revision up to which events are in the tree. It may be ahead
-	// of the feed, which then tells what is known already.
+	// applied is the revision up to which events are in the tree. It may be ahead of the feed, whose
+	// events up to it are then skipped.
 	applied int64
-	// changed is applied for those who have no lock, and 0 while nothing is loaded.
+	// changed is applied for readers without the lock, and 0 while the resource is not loaded.
 	changed atomic.Int64
 	history history
 	kept    keptSnapshots
 	indexes map[any]*keptIndex // that are in use
 	groups  groups
-	// portions are what was told last to watchers of a prefix, while any of them
-	// is at it. New events make them forgotten.
+	// portions are the last portions for watchers by prefix, while any watcher uses them. New events
+	// clear them.
 	portions map[string]weak.Pointer[portion]
 }
 
-// A change is a write as the feed tells it.
+// A change is a write in the feed.
 type change struct {
 	key      string
 	object   *Object // nil when it was deleted
@@ -61,8 +59,8 @@ type change struct {
 // is of the batch's revision already, for it has all that the batch has for it.
 func (s *state) view(c *Cache) int64 { return max(s.applied, c.revision.Load()) }
 
-// receive takes what a batch that reaches to revision has for the resource, and
-// adds to woken who waits for it.
+// receive takes the changes of a batch up to revision for the resource, and appends the groups to wake
+// to woken.
 func (s *state) receive(c *Cache, revision int64, woken []*group) []*group {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,8 +111,8 @@ func (s *state) apply(c *Cache, changes []change, revision int64, woken []*group
 	return woken
 }
 
-// reset drops what is known of the resource, so that its next user loads it, and
-// returns who waits for its events. It needs s.mu. Snapshots stay what they are.
+// reset drops the state of the resource, so that its next user loads it, and returns the groups that
+// wait for its events. It needs s.mu. Snapshots stay valid.
 func (s *state) reset(c *Cache) []*group {
 	seen := s.view(c)
 	c.recorded.Add(-s.history.bytes)
@@ -122,7 +120,7 @@ func (s *state) reset(c *Cache) []*group {
 	s.changed.Store(0)
 	s.indexes, s.portions = nil, nil
 	if s.gone {
-		s.kept = keptSnapshots{} // but its watchers may have to be told the last of the history
+		s.kept = keptSnapshots{} // but its watchers may still need the last events
 	} else {
 		s.history = history{}
 	}

@@ -21,22 +21,21 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the transcripts with what happens now")
 
-// TestTranscripts runs the files of testdata. A line is a command, the indented
-// lines below it are what it says. Keys are those of crontabs. -update rewrites
-// what is said.
+// TestTranscripts runs the files of testdata. A line is a command, the indented lines below it are its
+// output. Keys are those of crontabs. -update rewrites the output.
 //
-//	history N            before all: keep so many events of the resource
+//	history N            before all: keep N events of the resource
 //	put KEY VALUE        write, and wait until the cache has seen it
-//	raw KEY VALUE        the same with a value that is not made an object
+//	raw KEY VALUE        the same with the value as the whole object
 //	delete KEY
 //	elsewhere            write to another resource
-//	compact REVISION     the store forgets what is older
+//	compact REVISION     compact the store
 //	restart              another cache of the same store
 //	get KEY
 //	list [REVISION]      a snapshot
 //	scan PREFIX [AFTER]  part of the newest, with its length as counted
 //	watch NAME PREFIX [AFTER]
-//	next NAME            what the watcher says; it is given a second
+//	next NAME            the next events, within a second
 //	progress NAME
 //	forget               the resource
 func TestTranscripts(t *testing.T) {
@@ -105,7 +104,7 @@ func transcribe(t *testing.T, script string) []byte {
 	return out.Bytes()
 }
 
-// player is who plays the commands of a transcript.
+// player runs the commands of a transcript.
 type player struct {
 	*fixture
 	watchers map[string]*watchcache.Watcher

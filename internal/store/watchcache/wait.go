@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// waiters are those who wait for a revision, the lowest first, so that advancing
-// looks only at those whose revision has come.
+// waiters are the callers that wait for a revision, the lowest first, so that advancing visits only
+// those whose revision is reached.
 type waiters struct {
 	mu    sync.Mutex
 	queue waitQueue
@@ -51,7 +51,7 @@ func (c *Cache) Wait(ctx context.Context, revision int64) error {
 	return err
 }
 
-// advance makes revision the one that was reached.
+// advance sets the reached revision and releases its waiters.
 func (c *Cache) advance(revision int64) {
 	c.waiting.mu.Lock()
 	defer c.waiting.mu.Unlock()

@@ -23,7 +23,7 @@ type fixture struct {
 	testing.TB
 	store *memkv.Store
 	cache *watchcache.Cache
-	stop  func() error // ends Run and returns what it returned
+	stop  func() error // ends Run and returns its result
 }
 
 // start runs a cache of a store until the end of the test. The cache sees the
@@ -77,7 +77,7 @@ func (f *fixture) synced(revision int64) {
 	}
 }
 
-// write makes key hold value, whatever it holds.
+// write sets key to value, unconditionally.
 func write(t testing.TB, b kv.Backend, key string, value []byte) int64 {
 	t.Helper()
 	old, err := b.Get(t.Context(), key, kv.Latest)
@@ -91,13 +91,13 @@ func write(t testing.TB, b kv.Backend, key string, value []byte) int64 {
 	return revision
 }
 
-// document is a stored object that says value.
+// document returns a stored object with a text.
 func document(key, value string) []byte {
 	name := key[strings.LastIndexByte(key, '/')+1:]
 	return fmt.Appendf(nil, `{"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":%q},"spec":%q}`, name, value)
 }
 
-// said is what a document says.
+// said returns the text of a document.
 func said(o *watchcache.Object) string {
 	if o == nil {
 		return "nothing"

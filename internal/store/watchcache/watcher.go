@@ -8,25 +8,24 @@ import (
 )
 
 const (
-	// maxBatch is how many events Next returns at most.
+	// maxBatch limits the events that Next returns.
 	maxBatch = 256
-	// maxBatchBytes is how large they may be together, the last one excepted:
-	// a watcher that is stuck with a batch keeps what the history has dropped.
+	// maxBatchBytes limits their size, except for the last one. A watcher that is stuck with a batch
+	// keeps events in memory that the history has dropped.
 	maxBatchBytes = 128 << 10
 )
 
-// Batch is a run of events, at least one, in order of their revisions. Every
-// event at or below Revision that the watcher asked for is in this batch or an
-// earlier one.
+// Batch is a sequence of events, at least one, in order of their revisions. Every event of the watcher
+// up to Revision is in this batch or an earlier one.
 type Batch struct {
 	Events   []*Event
 	Revision int64
 
-	memos *memos // nil where nobody else has the batch
+	memos *memos // nil if no other watcher has the batch
 }
 
-// Memo is Object.Memo for what is computed of all events of the batch. Watchers
-// of the same keys who are equally far are given the same batch.
+// Memo is Object.Memo for results derived from all events of the batch. Watchers of the same keys at
+// the same position get the same batch.
 func (b *Batch) Memo(key any, m Moment, compute func() ([]byte, error)) ([]byte, error) {
 	if b.memos == nil {
 		return compute()
@@ -34,18 +33,17 @@ func (b *Batch) Memo(key any, m Moment, compute func() ([]byte, error)) ([]byte,
 	return b.memos.get(key, m, compute)
 }
 
-// A portion is a batch that others who are as far may have too.
+// A portion is a batch that other watchers at the same position may share.
 type portion struct {
 	Batch
 	kept memos
 }
 
-// Watcher tells what happens to the keys of a prefix, each event once, in order,
-// without gaps. It is a position: it holds no events and no goroutine, delays
-// nobody, and may be closed at any time. One that is behind what the cache
-// remembers reads the backend's history until it is not.
+// Watcher delivers the events of keys with a prefix, each once, in order, without gaps. It is a
+// position: it has no events and no goroutine, delays no writer, and may be closed at any time. Events
+// beyond the history of the cache are read from the backend.
 //
-// It is closed at the end. Its methods are not called concurrently, but for Close.
+// The caller must close it. Its methods are not called concurrently, except Close.
 type Watcher struct {
 	cache  *Cache
 	state  *state
@@ -56,19 +54,18 @@ type Watcher struct {
 
 var errClosed = errors.New("the watcher is closed")
 
-// Close ends the watcher: Next fails from now on. It does not interrupt a Next
-// that waits, which its context does.
+// Close ends the watcher: later calls of Next fail. It does not interrupt a waiting Next; its context
+// does.
 func (w *Watcher) Close() {
 	if !w.closed.Swap(true) {
 		w.cache.watchers.Add(-1)
 	}
 }
 
-// Next returns the next events as soon as there are some. When ctx ends before,
-// the watcher goes on with the next call.
-// Errors: *kv.CompactedError when the watcher is so far behind that not even the
-// backend knows the next event; ErrGone, ErrStopped, those of the backend, the
-// context's.
+// Next returns the next events as soon as there are some. If ctx ends first, the watcher continues
+// with the next call.
+// Errors: *kv.CompactedError when the backend has compacted the next event; ErrGone, ErrStopped, those
+// of the backend, the context's.
 func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 	for {
 		if w.closed.Load() {
@@ -102,8 +99,8 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 	}
 }
 
-// last returns the next of what happened before the resource was forgotten, and
-// ErrGone when all of it was told. The state changes no more.
+// last returns the remaining events from before the resource was forgotten, and then ErrGone. The
+// state no longer changes.
 func (w *Watcher) last(ctx context.Context) (Batch, error) {
 	w.state.mu.Lock()
 	h := w.state.history
@@ -125,9 +122,8 @@ func (w *Watcher) last(ctx context.Context) (Batch, error) {
 	return Batch{Events: events, Revision: w.seen}, nil
 }
 
-// Progress returns up to which revision of the store everything that the
-// watcher asked for was delivered by Next, which is how a watcher to whom nothing
-// happens knows how far it would resume from.
+// Progress returns the revision of the store up to which Next has delivered all events. A watcher
+// without events can resume from it.
 func (w *Watcher) Progress() int64 {
 	s := w.state
 	s.mu.Lock()
@@ -176,8 +172,8 @@ func (w *Watcher) recent() *portion {
 	return p
 }
 
-// gather returns those of the events that have the prefix, as many as are told at
-// once, and whether these are all. The first one has it.
+// gather returns the events with the prefix, up to the limits of a batch, and reports whether these
+// are all. The first event has the prefix.
 func gather(events []*Event, prefix string) (found []*Event, all bool) {
 	found = make([]*Event, 0, min(len(events), maxBatch))
 	size := 0
@@ -216,7 +212,7 @@ func (w *Watcher) past(ctx context.Context, floor int64) ([]*Event, error) {
 	return nil, errors.New("the history of the store ended early")
 }
 
-// wait waits until there may be something for the group.
+// wait waits until there may be events for the group.
 func (w *Watcher) wait(ctx context.Context, g *group) error {
 	var err error
 	select {
@@ -237,7 +233,7 @@ func (w *Watcher) wait(ctx context.Context, g *group) error {
 		if quiet {
 			return err
 		}
-		// The group was taken by who is about to wake it.
+		// The feed has taken the group and is about to wake it.
 		<-g.woken
 	}
 	w.seen = max(w.seen, g.seen)

@@ -1,6 +1,6 @@
-// Reach says which of the places where upstream's validation finds an error were reached,
-// by a cover profile of its packages: what part of them in each group, and which were not.
-// What unreachable.txt lists is left out, as nothing that a client sends can lead there.
+// Reach lists the places in upstream's validation that report an error and that a run reached, from a
+// cover profile of upstream's packages: the share in each group, and the places not reached. It omits
+// the places in unreachable.txt, which no request can reach.
 //
 //	go run ./reach cover.out
 package main
@@ -25,7 +25,7 @@ type block struct {
 	fromLine, fromColumn, toLine, toColumn, count int
 }
 
-// A site is a call of a function of package field that makes an error.
+// A site is a call of a function of package field that creates an error.
 type site struct {
 	file     string
 	line     int
@@ -34,8 +34,8 @@ type site struct {
 	hit      bool
 }
 
-// key is what unreachable.txt calls a site. It stays when lines are added above it. The
-// second of two that are alike in one function has #2 at its end.
+// key is the name of a site in unreachable.txt. It does not depend on line numbers. The second of two
+// equal sites in one function has the suffix #2.
 func (s site) key() string { return groupOf(s.file) + " " + s.function + ": " + s.text }
 
 func main() {
@@ -91,7 +91,7 @@ func sorted[T any](m map[string]T) []string {
 	return keys
 }
 
-// groupOf is the part of a path that says which group a file is of.
+// groupOf returns the part of a path that names the group of a file.
 func groupOf(file string) string {
 	for _, mark := range []string{"/pkg/apis/", "/pkg/registry/", "/pkg/api/"} {
 		if _, after, ok := strings.Cut(file, mark); ok {
@@ -127,7 +127,7 @@ func read(name string) (map[string][]block, error) {
 
 var directories = map[string]string{}
 
-// locate is where the source of a file of a package is.
+// locate returns the source file of a file name in a profile.
 func locate(file string) (string, error) {
 	pkg := path.Dir(file)
 	if directories[pkg] == "" {
@@ -187,7 +187,7 @@ func makesError(call *ast.CallExpr) bool {
 	return ok && x.Name == "field"
 }
 
-// hit reports whether the innermost block around a place was run.
+// hit reports whether the innermost block around a place ran.
 func hit(blocks []block, line, column int) bool {
 	best, size, found := false, 0, false
 	for _, b := range blocks {

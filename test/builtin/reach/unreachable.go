@@ -9,10 +9,10 @@ import (
 //go:embed unreachable.txt
 var unreachableText string
 
-// An unreachable is a line of unreachable.txt: the group, the function and how the text of
-// a place begins. A line without a text is of all places of the function; one with a text is
-// not of the second of two that are alike, which a line names with its #2. One that begins
-// with "perhaps" may be reached after all, by what stands in the store by chance.
+// An unreachable is a line of unreachable.txt: the group, the function and the prefix of a site's
+// text. A line without a text covers all sites of the function. A line with a text does not cover the
+// second of two equal sites, which has the suffix #2. A line that begins with "perhaps" may be
+// reached, depending on random content of the store.
 type unreachable struct {
 	line                  string
 	perhaps, met, reached bool
@@ -58,14 +58,14 @@ func (all unreachables) explains(s site) bool {
 	return u != nil
 }
 
-// refute notes that a place was reached.
+// refute records that a site was reached.
 func (all unreachables) refute(s site) {
 	if u := all.find(s); u != nil {
 		u.reached = true
 	}
 }
 
-// stale are the lines that are wrong.
+// stale returns the lines that are wrong.
 func (all unreachables) stale() (out []string) {
 	for _, u := range all {
 		if u.reached && !u.perhaps || !u.reached && !u.met {

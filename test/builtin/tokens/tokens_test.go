@@ -1,5 +1,5 @@
-// Package tokens asks the authenticator of service accounts and that of kube-apiserver, which have
-// the same key and see the same objects, about random tokens, and compares the answers.
+// Package tokens compares the service account authenticator with kube-apiserver's for random tokens.
+// Both have the same key and see the same objects.
 package tokens
 
 import (
@@ -97,8 +97,8 @@ func plural(name string, namespaced bool) *resource.Definition {
 	return resource.New(resource.Definition{Plural: name, Namespaced: namespaced, StoragePrefix: "/registry/" + name + "/"})
 }
 
-// objectMeta is that of an object that both see. There are objects a, which have the uid a,
-// and objects b, which are about to go since long ago.
+// objectMeta returns the metadata of an object on both sides. There are objects named a, with the uid
+// a, and objects named b, whose deletion began long ago.
 func objectMeta(namespace, name string) (m metav1.ObjectMeta, ok bool) {
 	m = metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name)}
 	if name == "b" {
@@ -107,7 +107,7 @@ func objectMeta(namespace, name string) (m metav1.ObjectMeta, ok bool) {
 	return m, (namespace == "dev" || namespace == "") && (name == "a" || name == "b")
 }
 
-// storedCache has the objects for ours.
+// storedCache has the objects on our side.
 func storedCache(t testing.TB) *watchcache.Cache {
 	t.Helper()
 	backend := memkv.New(memkv.Options{})
@@ -139,12 +139,12 @@ func storedCache(t testing.TB) *watchcache.Cache {
 	return cache
 }
 
-// storedObjects are the objects for theirs.
+// storedObjects are the objects on upstream's side.
 type storedObjects struct{}
 
 func (storedObjects) GetServiceAccount(_ context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
 	if name == "" {
-		return nil, errors.New("resource name may not be empty") // says the client that kube-apiserver asks
+		return nil, errors.New("resource name may not be empty") // as the client of kube-apiserver
 	}
 	m, ok := objectMeta(namespace, name)
 	if !ok || namespace == "" {
@@ -185,7 +185,7 @@ func (storedObjects) GetMutatingWebhookConfiguration(_ context.Context, name str
 	return nil, apierrors.NewNotFound(admissionregistrationv1.Resource("mutatingwebhookconfigurations"), name)
 }
 
-// sign signs parts of a token that are any bytes.
+// sign signs a token with arbitrary header and payload bytes.
 func (f *pair) sign(t testing.TB, header, payload []byte) string {
 	t.Helper()
 	signed := base64.RawURLEncoding.EncodeToString(header) + "." + base64.RawURLEncoding.EncodeToString(payload)
@@ -197,7 +197,7 @@ func (f *pair) sign(t testing.TB, header, payload []byte) string {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
 }
 
-// compare has both answer to a token, and returns what they say.
+// compare authenticates a token on both sides, compares the results, and returns ours.
 func (f *pair) compare(t testing.TB, token string, audiences []string) string {
 	t.Helper()
 	ctx := context.Background()
@@ -205,7 +205,7 @@ func (f *pair) compare(t testing.TB, token string, audiences []string) string {
 		ctx = authenticator.WithAudiences(ctx, audiences)
 	}
 	theirs, theirOK, theirErr := f.theirs.AuthenticateToken(ctx, token)
-	for range 2 { // the second time, ours knows the signature
+	for range 2 { // the second time, our side has the signature in its cache
 		ours, ourOK, ourErr := f.ours.AuthenticateToken(context.Background(), token, audiences)
 		if theirOK != ourOK || words(theirErr) != words(ourErr) {
 			t.Errorf("%s\nfor %q\nKubernetes %v %v\nanykind    %v %v", readable(token), audiences, theirOK, theirErr, ourOK, ourErr)
@@ -215,7 +215,7 @@ func (f *pair) compare(t testing.TB, token string, audiences []string) string {
 			continue
 		}
 		u := theirs.User
-		groups := append(u.GetGroups(), "system:authenticated") // which it adds later
+		groups := append(u.GetGroups(), "system:authenticated") // upstream adds it later
 		if u.GetName() != ours.User.Name || u.GetUID() != ours.User.UID || !reflect.DeepEqual(groups, ours.User.Groups) ||
 			fmt.Sprint(u.GetExtra()) != fmt.Sprint(ours.User.Extra) || !reflect.DeepEqual([]string(theirs.Audiences), ours.Audiences) {
 			t.Errorf("%s\nfor %q\nKubernetes %v %v\nanykind    %v %v", readable(token), audiences, u, theirs.Audiences, ours.User, ours.Audiences)
@@ -224,7 +224,7 @@ func (f *pair) compare(t testing.TB, token string, audiences []string) string {
 	return words(theirErr)
 }
 
-// goType is what ours does not name as theirs does.
+// goType matches a Go type, which differs between the two.
 var goType = regexp.MustCompile(`of type \S+`)
 
 func words(err error) string {
@@ -246,8 +246,8 @@ func readable(token string) string {
 	return strings.Join(out, "\n.")
 }
 
-// Random claims and headers, signed by the key, and tokens with random mistakes: both believe
-// the same ones, know the same users, and refuse in the same words.
+// For random claims and headers with a valid signature, and for random damage, both sides accept the
+// same tokens as the same users, and reject the others with the same errors.
 func TestTokens(t *testing.T) {
 	f := newPair(t)
 	seen := map[string]int{}
@@ -273,7 +273,7 @@ func TestTokens(t *testing.T) {
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-// random returns a token that is signed, and mostly good.
+// random returns a signed token with mostly valid claims.
 func (f *pair) random(t testing.TB, r *rand.Rand) string {
 	t.Helper()
 	rarely := func() bool { return r.IntN(12) == 0 }
@@ -365,7 +365,7 @@ func damaged(r *rand.Rand, token string) string {
 	}
 }
 
-// What one of ours says is what upstream's says of the same.
+// Upstream accepts tokens from our issuer as the same user.
 func TestIssuedTokens(t *testing.T) {
 	f := newPair(t)
 	for _, g := range []serviceaccount.Grant{
@@ -385,9 +385,9 @@ func TestIssuedTokens(t *testing.T) {
 	}
 }
 
-// BenchmarkTokens is what it costs to know a user again by the token of a pod. Upstream keeps
-// answers for ten seconds, and then does all of it again; ours looks up every time whether what
-// the token depends on is there. Run with
+// BenchmarkTokens measures a repeated authentication with the token of a pod. Upstream caches results
+// for ten seconds, and then repeats all work; our side always checks that the bound objects exist. Run
+// it with
 //
 //	go test -run '^$' -bench Tokens -benchmem .
 func BenchmarkTokens(b *testing.B) {

@@ -1,4 +1,3 @@
-// Package earlier names the modules whose definitions are compared with those of later releases, which
-// test/operators/published names. It has no code: go.mod and go.sum say what is downloaded, and which
-// bytes it must be.
+// Package earlier lists the modules of the earlier definitions; test/operators/published has the later
+// releases. It has no code: go.mod and go.sum pin the modules and their contents.
 package earlier

@@ -1,10 +1,9 @@
-// Package admission sends the requests of the files in cases to a kube-apiserver and to anykind,
-// which have the same admission plugins, and compares the answers: codes, errors, warnings, and
-// the objects.
+// Package admission sends the requests of the files in cases to a kube-apiserver and to anykind, with
+// the same admission plugins, and compares the responses: codes, errors, warnings, and the objects.
 //
-// Each folder in cases is about one plugin, and a file in it has cases: requests that follow from
-// one another, in a namespace of their own with a ServiceAccount "default". Files that want the
-// same of the servers (`start`) share them. See file and step for what can be said.
+// Each folder in cases is about one plugin, and a file in it has cases: sequences of requests, each in
+// a namespace of its own with a ServiceAccount "default". Files with an equal `start` share the
+// servers. See file and step for the format.
 package admission
 
 import (
@@ -31,10 +30,11 @@ var (
 	without   = flag.String("without", "", "disable these plugins, separated by commas, at both servers")
 )
 
-// controllers of anykind do what kube-apiserver leaves to another program.
+// controllers disables the controllers of anykind that kube-apiserver leaves to
+// kube-controller-manager.
 const controllers = "--controllers=*,-garbage-collector-controller,-namespace-controller,-serviceaccount-controller,-root-ca-certificate-publisher-controller,-resourcequota-controller"
 
-// A file has cases, and says how the servers are started for them.
+// A file has cases, and the configuration of the servers for them.
 type file struct {
 	Start start
 	Cases []testCase
@@ -42,7 +42,7 @@ type file struct {
 	path string
 }
 
-// A start is what both servers are started with, besides the plugins that are on by default.
+// A start is the configuration of both servers, in addition to the default plugins.
 type start struct {
 	Enable, Disable []string        // plugins
 	Configuration   json.RawMessage // an AdmissionConfiguration
@@ -50,30 +50,30 @@ type start struct {
 	Theirs          []string // flags of kube-apiserver only, such as feature gates
 }
 
-// A testCase is requests that follow from one another.
+// A testCase is a sequence of requests.
 type testCase struct {
 	Name string
-	// Bare says that the namespace is not made for the case, which only has its name.
+	// Bare suppresses the creation of the namespace; the case only has its name.
 	Bare  bool
 	Steps []step
 }
 
-// A step is a request, such as "POST /api/v1/namespaces/NS/pods?dryRun=All". NS is the namespace
-// of the case; <uid:PATH> and <rv:PATH> are the uid and the resourceVersion of an object.
+// A step is a request, such as "POST /api/v1/namespaces/NS/pods?dryRun=All". NS is the namespace of
+// the case; <uid:PATH> and <rv:PATH> are the uid and the resourceVersion of an object.
 type step struct {
 	Do     string
-	As     string   // a user, who is impersonated
-	Groups []string // of that user
-	Media  string   // of the body: JSON, or for PATCH a merge patch, if it is empty
+	As     string   // user to impersonate
+	Groups []string // groups of that user
+	Media  string   // of the body; if empty, JSON, or for PATCH a merge patch
 	Body   any
-	// Each are merge patches of Body. Each of them makes a request of its own.
+	// Each has merge patches of Body. Each of them gives one request.
 	Each []any
-	// Until is a code, or a text of the answer or its warnings. Each server is asked again until
-	// its answer has it: a kube-apiserver knows some objects only a moment after they are written.
+	// Until is a status code, or a text in the response or its warnings. Each server gets the request
+	// again until its response has it: the caches of a kube-apiserver lag behind a write.
 	Until string
-	// Ignore are fields, such as "metadata.labels", that are not compared.
+	// Ignore lists fields, such as "metadata.labels", that are not compared.
 	Ignore []string
-	// Setup says that answers are not compared: it is no question, only what others need.
+	// Setup marks a preparatory request, whose responses are not compared.
 	Setup bool
 }
 
@@ -102,7 +102,7 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// read reads all files. It fails for a field that is unknown.
+// read reads all files. It fails for an unknown field.
 func read(t *testing.T) (all []*file) {
 	t.Helper()
 	paths, err := filepath.Glob("cases/*/*.yaml")
@@ -123,7 +123,7 @@ func read(t *testing.T) (all []*file) {
 	return all
 }
 
-// startOnce returns what starts both servers when they are needed first, and ends them with t.
+// startOnce returns a function that starts both servers at its first call, and stops them with t.
 func startOnce(t *testing.T, s start) func(*testing.T) *servers.Pair {
 	var pair *servers.Pair
 	return func(now *testing.T) *servers.Pair {
@@ -146,7 +146,7 @@ func startOnce(t *testing.T, s start) func(*testing.T) *servers.Pair {
 			}
 			flags = append(flags, "--admission-control-config-file="+path)
 		}
-		// What was started is ended by Stop, after the test's own context.
+		// Stop, not the context of the test, ends the servers.
 		p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
 			Reference: "start", Store: "memory", Dir: dir, Theirs: append(slices.Clone(flags), s.Theirs...), Ours: append(slices.Clone(flags), controllers),
 		})
@@ -187,10 +187,10 @@ func (c testCase) run(t *testing.T, p *servers.Pair, namespace string) {
 	}
 }
 
-// said is what an answer says besides the object.
+// said returns the response without the object.
 func said(a *wire.Answer) string {
 	var status struct{ Kind, Message string }
-	_ = json.Unmarshal(a.Body, &status) // what is none says nothing
+	_ = json.Unmarshal(a.Body, &status) // other bodies leave it empty
 	all := a.Header["Warning"]
 	if status.Kind == "Status" {
 		all = append([]string{status.Message}, all...)
@@ -210,7 +210,7 @@ func (s step) bodies() []any {
 	return all
 }
 
-// merged is a value after a merge patch.
+// merged returns a value after a merge patch.
 func merged(value, patch any) any {
 	p, ok := patch.(map[string]any)
 	if !ok {

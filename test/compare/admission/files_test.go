@@ -24,21 +24,20 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// A refusal is files with which neither server starts, for one of the plugins that have a
+// A refusal is a set of files with which neither server starts, for one of the plugins with a
 // staticManifestsDir.
 type refusal struct {
 	Name   string
 	Plugin string
-	// Files are what is in the folder, by their names.
+	// Files are the files of the folder, by name.
 	Files map[string]string
 	// Dir is the staticManifestsDir, if it is not the folder.
 	Dir string
-	// Ours are the words of anykind, if they are not those of kube-apiserver: where those
-	// are the names of Go types.
+	// Ours is the message of anykind, if it differs from kube-apiserver's, which may contain Go types.
 	Ours string
 }
 
-// Neither server starts with files that cannot be in force, and both say why in the same words.
+// Neither server starts with invalid files, and both report the same message.
 func TestRefusedFiles(t *testing.T) {
 	if *reference != "start" {
 		t.Skip("compares with a kube-apiserver: -reference start")
@@ -96,7 +95,7 @@ func TestRefusedFiles(t *testing.T) {
 	}
 }
 
-// configuration is that of a plugin with a folder.
+// configuration returns the configuration of a plugin with a folder.
 func configuration(plugin, dir string) string {
 	kind := plugin + "Configuration"
 	if strings.HasSuffix(plugin, "Webhook") {
@@ -108,15 +107,15 @@ plugins: [{name: %s, configuration: {apiVersion: apiserver.config.k8s.io/v1, kin
 }
 
 var (
-	// failed is how kube-apiserver says why it ends.
+	// failed matches kube-apiserver's report of its failure.
 	failed = regexp.MustCompile(`"command failed" err=("(?:[^"\\]|\\.)*")`)
-	lines  = regexp.MustCompile(`(?s)"command failed" err=<\n\t(.*?)\n >`) // where that has line feeds
-	// begins is where the words begin that both have.
+	lines  = regexp.MustCompile(`(?s)"command failed" err=<\n\t(.*?)\n >`) // the form for messages with line feeds
+	// begins matches the start of the common part of the message.
 	begins = regexp.MustCompile(`(?s)manifests from "[^"]*": (.*)|(staticManifestsDir: .*)`)
-	scheme = regexp.MustCompile(` in scheme "[^"]*"`) // has a line of the source
+	scheme = regexp.MustCompile(` in scheme "[^"]*"`) // names a line of the source
 )
 
-// why finds in what a server has written why it has not started.
+// why extracts the reason of a failed start from the output of a server.
 func why(said string) string {
 	if m := failed.FindStringSubmatch(said); m != nil {
 		said, _ = strconv.Unquote(m[1])
@@ -130,7 +129,7 @@ func why(said string) string {
 	return strings.TrimSpace(scheme.ReplaceAllString(m[1]+m[2], ""))
 }
 
-// startTheirs starts a kube-apiserver that will not run, and returns what it writes.
+// startTheirs starts a kube-apiserver that will fail, and returns its output.
 func startTheirs(t *testing.T, kubeAPIServer, store, config string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -157,7 +156,7 @@ func startTheirs(t *testing.T, kubeAPIServer, store, config string) string {
 		"--service-account-signing-key-file", key, "--service-cluster-ip-range", "10.0.0.0/24", "--admission-control-config-file", config)
 }
 
-// run runs a program that ends, and returns what it writes.
+// run runs a program to its end, and returns its output.
 func run(t *testing.T, name string, flags ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// A side is one of the servers, as a case knows it.
+// A side is one of the servers, with the state of a case.
 type side struct {
 	client    *wire.Client
 	judge     *judge.Server
@@ -23,17 +23,17 @@ type side struct {
 
 func newSide(c *wire.Client, namespace string) *side {
 	x := &side{client: c, judge: judge.NewServer(namespace), namespace: namespace}
-	for _, made := range []string{"kube-api-access-"} { // names that servers make up for what nobody has sent
+	for _, made := range []string{"kube-api-access-"} { // prefixes of names that servers generate without a request
 		x.judge.Sent(wire.Step{Body: []byte(`{"generateName":"` + made + `"}`)})
 	}
 	return x
 }
 
-// soon is how long a server may take to know what was written: a kube-apiserver looks for new
-// kinds of parameters twice a minute.
+// soon limits the wait for a server's caches: a kube-apiserver discovers new kinds of parameters twice
+// a minute.
 const soon = 45 * time.Second
 
-// ask sends a request of a step, again until the answer is the one that is waited for.
+// ask sends a request of a step, and repeats it until the response has s.Until.
 func (x *side) ask(t *testing.T, s step, body any) *wire.Answer {
 	t.Helper()
 	request := x.request(t, s, body)
@@ -54,7 +54,7 @@ func (x *side) ask(t *testing.T, s step, body any) *wire.Answer {
 	return a
 }
 
-// has reports whether an answer is of a code or has a text.
+// has reports whether a response has a status code or contains a text.
 func has(a *wire.Answer, until string) bool {
 	return fmt.Sprint(a.Code) == until || strings.Contains(string(a.Body), until) || strings.Contains(strings.Join(a.Header["Warning"], "\n"), until)
 }
@@ -80,7 +80,7 @@ func (x *side) request(t *testing.T, s step, body any) wire.Step {
 		t.Fatal(err)
 	}
 	text := name.ReplaceAllString(string(data), x.namespace)
-	x.judge.Sent(wire.Step{Path: s.Do, Body: []byte(text)}) // what is filled in is not the client's
+	x.judge.Sent(wire.Step{Path: s.Do, Body: []byte(text)}) // replaced values are not the client's
 	r.Body = []byte(x.fill(t, text))
 	media := s.Media
 	switch {
@@ -99,10 +99,10 @@ var (
 	placeholder = regexp.MustCompile(`<(uid|rv):([^>]+)>`)
 )
 
-// fill replaces what only a server knows.
+// fill replaces the placeholders for values of the server.
 func (x *side) fill(t *testing.T, text string) string {
 	t.Helper()
-	text = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(text) // as JSON writes them
+	text = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(text) // JSON escapes them
 	return placeholder.ReplaceAllStringFunc(name.ReplaceAllString(text, x.namespace), func(found string) string {
 		m := placeholder.FindStringSubmatch(found)
 		a := x.client.Do(t.Context(), wire.Step{Method: "GET", Path: m[2]})
@@ -116,7 +116,7 @@ func (x *side) fill(t *testing.T, text string) string {
 	})
 }
 
-// normal is an answer without what has to differ.
+// normal returns a response without expected differences.
 func (x *side) normal(a *wire.Answer, s step) *judge.Normal {
 	n := x.judge.Normal(a)
 	for _, path := range s.Ignore {
@@ -125,7 +125,7 @@ func (x *side) normal(a *wire.Answer, s step) *judge.Normal {
 	return n
 }
 
-// remove removes a field, of each object of lists on the way to it.
+// remove removes a field, also from each element of lists on its path.
 func remove(v any, path []string) {
 	switch v := v.(type) {
 	case []any:

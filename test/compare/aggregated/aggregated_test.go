@@ -1,5 +1,5 @@
-// Package aggregated puts the same API server behind a kube-apiserver and behind anykind, and
-// compares what it is asked, what clients are answered, and what is said of it.
+// Package aggregated puts the same API server behind a kube-apiserver and behind anykind, and compares
+// the requests that it gets, the responses to clients, and the conditions of its APIService.
 package aggregated
 
 import (
@@ -28,7 +28,7 @@ var reference = flag.String("reference", "", "compare with a server that is star
 
 const version = "/apis/flowers.dev/v1"
 
-// behind answers with what it was asked, or as the last part of the path says.
+// behind responds with its request, or as the last part of the path selects.
 func behind(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain")
 	switch _, last, _ := strings.Cut(r.URL.Path, "/roses/"); last {
@@ -47,20 +47,20 @@ func behind(w http.ResponseWriter, r *http.Request) {
 	default:
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %s %s %q\n", r.Method, r.URL.RequestURI(), r.Proto, body)
-		r.Header.Del("Accept-Encoding") // kube-apiserver asks for gzip where its client does not
+		r.Header.Del("Accept-Encoding") // kube-apiserver adds gzip if the client has none
 		for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 			fmt.Fprintf(w, "%s: %q\n", name, r.Header[name])
 		}
 	}
 }
 
-// chance is what differs from one request to the next.
+// chance matches values that differ between requests.
 var chance = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|127\.0\.0\.1:[0-9]+|localhost:[0-9]+|\[::1\]:[0-9]+`)
 
-// field is one of a step's header.
+// field returns a header field of a step.
 func field(name, value string) wire.Field { return wire.Field{Name: name, Value: value} }
 
-// requests are sent to both.
+// requests are the requests to both.
 var requests = []wire.Step{
 	{Method: "GET", Path: version},
 	{Method: "GET", Path: version + "/"},
@@ -84,7 +84,7 @@ var requests = []wire.Step{
 	{Method: "PATCH", Path: version + "/roses/x", Body: []byte("{}"), Header: []wire.Field{field("Content-Type", "application/merge-patch+json")}},
 }
 
-// headers are those of an answer that are compared.
+// headers are the response headers to compare.
 var headers = []string{"Content-Type", "Location", "X-Kept", "Access-Control-Allow-Origin", "Retry-After", "X-Content-Type-Options"}
 
 func shown(a *wire.Answer) string {
@@ -97,7 +97,7 @@ func shown(a *wire.Answer) string {
 	return chance.ReplaceAllString(out+string(a.Body), "*")
 }
 
-// A world is both servers, and one behind each.
+// A world is both servers, with one aggregated server each.
 type world struct {
 	t    *testing.T
 	pair *servers.Pair
@@ -121,7 +121,7 @@ func (w *world) must(method, path, body string) {
 	}
 }
 
-// condition is what an APIService says at a server.
+// condition returns the condition of the APIService at a server.
 func condition(ctx context.Context, c *wire.Client) string {
 	a := c.Do(ctx, wire.Step{Method: "GET", Path: service})
 	var s struct {
@@ -129,7 +129,7 @@ func condition(ctx context.Context, c *wire.Client) string {
 			Conditions []struct{ Type, Status, Reason, Message string }
 		}
 	}
-	_ = json.Unmarshal(a.Body, &s) // what is none says nothing
+	_ = json.Unmarshal(a.Body, &s) // other bodies leave it empty
 	return chance.ReplaceAllString(fmt.Sprint(s.Status.Conditions), "*")
 }
 
@@ -138,7 +138,7 @@ const (
 	service  = services + "/v1.flowers.dev"
 )
 
-// says waits until both say the same of the APIService, and that is what is wanted.
+// says waits until both servers have the same condition, and checks its reason.
 func (w *world) says(reason string) {
 	w.t.Helper()
 	var theirs, ours string
@@ -177,7 +177,7 @@ func TestAggregated(t *testing.T) {
 	t.Run("certificates", func(t *testing.T) { w.certificates(t, there) })
 }
 
-// conditions builds the Service piece by piece.
+// conditions creates the Service piece by piece.
 func (w *world) conditions(t *testing.T, port string) {
 	w.t = t
 	const at = "/api/v1/namespaces/default/services"
@@ -198,10 +198,10 @@ func (w *world) conditions(t *testing.T, port string) {
 	w.says("Passed")
 }
 
-// requests compares what is asked, and what is answered.
+// requests compares the forwarded requests and the responses.
 func (w *world) requests(t *testing.T) {
 	w.t = t
-	for _, c := range []*wire.Client{w.pair.Theirs, w.pair.Ours} { // in force a moment later
+	for _, c := range []*wire.Client{w.pair.Theirs, w.pair.Ours} { // it takes effect a moment later
 		if err := servers.Wait(t.Context(), func() bool { return c.Do(t.Context(), requests[0]).Code == 200 }); err != nil {
 			t.Fatal(err)
 		}
@@ -214,8 +214,8 @@ func (w *world) requests(t *testing.T) {
 	}
 }
 
-// certificates compares what is said of a server that is not who it should be, and of one that
-// is gone.
+// certificates compares the conditions for a server with the wrong certificate, and for one that is
+// gone.
 func (w *world) certificates(t *testing.T, there *httptest.Server) {
 	w.t = t
 	ca, err := json.Marshal(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: there.Certificate().Raw}))

@@ -24,15 +24,15 @@ type Comparison struct {
 
 	mu       sync.Mutex
 	kinds    map[string]int // documents by kind
-	neither  map[string]int // and those of kinds that neither server has
+	neither  map[string]int // documents of kinds that neither server has
 	sent     map[string]int
-	codes    map[int]int // of kube-apiserver, of creates
+	codes    map[int]int // of creates on kube-apiserver
 	unknown  map[judge.Signature][]string
 	accepted []*Document    // by both
-	did      map[string]int // of objects, by what kubectl says of kube-apiserver
+	did      map[string]int // objects, by kubectl's message with kube-apiserver
 }
 
-// All compares documents: first those that others need, then the rest.
+// All compares documents: first the dependencies of others, then the rest.
 func (c *Comparison) All(ctx context.Context, all []*Document) error {
 	var first, rest []*Document
 	for _, d := range all {
@@ -60,7 +60,7 @@ func (c *Comparison) All(ctx context.Context, all []*Document) error {
 	return nil
 }
 
-// define makes the definitions of which there are examples.
+// define creates the definitions of the examples.
 func (c *Comparison) define(ctx context.Context) error {
 	for _, f := range []corpus.Folder{corpus.GatewayAPIExperimental, corpus.CertManager} {
 		definitions, err := f.Definitions()
@@ -90,7 +90,7 @@ func (c *Comparison) define(ctx context.Context) error {
 	return nil
 }
 
-// namespaces makes those in which documents are.
+// namespaces creates the namespaces of documents.
 func (c *Comparison) namespaces(ctx context.Context, kinds Kinds, all []*Document) error {
 	made := map[string]bool{}
 	for _, d := range all {
@@ -106,7 +106,7 @@ func (c *Comparison) namespaces(ctx context.Context, kinds Kinds, all []*Documen
 	return nil
 }
 
-// ensure creates an object on both, unless it is there.
+// ensure creates an object on both servers, unless it exists.
 func (c *Comparison) ensure(ctx context.Context, path string, body []byte) error {
 	for _, client := range []*wire.Client{c.pair.Theirs, c.pair.Ours} {
 		a := client.Do(ctx, wire.Step{Method: "POST", Path: path, Header: []wire.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body})
@@ -117,7 +117,7 @@ func (c *Comparison) ensure(ctx context.Context, path string, body []byte) error
 	return nil
 }
 
-// some compares documents, several at a time, but those of one name one after the other.
+// some compares documents in parallel. Documents with the same name run one after the other.
 func (c *Comparison) some(ctx context.Context, kinds Kinds, all []*Document) {
 	var names []string
 	byName := map[string][]*Document{}
@@ -160,14 +160,14 @@ type side struct {
 	client  *wire.Client
 	judge   *judge.Server
 	answers map[int]*wire.Answer
-	normal  *judge.Normal // of the last answer
+	normal  *judge.Normal // of the last response
 }
 
-// scope is what a document is sent under: its name stays as it is.
+// scope is not the name of a sequence: names in documents stay unchanged.
 const scope = "no sequence"
 
-// document compares the answers to everything that is asked about a document, until one
-// server does what the other refuses.
+// document compares the responses to all requests for a document, until a request succeeds on only one
+// server.
 func (c *Comparison) document(ctx context.Context, d *Document, r *generate.Resource) {
 	s := steps(d, r)
 	sides := [2]*side{}
@@ -200,7 +200,7 @@ func each(sides [2]*side, do func(*side)) {
 	done.Wait()
 }
 
-// patience is how long a server may take to see a definition, or to remove it.
+// patience limits the wait until a server serves a definition, or has removed it.
 const patience = 10 * time.Second
 
 // do sends a step.
@@ -216,7 +216,7 @@ func (x *side) do(ctx context.Context, step wire.Step) {
 	}
 }
 
-// clean removes what the steps made, if they made anything.
+// clean removes the objects of the steps, if there are any.
 func (x *side) clean(ctx context.Context, s wire.Sequence) {
 	if a := x.answers[created]; a == nil || a.Code != http.StatusCreated {
 		return
@@ -227,10 +227,10 @@ func (x *side) clean(ctx context.Context, s wire.Sequence) {
 	gone := wire.Step{Method: "GET", Path: s.Steps[len(s.Steps)-1].Path}.For(scope, x.answers)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	_ = servers.Wait(ctx, func() bool { return x.client.Do(ctx, gone).Code == http.StatusNotFound }) // what stays is refused to the next
+	_ = servers.Wait(ctx, func() bool { return x.client.Do(ctx, gone).Code == http.StatusNotFound }) // a leftover makes the next document fail
 }
 
-// add counts what a step has shown.
+// add counts the result of a step.
 func (c *Comparison) add(d *Document, step wire.Step, differences []judge.Difference, code int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -252,8 +252,7 @@ var (
 	port    = regexp.MustCompile(`:3[0-2]\d{3}/`)
 )
 
-// given returns a body without the addresses and ports in rows that the server gave to a
-// Service.
+// given returns a body without the addresses and ports that the server allocated to a Service.
 func given(body any, step wire.Step) any {
 	table, _ := body.(map[string]any)
 	rows, _ := table["rows"].([]any)

@@ -1,10 +1,10 @@
-// Package examples sends the objects that Kubernetes and others publish as examples to a
-// kube-apiserver and to anykind, and compares the answers.
+// Package examples sends the objects that Kubernetes and other projects publish as examples to a
+// kube-apiserver and to anykind, and compares the responses.
 //
-// They come from Go modules, which the go command downloads and verifies: the repository has
-// none of them. More can be read from folders, such as a copy of Kubernetes' website: YAML and
-// JSON files, and YAML in Markdown. Each is created as published, read as an object, as a row
-// and as protobuf, replaced, patched, applied twice and deleted; then kubectl applies them all.
+// They come from Go modules, which the go command downloads and verifies: the repository has none of
+// them. Flags add folders, such as a copy of Kubernetes' website: YAML and JSON files, and YAML in
+// Markdown. Each object is created as published, read as an object, as a row and as protobuf,
+// replaced, patched, applied twice and deleted; then kubectl applies them all.
 package examples
 
 import (
@@ -33,12 +33,12 @@ type Document struct {
 	File   string // in it
 	Number int    // in the file, from 1
 	JSON   []byte
-	Text   []byte // as it is published; nil for an item of a list
+	Text   []byte // as published; nil for an item of a list
 
 	Object
 }
 
-// Object is what says where a document belongs.
+// Object identifies the object of a document.
 type Object struct {
 	APIVersion string
 	Kind       string
@@ -47,7 +47,7 @@ type Object struct {
 
 func (d *Document) String() string { return fmt.Sprintf("%s %s #%d", d.Source, d.File, d.Number) }
 
-// modules are where examples are published, by the folder here whose go.mod has their versions.
+// modules publish examples. The go.mod in the folder has their versions.
 var modules = []struct {
 	folder string
 	paths  []string
@@ -57,7 +57,7 @@ var modules = []struct {
 	{"test/corpus/published", []string{"sigs.k8s.io/gateway-api", "github.com/cert-manager/cert-manager"}},
 }
 
-// Published returns the examples of the modules, and of more folders, each once.
+// Published returns the examples of the modules and of additional folders, without duplicates.
 func Published(more ...string) ([]*Document, error) {
 	top, err := program.Top()
 	if err != nil {
@@ -94,7 +94,7 @@ func Published(more ...string) ([]*Document, error) {
 	return all, nil
 }
 
-// download returns the folders of modules, which are checked against the go.sum of a folder.
+// download returns the folders of modules, verified against the go.sum of a folder.
 func download(dir string, paths []string) (map[string]string, error) {
 	command := exec.Command("go", append([]string{"mod", "download", "-json"}, paths...)...)
 	command.Dir = dir
@@ -119,7 +119,7 @@ func download(dir string, paths []string) (map[string]string, error) {
 	return dirs, nil
 }
 
-// read returns the objects in the files of a folder and below.
+// read returns the objects in the files of a folder and its subfolders.
 func read(source, dir string) (all []*Document, err error) {
 	err = filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -147,16 +147,16 @@ func read(source, dir string) (all []*Document, err error) {
 	return all, err
 }
 
-// skipped are files that have no examples of their own: what is generated, and thousands of
-// pods that are the same for each version of the pod security standards.
+// skipped matches files without examples of their own: generated files, and thousands of pods that are
+// equal for each version of the pod security standards.
 var skipped = regexp.MustCompile(`^(k8s.io/kubernetes/(api|vendor)/|k8s.io/pod-security-admission/test/testdata/.*/v1\.([0-9]|1[0-9]|2[0-9])/)`)
 
-// texts are what the documents of a file are, by how its name ends.
+// texts split a file into documents, by the suffix of its name.
 var texts = map[string]func([]byte) [][]byte{
 	".yaml": documents, ".yml": documents, ".json": values, ".md": blocks,
 }
 
-// documents returns those of a YAML file.
+// documents returns the documents of a YAML file.
 func documents(data []byte) (all [][]byte) {
 	for r := yamls.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
 		document, err := r.Read()
@@ -167,7 +167,7 @@ func documents(data []byte) (all [][]byte) {
 	}
 }
 
-// values returns those of a JSON file, as far as it is one.
+// values returns the values of a JSON file, up to the first error.
 func values(data []byte) (all [][]byte) {
 	for d := json.NewDecoder(bytes.NewReader(data)); ; {
 		var value json.RawMessage
@@ -189,8 +189,8 @@ func blocks(data []byte) (all [][]byte) {
 	return all
 }
 
-// objects returns the object that a text is, or the items of a list. What is none is left out:
-// a template, a part of an object, the configuration of another program.
+// objects returns the object of a text, or the items of a list. It omits everything else: templates,
+// parts of objects, configurations of other programs.
 func objects(text []byte) []*Document {
 	converted, err := yaml.YAMLToJSON(text)
 	if err != nil {

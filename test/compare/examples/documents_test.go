@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is compared is found: hundreds of objects, of most kinds.
+// There are hundreds of examples, of most kinds.
 func TestPublished(t *testing.T) {
 	kinds := map[string]int{}
 	all := published(t)
@@ -32,7 +32,7 @@ func TestRead(t *testing.T) {
 		"items of a list":            {"a.yml", "kind: List\napiVersion: v1\nitems:\n- {kind: A, apiVersion: v1, metadata: {name: x}}\n- {kind: A, apiVersion: v1, metadata: {name: z}}\n", "x z"},
 		"values":                     {"a.json", `{"kind":"A","apiVersion":"v1","metadata":{"name":"x"}} {"kind":"A","apiVersion":"v1","metadata":{"name":"z"}}`, "x z"},
 		"blocks":                     {"a.md", "Text\n\n```yaml\n" + object + "x}\n```\n\n1. A list:\n   ``` yaml\n   kind: A\n   apiVersion: v1\n   metadata:\n     name: z\n   ```\n\n```go\nno\n```\n", "x z"},
-		"the same twice":             {"a.yaml", object + "x}\n---\n" + object + "x}\n", "x x"}, // which Published has once
+		"the same twice":             {"a.yaml", object + "x}\n---\n" + object + "x}\n", "x x"}, // Published removes the second one
 		"a template, a part":         {"a.yaml", "kind: A\n---\napiVersion: v1\nkind: {{.Kind}}\n---\nmetadata: {name: x}\n", ""},
 		"a file of another language": {"a.go", object + "x}\n", ""},
 	} {

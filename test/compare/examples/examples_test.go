@@ -21,7 +21,7 @@ var (
 	from      = flag.String("from", "", "read the examples of these `folders`, too, separated by commas")
 )
 
-// plugins change or refuse objects in ways that depend on others. They are not what is compared here.
+// plugins change or reject objects depending on other objects. They are not part of this comparison.
 const plugins = "--disable-admission-plugins=LimitRanger,ServiceAccount,Priority," +
 	"MutatingAdmissionPolicy,MutatingAdmissionWebhook," +
 	"ValidatingAdmissionPolicy,ValidatingAdmissionWebhook,ResourceQuota,PodSecurity"
@@ -29,10 +29,11 @@ const plugins = "--disable-admission-plugins=LimitRanger,ServiceAccount,Priority
 // privileged containers are allowed, as in every cluster.
 const privileged = "--allow-privileged=true"
 
-// controllers of anykind do what kube-apiserver leaves to another program.
+// controllers disables the controllers of anykind that kube-apiserver leaves to
+// kube-controller-manager.
 const controllers = "--controllers=*,-garbage-collector-controller,-namespace-controller,-serviceaccount-controller,-root-ca-certificate-publisher-controller,-clusterrole-aggregation-controller,-resourcequota-controller,-validatingadmissionpolicy-status-controller"
 
-// roles are made by both servers at their start, and are what some examples make.
+// roles are resources that both servers create at their start, and that some examples create.
 var roles = []string{"clusterroles", "clusterrolebindings", "namespaces/kube-system/roles", "namespaces/kube-system/rolebindings",
 	"namespaces/kube-public/roles", "namespaces/kube-public/rolebindings"}
 
@@ -55,7 +56,7 @@ func published(t *testing.T) []*Document {
 	return all
 }
 
-// counts are numbers as one line.
+// counts formats numbers in one line.
 func counts[K ~string | ~int](of map[K]int) string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(of)) {
@@ -66,7 +67,7 @@ func counts[K ~string | ~int](of map[K]int) string {
 
 func start(t *testing.T) *servers.Pair {
 	t.Helper()
-	// What was started is ended by Stop, after the test's own context.
+	// Stop, not the context of the test, ends the servers.
 	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
 		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins, privileged}, Ours: []string{plugins, privileged, controllers},
 	})
@@ -84,7 +85,7 @@ func start(t *testing.T) *servers.Pair {
 	return p
 }
 
-// Every published example has the same answers from both servers, but for what is known.
+// Every published example has the same responses from both servers, except for known differences.
 func TestExamples(t *testing.T) {
 	if *reference != "start" {
 		t.Skip("compares with a kube-apiserver: -reference start")
@@ -122,7 +123,7 @@ func (c *Comparison) report(t *testing.T) {
 		t.Errorf("kubectl says that %s", counts(c.did))
 	}
 	if *only != "" {
-		return // what is known may be in the others
+		return // the others may have the known differences
 	}
 	for _, e := range c.known.Gone(c.sent) {
 		t.Errorf("is known, and not there any more:\n%s", e.Signature)

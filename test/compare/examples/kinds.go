@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// Kinds are the resources that one server or the other has, by apiVersion and kind.
+// Kinds are the resources of either server, by apiVersion and kind.
 type Kinds map[string]*generate.Resource
 
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -55,7 +55,7 @@ func builtIn(group string) bool {
 // of returns the resource of a document, nil if neither server has it.
 func (k Kinds) of(d *Document) *generate.Resource { return k[d.APIVersion+" "+d.Kind] }
 
-// namespace is where a document goes that belongs into one.
+// namespace returns the namespace of a document with a namespaced kind.
 func (d *Document) namespace() string {
 	if d.Metadata.Namespace == "" {
 		return "default"
@@ -63,10 +63,10 @@ func (d *Document) namespace() string {
 	return d.Metadata.Namespace
 }
 
-// created is the step that creates the object.
+// created is the index of the step that creates the object.
 const created = 2
 
-// A sequence is being written for a document.
+// A sequence is the sequence of a document under construction.
 type sequence struct {
 	wire.Sequence
 	resource string
@@ -80,8 +80,8 @@ func (s *sequence) add(kind, method, path string, body []byte, header ...string)
 	s.Steps = append(s.Steps, step)
 }
 
-// steps are what is asked about a document. Each is sent as published where it can be:
-// its comments and the ways in which YAML writes things are part of it.
+// steps returns the requests for a document. Each sends the published text if possible: comments and
+// variants of YAML are part of the test.
 func steps(d *Document, r *generate.Resource) wire.Sequence {
 	const (
 		contentType = "Content-Type"
@@ -108,7 +108,7 @@ func steps(d *Document, r *generate.Resource) wire.Sequence {
 	patch := "application/merge-patch+json"
 	if !r.Custom {
 		patch = "application/strategic-merge-patch+json"
-		if r.Group != "apiregistration.k8s.io" { // the types of which are not known to clients
+		if r.Group != "apiregistration.k8s.io" { // clients do not know its types
 			s.add("get protobuf", "GET", object, nil, "Accept", "application/vnd.kubernetes.protobuf")
 		}
 	}

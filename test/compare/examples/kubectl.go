@@ -20,19 +20,19 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// commands are what kubectl does with the objects in a file, with words that say which file.
+// commands are kubectl's commands for the objects of a file, up to the file name.
 var commands = [][]string{
 	{"apply", "-f"},
-	{"apply", "-f"}, // which changes nothing
+	{"apply", "-f"}, // without a change
 	{"get", "-o", "json", "-f"},
 	{"apply", "--server-side", "-f"},
 	{"delete", "--wait=false", "--grace-period=0", "--force", "-f"},
 }
 
-// most is how many objects kubectl is given at a time.
+// most is the maximal number of objects for one kubectl command.
 const most = 50
 
-// Kubectl has kubectl apply what both servers accepted, and compares what it says.
+// Kubectl applies with kubectl the documents that both servers accepted, and compares the output.
 func (c *Comparison) Kubectl(ctx context.Context, dir string) error {
 	kubectl, err := program.Kubectl()
 	if err != nil {
@@ -56,8 +56,8 @@ func (c *Comparison) Kubectl(ctx context.Context, dir string) error {
 	return nil
 }
 
-// bundles are the documents with names, each name once, those of a kind together. Services
-// may want the same address, so that they are not applied at the same time.
+// bundles groups the documents with names by kind, each name once. Services may want the same address,
+// so they are not applied together.
 func bundles(all []*Document) (out [][]*Document) {
 	name := func(d *Document) string {
 		return fmt.Sprint(d.Kind, " ", d.Metadata.Name, " ", d.namespace())
@@ -83,7 +83,7 @@ func bundles(all []*Document) (out [][]*Document) {
 	return out
 }
 
-// bundle has kubectl do its commands with documents.
+// bundle runs the commands of kubectl for documents.
 func (c *Comparison) bundle(ctx context.Context, kubectl, dir string, bundle []*Document) {
 	var items []json.RawMessage
 	for _, d := range bundle {
@@ -117,7 +117,7 @@ func (c *Comparison) bundle(ctx context.Context, kubectl, dir string, bundle []*
 	}
 }
 
-// count counts what kubectl says that it has done with each object.
+// count counts the results that kubectl reports for the objects.
 func (c *Comparison) count(lines any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +132,7 @@ func (c *Comparison) count(lines any) {
 	}
 }
 
-// kubectl runs a command. What it says is an answer: JSON, or text.
+// kubectl runs a command and returns its output as a response: JSON, or text.
 func (x *side) kubectl(ctx context.Context, kubectl, dir string, words []string) {
 	words = append([]string{"--server", "https://" + x.client.Host(), "--token", servers.Token, "--insecure-skip-tls-verify",
 		"--cache-dir", filepath.Join(dir, x.client.Host())}, words...)

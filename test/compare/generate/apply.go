@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// apply has several managers apply parts of one object, among writers who do not.
+// apply has several managers apply parts of one object, among other writers.
 func apply(g *G) {
 	r := g.resource(func(r *Resource) bool { return editable(r) && r.Can("patch") })
 	o := g.object(r)
@@ -32,7 +32,7 @@ func apply(g *G) {
 	}
 }
 
-// applyOne adds an apply of some of an object.
+// applyOne adds an apply of a part of an object.
 func (g *G) applyOne(r *Resource, o map[string]any, path string) int {
 	o = clone(o).(map[string]any)
 	if !g.chance(4) {
@@ -81,7 +81,7 @@ func (g *G) applyOne(r *Resource, o map[string]any, path string) int {
 	return g.add(wire.Step{Kind: "apply", Resource: r.Label(), Method: "PATCH", Path: path + q, Header: header, Body: document})
 }
 
-// drop leaves out some of an object, but not what it is.
+// drop removes some fields of an object, but not its type and name.
 func (g *G) drop(o map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		m, ok := o[name].(map[string]any)

@@ -7,7 +7,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// body sends bodies that are not quite what they should be.
+// body sends slightly malformed bodies.
 func body(g *G) {
 	r := g.resource(func(r *Resource) bool { return editable(r) && r.Can("patch") })
 	o := g.object(r)
@@ -32,7 +32,7 @@ func body(g *G) {
 	}
 }
 
-// oddBody returns a body and the media type that it is said to be of.
+// oddBody returns a body and its declared media type.
 func (g *G) oddBody(r *Resource, o map[string]any) (string, []byte) {
 	document := encode(o)
 	field := func(text string) []byte { // at the beginning of the object
@@ -80,7 +80,7 @@ func (g *G) oddBody(r *Resource, o map[string]any) (string, []byte) {
 	return "application/json", encode(m)
 }
 
-// oddYAML returns an object in YAML as few write it.
+// oddYAML returns an object in unusual YAML.
 func (g *G) oddYAML(r *Resource) string {
 	head := "apiVersion: " + r.APIVersion() + "\nkind: " + r.Kind + "\n"
 	m := "metadata: {name: " + wire.Scope + "}\n"

@@ -8,14 +8,14 @@ import (
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// define makes definitions, most of them wrong in one place. What is accepted is
-// deleted at the end: every definition costs kube-apiserver something.
+// define creates definitions, most of them with one error. The cleanup deletes accepted ones: every
+// definition costs kube-apiserver memory.
 func define(g *G) {
 	d := g.definition()
 	name, _ := at(d, "metadata")["name"].(string)
 	r := g.definitions()
 	if g.chance(2) {
-		// A right one first, then changes of it.
+		// A valid one first, then changes of it.
 		g.defineStep(r, "POST", definitionsPath, d)
 		now := g.add(wire.Step{Kind: "define get", Resource: r.Label(), Method: "GET", Path: definitionsPath + "/" + name})
 		for range 1 + g.IntN(3) {
@@ -41,7 +41,7 @@ func define(g *G) {
 	}
 	for _, name := range []string{name, text(at(d, "metadata")["name"])} {
 		if !strings.Contains(name, wire.Scope) {
-			continue // without a name, it would be all definitions
+			continue // without a name, it would select all definitions
 		}
 		g.cleanup = append(g.cleanup, wire.Step{Method: "DELETE", Path: definitionsPath + "/" + name})
 	}
@@ -56,13 +56,13 @@ func (g *G) definitions() *Resource {
 	return &Resource{Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: "CustomResourceDefinition"}
 }
 
-// defineStep sends a definition. Its answer has a status that comes some time later
-// with kube-apiserver, and is not looked at.
+// defineStep sends a definition. The status in its response is asynchronous on kube-apiserver, and is
+// not compared.
 func (g *G) defineStep(r *Resource, method, path string, d map[string]any) {
 	g.add(wire.Step{Kind: "define " + strings.ToLower(method), Resource: r.Label(), Method: method, Path: path, Header: typed("application/json"), Body: encode(d)})
 }
 
-// definition returns one that is right.
+// definition returns a valid definition.
 func (g *G) definition() map[string]any {
 	plural := wire.Scope + "s"
 	group, kind := wire.Scope+".example.com", "K"+wire.Scope
@@ -91,7 +91,7 @@ func (g *G) definition() map[string]any {
 		"spec": map[string]any{"group": group, "scope": one(g, "Namespaced", "Cluster"), "names": map[string]any{"plural": plural, "singular": wire.Scope, "kind": kind, "listKind": kind + "List"}, "versions": versions}}
 }
 
-// structural returns a schema of an object as definitions have it.
+// structural returns a structural schema of an object.
 func (g *G) structural() any {
 	if g.chance(8) {
 		return map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
@@ -107,7 +107,7 @@ func (g *G) structural() any {
 	return root
 }
 
-// schema returns a schema of something.
+// schema returns a random schema.
 func (g *G) schema(depth int) map[string]any {
 	s := map[string]any{}
 	switch kind := one(g, "string", "integer", "number", "boolean", "array", "object", "int-or-string", "any"); kind {
@@ -145,7 +145,7 @@ func (g *G) schema(depth int) map[string]any {
 	return s
 }
 
-// keyword puts something more into a schema, which may or may not go with the rest.
+// keyword adds a keyword to a schema, which may conflict with the rest.
 func (g *G) keyword(s map[string]any, depth int) {
 	switch g.IntN(22) {
 	case 0:
@@ -197,7 +197,7 @@ func (g *G) keyword(s map[string]any, depth int) {
 	}
 }
 
-// rules are CEL rules, right and wrong.
+// rules returns CEL rules, valid and invalid.
 func (g *G) rules() any {
 	rule := map[string]any{"rule": one(g, "true", "self.spec.n > 0", "self == oldSelf", "has(self.x)", "size(self) < 5", "self", "", "self.x.y.z", "1", "self.all(x, x > 0)", "self.matches('[')", "self >", "oldSelf.orValue(1) > 0", "self.list.all(a, self.list.all(b, self.list.all(c, true)))", "quantity('1') == quantity('1')", "self.isSorted()", "cel.bind(x, self, true)")}
 	if g.chance(2) {
@@ -221,7 +221,7 @@ func (g *G) rules() any {
 	return []any{rule}
 }
 
-// mutateDefinition changes something in a definition.
+// mutateDefinition changes a field of a definition.
 func (g *G) mutateDefinition(d map[string]any, r *Resource) {
 	spec := at(d, "spec")
 	names := at(spec, "names")

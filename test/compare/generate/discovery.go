@@ -6,9 +6,8 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// discovery asks what is served, and how. What a server publishes of groups that the
-// other does not have is no difference, so that of the documents that tell of all
-// groups only the headers are compared.
+// discovery requests the discovery documents. A group that only one server has is no difference, so
+// only the headers are compared for the documents of all groups.
 func discovery(g *G) {
 	for range 3 {
 		r := g.resource(nil)

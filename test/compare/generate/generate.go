@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// A Kind of request has a generator.
+// A Kind is a kind of request, with its generator.
 type Kind struct {
 	Name   string
 	Weight int
@@ -64,29 +64,29 @@ func Sequence(w *World, kinds []Kind, seed, n uint64) wire.Sequence {
 
 func newG(w *World, seed, n uint64) *G { return &G{Rand: rand.New(rand.NewPCG(seed, n)), World: w} }
 
-// G makes one sequence.
+// G generates one sequence.
 type G struct {
 	*rand.Rand
 	*World
 
 	steps      []wire.Step
 	cleanup    []wire.Step
-	namespaced bool // there is a namespace for it
+	namespaced bool // its namespace exists
 	ending     bool // it may be deleted
 }
 
 var endsNamespace = regexp.MustCompile(`^/+api/v1/namespaces/+` + wire.Scope + `/*([?#]|$)`)
 
-// one returns one of some values.
+// one returns a random one of the values.
 func one[T any](g *G, values ...T) T { return values[g.IntN(len(values))] }
 
-// chance is true once in n times.
+// chance is true with the probability 1/n.
 func (g *G) chance(n int) bool { return g.IntN(n) == 0 }
 
-// add adds a step and returns by what later ones refer to it.
+// add adds a step and returns its reference for later steps.
 func (g *G) add(s wire.Step) int {
 	if s.Method == "DELETE" && !g.ending && endsNamespace.MatchString(s.Path) {
-		// Its end is another program's with kube-apiserver, and never comes.
+		// On kube-apiserver its end depends on another program, and never comes.
 		s.Method, s.Body = "GET", nil
 	}
 	s.ID = len(g.steps) + 1
@@ -94,7 +94,7 @@ func (g *G) add(s wire.Step) int {
 	return s.ID
 }
 
-// resource picks a resource, of those for which want is true.
+// resource returns a random resource that satisfies want.
 func (g *G) resource(want func(*Resource) bool) *Resource {
 	var custom, other []*Resource
 	for _, r := range g.Resources {
@@ -112,7 +112,7 @@ func (g *G) resource(want func(*Resource) bool) *Resource {
 	return one(g, other...)
 }
 
-// room makes sure that there is a namespace for objects of a resource.
+// room ensures a namespace for objects of a resource.
 func (g *G) room(r *Resource) {
 	if g.namespaced || !r.Namespaced {
 		return
@@ -126,7 +126,7 @@ func typed(mediaType string) []wire.Field {
 	return []wire.Field{{Name: "Content-Type", Value: mediaType}}
 }
 
-// object returns a valid object, if one is known of the resource.
+// object returns a valid object, if there is one for the resource.
 func (g *G) object(r *Resource) map[string]any {
 	var o map[string]any
 	if len(r.Samples) > 0 {
@@ -146,7 +146,7 @@ func (g *G) object(r *Resource) map[string]any {
 	return o
 }
 
-// at returns an object in an object, which is made if it is not there.
+// at returns a nested object, and creates it if absent.
 func at(o map[string]any, name string) map[string]any {
 	m, ok := o[name].(map[string]any)
 	if !ok {
@@ -174,10 +174,10 @@ func clone(v any) any {
 	return v
 }
 
-// A raw number or text stands in JSON as it is.
+// A raw is a number or text that is JSON already.
 type raw string
 
-// MarshalJSON is the text itself.
+// MarshalJSON returns the text itself.
 func (r raw) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
 func encode(v any) []byte {
@@ -185,13 +185,13 @@ func encode(v any) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		// A raw text that is no JSON.
+		// This raw text is not valid JSON.
 		return []byte(fmt.Sprint(v))
 	}
 	return []byte(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// namespaceOf is the namespace of objects of a resource.
+// namespaceOf returns the namespace of objects of a resource.
 func namespaceOf(r *Resource) string {
 	if r.Namespaced {
 		return wire.Scope
@@ -199,28 +199,28 @@ func namespaceOf(r *Resource) string {
 	return ""
 }
 
-// path is that of the object of a sequence.
+// pathOf returns the path of the object of a sequence.
 func pathOf(r *Resource, subresource ...string) string {
 	return strings.Join(append([]string{r.Path(namespaceOf(r), wire.Scope)}, subresource...), "/")
 }
 
-// post adds the request that makes an object.
+// post adds a create of the object.
 func (g *G) post(r *Resource, o map[string]any) int {
 	g.room(r)
 	if r.Plural == "services" {
-		// Addresses and ports are few.
+		// Addresses and ports are scarce.
 		g.cleanup = append(g.cleanup, wire.Step{Method: "DELETE", Path: r.Path(namespaceOf(r), "")})
 	}
 	return g.add(wire.Step{Kind: "post", Resource: r.Label(), Method: "POST", Path: r.Path(namespaceOf(r), ""),
 		Header: typed("application/json"), Body: encode(o)})
 }
 
-// get adds the request that reads the object again.
+// get adds a get of the object.
 func (g *G) get(r *Resource) int {
 	return g.add(wire.Step{Kind: "get", Resource: r.Label(), Method: "GET", Path: pathOf(r)})
 }
 
-// writeQuery is the query of a write.
+// writeQuery returns the query of a write.
 func (g *G) writeQuery() string {
 	var q []string
 	if g.chance(8) {
@@ -241,9 +241,8 @@ func (g *G) writeQuery() string {
 	return "?" + strings.Join(q, "&")
 }
 
-// editable reports whether an object can be made and changed, and is changed by nobody
-// else: anykind migrates what a StorageVersionMigration asks for, and kube-apiserver
-// leaves that to another program.
+// editable reports whether objects of a resource can be created and changed, without changes by a
+// controller: anykind runs a StorageVersionMigration, and kube-apiserver leaves it to another program.
 func editable(r *Resource) bool {
 	return creatable(r) && r.Can("update") && r.Plural != "storageversionmigrations"
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// world is the custom resources and every built-in kind that there is a sample of.
+// world has the custom resources and every built-in kind with a sample.
 func world(t testing.TB) *World {
 	t.Helper()
 	definitions, err := Definitions()
@@ -49,7 +49,7 @@ func world(t testing.TB) *World {
 	return &World{Resources: out}
 }
 
-// The same seed makes the same requests, whenever it is asked.
+// The same seed always gives the same requests.
 func TestSequencesAreOfTheirSeed(t *testing.T) {
 	a, b := world(t), world(t)
 	different := false
@@ -65,7 +65,7 @@ func TestSequencesAreOfTheirSeed(t *testing.T) {
 	}
 }
 
-// Every kind of request is made, for every resource, and says what it is.
+// All kinds of requests occur, for every resource, with their labels.
 func TestSequencesAreSound(t *testing.T) {
 	w := world(t)
 	for _, kind := range All() {
@@ -100,7 +100,7 @@ func TestSequencesAreSound(t *testing.T) {
 	}
 }
 
-// Objects are valid as they are; a mutation changes them.
+// Objects are valid; a mutation changes them.
 func TestMutate(t *testing.T) {
 	w := world(t)
 	changed := 0
@@ -144,7 +144,7 @@ func TestDifferenceIsAMergePatch(t *testing.T) {
 	}
 }
 
-// What a schema refers to is put in its place, also where it refers to itself.
+// References in a schema are replaced by their targets, also recursive ones.
 func TestResolve(t *testing.T) {
 	all, err := parseDocument([]byte(`{"components":{"schemas":{
 		"x.A":{"x-kubernetes-group-version-kind":[{"group":"g","version":"v","kind":"A"}],"type":"object","properties":{
@@ -162,7 +162,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// What YAML takes for a boolean (y, n, on, off) is not meant as one.
+// Samples contain no YAML 1.1 boolean (y, n, on, off) by accident.
 func TestSamplesSayWhatTheyMean(t *testing.T) {
 	all, err := documents("samples")
 	if err != nil {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// A spot is a place in an object at which something can be changed.
+// A spot is a value in an object that can be changed.
 type spot struct {
 	path   []any // names and indexes
 	schema *Schema
 	get    func() any
 	set    func(any)
-	remove func() // nil where nothing can be
+	remove func() // nil if it cannot be removed
 }
 
-// spots returns the places in a tree, the longest way down first.
+// spots returns the spots of a tree, the deepest first.
 func spots(v any, s *Schema, path []any) []spot {
 	var out []spot
 	step := func(e any) []any { return append(path[:len(path):len(path)], e) }
@@ -39,7 +39,7 @@ func spots(v any, s *Schema, path []any) []spot {
 	return out
 }
 
-// mutate changes something in an object, mostly one thing.
+// mutate changes an object, mostly in one spot.
 func (g *G) mutate(o map[string]any, s *Schema) {
 	for {
 		g.mutateOne(o, s)
@@ -51,7 +51,7 @@ func (g *G) mutate(o map[string]any, s *Schema) {
 
 func (g *G) mutateOne(o map[string]any, s *Schema) {
 	all := spots(o, s, nil)
-	// What is a name of the sequence mostly stays, or every object is another.
+	// Names from the sequence mostly stay, or every object would be a different one.
 	all = slices.DeleteFunc(all, func(at spot) bool {
 		first, _ := at.path[0].(string)
 		return (first == "apiVersion" || first == "kind" || first == "metadata") && !g.chance(3)
@@ -105,8 +105,7 @@ func (g *G) mutateOne(o map[string]any, s *Schema) {
 	}
 }
 
-// addField puts a field somewhere that the schema has and the object has not, or one
-// that nobody knows.
+// addField adds a field that the schema has and the object lacks, or an unknown one.
 func (g *G) addField(o map[string]any, s *Schema) {
 	into, schema := o, s
 	for range g.IntN(4) {
@@ -148,7 +147,7 @@ func zero(v any) any {
 	return 0
 }
 
-// pointer writes a path as RFC 6901 has it.
+// pointer returns a path as an RFC 6901 JSON Pointer.
 func pointer(path []any) string {
 	var b strings.Builder
 	for _, e := range path {

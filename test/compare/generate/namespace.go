@@ -4,14 +4,13 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// namespace does things in a namespace that is not there, or is on its way out. An
-// object with a finalizer in it keeps it there: what empties namespaces is not part of
-// kube-apiserver.
+// namespace sends requests in a namespace that is missing, or terminating. An object with a finalizer
+// keeps it terminating: the namespace controller is not part of kube-apiserver.
 func namespace(g *G) {
 	r := g.resource(func(r *Resource) bool { return editable(r) && r.Namespaced && r.Can("patch") })
 	o := g.object(r)
 	if g.chance(4) {
-		// It is not there.
+		// The namespace is missing.
 		for range 3 {
 			switch g.IntN(4) {
 			case 0:
@@ -30,7 +29,7 @@ func namespace(g *G) {
 	at(o, "metadata")["finalizers"] = []any{"example.com/hold"}
 	g.post(r, o)
 	g.ending = true
-	// It is on its way out before: anykind deletes what is in a namespace.
+	// The object's deletion begins first: anykind deletes the objects of a namespace.
 	g.add(wire.Step{Kind: "delete", Resource: r.Label(), Method: "DELETE", Path: pathOf(r)})
 	g.add(wire.Step{Kind: "delete namespace", Resource: "namespaces", Method: "DELETE", Path: "/api/v1/namespaces/" + wire.Scope + one(g, "", "?dryRun=All", "?propagationPolicy=Background")})
 	for range 2 + g.IntN(3) {

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// accepts are headers that say what is wanted, in ways that clients have and others.
+// accepts are Accept headers, usual and unusual ones.
 var accepts = []string{
 	"*/*", "application/*", "text/*", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "application/cbor", "application/cbor-seq",
 	"text/html", "text/plain", "image/png", "", " ", "bogus", "application/json;q=0", "application/yaml;q=0.5,application/json;q=0.4", "application/json;q=0.1,*/*;q=0.9",
@@ -28,7 +28,7 @@ var contentTypes = []string{
 	"application/x-www-form-urlencoded", "multipart/form-data", "*/*", "APPLICATION/JSON", "application/json;", ";", "text/json", "application/merge-patch+json", "application/json-patch+json", "application/strategic-merge-patch+json", "application/apply-patch+yaml", "application/apply-patch+cbor", "application/vnd.kubernetes.protobuf;stream=watch", "application/x-yaml", "application/json;as=Table",
 }
 
-// negotiate sends and wants all sorts of media types.
+// negotiate sends and accepts all sorts of media types.
 func negotiate(g *G) {
 	r := g.resource(func(r *Resource) bool { return editable(r) && r.Can("patch") })
 	o := g.object(r)
@@ -48,7 +48,7 @@ func negotiate(g *G) {
 	}
 }
 
-// wants adds a read that wants something.
+// wants adds a read with an Accept header.
 func (g *G) wants(r *Resource) {
 	header := []wire.Field{{Name: "Accept", Value: one(g, accepts...)}}
 	if g.chance(10) {
@@ -67,7 +67,7 @@ func (g *G) wants(r *Resource) {
 	g.add(wire.Step{Kind: "negotiate", Resource: r.Label(), Method: "GET", Path: path, Header: header, Watch: watch})
 }
 
-// sends adds a write whose media type may not be what it says.
+// sends adds a write whose Content-Type may not match its body.
 func (g *G) sends(r *Resource, o map[string]any) {
 	method, path := "PUT", pathOf(r)
 	switch g.IntN(4) {
@@ -102,7 +102,7 @@ func (g *G) sendsEncoded(r *Resource, o map[string]any) {
 	switch g.IntN(4) {
 	case 0:
 		s.Header = typed("application/yaml")
-		s.Body, _ = yaml.Marshal(o) // made of JSON's types, which always works
+		s.Body, _ = yaml.Marshal(o) // JSON types always marshal
 	case 1:
 		s.Header = typed("application/cbor")
 		s.Body, _ = direct.Marshal(o)
@@ -118,10 +118,10 @@ func (g *G) sendsEncoded(r *Resource, o map[string]any) {
 	g.add(s)
 }
 
-// protobuf is a ConfigMap in protobuf that says that it is of the resource.
+// protobuf returns a ConfigMap in protobuf, with the type of the resource in its envelope.
 func (g *G) protobuf(r *Resource, name string) []byte {
 	o := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"scope": wire.Scope}}, Data: map[string]string{"k": "v"}}
-	inner, _ := o.Marshal() // a ConfigMap always does
+	inner, _ := o.Marshal() // a ConfigMap always marshals
 	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: r.APIVersion(), Kind: r.Kind}, Raw: inner}
 	if g.chance(6) {
 		envelope.ContentType = one(g, "application/json", "application/vnd.kubernetes.protobuf", "x")
@@ -133,7 +133,7 @@ func (g *G) protobuf(r *Resource, name string) []byte {
 	return append([]byte("k8s\x00"), body...)
 }
 
-// damage makes a body one that may not be read any more.
+// damage makes a body that may not decode.
 func (g *G) damage(body []byte) []byte {
 	body = bytes.Clone(body)
 	if len(body) == 0 {

@@ -121,7 +121,7 @@ func (g *G) mergePatch(r *Resource, o map[string]any) any {
 	return patch
 }
 
-// difference is the merge patch that makes b of a.
+// difference returns the merge patch from a to b.
 func difference(a, b map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range b {
@@ -144,7 +144,7 @@ func difference(a, b map[string]any) map[string]any {
 	return out
 }
 
-// strategicPatch is a merge patch with directives in it.
+// strategicPatch returns a strategic merge patch with directives.
 func (g *G) strategicPatch(r *Resource, o map[string]any) any {
 	patch := g.mergePatch(r, o)
 	if g.chance(2) {

@@ -6,7 +6,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// path asks for paths that are nearly right, by every method.
+// path requests slightly wrong paths, with every method.
 func path(g *G) {
 	r := g.resource(editable)
 	o := g.object(r)
@@ -15,20 +15,20 @@ func path(g *G) {
 		p := g.oddPath(r)
 		method := one(g, "GET", "GET", "GET", "GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BOGUS", "get", "CONNECT")
 		if method == "CONNECT" {
-			method = "PROPFIND" // the library does not send the other as it is
+			method = "PROPFIND" // the library changes the other one
 		}
 		s := wire.Step{Kind: "path", Resource: r.Label(), Method: method, Path: p, Around: !strings.Contains(p, wire.Scope) || r.crowded()}
 		if method != "GET" && method != "HEAD" && g.chance(2) {
 			s.Header, s.Body = typed(one(g, "application/json", mergePatch)), encode(o)
 		}
 		if (method == "DELETE" || method == "PATCH" || method == "PUT" || method == "POST") && !strings.Contains(p, wire.Scope) {
-			s.Method = "GET" // leaves alone what is not its own
+			s.Method = "GET" // without an effect on other objects
 		}
 		g.add(s)
 	}
 }
 
-// oddPath returns a path that is not quite one of a resource.
+// oddPath returns a path close to one of a resource.
 func (g *G) oddPath(r *Resource) string {
 	whole := pathOf(r)
 	if g.chance(3) {
@@ -80,7 +80,7 @@ func (g *G) oddPath(r *Resource) string {
 	return whole
 }
 
-// query sends parameters with values that are not meant.
+// query sends invalid query parameters.
 func query(g *G) {
 	r := g.resource(func(r *Resource) bool { return editable(r) && r.Can("patch") })
 	o := g.object(r)
@@ -112,7 +112,7 @@ func query(g *G) {
 	}
 }
 
-// header sends headers that are not meant, on requests that are.
+// header sends invalid headers with valid requests.
 func header(g *G) {
 	r := g.resource(func(r *Resource) bool { return editable(r) && r.Can("patch") })
 	o := g.object(r)

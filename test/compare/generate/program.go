@@ -1,7 +1,7 @@
 package generate
 
-// program sends three to ten requests over one object, so that what came before
-// matters to what comes after.
+// program sends three to ten requests for one object, so that later results depend on earlier
+// requests.
 func program(g *G) {
 	r := g.resource(func(r *Resource) bool { return editable(r) && r.Can("patch") && r.Plural != "namespaces" })
 	o := g.object(r)
@@ -42,7 +42,7 @@ func program(g *G) {
 		case 12:
 			g.post(r, o)
 		case 13:
-			// What is valid again, whatever came before.
+			// A valid object again, after any of the above.
 			g.add(stepOf(g, r, o))
 		}
 	}

@@ -29,7 +29,7 @@ func read(g *G) {
 	}
 }
 
-// several makes up to four objects with different labels.
+// several creates up to four objects with different labels.
 func (g *G) several(r *Resource, o map[string]any) []string {
 	g.room(r)
 	var names []string
@@ -63,7 +63,7 @@ func (g *G) getOne(r *Resource, name string) {
 	g.add(wire.Step{Kind: "get", Resource: r.Label(), Method: one(g, "GET", "GET", "GET", "GET", "HEAD"), Path: r.Path(namespaceOf(r), name) + joined(q), Header: g.view(name == "")})
 }
 
-// view is how an answer is wanted.
+// view returns headers for the form of a response.
 func (g *G) view(list bool) []wire.Field {
 	as := partial
 	if list {
@@ -84,7 +84,7 @@ func joined(q []string) string {
 	return "?" + strings.Join(q, "&")
 }
 
-// list adds a list of the objects of the sequence, with more in its query.
+// list adds a list of the objects of the sequence, with additional query parameters.
 func (g *G) list(r *Resource, q []string) int {
 	path := r.Path(namespaceOf(r), "")
 	selectors := []string{}

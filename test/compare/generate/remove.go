@@ -6,7 +6,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// remove deletes objects, one and many, those that are held by finalizers too.
+// remove deletes objects, single ones and collections, also with finalizers.
 func remove(g *G) {
 	r := g.resource(func(r *Resource) bool { return editable(r) && r.Can("delete") && r.Plural != "namespaces" })
 	o := g.object(r)
@@ -46,7 +46,8 @@ func (g *G) deleteOptions() []byte {
 	options := map[string]any{"apiVersion": one(g, "v1", "v1", "meta.k8s.io/v1"), "kind": "DeleteOptions"}
 	switch g.IntN(14) {
 	case 0:
-		// Orphan and Foreground set a finalizer that a collector removes, which only one of both has.
+		// Orphan and Foreground set a finalizer for the garbage collector, which only one of the
+		// servers has.
 		options["propagationPolicy"] = one[any](g, "Background", "Background", "bogus", "", nil)
 	case 1:
 		options["gracePeriodSeconds"] = one[any](g, 0, 10, -1, "x", raw("1.5"))

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Schema is as much of an OpenAPI schema as is needed to make values of it.
+// A Schema is the part of an OpenAPI schema that determines values.
 type Schema struct {
 	Ref          string             `json:"$ref"`
 	AllOf        []*Schema          `json:"allOf"`
@@ -33,11 +33,10 @@ type Schema struct {
 		Kind    string `json:"kind"`
 	} `json:"x-kubernetes-group-version-kind"`
 
-	names []string // of the properties, in order
+	names []string // sorted names of the properties
 }
 
-// UnmarshalJSON takes what is a boolean where a schema may be as one that allows
-// everything.
+// UnmarshalJSON decodes a boolean in place of a schema as a schema that allows everything.
 func (s *Schema) UnmarshalJSON(data []byte) error {
 	if text := string(data); text == "true" || text == "false" {
 		return nil
@@ -64,8 +63,7 @@ func parseDocument(data []byte) (schemas, error) {
 	return document.Components.Schemas, err
 }
 
-// kind returns the schema of a kind, nil if it is not there, with everything that it
-// refers to in place.
+// kind returns the schema of a kind with all references resolved, nil if it is missing.
 func (all schemas) kind(group, version, kind string) *Schema {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		for _, of := range all[name].GroupVersion {
@@ -77,8 +75,8 @@ func (all schemas) kind(group, version, kind string) *Schema {
 	return nil
 }
 
-// resolve puts what a schema refers to in its place, down to where one refers to
-// itself: there anything goes.
+// resolve replaces the references of a schema by their targets. A recursive reference becomes a schema
+// that allows everything.
 func (all schemas) resolve(s *Schema, within []*Schema) *Schema {
 	if s == nil {
 		return nil
@@ -103,7 +101,7 @@ func (all schemas) resolve(s *Schema, within []*Schema) *Schema {
 	return &out
 }
 
-// property returns the schema of what an object has under a name, nil if nobody says.
+// property returns the schema of a field, nil if unknown.
 func (s *Schema) property(name string) *Schema {
 	if s == nil {
 		return nil

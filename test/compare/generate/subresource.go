@@ -4,7 +4,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// subresource reads and writes status, scale and whatever else a kind has below it.
+// subresource reads and writes status, scale and the other subresources of a kind.
 func subresource(g *G) {
 	r := g.resource(func(r *Resource) bool { return editable(r) && (r.Has("status") || r.Has("scale") || r.Custom) })
 	o := g.object(r)

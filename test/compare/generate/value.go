@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// value returns something that a schema may allow, often enough.
+// value returns a value that a schema often allows.
 func (g *G) value(s *Schema, depth int) any {
 	switch {
 	case s == nil || depth > 6:
@@ -78,7 +78,7 @@ func (g *G) integer(s *Schema) any {
 	return one[any](g, 0, 1, 2, 7, 80, 100, -1, 65535, 65536, 2147483647, 2147483648, raw("9223372036854775807"))
 }
 
-// word returns a text of a format.
+// word returns a text in a format.
 func (g *G) word(format string) any {
 	switch format {
 	case "date-time":
@@ -99,7 +99,7 @@ func (g *G) word(format string) any {
 	return g.name()
 }
 
-// name returns a text as one finds it where a name is wanted, or not quite.
+// name returns a valid or slightly invalid name.
 func (g *G) name() string {
 	switch g.IntN(10) {
 	case 0:

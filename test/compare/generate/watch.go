@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// watch watches objects while they are made, changed and deleted.
+// watch watches objects during creates, updates and deletes.
 func watch(g *G) {
 	r := g.resource(func(r *Resource) bool { return editable(r) && r.Can("watch") && r.Can("patch") })
 	o := g.object(r)

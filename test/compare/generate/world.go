@@ -1,9 +1,8 @@
 // Package generate makes random sequences of requests over the same few objects.
 //
-// Each kind of request has a generator in a file of its own; All lists them. A generator
-// depends only on a source of random numbers and on the World: the same seed makes the same
-// requests. The package knows what clients send, right and wrong, and not what a server should
-// answer.
+// Each kind of request has a generator in a file of its own; All lists them. A generator depends only
+// on a source of random numbers and on the World: the same seed gives the same requests. The package
+// knows valid and invalid requests, and not the expected responses.
 package generate
 
 import (
@@ -17,9 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A World is what both servers serve.
+// A World has the resources that both servers serve.
 type World struct {
-	Resources []*Resource // both those that are built in and the custom ones
+	Resources []*Resource // built-in and custom
 }
 
 // A Resource is a kind in a version.
@@ -60,7 +59,7 @@ func (r *Resource) Root() string {
 	return "/apis/" + r.APIVersion()
 }
 
-// Path is that of an object in a namespace, of the collection if name is empty.
+// Path is the path of an object in a namespace, or of the collection if name is empty.
 func (r *Resource) Path(namespace, name string) string {
 	path := r.Root()
 	if r.Namespaced && namespace != "" {
@@ -73,8 +72,8 @@ func (r *Resource) Path(namespace, name string) string {
 	return path
 }
 
-// crowded reports whether a namespace has objects that nobody of here made. With
-// kube-apiserver another program makes them.
+// crowded reports whether a namespace has objects from elsewhere, such as the ServiceAccount default,
+// which another program creates with kube-apiserver.
 func (r *Resource) crowded() bool {
 	return r.Group == "" && (r.Plural == "configmaps" || r.Plural == "serviceaccounts")
 }
@@ -88,7 +87,7 @@ func (r *Resource) Has(subresource string) bool { return slices.Contains(r.Subre
 //go:embed definitions/*.yaml samples/*.yaml
 var files embed.FS
 
-// Definitions returns the CustomResourceDefinitions of which the custom objects are.
+// Definitions returns the CustomResourceDefinitions of the custom objects.
 func Definitions() ([]map[string]any, error) { return documents("definitions") }
 
 // documents returns the objects of the files in a folder.
@@ -125,7 +124,7 @@ func samples(r *Resource) ([]map[string]any, error) {
 	}), nil
 }
 
-// Custom returns the resources that definitions define.
+// Custom returns the resources of definitions.
 func Custom(definitions []map[string]any) ([]*Resource, error) {
 	var out []*Resource
 	for _, d := range definitions {
@@ -134,10 +133,9 @@ func Custom(definitions []map[string]any) ([]*Resource, error) {
 			return nil, err
 		}
 		var spec struct {
-			Group string
-			Scope string
-			Names struct{ Plural, Kind string }
-			// What is told apart by more than its type is read as it stands.
+			Group    string
+			Scope    string
+			Names    struct{ Plural, Kind string }
 			Versions []struct {
 				Name         string
 				Served       bool
@@ -169,7 +167,7 @@ func Custom(definitions []map[string]any) ([]*Resource, error) {
 	return out, nil
 }
 
-// A Discovered is what aggregated discovery says of one group.
+// A Discovered is one group of aggregated discovery.
 type Discovered struct {
 	Metadata struct{ Name string }
 	Versions []struct {
@@ -184,8 +182,8 @@ type Discovered struct {
 	}
 }
 
-// BuiltIn returns the resources of groups that both servers have, of which the second
-// says which. Documents are those of OpenAPI v3, by GROUP/VERSION.
+// BuiltIn returns the resources that both servers have, with the subresources that both have.
+// document returns an OpenAPI v3 document by the path of its group version.
 func BuiltIn(theirs, ours []Discovered, document func(root string) ([]byte, error)) ([]*Resource, error) {
 	mine := map[string]*Resource{}
 	for _, r := range resources(ours) {

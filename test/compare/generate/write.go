@@ -9,7 +9,7 @@ import (
 
 func text(v any) string { return fmt.Sprint(v) }
 
-// write makes objects and puts others in their place, right and wrong.
+// write creates and replaces objects, valid and invalid.
 func write(g *G) {
 	r := g.resource(creatable)
 	o := g.object(r)
@@ -26,7 +26,7 @@ func write(g *G) {
 	}
 }
 
-// create adds one or two requests that make an object, mutated.
+// create adds one or two creates of an object, mutated.
 func (g *G) create(r *Resource, o map[string]any) {
 	g.room(r)
 	o = clone(o).(map[string]any)
@@ -62,7 +62,7 @@ func (g *G) create(r *Resource, o map[string]any) {
 	}
 	path := r.Path(namespaceOf(r), "")
 	if g.chance(25) {
-		path = r.Path("", "") // not in a namespace
+		path = r.Path("", "") // without a namespace
 	}
 	g.add(wire.Step{Kind: kind, Resource: r.Label(), Method: "POST", Path: path + g.writeQuery(), Header: typed("application/json"), Body: encode(o)})
 	if g.chance(3) {
@@ -70,7 +70,7 @@ func (g *G) create(r *Resource, o map[string]any) {
 	}
 }
 
-// put adds a request that puts another object in the place of the one of the sequence.
+// put adds a request that replaces the object of the sequence.
 func (g *G) put(r *Resource, o map[string]any) int {
 	o = clone(o).(map[string]any)
 	if !g.chance(6) {
@@ -116,8 +116,8 @@ func (g *G) finalizers() any {
 }
 
 func (g *G) owners() any {
-	// One that is there: anykind collects what has lost its owners, and kube-apiserver
-	// leaves that to another program.
+	// This owner exists: anykind collects objects without owners, and kube-apiserver leaves that to
+	// another program.
 	owner := map[string]any{"apiVersion": "v1", "kind": "Namespace", "name": wire.Elsewhere, "uid": wire.Refer(0, "metadata.uid")}
 	switch g.IntN(6) {
 	case 0:
@@ -159,7 +159,7 @@ func (g *G) managed(r *Resource) any {
 	return []any{entry}
 }
 
-// systemFields sets fields of metadata that the server sets.
+// systemFields sets metadata fields that belong to the server.
 func (g *G) systemFields(m map[string]any) {
 	switch g.IntN(6) {
 	case 0:
@@ -177,7 +177,7 @@ func (g *G) systemFields(m map[string]any) {
 	}
 }
 
-// stepOf is a request that puts an object back as it was.
+// stepOf returns a request that restores an object.
 func stepOf(g *G, r *Resource, o map[string]any) wire.Step {
 	return wire.Step{Kind: "put", Resource: r.Label(), Method: "PUT", Path: pathOf(r) + one(g, "", "?fieldManager=one"), Header: typed("application/json"), Body: encode(o)}
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// fairness is the manager of the status of FlowSchemas. Its part of a server writes after a delay, which depends
-// on all FlowSchemas.
+// fairness is the manager of the status of FlowSchemas. Its controller writes after a delay, which
+// depends on all FlowSchemas.
 const fairness = "api-priority-and-fairness-config-consumer-v1"
 
 // reconciled returns a FlowSchema without the writes of its controller.
@@ -28,7 +28,7 @@ func reconciled(schema map[string]any) map[string]any {
 	return out
 }
 
-// named returns a list whose items have their kind, as each has that is read alone.
+// named returns a list whose items have their kind, as each has in a get.
 func named(list map[string]any, kind string) map[string]any {
 	items, ok := list["items"].([]any)
 	if !ok {
@@ -48,8 +48,8 @@ func named(list map[string]any, kind string) map[string]any {
 	return out
 }
 
-// byManager sorts each run of managedFields with the same operation by the manager. Servers sort them by time first,
-// in seconds: two entries of one sequence are of the same second by chance.
+// byManager sorts each run of managedFields with the same operation by manager. Servers sort them by
+// time first, in seconds: whether two entries of one sequence have the same second is chance.
 func byManager(owners []any) []any {
 	out := slices.Clone(owners)
 	word := func(owner any, field string) string {
@@ -95,8 +95,8 @@ func (s *Server) port(text string) string {
 	return text[:at[0]] + s.chosen("PORT", text[at[0]:at[1]]) + text[at[1]:]
 }
 
-// A Go type of the program itself, in a message of encoding/json or of the negotiation. Types of the API,
-// such as v1.ObjectMeta, are part of what the message says.
+// Patterns for a Go type of the program itself, in a message of encoding/json or of content
+// negotiation. Types of the API, such as v1.ObjectMeta, are part of the message.
 var (
 	decodedInto = regexp.MustCompile(`Go value of type (?:\[\]|\*)*(?:handlers\.jsonPatchOp|jsonpatch\.\w+|apply\.operation)\b`)
 	decodedPart = regexp.MustCompile(`Go struct field (?:jsonPatchOp|operation)\.`)
@@ -112,12 +112,12 @@ func goTypes(message string) string {
 
 var (
 	typed = regexp.MustCompile(`(?s)^(failed to create typed patch object \([^)]*\)): (?:errors:)?\s*(\.\S[^\n]*?): .*$`)
-	keys  = regexp.MustCompile(`\[[^\]]*\]`) // of items; a default may be part of one
+	keys  = regexp.MustCompile(`\[[^\]]*\]`) // of items; a default may be part of a key
 	words = regexp.MustCompile(`\w*[A-Za-z_]\w*`)
 )
 
-// misfit replaces the field that does not fit, if the client sent it. Of several such fields, a server names
-// those that it meets first in a Go map, which has no order.
+// misfit replaces the mismatched field, if the client sent it. Of several such fields, a server
+// reports those that come first in a Go map, which has no order.
 func (s *Server) misfit(message string) string {
 	m := typed.FindStringSubmatch(message)
 	if m == nil {

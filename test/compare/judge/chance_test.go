@@ -7,7 +7,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// message is a Status with a message, and cause one with a cause.
+// message returns a Status with a message; cause returns one with a cause.
 func message(text string) []*wire.Answer {
 	return []*wire.Answer{answer(422, `{"kind":"Status","message":`+quote(text)+`}`)}
 }
@@ -22,7 +22,7 @@ func table(cell string) []*wire.Answer {
 
 func quote(text string) string { return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"` }
 
-// Each value that a server chooses by chance has an example of a difference beside it.
+// Each value that a server chooses at random has an example of a real difference beside it.
 func TestChance(t *testing.T) {
 	const patch = `failed to create typed patch object (a/b; v1, Kind=Pod): `
 	for _, tt := range []struct {
@@ -88,7 +88,7 @@ func TestChance(t *testing.T) {
 	}
 }
 
-// cause2 says, as status2 does, that one field is wrong.
+// cause2 returns a Status with one invalid field, in the form of status2.
 func cause2(field string) []*wire.Answer {
 	return []*wire.Answer{answer(422, `{"kind":"Status","reason":"Invalid","message":"`+field+`: no","details":{"causes":[{"field":"`+field+`","reason":"R","message":"no"}]}}`)}
 }
@@ -108,7 +108,7 @@ func schemas(item string) []*wire.Answer {
 	return []*wire.Answer{answer(200, `{"kind":"FlowSchemaList","items":[`+item+`]}`)}
 }
 
-// owned is an object with two managers, each an operation and a name.
+// owned returns an object with two managers, each an operation and a name.
 func owned(owners ...string) []*wire.Answer {
 	var list []string
 	for _, owner := range owners {

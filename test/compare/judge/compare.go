@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// A Difference is one place in which two answers differ.
+// A Difference is one place in which two responses differ.
 type Difference struct {
 	Place        string // "code", "header Warning", "body.spec.replicas", …
-	Theirs, Ours string // as they are, without what has to differ
+	Theirs, Ours string // after normalization
 	shapes       [2]string
 }
 
-// most is how many differences of one answer are told.
+// most is the maximal number of reported differences of one response.
 const most = 8
 
-// Compare says how two answers differ.
+// Compare returns the differences between two responses.
 func Compare(theirs, ours *Normal) []Difference {
 	c := &comparison{}
 	switch {
@@ -28,7 +28,7 @@ func Compare(theirs, ours *Normal) []Difference {
 		c.add("answer", orNone(theirs.Failed), orNone(ours.Failed))
 		return c.found
 	case theirs.Code != ours.Code:
-		// What follows from another code is not told by itself.
+		// With different codes, the other differences are consequences.
 		c.add("code", verdict(theirs), verdict(ours))
 		return c.found
 	}
@@ -58,11 +58,11 @@ func orNone(failed string) string {
 	return failed
 }
 
-// status returns a body if it is a Status, nil if it is not.
+// status returns a body if it is a Status, nil if not.
 func status(body any) map[string]any {
 	s, _ := body.(map[string]any)
 	if message, ok := s["message"].(map[string]any); ok && s["envelope"] != nil {
-		s = message // of protobuf
+		s = message // from protobuf
 	}
 	if s["kind"] != "Status" {
 		return nil
@@ -70,7 +70,7 @@ func status(body any) map[string]any {
 	return s
 }
 
-// verdict is the code of an answer with what it says about it.
+// verdict returns the code of a response with the reason and message of its Status.
 func verdict(n *Normal) string {
 	if s := status(n.Body); s != nil {
 		return fmt.Sprintf("%d %v: %v", n.Code, s["reason"], s["message"])
@@ -96,8 +96,8 @@ func (c *comparison) headers(theirs, ours map[string][]string) {
 	}
 }
 
-// header tells of a field of the header. Of warnings, only those count that the other side does not have, in their
-// words.
+// header reports a difference in a header field. For warnings, it reports only the texts that the
+// other side lacks.
 func (c *comparison) header(name string, theirs, ours []string) {
 	if name == "Warning" {
 		theirs, ours = warnings(minus(theirs, ours)), warnings(minus(ours, theirs))
@@ -105,7 +105,7 @@ func (c *comparison) header(name string, theirs, ours []string) {
 	c.add("header "+name, strings.Join(theirs, "; "), strings.Join(ours, "; "))
 }
 
-// warnings returns the texts of warnings, each one once.
+// warnings returns the texts of warnings, without duplicates.
 func warnings(values []string) []string {
 	var out []string
 	for _, v := range values {
@@ -120,8 +120,8 @@ func warnings(values []string) []string {
 	return out
 }
 
-// statuses compares what two Statuses say. What is wrong with which field is a
-// multiset; a message that says the same is not told again.
+// statuses compares two Statuses. The causes are a multiset; a message that repeats them is not
+// reported again.
 func (c *comparison) statuses(theirs, ours map[string]any) {
 	before := len(c.found)
 	their, _ := theirs["details"].(map[string]any)
@@ -137,8 +137,7 @@ func (c *comparison) statuses(theirs, ours map[string]any) {
 	}
 }
 
-// causes compares what is wrong. What is wrong with the same field for the same reason
-// is one difference, in its words.
+// causes compares causes. Different messages for the same field and reason are one difference.
 func (c *comparison) causes(all, others []string) {
 	theirs, ours := lacking(all, others), minus(others, all)
 	for _, cause := range theirs {
@@ -167,7 +166,7 @@ func causes(details map[string]any) []string {
 	return out
 }
 
-// minus returns what of a is not in b, as often as it is more often in a.
+// minus returns the elements of the multiset a that b lacks.
 func minus(a, b []string) []string {
 	rest := slices.Clone(b)
 	var out []string
@@ -181,14 +180,15 @@ func minus(a, b []string) []string {
 	return out
 }
 
-// lacking returns what of theirs is not in ours. kube-apiserver validates some objects two or three times,
-// and lists a cause each time; a cause that ours repeats more often is in minus(ours, theirs).
+// lacking returns the elements of theirs that are not in ours. kube-apiserver validates some objects
+// two or three times, and lists a cause each time; minus(ours, theirs) has the causes that ours
+// repeats more often.
 func lacking(theirs, ours []string) []string {
 	return slices.DeleteFunc(minus(theirs, ours), func(e string) bool { return slices.Contains(ours, e) })
 }
 
-// plain is a message in which an object in quotes has its keys in order: it may come
-// from a Go type, or from a map.
+// plain returns a message in which a quoted object has sorted keys: the object may come from a Go
+// type, or from a map.
 func plain(message any) string {
 	text, _ := message.(string)
 	return quoted.ReplaceAllStringFunc(text, func(in string) string {
@@ -208,7 +208,7 @@ func plain(message any) string {
 	})
 }
 
-// parts are what a message says, in no order.
+// parts returns the parts of a message, sorted.
 func parts(message any) []string {
 	text := plain(message)
 	p := strings.Split(strings.NewReplacer(" is invalid: [", " is invalid, ", "[", "", "]", "", "\n  ", ", ").Replace(text), ", ")
@@ -255,8 +255,8 @@ func (c *comparison) objects(place string, theirs, ours map[string]any) {
 	}
 }
 
-// rest compares the items of two lists first, and returns the other fields to compare. Where the items are not
-// as many, "continue" and "remainingItemCount" follow from that.
+// rest compares the items of two lists first, and returns the other fields to compare. With different
+// numbers of items, "continue" and "remainingItemCount" differ as a consequence.
 func (c *comparison) rest(place string, names []string, theirs, ours map[string]any) []string {
 	for _, items := range []string{"items", "rows"} {
 		t, inTheirs := theirs[items].([]any)
@@ -288,7 +288,7 @@ func (c *comparison) lists(place string, theirs, ours []any) {
 	}
 }
 
-// value tells of two values, of which one may be missing.
+// value reports two different values, one of which may be missing.
 func (c *comparison) value(place string, theirs, ours any, inTheirs, inOurs bool) {
 	if len(c.found) >= most {
 		return
@@ -306,8 +306,8 @@ func (c *comparison) value(place string, theirs, ours any, inTheirs, inOurs bool
 	c.found = append(c.found, d)
 }
 
-// later is which of two revisions of an object is, of texts that both are none that
-// they are texts.
+// later returns the order of two revisions of an object. For texts that are no revisions on either
+// side, it returns that they are texts.
 func later(theirs, ours string) [2]string {
 	var t, o int
 	if _, err := fmt.Sscanf(theirs+ours, `"revision-%d""revision-%d"`, &t, &o); err != nil {
@@ -327,7 +327,7 @@ func text(v any) string {
 	return string(data)
 }
 
-// kind is the kind of value that a value is.
+// kind returns the JSON type of a value.
 func kind(v any) string {
 	switch v := v.(type) {
 	case nil, bool:
@@ -345,7 +345,7 @@ func kind(v any) string {
 	return "object"
 }
 
-// fixed is a value that servers make up.
+// fixed matches placeholders for values that servers generate.
 var fixed = regexp.MustCompile(`^(TIME|AGE|REVISION|uid-|ADDRESS|PORT|CONTINUE|[A-Z][a-z]+([A-Z][a-z]+)+$)`)
 
 // events compares the events of two watches.
@@ -361,17 +361,17 @@ func (c *comparison) events(theirs, ours []any) {
 		}
 		if failure(theirs[i]) != failure(ours[i]) {
 			c.add("event", event(theirs[i]), event(ours[i]))
-			return // a Status has none of the fields of an object
+			return // a Status has none of an object's fields
 		}
 		before := len(c.found)
 		c.values("event", theirs[i], ours[i])
 		if len(c.found) > before {
-			return // what comes after may only be shifted
+			return // later events may only be shifted
 		}
 	}
 }
 
-// event is what a watch says in one event.
+// event returns a short form of a watch event.
 func event(v any) string {
 	e, _ := v.(map[string]any)
 	if failure(v) {
@@ -381,7 +381,7 @@ func event(v any) string {
 	return fmt.Sprintf("%v %s", e["type"], text(e["object"]))
 }
 
-// failure reports whether an event says that a watch has ended.
+// failure reports whether an event is the error that ends a watch.
 func failure(v any) bool {
 	e, _ := v.(map[string]any)
 	return e["type"] == "ERROR" && status(e["object"]) != nil
@@ -394,8 +394,8 @@ var (
 	answered = regexp.MustCompile(`^[1-5]\d\d( |$)`)
 )
 
-// Shape is what a text is for all values alike: without what is in quotes, without
-// numbers, and not longer than a line.
+// Shape returns a text without its variable parts: quoted text, numbers, and everything beyond the
+// length of a line.
 func Shape(text string) string {
 	code := answered.FindString(text)
 	text = text[len(code):]

@@ -19,8 +19,8 @@ import (
 
 var protobufMark = []byte("k8s\x00")
 
-// tree returns what a body says, as JSON has it. What is no JSON, YAML, CBOR or
-// protobuf of Kubernetes, and what does not decode, is a string.
+// tree decodes a body into JSON types. A body that is not JSON, YAML, CBOR or Kubernetes protobuf, or
+// that does not decode, becomes a string.
 func tree(mediaType string, body []byte) any {
 	if len(body) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func tree(mediaType string, body []byte) any {
 func protobuf(body []byte) (any, error) {
 	raw, found := bytes.CutPrefix(body, protobufMark)
 	if !found {
-		// Events of a watch have none.
+		// Events of a watch have no envelope.
 		var event metav1.WatchEvent
 		if err := event.Unmarshal(body); err != nil {
 			return nil, err
@@ -86,12 +86,12 @@ func protobuf(body []byte) (any, error) {
 		"contentType": envelope.ContentType, "contentEncoding": envelope.ContentEncoding}, "message": out}, err
 }
 
-// known has the Go types of what a server can answer in protobuf.
+// known has the Go types of the kinds that a server can send in protobuf.
 var known = sync.OnceValue(func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, apiextensions.AddToScheme, apiregistration.AddToScheme, metav1.AddMetaToScheme} {
 		if err := add(s); err != nil {
-			panic(err) // the packages disagree about a type, which no input causes
+			panic(err) // two packages disagree about a type, independent of the input
 		}
 	}
 	for _, t := range []runtime.Object{&metav1.Status{}, &metav1.Table{}, &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadataList{}, &metav1.APIGroup{}, &metav1.APIGroupList{}, &metav1.APIResourceList{}, &metav1.APIVersions{}} {

@@ -7,7 +7,7 @@ import (
 	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// An APIService is decoded, as is each kind that is served in protobuf.
+// An APIService decodes, as does each other kind that is served in protobuf.
 func TestProtobufOfAPIServices(t *testing.T) {
 	service := &apiregistration.APIService{}
 	service.Name = "v1.example.com"

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// An Entry is a difference that is known, or a class of them.
+// An Entry is a known difference, or a class of them.
 type Entry struct {
-	Signature     // with lists in place of one request, resource and place, and with patterns
-	Often     int // how many of its requests are enough to see it
+	Signature     // request, resource and place may be lists, and texts may be patterns
+	Often     int // number of requests after which it should have occurred
 	Because   string
 	Seen      int
 
@@ -47,7 +47,7 @@ func parse(block string) (*Entry, error) {
 	return e, e.compile()
 }
 
-// compile reads the patterns.
+// compile compiles the patterns.
 func (e *Entry) compile() (err error) {
 	if e.place, err = readSays(e.Place); err != nil {
 		return err
@@ -67,19 +67,19 @@ func (e *Entry) compile() (err error) {
 	return nil
 }
 
-// reasons are the beginnings of a verdict that every message can follow.
+// reasons are prefixes of a verdict, to which any message can be appended.
 var reasons = []string{"", "400 BadRequest: ", "401 Unauthorized: ", "403 Forbidden: ", "404 NotFound: ", "405 MethodNotAllowed: ", "406 NotAcceptable: ",
 	"409 AlreadyExists: ", "409 Conflict: ", "410 Expired: ", "410 Gone: ", "413 RequestEntityTooLarge: ", "415 UnsupportedMediaType: ", "422 Invalid: ",
 	"429 TooManyRequests: ", "500 <nil>: ", "500 InternalError: ", "503 ServiceUnavailable: ", "504 Timeout: "}
 
-// unbounded reports whether a pattern matches every message of a code. One with a group is bound to the same text of
-// the other side.
+// unbounded reports whether a pattern matches every message of a code. A pattern with a group is bound
+// to the text of the other side.
 func (s says) unbounded() bool {
 	return s.pattern != nil && s.groups() == 0 &&
 		slices.ContainsFunc(reasons, func(reason string) bool { return s.pattern.MatchString(reason + nothing) })
 }
 
-// has reports whether an entry is of a signature.
+// has reports whether an entry covers a signature.
 func (e *Entry) has(s Signature) bool {
 	if !e.asks(s.Request) || e.Resource != "any" && !in(e.Resource, s.Resource) {
 		return false
@@ -91,7 +91,7 @@ func (e *Entry) has(s Signature) bool {
 	return theirs != nil && ours != nil && slices.EqualFunc(theirs[1:], ours[1:], same)
 }
 
-// groups are names for kinds of requests that do one thing, on an object or on a subresource of it.
+// groups are names for kinds of requests with the same verb, on an object or on a subresource.
 var groups = map[string]*regexp.Regexp{
 	"any patch": regexp.MustCompile(`(^| |-)patch$`),
 	"any apply": regexp.MustCompile(`(^| )(apply|body patch)$`),
@@ -101,7 +101,7 @@ var groups = map[string]*regexp.Regexp{
 	"any write": regexp.MustCompile(`(^| |-)(patch|apply|put|post)( |$)`),
 }
 
-// asks reports whether an entry is about a kind of request.
+// asks reports whether an entry covers a kind of request.
 func (e *Entry) asks(kind string) bool {
 	for name := range strings.SplitSeq(e.Request, ", ") {
 		if group := groups[name]; name == kind || group != nil && group.MatchString(kind) {
@@ -115,8 +115,8 @@ func in(list, name string) bool {
 	return slices.Contains(strings.Split(list, ", "), name)
 }
 
-// same reports whether two texts are the same. One that Shape cut off is the same as any
-// that goes on.
+// same reports whether two texts are equal. A text that Shape truncated equals any text with that
+// prefix.
 func same(a, b string) bool {
 	startA, cutA := strings.CutSuffix(a, "…")
 	startB, cutB := strings.CutSuffix(b, "…")
@@ -131,13 +131,13 @@ func same(a, b string) bool {
 	return a == b
 }
 
-// says is what an entry says of one side, or of a place: a text, or a pattern of texts.
+// says is an entry's text for one side or for a place, or its pattern.
 type says struct {
 	text    string
 	pattern *regexp.Regexp
 }
 
-// nothing is a text that no server says. A pattern that it matches would match anything.
+// nothing is a text that no server sends. A pattern that matches it would match anything.
 const nothing = "\x00"
 
 func readSays(in string) (says, error) {
@@ -155,7 +155,7 @@ func readSays(in string) (says, error) {
 	return says{pattern: pattern}, nil
 }
 
-// groups is how many groups a pattern has.
+// groups returns the number of groups in the pattern.
 func (s says) groups() int {
 	if s.pattern == nil {
 		return 0
@@ -163,7 +163,7 @@ func (s says) groups() int {
 	return s.pattern.NumSubexp()
 }
 
-// match returns a text and its groups, nil if it is another.
+// match returns a matching text and its groups, nil for another text.
 func (s says) match(text string) []string {
 	if s.pattern != nil {
 		return s.pattern.FindStringSubmatch(text)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// An entry may name a class of differences. Nothing that is not of the class is known.
+// An entry may cover a class of differences, and covers no others.
 func TestPattern(t *testing.T) {
 	const words = "theirs   /500 <nil>: (unknown patch type: .*|expected a .*)/\nours     /422 Invalid: (.*)/"
 	long := strings.Repeat("x", 200)
@@ -64,7 +64,7 @@ func TestBadPattern(t *testing.T) {
 	}
 }
 
-// An entry for any resource names the words that it is about.
+// An entry for any resource names specific messages.
 func TestUnboundedPattern(t *testing.T) {
 	for _, tt := range []struct {
 		resource, theirs, ours string
@@ -83,7 +83,7 @@ func TestUnboundedPattern(t *testing.T) {
 	}
 }
 
-// A name of a group stands for each request that does one thing.
+// The name of a group covers each request with its verb.
 func TestGroups(t *testing.T) {
 	for request, kinds := range map[string]string{
 		"any patch": "merge-patch, status json-patch, body patch, define patch",
@@ -102,7 +102,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// A list is short.
+// The length of a list is limited.
 func TestTooManyEntries(t *testing.T) {
 	var list strings.Builder
 	for i := range mostKnown + 1 {
@@ -130,7 +130,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// A class is gone when none of it is seen, as one difference is.
+// A class is gone if none of its differences occurs, as a single difference is.
 func TestClassIsGone(t *testing.T) {
 	e, err := parse("request  patch\nresource things\nplace    code\ntheirs   /500 .*/\nours     /422 .*/\noften    5\nbecause  of it")
 	if err != nil {

@@ -18,7 +18,7 @@ func answer(code int, body string) *wire.Answer {
 	return &wire.Answer{Code: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
 }
 
-// object is one with a uid and a revision, and more fields.
+// object returns an object with a uid, a revision, and additional fields.
 func object(uid, revision, more string) string {
 	return fmt.Sprintf(`{"kind":"ConfigMap","metadata":{"name":%q,"uid":%q,"resourceVersion":%q}%s}`, scope, uid, revision, more)
 }
@@ -28,8 +28,8 @@ const (
 	uidB = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
 )
 
-// differences sends what two servers answered, in order, through normalising and
-// comparing, and returns the places of what differs in the last.
+// differences normalizes and compares the responses of two servers in order, and returns the places of
+// the differences in the last one.
 func differences(theirs, ours []*wire.Answer, sent ...string) []string {
 	t, o := NewServer(scope), NewServer(scope)
 	for _, s := range []*Server{t, o} {
@@ -47,7 +47,7 @@ func differences(theirs, ours []*wire.Answer, sent ...string) []string {
 	return out
 }
 
-// What two servers choose by themselves is no difference; what they say is.
+// Values that servers choose are no difference; all other values are.
 func TestCompare(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -101,12 +101,12 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// status2 says that two fields are wrong.
+// status2 returns a Status with two invalid fields.
 func status2(a, b string) *wire.Answer {
 	return answer(422, fmt.Sprintf(`{"kind":"Status","reason":"Invalid","message":"[%s: no, %s: no]","details":{"causes":[{"field":%[1]q,"reason":"R","message":"no"},{"field":%[2]q,"reason":"R","message":"no"}]}}`, a, b))
 }
 
-// Moments that servers chose are alike; how they are written is not.
+// Times from servers are equal; their formats are not.
 func TestTimes(t *testing.T) {
 	s := NewServer(scope)
 	if got := s.text("2001-01-01T00:00:00Z"); got != "2001-01-01T00:00:00Z" {
@@ -135,7 +135,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// A signature does not have what differs from sequence to sequence.
+// A signature has no values that differ between sequences.
 func TestSignature(t *testing.T) {
 	signature := func(name string) Signature {
 		theirs := answer(404, fmt.Sprintf(`{"kind":"Status","reason":"NotFound","message":"things \"%s\" not found"}`, name))
@@ -186,7 +186,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// A watch that fails differs in what it says, not in each field of a Status.
+// A watch that fails has one difference in its error, not one in each field of a Status.
 func TestEvents(t *testing.T) {
 	failed := map[string]any{"type": "ERROR", "object": map[string]any{"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
 	added := map[string]any{"type": "ADDED", "object": map[string]any{"kind": "ConfigMap", "data": map[string]any{}}}

@@ -1,10 +1,10 @@
-// Package judge finds the differences between two answers to the same request.
+// Package judge finds the differences between two responses to the same request.
 //
-// First it replaces what always differs, by earlier answers of the same server: the first uid
-// becomes "uid-1", and a resourceVersion becomes the number of its changes. The order of the
-// keys of an object does not count; everything else does. The package knows the form of answers
-// (Status, lists, Tables, events, managed fields). It does not know which server gave them, or
-// why they were requested.
+// First it replaces values that always differ, using earlier responses of the same server: the first
+// uid becomes "uid-1", and a resourceVersion becomes the number of its changes. The order of the keys
+// of an object does not count; everything else does. The package knows the form of responses (Status,
+// lists, Tables, events, managed fields). It does not know which server sent them, or why they were
+// requested.
 package judge
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// A Normal is an answer without what differs from server to server.
+// A Normal is a response without values that differ between servers.
 type Normal struct {
 	Failed string
 	Code   int
@@ -28,25 +28,24 @@ type Normal struct {
 	Events []any // of a watch
 }
 
-// A Server remembers what one server said while a sequence was sent to it.
+// A Server has the values in the responses of one server to a sequence.
 type Server struct {
 	scope     string
 	sent      strings.Builder
 	uids      map[string]string
-	revisions map[string][]string // of each object, in the order in which they were seen
+	revisions map[string][]string // of each object, in order of appearance
 	numbers   map[string]bool     // all revisions
 	given     map[string]string   // names, addresses and ports that the server chose
-	prefixes  []*regexp.Regexp    // of names that the server is asked to make up
+	prefixes  []*regexp.Regexp    // of names that the server generates
 }
 
-// NewServer returns what knows nothing yet, for a sequence of that name.
+// NewServer returns an empty Server for the sequence of that name.
 func NewServer(scope string) *Server {
 	return &Server{scope: scope, uids: map[string]string{}, revisions: map[string][]string{},
 		numbers: map[string]bool{}, given: map[string]string{}}
 }
 
-// Sent says what the server is asked, so that a value that the client chose is not
-// taken for one that the server did.
+// Sent records a request, so that a value from the client does not count as one that the server chose.
 func (s *Server) Sent(step wire.Step) {
 	s.sent.WriteString(step.Path + "\n")
 	s.sent.Write(step.Body)
@@ -60,11 +59,10 @@ func (s *Server) Sent(step wire.Step) {
 	}
 }
 
-// longestPrefix is how much of generateName a name begins with.
+// longestPrefix is the maximal length of the part of generateName in a name.
 const longestPrefix = 58
 
-// Normal returns an answer without what has to differ. The stream of a watch is not
-// looked at; see Events.
+// Normal returns a normalized response. It does not read the stream of a watch; see Events.
 func (s *Server) Normal(a *wire.Answer) *Normal {
 	n := &Normal{Failed: a.Failed, Code: a.Code, Header: map[string][]string{}}
 	mediaType := a.Header.Get("Content-Type")
@@ -82,7 +80,7 @@ func (s *Server) Normal(a *wire.Answer) *Normal {
 	return n
 }
 
-// Events returns what a watch said so far, without what has to differ.
+// Events returns the normalized events of a watch so far.
 func (s *Server) Events(a *wire.Answer) *Normal {
 	n := &Normal{Failed: a.Stream.Failed()}
 	for _, frame := range a.Stream.Frames() {
@@ -93,7 +91,7 @@ func (s *Server) Events(a *wire.Answer) *Normal {
 	return n
 }
 
-// passing reports whether an event is a bookmark that comes now and then.
+// passing reports whether an event is a periodic bookmark.
 func passing(event any) bool {
 	e, _ := event.(map[string]any)
 	object, _ := e["object"].(map[string]any)
@@ -101,13 +99,13 @@ func passing(event any) bool {
 	return e["type"] == "BOOKMARK" && metadata["annotations"] == nil
 }
 
-// header returns the values of a field of the header, nil if it does not matter.
+// header returns the values of a header field, nil if they are not compared.
 func (s *Server) header(name string, values []string) []string {
 	switch {
 	case name == "Date", name == "Audit-Id", strings.HasPrefix(name, "X-Kubernetes-Pf-"):
-		return nil // the last are about who may ask how much at once, which anykind does in its own way
+		return nil // the last are from API priority and fairness, which anykind implements in its own way
 	case name == "Content-Length":
-		return nil // revisions and addresses are not equally long
+		return nil // revisions and addresses differ in length
 	case name == "Etag", name == "Last-Modified", name == "Expires":
 		return []string{"given"}
 	}
@@ -126,14 +124,14 @@ var (
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	current   = regexp.MustCompile(`current: \d+`)
 	mentioned = regexp.MustCompile(`(?i)(resource ?version[^0-9-]{0,25})(\d+)`) // a revision in a message
-	selfType  = regexp.MustCompile(`\bselfType\d+\b`)                           // a type that the compiler of rules made up
+	selfType  = regexp.MustCompile(`\bselfType\d+\b`)                           // a name from the CEL compiler
 	hash      = regexp.MustCompile(`hash=[0-9A-F]{100,}`)
 	generate  = regexp.MustCompile(`"generateName":"([^"\\]+)"`)
 	age       = regexp.MustCompile(`^(\d+(ms|s|m|h|d))+$`)
 )
 
-// learn remembers the revisions and names of the objects in a tree, before they are
-// replaced: a message may name them earlier than the object does.
+// learn records the revisions and names of the objects in a tree, before they are replaced: a message
+// may have them earlier than the object does.
 func (s *Server) learn(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -162,7 +160,7 @@ func (s *Server) learnMetadata(m map[string]any) {
 	}
 }
 
-// identity is what tells an object from others, "" for a list.
+// identity identifies an object; it is "" for a list.
 func identity(metadata map[string]any) string {
 	if uid, _ := metadata["uid"].(string); uid != "" {
 		return uid
@@ -175,10 +173,10 @@ func identity(metadata map[string]any) string {
 	return namespace + "/" + name
 }
 
-// wasSent reports whether a request had a text.
+// wasSent reports whether a request contained a text.
 func (s *Server) wasSent(text string) bool { return strings.Contains(s.sent.String(), text) }
 
-// value returns a tree without what has to differ.
+// value returns a normalized tree.
 func (s *Server) value(at string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -220,14 +218,14 @@ func (s *Server) value(at string, v any) any {
 	return v
 }
 
-// settling returns a definition without its status and revision. kube-apiserver finds
-// out about both some time after it answered.
+// settling returns a definition without its status and revision. kube-apiserver updates both some time
+// after its response.
 func settling(d map[string]any) map[string]any {
 	return without(without(d, "status"), "metadata.resourceVersion")
 }
 
-// inOrder returns what has a list in a field with that in the order of something. kube-apiserver has
-// custom resources, and the rules of a user, in any order.
+// inOrder returns an object with the list in a field sorted by a key. kube-apiserver lists custom
+// resources, and the rules of a user, in any order.
 func inOrder(of map[string]any, field string, by func(map[string]any) string) map[string]any {
 	list, ok := of[field].([]any)
 	if !ok {
@@ -242,8 +240,7 @@ func inOrder(of map[string]any, field string, by func(map[string]any) string) ma
 	return of
 }
 
-// without returns an object without fields, which stay in the original. What is in
-// another field of it is written with a dot.
+// without returns a copy of an object without some fields. A name may be a path with dots.
 func without(in map[string]any, names ...string) map[string]any {
 	out := maps.Clone(in)
 	for _, name := range names {
@@ -257,7 +254,7 @@ func without(in map[string]any, names ...string) map[string]any {
 	return out
 }
 
-// field returns a field of an object in a tree; at is the field that has the object.
+// field returns a normalized field of an object; at is the name of the object's own field.
 func (s *Server) field(at string, in map[string]any, name string) any {
 	v := in[name]
 	text, _ := v.(string)
@@ -306,7 +303,7 @@ func (s *Server) field(at string, in map[string]any, name string) any {
 	return s.value(name, v)
 }
 
-// chosen returns what stands for a value, if the server chose it.
+// chosen returns the placeholder of a value that the server chose, or else the value.
 func (s *Server) chosen(what, value string) string {
 	if s.wasSent(value) {
 		return value
@@ -317,8 +314,8 @@ func (s *Server) chosen(what, value string) string {
 	return s.given[value]
 }
 
-// revision returns the how-manieth of its object a revision is. That of a list says
-// only that there is one.
+// revision returns the placeholder of a revision with its position among the revisions of its object.
+// Revisions of lists share one placeholder.
 func (s *Server) revision(metadata map[string]any, revision string) string {
 	key := identity(metadata)
 	if key == "" {
@@ -327,7 +324,7 @@ func (s *Server) revision(metadata map[string]any, revision string) string {
 	return fmt.Sprintf("revision-%d", slices.Index(s.revisions[key], revision)+1)
 }
 
-// text returns a text without what has to differ.
+// text returns a normalized text.
 func (s *Server) text(v string) string {
 	v = strings.ReplaceAll(v, s.scope, "SCOPE")
 	v = uuid.ReplaceAllStringFunc(v, func(uid string) string {
@@ -345,7 +342,7 @@ func (s *Server) text(v string) string {
 			return at
 		}
 		_, fraction, _ := strings.Cut(at, ".")
-		return fmt.Sprintf("TIME-%d", max(len(fraction)-1, 0)) // with so many digits after the point
+		return fmt.Sprintf("TIME-%d", max(len(fraction)-1, 0)) // the number of digits after the point
 	})
 	for _, prefix := range s.prefixes {
 		v = prefix.ReplaceAllStringFunc(v, func(name string) string {

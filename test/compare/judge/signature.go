@@ -9,16 +9,16 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// A Signature is what differences are grouped by.
+// A Signature groups differences.
 type Signature struct {
-	Request  string // the kind of request
+	Request  string // kind of request
 	Resource string
 	Place    string
 	Theirs   string
 	Ours     string
 }
 
-// Signature returns that of a difference in the answers to a request.
+// Signature returns the signature of a difference between the responses to a request.
 func (d Difference) Signature(s wire.Step) Signature {
 	return Signature{Request: s.Kind, Resource: s.Resource, Place: Shape(d.Place), Theirs: d.shapes[0], Ours: d.shapes[1]}
 }
@@ -27,11 +27,11 @@ func (s Signature) String() string {
 	return fmt.Sprintf("request  %s\nresource %s\nplace    %s\ntheirs   %s\nours     %s", s.Request, s.Resource, s.Place, s.Theirs, s.Ours)
 }
 
-// Known is the list of differences that are known.
+// Known is the list of known differences.
 type Known []*Entry
 
-// ReadKnown reads the list. Its entries have an empty line between them; a line is a
-// word and what it says, and a line that begins with # says nothing:
+// ReadKnown reads the list. Blank lines separate its entries; a line is a keyword and its value, and a
+// line that begins with # is a comment:
 //
 //	request  post
 //	resource any
@@ -41,19 +41,19 @@ type Known []*Entry
 //	often    100
 //	because  a new object has none
 //
-// Everything must be equal to what was found. A request may be several, and so may a
-// resource and a place, with commas between; the resource may also be "any". "any patch", "any apply",
-// "any put", "any post", "any list" and "any write" stand for the kinds of requests that do that.
+// All values must be equal to those of the difference. Requests, resources and places may be lists,
+// separated by commas; the resource may also be "any". "any patch", "any apply", "any put", "any
+// post", "any list" and "any write" stand for all kinds of requests with that verb.
 //
-// What one side says may be a pattern, which names a class of differences: a regular
-// expression between slashes, for all of what that side says. A group in the pattern of
-// one side must be the same text as that group of the other:
+// The text of a side may be a pattern, which covers a class of differences: a regular expression
+// between slashes, for the whole text of that side. A group in the pattern of one side must match the
+// same text as that group of the other:
 //
 //	theirs   /500 <nil>: (unknown patch type: .*)/
 //	ours     /422 Invalid: (.*)/
 //
-// The place may be such a pattern, too. For "any" resource, no pattern may match every message of a code: the
-// words are what tells a known difference from a new one. A list has at most 40 entries.
+// The place may be a pattern, too. For "any" resource, no pattern may match every message of a code:
+// the message tells a known difference from a new one. A list has at most 40 entries.
 func ReadKnown(path string) (Known, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -79,10 +79,10 @@ func ReadKnown(path string) (Known, error) {
 	return known, nil
 }
 
-// mostKnown is how many entries a list may have.
+// mostKnown is the maximal number of entries in a list.
 const mostKnown = 40
 
-// Match returns the entry of a difference and counts it, nil if it is not known.
+// Match returns the entry of a known difference and counts it, or nil.
 func (k Known) Match(s Signature) *Entry {
 	e := k.find(s)
 	if e != nil {
@@ -99,8 +99,7 @@ func (k Known) find(s Signature) *Entry {
 	return k[i]
 }
 
-// Gone returns the entries that were not seen though their requests were sent often
-// enough.
+// Gone returns the entries that did not occur although enough of their requests were sent.
 func (k Known) Gone(sent map[string]int) Known {
 	return slices.DeleteFunc(slices.Clone(k), func(e *Entry) bool {
 		times := 0

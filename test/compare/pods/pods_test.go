@@ -1,13 +1,12 @@
-// Package pods sends the requests of requests.txt, about the life of pods, to a
-// kube-apiserver and to anykind, and compares the answers.
+// Package pods sends the requests of requests.txt, about the life of pods, to a kube-apiserver and to
+// anykind, and compares the responses.
 //
-// A request of the file is a method, a path and perhaps a media type; a body in YAML may
-// follow. An empty line ends it. <uid:PATH> and <rv:PATH> stand for the uid and the
-// resourceVersion of the object at a path. WATCH reads the events of a path since the
-// beginning of its section; a section begins with a line in brackets and has a namespace of
-// its own, for which NS stands. At MACHINE:PORT, and on the
-// same port of the loopback address, is a kubelet that both servers ask, and that is
-// everything else that they lead to.
+// A request of the file is a method, a path and an optional media type; a body in YAML may follow. An
+// empty line ends it. <uid:PATH> and <rv:PATH> stand for the uid and the resourceVersion of the object
+// at a path. WATCH reads the events of a path since the start of its section. A section begins with a
+// line in brackets and has a namespace of its own, for which NS stands. A fake kubelet for both
+// servers listens at MACHINE:PORT, and on the same port of the loopback address. It is also the target
+// of every other proxied connection.
 package pods
 
 import (
@@ -34,7 +33,8 @@ import (
 
 var reference = flag.String("reference", "", "compare with a server that is started if it is \"start\"")
 
-// controllers of anykind do what kube-apiserver leaves to another program.
+// controllers disables the controllers of anykind that kube-apiserver leaves to
+// kube-controller-manager.
 const controllers = "--controllers=-garbage-collector-controller,-namespace-controller,-serviceaccount-controller"
 
 func TestPods(t *testing.T) {
@@ -42,7 +42,7 @@ func TestPods(t *testing.T) {
 		t.Skip("compares with a kube-apiserver: -reference start")
 	}
 	sections := read(t)
-	// What was started is ended by Stop, after the test's own context.
+	// Stop, not the context of the test, ends the servers.
 	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
 		Reference: "start", Store: "memory", Dir: t.TempDir(), Ours: []string{controllers},
 	})
@@ -59,8 +59,8 @@ func TestPods(t *testing.T) {
 	t.Logf("%d requests", total)
 }
 
-// machine is an address of this machine that servers lead clients to, which loopback
-// addresses are not.
+// machine returns an address of this machine to which servers proxy, which excludes loopback
+// addresses.
 func machine(t *testing.T) string {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -75,8 +75,8 @@ func machine(t *testing.T) string {
 	return ""
 }
 
-// startKubelet starts what answers as a kubelet does, and as anything else that says what
-// it is asked. It returns its port.
+// startKubelet starts a fake kubelet. For other paths it responds with the request. It returns its
+// port.
 func startKubelet(t *testing.T) string {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		code, _ := strconv.Atoi(r.URL.Query().Get("tailLines"))
@@ -89,7 +89,7 @@ func startKubelet(t *testing.T) string {
 			w.Header().Set("Location", r.URL.Query().Get("to"))
 			w.WriteHeader(http.StatusFound)
 		default:
-			body, _ := io.ReadAll(r.Body) // what does not come is not said
+			body, _ := io.ReadAll(r.Body) // a body that fails to arrive is empty
 			w.Header().Set("X-Said", r.Header.Get("X-Forwarded-Uri"))
 			fmt.Fprintf(w, "%s %s %s %q\n", r.Method, r.URL.RequestURI(), r.Header.Get("Authorization"), body)
 		}
@@ -106,7 +106,7 @@ func startKubelet(t *testing.T) string {
 	return port
 }
 
-// A section is requests that follow from one another.
+// A section is a sequence of requests.
 type section struct {
 	name     string
 	requests []request
@@ -151,7 +151,7 @@ func read(t *testing.T) (sections []section) {
 type side struct {
 	client *wire.Client
 	judge  *judge.Server
-	since  string // the resourceVersion at the beginning
+	since  string // the resourceVersion at the start
 }
 
 func (s section) run(t *testing.T, p *servers.Pair, namespace string, known []string) {
@@ -159,7 +159,7 @@ func (s section) run(t *testing.T, p *servers.Pair, namespace string, known []st
 	sides := []*side{{client: p.Theirs}, {client: p.Ours}}
 	for _, x := range sides {
 		x.judge = judge.NewServer(namespace)
-		x.judge.Sent(wire.Step{Body: []byte(`{"generateName":"kube-api-access-"}`)}) // a name that servers make up
+		x.judge.Sent(wire.Step{Body: []byte(`{"generateName":"kube-api-access-"}`)}) // a prefix of names that servers generate
 		x.do(t, request{method: "POST", path: "/api/v1/namespaces", body: "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + namespace + "}\n"})
 		x.do(t, request{method: "POST", path: "/api/v1/namespaces/" + namespace + "/serviceaccounts", body: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: default}\n"})
 		x.since = field(x.do(t, request{method: "GET", path: "/api/v1/namespaces/" + namespace}), "resourceVersion")
@@ -176,8 +176,7 @@ func (s section) run(t *testing.T, p *servers.Pair, namespace string, known []st
 	t.Logf("of Kubernetes, how often each code: %v", codes)
 }
 
-// normal is the answer to a request, without what has to differ and without who manages
-// which field of a pod.
+// normal returns the normalized response to a request, without the managedFields of pods.
 func (x *side) normal(t *testing.T, r request) *judge.Normal {
 	t.Helper()
 	n := x.judge.Normal(x.do(t, r))
@@ -185,12 +184,12 @@ func (x *side) normal(t *testing.T, r request) *judge.Normal {
 	return n
 }
 
-// without drops what this comparison is not about.
+// without removes the parts that are out of scope.
 func without(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		if message, ok := v["message"].(string); ok {
-			v["message"], _, _ = strings.Cut(message, "; there is no node agent to ask: ") // anykind says it, too
+			v["message"], _, _ = strings.Cut(message, "; there is no node agent to ask: ") // anykind reports it, too
 		}
 		if metadata, ok := v["metadata"].(map[string]any); ok && v["kind"] == "Pod" {
 			delete(metadata, "managedFields")
@@ -208,7 +207,7 @@ func without(v any) any {
 
 var placeholder = regexp.MustCompile(`<(uid|rv):([^>]+)>`)
 
-// do sends a request. The events of a watch are answered as a list.
+// do sends a request. The response to a watch is a list of its events.
 func (x *side) do(t *testing.T, r request) *wire.Answer {
 	t.Helper()
 	fill := func(text string) string {
@@ -243,9 +242,9 @@ func (x *side) do(t *testing.T, r request) *wire.Answer {
 	return a
 }
 
-// field returns a field of the metadata of an answer.
+// field returns a metadata field of the object in a response.
 func field(a *wire.Answer, name string) string {
 	var object struct{ Metadata map[string]any }
-	_ = json.Unmarshal(a.Body, &object) // what is none has no field
+	_ = json.Unmarshal(a.Body, &object) // other bodies have no field
 	return fmt.Sprint(object.Metadata[name])
 }

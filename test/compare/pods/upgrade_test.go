@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// talk upgrades a connection, says which request led to it, and repeats what it is told.
+// talk upgrades a connection, sends the request that it got, and then echoes.
 func talk(w http.ResponseWriter, r *http.Request) {
 	conn, both, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -33,8 +33,8 @@ func talk(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(conn, both)
 }
 
-// What a kubelet, a pod and a node are asked when a client upgrades its connection, and
-// that the two can talk then.
+// Upgraded connections to a kubelet, a pod and a node: both servers forward the same request, and then
+// pass data in both directions.
 func TestUpgrades(t *testing.T) {
 	if *reference != "start" {
 		t.Skip("compares with a kube-apiserver: -reference start")
@@ -81,8 +81,8 @@ func TestUpgrades(t *testing.T) {
 	}
 }
 
-// converse upgrades a connection and says something on it. It returns what the other end
-// was asked, and what it said then.
+// converse upgrades a connection and sends a text. It returns the request at the other end, and the
+// echo.
 func converse(t *testing.T, c *wire.Client, method, path, protocol string) string {
 	t.Helper()
 	conn, err := tls.Dial("tcp", c.Host(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
@@ -97,7 +97,7 @@ func converse(t *testing.T, c *wire.Client, method, path, protocol string) strin
 		t.Fatal(err)
 	}
 	if answer.StatusCode != http.StatusSwitchingProtocols {
-		said, _ := io.ReadAll(answer.Body) // what does not come is not said
+		said, _ := io.ReadAll(answer.Body) // a body that fails to arrive is empty
 		return fmt.Sprint(answer.StatusCode, " ", string(said))
 	}
 	asked, err := answers.ReadString('\n')

@@ -1,8 +1,8 @@
-// Package servers starts the two servers to compare: anykind, and a published kube-apiserver
-// over its own etcd.
+// Package servers starts the two servers of a comparison: anykind, and a published kube-apiserver over
+// its own etcd.
 //
-// Both accept the same token of an administrator in system:masters. The package knows how each
-// is started, and how to tell that a kind is served. It does not know which requests they get.
+// Both accept the same token of an administrator in system:masters. The package knows how to start
+// each, and how to detect that a kind is served. It does not know the requests of the tests.
 package servers
 
 import (
@@ -23,16 +23,16 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// Token is that of the administrator, at both.
+// Token is the token of the administrator, on both servers.
 const Token = "admin-token"
 
-// Options say how to start them.
+// Options configure the servers.
 type Options struct {
-	Reference string // a kubeconfig of a server that runs, or "start"
+	Reference string // kubeconfig of a running server, or "start"
 	Store     string // of anykind: "memory", "file" or "etcd"
 	CBOR      bool
-	Dir       string   // for what they keep
-	Theirs    []string // more flags
+	Dir       string   // for the data of both
+	Theirs    []string // additional flags
 	Ours      []string
 }
 
@@ -45,26 +45,26 @@ var managed = []string{
 	"validatingadmissionpolicy-status-controller",
 }
 
-// WithoutControllers leaves anykind the controllers of a kube-apiserver that runs alone: a deleted
-// namespace stays Terminating in both. No side wants ServiceAccounts for pods then. A request without
-// credentials is anonymous in both, as is kube-apiserver's default.
+// WithoutControllers disables the controllers that a kube-apiserver lacks: a deleted namespace stays
+// Terminating on both servers. Then pods need no ServiceAccounts on either. Requests without
+// credentials are anonymous on both, as is kube-apiserver's default.
 func (o *Options) WithoutControllers() {
 	const accounts = "--disable-admission-plugins=ServiceAccount"
 	o.Theirs = append(o.Theirs, accounts)
 	o.Ours = append(o.Ours, accounts, "--anonymous-auth=true", "--controllers=*,-"+strings.Join(managed, ",-"))
 }
 
-// A Pair is both, running.
+// A Pair is both servers, running.
 type Pair struct {
 	Theirs, Ours *wire.Client
-	TheirPID     int // 0 for one that was not started here
+	TheirPID     int // 0 for an existing server
 	OurPID       int
-	Elsewhere    [2]*wire.Answer // how both answered to step 0 of every sequence
+	Elsewhere    [2]*wire.Answer // responses of both to step 0 of every sequence
 
 	end []func()
 }
 
-// Start starts both. When ctx ends, they are killed.
+// Start starts both servers. The end of ctx kills them.
 func Start(ctx context.Context, o Options) (*Pair, error) {
 	p := &Pair{}
 	if err := p.start(ctx, o); err != nil {
@@ -157,7 +157,7 @@ func (p *Pair) startOurs(ctx context.Context, o Options, tokens string) error {
 	return err
 }
 
-// StartEtcd starts an etcd, and returns its URL when it listens, and what ends it.
+// StartEtcd starts an etcd, waits until it listens, and returns its URL and a function that stops it.
 func StartEtcd(ctx context.Context, dir string) (url string, end func(), err error) {
 	etcd, err := program.Etcd()
 	if err != nil {
@@ -182,7 +182,7 @@ func StartEtcd(ctx context.Context, dir string) (url string, end func(), err err
 		return "", nil, err
 	}
 	end = func() {
-		cmd.Process.Kill() // fails only if it has ended
+		cmd.Process.Kill() // fails only after the end of the process
 		cmd.Wait()
 	}
 	for range 600 {
@@ -200,7 +200,7 @@ func StartEtcd(ctx context.Context, dir string) (url string, end func(), err err
 	return "", nil, fmt.Errorf("etcd did not listen at %s", store)
 }
 
-// Stop ends what was started.
+// Stop stops the servers that Start started.
 func (p *Pair) Stop() {
 	for _, c := range []*wire.Client{p.Theirs, p.Ours} {
 		if c != nil {

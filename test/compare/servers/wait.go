@@ -15,7 +15,7 @@ import (
 // Definitions is the path of CustomResourceDefinitions.
 const Definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// Wait returns when something is true, or with an error after minutes.
+// Wait polls a condition, and returns an error after some minutes.
 func Wait(ctx context.Context, is func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -31,8 +31,8 @@ func Wait(ctx context.Context, is func() bool) error {
 	return nil
 }
 
-// Settle returns when a server has made up its mind about the definition in an answer,
-// or has not after some time.
+// Settle waits until a server has set the conditions of the definition in a response, for a limited
+// time.
 func Settle(ctx context.Context, c *wire.Client, a *wire.Answer, enough time.Duration) {
 	var d struct{ Metadata struct{ Name string } }
 	if json.Unmarshal(a.Body, &d) != nil || d.Metadata.Name == "" {
@@ -40,7 +40,7 @@ func Settle(ctx context.Context, c *wire.Client, a *wire.Answer, enough time.Dur
 	}
 	ctx, cancel := context.WithTimeout(ctx, enough)
 	defer cancel()
-	_ = Wait(ctx, func() bool { // what never settles differs in what follows
+	_ = Wait(ctx, func() bool { // a definition that never settles shows in later differences
 		var now struct {
 			Status struct {
 				Conditions []struct{ Type, Status string }
@@ -59,8 +59,8 @@ func Settle(ctx context.Context, c *wire.Client, a *wire.Answer, enough time.Dur
 	})
 }
 
-// SettleSchema returns when a server has written the status of the FlowSchema in an answer, or has not after some
-// time. A part of both servers does that after the answer.
+// SettleSchema waits until a server has written the status of the FlowSchema in a response, for a
+// limited time. A controller of each server writes it after the response.
 func SettleSchema(ctx context.Context, c *wire.Client, a *wire.Answer, enough time.Duration) {
 	const schemas = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/"
 	type schema struct {
@@ -76,7 +76,7 @@ func SettleSchema(ctx context.Context, c *wire.Client, a *wire.Answer, enough ti
 	}
 	ctx, cancel := context.WithTimeout(ctx, enough)
 	defer cancel()
-	_ = Wait(ctx, func() bool { // one whose status a client took away may stay without
+	_ = Wait(ctx, func() bool { // a status that a client removed may stay empty
 		var now schema
 		a := c.Do(ctx, wire.Step{Method: "GET", Path: schemas + written.Metadata.Name})
 		if a.Code != http.StatusOK || json.Unmarshal(a.Body, &now) != nil {

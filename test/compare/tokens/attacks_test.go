@@ -19,12 +19,12 @@ import (
 	"time"
 )
 
-// keys are those that both servers have, and one that neither has.
+// keys are the keys of both servers, and one that neither has.
 type keys struct {
 	signing, strange *ecdsa.PrivateKey
 	rsa              *rsa.PrivateKey
 	id, rsaID        string
-	public           []byte // of the signing one, PEM
+	public           []byte // of the signing key, PEM
 	flags            []string
 }
 
@@ -71,7 +71,7 @@ func encode(t *testing.T, v any) string {
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
-// sign makes a token, signed as its header says by a key that both servers have.
+// sign returns a token, signed by a key of both servers with the algorithm in its header.
 func (k *keys) sign(t *testing.T, header, claims map[string]any) string {
 	t.Helper()
 	signed := encode(t, header) + "." + encode(t, claims)
@@ -102,7 +102,7 @@ func (k *keys) signature(t *testing.T, alg string, by *ecdsa.PrivateKey, signed 
 	return out
 }
 
-// attack makes tokens of the token plain, and uses them.
+// attack makes manipulated tokens from the token plain, and uses them.
 func (p *pair) attack() {
 	now := time.Now().Unix()
 	set := func(key string, value any) func(map[string]any) {
@@ -111,8 +111,8 @@ func (p *pair) attack() {
 	for _, a := range []struct {
 		name   string
 		header map[string]any
-		claims func(map[string]any) // nil leaves them
-		by     *ecdsa.PrivateKey    // nil for ours
+		claims func(map[string]any) // nil keeps them
+		by     *ecdsa.PrivateKey    // nil for the servers' key
 	}{
 		{name: "the same again", header: map[string]any{"alg": "ES256", "kid": p.keys.id}},
 		{name: "without a key id", header: map[string]any{"alg": "ES256"}},
@@ -187,10 +187,10 @@ func (p *pair) attack() {
 	}
 }
 
-// es is a header as both servers write it.
+// es returns the token header of both servers.
 func es(p *pair) map[string]any { return map[string]any{"alg": "ES256", "kid": p.keys.id} }
 
-// inside changes a claim of Kubernetes.
+// inside returns a change of a claim of Kubernetes.
 func inside(key string, value any) func(map[string]any) {
 	return func(c map[string]any) {
 		k, _ := c["kubernetes.io"].(map[string]any)

@@ -2,7 +2,7 @@ package tokens
 
 import "fmt"
 
-// setup are the objects that tokens are about.
+// setup creates the objects for tokens.
 var setup = []step{
 	{method: "POST", path: "serviceaccounts", body: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: robot}\n"},
 	{method: "POST", path: "serviceaccounts", body: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: other}\n"},
@@ -24,12 +24,12 @@ spec:
   ` + more}
 }
 
-// token asks for a token of an account.
+// token returns a TokenRequest for a ServiceAccount.
 func token(account, text string) step {
 	return step{method: "POST", path: "serviceaccounts/" + account + "/token", body: "apiVersion: authentication.k8s.io/v1\nkind: TokenRequest\n" + text}
 }
 
-// bound asks for a token that is bound to something.
+// bound returns a TokenRequest with a bound object.
 func bound(apiVersion, kind, name, uid string) step {
 	return token("robot", fmt.Sprintf("spec: {boundObjectRef: {apiVersion: %q, kind: %q, name: %q, uid: %q}}", apiVersion, kind, name, uid))
 }
@@ -39,7 +39,7 @@ func (s step) kept(name string) step {
 	return s
 }
 
-// asked are requests for tokens.
+// asked are TokenRequests.
 var asked = []step{
 	token("robot", ""),
 	token("robot", "spec: {}"),
@@ -101,7 +101,7 @@ var asked = []step{
 	token("robot", "spec: {expirationSeconds: 3607, audiences: [x], boundObjectRef: {apiVersion: v1, kind: Pod, name: p}}"),
 }
 
-// used are requests for tokens that are then used.
+// used are TokenRequests whose tokens are then used.
 var used = []step{
 	token("robot", "").kept("plain"),
 	token("robot", "spec: {audiences: [x, 'https://localhost']}").kept("two audiences"),
@@ -113,8 +113,8 @@ var used = []step{
 	bound("v1", "Node", "node1", "").kept("node"),
 }
 
-// ended are ends of what tokens depend on, and which token is used afterwards. It was not used
-// before: Kubernetes believes for ten seconds in one that was.
+// ended are steps that invalidate a token, each with the token to use afterwards. The token is unused
+// before: Kubernetes caches successful authentications for ten seconds.
 var ended = []step{
 	bound("v1", "Pod", "p", "").kept("pod that is gone"),
 	{method: "DELETE", path: "pods/p?gracePeriodSeconds=0", as: "pod that is gone"},

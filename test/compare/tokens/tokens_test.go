@@ -1,6 +1,5 @@
-// Package tokens asks a kube-apiserver and anykind, which have the same keys, for tokens of
-// service accounts. It uses them, and what somebody else may make of them, and compares the
-// answers.
+// Package tokens requests tokens of service accounts from a kube-apiserver and anykind, which have the
+// same keys. It uses the tokens and forgeries of them, and compares the responses.
 package tokens
 
 import (
@@ -26,11 +25,11 @@ import (
 
 var reference = flag.String("reference", "", "compare with a server that is started if it is \"start\"")
 
-// longest is a flag of both.
+// longest is a flag of both servers.
 const longest = "--service-account-max-token-expiration=5000000s"
 
-// controllers of anykind do what kube-apiserver leaves to another program. plugins change what pods
-// are, or refuse them, which is not what is compared here.
+// controllers disables the controllers of anykind that kube-apiserver leaves to
+// kube-controller-manager. plugins change or reject pods, which is out of scope.
 const (
 	controllers = "--controllers=-serviceaccount-controller,-serviceaccount-token-controller,-root-ca-certificate-publisher-controller,-garbage-collector-controller"
 	plugins     = "--disable-admission-plugins=ServiceAccount,DefaultTolerationSeconds,Priority,TaintNodesByCondition,PodTopologyLabels,PodResizeValidator,NodeDeclaredFeatureValidator"
@@ -41,9 +40,9 @@ func TestTokens(t *testing.T) {
 		t.Skip("compares with a kube-apiserver: -reference start")
 	}
 	dir := t.TempDir()
-	theirs := filepath.Join(dir, "theirs", "service-account.key") // is made with their server
+	theirs := filepath.Join(dir, "theirs", "service-account.key") // created with their server
 	keys := newKeys(t, dir)
-	// What was started is ended by Stop, after the test's own context.
+	// Stop, not the context of the test, ends the servers.
 	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
 		Reference: "start", Store: "memory", Dir: dir,
 		Theirs: append([]string{plugins, longest}, keys.flags...),
@@ -94,21 +93,21 @@ type pair struct {
 type side struct {
 	client *wire.Client
 	judge  *judge.Server
-	tokens map[string]string // by a name
+	tokens map[string]string // by name
 }
 
-// A step is a request, by the administrator, for the namespace default. <uid:PATH> in a body
-// stands for the uid of the object at a path.
+// A step is a request by the administrator in the namespace default. <uid:PATH> in a body stands for
+// the uid of the object at a path.
 type step struct {
 	method, path string
 	body         string // YAML
-	keep         string // what the token in the answer is called
-	as           string // whose token is used afterwards
+	keep         string // name for the token in the response
+	as           string // name of the token to use afterwards
 }
 
 const base = "/api/v1/namespaces/default/"
 
-// do sends a step to both and compares the answers.
+// do sends a step to both and compares the responses.
 func (p *pair) do(s step) {
 	p.Helper()
 	var said [2]*judge.Normal
@@ -163,7 +162,7 @@ func (x *side) send(t *testing.T, s step, header ...wire.Field) *wire.Answer {
 	return x.client.Do(t.Context(), out)
 }
 
-// open puts what a token says into the place of the token in an answer, and returns the token.
+// open replaces the token in a response by its decoded content, and returns the token.
 func (x *side) open(a *wire.Answer) string {
 	var body map[string]any
 	if json.Unmarshal(a.Body, &body) != nil {
@@ -193,7 +192,7 @@ func (x *side) open(a *wire.Answer) string {
 	return token
 }
 
-// part reads a part of a token.
+// part decodes a part of a token.
 func part(text string) (out map[string]any) {
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
@@ -205,7 +204,7 @@ func part(text string) (out map[string]any) {
 	return out
 }
 
-// use sends requests with the token of that name, and asks whose it is.
+// use sends requests with a named token, and a TokenReview for it.
 func (p *pair) use(name string) {
 	p.Helper()
 	for range 2 {
@@ -224,7 +223,7 @@ func (p *pair) use(name string) {
 	}
 }
 
-// review asks a server about a token. Its credential id differs, and is not compared.
+// review sends a TokenReview to a server. It omits the credential id, which differs.
 func (x *side) review(t *testing.T, token string) *judge.Normal {
 	t.Helper()
 	a := x.send(t, step{
@@ -273,7 +272,7 @@ stringData: {token: ` + x.tokens[name] + `}
 		p.Helper()
 		put(name, labels, change)
 		p.use(name)
-		// The day on which it was used is the same, if this does not run around midnight.
+		// The day of use is the same on both servers, except around midnight.
 		p.compareLabels(name)
 	}
 	p.do(step{method: "POST", path: "serviceaccounts", body: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: old}\nsecrets: [{name: listed}]\n"})
@@ -300,8 +299,8 @@ stringData: {token: ` + x.tokens[name] + `}
 	p.ended("orphaned")
 }
 
-// ended uses a token whose time may just have ended. If anykind refuses it, Kubernetes has some
-// time to hear of it: a moment, or ten seconds if it believed the token in that moment.
+// ended uses a token that may just have become invalid. If anykind rejects it, Kubernetes gets time to
+// follow: a moment, or ten seconds if its cache has the token.
 func (p *pair) ended(name string) {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
@@ -320,7 +319,7 @@ func (p *pair) ended(name string) {
 	p.use(name)
 }
 
-// patch changes an object, or deletes it.
+// patch patches an object, or deletes it.
 func (p *pair) patch(path, body string) {
 	p.Helper()
 	s := step{method: http.MethodPatch, path: path, body: body}
@@ -361,7 +360,7 @@ func (x *side) uid(t *testing.T, path string) string {
 	return object.Metadata.UID
 }
 
-// The documents of the issuer are the same but for the address.
+// The discovery documents of the issuer are equal except for the address.
 func TestDiscovery(t *testing.T) {
 	if *reference != "start" {
 		t.Skip("compares with a kube-apiserver: -reference start")
@@ -394,7 +393,6 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// write writes a file.
 func write(t *testing.T, path string, data []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, data, 0o600); err != nil {

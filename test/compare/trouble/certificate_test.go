@@ -12,9 +12,8 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// A client certificate that expires while a connection is open: what is asked after
-// that is refused, on the same connection too, and a watch that was begun before goes
-// on.
+// A client certificate expires while a connection is open: later requests are rejected, also on the
+// same connection, and an open watch continues.
 func TestClientCertificateExpires(t *testing.T) {
 	a := newAuthority(t)
 	p := start(t, "--client-ca-file="+a.path("ca.crt"))
@@ -46,7 +45,7 @@ func TestClientCertificateExpires(t *testing.T) {
 			t.Fatalf("%s: %d %s", names[i], r.Code, r.Body)
 		}
 		eventually(t, names[i]+": the watch goes on", 10*time.Second, func() bool { n, _ := watch.Stream.Len(); return n == 1 })
-		until = time.Now() // the second is asked when it has expired already
+		until = time.Now() // the second one has expired before its request
 		if i == 0 {
 			until = time.Now().Add(6 * time.Second)
 			cert = a.sign(t, "client", pkix.Name{CommonName: "somebody", Organization: []string{"system:masters"}}, until)
@@ -60,8 +59,8 @@ func TestClientCertificateExpires(t *testing.T) {
 	}
 }
 
-// A serving certificate that is replaced on the disk is used without a restart, and one
-// that has expired is shown nevertheless: whether to trust it is the client's affair.
+// A replaced serving certificate on the disk is used without a restart. An expired one is still
+// presented: clients decide about trust.
 func TestServingCertificateExpires(t *testing.T) {
 	a := newAuthority(t)
 	a.sign(t, "server", pkix.Name{CommonName: "server"}, time.Now().Add(4*time.Second))

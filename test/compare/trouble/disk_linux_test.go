@@ -18,8 +18,8 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// disk mounts a file system of its own and returns where, and what makes it one that
-// cannot be written, or one that can be again.
+// disk mounts a file system of its own and returns its path, and a function that makes it read-only or
+// writable.
 func disk(t *testing.T) (dir string, writable func(bool) error) {
 	t.Helper()
 	dir = t.TempDir()
@@ -40,7 +40,7 @@ func disk(t *testing.T) (dir string, writable func(bool) error) {
 	}
 }
 
-// start anykind in a folder and return what it says when it cannot.
+// refusal starts anykind in a folder and returns the message with which it fails.
 func refusal(t *testing.T, dir string) string {
 	t.Helper()
 	anykind, err := program.Anykind()
@@ -55,7 +55,7 @@ func refusal(t *testing.T, dir string) string {
 	return string(out)
 }
 
-// A folder that cannot be written is said in one line, with its name.
+// A read-only folder gives an error of one line, with its name.
 func TestReadOnlyDataDir(t *testing.T) {
 	dir, writable := disk(t)
 	used := filepath.Join(dir, "used")
@@ -77,8 +77,7 @@ func TestReadOnlyDataDir(t *testing.T) {
 	}
 }
 
-// One file that cannot be written is named. Root may write any file, so that nobody
-// finds out who is root.
+// The error names a file that cannot be written. A folder in its place fails the write also for root.
 func TestUnreadableFiles(t *testing.T) {
 	for _, name := range []string{"a folder where the store is", "a folder where the kubeconfig is"} {
 		t.Run(name, func(t *testing.T) {
@@ -129,9 +128,8 @@ func runOurs(t *testing.T, dir string) *process.Server {
 	return s
 }
 
-// A disk that becomes one that is only read while a server writes: bbolt's file is open
-// and goes on being written, or writes fail with words of Kubernetes; reads go on, and
-// what was acknowledged is there after a restart.
+// The disk becomes read-only while the server writes: either the open file of bbolt stays writable, or
+// writes fail with an error of Kubernetes. Reads continue, and acknowledged writes survive a restart.
 func TestDiskBecomesReadOnly(t *testing.T) {
 	dir, writable := disk(t)
 	s := runOurs(t, filepath.Join(dir, "data"))
@@ -146,7 +144,7 @@ func TestDiskBecomesReadOnly(t *testing.T) {
 	if a := write("before"); a.Code != http.StatusCreated {
 		t.Fatalf("%d %s", a.Code, a.Body)
 	}
-	// Files that are open for writing keep a file system from becoming read-only.
+	// Open files keep a file system from becoming read-only.
 	if err := writable(false); err == nil {
 		a := write("during")
 		if a.Code != http.StatusCreated && (a.Code < 500 || !strings.Contains(string(a.Body), `"kind":"Status"`)) {

@@ -33,7 +33,7 @@ func post(name, more, body string) string {
 	return "POST " + collection + " HTTP/1.1\r\n" + host + authorization + "Content-Type: application/json\r\n" + more + "\r\n" + body
 }
 
-// What is written on a connection, and how both answer.
+// Raw bytes on a connection get the same responses from both servers.
 func TestHTTP1(t *testing.T) {
 	p := start(t, "--anonymous-auth=true")
 	length := fmt.Sprintf("Content-Length: %d\r\n", len(configMap)-len("NAME")+len("a1"))
@@ -112,11 +112,11 @@ func TestHTTP1(t *testing.T) {
 	})
 }
 
-// silence is how long nothing must come before a server is taken to wait for more.
+// silence is the time without data after which a server counts as waiting for more.
 const silence = 700 * time.Millisecond
 
-// exchange writes on a connection and returns what is said about it: each answer, and
-// whether the connection was ended.
+// exchange writes to a connection and returns a summary: each response, and whether the server closed
+// the connection.
 func exchange(t *testing.T, address string, config *tls.Config, send string) string {
 	t.Helper()
 	conn, err := dial(address, config)
@@ -124,7 +124,7 @@ func exchange(t *testing.T, address string, config *tls.Config, send string) str
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	go func() { _, _ = io.WriteString(conn, send) }() // one that does not read on is seen below
+	go func() { _, _ = io.WriteString(conn, send) }() // the result shows a server that stops reading
 	var b strings.Builder
 	r := bufio.NewReader(conn)
 	for {
@@ -156,7 +156,7 @@ func methodOf(send string) string {
 	return method
 }
 
-// ending is how a connection ended, in words that do not depend on who was faster.
+// ending describes the end of a connection, independent of timing.
 func ending(err error) string {
 	if timeout, ok := err.(interface{ Timeout() bool }); ok && timeout.Timeout() {
 		return "waits"

@@ -56,7 +56,7 @@ func newTalk(t *testing.T, address string) *talk {
 func (k *talk) block(fields ...string) []byte {
 	k.encoded.Reset()
 	for i := 0; i < len(fields); i += 2 {
-		// The encoder writes into memory, which does not fail.
+		// The encoder writes to memory, which does not fail.
 		_ = k.encoder.WriteField(hpack.HeaderField{Name: fields[i], Value: fields[i+1]})
 	}
 	return bytes.Clone(k.encoded.Bytes())
@@ -71,9 +71,8 @@ func (k *talk) open(stream uint32, end bool, fields ...string) {
 	_ = k.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: k.block(fields...), EndStream: end, EndHeaders: true})
 }
 
-// outcome reads until nothing comes any more, and tells of answers, of streams that
-// were reset and of how the connection ended. What is said again and again is told
-// once: how often depends on who is faster.
+// outcome reads until no more frames arrive, and returns a summary of responses, reset streams and the
+// end of the connection. It lists repeated frames once, as their number depends on timing.
 func (k *talk) outcome(t *testing.T) string {
 	t.Helper()
 	var said []string
@@ -104,7 +103,7 @@ func (k *talk) outcome(t *testing.T) string {
 	}
 }
 
-// What is wrong with frames, and how both answer.
+// Invalid frames get the same responses from both servers.
 func TestHTTP2(t *testing.T) {
 	p := start(t, "--anonymous-auth=true")
 	for _, tt := range []struct {
@@ -157,7 +156,7 @@ func TestHTTP2(t *testing.T) {
 		{"data on stream 0", func(k *talk) { _ = k.WriteData(0, true, []byte("x")) }},
 		{"a stream with an even number", func(k *talk) { k.open(2, true, request("GET", "/version")...) }},
 		{"a stream that is past", func(k *talk) {
-			// It has no end, so that neither has answered by the time.
+			// The request stays incomplete, so neither server responds early.
 			k.open(5, false, request("POST", collection, "content-type", "application/json")...)
 			k.open(3, true, request("GET", "/version")...)
 		}},
@@ -217,12 +216,12 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-// onPurpose has what kube-apiserver says where anykind says something better.
+// onPurpose has kube-apiserver's outcomes where anykind's intentionally differ.
 var onPurpose = map[string][2]string{
-	"less than its length": {"stream 1: 500", "stream 1: 400"}, // it is the client's mistake
+	"less than its length": {"stream 1: 500", "stream 1: 400"}, // it is an error of the client
 }
 
-// Somebody who floods a connection loses it, or is served, and nobody else notices.
+// A client that floods a connection loses it, or is served. Other clients are not affected.
 func TestFloods(t *testing.T) {
 	p := start(t, "--anonymous-auth=true")
 	for _, tt := range []struct {

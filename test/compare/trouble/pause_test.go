@@ -16,8 +16,8 @@ import (
 
 var asJSON = []wire.Field{{Name: "Content-Type", Value: "application/json"}}
 
-// A process that is stopped for some seconds while it is written to and watched goes
-// on where it was: what it took is there, and a watch says so once, in order.
+// A process is suspended for some seconds during writes and a watch, and then continues: acknowledged
+// writes are stored, and the watch has each once, in order.
 func TestPausedProcess(t *testing.T) {
 	p := start(t)
 	for i, c := range clients(p) {

@@ -1,11 +1,8 @@
-// Package trouble does to kube-apiserver and to anykind what networks, clocks, disks
-// and operators do, and compares how they take it: requests over HTTP/1 and HTTP/2
-// that are not as the standards have them, processes that are paused, certificates
-// that expire.
+// Package trouble compares kube-apiserver and anykind under faults of networks, clocks, disks and
+// operators: malformed HTTP/1 and HTTP/2, suspended processes, expiring certificates.
 //
-// Everything here looks at a server from outside. What both must do the same is
-// compared; what only anykind promises (a disk that cannot be written) is tested of it
-// alone.
+// All tests observe a server from outside. They compare common guarantees, and test a guarantee of
+// anykind alone (a disk that cannot be written) without kube-apiserver.
 package trouble
 
 import (
@@ -26,16 +23,16 @@ import (
 
 var reference = flag.String("reference", "", "compare with a server that is started if it is \"start\"")
 
-// The two of a pair, by name, in the order in which they are told of.
+// names are the names of the two servers, in the order of a pair.
 var names = [2]string{"kube-apiserver", "anykind"}
 
-// start starts both servers with flags that both have.
+// start starts both servers with additional flags.
 func start(t *testing.T, flags ...string) *servers.Pair {
 	t.Helper()
 	if *reference != "start" {
 		t.Skip("compares with a kube-apiserver: -reference start")
 	}
-	// What was started is ended by Stop, after the test's own context.
+	// Stop, not the context of the test, ends the servers.
 	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{Reference: "start", Store: "file", Dir: t.TempDir(), Theirs: flags, Ours: flags})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +43,7 @@ func start(t *testing.T, flags ...string) *servers.Pair {
 
 func clients(p *servers.Pair) [2]*wire.Client { return [2]*wire.Client{p.Theirs, p.Ours} }
 
-// An authority signs certificates into a folder.
+// An authority is a CA that writes its certificates to a folder.
 type authority struct {
 	*pki.Pair
 	dir string
@@ -61,8 +58,7 @@ func newAuthority(t *testing.T) *authority {
 
 func (a *authority) path(name string) string { return filepath.Join(a.dir, name) }
 
-// sign makes a certificate that is good until then, and keeps it as NAME.crt and
-// NAME.key.
+// sign issues a certificate that expires at until, and writes it to NAME.crt and NAME.key.
 func (a *authority) sign(t *testing.T, name string, subject pkix.Name, until time.Time) *pki.Pair {
 	t.Helper()
 	p := pkitest.Sign(t, a.Pair, x509.Certificate{Subject: subject, NotAfter: until, KeyUsage: x509.KeyUsageDigitalSignature,
@@ -71,7 +67,7 @@ func (a *authority) sign(t *testing.T, name string, subject pkix.Name, until tim
 	return p
 }
 
-// eventually returns when something is true.
+// eventually polls a condition until it is true.
 func eventually(t *testing.T, what string, within time.Duration, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)

@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/network/pki/pkitest"
 )
 
-// A configuration of the ways out that is wrong stops both servers, in the same words.
+// An invalid egress selector configuration stops both servers, with the same message.
 func TestEgressRefused(t *testing.T) {
 	r := newRefusals(t)
 	cert := r.file("cert", string(pkitest.Authority(t, "authority").CertPEM()))

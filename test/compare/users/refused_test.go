@@ -20,14 +20,15 @@ import (
 var (
 	theirError = regexp.MustCompile(`"command failed" err=("(?:[^"\\]|\\.)*")`)
 	theirLines = regexp.MustCompile(`(?s)"command failed" err=<\n(.*?)\n >`) // of an error with line feeds
-	schemeName = regexp.MustCompile(` in scheme "[^"]*"`)                    // has a line of the source
-	// The configuration as Go prints it, with addresses in memory, where anykind names the file.
+	schemeName = regexp.MustCompile(` in scheme "[^"]*"`)                    // names a line of the source
+	// theirConfig matches the configuration in Go's format, with addresses in memory; anykind has the
+	// name of the file there.
 	theirConfig = regexp.MustCompile(`(failed to setup egress selector) with .*?: (failed to create)`)
 )
 
 const notRefused = "it does not refuse"
 
-// refusal returns what a program says that refuses to start.
+// refusal returns the output of a program that fails to start.
 func refusal(t *testing.T, program string, flags ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -55,11 +56,11 @@ func refusal(t *testing.T, program string, flags ...string) string {
 	return theirConfig.ReplaceAllString(schemeName.ReplaceAllString(said, ""), "$1: $2")
 }
 
-// refusals are what both servers say as they refuse to start.
+// refusals compares the messages of failed starts.
 type refusals struct {
 	*testing.T
 	theirs, ours, dir string
-	known             []string // flags without which kube-apiserver refuses anyway
+	known             []string // flags without which kube-apiserver always fails
 }
 
 func newRefusals(t *testing.T) *refusals {
@@ -87,7 +88,7 @@ func (r *refusals) file(name, text string) string {
 	return write(r.T, filepath.Join(r.dir, name), []byte(text))
 }
 
-// compare starts both with flags.
+// compare starts both servers with flags.
 func (r *refusals) compare(name string, flags ...string) {
 	r.Helper()
 	want := refusal(r.T, r.theirs, append(slices.Clip(r.known), flags...)...)
@@ -97,7 +98,7 @@ func (r *refusals) compare(name string, flags ...string) {
 	}
 }
 
-// Flags and files that mean nothing, or too much, stop both servers, in the same words.
+// Invalid and conflicting flags and files stop both servers, with the same message.
 func TestRefused(t *testing.T) {
 	r := newRefusals(t)
 	dir, file := r.dir, r.file

@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// granted is what bob and the group devs may do.
+// granted are the roles of bob and of the group devs.
 var granted = []struct{ path, body string }{
 	{"/apis/rbac.authorization.k8s.io/v1/clusterroles", `{metadata: {name: reader}, rules: [{apiGroups: [''], resources: [pods, pods/log], verbs: [get, list]}, {nonResourceURLs: [/logs/*], verbs: [get]}]}`},
 	{"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", `{metadata: {name: devs}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reader}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: devs}]}`},
@@ -33,7 +33,7 @@ const (
 	ofToken  = "/apis/authentication.k8s.io/v1/tokenreviews"
 )
 
-// reviews are requests: the path, the body in YAML, and whom the administrator asks as.
+// reviews are requests: the path, the body in YAML, and the user whom the administrator impersonates.
 var reviews = []struct{ path, body, as string }{
 	{ofAccess, `{}`, ""},
 	{ofAccess, `{spec: {user: bob, resourceAttributes: {verb: get, resource: pods, namespace: a}}}`, ""},
@@ -99,8 +99,7 @@ var reviews = []struct{ path, body, as string }{
 	{ofToken, ``, ""},
 }
 
-// Reviews of tokens and of what somebody may do have the same answers, and the same mistakes are
-// refused in the same words.
+// TokenReviews and access reviews get the same responses. Invalid ones get the same errors.
 func TestReviews(t *testing.T) {
 	if *reference != "start" {
 		t.Skip("compares with a kube-apiserver: -reference start")
@@ -150,13 +149,13 @@ func TestReviews(t *testing.T) {
 	t.Logf("%d reviews compared", len(reviews))
 }
 
-// oneOfSeveral is a reason that may name either of two bindings which allow the same.
+// oneOfSeveral matches a reason that may name either of two bindings with the same permission.
 var oneOfSeveral = regexp.MustCompile(`ClusterRoleBinding \\"system:(discovery|public-info-viewer)\\" of ClusterRole \\"system:(discovery|public-info-viewer)\\"`)
 
 var timeInText = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 
-// settled is an answer without what is never the same: tokens, times in messages, the order of rules,
-// and by which of two bindings something is allowed.
+// settled returns a response without variable values: tokens, times in messages, the order of rules,
+// and the binding in a reason.
 func settled(body []byte, token string) []byte {
 	body = timeInText.ReplaceAll([]byte(strings.ReplaceAll(string(body), token, "TOKEN")), []byte("2026-01-01T00:00:00Z"))
 	body = oneOfSeveral.ReplaceAll(body, []byte("one of the bindings"))

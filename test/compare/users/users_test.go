@@ -20,7 +20,7 @@ import (
 
 var reference = flag.String("reference", "", "compare with a server that is started if it is \"start\"")
 
-// A world are both servers, and everybody who says whose something is.
+// A world is both servers, with all issuers of identities.
 type world struct {
 	pair                      *servers.Pair
 	clients, more, proxies    *pki.Pair
@@ -29,7 +29,7 @@ type world struct {
 	reviews                   bool
 }
 
-// configuration is an AuthenticationConfiguration of issuers.
+// configuration returns an AuthenticationConfiguration with issuers.
 func configuration(t *testing.T, one, two *issuer) []byte {
 	t.Helper()
 	authority := func(i *issuer) string {
@@ -71,7 +71,7 @@ func start(t *testing.T) *world {
 		"--enable-bootstrap-token-auth", "--anonymous-auth=true",
 		"--authentication-token-webhook-config-file=" + kubeconfig(t, dir, newWebhook(t)), "--authentication-token-webhook-version=v1",
 	}
-	// What was started is ended by Stop, after the test's own context.
+	// Stop, not the context of the test, ends the servers.
 	var err error
 	if w.pair, err = servers.Start(context.WithoutCancel(t.Context()), servers.Options{Reference: "start", Store: "memory", Dir: dir, Theirs: flags, Ours: flags}); err != nil {
 		t.Fatal(err)
@@ -81,13 +81,13 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// both returns what each server takes somebody for.
+// both returns each server's response to a client.
 func (w *world) both(t *testing.T, who who) (theirs, ours string) {
 	t.Helper()
 	return ask(t, t.Context(), w.pair.Theirs.Host(), w.reviews, who), ask(t, t.Context(), w.pair.Ours.Host(), w.reviews, who)
 }
 
-// until waits until both servers have noticed what has changed.
+// until waits until both servers respond with a prefix.
 func (w *world) until(t *testing.T, what string, who who, prefix string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -107,7 +107,7 @@ func (w *world) until(t *testing.T, what string, who who, prefix string) {
 	}
 }
 
-// bootstrap writes the Secret of a bootstrap token with data in place of its own; "" removes it.
+// bootstrap creates the Secret of a bootstrap token with changed data; "" removes a key.
 func (w *world) bootstrap(t *testing.T, id string, changes map[string]string) who {
 	t.Helper()
 	data := map[string]string{"token-id": id, "token-secret": "0123456789abcdef", "usage-bootstrap-authentication": "true"}
@@ -135,7 +135,7 @@ func (w *world) bootstrap(t *testing.T, id string, changes map[string]string) wh
 	return bearing(id + ".0123456789abcdef")
 }
 
-// Everybody is the same to both servers, or nobody.
+// Both servers authenticate the same users, and reject the same credentials.
 func TestUsers(t *testing.T) {
 	w := start(t)
 	w.until(t, "the issuers are found", bearing(w.one.token("RS256", "k", nil)), "403")
@@ -155,7 +155,7 @@ func TestUsers(t *testing.T) {
 	cases := []struct {
 		name string
 		who  who
-		want string // how the answer begins
+		want string // prefix of the response
 	}{
 		{"nobody", who{}, `403 nodes "n" is forbidden: User "system:anonymous"`},
 		{"nobody with headers", who{}.with("X-Remote-User", "root", "X-Remote-Group", "system:masters"), `403 nodes "n" is forbidden: User "system:anonymous"`},
@@ -235,7 +235,7 @@ func TestUsers(t *testing.T) {
 	}
 	for _, c := range cases {
 		theirs, ours := w.both(t, c.who)
-		if strings.Contains(c.name, "groups elsewhere") { // where they are is being found out
+		if strings.Contains(c.name, "groups elsewhere") { // the server is still fetching them
 			w.until(t, c.name, c.who, "403")
 			theirs, ours = w.both(t, c.who)
 		}
@@ -257,7 +257,7 @@ func decode(t *testing.T, rest string) []byte {
 	return data
 }
 
-// reload changes files under running servers.
+// reload changes files of running servers.
 func (w *world) reload(t *testing.T) {
 	next := pkitest.Authority(t, "next")
 	write(t, w.clientCAs, append(w.more.CertPEM(), next.CertPEM()...))

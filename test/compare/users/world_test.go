@@ -1,6 +1,6 @@
-// Package users asks kube-apiserver and anykind, started with the same flags and files, whom
-// they take the owners of certificates, headers and tokens for, and compares what they say:
-// good ones, and those of somebody who is not who they claim to be.
+// Package users sends certificates, headers and tokens to kube-apiserver and to anykind, started with
+// the same flags and files, and compares the authenticated users: with valid credentials, and with
+// forged ones.
 package users
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// expired is a client certificate that was good until a minute ago.
+// expired returns a client certificate that expired a minute ago.
 func expired(t *testing.T, by *pki.Pair, name string) *pki.Pair {
 	t.Helper()
 	return pkitest.Sign(t, by, x509.Certificate{
@@ -39,7 +39,7 @@ func expired(t *testing.T, by *pki.Pair, name string) *pki.Pair {
 	})
 }
 
-// forServer is a certificate that is not for clients.
+// forServer returns a certificate without the usage for clients.
 func forServer(t *testing.T, by *pki.Pair, name string) *pki.Pair {
 	t.Helper()
 	return pkitest.Sign(t, by, x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
@@ -79,14 +79,14 @@ func newIssuer(t *testing.T) *issuer {
 	return i
 }
 
-// distributed are claims that say that groups are elsewhere.
+// distributed returns claims that refer to another source for the groups.
 func (i *issuer) distributed(path string) map[string]any {
 	return map[string]any{"_claim_names": map[string]any{"groups": "s"}, "_claim_sources": map[string]any{"s": map[string]any{"endpoint": i.URL + path}}}
 }
 
 func encode(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
 
-// token is one that is good for an hour, with other claims in place of its own; nil removes one.
+// token returns a token that is valid for an hour, with changed claims; nil removes a claim.
 func (i *issuer) token(algorithm, id string, changes map[string]any) string {
 	claims := map[string]any{"iss": i.URL, "aud": "kube", "sub": "eve", "exp": time.Now().Add(time.Hour).Unix(), "level": 3, "jti": "t-1"}
 	for name, value := range changes {
@@ -111,7 +111,7 @@ func (i *issuer) token(algorithm, id string, changes map[string]any) string {
 		signature, err = rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
 	case "PS256":
 		signature, err = rsa.SignPSS(rand.Reader, key, crypto.SHA256, sum[:], nil)
-	case "HS256": // with what everybody knows as the secret
+	case "HS256": // with a publicly known secret
 		var der []byte
 		der, err = x509.MarshalPKIXPublicKey(key.Public())
 		mac := hmac.New(sha256.New, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
@@ -128,7 +128,7 @@ func serverCA(s *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
-// write writes a file at once.
+// write writes a file atomically.
 func write(t *testing.T, file string, data []byte) string {
 	t.Helper()
 	if err := os.WriteFile(file+".new", data, 0o600); err != nil {
@@ -140,7 +140,7 @@ func write(t *testing.T, file string, data []byte) string {
 	return file
 }
 
-// newWebhook answers TokenReviews of v1 about tokens like hook-NAME.
+// newWebhook starts a webhook for TokenReviews of v1 that accepts tokens like hook-NAME.
 func newWebhook(t *testing.T) *httptest.Server {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var sent struct {
@@ -174,11 +174,11 @@ func newWebhook(t *testing.T) *httptest.Server {
 	return s
 }
 
-// A who is what a client has to say who they are.
+// A who is the credentials of a client.
 type who struct {
 	as     *pki.Pair // certificate
 	header []wire.Field
-	one    bool // over HTTP/1, as a websocket is
+	one    bool // over HTTP/1, as for a websocket
 }
 
 // socket offers a token as a subprotocol of a websocket, besides others.
@@ -192,7 +192,7 @@ func bearing(token string) who {
 	return who{header: []wire.Field{{Name: "Authorization", Value: "Bearer " + token}}}
 }
 
-// with adds headers, names and values.
+// with adds headers, as names and values.
 func (w who) with(headers ...string) who {
 	for i := 0; i < len(headers); i += 2 {
 		w.header = append(w.header, wire.Field{Name: headers[i], Value: headers[i+1]})
@@ -200,8 +200,8 @@ func (w who) with(headers ...string) who {
 	return w
 }
 
-// ask returns how a server answers somebody who reads a node, and, if it serves reviews, who it
-// says they are.
+// ask returns a server's response to a get of a node with these credentials. If the server has
+// SelfSubjectReviews, it adds the user.
 func ask(t *testing.T, ctx context.Context, host string, reviews bool, w who) string {
 	t.Helper()
 	config := &tls.Config{InsecureSkipVerify: true}
@@ -222,7 +222,7 @@ func ask(t *testing.T, ctx context.Context, host string, reviews bool, w who) st
 	var status struct{ Message string }
 	_ = json.Unmarshal(a.Body, &status)
 	said := fmt.Sprintf("%d %s%s", a.Code, a.Failed, status.Message)
-	if !reviews || w.one { // who opens a websocket posts nothing
+	if !reviews || w.one { // a client of websockets sends no POST
 		return said
 	}
 	header = append(header, wire.Field{Name: "Content-Type", Value: "application/json"})
@@ -239,7 +239,7 @@ func ask(t *testing.T, ctx context.Context, host string, reviews bool, w who) st
 
 const selfReviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
-// reviewed reports whether both servers serve reviews of oneself.
+// reviewed reports whether both servers have SelfSubjectReviews.
 func reviewed(ctx context.Context, p *servers.Pair) bool {
 	for _, c := range []*wire.Client{p.Theirs, p.Ours} {
 		header := []wire.Field{{Name: "Content-Type", Value: "application/json"}}
@@ -250,7 +250,7 @@ func reviewed(ctx context.Context, p *servers.Pair) bool {
 	return true
 }
 
-// kubeconfig names a server.
+// kubeconfig writes the kubeconfig of a webhook.
 func kubeconfig(t *testing.T, dir string, s *httptest.Server) string {
 	t.Helper()
 	ca := write(t, filepath.Join(dir, "hook.pem"), serverCA(s))

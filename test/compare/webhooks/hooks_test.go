@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// hooks is a server that is all webhooks of both sides. The path of a request says which.
+// hooks is a server with all webhooks of both sides. The path of a request selects the webhook.
 type hooks struct {
 	*httptest.Server
 
@@ -27,7 +27,7 @@ type hooks struct {
 	end     chan struct{}
 }
 
-// A review is what a webhook was asked.
+// A review is a request to a webhook.
 type review struct {
 	name string
 	body []byte
@@ -48,14 +48,14 @@ func (h *hooks) ca() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.Certificate().Raw})
 }
 
-// begin says what the webhooks of a side answer from now on.
+// begin sets the responses of the webhooks of a side.
 func (h *hooks) begin(side string, answers map[string][]said) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.answers[side] = maps.Clone(answers)
 }
 
-// arrived returns what a side has asked since it was last called, in the order of the names.
+// arrived returns the requests of a side since the last call, sorted by name.
 func (h *hooks) arrived(side string) []review {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,7 +65,7 @@ func (h *hooks) arrived(side string) []review {
 	return all
 }
 
-// next is what a webhook says now.
+// next returns the next response of a webhook.
 func (h *hooks) next(side, name string) said {
 	all := h.answers[side][name]
 	if len(all) > 1 {

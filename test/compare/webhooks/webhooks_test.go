@@ -1,8 +1,8 @@
-// Package webhooks sends the requests of cases.yaml to a kube-apiserver and to anykind, which have
-// the same admission webhooks, and compares the answers, and what the webhooks were asked.
+// Package webhooks sends the requests of cases.yaml to a kube-apiserver and to anykind, with the same
+// admission webhooks, and compares the responses, and the requests to the webhooks.
 //
-// A case has webhooks, what they answer, and requests that follow from one another, in a namespace
-// of its own. See testCase, said and step for what can be said.
+// A case has webhooks, their responses, and a sequence of requests, in a namespace of its own. See
+// testCase, said and step for the format.
 package webhooks
 
 import (
@@ -28,49 +28,50 @@ import (
 
 var reference = flag.String("reference", "", "compare with a server that is started if it is \"start\"")
 
-// plugins change what pods are, or refuse them. They are not what is compared here.
+// plugins change or reject pods, which is out of scope.
 const plugins = "--disable-admission-plugins=ServiceAccount,DefaultTolerationSeconds,Priority,TaintNodesByCondition,PodTopologyLabels,PodResizeValidator,NodeDeclaredFeatureValidator"
 
-// controllers of anykind do what kube-apiserver leaves to another program.
+// controllers disables the controllers of anykind that kube-apiserver leaves to
+// kube-controller-manager.
 const controllers = "--controllers=*,-garbage-collector-controller,-namespace-controller,-serviceaccount-controller,-root-ca-certificate-publisher-controller"
 
 // A testCase is webhooks, and requests.
 type testCase struct {
 	Name string
-	// Mutating and Validating are webhooks, without what all have. One that says no
-	// namespaceSelector is asked in the namespace of the case only.
+	// Mutating and Validating are webhooks, without their common fields. One without a
+	// namespaceSelector selects only the namespace of the case.
 	Mutating, Validating []map[string]any
-	// Answers are what webhooks say, by their names: the first time, the second time, and so on. The
-	// last counts for all times after it. Without any, they say yes.
+	// Answers are the responses of webhooks, by name: to the first call, the second call, and so on.
+	// The last one repeats. Without any, a webhook allows everything.
 	Answers map[string][]said
-	// Before are steps that are done before there are webhooks.
+	// Before are steps that run before the webhooks exist.
 	Before []step
 	Steps  []step
 }
 
-// said is an answer of a webhook.
+// said is a response of a webhook.
 type said struct {
-	// Response is that of the AdmissionReview, allowed if it does not say. Without a uid it has that
-	// of the request.
+	// Response is the response of the AdmissionReview. Its default for allowed is true, for uid the
+	// uid of the request.
 	Response map[string]any
 	// Patch is a JSON patch for the Response.
 	Patch []any
 	// Review has other fields of the AdmissionReview.
 	Review map[string]any
-	Code   int    // of HTTP
-	Body   string // all that is said
-	Hang   bool   // nothing is said
+	Code   int    // HTTP status code
+	Body   string // the whole body
+	Hang   bool   // no response
 }
 
 // A step is a request, such as "POST /api/v1/namespaces/NS/configmaps?dryRun=All".
 type step struct {
 	Do    string
-	As    string // a user, who is impersonated
-	Media string // of the body: JSON, or for PATCH a merge patch, if it is empty
+	As    string // user to impersonate
+	Media string // of the body; if empty, JSON, or for PATCH a merge patch
 	Body  any
-	// Setup says that answers are not compared.
+	// Setup marks a step whose responses are not compared.
 	Setup bool
-	// Known is why the answers differ. They have to.
+	// Known is the reason for a difference, which must then occur.
 	Known string
 }
 
@@ -86,7 +87,7 @@ func TestWebhooks(t *testing.T) {
 	if err := yaml.UnmarshalStrict(data, &cases); err != nil {
 		t.Fatal(err)
 	}
-	// What was started is ended by Stop, after the test's own context.
+	// Stop, not the context of the test, ends the servers.
 	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
 		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins}, Ours: []string{plugins, controllers},
 	})
@@ -142,7 +143,7 @@ func (c testCase) run(t *testing.T, p *servers.Pair, hooks *hooks, namespace str
 	}
 }
 
-// asked names the webhooks that were asked.
+// asked returns the names of the called webhooks.
 func asked(reviews []review) string {
 	names := make([]string, len(reviews))
 	for i, r := range reviews {
@@ -151,7 +152,7 @@ func asked(reviews []review) string {
 	return strings.Join(names, ", ")
 }
 
-// A side is one of the servers, as a case knows it.
+// A side is one of the servers, with the state of a case.
 type side struct {
 	t         *testing.T
 	name      string
@@ -170,14 +171,14 @@ var (
 	placeholder = regexp.MustCompile(`<(uid|rv):([^>]+)>`)
 )
 
-// fill replaces what is for this server only.
+// fill replaces the placeholders for values of this server.
 func (x *side) fill(text string) string {
 	text = nsWord.ReplaceAllString(text, x.namespace)
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
 		m := placeholder.FindStringSubmatch(found)
 		a := x.do(step{Do: "GET " + m[2]})
 		var object struct{ Metadata map[string]any }
-		_ = json.Unmarshal(a.Body, &object) // what is none has no field
+		_ = json.Unmarshal(a.Body, &object) // other bodies have no field
 		return fmt.Sprint(object.Metadata[map[string]string{"uid": "uid", "rv": "resourceVersion"}[m[1]]])
 	})
 }
@@ -213,7 +214,7 @@ func (x *side) do(s step) *wire.Answer {
 	return a
 }
 
-// must is do for what has to succeed.
+// must is do for a request that has to succeed.
 func (x *side) must(s step) {
 	x.t.Helper()
 	if a := x.do(s); a.Code/100 != 2 {
@@ -228,7 +229,7 @@ func (c *testCase) webhooks() map[string][]map[string]any {
 	return map[string][]map[string]any{"Mutating": c.Mutating, "Validating": c.Validating}
 }
 
-// configure makes the configurations of a case, and waits until they are in force.
+// configure creates the webhook configurations of a case, and waits until they are in force.
 func (x *side) configure(c *testCase) {
 	x.t.Helper()
 	x.hooks.begin(x.name, c.Answers)
@@ -240,7 +241,7 @@ func (x *side) configure(c *testCase) {
 		for _, w := range webhooks {
 			all = append(all, x.webhook(w))
 		}
-		// One more says when they are in force.
+		// A probe webhook shows when they are in force.
 		all = append(all, x.webhook(map[string]any{
 			"name": "ready.example.com", "objectSelector": map[string]any{"matchLabels": map[string]any{"ready": kind}},
 			"rules": []any{map[string]any{"operations": []any{"CREATE"}, "apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"}}},
@@ -266,7 +267,7 @@ func (x *side) webhook(given map[string]any) map[string]any {
 	return w
 }
 
-// await waits until a configuration is in force, or is no more.
+// await waits until a configuration is in force, or is no longer.
 func (x *side) await(kind string, there bool) {
 	x.t.Helper()
 	probe := step{Do: "POST /api/v1/namespaces/NS/configmaps?dryRun=All", Body: map[string]any{
@@ -282,7 +283,7 @@ func (x *side) await(kind string, there bool) {
 		if (a.Code != http.StatusCreated) == there {
 			return
 		}
-		if x.name == "ours" { // which knows at once
+		if x.name == "ours" { // it takes effect at once
 			x.t.Fatalf("the %s configuration: %d %s", kind, a.Code, a.Body)
 		}
 		select {
@@ -303,10 +304,10 @@ func (x *side) clear(c *testCase) {
 	}
 }
 
-// arrived returns what webhooks were asked since it was last called.
+// arrived returns the requests to webhooks since the last call.
 func (x *side) arrived() []review { return x.hooks.arrived(x.name) }
 
-// normal is a review without what has to differ.
+// normal returns a normalized review.
 func (x *side) normal(r review) *judge.Normal {
 	return x.judge.Normal(&wire.Answer{Code: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: r.body})
 }

@@ -17,29 +17,29 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// patience is how long an answer may take.
+// patience limits the wait for a response.
 const patience = 20 * time.Second
 
-// most is how much of an answer is kept.
+// most limits the size of a stored response.
 const most = 32 << 20
 
 // A Client sends requests to one server.
 type Client struct {
 	host   string
 	token  string
-	header []Field // of every request that does not have them itself
+	header []Field // for every request without them
 	two    *http.Client
 	one    *http.Client
 }
 
-// An Answer is what came back.
+// An Answer is a response.
 type Answer struct {
-	Failed  string // why there is no answer, "" if there is one
+	Failed  string // reason for a missing response, "" if there is one
 	Code    int
 	Header  http.Header
 	Trailer http.Header
 	Body    []byte
-	Stream  *Stream // of a watch that was accepted
+	Stream  *Stream // of an accepted watch
 }
 
 // NewClient returns a client of the server at an URL.
@@ -65,7 +65,7 @@ func NewClient(at string, config *tls.Config, token string) (*Client, error) {
 	}, nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (c *Client) Close() {
 	c.two.CloseIdleConnections()
 	c.one.CloseIdleConnections()
@@ -74,11 +74,10 @@ func (c *Client) Close() {
 // Host is host:port of the server.
 func (c *Client) Host() string { return c.host }
 
-// Token is the one that the client has.
+// Token is the token of the client.
 func (c *Client) Token() string { return c.token }
 
-// Do sends a request and returns the answer, of a watch that was accepted without
-// waiting for its end.
+// Do sends a request and returns the response. For an accepted watch it does not wait for the end.
 func (c *Client) Do(ctx context.Context, s Step) *Answer {
 	ctx, cancel := context.WithCancel(ctx)
 	late := time.AfterFunc(patience, cancel)
@@ -113,7 +112,7 @@ func (c *Client) Do(ctx context.Context, s Step) *Answer {
 	return a
 }
 
-// request writes a step down as the library has it. The path goes out as it is.
+// request returns a step as an http.Request with an unmodified path.
 func (c *Client) request(ctx context.Context, s Step) (*http.Request, error) {
 	body := s.Body
 	if s.Gzip {
@@ -129,7 +128,7 @@ func (c *Client) request(ctx context.Context, s Step) (*http.Request, error) {
 	}
 	opaque := "//" + c.host + s.Path
 	if s.HTTP1 && strings.HasPrefix(s.Path, "/") && !strings.HasPrefix(s.Path, "//") {
-		opaque = s.Path // what HTTP/1.1 has in its first line
+		opaque = s.Path // the request target of HTTP/1.1
 	}
 	r := (&http.Request{
 		Method: s.Method, Host: c.host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
@@ -137,7 +136,7 @@ func (c *Client) request(ctx context.Context, s Step) (*http.Request, error) {
 	}).WithContext(ctx)
 	if len(body) > 0 {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-		// A connection that the server is about to end did not take it.
+		// For a retry after the server closed an idle connection.
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
 	for _, f := range c.header {
@@ -155,7 +154,7 @@ func (c *Client) request(ctx context.Context, s Step) (*http.Request, error) {
 	return r, nil
 }
 
-// failure says in a few words why there is no answer, the same for the same reason.
+// failure returns a short reason for a missing response, equal for equal reasons.
 func failure(err error) string {
 	var reset http2.StreamError
 	var network net.Error
@@ -175,13 +174,13 @@ func failure(err error) string {
 	return text
 }
 
-// A Stream is the answer to a watch, as far as it was read.
+// A Stream is the response to a watch, as far as it was read.
 type Stream struct {
 	end    context.CancelFunc
 	done   chan struct{}
 	mu     sync.Mutex
 	frames [][]byte
-	failed string // why it ended, if it was not in order
+	failed string // reason for an abnormal end
 }
 
 func newStream(response *http.Response, end context.CancelFunc) *Stream {
@@ -207,7 +206,7 @@ func newStream(response *http.Response, end context.CancelFunc) *Stream {
 	return s
 }
 
-// Len is how many frames there are so far, and whether the server ended the stream.
+// Len returns the number of frames so far, and whether the server ended the stream.
 func (s *Stream) Len() (n int, ended bool) {
 	select {
 	case <-s.done:
@@ -226,14 +225,14 @@ func (s *Stream) Frames() [][]byte {
 	return s.frames[:len(s.frames):len(s.frames)]
 }
 
-// Failed says why the stream ended, "" if it did in order or has not.
+// Failed returns the reason for an abnormal end of the stream, or "".
 func (s *Stream) Failed() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed
 }
 
-// Close ends the stream and returns when it is not read any more.
+// Close ends the stream and waits for its reader.
 func (s *Stream) Close() {
 	s.end()
 	<-s.done

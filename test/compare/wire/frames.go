@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 )
 
-// frames returns what reads the frames of a stream of a media type, one at a time.
+// frames returns a function that reads the next frame of a stream of a media type.
 func frames(mediaType string, body io.Reader) func() ([]byte, error) {
 	switch {
 	case strings.Contains(mediaType, "protobuf"):
@@ -26,7 +26,7 @@ func frames(mediaType string, body io.Reader) func() ([]byte, error) {
 	}
 }
 
-// counted reads a frame that begins with its length.
+// counted reads a frame with a length prefix.
 func counted(from io.Reader) ([]byte, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(from, length[:]); err != nil {
@@ -41,7 +41,7 @@ func counted(from io.Reader) ([]byte, error) {
 	return frame, err
 }
 
-// whole reads a frame from a reader that says when its buffer was too short.
+// whole reads a frame from a reader that reports a short buffer.
 func whole(from io.Reader) ([]byte, error) {
 	var frame []byte
 	buffer := make([]byte, 64<<10)

@@ -1,9 +1,9 @@
-// Package wire sends a request to a server exactly as written, and records the answer.
+// Package wire sends a request to a server exactly as written, and records the response.
 //
-// A Sequence is a few requests over the same objects. It does not depend on a server: values of
-// earlier answers, such as a resourceVersion, are placeholders, and so is the name that
-// separates one sequence from others. The package knows how requests are sent and answers are
-// received, streams included, and nothing of their meaning.
+// A Sequence is a few requests over the same objects. It does not depend on a server: values from
+// earlier responses, such as a resourceVersion, are placeholders, and so is the name that separates
+// one sequence from others. The package knows the transport of requests and responses, streams
+// included, and nothing of their meaning.
 package wire
 
 import (
@@ -15,17 +15,16 @@ import (
 	"strings"
 )
 
-// Scope stands for the name of a sequence wherever one is written: in names,
-// namespaces, labels. What takes its place is as long, so that it may stand in
-// encodings that count bytes.
+// Scope is the placeholder for the name of a sequence: in names, namespaces, labels. Its replacement
+// has the same length, so it may occur in encodings with byte counts.
 const Scope = "scope00000"
 
-// Elsewhere is a namespace that both servers have from the beginning. Step 0 is the
-// request that reads it, of which nothing is compared.
+// Elsewhere is a namespace that both servers have from the start. Step 0 gets it, without a
+// comparison.
 const Elsewhere = "kube-system"
 
-// ScopeName returns the name of the nth sequence, in an attempt: a sequence is sent
-// again under another name, so that it finds nothing of what it did before.
+// ScopeName returns the name of the nth sequence in an attempt: a repeated sequence has a new name, so
+// it finds no objects of an earlier attempt.
 func ScopeName(n, attempt int) string {
 	return fmt.Sprintf("s%05s%s%02s", strconv.FormatInt(int64(n%(36*36*36*36*36)), 36), "x",
 		strconv.FormatInt(int64(attempt%(36*36)), 36))[:len(Scope)-1] + "z"
@@ -33,27 +32,27 @@ func ScopeName(n, attempt int) string {
 
 // A Step is one request.
 type Step struct {
-	ID       int    // by which later steps refer to its answer
-	Kind     string // the kind of request, by which differences are grouped
+	ID       int    // later steps refer to its response by it
+	Kind     string // kind of request, which groups differences
 	Resource string // PLURAL.GROUP, "custom" for a custom one, "" if there is none
 	Method   string
-	Path     string // with the query, as it goes out
+	Path     string // with the query, sent unmodified
 	Header   []Field
 	Body     []byte
-	Gzip     bool // the body is compressed on its way
-	Watch    bool // the answer is a stream that is read while what follows is sent
+	Gzip     bool // the body is compressed
+	Watch    bool // the response is a stream, read during the later steps
 	HTTP1    bool // not HTTP/2
-	Around   bool // what a successful answer has in its body is not compared, only what is around it
+	Around   bool // the body of a successful response is not compared
 }
 
 // A Field is one line of a header.
 type Field struct{ Name, Value string }
 
-// A Sequence is requests that are sent one after the other.
+// A Sequence is a list of requests, sent one after the other.
 type Sequence struct {
 	Kind    string // of the generator
 	Steps   []Step
-	Cleanup []Step // sent afterwards, whatever happened; the answers do not matter
+	Cleanup []Step // sent at the end in any case; the responses do not matter
 }
 
 // Without returns the sequence without one of its steps.
@@ -63,14 +62,14 @@ func (s Sequence) Without(i int) Sequence {
 	return s
 }
 
-// Refer stands for a value at a path of the answer to a step, as in
-// Refer(2, "metadata.resourceVersion").
+// Refer returns the placeholder for a value at a path of the response to a step, as in Refer(2,
+// "metadata.resourceVersion").
 func Refer(step int, path string) string { return fmt.Sprintf("{{%d %s}}", step, path) }
 
 var reference = regexp.MustCompile(`\{\{(\d+) ([A-Za-z0-9.]+)\}\}`)
 
-// For returns the step as it goes to one server: with the name of the sequence, and
-// with what the answers of that server said.
+// For returns the step for one server: with the name of the sequence, and with values from the
+// responses of that server.
 func (s Step) For(scope string, answers map[int]*Answer) Step {
 	fill := func(text string) string {
 		text = strings.ReplaceAll(text, Scope, scope)
@@ -95,7 +94,7 @@ func (s Step) For(scope string, answers map[int]*Answer) Step {
 	return s
 }
 
-// value returns what is at a path of the body, "none" if nothing is.
+// value returns the value at a path of the body, "none" if there is none.
 func (a *Answer) value(path string) string {
 	if a == nil {
 		return "none"
@@ -124,7 +123,7 @@ func (a *Answer) value(path string) string {
 	return "none"
 }
 
-// String is the request as a person reads it.
+// String returns the request in a readable form.
 func (s Step) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", s.Method, s.Path)
@@ -140,7 +139,7 @@ func (s Step) String() string {
 	return b.String()
 }
 
-// Printable is a body as a person reads it, cut where it is long.
+// Printable returns a body in a readable form, truncated if it is long.
 func Printable(body []byte, most int) string {
 	text := string(body)
 	for _, r := range text {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// server answers with what it was asked, and with a stream where one is wanted.
+// server responds with its request, or with a stream to a watch.
 func server(t *testing.T) *Client {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func server(t *testing.T) *Client {
 	return c
 }
 
-// A path goes out as it was written.
+// A path is sent unmodified.
 func TestPathsAreNotMended(t *testing.T) {
 	c := server(t)
 	for _, path := range []string{"/a/b", "//a//b", "/a/../b", "/a/%2e%2e/%2F?x=%zz", "/a?b?c=&&", "/%C3%A9"} {
@@ -99,7 +99,7 @@ func TestFramesWithTheirLength(t *testing.T) {
 	}
 }
 
-// What a step refers to is what the same server said.
+// References of a step resolve to values from the same server.
 func TestFor(t *testing.T) {
 	answers := map[int]*Answer{3: {Body: []byte(`{"metadata":{"uid":"u"},"items":[{"x":"y"}]}`)}}
 	s := Step{Path: "/" + Scope + "?continue=" + Refer(3, "metadata.uid"), Body: []byte(`{"a":"` + Refer(3, "items.0.x") + `","b":"` + Refer(9, "x") + `"}`),
@@ -113,7 +113,7 @@ func TestFor(t *testing.T) {
 	}
 }
 
-// Names of sequences are as long as what they stand for, and no two are the same.
+// Names of sequences are unique and have the length of the placeholder.
 func TestScopeNames(t *testing.T) {
 	seen := map[string]bool{}
 	for n := range 5000 {

@@ -1,8 +1,8 @@
-// Command agent is the published agent of Konnectivity, in another network than everybody
-// else's: it alone knows the names that end with ".only-the-agent.test", which are this machine. What
-// a server reaches by such a name, it reaches through the agent.
+// Command agent is the published agent of Konnectivity, in a network of its own: it alone resolves the
+// names that end with ".only-the-agent.test", to this machine. A server that reaches such a name
+// reaches it through the agent.
 //
-// The network is the process itself, so that it takes no rights and no namespaces to have one.
+// The network is the process itself, so it needs no privileges and no namespaces.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/apiserver-network-proxy/cmd/agent/app/options"
 )
 
-// domain is what only the agent knows.
+// domain is the suffix of the names that only the agent resolves.
 const domain = ".only-the-agent.test."
 
 func main() {
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// answer is a name server on a connection, as it is over TCP: each message after its length.
+// answer serves DNS on a connection in the format of TCP: each message after its length.
 func answer(conn net.Conn) {
 	defer conn.Close()
 	for {
@@ -53,7 +53,7 @@ func answer(conn net.Conn) {
 	}
 }
 
-// reply says that a name is this machine, or that there is none.
+// reply resolves a name to this machine, or responds that it does not exist.
 func reply(asked dnsmessage.Message) dnsmessage.Message {
 	r := dnsmessage.Message{
 		Header:    dnsmessage.Header{ID: asked.ID, Response: true, RecursionDesired: true, RecursionAvailable: true, RCode: dnsmessage.RCodeNameError},

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/test/kubernetes/published"
 )
 
-// Sections in which kubectl, kube-controller-manager and the server all have a part.
+// Sections that use kubectl, kube-controller-manager and the server.
 func TestSample(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts etcd, a server and kube-controller-manager")
@@ -43,7 +43,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// A section ends where the suite says so, though its output may end in the middle of a line.
+// A section ends at its marker, also in the middle of a line.
 func TestSections(t *testing.T) {
 	s := &sections{dir: t.TempDir()}
 	err := s.read(strings.NewReader(`setting up

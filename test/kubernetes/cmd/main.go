@@ -1,10 +1,9 @@
-// Command cmd runs the shell suite of kubectl, test/cmd of the published k8s.io/kubernetes, with
-// the published kubectl and kube-controller-manager, against anykind under the name
-// kube-apiserver.
+// Command cmd runs the shell suite of kubectl, test/cmd of the published k8s.io/kubernetes, with the
+// published kubectl and kube-controller-manager, against anykind under the name kube-apiserver.
 //
-// Nothing of the suite is changed: it calls kube-apiserver where it expects it, and finds ours. A
-// table of its sections is printed. The command fails when a section fails that known.txt does
-// not list, and when one passes that is listed.
+// The suite is unchanged: it calls kube-apiserver at its usual place, and finds ours there. The
+// command prints a table of the sections. It fails if a section fails that known.txt does not list, or
+// if a listed one passes.
 package main
 
 import (
@@ -33,7 +32,7 @@ func main() {
 	}
 }
 
-// options say what to run.
+// options select the sections and the servers.
 type options struct {
 	what      string
 	reference bool
@@ -56,7 +55,7 @@ func run(o options) error {
 	}
 	var theirs, ours known.Run
 	var wrong, failed error
-	var both sync.WaitGroup // the suite waits more than it works
+	var both sync.WaitGroup // the suite waits more than it computes
 	if o.reference {
 		both.Go(func() {
 			theirs, wrong = runSuite(o, "published", filepath.Join(here, ".run", "cmd-published"), programs, programs.kubeAPIServer)

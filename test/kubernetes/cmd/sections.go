@@ -12,10 +12,10 @@ import (
 	"github.com/anykind/anykind/test/kubernetes/known"
 )
 
-// canary is a section that is meant to fail.
+// canary is a section that fails on purpose.
 const canary = "record_command_canary"
 
-// read reads what the suite says until it says no more.
+// read reads the output of the suite to its end.
 func (s *sections) read(from io.Reader) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, 64<<20)
@@ -32,7 +32,7 @@ func (s *sections) read(from io.Reader) error {
 }
 
 func (s *sections) line(line string) error {
-	// What a section says may end without an end of its line.
+	// The output of a section may end without a line feed.
 	if _, name, begins := strings.Cut(line, "Recording: "); begins {
 		s.name, s.since = name, time.Now()
 		s.said.Reset()

@@ -17,10 +17,10 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// copied is what the suite reads.
+// copied are the files and folders that the suite reads.
 var copied = []string{"hack", "test/cmd", "test/fixtures", "test/e2e/testing-manifests", "third_party/forked/shell2junit"}
 
-// programs are the paths of those that the suite calls.
+// programs are the paths of the programs that the suite calls.
 type programs struct {
 	kubectl, convert, controllers, kubeAPIServer, etcd, anykind string
 }
@@ -48,7 +48,7 @@ func build() (p programs, err error) {
 	return p, nil
 }
 
-// runSuite runs the suite in a folder of its own, with a program in the place of kube-apiserver.
+// runSuite runs the suite in a folder of its own, with a given program as kube-apiserver.
 func runSuite(o options, side, dir string, p programs, server string) (known.Run, error) {
 	if err := place(dir, p, server); err != nil {
 		return nil, err
@@ -66,9 +66,9 @@ func runSuite(o options, side, dir string, p programs, server string) (known.Run
 		"ETCD_PORT="+ports[0], "SECURE_API_PORT="+ports[1], "SECURE_CTLRMGR_PORT="+ports[2],
 		"SERVICE_ACCOUNT_KEY="+filepath.Join(dir, "tmp", "serviceaccount.key"),
 		"TMPDIR="+filepath.Join(dir, "tmp"), "KUBE_JUNIT_REPORT_DIR="+filepath.Join(dir, "junit"),
-		// Ours is another build than kubectl, and says so.
+		// Our version differs from kubectl's, and both report it.
 		"ALLOW_SKEW=1", "TERM=xterm", "KUBECONFIG=", "WHAT="+o.what)
-	// It starts servers and proxies, which end with it.
+	// The suite starts servers and proxies. A process group lets them end with it.
 	suite.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	suite.Cancel = func() error { return syscall.Kill(-suite.Process.Pid, syscall.SIGKILL) }
 	suite.WaitDelay = 10 * time.Second
@@ -90,7 +90,7 @@ func runSuite(o options, side, dir string, p programs, server string) (known.Run
 	return s.run, wrong
 }
 
-// place makes the folder: what the suite reads, and the programs where it looks for them.
+// place fills the folder: the input of the suite, and the programs at their expected paths.
 func place(dir string, p programs, server string) error {
 	source, err := published.Source()
 	if err != nil {
@@ -109,7 +109,7 @@ func place(dir string, p programs, server string) error {
 	if err := published.Copy(root, source, copied...); err != nil {
 		return err
 	}
-	// Plugins are told the path of kubectl, whatever leads there.
+	// Plugins get the path of kubectl without symbolic links.
 	if err := published.Place(filepath.Join(bin, "kubectl"), p.kubectl); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func place(dir string, p programs, server string) error {
 			return err
 		}
 	}
-	// The suite says no port to kube-controller-manager, and all is built before.
+	// The suite passes no port to kube-controller-manager, and everything is built already.
 	for name, line := range map[string]string{
 		filepath.Join(bin, "kube-controller-manager"): "exec '" + p.controllers + `' --secure-port="${SECURE_CTLRMGR_PORT}" "$@"`,
 		filepath.Join(path, "make"):                   "exit 0",
@@ -134,7 +134,7 @@ func place(dir string, p programs, server string) error {
 	return nil
 }
 
-// freePorts returns ports of this machine at which nothing listens.
+// freePorts returns free ports of this machine.
 func freePorts(n int) ([]string, error) {
 	var ports []string
 	for range n {
@@ -152,14 +152,14 @@ func freePorts(n int) ([]string, error) {
 	return ports, nil
 }
 
-// sections are what the suite says, taken apart.
+// sections parses the output of the suite into sections.
 type sections struct {
-	server  string // the name of the side
-	dir     string // where what failed is written
+	server  string // name of the side
+	dir     string // folder for the output of failed sections
 	verbose bool
 
 	run     known.Run
-	whole   bool // the suite came to its end
+	whole   bool // the suite has run to its end
 	between lastLines
 
 	name  string
@@ -167,7 +167,7 @@ type sections struct {
 	said  bytes.Buffer
 }
 
-// lastLines keeps a few lines.
+// lastLines keeps the last few lines.
 type lastLines []string
 
 func (l *lastLines) add(line string) {

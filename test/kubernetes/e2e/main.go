@@ -1,12 +1,12 @@
-// Command e2e runs the published end-to-end tests of API machinery against anykind with the
-// published kube-controller-manager. The one node is a stand-in that runs the published agnhost,
-// which has the webhooks of the tests, as processes.
+// Command e2e runs the published end-to-end tests of API machinery against anykind with the published
+// kube-controller-manager. The one node is a fake that runs the published agnhost, which has the
+// webhooks of the tests, as processes.
 //
-// A table of the tests is printed. The command fails when a test fails that known.txt does not
-// list, and when one passes that is listed.
+// The command prints a table of the tests. It fails if a test fails that known.txt does not list, or
+// if a listed one passes.
 //
-// Webhooks are in pods, so pods need addresses at which the server finds them. The command runs in a
-// network of its own, where all of them are addresses of this machine.
+// Webhooks run in pods, so pods need addresses that the server can reach. The command runs in a
+// network namespace of its own, in which all of them are addresses of this machine.
 package main
 
 import (
@@ -39,17 +39,17 @@ func main() {
 	}
 }
 
-// focus are the tests of API machinery. skip are those that need another node than the stand-in, or
-// another kube-apiserver: that restart it or its etcd, turn a gate on (CoordinatedLeaderElection,
-// StorageVersionAPI), run an image (of sample-apiserver), or wait for many minutes until etcd is
-// compacted. known.txt says why not of others.
+// focus matches the tests of API machinery. skip matches those that need another node than the fake
+// one, or another kube-apiserver: tests that restart it or its etcd, enable a gate
+// (CoordinatedLeaderElection, StorageVersionAPI), run an image (of sample-apiserver), or wait for many
+// minutes until etcd is compacted. known.txt has the reasons for others.
 const (
 	focus = `\[sig-api-machinery\]|LimitRange`
 	skip  = `\[Disruptive\]|\[Slow\]|\[Alpha\]|\[Feature:(CBOR|Coordinated|StorageVersion)|Aggregator Should|for Aggregated APIServer|` +
 		`CustomResourceFieldSelectors|CustomResourceConversionWebhook`
 )
 
-// options say what to run.
+// options select the tests and the servers.
 type options struct {
 	focus, skip string
 	reference   bool
@@ -83,11 +83,11 @@ func run(o options) error {
 	return errors.Join(wrong, failed, list.Verdict(ours, o.focus != focus || o.skip != skip))
 }
 
-// programs are the paths of those that run.
+// programs are the paths of the programs.
 type programs struct{ Tests, Kubectl, Controllers, KubeAPIServer, Etcd, Anykind, Agnhost string }
 
-// inNetwork is the environment variable that says to this program which programs there are, and
-// that it is in a network of its own.
+// inNetwork is the environment variable with the paths of the programs. It marks a process in its own
+// network namespace.
 const inNetwork = "E2E_IN_NETWORK_WITH"
 
 func buildAndEnter(here string) error {

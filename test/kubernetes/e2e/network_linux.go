@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enter runs this program once more, with an environment, in a network of its own, in which all
-// addresses that pods get are of this machine. It needs no rights: whoever makes a namespace of
-// users may do everything in it.
+// enter runs this program once more, with additional environment variables, in a network namespace of
+// its own, in which all pod addresses are of this machine. It needs no privileges: the creator of a
+// user namespace has all capabilities in it.
 func enter(env ...string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -29,7 +29,7 @@ func enter(env ...string) error {
 	return cmd.Run()
 }
 
-// connect gives the loopback interface of the network the addresses of pods.
+// connect adds the pod addresses to the loopback interface.
 func connect() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/anykind/anykind/test/process"
 )
 
-// runTests runs the tests with a program in the place of kube-apiserver.
+// runTests runs the tests with a given program as kube-apiserver.
 func runTests(ctx context.Context, o options, dir string, p programs, server string) (known.Run, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func runTests(ctx context.Context, o options, dir string, p programs, server str
 	if err := os.Symlink(server, named); err != nil {
 		return nil, err
 	}
-	// The tests end themselves first, and report.
+	// The tests' own timeout comes first, so that they report.
 	ctx, cancel := context.WithTimeout(ctx, o.timeout+time.Minute)
 	defer cancel()
 	servers, err := process.StartReference(ctx, named, p.Etcd, dir, "--allow-privileged",
@@ -63,9 +63,9 @@ func runTests(ctx context.Context, o options, dir string, p programs, server str
 		"-ginkgo.focus="+o.focus, "-ginkgo.skip="+o.skip, "-ginkgo.json-report="+report, "-ginkgo.no-color", "-ginkgo.v",
 		"-ginkgo.timeout="+o.timeout.String(), "-disable-log-dump")
 	tests.Dir = dir
-	tests.Env = append(os.Environ(), "HOME="+dir) // where kubectl remembers what servers have
+	tests.Env = append(os.Environ(), "HOME="+dir) // kubectl's discovery cache is there
 	tests.Stdout, tests.Stderr = said, said
-	ended := tests.Run() // the report says what failed
+	ended := tests.Run() // the report has the failures
 	run, err := read(report)
 	if err != nil {
 		return nil, fmt.Errorf("%w (%v); see %s", err, ended, said.Name())
@@ -73,10 +73,10 @@ func runTests(ctx context.Context, o options, dir string, p programs, server str
 	return run, nil
 }
 
-// addresses are those of pods, and the first is that of the server.
+// addresses are the pod addresses. The first one is the server's.
 var addresses = netip.MustParsePrefix("10.88.0.0/16")
 
-// startNode starts the stand-in of a node, and returns what ends it.
+// startNode starts the fake node, and returns a function that stops it.
 func startNode(ctx context.Context, dir, agnhost, kubeconfig string) (stop func(), err error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -110,7 +110,7 @@ func startNode(ctx context.Context, dir, agnhost, kubeconfig string) (stop func(
 	}, nil
 }
 
-// startControllers starts kube-controller-manager. There are no nodes to lose.
+// startControllers starts kube-controller-manager without the node lifecycle controller.
 func startControllers(ctx context.Context, dir, program, kubeconfig string) (*exec.Cmd, error) {
 	log, err := os.Create(filepath.Join(dir, "kube-controller-manager.log"))
 	if err != nil {
@@ -136,7 +136,7 @@ type spec struct {
 	Failure                 struct{ Message string }
 }
 
-// read reads the report. Tests that were not asked for are left out.
+// read reads the report, without the tests that were not selected.
 func read(report string) (known.Run, error) {
 	data, err := os.ReadFile(report)
 	if err != nil {
@@ -159,7 +159,7 @@ func read(report string) (known.Run, error) {
 	return run, nil
 }
 
-// name is that of a test without blanks.
+// name returns the name of a test without blanks.
 func name(s spec) string {
 	words := strings.Join(append(s.ContainerHierarchyTexts, s.LeafNodeText, strings.TrimPrefix(s.LeafNodeType, "It")), " ")
 	return strings.Join(strings.Fields(strings.TrimPrefix(words, "[sig-api-machinery] ")), "-")

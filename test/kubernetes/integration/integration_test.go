@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// One small package, so that what starts a process in place of their server stays fitting.
+// One small package shows that the glue still matches the published code.
 func TestSample(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds tests of Kubernetes, with most of its server")
@@ -18,7 +18,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// A copy has exactly one function that starts the server, and gives it up.
+// A copy has exactly one function that starts the server, and it is renamed.
 func TestRenameStart(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

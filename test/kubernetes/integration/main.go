@@ -1,10 +1,10 @@
-// Command integration runs packages of test/integration of the published k8s.io/kubernetes that
-// are about the API, against anykind under the name kube-apiserver.
+// Command integration runs packages of test/integration of the published k8s.io/kubernetes that are
+// about the API, against anykind under the name kube-apiserver.
 //
-// The tests are copied from the module cache, and what starts their server is renamed, so that
-// files of glue can start a process in its place. One test program for each package runs with
-// both servers. A table of packages and tests is printed. The command fails when a test fails that
-// known.txt does not list, and when one passes that is listed.
+// It copies the tests from the module cache and renames the function that starts their server, so that
+// the files in glue can start a process instead. One test program for each package runs with both
+// servers. The command prints a table of packages and tests. It fails if a test fails that known.txt
+// does not list, or if a listed one passes.
 package main
 
 import (
@@ -39,9 +39,9 @@ func main() {
 	}
 }
 
-// options say what to run.
+// options select the packages and the servers.
 type options struct {
-	dir           string // above the one where it is; empty for a folder that git ignores
+	dir           string // parent of the work folder; empty for a folder that git ignores
 	packages, run string
 	reference     bool
 	timeout       time.Duration
@@ -98,7 +98,7 @@ func run(o options) error {
 			line += fmt.Sprintf("  %s %s", side.name, counted(r))
 		}
 		table = append(table, line)
-		if err := os.Remove(s.program(p)); err != nil { // a hundred megabytes
+		if err := os.Remove(s.program(p)); err != nil { // it has a hundred megabytes
 			broken = errors.Join(broken, err)
 		}
 		fmt.Fprintln(os.Stderr, line)
@@ -108,7 +108,7 @@ func run(o options) error {
 	return errors.Join(broken, list.Verdict(ours, o.packages != "" || o.run != ""))
 }
 
-// A side is the results with one server.
+// A side has the results with one server.
 type side struct {
 	name string
 	run  *known.Run

@@ -1,16 +1,16 @@
 package main
 
-// all are the packages that are run, below test/integration. Those that are not here are
+// all are the packages to run, below test/integration. Omitted are
 //
 //   - apiserver/admissionwebhook, which make upstream-admission runs
-//   - apiserver/coordinatedleaderelection, apiserver/peerproxy, dra and those below it,
-//     scheduler/podgroup and those below it, scheduler/preemption/podgroup: they are about feature gates
-//     that are off in v1.37, and wait for what those bring
-//   - controlplane/audit and controlplane/transformation: about the audit log, and about objects that
-//     are encrypted in the store, which anykind does not have yet
-//   - apimachinery/apply and examples: they put a kind, or a way to Services, into their server
+//   - apiserver/coordinatedleaderelection, apiserver/peerproxy, dra and its subfolders,
+//     scheduler/podgroup and its subfolders, scheduler/preemption/podgroup: they are about feature gates
+//     that are off in v1.37, and wait for the effects of these
+//   - controlplane/audit and controlplane/transformation: about the audit log, and about encrypted
+//     objects in the store, which anykind does not have yet
+//   - apimachinery/apply and examples: they put a kind, or the resolution of Services, into their server
 //   - etcd: it starts a server that this command does not replace
-//   - openshift, which only compiles; ipamperf, logs and scheduler_perf, which measure
+//   - openshift, which only compiles; ipamperf, logs and scheduler_perf, which are benchmarks
 var all = []string{
 	"apimachinery",
 	"apiserver",

@@ -30,12 +30,12 @@ func (s *suite) test(ctx context.Context, o options, list known.List, name, side
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(s.module, "test", "integration", filepath.FromSlash(name))
 	cmd.Env = append(os.Environ(), "KUBE_INTEGRATION_ETCD_URL="+s.etcd,
-		"PATH="+filepath.Dir(s.server)+string(os.PathListSeparator)+os.Getenv("PATH"), // where etcd is, too
+		"PATH="+filepath.Dir(s.server)+string(os.PathListSeparator)+os.Getenv("PATH"), // etcd is there, too
 		"TEST_SRCDIR="+filepath.Join(s.dir, "src"), "TEST_WORKSPACE=.")
 	if side == "anykind" {
 		cmd.Env = append(cmd.Env, "ANYKIND_KUBE_APISERVER="+s.server)
 	}
-	// The tests, and what they have started, end with it.
+	// A process group lets the tests' child processes end with them.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	out, err := cmd.StdoutPipe()
@@ -47,7 +47,7 @@ func (s *suite) test(ctx context.Context, o options, list known.List, name, side
 		return nil, err
 	}
 	run, err := s.read(out, name, side)
-	_ = cmd.Wait() // the tests say whether they failed
+	_ = cmd.Wait() // the events report failures
 	if err == nil && len(run) == 0 && o.run == "" {
 		err = fmt.Errorf("%s with %s: no test ran; see %s", name, side, s.log(name, side))
 	}
@@ -64,7 +64,7 @@ type event struct {
 	Elapsed              float64
 }
 
-// read collects results, and writes all that is said into a file.
+// read collects results, and writes the output to a file.
 func (s *suite) read(from io.Reader, name, side string) (known.Run, error) {
 	log, err := os.Create(s.log(name, side))
 	if err != nil {

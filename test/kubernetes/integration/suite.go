@@ -23,12 +23,12 @@ const (
 	startFunc = "func StartTestServer("
 )
 
-// A suite is a copy of the tests that can be run.
+// A suite is a copy of the tests, ready to run.
 type suite struct {
-	dir    string // of all there is
-	module string // of the copy, inside
-	server string // ours, under its other name
-	etcd   string // where it is
+	dir    string // the top folder
+	module string // of the copy, inside dir
+	server string // anykind under the name kube-apiserver
+	etcd   string // path of the program
 }
 
 // prepare makes the copy.
@@ -37,7 +37,7 @@ func prepare(folder, dir, anykind, etcd string) (*suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The fixture looks for its package below the folder of all sources.
+	// The fixture searches for its package below the folder of all sources.
 	s := &suite{dir: dir, module: filepath.Join(dir, "src", filepath.FromSlash(copied)), server: filepath.Join(dir, "path", "kube-apiserver")}
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func prepare(folder, dir, anykind, etcd string) (*suite, error) {
 			return nil, err
 		}
 	}
-	// Fixtures write their certificates beside their source, where those of other modules are not.
+	// Fixtures of other modules write certificates beside their source, so the folder has to exist here.
 	version, _ := strings.CutPrefix(program.Version, "v1.")
 	if err := os.MkdirAll(filepath.Join(dir, "src", "k8s.io", "apiextensions-apiserver@v0."+version, "pkg", "cmd", "server", "testing", "testdata"), 0o755); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func prepare(folder, dir, anykind, etcd string) (*suite, error) {
 	return s, s.writeModule(folder)
 }
 
-// glue adds our files to a package, and gives way to them.
+// glue adds our files to a package, and renames the function that they replace.
 func (s *suite) glue(from, to string) error {
 	files, err := os.ReadDir(from)
 	if err != nil {
@@ -117,7 +117,7 @@ func renameStart(dir string) error {
 	return nil
 }
 
-// rewrite has the copies import each other.
+// rewrite changes the imports of the copies to the copies.
 func (s *suite) rewrite() error {
 	moved := strings.NewReplacer(`"`+tests, `"`+copied+"/test/integration", `"`+fixture, `"`+copied+"/cmd/kube-apiserver/app/testing")
 	return filepath.WalkDir(s.module, func(path string, d fs.DirEntry, err error) error {
@@ -132,7 +132,7 @@ func (s *suite) rewrite() error {
 	})
 }
 
-// writeModule writes a go.mod that requires what this module does, and this module.
+// writeModule writes a go.mod with the requirements of this module, and this module.
 func (s *suite) writeModule(folder string) error {
 	mod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *suite) program(name string) string {
 	return filepath.Join(s.dir, strings.ReplaceAll(name, "/", "-")+".test")
 }
 
-// startEtcd starts the store of all tests. Each server has a prefix of its own there.
+// startEtcd starts the etcd of all tests. Each server has a prefix of its own there.
 func (s *suite) startEtcd(program string) (stop func(), err error) {
 	var urls []string
 	for range 2 {

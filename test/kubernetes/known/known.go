@@ -1,5 +1,5 @@
-// Package known has the list of tests that may fail, the table of what passed, and the verdict:
-// where both disagree.
+// Package known has the list of tests that may fail, the table of results, and the verdict: where both
+// disagree.
 //
 // The list must only shrink: a test that passes may not be on it.
 package known
@@ -18,33 +18,33 @@ import (
 type Entry struct {
 	How    How
 	Reason string
-	Says   []string // one of them is in what the test says when it fails, if there are any
+	Says   []string // if any, the failure has to contain one of them
 }
 
-// How is in what way a test may fail.
+// How is the way in which a test may fail.
 type How string
 
 // The ways.
 const (
 	Fail    How = "fail"    // with anykind
-	Both    How = "both"    // with the published server, too: the surroundings lack something
-	Flaky   How = "flaky"   // now and then, with the published server, too
-	Skip    How = "skip"    // it is not run, for others would not be
-	Outside How = "outside" // it is about the inside of a server, which is another program here
+	Both    How = "both"    // with the published server, too: the environment lacks something
+	Flaky   How = "flaky"   // sometimes, with the published server, too
+	Skip    How = "skip"    // not run, as it would prevent others
+	Outside How = "outside" // about internals of a server in its own process
 )
 
-// A List is the entries by the names of tests.
+// A List has the entries by test name.
 type List map[string]Entry
 
 // Read reads a list. A line is
 //
 //	fail|both|flaky|skip|outside TEST REASON...
 //
-// after which may come, indented,
+// which may be followed by an indented line
 //
 //	says WORDS...
 //
-// and lines that are empty or begin with # say nothing.
+// Lines that are empty or begin with # are ignored.
 func Read(path string) (List, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -86,19 +86,19 @@ func (l List) Names(how How) []string {
 	return names
 }
 
-// A Result is what became of a test.
+// A Result is the result of a test.
 type Result struct {
 	Name    string
 	Passed  bool
-	Skipped bool // by itself
+	Skipped bool // by the test itself
 	Seconds float64
-	Said    string // when it failed
+	Said    string // output of a failure
 }
 
-// ok is passed, or skipped by itself.
+// ok reports whether the test passed or skipped itself.
 func (r Result) ok() bool { return r.Passed || r.Skipped }
 
-// A Run is the results with one server, in order.
+// A Run has the results with one server, in order.
 type Run []Result
 
 func (r Run) find(name string) (Result, bool) {
@@ -109,7 +109,7 @@ func (r Run) find(name string) (Result, bool) {
 	return r[i], true
 }
 
-// Passed counts.
+// Passed counts the results.
 func (r Run) Passed() (passed, failed, skipped int) {
 	for _, t := range r {
 		switch {
@@ -124,8 +124,8 @@ func (r Run) Passed() (passed, failed, skipped int) {
 	return passed, failed, skipped
 }
 
-// Verdict is an error where the results with anykind and the list disagree. part says that not
-// all tests were run.
+// Verdict returns an error if the results with anykind and the list disagree. part means that only
+// some tests ran.
 func (l List) Verdict(ours Run, part bool) error {
 	var wrong []string
 	for _, t := range ours {
@@ -152,7 +152,7 @@ func (l List) Verdict(ours Run, part bool) error {
 	return errors.New(strings.Join(wrong, "\n"))
 }
 
-// Print writes the table of tests. Of the published server there may be no run.
+// Print writes the table of tests. The run of the published server may be missing.
 func (l List) Print(w io.Writer, published, ours Run) {
 	width := 4
 	for _, t := range ours {

@@ -1,7 +1,7 @@
-// Package published finds the published source of Kubernetes, copies what a run needs of it, and
+// Package published finds the published source of Kubernetes, copies the parts that a run needs, and
 // builds its programs.
 //
-// It knows where things are, and nothing about the tests.
+// It knows the paths, and nothing about the tests.
 package published
 
 import (
@@ -30,8 +30,8 @@ func Source() (string, error) {
 	return modules[Module].Dir, err
 }
 
-// Copy copies files and folders of the published source, so that they can be written to, which
-// those in the module cache cannot.
+// Copy copies files and folders of the published source, so that they become writable: the module
+// cache is read-only.
 func Copy(to, source string, paths ...string) error {
 	for _, path := range paths {
 		from := filepath.Join(source, filepath.FromSlash(path))
@@ -55,7 +55,7 @@ func Copy(to, source string, paths ...string) error {
 	return nil
 }
 
-// Place puts a program at another path.
+// Place copies a program to another path.
 func Place(to, program string) error { return copyFile(to, program) }
 
 func copyFile(to, from string) error {
@@ -63,7 +63,7 @@ func copyFile(to, from string) error {
 	if err != nil {
 		return err
 	}
-	// Those in the cache that are programs are not marked as such. One is meant not to be.
+	// The module cache drops the executable bit. One file is meant not to have it.
 	mode := fs.FileMode(0o755)
 	if strings.Contains(from, "not-executable") {
 		mode = 0o644
@@ -71,14 +71,14 @@ func copyFile(to, from string) error {
 	return os.WriteFile(to, data, mode)
 }
 
-// Program builds a program of a module that test/kubernetes/go.mod requires, with the version
-// that the published ones have.
+// Program builds a program of a module that test/kubernetes/go.mod requires, with the version stamp of
+// the published ones.
 func Program(name, pkg string) (string, error) {
 	return program.OfKubernetes(name, "test/kubernetes", pkg)
 }
 
-// TestProgram builds the tests of a package as a program. The flags are those with which the
-// published programs are built, so that what they have in common is compiled once.
+// TestProgram builds the tests of a package as a program. The flags are those of the published
+// programs, so that both share the build cache.
 func TestProgram(out, dir, pkg string, flags ...string) error {
 	args := append([]string{"test", "-c", "-vet=off", "-trimpath", "-ldflags=-s -w", "-o", out}, flags...)
 	cmd := exec.Command("go", append(args, pkg)...)

@@ -1,6 +1,5 @@
-// Package published names the Go modules whose manifests are applied.
+// Package published lists the Go modules whose manifests are applied.
 //
-// Only the YAML files in the modules are needed. go.mod requires them and go.sum has their
-// checksums. It is a module of its own, so their requirements do not change the versions that
-// anything is built with.
+// Tests need only the YAML files in the modules. go.mod requires them and go.sum has their checksums.
+// A module of its own keeps their requirements away from all builds.
 package published

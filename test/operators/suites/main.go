@@ -1,9 +1,9 @@
-// Command suites runs the suites by which published modules test themselves with envtest: once
-// with the published kube-apiserver and etcd, and once with anykind in their place.
+// Command suites runs the envtest suites of published modules: once with the published kube-apiserver
+// and etcd, and once with anykind in their place.
 //
-// The tests are built as they are published, and run in a copy of their module, since some write
-// beside themselves. How many pass and how long they take is printed as a table. The command
-// fails if a test fails with anykind alone that known does not name.
+// The tests are built as published, and run in a copy of their module, since some write files beside
+// their source. The command prints a table of results and times. It fails if a test fails only with
+// anykind and known does not list it.
 package main
 
 import (
@@ -71,8 +71,8 @@ func run(ctx context.Context, only string, timeout time.Duration) error {
 	return ctx.Err()
 }
 
-// compare runs a package with both, prints a line of the table, and returns the tests that fail
-// with anykind alone.
+// compare runs a package with both, prints a line of the table, and returns the tests that fail only
+// with anykind.
 func (c *copied) compare(ctx context.Context, pkg string, a *assets, timeout time.Duration) ([]string, error) {
 	binary, err := c.build(ctx, pkg)
 	if err != nil {

@@ -29,10 +29,10 @@ func (a *assets) remove() {
 	os.RemoveAll(a.dir)
 }
 
-// end ends the programs of the folders that still run: some suites leave theirs behind. It finds
-// them where the system has /proc.
+// end kills programs of the folders that still run, as some suites leave them behind. It finds them in
+// /proc, if the system has it.
 func (a *assets) end() {
-	all, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is a good one
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is valid
 	for _, file := range all {
 		line, err := os.ReadFile(file)
 		if err != nil || !bytes.HasPrefix(line, []byte(a.dir+string(filepath.Separator))) {
@@ -43,7 +43,7 @@ func (a *assets) end() {
 			continue
 		}
 		if p, err := os.FindProcess(pid); err == nil {
-			p.Kill() // fails only if it has ended
+			p.Kill() // fails only after the end of the process
 		}
 	}
 }
@@ -83,12 +83,12 @@ func fill() (*assets, error) {
 	return a, nil
 }
 
-// copied is a module whose files can be written to.
+// copied is a writable copy of a module.
 type copied struct {
 	suite
 	version, dir string
-	programs     string   // the folder of the module that tests are built from
-	environment  []string // names the folders of other modules
+	programs     string   // folder of the module for the build of the tests
+	environment  []string // variables with the folders of other modules
 }
 
 func (c *copied) remove() { os.RemoveAll(c.dir) }
@@ -136,7 +136,7 @@ func (c *copied) build(ctx context.Context, pkg string) (string, error) {
 	return out, nil
 }
 
-// A result says of each test whether it passed.
+// A result has the state of each test.
 type result struct {
 	state map[string]bool
 	took  time.Duration
@@ -158,7 +158,7 @@ func (c *copied) test(ctx context.Context, binary, pkg, programs string, timeout
 	if c.skip != "" {
 		args = append(args, "-test.skip", c.skip)
 	}
-	flags, _ := exec.CommandContext(ctx, binary, "-h").CombinedOutput() // it always fails
+	flags, _ := exec.CommandContext(ctx, binary, "-h").CombinedOutput() // its exit code is always an error
 	specs := bytes.Contains(flags, []byte("ginkgo.json-report"))
 	if specs {
 		args = append(args, "-ginkgo.json-report", report, "-ginkgo.timeout", timeout.String())
@@ -185,7 +185,7 @@ func tail(out []byte) []byte { return out[max(0, len(out)-4000):] }
 
 var ended = regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL): (\S+) \(`)
 
-// readTests reads what Go's tests say. Those that others are parts of are not counted.
+// readTests reads the output of Go's tests. It does not count tests with subtests.
 func (r *result) readTests(out string) {
 	for _, m := range ended.FindAllStringSubmatch(out, -1) {
 		r.state[m[2]] = m[1] == "PASS"
@@ -201,7 +201,7 @@ func (r *result) readTests(out string) {
 func (r *result) readSpecs(file string) error {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // a package with the flags of Ginkgo, and no spec
+		return nil // the package has the flags of Ginkgo, and no specs
 	} else if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (r *result) readSpecs(file string) error {
 				continue
 			}
 			name := strings.Join(append(s.ContainerHierarchyTexts, s.LeafNodeText), " ")
-			// Specs of a table may have one name.
+			// Specs of a table may have the same name.
 			for _, taken := r.state[name]; taken; _, taken = r.state[name] {
 				name += "'"
 			}

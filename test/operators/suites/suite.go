@@ -1,24 +1,23 @@
 package main
 
-// A suite is a module and those of its packages that use envtest.
+// A suite is a module and its packages with envtest.
 type suite struct {
 	module string
-	// built is the folder of the module, below test/operators, that its tests are built from.
+	// built is the folder, below test/operators, of the module for the build of its tests.
 	built    string
 	packages []string
-	// tags are those of the files with its tests.
+	// tags are the build tags of its tests.
 	tags string
-	// skip are tests that do not start the programs of KUBEBUILDER_ASSETS, but such that they
-	// fetch from a site.
+	// skip matches tests that download their programs instead of using KUBEBUILDER_ASSETS.
 	skip string
-	// folders are those of other modules that tests ask for by an environment variable.
+	// folders are folders of other modules, by the environment variable that the tests read.
 	folders map[string]folder
 }
 
 // A folder of a module.
 type folder struct{ module, path string }
 
-// The modules that tests are built from.
+// The modules for the builds of the tests.
 const (
 	programs   = "programs"
 	gatekeeper = "programs/gatekeeper"
@@ -73,7 +72,7 @@ var suites = []suite{
 	{module: "sigs.k8s.io/cluster-api-provider-gcp", built: further, packages: []string{"api/v1beta1"}},
 }
 
-// known are tests that may fail with anykind, and why.
+// known are the tests that may fail with anykind, with the reasons.
 var known = map[string]string{
 	"Informer Cache Cache test as an Informer with structured objects should allow getting an informer by group/version/kind to be cancelled": `
 		It wants an informer not to be ready by the time when a context is looked at that has ended

@@ -2,7 +2,7 @@
 
 package admission
 
-// These packages are what the copied tests import, so that go mod tidy knows of them.
+// The copied tests import these packages. go mod tidy finds them here.
 import (
 	_ "github.com/google/uuid"
 	_ "go.etcd.io/etcd/client/v3"

@@ -1,7 +1,6 @@
-// Package server starts an anykind for one of Kubernetes' own tests, over the etcd of that
-// test.
+// Package server starts an anykind for one of Kubernetes' own tests, over the etcd of that test.
 //
-// It knows how anykind is started and where that etcd is. It knows nothing of the tests: their
+// It knows the flags of anykind and the address of that etcd. It knows nothing of the tests: their
 // options come as the flags of kube-apiserver.
 package server
 
@@ -18,32 +17,32 @@ import (
 	"github.com/anykind/anykind/internal/object/codec"
 )
 
-// A Server is an anykind that runs.
+// A Server is a running anykind.
 type Server struct {
-	// Config is the administrator's.
+	// Config is the client configuration of the administrator.
 	Config *rest.Config
-	// Etcd is the URL of the store, and Prefix begins the keys there.
+	// Etcd is the URL of the store, and Prefix the prefix of its keys.
 	Etcd   string
 	Prefix string
 
 	app *app.App
 }
 
-// Options say what a Server is.
+// Options are the options of a Server.
 type Options struct {
-	// DisablePlugins are the admission plugins that are not to run.
+	// DisablePlugins are the admission plugins to disable.
 	DisablePlugins []string
 	// CBOR is the feature gate CBORServingAndStorage.
 	CBOR bool
-	// Prefix is what keys in etcd begin with. Servers of one Prefix, one after the
-	// other, serve the same objects.
+	// Prefix is the prefix of keys in etcd. Servers with the same Prefix, one after the other, serve
+	// the same objects.
 	Prefix string
 }
 
 const (
 	// verbose is the variable that makes servers log every request.
 	verbose = "ANYKIND_UPSTREAM_VERBOSE"
-	// etcdURL is the variable that tests which look into etcd find it by.
+	// etcdURL is the variable with the URL of etcd, for tests that read it directly.
 	etcdURL = "KUBE_INTEGRATION_ETCD_URL"
 )
 
@@ -71,12 +70,12 @@ func Start(o Options) (*Server, error) {
 		s.Stop()
 		return nil, fmt.Errorf("the kubeconfig of anykind: %w", err)
 	}
-	// The tests are not about how often a client may ask.
+	// The tests need no rate limit for clients.
 	s.Config.QPS = -1
 	return s, nil
 }
 
-// Stop stops the Server at once: watches that a test left open are cut off.
+// Stop stops the Server at once: it cuts off open watches.
 func (s *Server) Stop() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -1,6 +1,5 @@
-// Package archive writes tar.gz and zip files of which every byte follows from what is put in:
-// one time and one owner for all files, in the order of their names. It knows nothing of what the
-// files are.
+// Package archive writes reproducible tar.gz and zip files: one time and one owner for all files,
+// sorted by name. It knows nothing of the files' meaning.
 package archive
 
 import (
@@ -16,12 +15,12 @@ import (
 	"time"
 )
 
-// A File is a file or, with a name that ends in a slash, a folder.
+// A File is a file or, if its name ends in a slash, a folder.
 type File struct {
 	Name     string
 	Data     []byte
 	Mode     fs.FileMode // the permissions, and possibly fs.ModeSticky
-	UID, GID int         // who owns it; a zip file does not say
+	UID, GID int         // the owner; zip files have none
 }
 
 func (f File) isFolder() bool { return strings.HasSuffix(f.Name, "/") }
@@ -52,7 +51,7 @@ func Tar(w io.Writer, files []File, at time.Time) error {
 
 // TarGzip writes a compressed tar file.
 func TarGzip(w io.Writer, files []File, at time.Time) error {
-	out := gzip.NewWriter(w) // its header says no time and no system
+	out := gzip.NewWriter(w) // its header has no time and no system
 	if err := Tar(out, files, at); err != nil {
 		return err
 	}
@@ -80,7 +79,7 @@ func Zip(w io.Writer, files []File, at time.Time) error {
 	return out.Close()
 }
 
-// Under returns files in a folder, with this and all other folders that they are in.
+// Under returns files in a folder, with that folder and its parents.
 func Under(folder string, files []File) []File {
 	folders := map[string]bool{}
 	var all []File
@@ -97,7 +96,7 @@ func Under(folder string, files []File) []File {
 	return all
 }
 
-// inOrder returns files by their names, so that a folder comes before what is in it.
+// inOrder returns files sorted by name: a folder comes before its contents.
 func inOrder(files []File) []File {
 	return slices.SortedFunc(slices.Values(files), func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
 }

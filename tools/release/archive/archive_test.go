@@ -22,7 +22,7 @@ func files() []File {
 	})
 }
 
-// What is in it is what was put in, in the order of the names, with the time and the owner of nobody.
+// An archive has the files that were added, sorted by name, with the fixed time and owner.
 func TestWhatIsInside(t *testing.T) {
 	want := []string{
 		"thing-v1/ drwxr-xr-x 0", "thing-v1/man/ drwxr-xr-x 0", "thing-v1/man/man1/ drwxr-xr-x 0",
@@ -76,7 +76,7 @@ func listZip(t *testing.T) (list []string) {
 	return list
 }
 
-// The order in which files are given, and where the clock stands, are not in the bytes.
+// The bytes depend neither on the order of the files in the call nor on the clock.
 func TestSameBytes(t *testing.T) {
 	for name, write := range map[string]func(io.Writer, []File, time.Time) error{"tar": Tar, "tar.gz": TarGzip, "zip": Zip} {
 		var one, two bytes.Buffer

@@ -21,7 +21,7 @@ import (
 	"github.com/spdx/tools-golang/spdxlib"
 )
 
-// A release is the files of one.
+// A release holds the files of a release.
 type release struct {
 	dist     string
 	commit   string
@@ -91,13 +91,13 @@ func inZip(t *testing.T, data []byte) map[string][]byte {
 	return files
 }
 
-// inside is the name of a file in the one folder of an archive.
+// inside returns the path of a file in the one folder of an archive.
 func inside(name string) string {
 	_, rest, _ := strings.Cut(name, "/")
 	return rest
 }
 
-// sha256sum finds nothing wrong, and nothing missing.
+// sha256sum accepts the checksums, and no file lacks one.
 func (r *release) checksums(t *testing.T) {
 	sums, err := os.ReadFile(filepath.Join(r.dist, "SHA256SUMS"))
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *release) checksums(t *testing.T) {
 	}
 }
 
-// Each program says itself that it is of this commit, and for which platform.
+// The build information of each program has this commit and its platform.
 func (r *release) programs(t *testing.T) {
 	for platform, files := range r.archives {
 		info, err := buildinfo.Read(bytes.NewReader(program(files)))
@@ -147,7 +147,7 @@ func program(files map[string][]byte) []byte {
 	return files["anykind"]
 }
 
-// The programs for this machine, and those that an emulator runs, say what they are and do their work.
+// The programs for this machine, and those for an emulator, print their version and serve.
 func (r *release) start(t *testing.T) {
 	runners := map[string][]string{runtime.GOOS + "-" + runtime.GOARCH: nil}
 	if emulator, err := exec.LookPath("qemu-aarch64"); err == nil && runtime.GOOS == "linux" && runtime.GOARCH != "arm64" {
@@ -178,7 +178,7 @@ func (r *release) start(t *testing.T) {
 	}
 }
 
-// roff reads all pages, and each shell that is here its completions.
+// roff accepts all pages, and each installed shell its completions.
 func (r *release) pages(t *testing.T) {
 	files := r.archives["linux-amd64"]
 	read, manuals := 0, 0
@@ -217,7 +217,7 @@ func (r *release) pages(t *testing.T) {
 	t.Logf("%d of %d pages and scripts are read", read, manuals+3)
 }
 
-// The SBOM has for each archive what the program in it says that it is made of, and its checksum.
+// The SBOM has, for each archive, its checksum and the modules in the program's build information.
 func (r *release) sbom(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join(r.dist, "*.spdx.json"))
 	if err != nil || len(found) != 1 {
@@ -235,7 +235,7 @@ func (r *release) sbom(t *testing.T) {
 		t.Error(err)
 	}
 	packages := map[string]*spdx.Package{} // by identifier
-	said := map[string]map[string]bool{}   // by the name of a file, modules in it
+	said := map[string]map[string]bool{}   // modules by file name
 	unlicensed := 0
 	for _, p := range d.Packages {
 		packages[string(p.PackageSPDXIdentifier)] = p

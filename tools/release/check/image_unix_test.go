@@ -42,7 +42,7 @@ func (r *release) image(t *testing.T) {
 		t.Skip("the image is well-formed; its program is for Linux")
 	}
 	root := t.TempDir()
-	for _, dir := range []string{root, filepath.Dir(root)} { // which somebody else goes through
+	for _, dir := range []string{root, filepath.Dir(root)} { // the container's user has to traverse them
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func (r *release) image(t *testing.T) {
 	second.request(t, http.MethodGet, "/api/v1/namespaces/default/configmaps/kept", "", http.StatusOK)
 	second.stop(t)
 
-	// What it wrote is its user's, and all of it is in the volume.
+	// Its files belong to its user, and all are in the volume.
 	err = filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -156,7 +156,7 @@ func startIn(t *testing.T, root string, config v1.Config) *container {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Its own arguments, and a port that is free.
+	// The image's own arguments, and a free port.
 	args := append(append(append([]string{}, config.Entrypoint...), config.Cmd...), "--secure-port=0")
 	c := &container{Cmd: &exec.Cmd{
 		Path: args[0], Args: args, Dir: config.WorkingDir, Env: config.Env,
@@ -179,7 +179,7 @@ func startIn(t *testing.T, root string, config v1.Config) *container {
 	return c
 }
 
-// connect makes the client the administrator.
+// connect returns a client with the administrator's kubeconfig.
 func (c *container) connect(t *testing.T, kubeconfig string) {
 	t.Helper()
 	data, err := os.ReadFile(kubeconfig)
@@ -230,7 +230,7 @@ func (c *container) request(t *testing.T, method, path, body string, want int) {
 	}
 }
 
-// stop ends the program as containers are ended.
+// stop stops the program as a container runtime does.
 func (c *container) stop(t *testing.T) {
 	t.Helper()
 	if err := c.Process.Signal(syscall.SIGTERM); err != nil {

@@ -25,7 +25,7 @@ func TestRelease(t *testing.T) {
 	if !*whole && *made == "" {
 		t.Skip("this takes long: make release-check")
 	}
-	dist, commit := *made, head(t) // which may be another one before all is done
+	dist, commit := *made, head(t) // HEAD may move during the test
 	if dist == "" {
 		first, second := makeRelease(t, commit), makeRelease(t, commit, secondEnvironment(t)...)
 		same(t, first, second)
@@ -41,7 +41,7 @@ func TestRelease(t *testing.T) {
 	t.Run("unit", r.unit)
 }
 
-// makeRelease makes one of a clone, in a folder that was not there before.
+// makeRelease makes a release of a clone, in a new folder.
 func makeRelease(t *testing.T, commit string, env ...string) (dist string) {
 	t.Helper()
 	clone := filepath.Join(t.TempDir(), "clone")
@@ -51,7 +51,7 @@ func makeRelease(t *testing.T, commit string, env ...string) (dist string) {
 	return filepath.Join(clone, "dist")
 }
 
-// secondEnvironment differs from the first in what must not matter.
+// secondEnvironment differs from the first environment in settings that must not matter.
 func secondEnvironment(t *testing.T) []string {
 	env := []string{"TZ=Pacific/Chatham", "LANG=tr_TR.UTF-8", "HOME=" + t.TempDir(), "GOMODCACHE=" + goEnv(t, "GOMODCACHE"), "GOARM64=v8.1", "GOMAXPROCS=3"}
 	cache := goEnv(t, "GOCACHE")

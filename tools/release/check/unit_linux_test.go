@@ -14,7 +14,7 @@ import (
 
 var inUnit = flag.String("in-unit", "", "the kubeconfig of a server that is run by its unit, for the tests that are started there")
 
-// probe is what is asked of the server while systemd runs it. Each line has to succeed.
+// probe checks the server under systemd. Each command has to succeed.
 const probe = `set -euxo pipefail
 systemctl is-active anykind
 of=/proc/$(systemctl show --property MainPID --value anykind)/status
@@ -31,8 +31,8 @@ test $(systemctl show --property ExecMainStatus --value anykind) = 0
 echo all is well
 `
 
-// unit boots systemd with the unit and nothing else, in namespaces of its own, which only root can:
-// whether the server can live with what it may not do is seen when it runs.
+// unit boots systemd with only the unit, in namespaces of its own, which takes root. It shows at run
+// time that the server works within the unit's restrictions.
 func (r *release) unit(t *testing.T) {
 	for _, needed := range []string{"/usr/lib/systemd/systemd", "/usr/bin/unshare", "/usr/bin/systemctl"} {
 		if _, err := os.Stat(needed); err != nil || os.Getuid() != 0 {
@@ -59,7 +59,7 @@ func (r *release) unit(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "unshare", "--fork", "--kill-child", "--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup", boot, dir)
-	said, ended := cmd.CombinedOutput() // systemd's exit code is nobody's
+	said, ended := cmd.CombinedOutput() // the exit code of systemd means nothing here
 	seen, err := os.ReadFile(output)
 	if err != nil || !strings.HasSuffix(string(seen), "all is well\n") {
 		t.Fatalf("%v, %v: %s\n%s", ended, err, seen, said)

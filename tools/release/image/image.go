@@ -1,7 +1,6 @@
-// Package image writes an OCI image layout: an image for each platform, of a layer that all share
-// and one with the program. It knows the format, and what a program alone needs around it: a user,
-// folders to write to, and the authorities that the servers it asks have their certificates from.
-// There is no system in the image.
+// Package image writes an OCI image layout: an image for each platform, of a shared layer and one with
+// the program. It knows the format, and the surroundings of a static program: a user, writable
+// folders, and the CAs for outgoing TLS connections. There is no operating system in the image.
 package image
 
 import (
@@ -23,35 +22,35 @@ import (
 	"github.com/anykind/anykind/tools/release/archive"
 )
 
-// User is who the program runs as: nobody in particular, as in other images without a system.
+// User is the user ID of the program, the one of other images without a system.
 const User = 65532
 
-// Roots is the module that the authorities are from.
+// Roots is the module with the CAs.
 const Roots = "golang.org/x/crypto/x509roots/fallback"
 
-// An Image is what is written.
+// An Image is the input of a layout.
 type Image struct {
-	Name     string // as a registry would have it, without a tag
+	Name     string // its name in a registry, without a tag
 	Version  string // the tag
 	Created  time.Time
 	Labels   map[string]string
-	Files    []archive.File // what is in it for all platforms, besides the program
+	Files    []archive.File // files for all platforms, besides the program
 	Programs []Program
 }
 
-// A Program is what a platform runs, as /anykind.
+// A Program is the program of a platform. Its path in the image is /anykind.
 type Program struct {
 	OS, Architecture, Variant string
 	Data                      []byte
 }
 
-// A folder is a layout that is being written.
+// A folder is a layout under construction.
 type folder struct {
 	dir     string
 	created time.Time
 }
 
-// Write writes the layout into a folder, which must not be there.
+// Write writes the layout into a new folder.
 func (i Image) Write(dir string) error {
 	l := folder{dir, i.Created.UTC()}
 	if err := os.MkdirAll(filepath.Join(dir, v1.ImageBlobsDir, "sha256"), 0o755); err != nil {
@@ -86,7 +85,7 @@ func (i Image) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	// containerd takes the name from its own annotation, all others from that of the format.
+	// containerd reads the name from its own annotation, all others from the annotation of the format.
 	all.Annotations = map[string]string{v1.AnnotationRefName: i.Version, "io.containerd.image.name": i.Name + ":" + i.Version}
 	return l.close(v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{all}})
 }
@@ -115,7 +114,7 @@ func (i Image) config(p v1.Platform, layers ...digest.Digest) v1.Image {
 	}
 }
 
-// surroundings are what a program finds in the image that it does not bring.
+// surroundings are the files that the program needs and does not bring.
 func surroundings() []archive.File {
 	user := fmt.Sprintf("anykind:x:%d:%[1]d::/data:/anykind\n", User)
 	group := fmt.Sprintf("anykind:x:%d:\n", User)
@@ -129,18 +128,19 @@ func surroundings() []archive.File {
 	}
 }
 
-// authorities are those that Mozilla trusts without a condition: a file cannot say one.
+// authorities are the CAs that Mozilla trusts without constraints: a PEM file cannot express
+// constraints.
 func authorities() []byte {
 	var b bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint == nil {
-			_ = pem.Encode(&b, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // a Buffer takes all
+			_ = pem.Encode(&b, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // writes to a Buffer do not fail
 		}
 	}
 	return b.Bytes()
 }
 
-// layer writes files as one, and returns it with the digest of what is compressed in it.
+// layer writes a layer of files, and returns it with the digest of its uncompressed content.
 func (l folder) layer(files []archive.File) (v1.Descriptor, digest.Digest, error) {
 	var plain, compressed bytes.Buffer
 	if err := archive.Tar(&plain, files, l.created); err != nil {
@@ -170,7 +170,7 @@ func (l folder) bytes(mediaType string, data []byte) (v1.Descriptor, error) {
 	return d, os.WriteFile(filepath.Join(l.dir, v1.ImageBlobsDir, "sha256", d.Digest.Encoded()), data, 0o644)
 }
 
-// close writes what makes the folder a layout.
+// close writes the files that make the folder a layout.
 func (l folder) close(index v1.Index) error {
 	for name, value := range map[string]any{
 		v1.ImageIndexFile:  index,

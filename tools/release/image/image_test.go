@@ -38,7 +38,7 @@ func written(t *testing.T) string {
 	return dir
 }
 
-// images reads a layout as registries' clients do, and returns what is in it by platform.
+// images reads a layout as clients of registries do, and returns the images by platform.
 func images(t *testing.T, dir string) map[string]ggcr.Image {
 	t.Helper()
 	top, err := layout.ImageIndexFromPath(dir)
@@ -90,7 +90,7 @@ func TestImagesOfPlatforms(t *testing.T) {
 	}
 }
 
-// The root of a container has the program, and what it needs, with the right owners.
+// The root of a container has the program and its surroundings, with the right owners.
 func TestRoot(t *testing.T) {
 	root := mutate.Extract(images(t, written(t))["linux/amd64"])
 	defer root.Close()
@@ -133,7 +133,8 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// digests returns the files of a layout: a blob is named by its digest, and the index has those.
+// digests returns the files of a layout: a blob has its digest as its name, and the index lists the
+// digests.
 func digests(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {

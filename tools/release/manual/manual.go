@@ -20,7 +20,7 @@ type Command struct {
 	Commands []Command `json:"commands"`
 }
 
-// A Flag is one of a command.
+// A Flag is a flag of a command.
 type Flag struct {
 	Section   string `json:"section"` // title of its section, or ""
 	Name      string `json:"name"`
@@ -30,14 +30,14 @@ type Flag struct {
 	Usage     string `json:"usage"`
 }
 
-// A Book is a manual: whose it is, and of when.
+// A Book is a manual with its program and date.
 type Book struct {
 	Source string // the program and its version, in the foot of each page
 	Title  string // in the head of each page
 	Date   time.Time
 }
 
-// Pages returns the pages of a command and of all that are below it, by the names of their files.
+// Pages returns the pages of a command and of its subcommands, by file name.
 func (b Book) Pages(c Command) map[string][]byte {
 	pages := map[string][]byte{}
 	b.add(pages, c, "")
@@ -51,13 +51,13 @@ func (b Book) add(pages map[string][]byte, c Command, parent string) {
 	}
 }
 
-// name is what a page is called: anykind-crd-diff.
+// name returns the name of a page: anykind-crd-diff.
 func name(path string) string { return strings.ReplaceAll(path, " ", "-") }
 
 func (b Book) page(c Command, parent string) string {
 	var p strings.Builder
 	fmt.Fprintf(&p, ".TH %s 1 %s %s %s\n", quoted(strings.ToUpper(name(c.Path))), b.Date.UTC().Format(time.DateOnly), quoted(b.Source), quoted(b.Title))
-	p.WriteString(".nh\n.ad l\n") // words are not divided: many are names
+	p.WriteString(".nh\n.ad l\n") // no hyphenation: many words are names
 	fmt.Fprintf(&p, ".SH NAME\n%s \\- %s\n", text(name(c.Path)), text(c.Short))
 	usage := c.Usage
 	if len(c.Commands) > 0 {
@@ -115,8 +115,8 @@ func option(f Flag) string {
 	return ".TP\n" + long + "\n" + line(usage) + "\n"
 }
 
-// paragraphs sets what is written for a terminal: a paragraph after a blank line, and what is
-// indented as it stands.
+// paragraphs formats text for a terminal: a blank line begins a paragraph, and indented text stays
+// verbatim.
 func paragraphs(s string) string {
 	var p strings.Builder
 	for i, block := range strings.Split(strings.Trim(s, "\n"), "\n\n") {
@@ -152,12 +152,12 @@ func verbatim(lines []string) string {
 	return p.String()
 }
 
-// escapes are characters that roff sets in another way than they are written, or takes for its own.
+// escapes are characters with a different form or a special meaning in roff.
 var escapes = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
 
 func text(s string) string { return escapes.Replace(s) }
 
-// line is a text that begins a line, where a dot would be a request.
+// line escapes text at the start of a line, where a dot would begin a request.
 func line(s string) string {
 	s = strings.ReplaceAll(text(s), "\n", "\n\\&")
 	if strings.HasPrefix(s, ".") {
@@ -166,5 +166,5 @@ func line(s string) string {
 	return s
 }
 
-// quoted is an argument of a request.
+// quoted returns an argument of a request.
 func quoted(s string) string { return `"` + strings.ReplaceAll(text(s), `"`, `\(dq`) + `"` }

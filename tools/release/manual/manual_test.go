@@ -81,7 +81,7 @@ thing make \(aq.*\(aq
 	}
 }
 
-// roff understands the pages, where there is one.
+// roff, if installed, accepts the pages.
 func TestRoffUnderstands(t *testing.T) {
 	groff, err := exec.LookPath("groff")
 	if err != nil {

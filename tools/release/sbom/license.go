@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A Text is a file about the licence of a module.
+// A Text is a licence file of a module.
 type Text struct {
 	Name string
 	Data []byte
@@ -16,8 +16,8 @@ type Text struct {
 
 var aboutLicense = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents)([.-].*)?$`)
 
-// Texts reads the files about the licence of the module in a folder, which whoever passes the
-// program on has to pass on, too.
+// Texts reads the licence files of the module in a folder. Redistribution of the program has to
+// include them.
 func Texts(dir string) ([]Text, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -37,8 +37,7 @@ func Texts(dir string) ([]Text, error) {
 	return texts, nil
 }
 
-// License is the SPDX expression of all licences that texts have, or nothing if there is none
-// that is known here.
+// License is the SPDX expression of all known licences of the texts, or "" if there is none.
 func License(texts []Text) string {
 	var found []string
 	for _, t := range texts {
@@ -52,7 +51,7 @@ func License(texts []Text) string {
 	return strings.Join(found, " AND ")
 }
 
-// Sentences that stand in one licence only, as they are written without line breaks.
+// sentences are unique to one licence each, without line breaks.
 var sentences = []struct{ id, sentence string }{
 	{"Apache-2.0", "apache license version 2.0, january 2004"},
 	{"ISC", "permission to use, copy, modify, and/or distribute this software for any purpose with or without fee"},
@@ -71,7 +70,7 @@ func inText(text string) []string {
 		}
 	}
 	if strings.Contains(text, "redistribution and use in source and binary forms, with or without modification") {
-		// The two differ by who may not be named in praise of what is made.
+		// The two differ in the names that the no-endorsement clause protects.
 		if strings.Contains(text, "endorse or promote products") {
 			return append(found, "BSD-3-Clause")
 		}

@@ -1,6 +1,6 @@
-// Package sbom writes what is in the files of a release: an SPDX 2.3 document in JSON, the format
-// in which Kubernetes' own releases say so. What is linked into a program is what the program
-// itself says, not what a go.mod would allow.
+// Package sbom writes the software bill of materials of a release: an SPDX 2.3 document in JSON, the
+// format of Kubernetes' own releases. The modules of a program come from its build information, not
+// from go.mod.
 package sbom
 
 import (
@@ -20,7 +20,7 @@ import (
 type Module struct {
 	Path, Version string
 	Sum           string // as in go.sum, if it has one
-	License       string // an SPDX expression, or nothing if it is not plain
+	License       string // an SPDX expression, "" if unclear
 }
 
 // An Artifact is a file of the release.
@@ -31,7 +31,7 @@ type Artifact struct {
 	Modules []Module
 }
 
-// A Release is what the document is about.
+// A Release is the subject of the document.
 type Release struct {
 	Name, Version, Commit string
 	License               string
@@ -99,7 +99,7 @@ const (
 func (r Release) SPDX() ([]byte, error) {
 	d := document{
 		Version: "SPDX-2.3", DataLicense: "CC0-1.0", ID: documentID, Name: r.Name + "-" + r.Version,
-		Namespace: "https://spdx.org/spdxdocs/" + r.Name + "-" + r.Version + "-" + r.Commit, // of this content, and no address
+		Namespace: "https://spdx.org/spdxdocs/" + r.Name + "-" + r.Version + "-" + r.Commit, // an identifier, not an address
 		Creation:  creation{r.Created.UTC().Format(time.RFC3339), []string{"Tool: " + r.Tool}},
 	}
 	modules := map[string]Module{}
@@ -172,14 +172,14 @@ func (m Module) purl() string {
 	return "pkg:golang/" + m.Path + "@" + strings.ReplaceAll(m.Version, "+", "%2B")
 }
 
-// escaped is the path as module proxies have it.
+// escaped returns the path as module proxies escape it.
 func (m Module) escaped() string { return escapeUpper(path.Clean(m.Path)) }
 
 func escapeUpper(s string) string {
 	return regexp.MustCompile(`[A-Z]`).ReplaceAllStringFunc(s, func(c string) string { return "!" + strings.ToLower(c) })
 }
 
-// plain writes a name with what an SPDX identifier may have.
+// plain reduces a name to the characters of an SPDX identifier.
 func plain(s string) string {
 	return regexp.MustCompile(`[^A-Za-z0-9.-]`).ReplaceAllString(s, "-")
 }

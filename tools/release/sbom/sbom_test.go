@@ -28,7 +28,7 @@ func release() Release {
 	}
 }
 
-// The published library reads the document, finds no fault, and finds in it what was put in.
+// The published library reads the document, finds it valid, and returns the input.
 func TestSPDX(t *testing.T) {
 	data, err := release().SPDX()
 	if err != nil {

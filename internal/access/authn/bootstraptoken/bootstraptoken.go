@@ -1,7 +1,7 @@
-// Package bootstraptoken knows nodes that join, by the bootstrap tokens in Secrets.
+// Package bootstraptoken authenticates joining nodes by the bootstrap tokens in Secrets.
 //
-// It knows what such a Secret says, of which the controllers for bootstrap tokens learn here, too. It
-// remembers none, so one that is deleted or changed is so for the next request.
+// It also parses such a Secret for the controllers of bootstrap tokens. It caches no token: a change
+// or deletion of a Secret takes effect with the next request.
 package bootstraptoken
 
 import (
@@ -17,16 +17,16 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// Namespace is where the Secrets are.
+// Namespace is the namespace of the Secrets.
 const Namespace = "kube-system"
 
 const (
-	userPrefix = "system:bootstrap:" // the id follows
+	userPrefix = "system:bootstrap:" // the token ID follows
 	group      = "system:bootstrappers"
 )
 
-// groupPattern is what groups of its own a token may add. To compile it would cost every start
-// a millisecond.
+// groupPattern matches the extra groups of a token. Compiling it would cost every start a
+// millisecond.
 const groupPattern = `\Asystem:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]\z`
 
 // mayAdd reports whether a group matches groupPattern.
@@ -39,18 +39,18 @@ func mayAdd(name string) bool {
 	return plain(strings.NewReplacer(":", "", "-", "").Replace(own))
 }
 
-// Tokens knows users by bootstrap tokens. It implements authn.TokenAuthenticator.
+// Tokens authenticates by bootstrap tokens. It implements authn.TokenAuthenticator.
 type Tokens struct {
-	// Read returns the Secret of a name in the Namespace as it is stored now, as JSON, or nil
-	// if there is none.
+	// Read returns the stored Secret of a name in the Namespace as JSON, or nil if it does not
+	// exist.
 	Read func(ctx context.Context, name string) ([]byte, error)
 	Log  *slog.Logger
 }
 
 var _ authn.TokenAuthenticator = (*Tokens)(nil)
 
-// AuthenticateToken implements authn.TokenAuthenticator. Why a token does not count is only
-// told to the log.
+// AuthenticateToken implements authn.TokenAuthenticator. The reason of a rejection goes only to the
+// log.
 func (t *Tokens) AuthenticateToken(ctx context.Context, token string, _ []string) (*authn.TokenAnswer, bool, error) {
 	id, private, ok := split(token)
 	if !ok {
@@ -73,8 +73,8 @@ func (t *Tokens) AuthenticateToken(ctx context.Context, token string, _ []string
 	return &authn.TokenAnswer{User: &request.User{Name: userPrefix + id, Groups: groups}}, true, nil
 }
 
-// check returns the groups of the user, or why the token does not count. The reason says
-// nothing that is secret.
+// check returns the groups of the user, or the reason of the rejection. The reason discloses no
+// secret.
 func (s *Secret) check(id, private string) (groups []string, refused string) {
 	switch {
 	case s.Metadata.DeletionTimestamp != nil:
@@ -103,10 +103,10 @@ func (s *Secret) check(id, private string) (groups []string, refused string) {
 	return slices.Compact(groups), ""
 }
 
-// Lengths of the two parts of a token.
+// Lengths of the token ID and the token secret.
 const idLength, privateLength = 6, 16
 
-// split takes a token apart: six and sixteen small letters or digits, with a dot between them.
+// split parses a token: six and sixteen lowercase letters or digits, separated by a dot.
 func split(token string) (id, private string, ok bool) {
 	id, private, ok = strings.Cut(token, ".")
 	return id, private, ok && len(id) == idLength && len(private) == privateLength && plain(id) && plain(private)

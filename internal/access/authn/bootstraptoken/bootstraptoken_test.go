@@ -21,7 +21,7 @@ const (
 	name    = "bootstrap-token-abcdef"
 )
 
-// stored returns a Secret with a good token, changed.
+// stored returns a Secret with a valid token, modified by change.
 func stored(t *testing.T, change func(metadata map[string]any, data map[string][]byte) (typ string)) []byte {
 	t.Helper()
 	metadata := map[string]any{"name": name, "namespace": Namespace}
@@ -39,7 +39,7 @@ func stored(t *testing.T, change func(metadata map[string]any, data map[string][
 	return out
 }
 
-// with changes one key of the data; "" removes it.
+// with sets one key of the data; "" removes it.
 func with(key, value string) func(map[string]any, map[string][]byte) string {
 	return func(_ map[string]any, data map[string][]byte) string {
 		data[key] = []byte(value)
@@ -58,7 +58,7 @@ func TestBootstrapToken(t *testing.T) {
 	for _, tt := range []struct {
 		name, token string
 		change      func(map[string]any, map[string][]byte) string
-		want        *request.User // nil is a refusal
+		want        *request.User // nil is a rejection
 	}{
 		{"good", good, nil, user("system:bootstrappers")},
 		{"groups, in order and once", good, with(groupsKey, "system:bootstrappers:b,system:bootstrappers:a:c-d,system:bootstrappers:b"),
@@ -108,7 +108,7 @@ func TestBootstrapToken(t *testing.T) {
 	}
 }
 
-// mayAdd is the pattern.
+// mayAdd agrees with groupPattern.
 func TestGroups(t *testing.T) {
 	pattern := regexp.MustCompile(groupPattern)
 	for _, end := range []string{"", "a", "-", ":", "a-", "a:", "-a", "a:b-c", "A", "a_b", "a.b", "ä", "a\n", "0", strings.Repeat("a", 256), strings.Repeat("a", 257), strings.Repeat("-", 255) + "a", strings.Repeat("-", 256) + "a", ":::a"} {
@@ -120,7 +120,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// A token that is not in the form of a bootstrap token is not looked up.
+// A malformed bootstrap token causes no read of a Secret.
 func TestMalformed(t *testing.T) {
 	tokens := &Tokens{Log: slog.Default(), Read: func(_ context.Context, name string) ([]byte, error) {
 		t.Errorf("asked for %s", name)
@@ -135,7 +135,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// A Secret that is not there is no error; a store that does not answer is one.
+// A missing Secret is no error; a failing store is one.
 func TestStore(t *testing.T) {
 	for _, tt := range []struct {
 		data []byte

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Type is that of the Secrets.
+// Type is the type of the Secrets.
 const Type = "bootstrap.kubernetes.io/token"
 
-const secretPrefix = "bootstrap-token-" // of a name; the id follows
+const secretPrefix = "bootstrap-token-" // the token ID follows
 
 // Keys of the data of a Secret.
 const (
@@ -21,7 +21,7 @@ const (
 	groupsKey         = "auth-extra-groups"
 )
 
-// A Secret is what is read of one.
+// A Secret holds the fields of a Secret that matter for bootstrap tokens.
 type Secret struct {
 	Metadata struct {
 		Name, UID         string
@@ -31,17 +31,17 @@ type Secret struct {
 	Data map[string][]byte
 }
 
-// ReadSecret reads a Secret as it is stored.
+// ReadSecret parses a stored Secret.
 func ReadSecret(value []byte) (s Secret, err error) {
 	err = json.Unmarshal(value, &s)
 	return s, err
 }
 
-// IsToken reports whether it is one of a bootstrap token.
+// IsToken reports whether the Secret holds a bootstrap token.
 func (s *Secret) IsToken() bool { return s.Type == Type }
 
-// Ends returns when the token expires, which is long ago if the time cannot be read. ok is false
-// if it never does.
+// Ends returns the expiration of the token. An invalid time counts as long past. ok is false if the
+// token never expires.
 func (s *Secret) Ends() (at time.Time, ok bool) {
 	text := s.Data[expirationKey]
 	if len(text) == 0 {
@@ -54,13 +54,13 @@ func (s *Secret) Ends() (at time.Time, ok bool) {
 	return at, true
 }
 
-// IsExpired reports whether the time of the token is over.
+// IsExpired reports whether the token has expired.
 func (s *Secret) IsExpired(now time.Time) bool {
 	at, ok := s.Ends()
 	return ok && !now.Before(at)
 }
 
-// Signs returns the token, if it is one to sign with.
+// Signs returns the token if it is allowed to sign.
 func (s *Secret) Signs(now time.Time) (id, private string, ok bool) {
 	id, named := strings.CutPrefix(s.Metadata.Name, secretPrefix)
 	private = string(s.Data[secretKey])

@@ -1,9 +1,9 @@
-// Package delegation knows users as the cluster does that this server extends: it reads by which
-// authorities, and which front proxies are believed, in the ConfigMap extension-apiserver-authentication
-// of the cluster, and follows that.
+// Package delegation follows the ConfigMap extension-apiserver-authentication of the cluster that
+// this server extends. The ConfigMap has the CAs for client certificates and the settings of front
+// proxies.
 //
-// What the ConfigMap does not say, or says in a way that cannot be read, stays as it was. The package
-// does not know how a request is authenticated with what it reads.
+// A missing or invalid entry leaves the previous value in force. The package does not authenticate
+// requests.
 package delegation
 
 import (
@@ -29,22 +29,22 @@ const (
 	folder    = "/api/v1/namespaces/" + namespace + "/configmaps"
 )
 
-// A Trust is what the ConfigMap says.
+// A Trust holds the settings of the ConfigMap.
 type Trust struct {
 	client *cluster.Client
 	log    *slog.Logger
 	state  atomic.Pointer[state]
 }
 
-// A state is what was read last. Authorities of proxies are another pointer whenever anything about
-// proxies changes, so that nothing that was found out by the names before is remembered.
+// A state is the result of the last read. The pointer to the CAs of proxies changes with every
+// change of the proxy settings, so that no result is cached across such a change.
 type state struct {
-	data             map[string]string // as it was last read
+	data             map[string]string // as last read
 	clients, proxies *pki.Authorities
 	said             authn.Proxies
 }
 
-// New returns the Trust of a cluster. It trusts nobody until it is loaded.
+// New returns the Trust of a cluster. It trusts no certificate until it is loaded.
 func New(client *cluster.Client, log *slog.Logger) *Trust {
 	t := &Trust{client: client, log: log}
 	none := pki.NewAuthorities()
@@ -52,16 +52,16 @@ func New(client *cluster.Client, log *slog.Logger) *Trust {
 	return t
 }
 
-// Clients are the authorities whose certificates name users.
+// Clients returns the CAs for client certificates.
 func (t *Trust) Clients() *pki.Authorities { return t.state.Load().clients }
 
-// Proxies are the authorities of front proxies, and Said says which of these are believed.
+// Proxies returns the CAs of front proxies. Said restricts them further.
 func (t *Trust) Proxies() *pki.Authorities { return t.state.Load().proxies }
 
-// Said says which front proxies are believed, of those with a certificate of Proxies.
+// Said returns the allowed names and headers of front proxies with a certificate of Proxies.
 func (t *Trust) Said() authn.Proxies { return t.state.Load().said }
 
-// Load reads the ConfigMap. It is no error that there is none: it may come.
+// Load reads the ConfigMap. A missing ConfigMap is no error: it may be created later.
 func (t *Trust) Load(ctx context.Context) error {
 	var found corev1.ConfigMap
 	err := t.client.Get(ctx, folder+"/"+authn.ConfigMap, &found)
@@ -77,7 +77,7 @@ func (t *Trust) Load(ctx context.Context) error {
 	return t.Set(ctx, &found)
 }
 
-// Follow reads the ConfigMap whenever it changes, as long as ctx lasts.
+// Follow reads the ConfigMap after each change until ctx ends.
 func (t *Trust) Follow(ctx context.Context) {
 	cluster.Follow(ctx, t.client, cluster.Collection{Path: folder, FieldSelector: "metadata.name=" + authn.ConfigMap}, t, t.log)
 }
@@ -92,11 +92,11 @@ func (t *Trust) Replace(ctx context.Context, all []*corev1.ConfigMap) error {
 	return nil
 }
 
-// Delete implements cluster.Observer. What was read stays in force: the ConfigMap is made again.
+// Delete implements cluster.Observer. The settings stay in force: the cluster recreates the
+// ConfigMap.
 func (t *Trust) Delete(context.Context, *corev1.ConfigMap) error { return nil }
 
-// Set implements cluster.Observer. What cannot be read is said in the log only: to read it once more
-// makes no difference.
+// Set implements cluster.Observer. It only logs an invalid ConfigMap: a retry would fail again.
 func (t *Trust) Set(_ context.Context, found *corev1.ConfigMap) error {
 	if found.Name != authn.ConfigMap {
 		return nil
@@ -114,7 +114,7 @@ func (t *Trust) Set(_ context.Context, found *corev1.ConfigMap) error {
 	return nil
 }
 
-// with returns what is so when the ConfigMap has data. Besides an error there is what could be read.
+// with returns the state after data. An error comes with the state of all valid entries.
 func (s *state) with(data map[string]string) (*state, error) {
 	next := &state{data: maps.Clone(data), clients: s.clients, proxies: s.proxies, said: s.said}
 	var errs []error
@@ -143,7 +143,7 @@ func (s *state) with(data map[string]string) (*state, error) {
 	return next, errors.Join(errs...)
 }
 
-// proxiesOf reads which proxies are believed, and their headers.
+// proxiesOf parses the allowed names and headers of front proxies.
 func proxiesOf(data map[string]string) (said authn.Proxies, err error) {
 	for key, into := range map[string]*[]string{
 		authn.AllowedNamesKey: &said.AllowedNames, authn.UsernameHeadersKey: &said.Headers.Username, authn.UIDHeadersKey: &said.Headers.UID,

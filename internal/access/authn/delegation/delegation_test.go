@@ -17,7 +17,7 @@ import (
 
 const path = folder + "/" + authn.ConfigMap
 
-// configMap is one with data.
+// configMap returns a ConfigMap with data.
 func configMap(t *testing.T, data map[string]string) string {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"data": data})
@@ -36,8 +36,8 @@ func authority(t *testing.T) *pki.PKI {
 	return p
 }
 
-// What the ConfigMap says is in force as soon as it says so. What it does not say, or says in a way that
-// cannot be read, stays as it was.
+// Settings of the ConfigMap take effect at once. A missing or invalid entry leaves the previous
+// value.
 func TestTrust(t *testing.T) {
 	server := clustertest.Start(t)
 	trust := New(server.Client(), slog.New(slog.DiscardHandler))
@@ -67,7 +67,7 @@ func TestTrust(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	// Who was allowed by a name is not remembered when the names change.
+	// A change of the allowed names invalidates cached certificates.
 	was := trust.Proxies()
 	data[authn.AllowedNamesKey] = `["front","other"]`
 	server.Put(path, configMap(t, data))
@@ -88,7 +88,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// Who may not read the ConfigMap is told which role is missing.
+// The error for a forbidden read of the ConfigMap names the missing role.
 func TestForbidden(t *testing.T) {
 	server := clustertest.Start(t)
 	server.Answer(path, func(w http.ResponseWriter, _ *http.Request) {

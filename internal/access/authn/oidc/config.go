@@ -13,21 +13,21 @@ import (
 	"github.com/anykind/anykind/internal/network/configfile"
 )
 
-// A Config is an AuthenticationConfiguration that was found good.
+// A Config is a validated AuthenticationConfiguration.
 type Config struct {
 	apiserver.AuthenticationConfiguration
 	algorithms []string
 	compiler   authenticationcel.Compiler
 
-	file string // that it was read from, or ""
+	file string // the source, or ""
 	data []byte // of the file
 }
 
-// errAnonymousFlag says that a flag and the file of the configuration contradict each other.
+// errAnonymousFlag reports a conflict of --anonymous-auth with the configuration file.
 var errAnonymousFlag = field.Forbidden(field.NewPath("anonymous"), "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file")
 
-// Load reads the file of a configuration. own are the issuers of the server's own tokens. anonymousFlag says
-// that --anonymous-auth is given.
+// Load reads a configuration file. own are the issuers of the server's own tokens. anonymousFlag
+// reports that --anonymous-auth is set.
 func Load(file string, own []string, anonymousFlag bool) (*Config, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -47,7 +47,7 @@ func Load(file string, own []string, anonymousFlag bool) (*Config, error) {
 	return c, nil
 }
 
-// parse reads a configuration as kube-apiserver does: unknown fields are errors.
+// parse decodes a configuration strictly: unknown fields are errors.
 func parse(data []byte) (*Config, error) {
 	if len(data) == 0 {
 		return nil, errors.New("empty config data")
@@ -59,24 +59,24 @@ func parse(data []byte) (*Config, error) {
 	return &Config{AuthenticationConfiguration: *c, algorithms: Algorithms(), data: data}, nil
 }
 
-// check returns what is wrong with a configuration. own are the issuers of the server's own tokens.
+// check validates a configuration. own are the issuers of the server's own tokens.
 func (c *Config) check(own []string) field.ErrorList {
 	c.compiler = authenticationcel.NewDefaultCompiler()
 	return validation.ValidateAuthenticationConfiguration(c.compiler, &c.AuthenticationConfiguration, own)
 }
 
-// Flags describe one issuer, as the flags --oidc-* of kube-apiserver do.
+// Flags describes one issuer, as the flags --oidc-* of kube-apiserver do.
 type Flags struct {
 	IssuerURL, ClientID, CAFile   string
 	UsernameClaim, UsernamePrefix string
 	GroupsClaim, GroupsPrefix     string
 	Algorithms                    []string
 	RequiredClaims                map[string]string
-	// Given says that one of the flags is given.
+	// Given reports that at least one of the flags is set.
 	Given bool
 }
 
-// Check returns what is wrong with the flags. configFile is the file of a configuration, or "".
+// Check validates the flags. configFile is the configuration file, or "".
 func (f *Flags) Check(configFile string) error {
 	switch {
 	case configFile != "" && f.Given:
@@ -87,7 +87,7 @@ func (f *Flags) Check(configFile string) error {
 	return nil
 }
 
-// Config returns the configuration that means the same as the flags, or nil if there are none.
+// Config returns the equivalent configuration of the flags, or nil if none is set.
 func (f *Flags) Config(own []string) (*Config, error) {
 	if f.IssuerURL == "" || f.ClientID == "" {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Mistakes in a file are told in the words of kube-apiserver.
+// Errors in a file have the messages of kube-apiserver.
 func TestLoadErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "f")
 	failed := `failed to load authentication configuration from file "` + file + `": `
@@ -41,7 +41,7 @@ claimMappings: {username: {expression: "claims.email"}}`),
 		_, err := Load(file, []string{"https://us"}, tt.name == "anonymous requests here and there")
 		if err == nil {
 			t.Errorf("%s: loaded", tt.name)
-		} else if got, _, _ := strings.Cut(err.Error(), " in scheme "); got != tt.want { // which has a line of the source
+		} else if got, _, _ := strings.Cut(err.Error(), " in scheme "); got != tt.want { // the rest quotes a source line
 			t.Errorf("%s: (-want +got)\n%s", tt.name, cmp.Diff(tt.want, got))
 		}
 	}
@@ -60,7 +60,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// Flags mean the same as a configuration.
+// Flags are equivalent to a configuration.
 func TestFlags(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca")
 	for _, tt := range []struct {

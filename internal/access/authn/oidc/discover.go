@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// maxBody bounds what an issuer may answer.
+	// maxBody bounds a response of an issuer.
 	maxBody = 4 << 20
-	// fetchPause is how long keys are not fetched again, whatever tokens say that they are
-	// signed with. Without it every bad token would cost a request to the issuer.
+	// fetchPause is the minimum time between two fetches of keys. Without it every invalid token
+	// would cost a request to the issuer.
 	fetchPause = time.Second
 )
 
-// discovered is an issuer whose keys become known in the background.
+// discovered is the background discovery of an issuer.
 type discovered struct {
 	mu    sync.Mutex
 	found *keySet
-	err   error         // why it is not found yet
-	done  chan struct{} // closed when it is
+	err   error         // the error of the last attempt
+	done  chan struct{} // closed after success
 }
 
-// discover asks an issuer where its keys are, until it answers or ctx ends. The pauses between attempts
-// double up to longest.
+// discover fetches the discovery document of an issuer until it succeeds or ctx ends. The backoff
+// doubles up to longest.
 func (i *issuer) discover(ctx context.Context, url string, longest time.Duration, recorder *recorder) *discovered {
 	d := &discovered{err: fmt.Errorf("oidc: authenticator for issuer %q is not initialized", url), done: make(chan struct{})}
 	go func() {
@@ -62,8 +62,8 @@ func (i *issuer) discover(ctx context.Context, url string, longest time.Duration
 	return d
 }
 
-// locate returns where the keys of an issuer are. An error has nothing of an answer in it that
-// is not a name: where a distributed claim is from, somebody may have chosen who is asked.
+// locate returns the URL of an issuer's keys. An error quotes only names of the response: the token
+// of a distributed claim may have chosen the server.
 func (i *issuer) locate(ctx context.Context, url string) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+wellKnown, nil)
 	if err != nil {
@@ -88,7 +88,7 @@ func (i *issuer) locate(ctx context.Context, url string) (string, error) {
 	return about.Keys, nil
 }
 
-// answer returns the body of an answer that is a success.
+// answer returns the body of a successful response.
 func answer(client *http.Client, r *http.Request) ([]byte, error) {
 	response, err := client.Do(r)
 	if err != nil {
@@ -105,15 +105,15 @@ func answer(client *http.Client, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// keys returns the keys of the issuer, or why they are not known.
+// keys returns the keys of the issuer, or the error of discovery.
 func (d *discovered) keys() (*keySet, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.found, d.err
 }
 
-// A keySet are the keys of an issuer, which are fetched when a token comes that none of them
-// has signed. It is an oidc.KeySet.
+// A keySet holds the keys of an issuer. It fetches them when a token has a signature of an unknown
+// key. It implements oidc.KeySet.
 type keySet struct {
 	url      string
 	client   *http.Client
@@ -122,11 +122,11 @@ type keySet struct {
 
 	mu      sync.Mutex
 	known   []jose.JSONWebKey
-	fetched time.Time // when known was last asked for, or the request failed
+	fetched time.Time // last fetch of known, or last failure
 	running *fetch
 }
 
-// A fetch is one that is under way.
+// A fetch is a running fetch.
 type fetch struct {
 	done chan struct{}
 	keys []jose.JSONWebKey
@@ -135,7 +135,7 @@ type fetch struct {
 
 var errNotSigned = errors.New("failed to verify id token signature")
 
-// VerifySignature implements oidc.KeySet. The caller has checked the algorithm.
+// VerifySignature implements oidc.KeySet. The caller checks the algorithm.
 func (k *keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	signed, err := jose.ParseSigned(token)
 	if err != nil {
@@ -160,7 +160,7 @@ func (k *keySet) VerifySignature(ctx context.Context, token string) ([]byte, err
 	return nil, errNotSigned
 }
 
-// check returns what a key with the right id has signed.
+// check returns the payload if a key of the token's key ID verifies the signature.
 func check(signed *jose.JSONWebSignature, keys []jose.JSONWebKey) ([]byte, bool) {
 	id := ""
 	if len(signed.Signatures) > 0 {
@@ -182,7 +182,7 @@ func (k *keySet) idle() bool {
 	return k.running == nil
 }
 
-// fetch gets the keys once for all who wait for them.
+// fetch gets the keys. Concurrent callers share one request.
 func (k *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	k.mu.Lock()
 	f := k.running
@@ -226,7 +226,7 @@ func (k *keySet) get() (keys []jose.JSONWebKey, err error) {
 	return set.Keys, nil
 }
 
-// bounded makes requests whose answers end.
+// bounded limits the size of response bodies.
 type bounded struct{ http.RoundTripper }
 
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -237,7 +237,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// elsewhere asks one URL in place of another.
+// elsewhere sends the requests for one URL to another.
 type elsewhere struct {
 	http.RoundTripper
 	from string

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// maxOthers bounds how many other issuers of distributed claims are known for one issuer.
+	// maxOthers bounds the issuers of distributed claims that are kept for one issuer.
 	maxOthers = 64
-	// otherIdle is after how long without a token an other issuer is forgotten.
+	// otherIdle is the idle time after which an issuer of distributed claims is dropped.
 	otherIdle = 10 * time.Minute
-	// otherPause bounds the backoff between two attempts to discover an other issuer.
+	// otherPause bounds the backoff between two attempts to discover such an issuer.
 	otherPause = 2 * time.Minute
 )
 
-// A resolver gets a claim that a token does not have, but says where it is: a distributed claim
-// of OpenID Connect. What it gets is a token of some issuer, and is not resolved in its turn.
+// A resolver resolves a distributed claim of OpenID Connect: the token only names an endpoint. The
+// endpoint returns a token of another issuer, whose claims are not resolved further.
 type resolver struct {
 	issuer *issuer
 	claim  string
@@ -33,17 +33,17 @@ type resolver struct {
 type other struct {
 	*discovered
 	used   time.Time
-	idle   *time.Timer        // forgets it
+	idle   *time.Timer        // drops it
 	cancel context.CancelFunc // ends its discovery
 }
 
-// endpoint is where a claim is.
+// endpoint is the source of a claim.
 type endpoint struct {
 	URL         string `json:"endpoint,omitempty"`
 	AccessToken string `json:"access_token,omitempty"`
 }
 
-// expand adds the claim to the others if it is distributed.
+// expand adds the claim to c if it is distributed.
 func (r *resolver) expand(ctx context.Context, c claims) error {
 	if c.has(r.claim) || !c.has("_claim_names") {
 		return nil
@@ -100,7 +100,7 @@ func (r *resolver) resolve(ctx context.Context, at endpoint) (json.RawMessage, e
 	return c[r.claim], nil
 }
 
-// other returns the issuer of a URL, and starts its discovery if it is new.
+// other returns the issuer of a URL, and starts discovery of a new one.
 func (r *resolver) other(url string) *discovered {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,8 +122,8 @@ func (r *resolver) other(url string) *discovered {
 	return o.discovered
 }
 
-// leastUseful returns the URL of the other issuer that was not used for the longest time. An issuer that
-// is not discovered comes before one that is.
+// leastUseful returns the URL of the least recently used other issuer. An undiscovered issuer comes
+// before a discovered one.
 func (r *resolver) leastUseful() string {
 	least, ready := "", true
 	for url, o := range r.others {
@@ -136,7 +136,7 @@ func (r *resolver) leastUseful() string {
 	return least
 }
 
-// expire forgets an other issuer unless another one has taken its place.
+// expire drops an other issuer unless it was replaced.
 func (r *resolver) expire(url string, o *other) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +145,7 @@ func (r *resolver) expire(url string, o *other) {
 	}
 }
 
-// forget ends the discovery of an other issuer. The caller holds the lock.
+// forget drops an other issuer and ends its discovery. The caller holds the lock.
 func (r *resolver) forget(url string) {
 	o := r.others[url]
 	o.idle.Stop()
@@ -153,7 +153,7 @@ func (r *resolver) forget(url string) {
 	delete(r.others, url)
 }
 
-// get returns the token at an endpoint.
+// get fetches the token at an endpoint.
 func (r *resolver) get(ctx context.Context, at endpoint) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.URL, nil)
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// readyWithin is how long the issuers of a new configuration may take to be found.
+	// readyWithin limits the discovery of the issuers of a new configuration.
 	readyWithin = time.Minute
-	// linger is how long old issuers stay for tokens that they are being asked about.
+	// linger is the time that replaced issuers stay for authentications in flight.
 	linger = time.Minute
 )
 
-// Issuers knows users by the tokens of all issuers of a configuration. It is an
+// Issuers authenticates by the tokens of all issuers of a configuration. It implements
 // authn.TokenAuthenticator.
 type Issuers struct {
 	options Options
@@ -32,14 +32,13 @@ type Issuers struct {
 
 var _ authn.TokenAuthenticator = (*Issuers)(nil)
 
-// A generation are the issuers of one configuration.
+// A generation holds the issuers of one configuration.
 type generation struct {
 	issuers map[string]*issuer // by URL
 	cancel  context.CancelFunc
 }
 
-// New returns the issuers of a configuration, which are discovered in the background as long
-// as ctx lasts.
+// New returns the issuers of a configuration. Their discovery runs in the background until ctx ends.
 func New(ctx context.Context, c *Config, o Options) (*Issuers, error) {
 	s := &Issuers{options: o, ctx: ctx, initial: c}
 	g, err := s.generation(c)
@@ -67,8 +66,8 @@ func (s *Issuers) generation(c *Config) (*generation, error) {
 	return g, nil
 }
 
-// AuthenticateToken implements authn.TokenAuthenticator. A token that is not of one of the
-// issuers costs a look at who it says has issued it.
+// AuthenticateToken implements authn.TokenAuthenticator. For a token of another issuer it only
+// decodes the claim iss.
 func (s *Issuers) AuthenticateToken(ctx context.Context, token string, _ []string) (*authn.TokenAnswer, bool, error) {
 	issuers := s.current.Load().issuers
 	if len(issuers) == 0 {
@@ -76,7 +75,7 @@ func (s *Issuers) AuthenticateToken(ctx context.Context, token string, _ []strin
 	}
 	url, err := unverifiedIssuer(token)
 	if err != nil {
-		return nil, false, nil // It is of another kind.
+		return nil, false, nil // It is not a JSON web token.
 	}
 	i := issuers[url]
 	if i == nil {
@@ -88,15 +87,14 @@ func (s *Issuers) AuthenticateToken(ctx context.Context, token string, _ []strin
 	return a, err == nil, err
 }
 
-// Follow puts what the file of the configuration says in force whenever it changes, as long as
-// ctx lasts. What cannot be put in force is said in the log and in metrics, and what was in force
-// before stays.
+// Follow reloads the configuration file after each change until ctx ends. An invalid configuration
+// is logged and counted, and the previous one stays in force.
 func (s *Issuers) Follow(ctx context.Context) {
 	f := configfile.File{Path: s.initial.file, Of: "authentication", Data: s.initial.data, Metrics: s.options.Metrics.config, Log: s.options.Log, Load: s.load}
 	f.Follow(ctx)
 }
 
-// load puts a configuration in force. final says that trying it again makes no difference.
+// load applies a configuration. final reports that a retry would fail again.
 func (s *Issuers) load(ctx context.Context, data []byte) (final bool, err error) {
 	c, err := parse(data)
 	if err != nil {
@@ -121,7 +119,7 @@ func (s *Issuers) load(ctx context.Context, data []byte) (final bool, err error)
 	return true, nil
 }
 
-// ready returns when all issuers are found.
+// ready waits for the discovery of all issuers.
 func (g *generation) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
@@ -138,7 +136,7 @@ func (g *generation) ready(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// retire ends old issuers when nobody asks them any more.
+// retire ends replaced issuers once no request can use them.
 func (s *Issuers) retire(old *generation) {
 	time.AfterFunc(linger, func() {
 		old.cancel()

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/network/configfile"
 )
 
-// A followed file is a configuration that is put in force when it changes.
+// followed is a configuration file that the issuers follow.
 type followed struct {
 	t    *testing.T
 	file string
@@ -26,7 +26,7 @@ type followed struct {
 	log  bytes.Buffer
 }
 
-// follow starts with the configuration in a file, in a bubble.
+// follow starts issuers with a configuration file, in a synctest bubble.
 func follow(t *testing.T, text string) *followed {
 	t.Helper()
 	f := &followed{t: t, file: filepath.Join(t.TempDir(), "authentication.yaml"), n: newNetwork()}
@@ -53,18 +53,18 @@ func (f *followed) write(text string) {
 	if err := os.WriteFile(f.file+".new", []byte(text), 0o600); err != nil {
 		f.t.Fatal(err)
 	}
-	if err := os.Rename(f.file+".new", f.file); err != nil { // it is never seen half written
+	if err := os.Rename(f.file+".new", f.file); err != nil { // never half written
 		f.t.Fatal(err)
 	}
 }
 
-// settle returns when a change of the file has been noticed.
+// settle waits until a change of the file is detected.
 func (f *followed) settle() {
 	time.Sleep(configfile.LookAgain)
 	synctest.Wait()
 }
 
-// knows checks of which issuers tokens count.
+// knows checks which issuers are accepted.
 func (f *followed) knows(want string) {
 	f.t.Helper()
 	got := ""
@@ -79,7 +79,7 @@ func (f *followed) knows(want string) {
 	}
 }
 
-// reloads checks how often the file was loaded again, and in vain.
+// reloads checks the numbers of successful and failed reloads.
 func (f *followed) reloads(success, failure float64) {
 	f.t.Helper()
 	m := f.s.options.Metrics
@@ -114,15 +114,14 @@ func gather(t *testing.T, c prometheus.Collector) (out []string) {
 	}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			// The text has one space here and two there, by chance.
+			// The text format separates fields with one or two spaces at random.
 			out = append(out, strings.Join(strings.Fields(metric.String()), " "))
 		}
 	}
 	return out
 }
 
-// A file that changes is in force a second later. One that is bad changes nothing, and is
-// complained of once.
+// A changed file takes effect within a second. An invalid one changes nothing and is logged once.
 func TestReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := follow(t, configText(simple("https://a")))
@@ -161,7 +160,7 @@ func TestReload(t *testing.T) {
 	})
 }
 
-// A file that cannot be read is complained of once a minute, and read when it can be.
+// An unreadable file is logged once a minute, and loaded as soon as it is readable.
 func TestReloadUnreadable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := follow(t, configText(simple("https://a")))
@@ -179,8 +178,7 @@ func TestReloadUnreadable(t *testing.T) {
 	})
 }
 
-// A new issuer that is not there does not take the place of an old one that is. When it comes,
-// it does.
+// A new issuer replaces the old ones only after its discovery.
 func TestReloadWaitsForIssuers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := follow(t, configText(simple("https://a")))
@@ -204,7 +202,7 @@ func TestReloadWaitsForIssuers(t *testing.T) {
 	})
 }
 
-// Old issuers end a minute after they were replaced, with what is known of them.
+// Replaced issuers and their metrics are dropped a minute later.
 func TestOldIssuersEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := follow(t, configText(simple("https://a")))
@@ -228,7 +226,7 @@ func TestOldIssuersEnd(t *testing.T) {
 	})
 }
 
-// Metrics have the names that Kubernetes has for them, and say no URL.
+// Metrics have the names of Kubernetes and contain no URL.
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := follow(t, configText(simple("https://a")))

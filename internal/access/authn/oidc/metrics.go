@@ -9,8 +9,8 @@ import (
 	"github.com/anykind/anykind/internal/network/configfile"
 )
 
-// Metrics say how long tokens took, which keys issuers have, and which configuration is in
-// force, under the names that Kubernetes has for them.
+// Metrics has the latency of authentication, the key sets of issuers, and the configuration in
+// force, under the names of Kubernetes.
 type Metrics struct {
 	latency   *prometheus.HistogramVec
 	fetched   *prometheus.GaugeVec
@@ -19,7 +19,7 @@ type Metrics struct {
 	serverSum string
 }
 
-// NewMetrics returns Metrics of a server.
+// NewMetrics returns the Metrics of a server.
 func NewMetrics(server string) *Metrics {
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
@@ -39,7 +39,7 @@ func NewMetrics(server string) *Metrics {
 	}
 }
 
-// Collectors are what is to be registered; nothing of nil.
+// Collectors returns the collectors to register; none for nil.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	if m == nil {
 		return nil
@@ -58,7 +58,7 @@ func (m *Metrics) observe(issuer string, begun time.Time, err error) {
 	m.latency.WithLabelValues(result(err), configfile.Sum([]byte(issuer))).Observe(time.Since(begun).Seconds())
 }
 
-// A recorder records the keys of one issuer.
+// A recorder records key fetches of one issuer.
 type recorder struct {
 	metrics *Metrics
 	issuer  string
@@ -66,7 +66,7 @@ type recorder struct {
 
 func (m *Metrics) jwks(issuer string) *recorder { return &recorder{m, configfile.Sum([]byte(issuer))} }
 
-// record records what came of a request for keys, unless nobody wants to know any more.
+// record records the result of a key fetch unless ctx has ended.
 func (r *recorder) record(ctx context.Context, body []byte, err error) {
 	if r == nil || ctx.Err() != nil {
 		return
@@ -79,7 +79,7 @@ func (r *recorder) record(ctx context.Context, body []byte, err error) {
 	}
 }
 
-// forget removes what is known of an issuer that there is no more.
+// forget removes the metrics of a dropped issuer.
 func (m *Metrics) forget(issuer string) {
 	labels := prometheus.Labels{"jwt_issuer_hash": configfile.Sum([]byte(issuer))}
 	m.fetched.DeletePartialMatch(labels)

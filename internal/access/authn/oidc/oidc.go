@@ -1,9 +1,8 @@
-// Package oidc knows users by the JSON web tokens of other issuers, as an
-// AuthenticationConfiguration says: which issuers there are, for whom their tokens are to be, and
-// what claims say of a user.
+// Package oidc authenticates by the JSON web tokens of external issuers. An
+// AuthenticationConfiguration lists the issuers, the audiences, and the mapping of claims to users.
 //
-// It verifies tokens by keys that it fetches from the issuers. It does not know how the server
-// connects to them, and does not know bearer tokens of other kinds.
+// It fetches the keys of the issuers to verify tokens. It does not know how connections to them are
+// made, nor bearer tokens of other types.
 package oidc
 
 import (
@@ -30,33 +29,31 @@ import (
 )
 
 const (
-	// discoverAgain is how long to wait before an issuer that was not there is tried again.
+	// discoverAgain is the pause between attempts to discover an issuer.
 	discoverAgain = 10 * time.Second
-	// clientTimeout bounds a request to an issuer, its answer included.
+	// clientTimeout bounds a request to an issuer, including the response body.
 	clientTimeout = 30 * time.Second
-	// wellKnown is where an issuer says where its keys are.
+	// wellKnown is the path of the discovery document.
 	wellKnown = "/.well-known/openid-configuration"
-	// maxHeader is how long the first part of a token may be. The library reads it without a
-	// bound on its depth.
+	// maxHeader bounds the header of a token: the library parses it without a limit on nesting.
 	maxHeader = 16 << 10
 )
 
-// Options are what all issuers have in common.
+// Options are the settings that all issuers share.
 type Options struct {
-	// Transport returns what makes requests to an issuer, who is believed if its certificate
-	// is of one of the roots; nil roots are those of the machine. It connects by the Dial, unless
-	// that is nil.
+	// Transport returns the transport for requests to an issuer. The TLS configuration has the CAs
+	// of the issuer; nil roots are those of the system. It connects by the Dial, unless that is nil.
 	Transport func(*tls.Config, egress.Dial) http.RoundTripper
-	// Egress returns the way of an egress selection, nil if it is not configured. It is nil if none
-	// is.
+	// Egress returns the Dial of an egress selection, nil if that is not configured. The field is
+	// nil without an egress configuration.
 	Egress func(name string) egress.Dial
-	// Own are the issuers of the server's own tokens, which no other issuer may claim to be.
+	// Own are the issuers of the server's own tokens. No external issuer may have their names.
 	Own     []string
 	Metrics *Metrics
 	Log     *slog.Logger
 }
 
-// An issuer knows users by the tokens of one issuer.
+// An issuer authenticates by the tokens of one issuer.
 type issuer struct {
 	authenticator apiserver.JWTAuthenticator
 	options       *Options
@@ -65,12 +62,12 @@ type issuer struct {
 	config        *oidc.Config // for verifying
 	audiences     []string
 	mapper        authenticationcel.CELMapper
-	required      map[string]string // claims, by name, of flags
-	distributed   *resolver         // nil if no claim can be distributed
+	required      map[string]string // by name, from flags
+	distributed   *resolver         // nil without a distributed claim
 	own           *discovered       // the issuer itself
 }
 
-// newIssuer returns an issuer that is discovered as long as ctx lasts.
+// newIssuer returns an issuer. Its discovery runs until ctx ends.
 func newIssuer(ctx context.Context, a apiserver.JWTAuthenticator, compiler authenticationcel.Compiler, algorithms []string, o *Options) (*issuer, error) {
 	mapper, errs := validation.CompileAndValidateJWTAuthenticator(compiler, a, o.Own)
 	if err := errs.ToAggregate(); err != nil {
@@ -87,7 +84,7 @@ func newIssuer(ctx context.Context, a apiserver.JWTAuthenticator, compiler authe
 	}
 	i := &issuer{
 		authenticator: a, options: o, ctx: ctx, client: client, mapper: mapper, audiences: a.Issuer.Audiences,
-		// The library knows one audience. Where there are several, verify looks at them.
+		// The library checks a single audience; verify checks several.
 		config:   &oidc.Config{SupportedSigningAlgs: algorithms, SkipClientIDCheck: len(a.Issuer.Audiences) > 1},
 		required: map[string]string{},
 	}
@@ -135,12 +132,12 @@ func newClient(i apiserver.Issuer, o *Options) (*http.Client, error) {
 	return &http.Client{Transport: transport, Timeout: clientTimeout}, nil
 }
 
-// Algorithms are those with which tokens may be signed: no shared secrets, and not none.
+// Algorithms are the accepted signing algorithms: neither HMAC nor none.
 func Algorithms() []string {
 	return []string{oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.RS256, oidc.RS384, oidc.RS512}
 }
 
-// authenticate finds the user of a token that says it is of the issuer.
+// authenticate returns the user of a token. The token has named this issuer.
 func (i *issuer) authenticate(ctx context.Context, token string) (*authn.TokenAnswer, error) {
 	keys, err := i.own.keys()
 	if err != nil {
@@ -162,8 +159,8 @@ func (i *issuer) authenticate(ctx context.Context, token string) (*authn.TokenAn
 	return &authn.TokenAnswer{User: user}, nil
 }
 
-// verify returns the claims of a token of an issuer, if it is signed by one of the keys, not
-// expired, and for one of the audiences.
+// verify returns the claims of a token after it has checked the signature, the expiry and the
+// audience.
 func (i *issuer) verify(ctx context.Context, url string, keys oidc.KeySet, token string) (claims, error) {
 	if strings.IndexByte(token, '.') > maxHeader {
 		return nil, fmt.Errorf("oidc: malformed jwt: its header is longer than %d bytes", maxHeader)
@@ -182,7 +179,7 @@ func (i *issuer) verify(ctx context.Context, url string, keys oidc.KeySet, token
 	return c, nil
 }
 
-// unverifiedIssuer returns who a token says has issued it. Nothing has been verified by then.
+// unverifiedIssuer returns the claim iss of a token before any verification.
 func unverifiedIssuer(token string) (string, error) {
 	if strings.HasPrefix(strings.TrimSpace(token), "{") {
 		return "", fmt.Errorf("token is not compact JWT")
@@ -202,7 +199,7 @@ func unverifiedIssuer(token string) (string, error) {
 	if err := json.Unmarshal(payload, &of); err != nil {
 		return "", fmt.Errorf("while unmarshaling token: %v", err)
 	}
-	if of.Issuer == "accounts.google.com" { // which lacks what all others have
+	if of.Issuer == "accounts.google.com" { // Google omits the scheme
 		return "https://accounts.google.com", nil
 	}
 	return of.Issuer, nil

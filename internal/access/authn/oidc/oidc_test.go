@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// started returns issuers that have been discovered. It is called in a bubble.
+// started returns issuers after their discovery. The caller is in a synctest bubble.
 func started(t *testing.T, n *network, c *Config) *Issuers {
 	t.Helper()
 	s, err := New(t.Context(), c, n.options())
@@ -27,7 +27,7 @@ func started(t *testing.T, n *network, c *Config) *Issuers {
 	return s
 }
 
-// unsigned is a token with a header of its own and a signature that is given.
+// unsigned returns a token with a custom header and the given signature.
 func unsigned(t testing.TB, header string, claims map[string]any, signature string) string {
 	t.Helper()
 	payload, err := json.Marshal(claims)
@@ -37,7 +37,7 @@ func unsigned(t testing.TB, header string, claims map[string]any, signature stri
 	return base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString(payload) + "." + signature
 }
 
-// Tokens with which somebody tries to be who they are not. The words are kube-apiserver's.
+// Forged tokens. The messages are those of kube-apiserver.
 func TestAttacks(t *testing.T) {
 	rs256 := func(changes map[string]any) string {
 		return sign(t, jose.RS256, keys()["one"], "one", claimsWith(changes))
@@ -52,7 +52,7 @@ func TestAttacks(t *testing.T) {
 	wrong := "failed to verify signature: failed to verify id token signature"
 	algorithms := `oidc: id token signed with unsupported algorithm, expected ["ES256" "ES384" "ES512" "PS256" "PS384" "PS512" "RS256" "RS384" "RS512"] got `
 	for _, tt := range []struct {
-		name, token, err string // an err of "" is a token of another kind, "ok" a good one
+		name, token, err string // err: "" for a token of another type, "ok" for a valid one
 	}{
 		{"good", good, "ok"},
 		{"good, of a curve", sign(t, jose.ES256, keys()["curve"], "curve", claimsWith(nil)), "ok"},
@@ -111,7 +111,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// signWithKeyInHeader brings the key to verify it with.
+// signWithKeyInHeader returns a token whose header has its verification key.
 func signWithKeyInHeader(t testing.TB) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: keys()["two"]}, &jose.SignerOptions{EmbedJWK: true})
@@ -133,7 +133,7 @@ func signWithKeyInHeader(t testing.TB) string {
 	return token
 }
 
-// An issuer that is not there yet is tried again. Until then its tokens are refused.
+// Discovery of an unavailable issuer is retried. Until it succeeds, its tokens are rejected.
 func TestDiscoveredLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
@@ -151,7 +151,7 @@ func TestDiscoveredLater(t *testing.T) {
 	})
 }
 
-// An issuer has to say the truth about itself.
+// The discovery document of an issuer must name the issuer itself.
 func TestDiscovery(t *testing.T) {
 	for _, answer := range []string{`{"issuer":"https://other","jwks_uri":"https://issuer/keys"}`, `{"issuer":"https://issuer"}`, `{`, `secret`, `["secret"]`, strings.Repeat(" ", maxBody+1)} {
 		synctest.Test(t, func(t *testing.T) {
@@ -165,8 +165,8 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// A new key counts at once; one that is gone counts no more when keys are fetched again. Tokens
-// with keys that nobody has make few requests.
+// A new key is accepted at once; a removed one until the next fetch. Tokens with unknown keys cause
+// few requests.
 func TestKeysRotate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
@@ -203,7 +203,7 @@ func TestKeysRotate(t *testing.T) {
 		if err := try("two"); err != nil {
 			t.Error(err)
 		}
-		// An issuer that is down is no reason to forget its keys.
+		// The keys of an unavailable issuer stay.
 		n.serve("issuer", nil)
 		time.Sleep(fetchPause)
 		if err := try("one"); err == nil || !strings.Contains(err.Error(), "fetching keys oidc: get keys failed") {
@@ -215,7 +215,7 @@ func TestKeysRotate(t *testing.T) {
 	})
 }
 
-// Where an issuer describes itself may be elsewhere than its name says.
+// The discovery URL may differ from the issuer URL.
 func TestDiscoveryURL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
@@ -237,7 +237,7 @@ claimMappings: {username: {claim: sub, prefix: ""}}`))
 	})
 }
 
-// Users are made of claims, by their names and by expressions.
+// Users are mapped from claims, by claim names and by expressions.
 func TestUsers(t *testing.T) {
 	const head = "issuer: {url: \"https://issuer\", audiences: [anykind]}\n"
 	for _, tt := range []struct {
@@ -319,7 +319,7 @@ userValidationRules: [{expression: '!user.username.startsWith("system:")', messa
 	}
 }
 
-// Claims that are elsewhere are got from there, once, and never from where those lead in turn.
+// Distributed claims are fetched once, and not resolved further.
 func TestDistributedClaims(t *testing.T) {
 	where := func(endpoint map[string]any) map[string]any {
 		return map[string]any{"_claim_names": map[string]any{"groups": "there"}, "_claim_sources": map[string]any{"there": endpoint}}
@@ -328,7 +328,7 @@ func TestDistributedClaims(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		claims map[string]any
-		answer map[string]any // claims of the token that is there
+		answer map[string]any // claims of the token at the endpoint
 		groups []string
 		err    string
 	}{
@@ -366,7 +366,7 @@ func TestDistributedClaims(t *testing.T) {
 			token := sign(t, jose.RS256, keys()["one"], "one", claimsWith(tt.claims))
 			a, ok, err := s.AuthenticateToken(t.Context(), token, nil)
 			if err != nil && strings.Contains(err.Error(), "verifier not initialized") {
-				synctest.Wait() // It is being discovered.
+				synctest.Wait() // Discovery has started.
 				a, ok, err = s.AuthenticateToken(t.Context(), token, nil)
 			}
 			if tt.err != "" {
@@ -387,8 +387,7 @@ func TestDistributedClaims(t *testing.T) {
 	}
 }
 
-// The other issuers are few. A new one takes the place of one that is not discovered, or was not used for
-// the longest time.
+// Other issuers are bounded. A new one evicts an undiscovered one, or the least recently used.
 func TestOtherIssuersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
@@ -416,8 +415,8 @@ func TestOtherIssuersAreBounded(t *testing.T) {
 	})
 }
 
-// An other issuer that no token names is forgotten, and called no more. One that fails is called ever
-// less often.
+// An unused other issuer is dropped and not called again. Attempts to discover a failing one back
+// off.
 func TestOtherIssuersAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()

@@ -24,7 +24,7 @@ import (
 	"github.com/anykind/anykind/internal/network/egress"
 )
 
-// keys are made once: RSA keys take long.
+// keys are generated once: RSA keys are slow.
 var keys = sync.OnceValue(func() map[string]crypto.Signer {
 	out := map[string]crypto.Signer{}
 	for _, id := range []string{"one", "two"} {
@@ -42,7 +42,7 @@ var keys = sync.OnceValue(func() map[string]crypto.Signer {
 	return out
 })
 
-// A network has issuers and other servers, by host. It is the transport of a client.
+// A network has issuers and other servers by host. It implements http.RoundTripper.
 type network struct {
 	mu             sync.Mutex
 	hosts          map[string]http.HandlerFunc
@@ -81,7 +81,7 @@ func (n *network) times(url string) int {
 	return n.asked[url]
 }
 
-// A provider is an issuer on a network, with the keys of some ids.
+// A provider is an issuer on a network, with the keys of ids.
 type provider struct {
 	url string
 	mu  sync.Mutex
@@ -113,14 +113,14 @@ func (p *provider) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// have gives the issuer other keys.
+// have replaces the keys of the issuer.
 func (p *provider) have(ids ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ids = ids
 }
 
-// sign makes a token of claims.
+// sign returns a token with claims.
 func sign(t testing.TB, algorithm jose.SignatureAlgorithm, key any, id string, claims map[string]any) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: jose.JSONWebKey{Key: key, KeyID: id}}, nil)
@@ -142,7 +142,7 @@ func sign(t testing.TB, algorithm jose.SignatureAlgorithm, key any, id string, c
 	return token
 }
 
-// claimsWith are those of a good token, with others in their place; nil removes one.
+// claimsWith returns valid claims with changes; nil removes a claim.
 func claimsWith(changes map[string]any) map[string]any {
 	out := map[string]any{"iss": "https://issuer", "aud": "anykind", "sub": "eve", "exp": 946688400} // an hour after the beginning of a bubble
 	for name, value := range changes {
@@ -154,7 +154,7 @@ func claimsWith(changes map[string]any) map[string]any {
 	return out
 }
 
-// public is a key in the form in which everybody knows it.
+// public returns the public key as a JSON web key.
 func public(t testing.TB, id string) []byte {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(keys()[id].Public())
@@ -175,7 +175,7 @@ func (n *network) options() Options {
 	}
 }
 
-// config is a configuration of issuers, each in YAML.
+// config returns a configuration of issuers in YAML.
 func config(t testing.TB, issuers ...string) *Config {
 	t.Helper()
 	c, err := parse([]byte(configText(issuers...)))
@@ -196,7 +196,7 @@ func configText(issuers ...string) string {
 	return text
 }
 
-// simple is an issuer whose users are called as sub says.
+// simple returns an issuer whose user names are the claim sub.
 func simple(url string) string {
 	out, err := yaml.Marshal(map[string]any{
 		"issuer":        map[string]any{"url": url, "audiences": []string{"anykind"}},

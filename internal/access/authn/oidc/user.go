@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// claims are what a token says, not parsed.
+// claims are the undecoded claims of a token.
 type claims map[string]json.RawMessage
 
 func (c claims) has(name string) bool { _, ok := c[name]; return ok }
@@ -26,7 +26,7 @@ func (c claims) get(name string, into any) error {
 	return json.Unmarshal(value, into)
 }
 
-// userOf returns the user of whom claims speak, if all rules allow it.
+// userOf returns the user of claims, if all validation rules pass.
 func (i *issuer) userOf(ctx context.Context, c claims) (u *request.User, err error) {
 	value := claimsValue(c)
 	u = &request.User{}
@@ -138,7 +138,7 @@ func (i *issuer) uid(ctx context.Context, c claims, value *lazy.MapValue) (strin
 	return text(ctx, i.mapper.UID, value, "uid")
 }
 
-// text evaluates an expression that is to be a string.
+// text evaluates an expression that must return a string.
 func text(ctx context.Context, mapper authenticationcel.ClaimsMapper, value *lazy.MapValue, what string) (string, error) {
 	result, err := mapper.EvalClaimMapping(ctx, value)
 	if err != nil {
@@ -179,7 +179,7 @@ func (i *issuer) extra(ctx context.Context, c claims, value *lazy.MapValue) (map
 	return extra, nil
 }
 
-// checkRequired checks claims that are to have a value.
+// checkRequired checks the required claims.
 func (i *issuer) checkRequired(c claims) error {
 	for name, want := range i.required {
 		if !c.has(name) {
@@ -196,7 +196,7 @@ func (i *issuer) checkRequired(c claims) error {
 	return nil
 }
 
-// allTrue returns the error of the first rule that is not true.
+// allTrue returns the error of the first rule that is false.
 func allTrue(results []authenticationcel.EvaluationResult) error {
 	for _, result := range results {
 		holds, ok := result.EvalResult.Value().(bool)
@@ -221,7 +221,7 @@ func messageOf(rule authenticationcel.ExpressionAccessor) string {
 	}
 }
 
-// oneOrMany is a string or a list of them in JSON.
+// oneOrMany is a string or a list of strings in JSON.
 type oneOrMany []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -239,8 +239,8 @@ func (o *oneOrMany) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// texts returns the strings that an expression has as its value: one, or a list of them.
-// Empty ones do not count, and null is none.
+// texts returns the strings of an expression's value: a string, or a list of strings. Empty strings
+// are dropped; null is an empty list.
 func texts(value ref.Val) ([]string, error) {
 	errNoText := fmt.Errorf("expression must return a string or a list of strings")
 	var out []string

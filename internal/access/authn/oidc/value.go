@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// claimsValue is the variable claims of expressions. A claim is parsed when it is looked at.
+// claimsValue returns the variable claims of expressions. A claim is parsed at its first use.
 func claimsValue(c claims) *lazy.MapValue {
 	m := lazy.NewMapValue(types.NewObjectType("kubernetes.claims"))
 	for name, data := range c {
@@ -27,7 +27,7 @@ func claimsValue(c claims) *lazy.MapValue {
 	return m
 }
 
-// userValue is the variable user of expressions.
+// userValue returns the variable user of expressions.
 func userValue(u *request.User) *lazy.MapValue {
 	m := lazy.NewMapValue(types.NewObjectType("kubernetes.UserInfo"))
 	for name, value := range map[string]any{"username": u.Name, "uid": u.UID, "groups": u.Groups, "extra": u.Extra} {
@@ -38,8 +38,8 @@ func userValue(u *request.User) *lazy.MapValue {
 
 func valueOf(value any) ref.Val { return unescaping(types.DefaultTypeAdapter.NativeToValue(value)) }
 
-// unescaping makes fields of maps, however deep, found by the names that expressions have for
-// them: foo__dot__bar is the field foo.bar.
+// unescaping resolves escaped names in nested maps: the expression foo__dot__bar finds the field
+// foo.bar.
 func unescaping(value ref.Val) ref.Val {
 	switch v := value.(type) {
 	case traits.Mapper:

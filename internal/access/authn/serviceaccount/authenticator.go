@@ -14,10 +14,10 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// An Authenticator knows accounts by their tokens.
+// An Authenticator authenticates service accounts by their tokens.
 //
-// That a token is signed by one of the keys stays true, so it is found out once. Everything
-// else is looked up whenever the token is used.
+// It verifies a signature once and caches the result. It checks everything else at each use of the
+// token.
 type Authenticator struct {
 	keys      Keys
 	issuers   []string
@@ -32,21 +32,21 @@ type Authenticator struct {
 	good, bad verdicts
 }
 
-// Parts are what an Authenticator looks at.
+// Parts are the dependencies of an Authenticator.
 type Parts struct {
 	Keys  Keys
 	Cache *watchcache.Cache
-	// The kinds on which tokens depend.
+	// The kinds of objects that tokens are bound to.
 	Accounts, Secrets, Pods, Nodes *resource.Definition
-	// Use labels a Secret with the day on which its token was used.
+	// Use labels a Secret with the day of its token's last use.
 	Use func(ctx context.Context, namespace, name, uid, day string) error
-	// Metrics count uses; nil for nobody who asks.
+	// Metrics counts uses; nil counts nothing.
 	Metrics *Metrics
 	Log     *slog.Logger
 	Now     func() time.Time // time.Now if nil
 }
 
-// NewAuthenticator returns one that goes by options.
+// NewAuthenticator returns an Authenticator with options.
 func NewAuthenticator(o Options, p Parts) *Authenticator {
 	a := &Authenticator{
 		keys: p.Keys, issuers: o.IssuersOf(), audiences: o.AudiencesOf(), lookup: !o.SkipLookup,
@@ -61,15 +61,15 @@ func NewAuthenticator(o Options, p Parts) *Authenticator {
 	return a
 }
 
-// A verdict is what is always true of a token.
+// A verdict holds the facts of a token that never change.
 type verdict struct {
-	err error // why it is not signed; also nil, like claims, where it is none of ours
+	err error // of the signature; nil, like claims, if the token is not one of a service account
 	*claims
 	generation uint64 // of the keys
-	legacy     bool   // it is the token of a Secret
-	keys       keys   // of what it depends on
+	legacy     bool   // the token is from a Secret
+	keys       keys   // store keys of the objects that the token depends on
 	seen       seen
-	answer     *authn.TokenAnswer // for the audiences of the server; nil if it is for none of them
+	answer     *authn.TokenAnswer // for the audiences of the server; nil if none of them matches
 }
 
 // AuthenticateToken implements authn.TokenAuthenticator.
@@ -85,7 +85,7 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context, token string, aud
 	return answer, err == nil, err
 }
 
-// verdict returns the verdict on a token by the keys of now.
+// verdict returns the verdict on a token by the present keys.
 func (a *Authenticator) verdict(ctx context.Context, token string) *verdict {
 	id, generation := a.good.id(token), a.keys.generation()
 	for _, of := range []*verdicts{&a.good, &a.bad} {
@@ -104,22 +104,22 @@ func (a *Authenticator) verdict(ctx context.Context, token string) *verdict {
 	return v
 }
 
-// verdictOn verifies the signature of a token that was not seen yet. fixed reports that the
-// same keys always give this verdict.
+// verdictOn verifies the signature of an uncached token. fixed reports that the same keys always
+// give this verdict.
 func (a *Authenticator) verdictOn(ctx context.Context, token string) (v *verdict, fixed bool) {
 	issuer, ok := issuerOf(token)
 	if !ok || issuer != LegacyIssuer && !slices.Contains(a.issuers, issuer) {
 		return &verdict{}, true
 	}
 	c, fixed, err := read(ctx, a.keys, token)
-	if err == nil && c != nil && c.Issuer != issuer { // it was read in another way before it was verified
+	if err == nil && c != nil && c.Issuer != issuer { // the two parsers disagree
 		c, err = nil, fmt.Errorf("token issuer %q is invalid", c.Issuer)
 	}
 	if c == nil {
 		return &verdict{err: err}, fixed
 	}
 	v = &verdict{claims: c}
-	// The name may also be that of the Issuer.
+	// The Issuer may have the same name as the legacy issuer.
 	v.legacy = issuer == LegacyIssuer && (c.Kubernetes.Account.Name == "" || !slices.Contains(a.issuers, issuer))
 	v.keys = a.stored.keysOf(v)
 	user := userOf
@@ -130,7 +130,7 @@ func (a *Authenticator) verdictOn(ctx context.Context, token string) (v *verdict
 	return v, true
 }
 
-// audiencesOf returns whom a token is for. One that does not say is for the server.
+// audiencesOf returns the audiences of a token. A token without audiences is for the server.
 func (a *Authenticator) audiencesOf(c *claims) []string {
 	if len(c.Audience) == 0 {
 		return a.audiences
@@ -138,7 +138,7 @@ func (a *Authenticator) audiencesOf(c *claims) []string {
 	return c.Audience
 }
 
-// check returns the user of a token that is signed, if it counts now.
+// check returns the user of a verified token if the token is valid now.
 func (a *Authenticator) check(ctx context.Context, v *verdict, token string, audiences []string) (*authn.TokenAnswer, error) {
 	if len(v.Audience) == 0 {
 		annotate(ctx, "authentication.k8s.io/legacy-token", v.Subject)
@@ -170,8 +170,8 @@ func (a *Authenticator) check(ctx context.Context, v *verdict, token string, aud
 	return answer, nil
 }
 
-// noteStale notes the use of a token that is valid longer than was asked for, because pods
-// used to read theirs once.
+// noteStale counts the use of an extended token after its requested expiry. Such tokens exist for
+// clients that read their token only once.
 func (a *Authenticator) noteStale(ctx context.Context, v *verdict, now time.Time) {
 	after := v.Kubernetes.WarnAfter
 	switch {
@@ -185,14 +185,14 @@ func (a *Authenticator) noteStale(ctx context.Context, v *verdict, now time.Time
 	}
 }
 
-// annotate says something of the request for the audit log.
+// annotate adds an audit annotation to the request.
 func annotate(ctx context.Context, key, value string) {
 	if q := request.From(ctx); q != nil {
 		q.Annotate(key, value)
 	}
 }
 
-// common returns what is in both, in the order of the first.
+// common returns the intersection, in the order of the first.
 func common(a, b []string) (both []string) {
 	for _, s := range a {
 		if slices.Contains(b, s) {

@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A token tells the server all that it knows of the user.
+// The user has all attributes of the token.
 func TestUser(t *testing.T) {
 	w := newWorld(t, Options{}, nil)
 	pod, node := &Reference{"n", "uid of pods/dev/n"}, &Reference{"n", "uid of nodes/n"}
@@ -50,7 +50,7 @@ func TestUser(t *testing.T) {
 			for k, v := range tt.extra {
 				want.Extra[k] = v
 			}
-			for range 2 { // the second time, its signature is known
+			for range 2 { // the second time with a cached signature
 				a := w.user(token)
 				if d := cmp.Diff(want, a.User); d != "" {
 					t.Error(d)
@@ -63,14 +63,14 @@ func TestUser(t *testing.T) {
 	}
 }
 
-// A token counts until something that it depends on is gone, and from then on never again.
+// A token is valid until an object that it depends on is deleted, and never again after that.
 func TestWhatATokenDependsOn(t *testing.T) {
 	soon, past := time.Now().Add(time.Hour).Format(time.RFC3339), time.Now().Add(-time.Hour).Format(time.RFC3339)
 	going := func(at string) string { return `{"metadata":{"deletionTimestamp":"` + at + `"}}` }
 	const another, invalidated = `{"metadata":{"uid":"another"}}`, "service account token has been invalidated"
 	for _, tt := range []struct {
-		key, value string // "" to delete it
-		bound      bool   // else it is bound to nothing
+		key, value string // "" deletes the object
+		bound      bool   // else the token is bound to no object
 		want       string
 	}{
 		{"serviceaccounts/dev/robot", "", false, `serviceaccounts "robot" not found`},
@@ -127,7 +127,7 @@ func TestWhatATokenDependsOn(t *testing.T) {
 	})
 }
 
-// A token is for some time, give or take a minute, and for some audiences.
+// A token is valid for its time, plus or minus a minute, and for its audiences.
 func TestTimeAndAudience(t *testing.T) {
 	w := newWorld(t, Options{Issuers: []string{"https://first", "second"}, Audiences: []string{"api", "other"}}, nil)
 	token := w.issue(w.grant())
@@ -162,7 +162,7 @@ func TestTimeAndAudience(t *testing.T) {
 	}
 }
 
-// Attacks by somebody who has no key. No token is believed, also not the second time.
+// Forged tokens are rejected, also the second time.
 func TestAttacks(t *testing.T) {
 	other := ecdsaKey(t, elliptic.P256())
 	signing := ecdsaKey(t, elliptic.P256())
@@ -183,7 +183,7 @@ func TestAttacks(t *testing.T) {
 		}
 		return base64.RawURLEncoding.EncodeToString(data)
 	}
-	// sign signs the payload, or a changed one, with a key and a header of somebody else.
+	// sign signs the payload, or a changed one, with another key and header.
 	sign := func(key any, alg jose.SignatureAlgorithm, header map[jose.HeaderKey]any, change func(map[string]any)) string {
 		claims := map[string]any{}
 		for k, v := range payload {
@@ -267,7 +267,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// The token of a Secret counts while that has it.
+// The token of a Secret is valid while the Secret has it.
 func TestLegacy(t *testing.T) {
 	const used = `"kubernetes.io/legacy-token-last-used":`
 	for _, tt := range []struct {
@@ -301,7 +301,7 @@ func TestLegacy(t *testing.T) {
 			today := w.at.UTC().Format(DateFormat)
 			token := w.legacy("t", strings.NewReplacer("TODAY", today, "TOMORROW", w.at.UTC().AddDate(0, 0, 1).Format(DateFormat)).Replace(tt.label))
 			if tt.then != nil {
-				w.answers(token) // has it seen
+				w.answers(token) // caches the Secret
 				w.used = nil
 				tt.then(w)
 			}
@@ -328,7 +328,7 @@ func TestLegacy(t *testing.T) {
 	})
 }
 
-// Audit and the client learn how a token was used.
+// Each use of a token adds audit annotations and warnings.
 func TestWhatIsSaidOfAUse(t *testing.T) {
 	w := newWorld(t, Options{}, nil)
 	g := w.grant()
@@ -363,7 +363,7 @@ func TestWhatIsSaidOfAUse(t *testing.T) {
 	}
 }
 
-// Verdicts are kept, but not all for ever.
+// Verdicts are cached, and evicted.
 func TestVerdicts(t *testing.T) {
 	var v verdicts
 	first := &verdict{}

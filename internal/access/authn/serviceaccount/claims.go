@@ -16,13 +16,13 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A Reference names an object that a token depends on, or tells of.
+// A Reference names an object in a token.
 type Reference struct {
 	Name string `json:"name,omitempty"`
 	UID  string `json:"uid,omitempty"`
 }
 
-// bound are the claims of a token that was asked for.
+// bound are the claims of a token from the TokenRequest API.
 type bound struct {
 	Namespace string           `json:"namespace,omitempty"`
 	Account   Reference        `json:"serviceaccount"`
@@ -31,12 +31,12 @@ type bound struct {
 	Node      *Reference       `json:"node,omitempty"`
 	WarnAfter *jwt.NumericDate `json:"warnafter,omitempty"`
 
-	// Kubernetes binds tokens to these as well, with a feature gate that is off.
+	// Kubernetes also binds tokens to these, behind a feature gate that is off by default.
 	ValidatingWebhookConfiguration *Reference `json:"validatingwebhookconfiguration,omitempty"`
 	MutatingWebhookConfiguration   *Reference `json:"mutatingwebhookconfiguration,omitempty"`
 }
 
-// legacy are the claims of the token of a Secret.
+// legacy are the claims of a Secret's token.
 type legacy struct {
 	AccountName string `json:"kubernetes.io/serviceaccount/service-account.name"`
 	AccountUID  string `json:"kubernetes.io/serviceaccount/service-account.uid"`
@@ -44,15 +44,14 @@ type legacy struct {
 	Namespace   string `json:"kubernetes.io/serviceaccount/namespace"`
 }
 
-// claims are all that a token may say.
+// claims are all claims of a token.
 type claims struct {
 	jwt.Claims
 	legacy
 	Kubernetes bound `json:"kubernetes.io"`
 }
 
-// issuerOf returns who a token says issued it. Nothing is verified. ok is false if it is not
-// in the form of a token.
+// issuerOf returns the unverified claim iss of a token. ok is false if the token is malformed.
 func issuerOf(token string) (issuer string, ok bool) {
 	_, rest, _ := strings.Cut(token, ".")
 	payload, _, _ := strings.Cut(rest, ".")
@@ -69,21 +68,19 @@ func issuerOf(token string) (issuer string, ok bool) {
 	return said.Issuer, true
 }
 
-// asymmetric are the algorithms of which one is the one of a key. Others do not make a
-// token: none, and those that share a secret.
+// asymmetric are the accepted signing algorithms: neither HMAC nor none.
 var asymmetric = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512,
 }
 
-// maxHeader is how long the first part of a token may be. It is read without a bound on its
-// depth.
+// maxHeader bounds the header of a token: the library parses it without a limit on nesting.
 const maxHeader = 16 << 10
 
 var errNoKey = errors.New("invalid signature, no keys found")
 
-// read verifies the signature of a token by the key that it names or, if it names none, by
-// one of all. c is nil without an error where it is no token. fixed reports that the same token
-// always gets the same answer from this generation of keys.
+// read verifies the signature of a token with the key of its key ID or, without an ID, with each
+// key. c is nil without an error if it is no token. fixed reports that the same token always has the
+// same result with this generation of keys.
 func read(ctx context.Context, k Keys, token string) (c *claims, fixed bool, err error) {
 	token = strings.Join(strings.Fields(token), "")
 	if strings.IndexByte(token, '.') > maxHeader {
@@ -108,7 +105,7 @@ func read(ctx context.Context, k Keys, token string) (c *claims, fixed bool, err
 		c := &claims{}
 		err := parsed.Claims(key.public, c)
 		if errors.Is(err, jose.ErrUnsupportedCriticalHeader) {
-			err = jose.ErrCryptoFailure // which is all that Kubernetes says
+			err = jose.ErrCryptoFailure // as Kubernetes reports it
 		}
 		if err != nil {
 			failed = append(failed, err)
@@ -122,10 +119,10 @@ func read(ctx context.Context, k Keys, token string) (c *claims, fixed bool, err
 	return nil, fixed, utilerrors.NewAggregate(failed)
 }
 
-// leeway is how much clocks may differ.
+// leeway is the tolerated clock skew.
 const leeway = jwt.DefaultLeeway
 
-// checkTime checks that a token is valid now.
+// checkTime checks that a token is valid at a time.
 func (c *claims) checkTime(now time.Time) error {
 	switch early, late := now.Add(leeway), now.Add(-leeway); {
 	case c.NotBefore != nil && early.Before(c.NotBefore.Time()):
@@ -138,7 +135,7 @@ func (c *claims) checkTime(now time.Time) error {
 	return nil
 }
 
-// checkLegacy checks that the token of a Secret says all that it must.
+// checkLegacy checks that the token of a Secret has all required claims.
 func (c *claims) checkLegacy() error {
 	for _, of := range []struct{ name, value string }{
 		{"sub", c.Subject}, {"namespace", c.Namespace}, {"secretName", c.SecretName},

@@ -16,20 +16,20 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// Where others find out how to verify tokens.
+// Paths of the OpenID Connect discovery of the issuer.
 const (
 	ConfigurationPath = "/.well-known/openid-configuration"
 	KeysPath          = "/openid/v1/jwks"
 )
 
-// A Discovery tells others how to verify tokens. The zero value says nothing.
+// Discovery serves the issuer's discovery documents. The zero value serves none.
 type Discovery struct {
 	issuer, keysAt string
 	keys           Keys
 	made           atomic.Pointer[documents]
 }
 
-// documents are those about one generation of keys, by their paths.
+// documents are the responses by path, for one generation of keys.
 type documents struct {
 	generation uint64
 	at         map[string]document
@@ -40,8 +40,8 @@ type document struct {
 	content   []byte
 }
 
-// NewDiscovery returns what others are told of an Issuer by a server at an address, host and
-// port. The error says why nobody can be told anything: the Issuer is not one that others find.
+// NewDiscovery returns the Discovery of the Issuer for a server at an address, host:port. An error
+// reports an issuer that cannot be discovered.
 func NewDiscovery(o Options, k Keys, address string) (*Discovery, error) {
 	issuer := o.IssuersOf()[0]
 	u, err := url.Parse(issuer)
@@ -62,7 +62,7 @@ func NewDiscovery(o Options, k Keys, address string) (*Discovery, error) {
 	return &Discovery{issuer: issuer, keysAt: at, keys: k}, nil
 }
 
-// documents returns those about the keys of now. They are made once for each generation.
+// documents returns the documents of the present keys. They are generated once per generation.
 func (d *Discovery) documents() (map[string]document, error) {
 	generation := d.keys.generation()
 	if made := d.made.Load(); made != nil && made.generation == generation {
@@ -96,7 +96,7 @@ func (d *Discovery) documents() (map[string]document, error) {
 	return made.at, nil
 }
 
-// set returns the public keys.
+// set returns the public keys as a JSON web key set.
 func (d *Discovery) set() jose.JSONWebKeySet {
 	var set jose.JSONWebKeySet
 	all, _ := d.keys.published()
@@ -106,7 +106,7 @@ func (d *Discovery) set() jose.JSONWebKeySet {
 	return set
 }
 
-// Paths returns the paths at which there is something.
+// Paths returns the served paths.
 func (d *Discovery) Paths() []string {
 	if d.keys == nil {
 		return nil
@@ -114,7 +114,7 @@ func (d *Discovery) Paths() []string {
 	return []string{ConfigurationPath, KeysPath}
 }
 
-// Owns reports whether a path is one of them.
+// Owns reports whether the path is served.
 func (d *Discovery) Owns(path string) bool {
 	return slices.Contains(d.Paths(), strings.TrimSuffix(path, "/"))
 }

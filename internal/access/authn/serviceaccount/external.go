@@ -17,42 +17,42 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// A Signer is a program that holds the keys and signs tokens. Calls return when ctx ends.
+// A Signer is an external signer, which holds the keys. Calls return when ctx ends.
 type Signer interface {
-	// Sign returns the first and the last part of the token that has claims as its second part.
+	// Sign returns the header and the signature of the token with the encoded claims.
 	Sign(ctx context.Context, claims string) (header, signature string, err error)
-	// FetchKeys returns the keys that verify tokens.
+	// FetchKeys returns the verification keys.
 	FetchKeys(ctx context.Context) (SignerKeys, error)
-	// MaxExpiration returns for how many seconds a token may be valid.
+	// MaxExpiration returns the maximum lifetime of a token in seconds.
 	MaxExpiration(ctx context.Context) (seconds int64, err error)
 }
 
-// SignerKeys are the keys of a Signer.
+// SignerKeys are the verification keys of a Signer.
 type SignerKeys struct {
 	Keys           []SignerKey
-	At             time.Time // when the Signer had them
-	RefreshSeconds int64     // after which they are fetched again
+	At             time.Time // time of the Signer's data
+	RefreshSeconds int64     // refresh interval
 }
 
 // A SignerKey is a public key.
 type SignerKey struct {
 	ID       string
 	PKIX     []byte
-	Unlisted bool // discovery leaves it out, and it signs no new tokens
+	Unlisted bool // left out of discovery, and not used for new tokens
 }
 
-// Times of calls to a Signer.
+// Timeouts and intervals of calls to a Signer.
 const (
 	fetchTimeout    = 60 * time.Second
 	metadataTimeout = 10 * time.Second
 	fetchRetry      = 10 * time.Second // after a failure
-	fetchAgain      = time.Second      // between fetches for IDs that are unknown
+	fetchAgain      = time.Second      // between fetches for unknown key IDs
 )
 
-// fewestExternalSeconds is the shortest limit that a Signer may set.
+// fewestExternalSeconds is the lowest maximum lifetime that a Signer may set.
 const fewestExternalSeconds = 600
 
-// External are the Keys of a Signer.
+// External implements Keys with a Signer.
 type External struct {
 	signer Signer
 	max    time.Duration
@@ -63,7 +63,7 @@ type External struct {
 	tried   time.Time
 }
 
-// externalKeys are those of one fetch.
+// externalKeys are the keys of one fetch.
 type externalKeys struct {
 	all        []key
 	at         time.Time
@@ -71,7 +71,7 @@ type externalKeys struct {
 	generation uint64
 }
 
-// Connect returns the Keys of a Signer. It waits for the first fetch.
+// Connect returns the Keys of a Signer after the first fetch.
 func Connect(ctx context.Context, o Options, s Signer, log *slog.Logger) (*External, error) {
 	k := &External{signer: s, log: log}
 	first, cancel := context.WithTimeout(ctx, fetchTimeout)
@@ -96,7 +96,7 @@ func Connect(ctx context.Context, o Options, s Signer, log *slog.Logger) (*Exter
 	return k, nil
 }
 
-// warn logs that tokens of pods are extended for less time than Kubernetes means to.
+// warn logs that the Signer limits extended tokens of pods to less than Kubernetes' default.
 func (k *External) warn(o Options) {
 	most := k.max
 	if o.MaxExpiration != 0 {
@@ -113,7 +113,7 @@ func (k *External) warn(o Options) {
 	}
 }
 
-// Refresh fetches the keys when the Signer wants them fetched, until ctx ends.
+// Refresh fetches the keys at the intervals of the Signer until ctx ends.
 func (k *External) Refresh(ctx context.Context) error {
 	timer := time.NewTimer(time.Until(k.now.Load().refresh))
 	defer timer.Stop()
@@ -137,7 +137,7 @@ func (k *External) Refresh(ctx context.Context) error {
 	}
 }
 
-// fetch replaces the keys by those of the Signer. On an error the old ones stay.
+// fetch replaces the keys with those of the Signer. After an error the old ones stay.
 func (k *External) fetch(ctx context.Context) error {
 	k.fetches.Lock()
 	defer k.fetches.Unlock()
@@ -180,10 +180,10 @@ func (e *externalKeys) same(other *externalKeys) bool {
 	return true
 }
 
-// maxKeyID is how long the ID of a key may be.
+// maxKeyID bounds the length of a key ID.
 const maxKeyID = 1024
 
-// verifiersOf checks the keys of a Signer.
+// verifiersOf validates the keys of a Signer.
 func verifiersOf(said SignerKeys) ([]key, error) {
 	if said.RefreshSeconds <= 0 {
 		return nil, fmt.Errorf("found invalid refresh hint (%ds)", said.RefreshSeconds)
@@ -213,7 +213,7 @@ func verifiersOf(said SignerKeys) ([]key, error) {
 	return all, nil
 }
 
-// sign has the Signer sign claims.
+// sign lets the Signer sign claims.
 func (k *External) sign(ctx context.Context, claims []byte) (string, error) {
 	payload := base64.RawURLEncoding.EncodeToString(claims)
 	header, signature, err := k.signer.Sign(ctx, payload)
@@ -229,7 +229,7 @@ func (k *External) sign(ctx context.Context, claims []byte) (string, error) {
 	return header + "." + payload + "." + signature, nil
 }
 
-// checkHeader checks the first part of a token that the Signer has made.
+// checkHeader validates the header of a token from the Signer.
 func (k *External) checkHeader(ctx context.Context, header string) error {
 	data, err := base64.RawURLEncoding.DecodeString(header)
 	if err != nil {
@@ -267,14 +267,14 @@ func (k *External) checkHeader(ctx context.Context, header string) error {
 	return nil
 }
 
-// find returns the keys with an ID. For an ID that is unknown it fetches the keys, at most once a
-// second: clients choose the ID.
+// find returns the keys of an ID. For an unknown ID it fetches the keys, at most once a second:
+// clients choose the ID.
 func (k *External) find(ctx context.Context, id string) ([]key, bool) {
 	return k.search(ctx, id, fetchAgain)
 }
 
-// search returns the keys with an ID. For an ID that is unknown it fetches the keys, unless the last
-// fetch is younger than age.
+// search returns the keys of an ID. For an unknown ID it fetches the keys, unless the last fetch is
+// younger than age.
 func (k *External) search(ctx context.Context, id string, age time.Duration) (found []key, fixed bool) {
 	if found := keysOf(k.now.Load().all, id); len(found) > 0 {
 		return found, true
@@ -295,7 +295,7 @@ func (k *External) search(ctx context.Context, id string, age time.Duration) (fo
 	return keysOf(k.now.Load().all, id), false
 }
 
-// published returns the keys that discovery names, until the next fetch.
+// published returns the keys of discovery, and the time until the next fetch.
 func (k *External) published() ([]key, time.Duration) {
 	now := k.now.Load()
 	var listed []key

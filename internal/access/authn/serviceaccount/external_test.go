@@ -22,14 +22,14 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// A fakeSigner signs in the test's process.
+// A fakeSigner signs in the process of the test.
 type fakeSigner struct {
 	t        testing.TB
 	mu       sync.Mutex // while another goroutine fetches
 	keys     map[string]*ecdsa.PrivateKey
 	unlisted map[string]bool
-	current  string // the ID of the key that signs
-	header   string // in place of the right one
+	current  string // ID of the signing key
+	header   string // in place of the valid one
 	refresh  int64
 	max      int64
 	fetches  int
@@ -90,8 +90,8 @@ func connect(t testing.TB, o Options, f *fakeSigner) *External {
 	return k
 }
 
-// Tokens that another program signs count, also when it signs by a new key; those of a key that
-// it gives up count no more, from the next fetch on.
+// Tokens of an external signer are valid, also after it changes its key. Tokens of a removed key are
+// rejected after the next fetch.
 func TestExternalSigner(t *testing.T) {
 	f := newSigner(t)
 	k := connect(t, Options{}, f)
@@ -123,7 +123,7 @@ func TestExternalSigner(t *testing.T) {
 	if got := w.answers(first); got != errNoKey.Error() {
 		t.Error("by a key that is gone:", got)
 	}
-	// A refusal for an unknown key does not outlive the key's arrival.
+	// A cached rejection for an unknown key ends when the key arrives.
 	f.keys["one"] = ecdsaKey(t, elliptic.P256())
 	f.current = "one"
 	third := w.issue(w.grant())
@@ -137,8 +137,7 @@ func TestExternalSigner(t *testing.T) {
 	}
 }
 
-// Unknown keys of tokens have the keys fetched once a second at most, and what a token says has
-// no other effect.
+// Tokens with unknown key IDs cause at most one fetch a second and have no other effect.
 func TestExternalFetchesAreFew(t *testing.T) {
 	f := newSigner(t)
 	w := newWorld(t, Options{}, connect(t, Options{}, f))
@@ -156,7 +155,7 @@ func TestExternalFetchesAreFew(t *testing.T) {
 	}
 }
 
-// Headers that no verifier should see are refused.
+// Headers with invalid or unexpected fields are rejected.
 func TestExternalHeaders(t *testing.T) {
 	f := newSigner(t)
 	f.unlisted["old"], f.keys["old"] = true, ecdsaKey(t, elliptic.P256())
@@ -180,7 +179,7 @@ func TestExternalHeaders(t *testing.T) {
 	}
 }
 
-// Discovery names the listed keys of now, for as long as they stay.
+// Discovery has the listed keys, until the next fetch.
 func TestExternalDiscovery(t *testing.T) {
 	f := newSigner(t)
 	f.keys["old"], f.unlisted["old"] = ecdsaKey(t, elliptic.P256()), true
@@ -218,7 +217,7 @@ func TestExternalDiscovery(t *testing.T) {
 	}
 }
 
-// The keys are fetched when the signer wants it, and ten seconds after a failure.
+// Keys are fetched at the interval of the signer, and ten seconds after a failure.
 func TestExternalRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newSigner(t)
@@ -252,7 +251,7 @@ func TestExternalRefresh(t *testing.T) {
 	})
 }
 
-// A signer that Kubernetes does not start with stops the start in the same words.
+// A signer that makes kube-apiserver fail to start does so here, with the same messages.
 func TestExternalRefused(t *testing.T) {
 	for _, test := range []struct {
 		name string

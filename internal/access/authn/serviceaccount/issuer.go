@@ -12,31 +12,31 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// Seconds that mean something to Kubernetes.
+// Lifetimes in seconds with a special meaning in Kubernetes.
 const (
-	// warningExpiration is how long the token of a pod is asked for that is injected into
-	// it. It is given one that is valid for longer, and used to say if it uses it that long.
+	// warningExpiration is the lifetime that kubelets request for injected tokens of pods. The
+	// server extends such a token, and reports its use after the requested lifetime.
 	warningExpiration  = 60*60 + 7
 	extendedExpiration = 365 * 24 * 60 * 60
 )
 
-// An Issuer signs tokens. It is used from when it has Keys.
+// An Issuer signs tokens, once it has Keys.
 type Issuer struct {
 	name      string
 	audiences []string
-	max       int64 // seconds that a token may be asked for; 0 for any number
+	max       int64 // maximum lifetime in seconds; 0 is unlimited
 	extends   bool
-	extended  int64 // seconds that a token of a pod gets which is extended
+	extended  int64 // lifetime of an extended token in seconds
 	keys      Keys
 }
 
-// NewIssuer returns one that signs as the first of the issuers of o.
+// NewIssuer returns an Issuer that signs as the first issuer of o.
 func NewIssuer(o Options) *Issuer {
 	return &Issuer{name: o.IssuersOf()[0], audiences: o.AudiencesOf(), max: int64(o.MaxExpiration.Seconds()), extends: !o.ExactExpiration, extended: extendedExpiration}
 }
 
-// Use gives an Issuer its keys. It comes before anything else. A signer that limits the time of
-// tokens limits what the Issuer grants.
+// Use sets the keys of an Issuer, before any other call. The limit of an external signer also limits
+// the Issuer.
 func (i *Issuer) Use(k Keys) {
 	i.keys = k
 	if k == nil || k.maxExpiration() == 0 {
@@ -51,23 +51,23 @@ func (i *Issuer) Use(k Keys) {
 
 var errNoSigner = errors.New("no key to sign tokens")
 
-// Audiences are those of the server itself.
+// Audiences returns the audiences of the server.
 func (i *Issuer) Audiences() []string { return i.audiences }
 
-// MaxSeconds is how long a token may be valid that is asked for, or 0 for any time.
+// MaxSeconds returns the maximum lifetime of a requested token; 0 is unlimited.
 func (i *Issuer) MaxSeconds() int64 { return i.max }
 
-// A Grant says what a token is to say.
+// A Grant describes a token to issue.
 type Grant struct {
 	Namespace string
 	Account   Reference
 	Audiences []string
-	Seconds   int64 // for which it is valid
-	// The token is bound to nothing, to one of these, or to a Pod and the Node that it is on.
+	Seconds   int64 // lifetime
+	// The token is bound to no object, to one of these, or to a Pod and its Node.
 	Pod, Secret, Node *Reference
 }
 
-// Issue signs a token, as of now. id is the one of its jti claim.
+// Issue signs a token issued at now. id is the claim jti.
 func (i *Issuer) Issue(ctx context.Context, g Grant, now time.Time) (token, id string, err error) {
 	if i.keys == nil {
 		return "", "", errNoSigner
@@ -89,14 +89,13 @@ func (i *Issuer) Issue(ctx context.Context, g Grant, now time.Time) (token, id s
 	return token, said.ID, err
 }
 
-// grantedClaims are those of a token that was asked for.
+// grantedClaims are the claims of a requested token.
 type grantedClaims struct {
 	jwt.Claims
-	Audience   []string `json:"aud,omitempty"` // also of one, which jwt.Claims writes as a text
+	Audience   []string `json:"aud,omitempty"` // a list even for one audience, unlike jwt.Claims
 	Kubernetes bound    `json:"kubernetes.io"`
 }
 
-// sign signs claims.
 func (i *Issuer) sign(ctx context.Context, claims any) (string, error) {
 	data, err := json.Marshal(claims)
 	if err != nil {
@@ -105,12 +104,12 @@ func (i *Issuer) sign(ctx context.Context, claims any) (string, error) {
 	return i.keys.sign(ctx, data)
 }
 
-// isMine reports whether all audiences are those of the server.
+// isMine reports whether all audiences are audiences of the server.
 func (i *Issuer) isMine(audiences []string) bool {
 	return len(common(audiences, i.audiences)) == len(audiences)
 }
 
-// IssueLegacy signs the token of a Secret. It is valid until the Secret or the account goes.
+// IssueLegacy signs the token of a Secret. It is valid until the Secret or the account is deleted.
 func (i *Issuer) IssueLegacy(ctx context.Context, namespace string, account Reference, secret string) (string, error) {
 	if i.keys == nil {
 		return "", errNoSigner

@@ -23,33 +23,33 @@ import (
 	"github.com/anykind/anykind/internal/store/atomicfile"
 )
 
-// Keys sign tokens and verify them: those of files, or those of an external signer.
+// Keys sign and verify tokens. The keys come from files or from an external signer.
 type Keys interface {
-	// sign returns the token with these claims.
+	// sign returns the token with claims.
 	sign(ctx context.Context, claims []byte) (string, error)
-	// find returns the keys with an ID, all of them for the ID "". fixed reports that the same
-	// ID never finds other keys.
+	// find returns the keys of an ID, or all keys for the ID "". fixed reports that the same ID
+	// never finds other keys.
 	find(ctx context.Context, id string) (found []key, fixed bool)
-	// published returns the keys that discovery names, and for how long a client may keep them.
+	// published returns the keys of discovery, and how long a client may cache them.
 	published() ([]key, time.Duration)
 	// generation changes with the set of keys.
 	generation() uint64
-	// maxExpiration limits how long the signer lets a token be valid; 0 for no limit.
+	// maxExpiration returns the lifetime limit of the signer; 0 is unlimited.
 	maxExpiration() time.Duration
 }
 
-// fileKeys are Keys that were read from files. They never change.
+// fileKeys are Keys from files. They never change.
 type fileKeys struct {
 	signer jose.Signer
-	all    []key // in the order in which they were read
+	all    []key // in the order of the files
 }
 
 // A key verifies tokens.
 type key struct {
 	id         string
 	public     crypto.PublicKey
-	algorithms []jose.SignatureAlgorithm // the first is the one that it signs with
-	unlisted   bool                      // discovery leaves it out
+	algorithms []jose.SignatureAlgorithm // the first is the signing algorithm
+	unlisted   bool                      // left out of discovery
 }
 
 func (k *fileKeys) sign(_ context.Context, claims []byte) (string, error) {
@@ -62,14 +62,14 @@ func (k *fileKeys) sign(_ context.Context, claims []byte) (string, error) {
 
 func (k *fileKeys) find(_ context.Context, id string) ([]key, bool) { return keysOf(k.all, id), true }
 
-// publishedAge is how long clients may keep keys of files.
+// publishedAge is how long clients may cache keys from files.
 const publishedAge = time.Hour
 
 func (k *fileKeys) published() ([]key, time.Duration) { return k.all, publishedAge }
 func (*fileKeys) generation() uint64                  { return 0 }
 func (*fileKeys) maxExpiration() time.Duration        { return 0 }
 
-// keysOf returns the keys with an ID, all of them for the ID "".
+// keysOf returns the keys of an ID, or all keys for the ID "".
 func keysOf(all []key, id string) []key {
 	if id == "" {
 		return all
@@ -83,12 +83,11 @@ func keysOf(all []key, id string) []key {
 	return found
 }
 
-// keyFile is where the key is that was made here: a private key, which signs, and others
-// that verify.
+// keyFile has the generated keys: the first private key signs, and all keys verify.
 const keyFile = "sa.key"
 
-// LoadKeys reads keys that were made by others. Files of public or private keys verify
-// tokens; the first private key of another file signs them.
+// LoadKeys reads existing keys. The files of verifying have public or private keys; the first
+// private key of the file signing signs tokens.
 func LoadKeys(verifying []string, signing string) (Keys, error) {
 	k := &fileKeys{}
 	for _, path := range verifying {
@@ -110,8 +109,8 @@ func LoadKeys(verifying []string, signing string) (Keys, error) {
 	return k, nil
 }
 
-// OpenKeys returns the keys in a directory. If there are none, one is made and kept; with
-// dir "" it is kept in memory. Only one process at a time may do so in a directory.
+// OpenKeys returns the keys in a directory. If there are none, it generates and stores one; with dir
+// "" only in memory. One process at a time may use the directory.
 func OpenKeys(dir string) (Keys, error) {
 	path := filepath.Join(dir, keyFile)
 	var data []byte
@@ -135,7 +134,7 @@ func OpenKeys(dir string) (Keys, error) {
 	return k, nil
 }
 
-// newKey makes a private key. ECDSA takes no time, where RSA would make a first start wait.
+// newKey generates an ECDSA key; RSA would slow down the first start.
 func newKey() ([]byte, error) {
 	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -145,7 +144,7 @@ func newKey() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), err
 }
 
-// verifyBy adds the keys in data, PEM. What else is there does no harm.
+// verifyBy adds the keys in PEM data. It ignores other blocks.
 func (k *fileKeys) verifyBy(data []byte) error {
 	before := len(k.all)
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
@@ -165,7 +164,7 @@ func (k *fileKeys) verifyBy(data []byte) error {
 	return nil
 }
 
-// signBy makes the first private key in data the one that signs.
+// signBy makes the first private key in data the signing key.
 func (k *fileKeys) signBy(data []byte) error {
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		private := privateKey(block.Bytes)
@@ -186,7 +185,7 @@ func (k *fileKeys) signBy(data []byte) error {
 	return errors.New("data does not contain a valid RSA or ECDSA private key")
 }
 
-// privateKey returns the private key in the bytes of a PEM block, or nil.
+// privateKey returns the private key of a PEM block, or nil.
 func privateKey(der []byte) crypto.Signer {
 	if k, err := x509.ParsePKCS1PrivateKey(der); err == nil {
 		return k
@@ -208,8 +207,8 @@ func privateKey(der []byte) crypto.Signer {
 	}
 }
 
-// publicKey returns the public key in the bytes of a PEM block: one, that of a private key,
-// or that of a certificate. Nil if there is none.
+// publicKey returns the public key of a PEM block: a public key, that of a private key, or that of a
+// certificate. Nil if there is none.
 func publicKey(der []byte) crypto.PublicKey {
 	if k := privateKey(der); k != nil {
 		return k.Public()
@@ -230,8 +229,7 @@ func publicKey(der []byte) crypto.PublicKey {
 	}
 }
 
-// newVerifier returns a key that verifies what is signed with an algorithm for it, and
-// nothing else.
+// newVerifier returns a key that verifies signatures with algorithms for its type only.
 func newVerifier(public crypto.PublicKey) (k key, err error) {
 	k.public = public
 	switch p := public.(type) {
@@ -248,7 +246,7 @@ func newVerifier(public crypto.PublicKey) (k key, err error) {
 	return k, err
 }
 
-// keyID names a key by a hash, from which nobody learns the key.
+// keyID returns the ID of a key, a hash of it.
 func keyID(public crypto.PublicKey) (string, error) {
 	der, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {

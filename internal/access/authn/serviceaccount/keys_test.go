@@ -14,7 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// The first start makes a key that only its owner can read, and later starts use it.
+// The first start generates a key that only its owner can read. Later starts use it.
 func TestOwnKey(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, keyFile)
@@ -35,7 +35,7 @@ func TestOwnKey(t *testing.T) {
 		t.Error(got)
 	}
 
-	// Another key in front signs from then on, and the old one still verifies.
+	// A key inserted in front signs from then on, and the old one still verifies.
 	old, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -66,8 +66,8 @@ func TestOwnKey(t *testing.T) {
 	}
 }
 
-// Keys are replaced one after the other: first all servers verify by the new one, then it
-// signs, then the old one goes.
+// Key rotation: first all servers verify with the new key, then it signs, then the old key is
+// removed.
 func TestRotation(t *testing.T) {
 	a, b := rsaKey, ecdsaKey(t, elliptic.P256())
 	publicA, publicB := publicPEM(t, a), publicPEM(t, b)
@@ -75,7 +75,7 @@ func TestRotation(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		keys Keys
-		want []string // of tokens that each of these has signed
+		want []string // results for tokens signed by each of these
 	}{
 		{"one", load(t, a, publicA), []string{robot}},
 		{"two verify", load(t, a, publicA, publicB), []string{robot, robot}},
@@ -92,7 +92,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// Keys of all kinds sign, each in its own way, and verify.
+// Keys of all types sign and verify, with the algorithm of their type.
 func TestAlgorithms(t *testing.T) {
 	for alg, key := range map[jose.SignatureAlgorithm]crypto.Signer{
 		jose.RS256: rsaKey,
@@ -115,7 +115,7 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// Flags are checked before anything is changed, in the words of kube-apiserver.
+// Flags are validated before any change, with the messages of kube-apiserver.
 func TestOptions(t *testing.T) {
 	key := file(t, privatePEM(t, rsaKey))
 	for _, tt := range []struct {

@@ -17,11 +17,11 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// seen is in which state the Secret and the account of a token were looked through, so that
-// they are not again while they are in it.
+// seen are the revisions at which the Secret and the account of a token were last parsed, so that
+// they are parsed once per revision.
 type seen struct {
 	secret, account atomic.Int64 // revisions
-	listed          atomic.Bool  // the account lists the Secret: it was made with the account, as was once usual
+	listed          atomic.Bool  // the account lists the Secret, as automatically created Secrets of old clusters
 }
 
 var (
@@ -29,7 +29,7 @@ var (
 	errOtherCopy         = errors.New("Token does not match server's copy")
 )
 
-// checkLegacy checks that the token of a Secret is still there, and notes its use.
+// checkLegacy checks that the Secret still has the token, and records its use.
 func (a *Authenticator) checkLegacy(ctx context.Context, v *verdict, token string) error {
 	if err := v.claims.checkLegacy(); err != nil || !a.lookup {
 		return err
@@ -90,14 +90,15 @@ func (v *verdict) isListed(account *watchcache.Object) bool {
 		return v.seen.listed.Load()
 	}
 	var s struct{ Secrets []corev1.ObjectReference }
-	_ = json.Unmarshal(account.JSON, &s) // it lists what can be read
+	_ = json.Unmarshal(account.JSON, &s) // an unreadable list is empty
 	listed := slices.ContainsFunc(s.Secrets, func(r corev1.ObjectReference) bool { return r.Name == v.SecretName })
 	v.seen.listed.Store(listed)
 	v.seen.account.Store(account.Revision)
 	return listed
 }
 
-// noteUse has a Secret say on which day its token was used. A clock may be a day ahead.
+// noteUse labels a Secret with the day of its token's last use. The clock of another server may be a
+// day ahead.
 func (a *Authenticator) noteUse(ctx context.Context, secret *watchcache.Object) {
 	now := a.now().UTC()
 	today := now.Format(DateFormat)
@@ -105,14 +106,14 @@ func (a *Authenticator) noteUse(ctx context.Context, secret *watchcache.Object) 
 	case today, now.AddDate(0, 0, 1).Format(DateFormat):
 		return
 	}
-	// The client may be gone when it is written.
+	// The write outlives the request.
 	if err := a.use(context.WithoutCancel(ctx), secret.Namespace, secret.Name, secret.UID, today); err != nil {
 		a.log.Error("the Secret of a token cannot be labelled with its last use",
 			"namespace", secret.Namespace, "name", secret.Name, "error", err)
 	}
 }
 
-// Label gives an object a label, and reports whether it had not.
+// Label sets a label, and reports whether it changed.
 func Label(t object.Tree, key, value string) bool {
 	m := object.Metadata(t)
 	labels, _ := m["labels"].(object.Tree)
@@ -127,7 +128,7 @@ func Label(t object.Tree, key, value string) bool {
 	return true
 }
 
-// Day returns the day that a label says, and whether it says one.
+// Day parses the day of a label.
 func Day(label string) (time.Time, bool) {
 	day, err := time.Parse(DateFormat, label)
 	return day, err == nil

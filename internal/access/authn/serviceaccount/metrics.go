@@ -2,12 +2,12 @@ package serviceaccount
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics count how tokens are used that better were others.
+// Metrics counts uses of legacy and stale tokens.
 type Metrics struct {
 	legacy, stale, valid, manual, generated, invalid prometheus.Counter
 }
 
-// NewMetrics returns those of one server.
+// NewMetrics returns the Metrics of a server.
 func NewMetrics() *Metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Subsystem: "serviceaccount", Name: name, Help: help})
@@ -22,7 +22,7 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// Collectors returns the metrics.
+// Collectors returns the collectors to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.legacy, m.stale, m.valid, m.manual, m.generated, m.invalid}
 }

@@ -11,36 +11,34 @@ import (
 	"time"
 )
 
-// DefaultIssuer signs tokens unless something else is said. It is the name that clusters
-// mostly have.
+// DefaultIssuer is the default issuer, the usual one of clusters.
 const DefaultIssuer = "https://kubernetes.default.svc.cluster.local"
 
-// Options say which tokens count, and which are issued. The zero value is what Kubernetes
-// does if nothing is said, with a key and an issuer of our own.
+// Options configures which tokens are accepted and issued. The zero value has the defaults of
+// Kubernetes, with a generated key and DefaultIssuer.
 type Options struct {
-	// KeyFiles have the keys that verify tokens, public or private, and SigningKeyFile the
-	// private key that signs them. Without them a key is made.
+	// KeyFiles have the keys that verify tokens, public or private; SigningKeyFile has the private
+	// key that signs them. Without them a key is generated.
 	KeyFiles       []string
 	SigningKeyFile string
-	// SigningEndpoint is the socket of a program that holds the keys and signs tokens, in place of
-	// the files. It is a path, or an abstract socket that begins with "@".
+	// SigningEndpoint is the socket of an external signer, in place of the files. It is a path, or
+	// an abstract socket that begins with "@".
 	SigningEndpoint string
-	// Issuers are whose tokens count. The first one signs. Empty for DefaultIssuer.
+	// Issuers are the accepted issuers. The first one signs. Empty is DefaultIssuer.
 	Issuers []string
-	// Audiences are those of the server; empty for the Issuers.
+	// Audiences are the audiences of the server; empty is the Issuers.
 	Audiences []string
-	// JWKSURI is where others find the keys; empty for a path of the server.
+	// JWKSURI is the published URL of the keys; empty is a path of the server.
 	JWKSURI string
-	// MaxExpiration bounds how long a token is valid; 0 for no bound.
+	// MaxExpiration bounds the lifetime of a token; 0 is unlimited.
 	MaxExpiration time.Duration
-	// ExactExpiration gives tokens that are injected into pods no longer life than was
-	// asked for.
+	// ExactExpiration gives injected tokens of pods the requested lifetime, without an extension.
 	ExactExpiration bool
-	// SkipLookup lets the token of a Secret count whatever is stored.
+	// SkipLookup accepts the token of a Secret without a check of stored objects.
 	SkipLookup bool
 }
 
-// IssuersOf returns the issuers of tokens that count. The first signs.
+// IssuersOf returns the accepted issuers. The first signs.
 func (o Options) IssuersOf() []string {
 	if len(o.Issuers) == 0 {
 		return []string{DefaultIssuer}
@@ -56,8 +54,7 @@ func (o Options) AudiencesOf() []string {
 	return o.IssuersOf()
 }
 
-// Read checks the options, and reads the keys that were given. Without an error they are
-// nil if none were.
+// Read validates the options and reads the given keys. It returns nil Keys if there are none.
 func (o Options) Read() (Keys, error) {
 	errs := o.checkIssuers()
 	if o.JWKSURI != "" {
@@ -107,7 +104,7 @@ func (o Options) checkIssuers() (errs []error) {
 	return errs
 }
 
-// Warn logs which options do not go well together.
+// Warn logs combinations of options that conflict.
 func (o Options) Warn(log *slog.Logger) {
 	if o.ExactExpiration || o.MaxExpiration == 0 || o.SigningEndpoint != "" {
 		return

@@ -1,40 +1,40 @@
-// Package serviceaccount issues the tokens of service accounts, and finds the user of one.
+// Package serviceaccount issues and authenticates tokens of service accounts.
 //
-// An Issuer has the keys and signs. An Authenticator verifies: the signature once, and what
-// the token depends on (the account, and the Pod, Secret or Node that it is bound to) every
-// time, so that a token ends with the write that deletes one of them. Discovery tells others
-// how to verify tokens.
+// An Issuer has the keys and signs. An Authenticator verifies the signature once. It checks the
+// objects that the token depends on (the account, and the bound Pod, Secret or Node) at each use, so
+// that a token ends with the write that deletes one of them. Discovery publishes the verification
+// keys.
 //
-// The package knows claims and stored objects. It does not know HTTP, but for Discovery, or
-// what an account may do.
+// The package handles claims and stored objects. It does not know HTTP, except for Discovery, or the
+// rights of an account.
 package serviceaccount
 
 import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// LegacyIssuer is who the token of a Secret says issued it, whatever the name of the Issuer.
+// LegacyIssuer is the issuer of Secrets' tokens, whatever the name of the Issuer.
 const LegacyIssuer = "kubernetes/serviceaccount"
 
 // Labels of a Secret with a token.
 const (
-	// LastUsedLabel says on which day the token was last used.
+	// LastUsedLabel has the day of the token's last use.
 	LastUsedLabel = "kubernetes.io/legacy-token-last-used"
-	// InvalidSinceLabel says that the token does not count any more, and since when.
+	// InvalidSinceLabel marks an invalidated token, with the day.
 	InvalidSinceLabel = "kubernetes.io/legacy-token-invalid-since"
 )
 
-// DateFormat is how these labels have days.
+// DateFormat is the format of days in these labels.
 const DateFormat = "2006-01-02"
 
-// Keys of the extra of a user, which tell of their token.
+// Keys of the user's extra, with facts about the token.
 const (
 	podNameKey = "authentication.kubernetes.io/pod-name"
 	podUIDKey  = "authentication.kubernetes.io/pod-uid"
 	nodeUIDKey = "authentication.kubernetes.io/node-uid"
 )
 
-// CredentialID is what audit calls the token with a jti claim.
+// CredentialID returns the credential ID for audit of the token with a jti claim.
 func CredentialID(jti string) string {
 	if jti == "" {
 		return ""
@@ -42,7 +42,7 @@ func CredentialID(jti string) string {
 	return "JTI=" + jti
 }
 
-// userOf returns the user that a token is about.
+// userOf returns the user of claims.
 func userOf(c *claims) *request.User {
 	k := &c.Kubernetes
 	u := &request.User{
@@ -71,7 +71,7 @@ func userOf(c *claims) *request.User {
 	return u
 }
 
-// legacyUserOf returns the user that the token of a Secret is about.
+// legacyUserOf returns the user of a Secret's token.
 func legacyUserOf(c *claims) *request.User {
 	return &request.User{
 		Name: request.ServiceAccount(c.Namespace, c.AccountName), UID: c.AccountUID,

@@ -16,13 +16,13 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// stored is what tokens depend on.
+// stored gives access to the objects that tokens depend on.
 type stored struct {
 	cache                          *watchcache.Cache
 	accounts, secrets, pods, nodes kind
 }
 
-// A kind is the objects of one.
+// A kind has the cached objects of one resource.
 type kind struct {
 	*watchcache.Resource
 	definition *resource.Definition
@@ -33,7 +33,7 @@ func newStored(p Parts) stored {
 	return stored{cache: p.Cache, accounts: of(p.Accounts), secrets: of(p.Secrets), pods: of(p.Pods), nodes: of(p.Nodes)}
 }
 
-// keys are where is stored what a token depends on; "" for nothing.
+// keys are the store keys of the objects that a token depends on; "" for none.
 type keys struct{ account, secret, pod, node string }
 
 func (s *stored) keysOf(v *verdict) (k keys) {
@@ -50,21 +50,20 @@ func (s *stored) keysOf(v *verdict) (k keys) {
 	}
 	switch {
 	case c.Pod != nil:
-		k.pod = s.pods.definition.Key(c.Namespace, c.Pod.Name) // the node is only told of
+		k.pod = s.pods.definition.Key(c.Namespace, c.Pod.Name) // the node is informational
 	case c.Node != nil:
 		k.node = s.nodes.definition.Key("", c.Node.Name)
 	}
 	return k
 }
 
-// fresh has the cache know what was deleted before, also through another server. While the
-// store does not answer, what is known counts.
+// fresh waits until the cache has all earlier deletions, also of other servers. While the store is
+// unavailable, the cached state counts.
 func (s *stored) fresh(ctx context.Context) { _ = storedobjects.Fresh(ctx, s.cache) }
 
 var errInvalidated = errors.New("service account token has been invalidated")
 
-// check checks that everything is there that a token depends on, and was not deleted before
-// some time.
+// check checks that all objects that a token depends on exist and were not deleted before a time.
 func (s *stored) check(ctx context.Context, v *verdict, before time.Time) error {
 	s.fresh(ctx)
 	c := &v.Kubernetes
@@ -92,7 +91,7 @@ func (s *stored) check(ctx context.Context, v *verdict, before time.Time) error 
 	return nil
 }
 
-// account returns the one at a key.
+// account returns the service account at a key.
 func (s *stored) account(ctx context.Context, key, name string) (*watchcache.Object, error) {
 	if name == "" {
 		return nil, errors.New("resource name may not be empty")
@@ -104,8 +103,8 @@ func (s *stored) account(ctx context.Context, key, name string) (*watchcache.Obj
 	return o, err
 }
 
-// check checks that the object of a key is the one that a token is bound to. other is told
-// if it is another one.
+// check checks that the object at a key is the one that the token is bound to. other is the error
+// for a different object.
 func (k kind) check(ctx context.Context, key string, ref *Reference, before time.Time, other string) error {
 	if key == "" {
 		return nil
@@ -122,7 +121,7 @@ func (k kind) check(ctx context.Context, key string, ref *Reference, before time
 	return nil
 }
 
-// deleted reports whether an object was to be gone before some time.
+// deleted reports whether the deletion time of an object is before a time.
 func deleted(o *watchcache.Object, before time.Time) bool {
 	if !o.Deleting {
 		return false

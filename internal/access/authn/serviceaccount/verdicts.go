@@ -6,26 +6,26 @@ import (
 	"sync"
 )
 
-// maxVerdicts is how many verdicts are kept for certain. Up to twice as many are.
+// maxVerdicts is the guaranteed size of the cache. It holds up to twice as many.
 const maxVerdicts = 4096
 
-// A tokenID is a hash of a token with a key, which is another one in every process: nobody
-// can tell from it what the token is, or make one that has the same.
+// A tokenID is a hash of a token, keyed per process: it discloses nothing about the token, and no
+// client can choose a collision.
 type tokenID [sha256.Size]byte
 
-// verdicts are those of the tokens that were used last. They keep no token.
+// verdicts caches the verdicts on the last used tokens. It keeps no token.
 type verdicts struct {
 	mu            sync.RWMutex
 	recent, older map[tokenID]*verdict
 }
 
-// hashKey is what makes tokenIDs those of this process.
+// hashKey is the key of tokenIDs in this process.
 var hashKey = sync.OnceValue(func() (key [sha256.Size]byte) {
 	_, _ = rand.Read(key[:]) // never fails
 	return key
 })
 
-// id hashes a token. One that has a usual length costs no allocation.
+// id hashes a token. A token of usual length causes no allocation.
 func (*verdicts) id(token string) tokenID {
 	var space [3 << 10]byte
 	key := hashKey()
@@ -49,15 +49,14 @@ func (v *verdicts) find(id tokenID) *verdict {
 	return found
 }
 
-// add keeps a verdict.
+// add caches a verdict.
 func (v *verdicts) add(id tokenID, of *verdict) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.put(id, of)
 }
 
-// put adds a verdict to the recent ones. When they are many, they are the older ones, and
-// those that were are forgotten.
+// put adds a verdict to the recent ones. A full map of recent verdicts replaces the older ones.
 func (v *verdicts) put(id tokenID, of *verdict) {
 	if len(v.recent) >= maxVerdicts {
 		v.recent, v.older = nil, v.recent

@@ -24,8 +24,8 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A world is a store with accounts and what their tokens are bound to, an Issuer, and an
-// Authenticator that goes by the same keys. Objects are named by their plural, and their key.
+// A world is a store with accounts and bound objects, an Issuer, and an Authenticator with the same
+// keys. Objects are named by their plural and their key.
 type world struct {
 	testing.TB
 	backend kv.Backend
@@ -33,15 +33,15 @@ type world struct {
 	*Authenticator
 	keys Keys
 	at   time.Time
-	used []string // Secrets of which the use was noted, and the day
+	used []string // Secrets with a recorded use, and the day
 }
 
 func definition(plural string, namespaced bool) *resource.Definition {
 	return resource.New(resource.Definition{Plural: plural, Namespaced: namespaced, StoragePrefix: "/registry/" + plural + "/"})
 }
 
-// newWorld returns a world in which there are the account dev/robot, the Pod, the Secret and
-// the Node n, and Secrets with a token.
+// newWorld returns a world with the account dev/robot, the Pod, the Secret and the Node n, and
+// Secrets with a token.
 func newWorld(t testing.TB, o Options, k Keys) *world {
 	t.Helper()
 	if k == nil {
@@ -78,7 +78,7 @@ func newWorld(t testing.TB, o Options, k Keys) *world {
 	return w
 }
 
-// put stores an object with the uid "uid of KEY", unless the text says another.
+// put stores an object with the uid "uid of KEY", unless the text has another.
 func (w *world) put(key, text string) {
 	w.Helper()
 	o := map[string]any{}
@@ -118,7 +118,7 @@ func (w *world) commit(key string, value []byte) {
 	}
 }
 
-// grant is for the account robot, for an hour.
+// grant returns a Grant for the account robot, for an hour.
 func (w *world) grant() Grant {
 	return Grant{
 		Namespace: "dev", Account: Reference{"robot", "uid of serviceaccounts/dev/robot"},
@@ -136,7 +136,7 @@ func (w *world) issue(g Grant) string {
 	return token
 }
 
-// legacy puts the token of a Secret there, and returns it.
+// legacy stores a Secret with a token, and returns the token.
 func (w *world) legacy(secret string, labels string) string {
 	w.Helper()
 	token, err := w.IssueLegacy(w.Context(), "dev", w.grant().Account, secret)
@@ -148,7 +148,7 @@ func (w *world) legacy(secret string, labels string) string {
 	return token
 }
 
-// answers says what becomes of a token: the name of its user, the error, or that it is none.
+// answers returns the outcome of an authentication: the user name, the error, or no token.
 func (w *world) answers(token string, audiences ...string) string {
 	w.Helper()
 	a, ok, err := w.AuthenticateToken(w.Context(), token, audiences)
@@ -165,7 +165,7 @@ func (w *world) answers(token string, audiences ...string) string {
 
 const robot = "system:serviceaccount:dev:robot"
 
-// user returns the answer to a token that counts.
+// user returns the answer to a valid token.
 func (w *world) user(token string) *authn.TokenAnswer {
 	w.Helper()
 	a, ok, err := w.AuthenticateToken(w.Context(), token, nil)
@@ -175,7 +175,7 @@ func (w *world) user(token string) *authn.TokenAnswer {
 	return a
 }
 
-// rsaKey is made once: it takes long.
+// rsaKey is generated once: it is slow.
 var rsaKey = func() *rsa.PrivateKey {
 	k, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -193,7 +193,7 @@ func ecdsaKey(t testing.TB, c elliptic.Curve) *ecdsa.PrivateKey {
 	return k
 }
 
-// privatePEM and publicPEM write keys as they are in files.
+// privatePEM and publicPEM encode keys as PEM.
 func privatePEM(t testing.TB, k crypto.Signer) string {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(k)
@@ -221,7 +221,7 @@ func file(t testing.TB, contents ...string) string {
 	return path
 }
 
-// load reads keys from files: those that verify, and the one that signs.
+// load reads the verifying keys and the signing key from files.
 func load(t testing.TB, signing crypto.Signer, verifying ...string) Keys {
 	t.Helper()
 	k, err := LoadKeys([]string{file(t, verifying...)}, file(t, privatePEM(t, signing)))

@@ -1,7 +1,6 @@
-// Package tokenreview knows users by bearer tokens that another server is asked about, by a
-// TokenReview.
+// Package tokenreview authenticates bearer tokens by a webhook, with a TokenReview.
 //
-// It knows the two versions of that. It remembers no answers: authn.TokenCache does.
+// It knows both versions of TokenReview. It caches no answers: authn.TokenCache does.
 package tokenreview
 
 import (
@@ -18,12 +17,12 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// Poster sends a review and reads the answer.
+// Poster sends a review and decodes the response.
 type Poster interface {
 	Post(ctx context.Context, kind schema.GroupVersionKind, in, out review.Object) error
 }
 
-// Webhook asks another server whose a token is. It implements authn.TokenAuthenticator.
+// Webhook authenticates tokens by another server. It implements authn.TokenAuthenticator.
 type Webhook struct {
 	server    Poster
 	version   string
@@ -32,7 +31,7 @@ type Webhook struct {
 
 var _ authn.TokenAuthenticator = (*Webhook)(nil)
 
-// CheckVersion returns what is wrong with a version of TokenReview.
+// CheckVersion validates a version of TokenReview.
 func CheckVersion(version string) error {
 	v1, v1beta1 := authenticationv1.SchemeGroupVersion.Version, authenticationv1beta1.SchemeGroupVersion.Version
 	if version == v1 || version == v1beta1 {
@@ -41,13 +40,13 @@ func CheckVersion(version string) error {
 	return fmt.Errorf("unsupported authentication webhook version %q, supported versions are %q, %q", version, v1, v1beta1)
 }
 
-// New returns a Webhook that sends reviews in a version. audiences are those of this server.
+// New returns a Webhook that sends reviews in a version. audiences are the audiences of this server.
 func New(server Poster, version string, audiences []string) *Webhook {
 	return &Webhook{server, version, audiences}
 }
 
-// AuthenticateToken implements authn.TokenAuthenticator. An answer that says nothing of
-// audiences is about those of this server.
+// AuthenticateToken implements authn.TokenAuthenticator. A response without audiences is for those
+// of this server.
 func (w *Webhook) AuthenticateToken(ctx context.Context, token string, audiences []string) (*authn.TokenAnswer, bool, error) {
 	if audiences == nil {
 		audiences = w.audiences

@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// The answer of the other server counts if it is for an audience that was wanted.
+// A response is accepted if it is for a wanted audience.
 func TestWebhook(t *testing.T) {
 	eve := &request.User{Name: "eve"}
 	const good = `{"authenticated":true,"user":{"username":"eve"}}`

@@ -1,7 +1,6 @@
-// Package abac is the authorizer that reads a file of policies, one to a line: attribute-based access
-// control.
+// Package abac is the ABAC authorizer: attribute-based access control with a policy file.
 //
-// It knows the policies of the two versions that there are. It reads the file once.
+// It reads the file once, one policy per line, in either of the two versions.
 package abac
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A policy says what somebody may do.
+// A policy grants rights to a user or a group.
 type policy struct {
 	User            string `json:"user"`
 	Group           string `json:"group"`
@@ -30,13 +29,13 @@ type policy struct {
 	NonResourcePath string `json:"nonResourcePath"`
 }
 
-// everything stands for every name.
+// everything is the wildcard.
 const everything = "*"
 
-// Policies allow what one of them allows.
+// Policies allow a request if one of them does.
 type Policies []policy
 
-// Load reads the policies of a file. Lines that are empty or begin with # say nothing.
+// Load reads a policy file. Empty lines and lines that begin with # are ignored.
 func Load(file string) (Policies, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -61,8 +60,7 @@ func Load(file string) (Policies, error) {
 
 const group = "abac.authorization.kubernetes.io"
 
-// read reads a policy. One that does not say that it is of version v1beta1 is of the version before,
-// in which all is one object.
+// read decodes a policy. A policy without the version v1beta1 has version 0, a flat object.
 func read(line []byte) (*policy, error) {
 	var p struct {
 		APIVersion string `json:"apiVersion"`
@@ -80,8 +78,7 @@ func read(line []byte) (*policy, error) {
 	return &p.Spec, nil
 }
 
-// current returns a policy of the version before as it would be written now. What it does not name is
-// everything.
+// current converts a policy of version 0. Omitted fields match everything.
 func (p policy) current() *policy {
 	if p.User == "" && p.Group == "" {
 		p.Group = request.Authenticated
@@ -100,7 +97,7 @@ func (p policy) current() *policy {
 	return &p
 }
 
-// ofAuthenticated has a policy of all users be one of those who said who they are.
+// ofAuthenticated limits a policy of all users to authenticated users.
 func (p *policy) ofAuthenticated() {
 	if p.User == everything || p.Group == everything {
 		p.User, p.Group = "", request.Authenticated
@@ -117,7 +114,7 @@ func (all Policies) Authorize(_ context.Context, a *authz.Attributes) (authz.Dec
 	return authz.NoOpinion, "No policy matched.", nil
 }
 
-// isOf reports whether a policy is about a user. One that names nobody is about nobody.
+// isOf reports whether a policy applies to a user. A policy without user and group applies to none.
 func (p *policy) isOf(u *request.User) bool {
 	if u == nil || p.User == "" && p.Group == "" {
 		return false

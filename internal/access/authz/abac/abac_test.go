@@ -21,7 +21,7 @@ func load(t *testing.T, text string) (Policies, error) {
 	return Load(file)
 }
 
-// What one line of each kind allows, of those who may be asked about.
+// Each policy grants its rights to its subjects only.
 func TestAuthorize(t *testing.T) {
 	const v1beta1 = `{"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": {`
 	bob := &request.User{Name: "bob", Groups: []string{"team", request.Authenticated}}
@@ -34,7 +34,7 @@ func TestAuthorize(t *testing.T) {
 	for _, tt := range []struct {
 		line    string
 		bob     []request.Info
-		unknown int // how many of all somebody may do who did not say who they are
+		unknown int // how many of all an unauthenticated user may do
 	}{
 		{v1beta1 + `"user": "bob", "namespace": "*", "resource": "*", "apiGroup": "*"}}`, []request.Info{pods, deletion, node}, 0},
 		{v1beta1 + `"user": "bob", "namespace": "*", "resource": "*", "apiGroup": "*", "readonly": true}}`, []request.Info{pods, node}, 0},
@@ -94,7 +94,7 @@ func TestRulesFor(t *testing.T) {
 	}
 }
 
-// Who writes a line that cannot be read is told which it is.
+// The error for an unreadable line begins with the absolute path of the file.
 func TestLoad(t *testing.T) {
 	if _, err := load(t, "# one\n{\"user\": 1}\n"); err == nil || !filepath.IsAbs(err.Error()[len("error reading policy file "):]) {
 		t.Errorf("%v", err)

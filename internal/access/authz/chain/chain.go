@@ -1,8 +1,8 @@
-// Package chain puts the authorizers that a configuration names one after the other, and puts
-// others in their place when its file changes.
+// Package chain builds the authorizers of a configuration, in order, and reloads them when its file
+// changes.
 //
-// It knows configurations and flags, and makes webhooks of them. It does not know how any
-// authorizer decides.
+// It handles configurations and flags, and creates webhook authorizers. It does not know the
+// decisions of an authorizer.
 package chain
 
 import (
@@ -29,24 +29,22 @@ import (
 
 // Options of a Chain.
 type Options struct {
-	// ByType are the authorizers that are no webhooks. Those that are always the same need not
-	// be there.
+	// ByType has the authorizers that are not webhooks. AlwaysAllow and AlwaysDeny are optional.
 	ByType map[string]authz.Authorizer
 	// Dial makes all connections to webhooks.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Server tells this server apart from others in metrics.
+	// Server identifies this server in metrics.
 	Server string
 	Log    *slog.Logger
 }
 
-// A Chain asks the authorizers of a configuration. Before them, it lets system:masters do
-// everything.
+// A Chain asks the authorizers of a configuration, after Privileged.
 type Chain struct {
 	authz.Current
 	options   Options
 	initial   *Config
 	decisions *prometheus.CounterVec
-	webhooks  *webhook.Metrics    // nil if there can be none
+	webhooks  *webhook.Metrics    // nil without webhooks
 	config    *configfile.Metrics // nil without a file
 
 	mu      sync.Mutex
@@ -54,7 +52,7 @@ type Chain struct {
 	clients []*review.Client // of the webhooks that are asked
 }
 
-// New returns the Chain of a configuration. It asks nobody yet.
+// New returns the Chain of a configuration. It calls no webhook yet.
 func New(c *Config, o Options) (*Chain, error) {
 	s := &Chain{options: o, initial: c, decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "apiserver_authorization_decisions_total",
@@ -70,7 +68,7 @@ func New(c *Config, o Options) (*Chain, error) {
 	return s, s.apply(c)
 }
 
-// Collectors are the metrics that are to be registered.
+// Collectors returns the collectors to register.
 func (s *Chain) Collectors() []prometheus.Collector {
 	all := append(s.webhooks.Collectors(), s.decisions)
 	if s.config != nil {
@@ -79,7 +77,7 @@ func (s *Chain) Collectors() []prometheus.Collector {
 	return all
 }
 
-// Close closes connections that are not in use.
+// Close closes idle connections.
 func (s *Chain) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,18 +86,17 @@ func (s *Chain) Close() {
 	}
 }
 
-// IsFile reports whether there is a file to follow.
+// IsFile reports whether the configuration has a file to follow.
 func (s *Chain) IsFile() bool { return s.initial.file != "" }
 
-// Follow puts what the file of the configuration says in force whenever it changes, as long as
-// ctx lasts. What cannot be put in force is said in the log and in metrics, and what was in force
-// before stays.
+// Follow reloads the configuration file after each change until ctx ends. An invalid configuration
+// is logged and counted, and the previous one stays in force.
 func (s *Chain) Follow(ctx context.Context) {
 	f := configfile.File{Path: s.initial.file, Of: "authorization", Data: s.initial.data, Metrics: s.config, Log: s.options.Log, Load: s.load}
 	f.Follow(ctx)
 }
 
-// load puts a configuration in force. final says that trying it again makes no difference.
+// load applies a configuration. final reports that a retry would fail again.
 func (s *Chain) load(_ context.Context, data []byte) (final bool, err error) {
 	c, err := parse(data, s.initial.local())
 	if err != nil {
@@ -117,7 +114,7 @@ func (s *Chain) load(_ context.Context, data []byte) (final bool, err error) {
 	return err == nil, err
 }
 
-// began reports whether the server began with a type of authorizer.
+// began reports whether the initial configuration has a type of authorizer.
 func (s *Chain) began(of string) bool {
 	for _, had := range s.initial.local() {
 		if had == of {
@@ -127,7 +124,7 @@ func (s *Chain) began(of string) bool {
 	return false
 }
 
-// apply puts the authorizers of a configuration in the place of those before.
+// apply replaces the authorizers with those of a configuration.
 func (s *Chain) apply(c *Config) error {
 	all := authz.Union{{Name: authz.PrivilegedName, Authorizer: authz.Privileged{}}}
 	if c.open != nil {
@@ -165,7 +162,7 @@ func (s *Chain) apply(c *Config) error {
 	return nil
 }
 
-// webhook makes the authorizer of a webhook, and the client by which it asks.
+// webhook creates the authorizer of a webhook, and its client.
 func (s *Chain) webhook(name, path string, c *apiserver.WebhookConfiguration) (*webhook.Webhook, *review.Client, error) {
 	client, err := review.Open(*c.ConnectionInfo.KubeConfigFile, path, s.options.Dial, c.Timeout.Duration)
 	if err != nil {
@@ -196,7 +193,7 @@ func (s *Chain) webhook(name, path string, c *apiserver.WebhookConfiguration) (*
 	return webhook.New(o), client, nil
 }
 
-// A counted authorizer is one whose decisions are.
+// counted counts the decisions of an authorizer.
 type counted struct {
 	authz.Authorizer
 	allowed, denied prometheus.Counter

@@ -23,7 +23,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A hook allows what one user wants, and denies what another one does.
+// A hook allows the requests of one user, and denies those of another.
 type hook struct {
 	allows, denies string
 	asked          atomic.Int64
@@ -53,7 +53,7 @@ func newHook(t *testing.T, allows, denies string) *hook {
 	return h
 }
 
-// entry is that of the hook in a configuration.
+// entry returns the configuration of the hook.
 func (h *hook) entry(name, policy, rest string) string {
 	return fmt.Sprintf(`
 - type: Webhook
@@ -74,7 +74,7 @@ const (
 	byRoles = "\n- {type: RBAC, name: rbac}"
 )
 
-// roles say nothing, and why.
+// roles has no opinion, with a reason.
 var roles = authz.AlwaysDeny{}
 
 func (c *Config) chain(t *testing.T, log *bytes.Buffer) *Chain {
@@ -98,7 +98,7 @@ func write(t *testing.T, file, text string) string {
 	return file
 }
 
-// says is what a user is told who wants something.
+// says returns the message for a request of a user.
 func (s *Chain) says(t *testing.T, user, verb string) string {
 	a := &authz.Attributes{User: &request.User{Name: user}, Info: request.Info{IsResource: true, Verb: verb, Resource: "pods"}}
 	if user == "root" {
@@ -112,7 +112,7 @@ func (s *Chain) says(t *testing.T, user, verb string) string {
 	return text
 }
 
-// Authorizers are asked in their order, each only about what it wants to know.
+// Authorizers are asked in order, and a webhook only if its match conditions hold.
 func TestSeveralWebhooks(t *testing.T) {
 	first, second := newHook(t, "ann", "bob"), newHook(t, "bob", "ann")
 	file := write(t, filepath.Join(t.TempDir(), "a.yaml"), header+
@@ -150,7 +150,7 @@ func TestSeveralWebhooks(t *testing.T) {
 	}
 }
 
-// Mistakes in a file are told in the words of Kubernetes.
+// Errors in a file have the messages of Kubernetes.
 func TestLoadRefuses(t *testing.T) {
 	h := newHook(t, "", "")
 	good := h.entry("w", "Deny", "")
@@ -187,7 +187,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// A file that changes is in force when it was looked at. One that is bad changes nothing.
+// A changed file takes effect when it is reread. An invalid one changes nothing.
 func TestReload(t *testing.T) {
 	h := newHook(t, "ann", "bob")
 	file := write(t, filepath.Join(t.TempDir(), "a.yaml"), header+byRoles)
@@ -229,7 +229,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// Flags mean a configuration. What is wrong with them is said in the words of Kubernetes.
+// Flags are equivalent to a configuration. Errors have the messages of Kubernetes.
 func TestFlags(t *testing.T) {
 	h := newHook(t, "ann", "bob")
 	for _, tt := range []struct {
@@ -270,7 +270,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// Answers that are not to be remembered are asked for again.
+// An answer that is not cached is requested again.
 func TestCacheFlags(t *testing.T) {
 	for rest, want := range map[string]int64{"": 2, "cacheAuthorizedRequests: false": 3, "cacheUnauthorizedRequests: false": 3, "cacheAuthorizedRequests: false\n    cacheUnauthorizedRequests: false": 4} {
 		h := newHook(t, "ann", "bob")
@@ -289,7 +289,7 @@ func TestCacheFlags(t *testing.T) {
 	}
 }
 
-// Metrics have the names that Kubernetes has for them.
+// Metrics have the names of Kubernetes.
 func TestMetrics(t *testing.T) {
 	h := newHook(t, "ann", "bob")
 	c, err := Load(write(t, filepath.Join(t.TempDir(), "a.yaml"), header+
@@ -336,7 +336,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// Nobody waits for a webhook longer than is said.
+// The timeout of a webhook limits each call.
 func TestTimeout(t *testing.T) {
 	h := newHook(t, "", "")
 	quiet, err := net.Listen("tcp", "127.0.0.1:0")

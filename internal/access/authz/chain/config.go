@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/network/configfile"
 )
 
-// The types of authorizers, which are the modes of the flags.
+// The types of authorizers, named as the modes of --authorization-mode.
 const (
 	RBAC        = "RBAC"
 	Node        = "Node"
@@ -29,16 +29,16 @@ const (
 	AlwaysDeny  = "AlwaysDeny"
 )
 
-// Types returns the types of authorizers there are.
+// Types returns all types of authorizers.
 func Types() []string { return []string{RBAC, Node, ABAC, Webhook, AlwaysAllow, AlwaysDeny} }
 
-// A Config is an AuthorizationConfiguration that was found good.
+// A Config is a validated AuthorizationConfiguration.
 type Config struct {
 	apiserver.AuthorizationConfiguration
-	file string       // that it was read from, or ""
+	file string       // the source, or ""
 	data []byte       // of the file
-	path string       // that reviews are sent to, below the URLs of the webhooks
-	open *authz.Paths // to everybody; nil for none
+	path string       // of reviews, below the URLs of webhooks
+	open *authz.Paths // paths that need no authorization; nil for none
 }
 
 // Load reads the file of a configuration.
@@ -55,7 +55,7 @@ func Load(file string) (*Config, error) {
 	return c, nil
 }
 
-// parse reads a configuration and checks it. required are types that there have to be.
+// parse decodes and validates a configuration. required are types that must be present.
 func parse(data []byte, required []string) (*Config, error) {
 	c := &Config{}
 	if len(data) > 0 {
@@ -84,12 +84,12 @@ func parse(data []byte, required []string) (*Config, error) {
 	return c, utilerrors.NewAggregate(errs)
 }
 
-// Asks reports whether a type of authorizer is one of those that are asked.
+// Asks reports whether the configuration has a type of authorizer.
 func (c *Config) Asks(of string) bool {
 	return slices.ContainsFunc(c.Authorizers, func(a apiserver.AuthorizerConfiguration) bool { return string(a.Type) == of })
 }
 
-// local returns the types of authorizers that are no webhooks.
+// local returns the types of authorizers that are not webhooks.
 func (c *Config) local() (types []string) {
 	for _, a := range c.Authorizers {
 		if string(a.Type) != Webhook {
@@ -99,22 +99,22 @@ func (c *Config) local() (types []string) {
 	return types
 }
 
-// Flags say the same as a configuration, as the flags --authorization-* of kube-apiserver do.
+// Flags are equivalent to a configuration, as the flags --authorization-* of kube-apiserver.
 type Flags struct {
-	// Modes are asked in their order; empty is RBAC.
+	// Modes are the authorizers in order; empty is RBAC.
 	Modes []string
-	// PolicyFile has the policies of ABAC. It counts beside a configuration file, too.
+	// PolicyFile has the policies of ABAC. It also applies with a configuration file.
 	PolicyFile string
-	// WebhookFile is the kubeconfig file of the one webhook that there may be.
+	// WebhookFile is the kubeconfig of the webhook.
 	WebhookFile    string
 	WebhookVersion string
-	// AuthorizedTTL and UnauthorizedTTL are how long its answers are remembered; 0 is not at all.
+	// AuthorizedTTL and UnauthorizedTTL are the TTLs of its cached answers; 0 disables caching.
 	AuthorizedTTL, UnauthorizedTTL time.Duration
-	// Given says that one of the flags is given.
+	// Given reports that at least one of the flags is set.
 	Given bool
 }
 
-// check returns what is wrong.
+// check validates the flags.
 func (f *Flags) check() error {
 	var errs []error
 	wrong := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
@@ -148,10 +148,10 @@ func (f *Flags) check() error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// flagTimeout is how long a webhook of the flags may take.
+// flagTimeout limits a call of the webhook that flags configure.
 const flagTimeout = 30 * time.Second
 
-// Config returns the configuration that means the same.
+// Config returns the equivalent configuration.
 func (f *Flags) Config() (*Config, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -177,20 +177,20 @@ func (f *Flags) Config() (*Config, error) {
 	return c, nil
 }
 
-// A Delegation says which API server decides, by the reviews that it has as resources, as the flags of
-// API servers do that extend another one.
+// A Delegation is the API server that authorizes requests by reviews, as configured by the flags of
+// extension API servers.
 type Delegation struct {
 	File string // kubeconfig
-	// AuthorizedTTL and UnauthorizedTTL are how long its answers are remembered; 0 is not at all.
+	// AuthorizedTTL and UnauthorizedTTL are the TTLs of its cached answers; 0 disables caching.
 	AuthorizedTTL, UnauthorizedTTL time.Duration
-	// AlwaysAllowPaths are open to everybody.
+	// AlwaysAllowPaths need no authorization.
 	AlwaysAllowPaths []string
 }
 
-// delegationTimeout is how long the server may take for an answer.
+// delegationTimeout limits a call to that server.
 const delegationTimeout = 10 * time.Second
 
-// Config returns the configuration in which the server is the one webhook.
+// Config returns the configuration with that server as the only webhook.
 func (d *Delegation) Config() (*Config, error) {
 	open, err := authz.NewPaths(d.AlwaysAllowPaths)
 	if err != nil {

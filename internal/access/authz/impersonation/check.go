@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A check asks for everything that somebody wants to be, in one mode.
+// A check authorizes all parts of an impersonated user, in one mode.
 type check struct {
 	*mode
 	authorizer authz.Authorizer
@@ -24,7 +24,7 @@ type check struct {
 	asking     *request.User
 }
 
-// many is of how many groups, or extras, it is first asked whether all of them are allowed.
+// many is the number of groups or extras from which on a check for all of them comes first.
 const many = 4
 
 const (
@@ -32,7 +32,7 @@ const (
 	authentication = "authentication.k8s.io"
 )
 
-// as returns who the request is made as, or why it may not be.
+// as returns the impersonated user, or the error of the first denial.
 func (c *check) as(ctx context.Context, wanted *request.User, asked *authz.Attributes) (*As, error) {
 	if c.constrained() {
 		on := *asked
@@ -61,7 +61,7 @@ func (c *check) as(ctx context.Context, wanted *request.User, asked *authz.Attri
 	return as, nil
 }
 
-// allowed asks the authorizer, and returns why not.
+// allowed asks the authorizer, and returns the error of a denial.
 func (c *check) allowed(ctx context.Context, a *authz.Attributes) error {
 	begun := time.Now()
 	decision, reason, err := c.authorizer.Authorize(ctx, a)
@@ -77,14 +77,14 @@ func (c *check) allowed(ctx context.Context, a *authz.Attributes) error {
 	return authz.Forbidden(a, reason)
 }
 
-// wants are the attributes of wanting something.
+// wants returns the attributes of the impersonation of one part.
 func (c *check) wants(group, resource, name string) *authz.Attributes {
 	return &authz.Attributes{User: c.asking, Info: request.Info{
 		IsResource: true, Verb: c.verb(), Group: group, Version: "v1", Resource: resource, Name: name,
 	}}
 }
 
-// group is the API group of users, groups, nodes and service accounts that are wanted.
+// group returns the API group of users, groups, nodes and service accounts in the checks.
 func (c *check) group() string {
 	if c.constrained() {
 		return authentication
@@ -92,7 +92,7 @@ func (c *check) group() string {
 	return ""
 }
 
-// groupsOf are the groups that are wanted, or those that come with a name.
+// groupsOf returns the requested groups, or else those that belong to the name.
 func (c *check) groupsOf(wanted *request.User) []string {
 	namespace, _, err := request.SplitServiceAccount(wanted.Name)
 	switch {
@@ -107,7 +107,7 @@ func (c *check) groupsOf(wanted *request.User) []string {
 	}
 }
 
-// join adds a group. The groups of u may be shared.
+// join adds a group. It copies the groups of u, which may be shared.
 func join(u *request.User, group string) {
 	if !u.In(group) {
 		u.Groups = append(slices.Clip(u.Groups), group)
@@ -192,7 +192,7 @@ func isLarge(extra map[string][]string) bool {
 	return max(len(extra), values) >= many
 }
 
-// validateExtra says why somebody with an extra cannot be wanted in a constrained mode.
+// validateExtra validates an extra for the constrained modes.
 func validateExtra(extra map[string][]string) error {
 	for _, key := range slices.Sorted(maps.Keys(extra)) {
 		values := extra[key]

@@ -1,8 +1,7 @@
-// Package impersonation lets somebody make a request as somebody else, where they may.
+// Package impersonation handles requests with impersonation headers.
 //
-// It reads who is wanted from the headers of the request, asks an authorizer about everything
-// that is wanted, and says who the request is made as. It does not know how users are
-// authenticated, or who may do what.
+// It reads the impersonated user from the headers, asks an authorizer about every part of it, and
+// returns the user of the request. It knows neither authentication nor roles.
 package impersonation
 
 import (
@@ -21,32 +20,31 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// As is who a request is made as.
+// As is an impersonated user.
 type As struct {
 	User *request.User
-	// Constraint is the verb that allowed it, or "" for the one that allows everything
-	// that the other may do.
+	// Constraint is the verb that allowed the impersonation, or "" for impersonation without
+	// constraints.
 	Constraint string
 }
 
-// An Impersonator decides who may make requests as somebody else.
+// An Impersonator authorizes impersonation.
 type Impersonator struct {
 	authorizer authz.Authorizer
 	metrics    *metrics
 	recent     recent
 }
 
-// New returns an Impersonator that asks an authorizer.
+// New returns an Impersonator with an authorizer.
 func New(z authz.Authorizer) *Impersonator {
 	return &Impersonator{authorizer: z, metrics: newMetrics()}
 }
 
-// As returns who a request is made as: nil where its headers want nobody else. asked is what
-// is asked for, by who is authenticated. Headers that were followed are removed.
+// As returns the impersonated user of a request, or nil without impersonation headers. asked is the
+// request of the authenticated user. As removes the headers after success.
 //
-// There are several modes in which it may be allowed. The one that was allowed to the same
-// user before is tried first, then all others in their order. What is refused is refused
-// in the words of the mode that was tried first.
+// There are several modes. The mode that last allowed the same user comes first, then the others in
+// order. A denial has the message of the first mode.
 func (i *Impersonator) As(ctx context.Context, h http.Header, asked *authz.Attributes) (*As, error) {
 	wanted, err := read(h)
 	if wanted == nil || err != nil {
@@ -58,7 +56,7 @@ func (i *Impersonator) As(ctx context.Context, h http.Header, asked *authz.Attri
 	return as, err
 }
 
-// choose returns the mode in which it is allowed, and who the request is made as.
+// choose returns the first mode that allows the impersonation, and the impersonated user.
 func (i *Impersonator) choose(ctx context.Context, wanted *request.User, asked *authz.Attributes) (*mode, *As, error) {
 	var refused error
 	last := i.recent.mode(asked.User.Name)
@@ -84,8 +82,7 @@ func (i *Impersonator) choose(ctx context.Context, wanted *request.User, asked *
 	return nil, nil, refused
 }
 
-// try asks whether it is allowed in one mode. The answer and the error are nil where the mode
-// is not for whom is wanted.
+// try checks one mode. It returns nil and no error if the mode does not apply.
 func (i *Impersonator) try(ctx context.Context, m *mode, wanted *request.User, asked *authz.Attributes) (*As, error) {
 	if !m.isFor(wanted, asked.User) {
 		return nil, nil
@@ -94,7 +91,7 @@ func (i *Impersonator) try(ctx context.Context, m *mode, wanted *request.User, a
 	return c.as(ctx, wanted, asked)
 }
 
-// read reads who is wanted, or nil.
+// read parses the impersonated user, or returns nil.
 func read(h http.Header) (*request.User, error) {
 	wanted := &request.User{Name: h.Get(authenticationv1.ImpersonateUserHeader)}
 	others := false
@@ -137,7 +134,7 @@ func addExtra(wanted *request.User, name string, values []string) {
 	wanted.Extra[key] = append(wanted.Extra[key], values...)
 }
 
-// remove removes the headers, so that nobody further down acts on them once more.
+// remove removes the headers, so that no later handler acts on them.
 func remove(h http.Header) {
 	for name := range h {
 		switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// rights are what is allowed, as VERB RESOURCE NAME.
+// rights are the allowed actions, as VERB RESOURCE NAME.
 type rights []string
 
 func (r rights) Authorize(_ context.Context, a *authz.Attributes) (authz.Decision, string, error) {
@@ -22,7 +22,7 @@ func (r rights) Authorize(_ context.Context, a *authz.Attributes) (authz.Decisio
 	return authz.NoOpinion, "", nil
 }
 
-// bob asks for the pod p as somebody else.
+// ask is a request of bob for the pod p, with impersonation headers.
 func ask(i *Impersonator, h http.Header) (*As, error) {
 	bob := &request.User{Name: "bob", Groups: []string{"devs"}}
 	return i.As(context.Background(), h, &authz.Attributes{User: bob, Info: request.Info{IsResource: true, Verb: "get", Resource: "pods", Name: "p"}})
@@ -73,7 +73,7 @@ func TestAs(t *testing.T) {
 	}
 }
 
-// system:masters can be had only by those who may do everything that it may.
+// Impersonation of system:masters takes the unconstrained verb.
 func TestMasters(t *testing.T) {
 	all := rights{"impersonate-on:user-info:get pods p", "impersonate:user-info users eve", "impersonate:user-info groups system:masters"}
 	if _, err := ask(New(all), http.Header{"Impersonate-User": {"eve"}, "Impersonate-Group": {request.Masters}}); err == nil {

@@ -6,8 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics count who wanted to be somebody else, and what was asked about that, under the names that
-// Kubernetes has for them.
+// metrics count impersonated requests and their authorization checks, under the names of Kubernetes.
 type metrics struct {
 	attempts, questions         *prometheus.CounterVec
 	attemptsTook, questionsTook *prometheus.HistogramVec
@@ -30,13 +29,13 @@ func newMetrics() *metrics {
 	}
 }
 
-// Collectors are the metrics that are to be registered.
+// Collectors returns the collectors to register.
 func (i *Impersonator) Collectors() []prometheus.Collector {
 	m := i.metrics
 	return []prometheus.Collector{m.attempts, m.attemptsTook, m.questions, m.questionsTook}
 }
 
-// attempted counts a request that was allowed in a mode, or refused in all, which is nil.
+// attempted counts a request that a mode allowed, or, with a nil mode, that all denied.
 func (m *metrics) attempted(in *mode, begun time.Time) {
 	name := ""
 	if in != nil {
@@ -47,7 +46,7 @@ func (m *metrics) attempted(in *mode, begun time.Time) {
 	m.attemptsTook.WithLabelValues(labels...).Observe(time.Since(begun).Seconds())
 }
 
-// asked counts one question to the authorizer.
+// asked counts one call of the authorizer.
 func (m *metrics) asked(in *mode, allowed bool, begun time.Time) {
 	labels := []string{in.told(), decision(allowed)}
 	m.questions.WithLabelValues(labels...).Inc()
@@ -61,7 +60,7 @@ func decision(allowed bool) string {
 	return "denied"
 }
 
-// told is what metrics call the mode.
+// told returns the name of the mode in metrics.
 func (m *mode) told() string {
 	if !m.constrained() {
 		return "legacy"

@@ -11,21 +11,21 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A mode is one way in which it may be allowed to make a request as somebody else.
+// A mode is one way to authorize impersonation.
 //
-// A mode with a name is constrained: two verbs have to be allowed, one to be that user at all,
-// and one to make this very request as them. The mode without a name is as old as roles:
-// whoever may be that user may do all that they may.
+// A mode with a name is constrained. It takes two verbs: one to impersonate the user, and one to
+// make this request as the user. The mode without a name is the original one of Kubernetes:
+// permission to impersonate a user includes all rights of that user.
 type mode struct {
 	name string
-	// isFor says whether the mode is for whom is wanted, by who asks.
+	// isFor reports whether the mode applies to the wanted and the asking user.
 	isFor func(wanted, asking *request.User) bool
-	// own is set where a service account asks for the node that it is on. What is allowed
-	// then is allowed for every node, and depends on no extra of the account but its keys.
+	// own marks the mode in which a service account impersonates the node of its pod. Its
+	// permissions cover every node and depend only on the keys of the account's extra.
 	own bool
 }
 
-// modes are all there are, in the order in which they are tried.
+// modes are all modes, in order.
 var modes = [...]mode{
 	{name: "associated-node", isFor: isOwnNode, own: true},
 	{name: "arbitrary-node", isFor: func(wanted, _ *request.User) bool { return isBare(wanted) && nodeOf(wanted.Name) != "" }},
@@ -38,7 +38,7 @@ var modes = [...]mode{
 
 func (m *mode) constrained() bool { return m.name != "" }
 
-// verb is the one for being somebody else.
+// verb returns the verb for impersonation of the user.
 func (m *mode) verb() string {
 	if !m.constrained() {
 		return "impersonate"
@@ -46,10 +46,10 @@ func (m *mode) verb() string {
 	return "impersonate:" + m.name
 }
 
-// verbOn is the one for doing something as somebody else.
+// verbOn returns the verb for the action as the impersonated user.
 func (m *mode) verbOn(verb string) string { return "impersonate-on:" + m.name + ":" + verb }
 
-// shown is who asks, as authorizers are told.
+// shown returns the asking user as authorizers see it.
 func (m *mode) shown(asking *request.User) *request.User {
 	if !m.own {
 		return asking
@@ -59,10 +59,10 @@ func (m *mode) shown(asking *request.User) *request.User {
 	return &u
 }
 
-// isBare reports whether nothing but a name is wanted.
+// isBare reports whether only a name is impersonated.
 func isBare(u *request.User) bool { return u.UID == "" && len(u.Groups) == 0 && len(u.Extra) == 0 }
 
-// nodeOf returns the node whose user has a name, or "".
+// nodeOf returns the node of a user name, or "".
 func nodeOf(user string) string {
 	name, ok := strings.CutPrefix(user, "system:node:")
 	if !ok || len(validation.NameIsDNSSubdomain(name, false)) > 0 {
@@ -76,20 +76,20 @@ func isServiceAccount(user string) bool {
 	return err == nil
 }
 
-// isOwnNode reports whether a service account wants to be the node that it is on.
+// isOwnNode reports whether a service account impersonates the node of its pod.
 func isOwnNode(wanted, asking *request.User) bool {
 	node := nodeOf(wanted.Name)
 	on := asking.Extra[request.NodeName]
 	return isBare(wanted) && node != "" && isServiceAccount(asking.Name) && len(on) == 1 && on[0] == node
 }
 
-// recent has the mode that was last allowed to a user.
+// recent remembers the mode that last allowed each user.
 type recent struct {
 	mu sync.Mutex
 	by map[string]*mode
 }
 
-// maxRecent bounds of how many users the mode is remembered.
+// maxRecent bounds the remembered users.
 const maxRecent = 4096
 
 func (r *recent) mode(user string) *mode {

@@ -10,14 +10,14 @@ import (
 	"github.com/anykind/anykind/internal/access/authz"
 )
 
-// A question is what a node wants, and what comes of it.
+// A question is a request of a node, and the decision so far.
 type question struct {
 	*authz.Attributes
 	node string
 
 	allowed bool
-	reason  string // why not
-	// object is asked for, if that is what decides.
+	reason  string // of a denial
+	// object, if set, must be related to the node.
 	object vertex
 }
 
@@ -25,7 +25,7 @@ func (q *question) allow() { q.allowed = true }
 
 func (q *question) refuse(format string, a ...any) { q.reason = fmt.Sprintf(format, a...) }
 
-// answer is what the question comes to.
+// answer returns the decision.
 func (q *question) answer() (authz.Decision, string, error) {
 	if q.allowed {
 		return authz.Allow, "", nil
@@ -36,7 +36,7 @@ func (q *question) answer() (authz.Decision, string, error) {
 	return authz.NoOpinion, q.reason, nil
 }
 
-// related lets the node do it if the object leads to it.
+// related requires a path from the object to the node.
 func (q *question) related(k kind) {
 	if q.Name == "" {
 		q.refuse("No Object name found")
@@ -45,10 +45,10 @@ func (q *question) related(k kind) {
 	q.object = vertex{k, q.Namespace, q.Name}
 }
 
-// is reports whether the verb is one of several.
+// is reports whether the request has one of the verbs.
 func (q *question) is(verbs ...string) bool { return slices.Contains(verbs, q.Verb) }
 
-// selects reports whether only objects are asked for that have the node in a field.
+// selects reports whether a field selector limits the request to objects of the node.
 func (q *question) selects(field string) bool {
 	for _, r := range q.Select().Fields {
 		if r.Field == field && r.Operator == selection.Equals && r.Value == q.node {
@@ -58,7 +58,7 @@ func (q *question) selects(field string) bool {
 	return false
 }
 
-// deciders decide about kinds of which a node may not do the same with each object.
+// deciders decide requests for kinds where the rights of a node depend on the object.
 var deciders = map[[2]string]func(*question){
 	{"", "secrets"}:                                   func(q *question) { q.read(secrets) },
 	{"", "configmaps"}:                                func(q *question) { q.read(configMaps) },
@@ -75,7 +75,7 @@ var deciders = map[[2]string]func(*question){
 	{"certificates.k8s.io", "podcertificaterequests"}: (*question).podCertificateRequest,
 }
 
-// get is for what is read one by one.
+// get decides requests for kinds that a node may only get.
 func (q *question) get(k kind) {
 	switch {
 	case q.Verb != "get":
@@ -87,7 +87,7 @@ func (q *question) get(k kind) {
 	}
 }
 
-// read is for what is read and watched, one by one.
+// read decides requests for kinds that a node may get, list and watch, one object at a time.
 func (q *question) read(k kind) {
 	switch {
 	case !q.is("get", "list", "watch"):
@@ -125,7 +125,7 @@ func (q *question) serviceAccount() {
 	}
 }
 
-// lease is for the one of the node. The name of one that is created is not known yet.
+// lease decides requests for the Lease of the node. A create request does not have its name yet.
 func (q *question) lease() {
 	switch {
 	case !q.is("get", "create", "update", "patch", "delete"):
@@ -188,7 +188,7 @@ func (q *question) podCertificateRequest() {
 	}
 }
 
-// nodeObject is for the Node itself, which a kubelet asks for before there is one.
+// nodeObject decides requests for the Node. A kubelet sends them before the Node exists.
 func (q *question) nodeObject() {
 	switch {
 	case q.Subresource == "status" && q.is("update", "patch"):
@@ -206,7 +206,7 @@ func (q *question) nodeObject() {
 	}
 }
 
-// pod is for the pods of the node, and for mirror pods, which it makes itself.
+// pod decides requests for pods of the node, including mirror pods.
 func (q *question) pod() {
 	switch {
 	case q.Subresource == "status" && q.is("update", "patch"), q.Subresource == "eviction" && q.Verb == "create":

@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// edgesOf returns the edges that an object gives. One that cannot be read gives none.
+// edgesOf returns the edges of an object. An unreadable object has none.
 func edgesOf(by vertex, o *watchcache.Object) []edge {
 	if o.Err != nil {
 		return nil
@@ -28,7 +28,7 @@ func edgesOf(by vertex, o *watchcache.Object) []edge {
 	}
 }
 
-// onNode is what belongs to the node that it names.
+// onNode decodes the node name of an object.
 type onNode struct {
 	Spec struct {
 		NodeName string `json:"nodeName"`
@@ -43,8 +43,8 @@ func read[T any](o *watchcache.Object, edges func(*T) []edge) []edge {
 	return edges(&content)
 }
 
-// ofPod returns what a pod gives to its node: itself and all that it uses. A mirror pod, which the
-// node makes, gives nothing but itself.
+// ofPod returns the edges of a pod to its node: from the pod and all objects that it uses. A mirror
+// pod has only the edge from itself.
 func ofPod(by vertex, p *corev1.Pod) (edges []edge) {
 	if p.Spec.NodeName == "" {
 		return nil
@@ -104,7 +104,7 @@ func ofContainer(env []corev1.EnvVar, from []corev1.EnvFromSource, uses func(kin
 	}
 }
 
-// ofSource says what a volume uses. One volume has one source.
+// ofSource calls uses for the objects of a volume, which has one source.
 func ofSource(s *corev1.VolumeSource, uses func(kind, string)) {
 	secret := func(ref *corev1.LocalObjectReference) {
 		if ref != nil {
@@ -148,8 +148,8 @@ func ofSource(s *corev1.VolumeSource, uses func(kind, string)) {
 	}
 }
 
-// ofClaims says which claims of devices a pod uses: those that it names, and those that were made
-// for it, as its status says.
+// ofClaims calls uses for the ResourceClaims of a pod: those that it names, and those that its
+// status names as generated for it.
 func ofClaims(p *corev1.Pod, uses func(kind, string)) {
 	for _, claim := range p.Spec.ResourceClaims {
 		switch {
@@ -171,8 +171,8 @@ func ofClaims(p *corev1.Pod, uses func(kind, string)) {
 	}
 }
 
-// ofVolume returns what a PersistentVolume gives: who may read its claim may read it, and with it
-// the secrets that a kubelet needs to mount it.
+// ofVolume returns the edges of a PersistentVolume: access to its claim implies access to the volume
+// and to the secrets that a kubelet needs to mount it.
 func ofVolume(by vertex, v *corev1.PersistentVolume) []edge {
 	ref := v.Spec.ClaimRef
 	if ref == nil {
@@ -189,7 +189,7 @@ func ofVolume(by vertex, v *corev1.PersistentVolume) []edge {
 			uses(s.Namespace, s.Name)
 		}
 	}
-	// Volumes of some kinds did not say the namespace in former times: it is that of the claim.
+	// Some volume types have an optional namespace of the secret. It defaults to that of the claim.
 	besideClaim := func(s *corev1.SecretReference) {
 		if s != nil && s.Namespace == metav1.NamespaceNone {
 			s = &corev1.SecretReference{Namespace: ref.Namespace, Name: s.Name}
@@ -219,7 +219,7 @@ func ofVolume(by vertex, v *corev1.PersistentVolume) []edge {
 		if o := s.StorageOS.SecretRef; o != nil {
 			uses(o.Namespace, o.Name)
 		}
-	case s.CSI != nil: // The others of it are for controllers.
+	case s.CSI != nil: // Its other secrets are for controllers.
 		secret(s.CSI.NodePublishSecretRef)
 		secret(s.CSI.NodeStageSecretRef)
 		secret(s.CSI.NodeExpandSecretRef)

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kinds of objects, as far as nodes are concerned.
+// Kinds of the vertices.
 type kind uint8
 
 const (
@@ -13,7 +13,7 @@ const (
 	volumeAttachments
 	resourceSlices
 	podCertificateRequests
-	followed // so many are read
+	followed // the number of kinds to follow
 
 	secrets = iota - 1
 	configMaps
@@ -22,7 +22,7 @@ const (
 	serviceAccounts
 )
 
-// resources are the kinds that are read.
+// resources returns the kinds to follow.
 func resources() []schema.GroupResource {
 	return []schema.GroupResource{
 		pods:                   {Resource: "pods"},
@@ -33,24 +33,24 @@ func resources() []schema.GroupResource {
 	}
 }
 
-// A vertex is an object that is stored, or that another one names.
+// A vertex is a stored object, or one that a stored object names.
 type vertex struct {
 	kind            kind
 	namespace, name string
 }
 
-// An edge says that who may read an object may read another one: the node that runs a pod, or the
-// one that may read an object.
+// An edge leads from an object to the node that may read it, or to another object whose readers may
+// read it.
 type edge struct {
 	from vertex
-	node string // "" if it is to another object
+	node string // "" for an edge to an object
 	to   vertex
 }
 
-// A graph knows which objects lead to which nodes. Edges are counted: several objects may give
-// the same.
+// A graph finds the nodes that are related to an object. Edges are counted, because several objects
+// may add the same edge.
 type graph struct {
-	given [followed]map[vertex][]edge // by the object that gives them
+	given [followed]map[vertex][]edge // by the object that adds them
 	nodes map[vertex]map[string]int
 	via   map[vertex]map[vertex]int
 }
@@ -63,7 +63,7 @@ func newGraph() graph {
 	return g
 }
 
-// set makes the edges that an object gives those in a list.
+// set replaces the edges of an object.
 func (g *graph) set(by vertex, edges []edge) {
 	given := g.given[by.kind]
 	for _, e := range given[by] {
@@ -101,15 +101,15 @@ func count[T comparable](all map[vertex]map[T]int, from vertex, to T, by int) {
 	}
 }
 
-// clear forgets all edges that objects of a kind give.
+// clear removes all edges of objects of a kind.
 func (g *graph) clear(k kind) {
 	for by := range g.given[k] {
 		g.set(by, nil)
 	}
 }
 
-// leads reports whether an object leads to a node. No way comes back to where it was: from a
-// secret it goes to volumes, and from there to claims.
+// leads reports whether a path leads from an object to a node. Paths have no cycle: they lead from
+// secrets to volumes, and from volumes to claims.
 func (g *graph) leads(from vertex, node string) bool {
 	if g.nodes[from][node] > 0 {
 		return true

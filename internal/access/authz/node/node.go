@@ -1,8 +1,8 @@
-// Package node is the authorizer of nodes: a kubelet may read what the pods that are bound to its
-// node use, and write what it reports.
+// Package node is the node authorizer: a kubelet may read the objects that its pods use, and write
+// the objects that it reports.
 //
-// It finds out which node uses what when a node asks for the first time, and follows what is
-// stored from then on. It does not restrict what a node writes into an object: admission does.
+// It builds its graph at the first request of a node, and follows the store from then on.
+// Restrictions on the content of a node's writes are the task of an admission plugin.
 package node
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// role is the one whose rules say what every node may do.
+// role is the role with the rights that all nodes share.
 const role = "system:node"
 
-// An Authorizer decides what nodes may do. Read is called once, before anybody asks.
+// An Authorizer authorizes nodes. Read is called once, before the first request.
 type Authorizer struct {
 	stored *stored.Follower
 	rules  func() *rbac.Rules
@@ -35,14 +35,14 @@ type Authorizer struct {
 
 var _ authz.Lister = (*Authorizer)(nil)
 
-// Read has the Authorizer read what a cache has of the kinds in a set.
+// Read sets the cache, and the set with the kinds to follow.
 func (z *Authorizer) Read(cache *watchcache.Cache, set *resource.Set) {
 	z.graph = newGraph()
 	z.rules = sync.OnceValue(func() *rbac.Rules { return rbac.NewRules(defaults.RulesOf(role)) })
 	z.stored = stored.Follow(cache, set, resources(), z.apply)
 }
 
-// apply brings the graph up to date.
+// apply updates the graph.
 func (z *Authorizer) apply(of int, events []*watchcache.Event, whole *watchcache.Snapshot) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -69,7 +69,7 @@ func (z *Authorizer) apply(of int, events []*watchcache.Event, whole *watchcache
 	}
 }
 
-// Authorize implements authz.Authorizer. It has no opinion of who is no node.
+// Authorize implements authz.Authorizer. It has no opinion on other users.
 func (z *Authorizer) Authorize(ctx context.Context, a *authz.Attributes) (authz.Decision, string, error) {
 	name, ok := a.User.Node()
 	switch {
@@ -96,7 +96,8 @@ func (z *Authorizer) Authorize(ctx context.Context, a *authz.Attributes) (authz.
 	return q.answer()
 }
 
-// RulesFor implements authz.Lister: nobody can say beforehand what a node may do.
+// RulesFor implements authz.Lister: the rights of a node depend on objects, so rules cannot list
+// them.
 func (z *Authorizer) RulesFor(_ context.Context, u *request.User, _ string) ([]rbacv1.PolicyRule, error) {
 	if _, ok := u.Node(); ok {
 		return nil, fmt.Errorf("node authorizer %w", authz.ErrUnlistable)

@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A world is a store, and the authorizer that reads it.
+// A world is a store with an authorizer.
 type world struct {
 	*testing.T
 	Authorizer
@@ -48,8 +48,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// store writes an object in YAML in place of the one of its name; without a document, it removes
-// that.
+// store writes an object in YAML. An empty document deletes the object.
 func (w *world) store(plural, namespace, name, document string) {
 	w.Helper()
 	d := w.set.Lookup(groups[plural], plural)
@@ -80,7 +79,7 @@ var groups = map[string]string{
 	"leases": "coordination.k8s.io", "csinodes": "storage.k8s.io", "resourceclaims": "resource.k8s.io",
 }
 
-// ask returns what a node is told who wants something: "VERB RESOURCE[/SUBRESOURCE] [NAMESPACE/][NAME]".
+// ask returns the answer to a request of a node: "VERB RESOURCE[/SUBRESOURCE] [NAMESPACE/][NAME]".
 func (w *world) ask(node, words string) string {
 	w.Helper()
 	f := append(strings.Fields(words), "")
@@ -99,7 +98,7 @@ func (w *world) ask(node, words string) string {
 	return strings.TrimSpace(decision.String() + " " + reason)
 }
 
-// may compares which of some nodes may do something.
+// may compares the nodes that are allowed a request.
 func (w *world) may(words, want string) {
 	w.Helper()
 	got := ""
@@ -113,7 +112,7 @@ func (w *world) may(words, want string) {
 	}
 }
 
-// A node may read the objects that its pods use, as long as there are the pods.
+// A node may read the objects that its pods use, while the pods exist.
 func TestPods(t *testing.T) {
 	w := newWorld(t)
 	const all = `{spec: {nodeName: n1, serviceAccountName: robot,
@@ -147,7 +146,7 @@ func TestPods(t *testing.T) {
 	may("")
 }
 
-// A volume is read by who may read its claim, and the secrets that a kubelet needs with it.
+// Access to a claim implies access to its volume and the secrets of the volume.
 func TestVolumes(t *testing.T) {
 	w := newWorld(t)
 	const volume = `{spec: {claimRef: {namespace: ns, name: claim}, csi: {driver: d, nodeStageSecretRef: {namespace: sys, name: stage}, controllerPublishSecretRef: {namespace: sys, name: publish}}}}`
@@ -173,7 +172,7 @@ func TestVolumes(t *testing.T) {
 	w.may("get podcertificaterequests ns/x", "n1")
 }
 
-// Why a node may not do something is said in the words of Kubernetes.
+// Denials have the reasons of Kubernetes.
 func TestReasons(t *testing.T) {
 	w := newWorld(t)
 	for words, want := range map[string]string{
@@ -190,7 +189,7 @@ func TestReasons(t *testing.T) {
 		"get nodes n2":                        "NoOpinion node 'n1' cannot read 'n2', only its own Node object",
 		"list nodes":                          "NoOpinion node 'n1' cannot read all nodes, only its own Node object",
 		"delete nodes n1":                     "NoOpinion",
-		"update nodes/status n2":              "Allow", // admission sees which
+		"update nodes/status n2":              "Allow", // admission checks the name
 		"list pods":                           "NoOpinion can only list/watch pods with spec.nodeName field selector",
 		"update pods ns/p":                    "NoOpinion",
 		"create pods/eviction ns/p":           "Allow",
@@ -210,7 +209,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// Name and group together make a node. Others are not decided about.
+// A node has both a user name and the group of nodes. The authorizer has no opinion on other users.
 func TestIdentity(t *testing.T) {
 	w := newWorld(t)
 	w.store("pods", "ns", "p", `{spec: {nodeName: n1, volumes: [{name: v, secret: {secretName: s}}]}}`)
@@ -240,7 +239,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// Objects that cannot be read give nothing.
+// Unreadable objects add no edges.
 func TestBroken(t *testing.T) {
 	w := newWorld(t)
 	w.store("pods", "ns", "p", `{spec: {nodeName: n1, containers: 7, volumes: [{name: v, secret: {secretName: s}}]}}`)

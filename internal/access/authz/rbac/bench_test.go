@@ -8,8 +8,8 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// crowd has 10,000 bindings: of the cluster, and in a hundred namespaces, to users and to
-// groups, of a hundred roles.
+// crowd has 10,000 bindings of users and groups to a hundred roles: in the cluster and in a hundred
+// namespaces.
 func crowd(b *testing.B) *world {
 	w := newWorld(b)
 	for i := range 100 {
@@ -65,7 +65,7 @@ func BenchmarkAuthorize(b *testing.B) {
 	}
 }
 
-// BenchmarkFirst is what the first check costs, which reads all bindings.
+// BenchmarkFirst measures the first check, which reads all bindings.
 func BenchmarkFirst(b *testing.B) {
 	w := crowd(b)
 	if err := w.stored.Refresh(b.Context()); err != nil {
@@ -81,7 +81,7 @@ func BenchmarkFirst(b *testing.B) {
 	}
 }
 
-// BenchmarkChange is what a changed binding costs whoever asks next.
+// BenchmarkChange measures the first check after a change of a binding.
 func BenchmarkChange(b *testing.B) {
 	w := crowd(b)
 	a := asked(ann, "get pods n1/a")

@@ -7,8 +7,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Missing returns what rules that somebody wants allow and rules that are there do not: the
-// smallest rules, each about one thing that can be done.
+// Missing returns the part of wanted that the rules of there do not cover, as rules with a single
+// group, resource, verb and name each.
 func Missing(there, wanted []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var missing []rbacv1.PolicyRule
 	for i := range wanted {
@@ -21,8 +21,8 @@ func Missing(there, wanted []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return missing
 }
 
-// eachSmallest calls do with the rules of one group, resource, verb and name, or one path and
-// verb, that a rule is made of.
+// eachSmallest calls do for each combination of group, resource, verb and name, or of path and verb,
+// in a rule.
 func eachSmallest(r *rbacv1.PolicyRule, do func(*rbacv1.PolicyRule)) {
 	for _, group := range r.APIGroups {
 		for _, resource := range r.Resources {
@@ -45,7 +45,7 @@ func eachSmallest(r *rbacv1.PolicyRule, do func(*rbacv1.PolicyRule)) {
 	}
 }
 
-// covers reports whether a rule allows all that one of the smallest does.
+// covers reports whether a rule covers a single combination.
 func covers(r, small *rbacv1.PolicyRule) bool {
 	return coversAll(r.Verbs, small.Verbs, func(has, v string) bool { return has == rbacv1.VerbAll || has == v }) &&
 		coversAll(r.APIGroups, small.APIGroups, func(has, g string) bool { return has == rbacv1.APIGroupAll || has == g }) &&
@@ -63,14 +63,14 @@ func coversAll(has, wanted []string, covers func(has, wanted string) bool) bool 
 	return true
 }
 
-// coversResource reports whether what a rule says of resources is about one, which may have a
+// coversResource reports whether a resource of a rule covers a resource, which may have a
 // subresource.
 func coversResource(has, resource string) bool {
 	_, subresource, under := strings.Cut(resource, "/")
 	return has == rbacv1.ResourceAll || has == resource || under && has == "*/"+subresource
 }
 
-// coversURL reports whether what a rule says of paths is about all that another one says.
+// coversURL reports whether a path of a rule covers a path or a prefix.
 func coversURL(has, url string) bool {
 	return has == url || strings.HasSuffix(has, "*") && strings.HasPrefix(url, strings.TrimRight(has, "*"))
 }

@@ -5,30 +5,30 @@ import (
 	"sync/atomic"
 )
 
-// fewGrants is up to how many grants of a subject are asked one after the other.
+// fewGrants is the number of grants up to which a subject's grants are searched one by one.
 const fewGrants = 8
 
-// A holder is what a subject is granted in a scope, in the order of the bindings.
+// A holder has the grants of a subject in a scope, ordered by the names of their bindings.
 type holder struct {
 	grants []*grant
 	sorted atomic.Pointer[sorted]
 }
 
-// A sorted has many grants of a subject by what their rules are about. Of those that are of one
-// role only the first is there, for the others give nothing more.
+// sorted indexes many grants of a subject by their rules. It has only the first grant of each role,
+// because the others add no rule.
 type sorted struct {
 	generation int64
 	table      table[granted]
 	broken     []*grant
 }
 
-// A granted rule is one that a role gives by a grant.
+// granted is a rule with the grant of its role.
 type granted struct {
 	*grant
 	*rule
 }
 
-// add adds a grant, unless there is one of the same binding for a subject before it in its list.
+// add adds a grant, unless the binding already has a grant for an earlier subject.
 func (h *holder) add(g *grant) {
 	at := h.place(g.binding.name)
 	if at < len(h.grants) && h.grants[at].binding == g.binding {
@@ -38,7 +38,7 @@ func (h *holder) add(g *grant) {
 	h.sorted.Store(nil)
 }
 
-// remove removes the grant of a binding, and reports whether none is left.
+// remove removes the grant of a binding, and reports whether no grant is left.
 func (h *holder) remove(b *binding) bool {
 	if at := h.place(b.name); at < len(h.grants) && h.grants[at].binding == b {
 		h.grants = slices.Delete(h.grants, at, at+1)
@@ -47,10 +47,10 @@ func (h *holder) remove(b *binding) bool {
 	return len(h.grants) == 0
 }
 
-// place is where the grant of a binding is, or would be.
+// place returns the index of a binding's grant, or its insertion index.
 func (h *holder) place(name string) int {
 	if n := len(h.grants); n == 0 || h.grants[n-1].binding.name < name {
-		return n // as when all are read, in their order
+		return n // the usual case: the initial list is ordered
 	}
 	at, _ := slices.BinarySearchFunc(h.grants, name, func(g *grant, name string) int {
 		switch {
@@ -65,7 +65,7 @@ func (h *holder) place(name string) int {
 	return at
 }
 
-// find returns the first grant by which something may be done, or nil.
+// find returns the first grant that allows the query, or nil.
 func (h *holder) find(q *query, generation int64) *grant {
 	if h == nil {
 		return nil
@@ -97,7 +97,7 @@ func firstOf(grants []*grant, q *query) *grant {
 	return nil
 }
 
-// broken adds to the grants those that give nothing.
+// broken appends the grants whose role is missing or unreadable.
 func (h *holder) broken(to []*grant) []*grant {
 	if h == nil {
 		return to
@@ -117,7 +117,7 @@ func appendBroken(to, from []*grant) []*grant {
 	return to
 }
 
-// sort returns the grants by what they are about, as of a generation of roles.
+// sort returns the index of the grants for a generation of roles.
 func (h *holder) sort(generation int64) *sorted {
 	if s := h.sorted.Load(); s != nil && s.generation == generation {
 		return s

@@ -14,13 +14,13 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// An index finds what is granted to somebody.
+// An index finds the grants of users.
 type index struct {
 	roles    map[roleID]*role
 	bindings [kinds]map[string]*binding // by key
 	cluster  *scope
 	within   map[string]*scope // by namespace
-	// generation is another one after every change of a role.
+	// generation changes with every change of a role.
 	generation int64
 }
 
@@ -30,7 +30,7 @@ func newIndex() index {
 	return x
 }
 
-// scopes returns those that count in a namespace; the second may be nil.
+// scopes returns the scopes of a namespace; the second may be nil.
 func (x *index) scopes(namespace string) [2]*scope {
 	if namespace == "" {
 		return [2]*scope{x.cluster}
@@ -38,13 +38,13 @@ func (x *index) scopes(namespace string) [2]*scope {
 	return [2]*scope{x.cluster, x.within[namespace]}
 }
 
-// A scope is who is granted something in the cluster or in a namespace.
+// A scope has the holders of the cluster or of a namespace.
 type scope struct{ users, groups map[string]*holder }
 
 func newScope() *scope { return &scope{users: map[string]*holder{}, groups: map[string]*holder{}} }
 
-// holders returns those who hold what a subject is granted, and the name of the subject among
-// them. A service account is the user that it is as who asks.
+// holders returns the map of holders for a subject, and its key there. A service account is the user
+// that it authenticates as.
 func (s *scope) holders(subject *rbacv1.Subject, namespace string) (map[string]*holder, string) {
 	switch subject.Kind {
 	case rbacv1.UserKind:
@@ -64,22 +64,22 @@ func (s *scope) holders(subject *rbacv1.Subject, namespace string) (map[string]*
 	}
 }
 
-// A binding is one that is stored.
+// A binding is a stored binding.
 type binding struct {
 	name, namespace string // without a namespace it is a ClusterRoleBinding
 	ref             rbacv1.RoleRef
 	subjects        []rbacv1.Subject
-	role            *role // nil if nothing can be referred to so
+	role            *role // nil if the reference is invalid
 }
 
-// A grant is that a binding is for a subject: the one at a place in its list.
+// A grant is a subject of a binding, by its index.
 type grant struct {
 	binding *binding
 	subject int
 	reason  atomic.Pointer[string]
 }
 
-// before reports whether a grant comes first, of two in one scope.
+// before orders two grants of a scope.
 func (g *grant) before(other *grant) bool {
 	if g.binding == other.binding {
 		return g.subject < other.subject
@@ -87,7 +87,7 @@ func (g *grant) before(other *grant) bool {
 	return g.binding.name < other.binding.name
 }
 
-// allowed is why something is allowed. It is worded when it is asked for the first time.
+// allowed returns the reason of an allowed request. It is formatted at the first use.
 func (g *grant) allowed() string {
 	if text := g.reason.Load(); text != nil {
 		return *text
@@ -108,7 +108,7 @@ func (g *grant) allowed() string {
 	return text
 }
 
-// refersTo returns which role the binding refers to, if that can be.
+// refersTo returns the role of the binding, if the reference is valid.
 func (b *binding) refersTo() (roleID, bool) {
 	switch b.ref.Kind {
 	case "ClusterRole":
@@ -120,7 +120,7 @@ func (b *binding) refersTo() (roleID, bool) {
 	}
 }
 
-// rules returns what the binding gives.
+// rules returns the rules of the binding's role.
 func (b *binding) rules() ([]rule, error) {
 	switch {
 	case b.role == nil:
@@ -132,7 +132,7 @@ func (b *binding) rules() ([]rule, error) {
 	return c.rules, c.err
 }
 
-// set makes the index know an object, or its new state.
+// set adds or updates an object.
 func (x *index) set(kind int, o *watchcache.Object) {
 	if kind == clusterRoles || kind == roles {
 		r := x.role(roleID{cluster: kind == clusterRoles, namespace: o.Namespace, name: o.Name})
@@ -147,7 +147,7 @@ func (x *index) set(kind int, o *watchcache.Object) {
 		Subjects []rbacv1.Subject `json:"subjects"`
 	}
 	if o.Err != nil || json.Unmarshal(o.JSON, &content) != nil {
-		return // it gives nothing to anybody
+		return // it has no rules
 	}
 	b := &binding{name: o.Name, namespace: o.Namespace, ref: content.RoleRef, subjects: content.Subjects}
 	if id, ok := b.refersTo(); ok {
@@ -166,7 +166,7 @@ func (x *index) set(kind int, o *watchcache.Object) {
 	}
 }
 
-// remove makes the index forget an object.
+// remove removes an object.
 func (x *index) remove(kind int, o *watchcache.Object) {
 	if kind != clusterRoles && kind != roles {
 		x.unbind(kind, o.Key)
@@ -178,7 +178,7 @@ func (x *index) remove(kind int, o *watchcache.Object) {
 	}
 }
 
-// unbind takes from everybody what the binding with a key gives them.
+// unbind removes the grants of a binding.
 func (x *index) unbind(kind int, key string) {
 	b := x.bindings[kind][key]
 	if b == nil {
@@ -202,7 +202,7 @@ func (x *index) unbind(kind int, key string) {
 	}
 }
 
-// absent makes a role one that there is not.
+// absent marks a role as missing.
 func (x *index) absent(id roleID, r *role) {
 	r.object = nil
 	r.content.Store(nil)
@@ -212,7 +212,7 @@ func (x *index) absent(id roleID, r *role) {
 	}
 }
 
-// clear makes the index forget all objects of a kind.
+// clear removes all objects of a kind.
 func (x *index) clear(kind int) {
 	for id, r := range x.roles {
 		if r.object != nil && (kind == clusterRoles && id.cluster || kind == roles && !id.cluster) {
@@ -224,7 +224,7 @@ func (x *index) clear(kind int) {
 	}
 }
 
-// role returns the one of an id, whether it is stored or not.
+// role returns the role of an id, stored or missing.
 func (x *index) role(id roleID) *role {
 	r := x.roles[id]
 	if r == nil {
@@ -246,7 +246,7 @@ func (x *index) scope(namespace string) *scope {
 	return s
 }
 
-// find returns the first grant by which a user may do something, or nil.
+// find returns the first grant of a user that allows the query, or nil.
 func (s *scope) find(u *request.User, q *query, generation int64) *grant {
 	if s == nil {
 		return nil
@@ -260,7 +260,7 @@ func (s *scope) find(u *request.User, q *query, generation int64) *grant {
 	return first
 }
 
-// grants returns all that a user has, of each binding the first, in their order.
+// grants returns all grants of a user, ordered, one per binding.
 func (s *scope) grants(u *request.User) []*grant {
 	if s == nil {
 		return nil
@@ -278,7 +278,7 @@ func (s *scope) grants(u *request.User) []*grant {
 	return inOrder(all)
 }
 
-// problems adds to errs why grants of a user give nothing.
+// problems appends the errors of the user's grants that have no rules.
 func (s *scope) problems(u *request.User, errs []error) []error {
 	if s == nil {
 		return errs
@@ -295,7 +295,7 @@ func (s *scope) problems(u *request.User, errs []error) []error {
 	return errs
 }
 
-// inOrder sorts grants, and leaves of each binding the first.
+// inOrder sorts grants, and keeps the first of each binding.
 func inOrder(grants []*grant) []*grant {
 	slices.SortFunc(grants, func(a, b *grant) int {
 		if a.binding == b.binding {

@@ -1,10 +1,9 @@
-// Package rbac is the authorizer that reads Roles, ClusterRoles, RoleBindings and
-// ClusterRoleBindings.
+// Package rbac is the authorizer of Roles, ClusterRoles, RoleBindings and ClusterRoleBindings.
 //
-// A check looks up who somebody is, and from there the rules that are about what they want.
-// The index is made when somebody asks for the first time and follows what is stored from then
-// on. A check knows all that was acknowledged before the request came. The package does not
-// know who may write roles, or which of them every cluster has.
+// A check looks up the grants of the user, and from there the rules for the resource. The index is
+// built at the first check and follows the store from then on. A check sees every write that was
+// acknowledged before the request. The package does not know the default roles, or the rules for
+// writes of roles.
 package rbac
 
 import (
@@ -22,11 +21,10 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Name is what the authorizer is called where its reasons are told.
+// Name is the name of the authorizer in reasons.
 const Name = "rbac"
 
-// The kinds that say who may do what, in the order in which they are read: what a binding
-// refers to comes before it.
+// The kinds of RBAC, in the order in which they are read: roles come before bindings.
 const (
 	clusterRoles = iota
 	roles
@@ -35,7 +33,7 @@ const (
 	kinds
 )
 
-// An Authorizer decides by roles and bindings. Read is called once, before anybody asks.
+// An Authorizer decides by roles and bindings. Read is called once, before the first request.
 type Authorizer struct {
 	stored *stored.Follower
 
@@ -43,7 +41,7 @@ type Authorizer struct {
 	index index
 }
 
-// Read has the Authorizer read what a cache has of the kinds in a set.
+// Read sets the cache, and the set with the kinds to follow.
 func (z *Authorizer) Read(cache *watchcache.Cache, set *resource.Set) {
 	z.index = newIndex()
 	followed := make([]schema.GroupResource, kinds)
@@ -53,9 +51,8 @@ func (z *Authorizer) Read(cache *watchcache.Cache, set *resource.Set) {
 	z.stored = stored.Follow(cache, set, followed, z.apply)
 }
 
-// Authorize implements authz.Authorizer. Of several bindings that allow it, it names the first:
-// those of the cluster come before those of the namespace, and among them it is the name that
-// counts.
+// Authorize implements authz.Authorizer. The reason names the first binding that allows the request:
+// ClusterRoleBindings come before RoleBindings, then the order is by name.
 func (z *Authorizer) Authorize(ctx context.Context, a *authz.Attributes) (authz.Decision, string, error) {
 	if a.User == nil {
 		return authz.NoOpinion, "", nil
@@ -82,8 +79,8 @@ func (z *Authorizer) Authorize(ctx context.Context, a *authz.Attributes) (authz.
 	return authz.NoOpinion, "RBAC: " + utilerrors.NewAggregate(errs).Error(), nil
 }
 
-// RulesFor returns the rules that a user has in a namespace, which may be "", and those of the
-// cluster. Besides an error there are those that could be found.
+// RulesFor returns the rules of a user in the cluster and in a namespace, which may be "". An error
+// comes with the rules that were found.
 func (z *Authorizer) RulesFor(ctx context.Context, u *request.User, namespace string) ([]rbacv1.PolicyRule, error) {
 	if err := z.stored.Refresh(ctx); err != nil {
 		return nil, err
@@ -104,7 +101,7 @@ func (z *Authorizer) RulesFor(ctx context.Context, u *request.User, namespace st
 	return rules, utilerrors.NewAggregate(errs)
 }
 
-// RulesOf returns the rules that a binding in a namespace, or of the cluster, would give.
+// RulesOf returns the rules that a binding to ref, in a namespace or in the cluster, would grant.
 func (z *Authorizer) RulesOf(ctx context.Context, ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
 	if err := z.stored.Refresh(ctx); err != nil {
 		return nil, err
@@ -128,7 +125,7 @@ func appendPolicy(to []rbacv1.PolicyRule, rules []rule) []rbacv1.PolicyRule {
 	return to
 }
 
-// prepare brings the index up to date.
+// prepare updates the index.
 func (z *Authorizer) prepare(ctx context.Context, a *authz.Attributes) error {
 	if a.IsResource {
 		return z.stored.Refresh(ctx)
@@ -154,17 +151,17 @@ func (z *Authorizer) apply(kind int, events []*watchcache.Event, whole *watchcac
 	}
 }
 
-// Rules are rules that are in no role.
+// Rules are rules without a role.
 type Rules struct{ content content }
 
-// NewRules returns Rules that are ready to be asked.
+// NewRules returns compiled Rules.
 func NewRules(rules []rbacv1.PolicyRule) *Rules {
 	r := &Rules{}
 	r.content.compile(rules)
 	return r
 }
 
-// Allow reports whether any of the rules allows it.
+// Allow reports whether one of the rules allows the action.
 func (r *Rules) Allow(a *authz.Attributes) bool {
 	q := newQuery(a)
 	return r.content.allows(&q)

@@ -22,7 +22,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A world is a store, and the authorizer that reads it.
+// A world is a store with an authorizer.
 type world struct {
 	testing.TB
 	*Authorizer
@@ -54,12 +54,12 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// key is where an object is stored.
+// key returns the store key of an object.
 func (w *world) key(o object.Tree) string {
 	return w.set.Lookup(rbacv1.GroupName, strings.ToLower(o["kind"].(string))+"s").Key(object.Namespace(o), object.Name(o))
 }
 
-// store writes objects, YAML each, in place of what there is of their names.
+// store creates or replaces objects, each a YAML document.
 func (w *world) store(documents string) {
 	w.Helper()
 	for document := range strings.SplitSeq(documents, "\n---\n") {
@@ -92,8 +92,8 @@ func (w *world) write(key string, value []byte) {
 	}
 }
 
-// asked is what somebody wants, in words: "VERB RESOURCE[.GROUP][/SUBRESOURCE] [NAMESPACE/][NAME]"
-// or "VERB /PATH".
+// asked returns the attributes of an action: "VERB RESOURCE[.GROUP][/SUBRESOURCE]
+// [NAMESPACE/][NAME]" or "VERB /PATH".
 func asked(u *request.User, words string) *authz.Attributes {
 	f := append(strings.Fields(words), "")
 	a := &authz.Attributes{User: u, Info: request.Info{Verb: f[0]}}
@@ -108,7 +108,7 @@ func asked(u *request.User, words string) *authz.Attributes {
 	return a
 }
 
-// ask returns what a user is told who wants something.
+// ask returns the answer to a user's action.
 func (w *world) ask(u *request.User, words string) string {
 	w.Helper()
 	decision, reason, err := w.Authorize(w.Context(), asked(u, words))
@@ -127,7 +127,7 @@ var (
 	eve   = &request.User{Name: "eve"}
 )
 
-// Rules are about groups, resources, names and paths.
+// Rules match groups, resources, names and paths.
 func TestRules(t *testing.T) {
 	w := newWorld(t)
 	w.store(`
@@ -200,7 +200,7 @@ metadata: {name: alsolost, namespace: 'n'}
 roleRef: {kind: Role, name: gone}
 subjects: [{kind: User, name: ann}]`
 
-// Subjects are granted roles, in a namespace or everywhere.
+// Bindings grant roles to subjects, in a namespace or in the cluster.
 func TestSubjects(t *testing.T) {
 	w := newWorld(t)
 	w.store(staff)
@@ -227,7 +227,7 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
-// A change counts for whoever asks after it.
+// Every later check sees a change.
 func TestChanges(t *testing.T) {
 	w := newWorld(t)
 	step := func(user *request.User, words, want string) {
@@ -255,7 +255,7 @@ subjects: [{kind: User, name: eve}]`)
 	step(eve, "get secrets n/a", `RoleBinding "secret/n" of Role "reader" to User "eve"`)
 	w.remove("Role", "n", "reader")
 	step(eve, "get secrets n/a", `role.rbac.authorization.k8s.io "reader" not found`)
-	w.cache.Forget("/registry/rolebindings/") // as when too much happened to be told
+	w.cache.Forget("/registry/rolebindings/") // as after an overflow of events
 	w.remove("RoleBinding", "n", "secret")
 	step(eve, "get secrets n/a", "no")
 	for _, kind := range []string{"alsolost", "odd"} {
@@ -268,14 +268,14 @@ subjects: [{kind: User, name: eve}]`)
 	}
 }
 
-// Somebody with many grants has what they have with few.
+// A user with many grants has the same rights as with few.
 func TestManyGrants(t *testing.T) {
 	w := newWorld(t)
 	bind := func(i int, role string) {
 		w.store(fmt.Sprintf("kind: ClusterRoleBinding\nmetadata: {name: b%02d}\nroleRef: {kind: ClusterRole, name: %s}\nsubjects: [{kind: Group, name: devs}]", i, role))
 	}
 	for i := range 3 * fewGrants {
-		role := fmt.Sprint("r", i/2) // each twice
+		role := fmt.Sprint("r", i/2) // each role twice
 		bind(i, role)
 		w.store(fmt.Sprintf("kind: ClusterRole\nmetadata: {name: %s}\nrules: [{apiGroups: [''], resources: [things], resourceNames: [n%d], verbs: [get]}, {nonResourceURLs: [/%d], verbs: [get]}]", role, i/2, i/2))
 	}
@@ -303,7 +303,7 @@ func TestManyGrants(t *testing.T) {
 	}
 }
 
-// The rules of somebody are those of their bindings, each once, and why some are missing.
+// The rules of a user come from the bindings, each once, with the errors of unreadable ones.
 func TestRulesFor(t *testing.T) {
 	w := newWorld(t)
 	w.store(staff)
@@ -336,7 +336,7 @@ func TestRulesFor(t *testing.T) {
 	}
 }
 
-// Roles and bindings that cannot be read give nothing to anybody, and break nothing else.
+// Unreadable roles and bindings grant nothing, and other grants stay.
 func TestUnreadable(t *testing.T) {
 	w := newWorld(t)
 	w.store(staff)
@@ -348,7 +348,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// A store that does not answer leaves it open, unless the request is about nothing in it.
+// A failing store leaves a request undecided, unless it is for a non-resource path.
 func TestStoreFails(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -383,8 +383,7 @@ rules: [{nonResourceURLs: [/livez], verbs: [get]}]`)
 	}
 }
 
-// The store is asked once for a request: what a check has learned is good for further checks, and
-// for one read.
+// A request reads the revision of the store once: later checks, and one read, reuse it.
 func TestSeen(t *testing.T) {
 	w := newWorld(t)
 	q := &request.Request{}

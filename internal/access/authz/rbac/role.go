@@ -14,13 +14,13 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A roleID says which Role or ClusterRole is meant.
+// A roleID names a Role or ClusterRole.
 type roleID struct {
 	cluster         bool
 	namespace, name string
 }
 
-// resource is what the role is called where it is missing.
+// resource returns the resource for the error of a missing role.
 func (id roleID) resource() schema.GroupResource {
 	name := "role"
 	if id.cluster {
@@ -29,22 +29,22 @@ func (id roleID) resource() schema.GroupResource {
 	return schema.GroupResource{Group: rbacv1.GroupName, Resource: name}
 }
 
-// A role is one that is stored, or that bindings refer to, or both.
+// A role is stored, or named by bindings, or both.
 type role struct {
 	id       roleID
 	object   *watchcache.Object // nil if it is not stored
-	bindings int                // that refer to it
+	bindings int                // number of bindings that name it
 	content  atomic.Pointer[content]
 }
 
-// A content is what a role says, ready to be asked.
+// A content has the compiled rules of a role.
 type content struct {
 	rules []rule
 	err   error
 	table table[*rule]
 }
 
-// compiled returns what the role says, which is read when it is asked for.
+// compiled returns the compiled rules. They are compiled at the first use.
 func (r *role) compiled() *content {
 	if c := r.content.Load(); c != nil {
 		return c
@@ -71,7 +71,7 @@ func (c *content) read(r *role) {
 	c.compile(stored.Rules)
 }
 
-// compile makes rules ready to be asked.
+// compile indexes rules.
 func (c *content) compile(rules []rbacv1.PolicyRule) {
 	c.rules = make([]rule, len(rules))
 	for i, p := range rules {
@@ -84,17 +84,17 @@ func (c *content) compile(rules []rbacv1.PolicyRule) {
 	}
 }
 
-// broken reports whether a binding to the role gives nothing.
+// broken reports whether a binding to the role grants nothing.
 func (r *role) broken() bool { return r == nil || r.object == nil || r.compiled().err != nil }
 
-// A rule is one of a role.
+// A rule is a rule of a role.
 type rule struct {
 	rbacv1.PolicyRule
 	anyVerb, anyGroup bool
 }
 
-// allows reports whether the rule allows it. That it is about the resource, and the name, is
-// known by where the rule was found.
+// allows reports whether the rule allows the query. The lookup has already matched the resource and
+// the name.
 func (r *rule) allows(q *query) bool {
 	if !r.anyVerb && !slices.Contains(r.Verbs, q.verb) {
 		return false
@@ -105,7 +105,7 @@ func (r *rule) allows(q *query) bool {
 	return r.anyGroup || slices.Contains(r.APIGroups, q.group)
 }
 
-// isAbout reports whether the rule is about the path.
+// isAbout reports whether the rule matches the path.
 func (r *rule) isAbout(path string) bool {
 	return slices.ContainsFunc(r.NonResourceURLs, func(url string) bool {
 		return url == rbacv1.NonResourceAll || url == path ||
@@ -113,7 +113,7 @@ func (r *rule) isAbout(path string) bool {
 	})
 }
 
-// A query is what somebody wants to do, as it is looked up.
+// A query is an action in the form for lookups.
 type query struct {
 	verb, group string
 	isResource  bool
@@ -128,7 +128,7 @@ func newQuery(a *authz.Attributes) query {
 	if a.IsResource {
 		resource := a.Resource
 		if a.Subresource != "" && strings.Contains(resource, "/") {
-			resource += "/" + a.Subresource // which no path can have
+			resource += "/" + a.Subresource // as in rules
 			q.what = placeOf(resource)
 		} else if q.what = placeOf(resource); a.Subresource != "" {
 			q.what.subresource, q.what.under = a.Subresource, true
@@ -138,31 +138,30 @@ func newQuery(a *authz.Attributes) query {
 	return q
 }
 
-// A place is what a rule says of one resource, and of one name if it is only about some.
+// A place is the resource of a rule, with a name if the rule has names.
 type place struct {
 	resource, subresource string
-	under                 bool // there is a subresource, which may be ""
+	under                 bool // there is a subresource, possibly ""
 	named                 bool
 	name                  string
 }
 
-// placeOf is that of a resource as rules have it, with a subresource after a slash.
+// placeOf parses a resource of a rule; a subresource follows a slash.
 func placeOf(resource string) (p place) {
 	p.resource, p.subresource, p.under = strings.Cut(resource, "/")
 	return p
 }
 
-// A table finds the rules that are about a resource, and those that are about paths: the rules
-// of a role, or what is granted by many.
+// A table finds the rules for a resource and those for paths: of one role, or of many grants.
 type table[T comparable] struct {
 	places map[place][]T
 	paths  []T
-	// named, all and under say that there are places with a name, that are all resources, and
-	// that are a subresource of any resource.
+	// named, all and under report that there are places with a name, for all resources, and for a
+	// subresource of all resources.
 	named, all, under bool
 }
 
-// add puts what there is by a rule where it is found.
+// add indexes by under the resources of a rule.
 func (t *table[T]) add(p *rule, by T) {
 	if len(p.NonResourceURLs) > 0 {
 		t.paths = appendOnce(t.paths, by)
@@ -185,7 +184,7 @@ func (t *table[T]) add(p *rule, by T) {
 	}
 }
 
-// appendOnce appends what is not the last one already.
+// appendOnce appends by unless it is already the last element.
 func appendOnce[T comparable](to []T, by T) []T {
 	if n := len(to); n > 0 && to[n-1] == by {
 		return to
@@ -193,7 +192,7 @@ func appendOnce[T comparable](to []T, by T) []T {
 	return append(to, by)
 }
 
-// at returns where something is found. Only the first n are.
+// at returns the lists that may match a query: the first n of found.
 func (t *table[T]) at(q *query) (found [6][]T, n int) {
 	if !q.isResource {
 		found[0] = t.paths
@@ -216,7 +215,7 @@ func (t *table[T]) at(q *query) (found [6][]T, n int) {
 	return found, n
 }
 
-// allows reports whether any rule of the role allows it.
+// allows reports whether one of the role's rules allows the query.
 func (r *role) allows(q *query) bool {
 	return r != nil && r.object != nil && r.compiled().allows(q)
 }

@@ -10,8 +10,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// Metrics say what came of the requests to servers and of match conditions, under the names that
-// Kubernetes has for them.
+// Metrics counts calls of webhooks and evaluations of match conditions, under the names of
+// Kubernetes.
 type Metrics struct {
 	evaluations, failedOpen *prometheus.CounterVec
 	duration                *prometheus.HistogramVec
@@ -20,7 +20,7 @@ type Metrics struct {
 	matching                *prometheus.HistogramVec
 }
 
-// NewMetrics returns Metrics of all webhooks of a server.
+// NewMetrics returns the Metrics of all webhooks of a server.
 func NewMetrics() *Metrics {
 	const prefix = "apiserver_authorization_"
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -40,7 +40,7 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// Collectors are what is to be registered; nothing of nil.
+// Collectors returns the collectors to register; none for nil.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	if m == nil {
 		return nil
@@ -48,7 +48,7 @@ func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.evaluations, m.failedOpen, m.duration, m.matchErrors, m.exclusions, m.matching}
 }
 
-// Asked records what came of one request to a server.
+// Asked records the result of a call.
 func (m *Metrics) Asked(ctx context.Context, name string, took time.Duration, err error) {
 	result := resultOf(err)
 	if err != nil && ctx.Err() != nil {
@@ -58,7 +58,7 @@ func (m *Metrics) Asked(ctx context.Context, name string, took time.Duration, er
 	m.duration.WithLabelValues(name, result).Observe(took.Seconds())
 }
 
-// FailedOpen records that a server had no opinion because it could not be asked.
+// FailedOpen records that a failed call became no opinion.
 func (m *Metrics) FailedOpen(name string, err error) {
 	m.failedOpen.WithLabelValues(name, resultOf(err)).Inc()
 }
@@ -74,12 +74,12 @@ func resultOf(err error) string {
 	}
 }
 
-// RecordAuthorizationMatchConditionEvaluation records how long match conditions took.
+// RecordAuthorizationMatchConditionEvaluation records the duration of match conditions.
 func (m *Metrics) RecordAuthorizationMatchConditionEvaluation(_ context.Context, of, name string, took time.Duration) {
 	m.matching.WithLabelValues(of, name).Observe(took.Seconds())
 }
 
-// RecordAuthorizationMatchConditionEvaluationFailure records that match conditions failed.
+// RecordAuthorizationMatchConditionEvaluationFailure records a failure of match conditions.
 func (m *Metrics) RecordAuthorizationMatchConditionEvaluationFailure(_ context.Context, of, name string) {
 	m.matchErrors.WithLabelValues(of, name).Inc()
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// specOf says in a SubjectAccessReview what somebody wants to do.
+// specOf converts attributes to the spec of a SubjectAccessReview.
 func specOf(a *authz.Attributes) (spec authorizationv1.SubjectAccessReviewSpec) {
 	if u := a.User; u != nil {
 		spec.User, spec.UID, spec.Groups = u.Name, u.UID, u.Groups
@@ -35,7 +35,7 @@ func specOf(a *authz.Attributes) (spec authorizationv1.SubjectAccessReviewSpec) 
 	return spec
 }
 
-// fieldRequirements leaves out what it has no words for: the rest selects more.
+// fieldRequirements drops requirements that a review cannot express. The rest selects more objects.
 func fieldRequirements(s *authz.Selectors) (out []metav1.FieldSelectorRequirement) {
 	for _, r := range s.Fields {
 		operator := metav1.FieldSelectorOpIn
@@ -51,14 +51,14 @@ func fieldRequirements(s *authz.Selectors) (out []metav1.FieldSelectorRequiremen
 	return out
 }
 
-// labelOperators are the words that reviews have for the operators of labels.
+// labelOperators maps the operators of label selectors to those of reviews.
 var labelOperators = map[selection.Operator]metav1.LabelSelectorOperator{
 	selection.Equals: metav1.LabelSelectorOpIn, selection.DoubleEquals: metav1.LabelSelectorOpIn, selection.In: metav1.LabelSelectorOpIn,
 	selection.NotEquals: metav1.LabelSelectorOpNotIn, selection.NotIn: metav1.LabelSelectorOpNotIn,
 	selection.Exists: metav1.LabelSelectorOpExists, selection.DoesNotExist: metav1.LabelSelectorOpDoesNotExist,
 }
 
-// labelRequirements leaves out what it has no words for: the rest selects more.
+// labelRequirements drops requirements that a review cannot express. The rest selects more objects.
 func labelRequirements(s *authz.Selectors) (out []metav1.LabelSelectorRequirement) {
 	for _, r := range s.Labels {
 		operator, ok := labelOperators[r.Operator()]
@@ -74,7 +74,7 @@ func labelRequirements(s *authz.Selectors) (out []metav1.LabelSelectorRequiremen
 	return out
 }
 
-// olderSpec says the same in v1beta1.
+// olderSpec converts the spec to v1beta1.
 func olderSpec(spec *authorizationv1.SubjectAccessReviewSpec) authorizationv1beta1.SubjectAccessReviewSpec {
 	return authorizationv1beta1.SubjectAccessReviewSpec{
 		ResourceAttributes:    (*authorizationv1beta1.ResourceAttributes)(spec.ResourceAttributes),

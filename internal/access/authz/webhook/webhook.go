@@ -1,8 +1,7 @@
-// Package webhook is the authorizer that asks another server who may do what, by
-// SubjectAccessReviews.
+// Package webhook is the webhook authorizer: it sends SubjectAccessReviews to another server.
 //
-// It knows the two versions of those, which requests a server is asked about, and how long an
-// answer counts. It does not know how the server is reached.
+// It knows both versions of the review, match conditions, and the cache of answers. It does not know
+// how connections to the server are made.
 package webhook
 
 import (
@@ -25,18 +24,18 @@ import (
 )
 
 const (
-	// remembered is how many answers are.
+	// remembered is the size of the cache.
 	remembered = 8192
-	// maxRemembered is how long what a client says may be for the answer to be remembered.
+	// maxRemembered bounds the client-controlled part of a cached request.
 	maxRemembered = 10000
 )
 
-// Poster sends a review and reads the answer.
+// Poster sends a review and decodes the response.
 type Poster interface {
 	Post(ctx context.Context, kind schema.GroupVersionKind, in, out review.Object) error
 }
 
-// A Matcher says which requests a server is asked about.
+// A Matcher evaluates match conditions.
 type Matcher interface {
 	Eval(ctx context.Context, r *authorizationv1.SubjectAccessReview) (bool, error)
 }
@@ -45,17 +44,17 @@ type Matcher interface {
 type Options struct {
 	Server  Poster
 	Version string // of SubjectAccessReview
-	// AuthorizedTTL and UnauthorizedTTL are how long answers are remembered; 0 is not at all.
+	// AuthorizedTTL and UnauthorizedTTL are the TTLs of cached answers; 0 disables caching.
 	AuthorizedTTL, UnauthorizedTTL time.Duration
-	// OnError is decided where nothing is found out: Deny or NoOpinion.
+	// OnError is the decision after a failure: Deny or NoOpinion.
 	OnError authz.Decision
 	Match   Matcher // nil for all requests
-	// FailedOpen is told that nothing was found out, and the next authorizer is asked.
+	// FailedOpen is called when a failure becomes no opinion.
 	FailedOpen func(err error)
 	Log        *slog.Logger
 }
 
-// Webhook asks another server who may do what. It implements authz.Authorizer.
+// Webhook authorizes by another server. It implements authz.Authorizer.
 type Webhook struct {
 	options Options
 	answers *cache.LRUExpireCache
@@ -63,7 +62,7 @@ type Webhook struct {
 
 var _ authz.Lister = (*Webhook)(nil)
 
-// CheckVersion returns what is wrong with a version of SubjectAccessReview.
+// CheckVersion validates a version of SubjectAccessReview.
 func CheckVersion(version string) error {
 	v1, v1beta1 := authorizationv1.SchemeGroupVersion.Version, authorizationv1beta1.SchemeGroupVersion.Version
 	if version == v1 || version == v1beta1 {
@@ -111,7 +110,7 @@ func (w *Webhook) RulesFor(context.Context, *request.User, string) ([]rbacv1.Pol
 	return nil, fmt.Errorf("webhook authorizer %w", authz.ErrUnlistable)
 }
 
-// answer returns what the server says, or has said a short while ago.
+// answer returns the answer of the server, or a cached one.
 func (w *Webhook) answer(ctx context.Context, a *authz.Attributes, spec *authorizationv1.SubjectAccessReviewSpec) (*authorizationv1.SubjectAccessReviewStatus, error) {
 	data, err := json.Marshal(spec)
 	if err != nil {
@@ -139,7 +138,7 @@ func (w *Webhook) answer(ctx context.Context, a *authz.Attributes, spec *authori
 	return status, nil
 }
 
-// isSmall reports whether what the client says is short enough to be remembered.
+// isSmall reports whether the client-controlled part of a request is short enough for the cache.
 func isSmall(a *authz.Attributes) bool {
 	return len(a.Namespace)+len(a.Verb)+len(a.Group)+len(a.Version)+len(a.Resource)+len(a.Subresource)+len(a.Name)+len(a.Path) < maxRemembered
 }

@@ -24,7 +24,7 @@ func newWebhook(s *reviewtest.Server, change func(*Options)) *Webhook {
 	return New(o)
 }
 
-// attributes are those of a request for objects.
+// attributes returns the attributes of a resource request, modified by change.
 func attributes(change func(*authz.Attributes)) *authz.Attributes {
 	a := &authz.Attributes{User: &request.User{Name: "eve"}, Info: request.Info{IsResource: true, Verb: "get", Version: "v1", Resource: "pods"}}
 	if change != nil {
@@ -33,8 +33,7 @@ func attributes(change func(*authz.Attributes)) *authz.Attributes {
 	return a
 }
 
-// The answer of the server is the decision. A denial is not overruled, and what is no answer
-// is decided by the failure policy.
+// The answer of the server is the decision. The failure policy decides only after a failure.
 func TestDecisions(t *testing.T) {
 	for _, tt := range []struct {
 		name, status string
@@ -73,7 +72,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// The server is told all that is known of the request, in the words of its version.
+// The spec has all attributes of the request, in each version.
 func TestSpec(t *testing.T) {
 	full := func(a *authz.Attributes) {
 		a.User = &request.User{Name: "eve", UID: "7", Groups: []string{"g"}, Extra: map[string][]string{"k": {"v", "w"}}}
@@ -87,7 +86,7 @@ func TestSpec(t *testing.T) {
 		name    string
 		change  func(*authz.Attributes)
 		v1      string
-		v1beta1 string // the same if ""
+		v1beta1 string // "" for the same
 	}{
 		{"an object", full,
 			`{"resourceAttributes":{"namespace":"n","verb":"get","group":"apps","version":"v1","resource":"pods","subresource":"status","name":"x"},"user":"eve","groups":["g"],"extra":{"k":["v","w"]},"uid":"7"}`,
@@ -114,8 +113,8 @@ func TestSpec(t *testing.T) {
 	}
 }
 
-// Answers count for the same question only, as long as is said. What is long, and what is no
-// answer, is asked for each time.
+// Cached answers are valid for the same request only, until their TTL. Large requests and failures
+// are not cached.
 func TestCache(t *testing.T) {
 	long := func(a *authz.Attributes) { a.Name = strings.Repeat("x", maxRemembered) }
 	for _, tt := range []struct {
@@ -175,7 +174,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// matches is what match conditions say.
+// matches is a Matcher with a fixed result.
 type matches struct {
 	yes bool
 	err error
@@ -185,8 +184,7 @@ func (m matches) Eval(context.Context, *authorizationv1.SubjectAccessReview) (bo
 	return m.yes, m.err
 }
 
-// A server is not asked about what it does not want to know. What nobody can say whether it wants
-// to know is decided by the failure policy.
+// A request that does not match is not sent. After a failed evaluation the failure policy decides.
 func TestMatch(t *testing.T) {
 	for _, tt := range []struct {
 		match   matches
@@ -207,7 +205,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// Nobody can say beforehand what a server allows.
+// A webhook cannot list rules.
 func TestRulesFor(t *testing.T) {
 	_, incomplete, err := authz.RulesFor(t.Context(), newWebhook(&reviewtest.Server{}, nil), &request.User{}, "")
 	if !incomplete || err == nil || err.Error() != "webhook authorizer does not support user rule resolution" {

@@ -1,7 +1,6 @@
 // Package clustertest has an API server for tests that extend a cluster.
 //
-// It keeps objects by their paths, and tells watches what becomes of them. It knows no kinds, and checks
-// nothing.
+// It stores objects by path and sends watch events. It knows no kinds, and validates nothing.
 package clustertest
 
 import (
@@ -24,17 +23,17 @@ import (
 	"github.com/anykind/anykind/internal/network/cluster"
 )
 
-// A Server is the cluster.
+// A Server is the API server of the cluster.
 type Server struct {
 	t    testing.TB
 	http *httptest.Server
 
 	mu       sync.Mutex
 	revision int
-	expired  int               // no watch goes on from before
+	expired  int               // watches from before are refused
 	objects  map[string]object // by path
 	past     []event
-	changed  chan struct{} // closed when there is more of the past
+	changed  chan struct{} // closed when an event is added
 	answers  map[string]http.HandlerFunc
 	requests []string
 }
@@ -47,7 +46,7 @@ type event struct {
 	revision     int
 }
 
-// Start starts a Server that ends with a test.
+// Start starts a Server for the duration of a test.
 func Start(t testing.TB) *Server {
 	s := &Server{t: t, objects: map[string]object{}, changed: make(chan struct{}), answers: map[string]http.HandlerFunc{}}
 	s.http = httptest.NewTLSServer(s)
@@ -58,7 +57,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Kubeconfig is a file for the Server.
+// Kubeconfig returns the path of a kubeconfig for the Server.
 func (s *Server) Kubeconfig() string {
 	file := filepath.Join(s.t.TempDir(), "kubeconfig")
 	text := fmt.Sprintf(`{"clusters":[{"name":"c","cluster":{"server":%q,"insecure-skip-tls-verify":true}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, s.http.URL)
@@ -68,7 +67,7 @@ func (s *Server) Kubeconfig() string {
 	return file
 }
 
-// Client is one of the Server.
+// Client returns a Client of the Server.
 func (s *Server) Client() *cluster.Client {
 	c, err := cluster.Open(s.Kubeconfig(), (&net.Dialer{}).DialContext)
 	if err != nil {
@@ -78,7 +77,7 @@ func (s *Server) Client() *cluster.Client {
 	return c
 }
 
-// Put puts an object in YAML at a path.
+// Put stores an object, given as YAML, at a path.
 func (s *Server) Put(at, text string) {
 	var o object
 	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
@@ -96,7 +95,7 @@ func (s *Server) Delete(at string) {
 	s.delete(at)
 }
 
-// Get returns the object at a path in JSON, or "".
+// Get returns the object at a path as JSON, or "".
 func (s *Server) Get(at string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,14 +110,14 @@ func (s *Server) Get(at string) string {
 	return string(data)
 }
 
-// Answer has requests for a path answered by somebody else.
+// Answer replaces the handler of a path.
 func (s *Server) Answer(at string, by http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answers[at] = by
 }
 
-// Requests is how many requests of a method there were.
+// Requests returns the number of requests with a method.
 func (s *Server) Requests(method string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +129,7 @@ func (s *Server) Requests(method string) (n int) {
 	return n
 }
 
-// Expire ends all watches: from where they are, none can go on.
+// Expire ends all watches, and refuses to resume them.
 func (s *Server) Expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +139,7 @@ func (s *Server) Expire() {
 	s.changed = make(chan struct{})
 }
 
-// Break breaks all connections.
+// Break closes all connections.
 func (s *Server) Break() { s.http.CloseClientConnections() }
 
 func (s *Server) put(at string, o object) {
@@ -202,7 +201,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 			o, found = s.list(r.URL.Path), true
 		}
 	case http.MethodPatch:
-		body, _ := io.ReadAll(r.Body) // what is missing is no JSON
+		body, _ := io.ReadAll(r.Body) // a truncated body is not JSON
 		var fields object
 		if err := json.Unmarshal(body, &fields); err != nil {
 			s.t.Error(err)
@@ -217,10 +216,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		o = object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": http.StatusNotFound}
 	}
-	_ = json.NewEncoder(w).Encode(o) // who has gone needs no answer
+	_ = json.NewEncoder(w).Encode(o) // the client may have disconnected
 }
 
-// isFolder reports whether a path is that of a list: those have an even number of parts below a group.
+// isFolder reports whether a path is a collection: collections have an even number of segments
+// below a group.
 func (s *Server) isFolder(at string) bool { return strings.HasSuffix(at, "s") && s.objects[at] == nil }
 
 func (s *Server) list(folder string) object {

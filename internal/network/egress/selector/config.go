@@ -14,8 +14,8 @@ import (
 	"github.com/anykind/anykind/internal/network/configfile"
 )
 
-// Open reads the file of an EgressSelectorConfiguration. There is no Selector without a file, nor
-// with one that has no list of selections. What is wrong is said in the words of kube-apiserver.
+// Open reads an EgressSelectorConfiguration file. It returns nil without a file, or if the file
+// has no list of selections. Errors have kube-apiserver's words.
 func Open(file string) (*Selector, error) {
 	if file == "" {
 		return nil, nil
@@ -53,10 +53,10 @@ func read(file string) (*apiserver.EgressSelectorConfiguration, error) {
 	return c, nil
 }
 
-// canonical is how a name is compared.
+// canonical returns a name in the form in which names are compared.
 func canonical(name string) Name { return Name(strings.ToLower(name)) }
 
-// check returns all that is wrong with a configuration.
+// check validates a configuration.
 func check(c *apiserver.EgressSelectorConfiguration) (errs field.ErrorList) {
 	at := field.NewPath("service", "connection")
 	for _, selection := range c.EgressSelections {
@@ -117,7 +117,7 @@ func checkTCP(c *apiserver.TCPTransport, at *field.Path) field.ErrorList {
 	case c.TLSConfig != nil:
 		return field.ErrorList{field.Invalid(at.Child("tlsConfig"), "nil", "config must not be present when using HTTP")}
 	}
-	// A kube-apiserver has no other answer to this than to crash.
+	// kube-apiserver crashes on this configuration.
 	return field.ErrorList{field.Invalid(at.Child("url"), c.URL, "a proxy is spoken to by https:// or a UDS")}
 }
 
@@ -143,7 +143,7 @@ func checkTLS(c *apiserver.TLSConfig, at *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-// tlsConfig reads the certificates with which a proxy and we know each other.
+// tlsConfig reads the client certificate and the CA for a proxy.
 func tlsConfig(c *apiserver.TLSConfig) (*tls.Config, error) {
 	certificate, err := tls.LoadX509KeyPair(c.ClientCert, c.ClientKey)
 	if err != nil {
@@ -151,7 +151,7 @@ func tlsConfig(c *apiserver.TLSConfig) (*tls.Config, error) {
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}, ServerName: c.TLSServerName}
 	if c.CABundle == "" {
-		return config, nil // the authorities of this machine
+		return config, nil // the CAs of the system
 	}
 	bundle, err := os.ReadFile(c.CABundle)
 	if err != nil {
@@ -164,7 +164,7 @@ func tlsConfig(c *apiserver.TLSConfig) (*tls.Config, error) {
 	return config, nil
 }
 
-// hostOf returns host:port of the URL of a proxy.
+// hostOf returns host:port of a proxy's URL.
 func hostOf(proxy string) (string, error) {
 	u, err := url.Parse(proxy)
 	if err != nil {

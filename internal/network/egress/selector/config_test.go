@@ -9,12 +9,12 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
-// list is a configuration with a connection for the cluster.
+// list returns a configuration with a connection for the cluster.
 func list(connection string) string {
 	return "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections: [{name: cluster, connection: " + connection + "}]\n"
 }
 
-// What is wrong with a file is said in the words of kube-apiserver, in one line.
+// Errors of a file have kube-apiserver's words, in one line.
 func TestConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	made, err := pki.Open("", pki.Hosts("127.0.0.1"))
@@ -82,7 +82,7 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// Without a configuration, or one that has no list, there are no ways, and no metrics of them.
+// Without a configuration or a list there is no Selector, and there are no metrics.
 func TestNoConfiguration(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(file, []byte("apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\n"), 0o600); err != nil {

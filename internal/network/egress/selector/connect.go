@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// maxAnswer is how much a proxy may say before it lets the connection through.
+// maxAnswer limits a proxy's answer to CONNECT.
 const maxAnswer = http.DefaultMaxHeaderBytes
 
-// connectByTCP speaks CONNECT of HTTP with a proxy, by TLS.
+// connectByTCP sends HTTP CONNECT to a proxy over TLS.
 func connectByTCP(proxyAddress string, config *tls.Config) func(context.Context) (proxy, error) {
 	return connectBy(proxyAddress, func(ctx context.Context) (net.Conn, error) {
 		d := tls.Dialer{Config: config}
@@ -22,7 +22,7 @@ func connectByTCP(proxyAddress string, config *tls.Config) func(context.Context)
 	})
 }
 
-// connectByUDS speaks CONNECT of HTTP with a proxy, on a socket of this machine.
+// connectByUDS sends HTTP CONNECT to a proxy over a Unix socket.
 func connectByUDS(name string) func(context.Context) (proxy, error) {
 	return connectBy(name, func(ctx context.Context) (net.Conn, error) {
 		var d net.Dialer
@@ -46,7 +46,7 @@ func connectBy(name string, dial func(context.Context) (net.Conn, error)) func(c
 	}
 }
 
-// ask has a proxy connect to an address. It ends when ctx does.
+// ask asks a proxy to connect to an address, until ctx ends.
 func ask(ctx context.Context, conn net.Conn, proxy, address string) error {
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
@@ -56,7 +56,7 @@ func ask(ctx context.Context, conn net.Conn, proxy, address string) error {
 		}
 		return fmt.Errorf("reading HTTP response from CONNECT to %s via proxy %s failed: %w", address, proxy, err)
 	}
-	// The proxy reads only where to connect to. The host is what kube-apiserver says it is.
+	// The proxy reads only the address. The host equals kube-apiserver's.
 	if _, err := fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", address); err != nil {
 		return failed(err)
 	}
@@ -68,7 +68,7 @@ func ask(ctx context.Context, conn net.Conn, proxy, address string) error {
 	switch {
 	case answer.StatusCode != http.StatusOK:
 		return fmt.Errorf("proxy error from %s while dialing %s, code %d: %s", proxy, address, answer.StatusCode, answer.Status)
-	case said.Buffered() > 0: // the client speaks first, whatever the protocol is
+	case said.Buffered() > 0: // in every protocol the client speaks first
 		return fmt.Errorf("unexpected %d bytes of buffered data from CONNECT proxy %q", said.Buffered(), proxy)
 	case !stop():
 		return failed(ctx.Err())

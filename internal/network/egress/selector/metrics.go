@@ -2,8 +2,8 @@ package selector
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics count connections through proxies. Their names, labels, buckets and words are those of
-// kube-apiserver, and of its client of Konnectivity.
+// metrics counts connections through proxies. Names, labels, buckets and help texts are those of
+// kube-apiserver and its Konnectivity client.
 type metrics struct {
 	starts, failures *prometheus.CounterVec
 	durations        *prometheus.HistogramVec
@@ -40,7 +40,7 @@ func newMetrics() *metrics {
 	}
 }
 
-// Collectors are for /metrics.
+// Collectors returns the collectors for /metrics.
 func (s *Selector) Collectors() []prometheus.Collector {
 	if s == nil {
 		return nil

@@ -1,8 +1,8 @@
-// Package selector connects as an EgressSelectorConfiguration says: directly, or through a proxy
-// that leads to another network, such as that of Konnectivity.
+// Package selector connects as an EgressSelectorConfiguration configures: directly, or through a
+// proxy into another network, such as Konnectivity.
 //
-// It knows the configuration and the two protocols of such proxies. It does not know who is
-// called, or why.
+// It knows the configuration and the protocols of the proxies. It does not know the servers
+// behind them.
 package selector
 
 import (
@@ -16,41 +16,41 @@ import (
 	"github.com/anykind/anykind/internal/network/egress"
 )
 
-// A Name is that of an egress selection: of a network, and so of what is called there.
+// A Name is the name of an egress selection, which stands for a network.
 type Name string
 
-// The names there are, as in Kubernetes.
+// The names that Kubernetes defines.
 const (
-	// Cluster has what runs in the cluster: Services, pods, and kubelets.
+	// Cluster is for Services, pods and kubelets.
 	Cluster Name = "cluster"
-	// ControlPlane has webhooks that are known by a URL or a kubeconfig file.
+	// ControlPlane is for webhooks with a URL or a kubeconfig file.
 	ControlPlane Name = "controlplane"
-	// Etcd has the store.
+	// Etcd is for the store.
 	Etcd Name = "etcd"
 )
 
-// dialTimeout bounds connecting to a proxy, and then connecting on from there.
+// dialTimeout limits connecting to a proxy, and the proxy's connecting to the address.
 const dialTimeout = 30 * time.Second
 
-// A Selector has the ways into networks. A nil one has none.
+// A Selector has the proxies of networks. A nil one has none.
 type Selector struct {
 	ways    map[Name]egress.Dial
 	metrics *metrics
 }
 
-// A way is one to a network: a proxy, and how it is spoken to.
+// A way is the proxy of a network, with its protocol.
 type way struct {
-	protocol, transport string // as metrics name them
+	protocol, transport string // labels of metrics
 	// connect connects to the proxy.
 	connect func(context.Context) (proxy, error)
 }
 
-// A proxy connects to an address, once, on a connection of its own. The connection is closed when
-// the one that is returned is, or when there is none.
+// A proxy connects to an address, once, on a connection of its own. That connection closes with
+// the returned one, or on an error.
 type proxy func(ctx context.Context, address string) (net.Conn, error)
 
-// newSelector returns the Selector of a configuration in which nothing is wrong, as far as one can
-// tell without reading certificates.
+// newSelector returns the Selector of a valid configuration. It fails if certificates cannot be
+// read.
 func newSelector(c *apiserver.EgressSelectorConfiguration) (*Selector, error) {
 	s := &Selector{ways: map[Name]egress.Dial{}, metrics: newMetrics()}
 	for _, selection := range c.EgressSelections {
@@ -84,7 +84,7 @@ func newWay(c apiserver.Connection, m *metrics) (way, error) {
 	return way{"http_connect", "tcp", connectByTCP(address, config)}, err
 }
 
-// dial connects by a way, and counts it.
+// dial returns a Dial that connects through a way, and counts connections.
 func (s *Selector) dial(w way) egress.Dial {
 	return func(ctx context.Context, _, address string) (net.Conn, error) {
 		begun := time.Now()
@@ -108,11 +108,10 @@ func (s *Selector) dial(w way) egress.Dial {
 	}
 }
 
-// Configured says whether there is a configuration.
+// Configured reports whether there is a configuration.
 func (s *Selector) Configured() bool { return s != nil }
 
-// Dial returns the way into a network; nil if the configuration has none, for it is that of this
-// machine then.
+// Dial returns the Dial for a network, or nil if connections to it are direct.
 func (s *Selector) Dial(n Name) egress.Dial {
 	if s == nil {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/apis/apiserver"
 )
 
-// through returns a Selector that reaches the cluster through a socket.
+// through returns a Selector with a proxy for the cluster at a socket.
 func through(t *testing.T, protocol apiserver.ProtocolType, socket string) *Selector {
 	t.Helper()
 	s, err := newSelector(&apiserver.EgressSelectorConfiguration{EgressSelections: []apiserver.EgressSelection{{
@@ -29,7 +29,7 @@ func through(t *testing.T, protocol apiserver.ProtocolType, socket string) *Sele
 	return s
 }
 
-// listen takes a socket. A name of one is short.
+// listen listens on a Unix socket. Paths of sockets must be short.
 func listen(t *testing.T) (net.Listener, string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "egress")
@@ -46,7 +46,7 @@ func listen(t *testing.T) (net.Listener, string) {
 	return l, name
 }
 
-// counted returns what metrics say, but for durations, of which it says how many there are.
+// counted returns the metrics as text. For durations it has only their number.
 func counted(t *testing.T, s *Selector) string {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
@@ -71,7 +71,7 @@ func counted(t *testing.T, s *Selector) string {
 	return b.String()
 }
 
-// A proxy that speaks CONNECT is told where to, and its answer decides.
+// A CONNECT proxy gets the address, and its answer decides.
 func TestHTTPConnect(t *testing.T) {
 	for _, tt := range []struct{ name, answer, err, metrics string }{
 		{"it connects", "HTTP/1.1 200 Connection Established\r\n\r\n", "",
@@ -135,7 +135,7 @@ func echoes(t *testing.T, conn net.Conn) {
 	}
 }
 
-// A proxy that does not answer is given up when whoever wants the connection does not wait any longer.
+// A dial through a proxy that hangs ends with its context.
 func TestHTTPConnectThatHangs(t *testing.T) {
 	l, socket := listen(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -165,7 +165,7 @@ func TestHTTPConnectThatHangs(t *testing.T) {
 	}
 }
 
-// Without a proxy there is an error that says so, and no waiting.
+// Without a proxy the dial fails at once, with an error that says so.
 func TestHTTPConnectWithoutProxy(t *testing.T) {
 	l, socket := listen(t)
 	l.Close()

@@ -20,22 +20,22 @@ import (
 )
 
 const (
-	// patience is how long a tunnel waits for its reader, and for the other side when it is closed.
-	// All tunnels through one agent wait for one that does not read.
+	// patience limits the wait of a tunnel for its reader, and for the acknowledgement of a
+	// close. A tunnel that is not read blocks all tunnels of its agent.
 	patience = 10 * time.Second
-	// ahead is how many packets have arrived that nobody has read yet.
+	// ahead limits the packets that are received but not yet read.
 	ahead = 10
-	// maxData is how much one packet has.
+	// maxData limits the data of a packet.
 	maxData = 64 << 10
-	// retry is how long to wait at most before a server that was not there is tried again.
+	// retry is the longest pause between attempts to reach a server.
 	retry = time.Second
 )
 
-// errBackstop says that a connection took too long, whoever wants it.
+// errBackstop is the error of a dial that exceeds dialTimeout.
 var errBackstop = errors.New("dial timeout, backstop")
 
-// openTunnel speaks gRPC with a Konnectivity server, on a socket of this machine. Each connection has
-// a tunnel, which is a stream, of its own.
+// openTunnel connects to a Konnectivity server over gRPC, on a Unix socket. Each connection has
+// its own stream.
 func openTunnel(name string, m *metrics) func(context.Context) (proxy, error) {
 	return func(ctx context.Context) (proxy, error) {
 		conn, err := dialServer(ctx, name)
@@ -58,12 +58,12 @@ func openTunnel(name string, m *metrics) func(context.Context) (proxy, error) {
 	}
 }
 
-// dialServer returns when the server answers. A server that is not there is waited for.
+// dialServer returns once the server answers. It waits for a server that is not there yet.
 func dialServer(ctx context.Context, name string) (*grpc.ClientConn, error) {
 	var mu sync.Mutex
 	var last error
 	conn, err := grpc.NewClient("passthrough:///konnectivity",
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // it is a socket: who may write to it says the file
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // access is limited by the permissions of the socket
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: retry / 10, Multiplier: 1.6, Jitter: 0.2, MaxDelay: retry},
 			MinConnectTimeout: dialTimeout,
@@ -97,7 +97,7 @@ func dialServer(ctx context.Context, name string) (*grpc.ClientConn, error) {
 	return conn, nil
 }
 
-// A tunnel leads to one address. It ends with the stream.
+// A tunnel is a connection to one address. It ends with its stream.
 type tunnel struct {
 	conn    *grpc.ClientConn
 	stream  client.ProxyService_ProxyClient
@@ -106,31 +106,31 @@ type tunnel struct {
 	id      int64 // of the request to connect
 
 	answered chan dialled
-	data     chan []byte   // that has arrived; closed with the tunnel
-	closed   chan struct{} // by our side
-	done     chan struct{} // when all has ended
+	data     chan []byte   // received; closed with the tunnel
+	closed   chan struct{} // closed by our side
+	done     chan struct{} // closed when everything has ended
 
 	sending sync.Mutex
 	closing sync.Once
 	mu      sync.Mutex
-	status  string // as metrics name it
+	status  string // label of metrics
 }
 
-// dialled is the answer to a request to connect.
+// dialled is the answer to a dial request.
 type dialled struct {
 	connectID int64
 	err       *dialError
 }
 
-// A dialError says why there is no connection, to the client and to metrics.
+// A dialError is the reason of a failed dial, for the client and for metrics.
 type dialError struct{ message, reason string }
 
 func (e *dialError) Error() string { return e.message }
 
-// ended is the status of a tunnel that is counted no more.
+// ended is the status of a tunnel that no gauge counts.
 const ended = "ended"
 
-// become moves the tunnel to another status.
+// become changes the status of the tunnel.
 func (t *tunnel) become(status string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,7 +145,7 @@ func (t *tunnel) become(status string) {
 	}
 }
 
-// dial has the server connect to an address. A tunnel is dialled once.
+// dial asks the server to connect to an address. It is called once.
 func (t *tunnel) dial(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := t.connect(ctx, address)
 	if err == nil {
@@ -156,7 +156,7 @@ func (t *tunnel) dial(ctx context.Context, address string) (net.Conn, error) {
 		reason = failed.reason
 	}
 	t.metrics.dialFailures.WithLabelValues(reason).Inc()
-	if reason == "timeout" || reason == "context" { // the server still tries
+	if reason == "timeout" || reason == "context" { // the server may still be connecting
 		t.close(&client.Packet{Type: client.PacketType_DIAL_CLS, Payload: &client.Packet_CloseDial{CloseDial: &client.CloseDial{Random: t.id}}})
 	} else {
 		t.cancel()
@@ -182,7 +182,7 @@ func (t *tunnel) connect(ctx context.Context, address string) (net.Conn, error) 
 		return nil, &dialError{"dial timeout, context", "context"}
 	case <-t.done:
 		select {
-		case a = <-t.answered: // and then it ended
+		case a = <-t.answered: // the tunnel ended after the answer
 		default:
 			return nil, &dialError{"tunnel closed", "tunnelclosed"}
 		}
@@ -194,7 +194,7 @@ func (t *tunnel) connect(ctx context.Context, address string) (net.Conn, error) 
 	return &tunnelConn{tunnel: t, connectID: a.connectID, address: tunnelled(address)}, nil
 }
 
-// serve receives what comes until the tunnel ends.
+// serve receives packets until the tunnel ends.
 func (t *tunnel) serve() {
 	defer func() {
 		t.cancel()
@@ -207,7 +207,7 @@ func (t *tunnel) serve() {
 	}
 }
 
-// take reports whether there may be more.
+// take handles a packet, and reports whether more may follow.
 func (t *tunnel) take(p *client.Packet, err error) bool {
 	if err != nil {
 		return false
@@ -231,7 +231,7 @@ func (t *tunnel) take(p *client.Packet, err error) bool {
 	return true
 }
 
-// answer reports whether it is the first.
+// answer records the answer to the dial, and reports whether it is the first.
 func (t *tunnel) answer(a dialled) bool {
 	select {
 	case t.answered <- a:
@@ -241,13 +241,13 @@ func (t *tunnel) answer(a dialled) bool {
 	}
 }
 
-// deliver waits for the reader.
+// deliver passes data to the reader, and waits for it.
 func (t *tunnel) deliver(data []byte) bool {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
 	case t.data <- data:
-	case <-t.closed: // nobody reads it, and the other side will know
+	case <-t.closed: // not read, and the other side learns of the close
 	case <-late.C:
 		return false
 	}
@@ -278,8 +278,8 @@ func (t *tunnel) send(p *client.Packet) error {
 	return err
 }
 
-// close says good-bye, and ends the tunnel when the other side has heard it, or does not listen. It
-// does not wait for that.
+// close sends last, and ends the tunnel once the other side acknowledges it or a timeout passes.
+// It does not wait for that.
 func (t *tunnel) close(last *client.Packet) {
 	t.closing.Do(func() {
 		close(t.closed)
@@ -291,7 +291,7 @@ func (t *tunnel) close(last *client.Packet) {
 			default:
 			}
 			t.become("closing")
-			t.send(last) // fails if the tunnel has ended, which is as well
+			t.send(last) // an error means that the tunnel has ended
 			t.sending.Lock()
 			t.stream.CloseSend()
 			t.sending.Unlock()
@@ -300,12 +300,12 @@ func (t *tunnel) close(last *client.Packet) {
 	})
 }
 
-// A tunnelConn is the connection that a tunnel is.
+// A tunnelConn is the net.Conn of a tunnel.
 type tunnelConn struct {
 	*tunnel
 	connectID int64
 	address   tunnelled
-	rest      []byte // of what was received
+	rest      []byte // of received data
 }
 
 func (c *tunnelConn) Read(b []byte) (int, error) {
@@ -356,16 +356,16 @@ func (c *tunnelConn) Close() error {
 	return nil
 }
 
-// A tunnel has no times.
+// SetDeadline and the like return an error: a tunnel has no deadlines.
 func (c *tunnelConn) SetDeadline(time.Time) error      { return os.ErrNoDeadline }
 func (c *tunnelConn) SetReadDeadline(time.Time) error  { return os.ErrNoDeadline }
 func (c *tunnelConn) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }
 
-// The address is that at the other end of the tunnel. Of ours, nobody knows.
+// RemoteAddr returns the address at the other end of the tunnel. The local one is unknown.
 func (c *tunnelConn) RemoteAddr() net.Addr { return c.address }
 func (c *tunnelConn) LocalAddr() net.Addr  { return tunnelled("") }
 
-// tunnelled is host:port.
+// A tunnelled address is host:port.
 type tunnelled string
 
 func (tunnelled) Network() string  { return "tcp" }

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/apiserver-network-proxy/konnectivity-client/proto/client"
 )
 
-// A server is one of Konnectivity, without agents: it answers each packet as a test says.
+// A server is a Konnectivity server without agents. The test answers each packet.
 type server struct {
 	client.UnimplementedProxyServiceServer
 	streams sync.WaitGroup // that are open
@@ -45,7 +45,7 @@ func (s *server) Proxy(stream client.ProxyService_ProxyServer) error {
 	}
 }
 
-// serve starts a server, and returns it, a way through it, and what ends it.
+// serve starts a server, and returns it, a Dial through it, and a function that stops it.
 func serve(t *testing.T, answer func(*client.Packet, func(*client.Packet)) bool) (*server, *Selector, func()) {
 	t.Helper()
 	l, socket := listen(t)
@@ -69,7 +69,7 @@ func closeResponse() *client.Packet {
 	return &client.Packet{Type: client.PacketType_CLOSE_RSP, Payload: &client.Packet_CloseResponse{CloseResponse: &client.CloseResponse{ConnectID: 7}}}
 }
 
-// echo connects to wherever it is asked to, and sends back what comes.
+// echo accepts every dial, and sends data back.
 func echo(p *client.Packet, send func(*client.Packet)) bool {
 	switch p.Type {
 	case client.PacketType_DIAL_REQ:
@@ -83,8 +83,7 @@ func echo(p *client.Packet, send func(*client.Packet)) bool {
 	return true
 }
 
-// A tunnel is a connection to where the server was told to connect to; when it is closed, nothing
-// of it is left.
+// A tunnel carries data to the address of the dial; closing it releases everything.
 func TestTunnel(t *testing.T) {
 	s, way, _ := serve(t, echo)
 	conn, err := way.Dial(Cluster)(t.Context(), "tcp", "pod:443")
@@ -138,7 +137,7 @@ func awaitEnd(t *testing.T, conn net.Conn) {
 	}
 }
 
-// Why there is no connection is said by who knows it, and a failure leaves no tunnel.
+// The error of a dial has its actual cause, and a failed dial leaves no tunnel.
 func TestTunnelThatLeadsNowhere(t *testing.T) {
 	for _, tt := range []struct {
 		name, err, reason string
@@ -177,7 +176,7 @@ func TestTunnelThatLeadsNowhere(t *testing.T) {
 	}
 }
 
-// Who does not wait any longer says so, and the server can forget it.
+// A canceled dial is reported to the server, which can drop it.
 func TestTunnelThatIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	heard := make(chan *client.Packet, 2)
@@ -195,7 +194,7 @@ func TestTunnelThatIsGivenUp(t *testing.T) {
 	s.streams.Wait()
 }
 
-// When the server or the other end is gone, the connection ends.
+// The connection ends when the server or the other end disconnects.
 func TestTunnelThatBreaks(t *testing.T) {
 	t.Run("the other end", func(t *testing.T) {
 		_, way, _ := serve(t, func(p *client.Packet, send func(*client.Packet)) bool {
@@ -237,7 +236,7 @@ func TestTunnelThatBreaks(t *testing.T) {
 	})
 }
 
-// A server that comes back is found, by who waits for it too.
+// A server that comes back is used, also by dials that already wait.
 func TestServerThatIsNotThereYet(t *testing.T) {
 	l, socket := listen(t)
 	l.Close()
@@ -272,7 +271,7 @@ func TestServerThatIsNotThereYet(t *testing.T) {
 	}
 }
 
-// A client of HTTP needs no more of a connection than a tunnel has.
+// An HTTP client works over a tunnel.
 func TestTunnelCarriesHTTP(t *testing.T) {
 	there := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }))
 	defer there.Close()
@@ -293,7 +292,7 @@ func TestTunnelCarriesHTTP(t *testing.T) {
 	s.streams.Wait()
 }
 
-// forward connects to one address, whatever is asked for, for one tunnel.
+// forward connects one tunnel to a fixed address, whatever the dial asks for.
 func forward(to string) func(*client.Packet, func(*client.Packet)) bool {
 	var conn net.Conn
 	return func(p *client.Packet, send func(*client.Packet)) bool {

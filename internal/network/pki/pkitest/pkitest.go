@@ -1,6 +1,5 @@
-// Package pkitest makes certificates for tests: authorities, and what they sign for
-// clients and servers. It writes the files that flags name, and knows nothing of what
-// they are used for.
+// Package pkitest creates certificates for tests: CAs, and certificates for clients and servers.
+// It writes the files that flags name, and does not know their use.
 package pkitest
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
-// Authority makes an authority of a name.
+// Authority creates a CA.
 func Authority(t testing.TB, name string) *pki.Pair {
 	t.Helper()
 	return Sign(t, nil, x509.Certificate{
@@ -22,7 +21,7 @@ func Authority(t testing.TB, name string) *pki.Pair {
 	})
 }
 
-// Client makes a certificate for a user in groups.
+// Client creates a client certificate for a user in groups.
 func Client(t testing.TB, by *pki.Pair, user string, groups ...string) *pki.Pair {
 	t.Helper()
 	return Sign(t, by, x509.Certificate{
@@ -30,8 +29,8 @@ func Client(t testing.TB, by *pki.Pair, user string, groups ...string) *pki.Pair
 	})
 }
 
-// Sign makes a pair of a new key, as pki.Sign does. A certificate that does not say when it is good
-// began an hour ago, and ends in a day.
+// Sign creates a pair with a new key, as pki.Sign does. By default the certificate is valid from
+// an hour ago for a day.
 func Sign(t testing.TB, by *pki.Pair, of x509.Certificate) *pki.Pair {
 	t.Helper()
 	if of.NotBefore.IsZero() {
@@ -47,8 +46,7 @@ func Sign(t testing.TB, by *pki.Pair, of x509.Certificate) *pki.Pair {
 	return p
 }
 
-// Write writes a pair to NAME.crt and NAME.key in a folder, and returns the files. Whoever reads one
-// meanwhile finds what was there before, or all of it.
+// Write writes a pair to NAME.crt and NAME.key in a folder, atomically, and returns the paths.
 func Write(t testing.TB, dir, name string, p *pki.Pair) (cert, key string) {
 	t.Helper()
 	cert, key = filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key")

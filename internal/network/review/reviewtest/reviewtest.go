@@ -1,6 +1,6 @@
-// Package reviewtest has a server for tests that is asked for reviews.
+// Package reviewtest has a review server for tests.
 //
-// It gives one answer to all of them, and remembers what it was asked. It knows no kind of review.
+// It gives the same answer to all reviews, and records them. It knows no kind of review.
 package reviewtest
 
 import (
@@ -13,13 +13,13 @@ import (
 	"github.com/anykind/anykind/internal/network/review"
 )
 
-// A Server answers every review with a status, or an error.
+// A Server answers every review with a status or an error.
 type Server struct {
-	Status string // in JSON; "" is an error
+	Status string // as JSON; "" fails the review
 
 	Kind  schema.GroupVersionKind // of the last review
-	Asked string                  // its spec, in JSON
-	Times int                     // how often it was asked
+	Asked string                  // its spec, as JSON
+	Times int                     // number of reviews
 }
 
 // Post answers a review.

@@ -1,9 +1,9 @@
-// Package change says what a new CustomResourceDefinition in place of an old one means for those who
-// have objects of it.
+// Package change finds the effects of a new CustomResourceDefinition in place of an old one on users
+// of its objects.
 //
-// It compares the two and knows what each difference does to objects that are stored and to clients:
-// what is refused, dropped or filled in, whether ratcheting saves it, and what to do first. It does not
-// look at objects.
+// It compares the two and knows the effect of each difference on stored objects and clients: rejected,
+// dropped or defaulted fields, whether ratcheting permits them, and the preparations for the change.
+// It does not read objects.
 package change
 
 import (
@@ -14,45 +14,45 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// A Severity says how bad a change is.
+// A Severity is the severity of a change.
 type Severity string
 
 // The severities.
 const (
-	// Breaking changes have what was right refused, or lose data.
+	// Breaking changes make valid objects invalid, or lose data.
 	Breaking Severity = "breaking"
-	// Caution is about changes by which objects or their clients may behave differently.
+	// Caution marks changes that may alter the behaviour of objects or clients.
 	Caution Severity = "caution"
-	// Safe changes take nothing away.
+	// Safe changes restrict nothing.
 	Safe Severity = "safe"
 )
 
 // Severities returns all, the worst first.
 func Severities() []Severity { return []Severity{Breaking, Caution, Safe} }
 
-// Ratcheting says whether objects that are wrong by a change can still be written.
+// Ratcheting tells whether objects made invalid by a change can still be updated.
 type Ratcheting string
 
-// What ratcheting does.
+// Effects of ratcheting.
 const (
 	// Saves objects whose value stays: writes of other fields are accepted.
 	Saves Ratcheting = "saves"
-	// SavesUnchanged saves objects as long as nothing changes in the object around the value.
+	// SavesUnchanged: the object is valid as long as the object around the value does not change.
 	SavesUnchanged Ratcheting = "saves while all around it stays"
-	// NeverSaves: every write of such an object is refused.
+	// NeverSaves: every write of such an object is rejected.
 	NeverSaves Ratcheting = "never saves"
 )
 
-// A Finding is one difference and what it means.
+// A Finding is one difference and its effect.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// Version of the kind and Path of the schema, where it is about one.
+	// Version of the kind and Path of the schema, if the finding concerns one.
 	Version string `json:"version,omitempty"`
 	Path    string `json:"path,omitempty"`
-	// Change names what has changed, and What says it with its values.
+	// Change names the kind of the change, and What describes it with its values.
 	Change string `json:"change"`
 	What   string `json:"what"`
-	// Reason is why it matters, in a sentence, and WayOut what to do.
+	// Reason explains the effect, in a sentence, and WayOut the preparation.
 	Reason     string     `json:"reason,omitempty"`
 	WayOut     string     `json:"wayOut,omitempty"`
 	Ratcheting Ratcheting `json:"ratcheting,omitempty"`
@@ -87,7 +87,7 @@ func Worst(all []Finding) Severity {
 	return all[0].Severity
 }
 
-// A comparison collects what is found.
+// A comparison collects findings.
 type comparison struct {
 	version string // that is compared
 	found   []Finding
@@ -116,7 +116,7 @@ func storageOf(d *v1.CustomResourceDefinition) *v1.CustomResourceDefinitionVersi
 	return nil
 }
 
-// names compares what a kind is called and where it is.
+// names compares the names and the scope of a kind.
 func (c *comparison) names(old, now *v1.CustomResourceDefinition) {
 	a, b := &old.Spec, &now.Spec
 	for _, f := range []struct{ change, field, was, is string }{
@@ -179,7 +179,7 @@ func (c *comparison) versions(old, now *v1.CustomResourceDefinition) {
 	}
 }
 
-// behaviour compares what a version has besides its schema.
+// behaviour compares versions except for their schemas.
 func (c *comparison) behaviour(was, is *v1.CustomResourceDefinitionVersion) {
 	a, b := subresources(was), subresources(is)
 	switch {

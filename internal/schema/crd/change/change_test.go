@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/object/golden"
 )
 
-// Each file of testdata has an old and a new definition, and what is said about them.
+// Each file of testdata has an old and a new definition, and the findings.
 func TestCompare(t *testing.T) {
 	golden.Each(t, "testdata/*.txtar", func(t *testing.T, archive *golden.Archive) {
 		if len(archive.Files) != 3 {

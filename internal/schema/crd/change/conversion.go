@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// conversion compares how objects get from one version to another.
+// conversion compares the conversion between versions.
 func (c *comparison) conversion(old, now *v1.CustomResourceDefinition) {
 	c.version = ""
 	was, is := hook(old), hook(now)
@@ -92,7 +92,7 @@ func missing(a, b *v1.JSONSchemaProps, path string, visit func(path string)) {
 	}
 }
 
-// ofEveryObject reports whether a field of the root is there whatever the schema says.
+// ofEveryObject reports whether a field of the root exists in every schema.
 func ofEveryObject(name string) bool {
 	return name == "apiVersion" || name == "kind" || name == "metadata"
 }

@@ -26,7 +26,7 @@ func number(n *int64) *float64 {
 	return new(float64(*n))
 }
 
-// bounds compares how large values may be.
+// bounds compares the limits of values.
 func (c *comparison) bounds(path string, a, b *v1.JSONSchemaProps) {
 	for _, l := range []bound{
 		{"minimum", a.Minimum, b.Minimum, true}, {"maximum", a.Maximum, b.Maximum, false},
@@ -83,7 +83,7 @@ func (c *comparison) texts(path string, a, b *v1.JSONSchemaProps) {
 	}
 }
 
-// lists compares which elements lists may have, and how they are merged.
+// lists compares list types and keys.
 func (c *comparison) lists(path string, a, b *v1.JSONSchemaProps) {
 	was, is := cmp.Or(value(a.XListType), "atomic"), cmp.Or(value(b.XListType), "atomic")
 	merged := func(change, what string) {
@@ -136,7 +136,7 @@ func (c *comparison) alternatives(path string, a, b *v1.JSONSchemaProps) {
 // oldSelf finds transition rules.
 var oldSelf = regexp.MustCompile(`\boldSelf\b`)
 
-// rules compares the rules in CEL, by what they say.
+// rules compares CEL rules by their expressions.
 func (c *comparison) rules(path string, a, b *v1.JSONSchemaProps) {
 	has := func(all v1.ValidationRules, r *v1.ValidationRule) bool {
 		return slices.ContainsFunc(all, func(other v1.ValidationRule) bool {

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// What to do before a change that refuses objects.
+// Preparations for a change that rejects objects.
 const (
 	changeFirst   = "Change these objects first: anykind crd try finds them."
 	anotherWay    = "Keep the field in this version, and remove it in a new version."
@@ -18,10 +18,10 @@ const (
 	wheneverAgain = "Every write of an object with the value is rejected; ratcheting does not apply."
 )
 
-// refuses adds a finding about values that are refused from now on.
+// refuses adds a finding about values that become invalid.
 func (c *comparison) refuses(path, change, what string, ratcheting Ratcheting) {
 	if path == "" {
-		ratcheting = NeverSaves // every write changes something of the whole object
+		ratcheting = NeverSaves // every write changes the whole object
 	}
 	reason := whileItStays
 	if ratcheting == NeverSaves {
@@ -40,7 +40,7 @@ func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m))
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// keepsUnknown reports whether fields that a schema does not name are kept.
+// keepsUnknown reports whether a schema preserves unknown fields.
 func keepsUnknown(p *v1.JSONSchemaProps) bool { return isTrue(p.XPreserveUnknownFields) }
 
 // schema compares two schemas of one value, and of all in it.
@@ -186,7 +186,7 @@ func (c *comparison) required(path string, a, b *v1.JSONSchemaProps) {
 	}
 }
 
-// defaults compares what is filled in.
+// defaults compares default values.
 func (c *comparison) defaults(path string, a, b *v1.JSONSchemaProps) {
 	switch {
 	case a.Default == nil && b.Default == nil:

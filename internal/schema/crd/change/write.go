@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// A Difference is what was found in one definition.
+// A Difference has the findings of one definition.
 type Difference struct {
 	Name     string    `json:"name"`
 	Findings []Finding `json:"findings"`

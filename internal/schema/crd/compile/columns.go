@@ -27,7 +27,7 @@ func compileColumns(in []v1.CustomResourceColumnDefinition) []resource.Column {
 	for i := range in {
 		c := &in[i]
 		if codec.CheckPath(c.JSONPath) != nil {
-			return out[:i] // as Kubernetes does: what comes before it is shown
+			return out[:i] // as in Kubernetes, the parts before it are shown
 		}
 		description := c.Description
 		if description == "" {
@@ -56,7 +56,7 @@ func compileSelectable(in []v1.SelectableField) map[string]func(obj map[string]a
 	return out
 }
 
-// fieldText is the value at the end of a path as a selector compares it.
+// fieldText returns the value at the end of a path in the form of field selectors.
 func fieldText(obj map[string]any, keys []string) string {
 	var v any = obj
 	for _, key := range keys {

@@ -1,9 +1,8 @@
-// Package compile makes a resource.Definition of a CustomResourceDefinition.
+// Package compile compiles a CustomResourceDefinition to a resource.Definition.
 //
-// It does as little as can be done before anybody uses the kind: schemas, rules and
-// the paths of columns are compiled when they are first needed, and dropped when
-// they have not been used for a while. The package validates no definition and
-// decides no names; it takes what is accepted. It does not know what is stored.
+// It does as little as possible before the first use of a kind: schemas, rules and column paths are
+// compiled when first needed, and dropped when idle. The package validates no definition and accepts
+// no names. It does not know storage.
 package compile
 
 import (
@@ -23,33 +22,31 @@ import (
 	"github.com/anykind/anykind/internal/schema/structural"
 )
 
-// groupPriority is where custom resources stand in discovery: after every group
-// that is built in.
+// groupPriority is the position of custom resources in discovery: after every built-in group.
 const groupPriority = 1000
 
-// names are the names of a kind, as asked for or as accepted.
+// names are the names of a kind, requested or accepted.
 type names = v1.CustomResourceDefinitionNames
 
 // A Compiler compiles CustomResourceDefinitions. Compile is for one goroutine.
 type Compiler struct {
-	// Conversion calls the webhooks of CustomResourceDefinitions that have one. The
-	// zero value converts nothing that a webhook would have to.
+	// Conversion calls conversion webhooks. The zero value fails such conversions.
 	Conversion Conversion
-	// Shared has what was compiled before; nil shares nothing.
+	// Shared has compiled parts of other definitions; nil shares nothing.
 	Shared *Shared
 }
 
-// Shared has the compiled schemas and rules that several definitions have in common, so
-// that they are compiled once, also by several Compilers. It keeps nothing alive.
+// Shared has the common compiled schemas and rules of several definitions, also of several Compilers.
+// It holds only weak references.
 type Shared struct {
 	schemas structural.Shared
 	rules   *celrule.Shared
 }
 
-// NewShared returns a Shared with nothing in it.
+// NewShared returns an empty Shared.
 func NewShared() *Shared { return &Shared{rules: celrule.NewShared()} }
 
-// parts are what a Compiler without a Shared shares, too: nothing.
+// parts returns the shared parts, nil without a Shared.
 func (s *Shared) parts() (*structural.Shared, *celrule.Shared) {
 	if s == nil {
 		return nil, nil
@@ -61,9 +58,8 @@ func (s *Shared) parts() (*structural.Shared, *celrule.Shared) {
 // first needed, and again after it was dropped.
 type Schemas func(version string) ([]byte, error)
 
-// Definition makes a Definition of one CustomResourceDefinition, as a Compiler
-// without anything else to compile does. It does not change crd and keeps no more
-// of it than its schemas.
+// Definition compiles a single CustomResourceDefinition. It does not change crd, and keeps only its
+// schemas.
 func Definition(crd *v1.CustomResourceDefinition) (*resource.Definition, error) {
 	d, err := (&Compiler{}).Compile(crd, func(version string) ([]byte, error) {
 		for i := range crd.Spec.Versions {
@@ -79,9 +75,9 @@ func Definition(crd *v1.CustomResourceDefinition) (*resource.Definition, error) 
 	return resource.New(*d), nil
 }
 
-// Compile makes a Definition that serves the accepted names, and those that are
-// asked for where nothing was decided yet. It looks at no schema; what needs one
-// asks schemas for it. The result is not complete until resource.New.
+// Compile returns a Definition that serves the accepted names, and the requested ones before any
+// decision. It reads no schema; consumers of a schema get it from schemas. The result is not complete
+// until resource.New.
 func (c *Compiler) Compile(crd *v1.CustomResourceDefinition, schemas Schemas) (*resource.Definition, error) {
 	n := namesToServe(crd)
 	switch {
@@ -121,8 +117,7 @@ func (c *Compiler) Compile(crd *v1.CustomResourceDefinition, schemas Schemas) (*
 	return d, nil
 }
 
-// namesToServe returns the accepted names, or the names that are asked for if it was
-// not decided yet which are accepted.
+// namesToServe returns the accepted names, or the requested ones before any decision.
 func namesToServe(crd *v1.CustomResourceDefinition) names {
 	if conditions.Find(&crd.Status, v1.NamesAccepted) != nil {
 		return crd.Status.AcceptedNames
@@ -147,8 +142,7 @@ func storageVersion(crd *v1.CustomResourceDefinition) string {
 	return ""
 }
 
-// version makes a Version of one version of a CustomResourceDefinition, without its
-// columns.
+// version returns the Version of a version of a CustomResourceDefinition, without its columns.
 func (c *Compiler) version(crd *v1.CustomResourceDefinition, n names, in *v1.CustomResourceDefinitionVersion, schemas Schemas) *resource.Version {
 	name := in.Name
 	out := &resource.Version{
@@ -188,8 +182,8 @@ func (c *Compiler) version(crd *v1.CustomResourceDefinition, n names, in *v1.Cus
 	return out
 }
 
-// deprecation is the warning of a deprecated version: its own, or one that names
-// the best version to go to.
+// deprecation returns the warning of a deprecated version: its own, or one that names the best
+// replacement.
 func deprecation(crd *v1.CustomResourceDefinition, in *v1.CustomResourceDefinitionVersion) string {
 	if in.DeprecationWarning != nil {
 		return *in.DeprecationWarning

@@ -12,17 +12,17 @@ import (
 	"github.com/anykind/anykind/internal/registry/convert"
 )
 
-// Conversion is what it takes to call conversion webhooks.
+// Conversion has the dependencies of calls to conversion webhooks.
 type Conversion struct {
-	// Poster posts to them. Without it whatever they would convert cannot be
-	// converted: to relabel an object would be to damage it.
+	// Poster posts to webhooks. Without it, conversions by webhook fail: changing only the apiVersion
+	// would corrupt objects.
 	Poster convert.Poster
 	// Metrics may be nil.
 	Metrics *convert.Metrics
 }
 
-// add makes d convert the objects of a CustomResourceDefinition where its versions
-// differ in more than their apiVersion and schema.
+// add adds the conversion of a CustomResourceDefinition to d, if its versions differ in more than
+// their apiVersion and schema.
 func (c *Conversion) add(d *resource.Definition, crd *v1.CustomResourceDefinition) {
 	if crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy != v1.WebhookConverter {
 		return

@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// warnOfFinalizers returns a warning for every new finalizer of a custom resource
-// that could be anybody's.
+// warnOfFinalizers returns a warning for every new finalizer of a custom resource without a qualified
+// name.
 func warnOfFinalizers(obj, old map[string]any) (warnings []string) {
 	known := []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, string(corev1.FinalizerKubernetes)}
 	if old != nil {

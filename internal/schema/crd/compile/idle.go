@@ -7,12 +7,11 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// idleAfter is how long compiled schemas and rules wait for the next write: they are
-// dropped when nobody has used them for as long, and before twice as long.
+// idleAfter is the interval of checks for idle schemas and rules: unused ones are dropped after that
+// time, and before twice that time.
 const idleAfter = 5 * time.Minute
 
-// DropIdle drops what was compiled for kinds of the catalog that nobody writes any
-// more, until ctx ends.
+// DropIdle drops compiled schemas and rules of idle kinds of the catalog, until ctx ends.
 func DropIdle(ctx context.Context, catalog *resource.Catalog) {
 	ticker := time.NewTicker(idleAfter)
 	defer ticker.Stop()

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
-// The schema and the rules of a kind that nobody writes are not kept compiled.
+// Compiled schemas and rules of an idle kind are dropped.
 func TestIdleKindsAreDropped(t *testing.T) {
 	props := &v1.JSONSchemaProps{Type: "object", XValidations: v1.ValidationRules{{Rule: "self.metadata.name != 'x'"}}}
 	source := func() (*v1.JSONSchemaProps, error) { return props, nil }

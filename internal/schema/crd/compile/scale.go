@@ -53,8 +53,8 @@ func (s *scaled) readSelector(obj object.Tree) (string, error) {
 	return selector, err
 }
 
-// validateSpec returns what a Scale could not show of what an object asks for. s
-// may be nil.
+// validateSpec returns errors for values in the spec of an object that a Scale cannot show. s may be
+// nil.
 func (s *scaled) validateSpec(obj object.Tree) field.ErrorList {
 	if s == nil {
 		return nil
@@ -62,7 +62,7 @@ func (s *scaled) validateSpec(obj object.Tree) field.ErrorList {
 	return validateReplicas(obj, s.Spec)
 }
 
-// validateStatus returns what a Scale could not show of the state of an object.
+// validateStatus returns errors for values in the status of an object that a Scale cannot show.
 func (s *scaled) validateStatus(obj object.Tree) field.ErrorList {
 	if s == nil {
 		return nil

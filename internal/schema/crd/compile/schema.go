@@ -11,21 +11,21 @@ import (
 	"github.com/anykind/anykind/internal/schema/celrule"
 )
 
-// versionSchema is the schema of one version of a custom resource, with the rules
-// that are in it and what its /scale asks of an object.
+// versionSchema is the schema of one version of a custom resource, with its rules and the constraints
+// of its /scale.
 type versionSchema struct {
 	*schema.Schema
 	rules *celrule.Rules
 	scale *scaled // nil where there is no /scale
 }
 
-// unsafe are the errors after which rules are not asked: an object that is not
-// of the types and sizes they were compiled for may cost anything.
+// unsafe are the errors after which rules are skipped: the cost of an object beyond the types and
+// sizes of the schema is unlimited.
 var unsafe = []field.ErrorType{
 	field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid,
 }
 
-// Validate returns what is wrong with obj, its rules apart.
+// Validate returns the errors of obj, except those of rules.
 func (s versionSchema) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
 	errs := append(s.ValidateValues(obj, old), s.scale.validateSpec(obj)...)
 	errs = append(errs, s.scale.validateStatus(obj)...)
@@ -38,8 +38,8 @@ func (s versionSchema) ValidateStatus(_ context.Context, obj, old map[string]any
 	return append(errs, s.ValidateLists(obj, old)...)
 }
 
-// ValidateRules returns what the rules have against obj, or that they were not
-// asked because of what was found before.
+// ValidateRules returns the rules that obj breaks, or the reason for which they were skipped because
+// of found errors.
 func (s versionSchema) ValidateRules(ctx context.Context, obj, old map[string]any, found field.ErrorList) field.ErrorList {
 	if slices.ContainsFunc(found, func(err *field.Error) bool { return slices.Contains(unsafe, err.Type) }) {
 		if !s.rules.Any() {
@@ -53,7 +53,7 @@ func (s versionSchema) ValidateRules(ctx context.Context, obj, old map[string]an
 	})
 }
 
-// DropIdle forgets what was compiled and not used since the last call.
+// DropIdle drops compiled schemas and rules that were not used since the last call.
 func (s versionSchema) DropIdle() {
 	s.Schema.DropIdle()
 	s.rules.DropIdle()

@@ -13,8 +13,8 @@ var statusSubresource = []resource.Subresource{{
 	Fields: []string{"status"},
 }}
 
-// keepStatus returns what leaves the status as it was when the object itself is written.
-// A new object has the status that its schema gives to every object, or none.
+// keepStatus returns a hook that keeps the status in a write of the object itself. A new object has
+// the default status of its schema, or none.
 func keepStatus(schema resource.Schema) func(obj, old object.Tree) {
 	return func(obj, old object.Tree) {
 		status, ok := old["status"]
@@ -31,9 +31,8 @@ func keepStatus(schema resource.Schema) func(obj, old object.Tree) {
 	}
 }
 
-// keepAllButStatus makes obj the old object with a new status. Who owns which
-// field changes with the status, and the resourceVersion is what the client
-// expects the old object to be at.
+// keepAllButStatus sets all fields of obj but the status to those of the old object. managedFields
+// change with the status, and the resourceVersion is the client's precondition.
 func keepAllButStatus(obj, old object.Tree) {
 	status, hasStatus := obj["status"]
 	metadata := object.Metadata(obj)

@@ -1,6 +1,5 @@
-// Package conditions reads and changes the conditions in the status of a
-// CustomResourceDefinition. Which conditions there are, and what makes them true,
-// is not decided here.
+// Package conditions reads and changes the conditions in the status of a CustomResourceDefinition. It
+// does not decide which conditions there are, or when they are true.
 package conditions
 
 import (

@@ -1,11 +1,10 @@
-// Package crdtest makes CustomResourceDefinitions for tests and benchmarks: many,
-// large, deeply nested, and the same ones each time.
+// Package crdtest generates CustomResourceDefinitions for tests and benchmarks: many, large, deeply
+// nested, and reproducible.
 //
-// They have the shape of those that a provider of cloud services publishes: fields
-// that are wanted, the same fields again for the start and once more as they are
-// observed, references to other objects, rules in CEL, and long descriptions. All
-// names and words are made up. The package knows nothing of the server, so that a
-// test module may use it as well.
+// They have the shape of those of a cloud provider: desired fields, the same fields again for
+// initialization and as observed, references to other objects, CEL rules, and long descriptions. All
+// names and words are made up. The package does not depend on the server, so test modules may use it
+// as well.
 package crdtest
 
 import (
@@ -19,9 +18,8 @@ type (
 	array  = []any
 )
 
-// Provider returns the definitions of a provider: forty of everyday size, from 5 kB
-// to 90 kB of JSON, and twelve large ones in two versions each, the largest of which
-// has 700 kB.
+// Provider returns the definitions of a provider: forty of typical size, from 5 kB to 90 kB of JSON,
+// and twelve large ones in two versions each, up to 700 kB.
 func Provider() []map[string]any {
 	const everyday, large = 40, 12
 	var all []map[string]any
@@ -34,9 +32,8 @@ func Provider() []map[string]any {
 	return all
 }
 
-// Definition returns the nth of all definitions, with a number of fields that are
-// wanted. What is observed of them, and what refers to others, makes it about four
-// times as many properties in each version.
+// Definition returns the nth definition, with a number of desired fields. Observed fields and
+// references make it about four times as many properties in each version.
 func Definition(n, fields, versions int) map[string]any {
 	m := maker{rand.New(rand.NewPCG(uint64(n), uint64(fields)))}
 	kind := kindName(n)
@@ -85,7 +82,7 @@ func columns() array {
 	}
 }
 
-// A form is what a field is in a schema.
+// A form is the form of a field in a schema.
 type form int
 
 const (
@@ -100,7 +97,7 @@ const (
 	blocks // a list of objects
 )
 
-// A field is one that is wanted.
+// A field is a desired field.
 type field struct {
 	name, about string
 	form        form
@@ -108,10 +105,10 @@ type field struct {
 	inner       []field // of a block
 }
 
-// A maker makes up fields. What it makes follows from its seed.
+// A maker generates fields, determined by its seed.
 type maker struct{ *rand.Rand }
 
-// fields makes up a number of fields, with blocks in blocks to some depth.
+// fields generates a number of fields, with nested blocks up to a depth.
 func (m maker) fields(n, depth int) []field {
 	var out []field
 	names := map[string]bool{"region": true, "id": true}
@@ -141,7 +138,7 @@ func (m maker) leaf() form {
 		percent int
 		form    form
 	}{{12, number}, {12, flag}, {5, textSet}, {3, textMap}, {2, secret}, {8, reference}} {
-		// Each is a share of what the others have left.
+		// Each percentage is of the rest after the earlier ones.
 		if m.IntN(100) < share.percent {
 			return share.form
 		}

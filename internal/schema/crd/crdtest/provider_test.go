@@ -17,7 +17,7 @@ func encoded(t *testing.T, definition map[string]any) []byte {
 	return data
 }
 
-// Benchmarks measure with these, and compare with what they measured before.
+// Benchmark results are comparable only while the size stays the same.
 func TestProviderIsOfTheSizeItSays(t *testing.T) {
 	all := Provider()
 	names := map[any]bool{}
@@ -57,7 +57,7 @@ func TestSameDefinitionEachTime(t *testing.T) {
 	}
 }
 
-// Versions differ in how they have blocks: an object in the last, a list before it.
+// Versions differ in the form of blocks: an object in the last, a list before it.
 func TestVersionsDiffer(t *testing.T) {
 	versions := Definition(3, 100, 2)["spec"].(object)["versions"].(array)
 	if len(versions) != 2 {

@@ -9,9 +9,9 @@ import (
 type part int
 
 const (
-	forProvider  part = iota // as they are to be
-	initProvider             // as they are to be at first
-	atProvider               // as they are
+	forProvider  part = iota // desired
+	initProvider             // initial
+	atProvider               // observed
 )
 
 // A writer writes fields as a schema.
@@ -67,7 +67,7 @@ func root(kind, about string, wanted []field, w writer) object {
 	}
 }
 
-// rules say that a field must be in one of two places, three of them at most.
+// rules require a field in one of two places, at most three rules.
 func rules(wanted []field) (out array) {
 	for _, f := range wanted {
 		if !f.required || f.form == secret || len(out) == 3 {
@@ -122,7 +122,7 @@ func (w writer) property(f field, p part) object {
 
 func described(typ, about string) object { return object{"type": typ, "description": about} }
 
-// with returns o with more keys, given in turn with their values.
+// with returns o with further keys, given as alternating keys and values.
 func with(o object, more ...any) object {
 	o = maps.Clone(o)
 	for i := 0; i < len(more); i += 2 {

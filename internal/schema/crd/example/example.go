@@ -1,7 +1,7 @@
-// Package example makes small objects of a definition, for people to begin with.
+// Package example generates small objects of a definition as a start for users.
 //
-// It knows schemas: what is required, what values may be. It does not evaluate rules and guesses at
-// patterns, so what it makes may be refused: it offers several objects, the most telling first.
+// It knows schemas: required fields and permitted values. It does not evaluate rules and guesses at
+// patterns, so an object may be invalid: the package returns several, the most useful first.
 package example
 
 import (
@@ -15,8 +15,8 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Of returns objects of a version, the best first: with the simple fields of the spec and what rules ask
-// for, with what has a default, with nothing but what is required, and with all simple fields.
+// Of returns objects of a version, the best first: with the simple fields of the spec and fields that
+// rules need, with defaulted fields, with only the required ones, and with all simple fields.
 func Of(d *v1.CustomResourceDefinition, version *v1.CustomResourceDefinitionVersion) []map[string]any {
 	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
 		return nil
@@ -48,22 +48,22 @@ func fieldsOf(s *v1.JSONSchemaProps) []string {
 	return all
 }
 
-// deepest is how deep an object is made at most.
+// deepest limits the nesting of an object.
 const deepest = 20
 
-// A maker makes values.
+// A maker generates values.
 type maker struct {
 	simple   bool // with the scalars of the topmost object
-	deep     bool // with those of all objects
-	defaults bool // with what has a default
-	rules    bool // with what rules ask for
+	deep     bool // including those of all objects
+	defaults bool // with defaulted fields
+	rules    bool // with fields that rules need
 }
 
 func makers() []maker {
 	return []maker{{simple: true, defaults: true}, {simple: true, defaults: true, rules: true}, {defaults: true}, {}, {simple: true, deep: true}}
 }
 
-// asked is the first field that a rule asks for: has(self.name), but not !has(self.name).
+// asked returns the first field that a rule requires: has(self.name), but not !has(self.name).
 var asked = regexp.MustCompile(`(?:^|[^!])has\(self\.([\w.]+)\)`)
 
 // value is a value that a schema probably accepts. Wanted are paths of fields that it should have.
@@ -92,11 +92,11 @@ func (m maker) value(s *v1.JSONSchemaProps, name string, depth int, wanted []str
 	case "string":
 		return text(s, name)
 	}
-	return map[string]any{} // where anything may be
+	return map[string]any{} // for arbitrary values
 }
 
 func decoded(v *v1.JSON) (value any) {
-	_ = json.Unmarshal(v.Raw, &value) // of what a server has accepted
+	_ = json.Unmarshal(v.Raw, &value) // a server has accepted it
 	if n, ok := value.(float64); ok && n == math.Trunc(n) {
 		return int64(n)
 	}
@@ -212,7 +212,7 @@ var named = []struct {
 	{regexp.MustCompile(`(?i)schedule$|^cron`), "0 3 * * *"},
 }
 
-// text is a string: one of a name, or one of those that many patterns are about.
+// text returns a string: one of a name, or one that many patterns match.
 func text(s *v1.JSONSchemaProps, name string) string {
 	if v := ofFormat(s.Format); v != "" {
 		return v

@@ -6,13 +6,13 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// How much is remembered of a place.
+// Limits of the evidence of a place.
 const (
 	mostValues = 24  // different strings
 	mostFields = 200 // fields of an object; with more, it is a map
 )
 
-// A place is what was seen in one place of all samples. Places can be added up.
+// A place has the evidence of one place in all samples. Places can be merged.
 type place struct {
 	seen    int // values, null included
 	samples int // that have the place
@@ -25,29 +25,29 @@ type place struct {
 	object fields
 }
 
-// A list is what was seen of lists in a place.
+// A list has the evidence of lists in a place.
 type list struct {
 	seen    int
 	several int // with two items or more
 	samples int // that have one of these
 	last    int
 	items   *place // nil if no list has one
-	// repeats says that a list had an item twice. Of objects, repeated has the fields whose values
-	// were the same in two items of a list.
+	// repeats is true if a list had an item twice. For items that are objects, repeated has the fields
+	// with equal values in two items of a list.
 	repeats  bool
 	repeated map[string]bool
 }
 
-// fields is what was seen of objects in a place.
+// fields has the evidence of objects in a place.
 type fields struct {
 	seen   int
 	most   int // fields that one object had
 	byName map[string]*place
-	// values is what all fields had, once there are too many to tell apart.
+	// values is the merged evidence of all fields, once there are too many of them.
 	values *place
 }
 
-// add adds a value of a sample, which has a number.
+// add adds a value of a numbered sample.
 func (p *place) add(v any, sample int) {
 	p.seen++
 	if p.last != sample {
@@ -109,7 +109,7 @@ func (l *list) add(v []any, sample int) {
 	}
 }
 
-// each is what was seen of items.
+// each returns the evidence of items.
 func (l *list) each() *place {
 	if l.items == nil {
 		return &place{}
@@ -117,7 +117,7 @@ func (l *list) each() *place {
 	return l.items
 }
 
-// ensure is each, to be added to.
+// ensure is each, created if missing.
 func (l *list) ensure() *place {
 	if l.items == nil {
 		l.items = &place{}
@@ -165,7 +165,7 @@ func (f *fields) at(name string) *place {
 	return p
 }
 
-// together is what all fields had.
+// together returns the merged evidence of all fields.
 func (f *fields) together() *place {
 	if f.values != nil {
 		return f.values
@@ -177,10 +177,10 @@ func (f *fields) together() *place {
 	return all
 }
 
-// merge adds what was seen in another place.
+// merge adds the evidence of another place.
 func (p *place) merge(o *place) {
 	p.seen += o.seen
-	p.samples = max(p.samples, o.samples) // at least: nobody knows which they were
+	p.samples = max(p.samples, o.samples) // at least: the two sets of samples may overlap
 	p.nulls += o.nulls
 	p.booleans += o.booleans
 	p.integers += o.integers
@@ -225,7 +225,7 @@ func (f *fields) merge(o *fields) {
 	}
 }
 
-// A kind is one of the types of JSON, of which schemas have one each.
+// A kind is one of the types of JSON, as in schemas.
 type kind string
 
 // The kinds of values.
@@ -238,8 +238,8 @@ const (
 	ofObject  kind = "object"
 )
 
-// kinds are those of the values that were seen, null left out. Integers are numbers where there
-// are numbers that are not integers.
+// kinds returns the types of the values, except null. Integers count as numbers if there are other
+// numbers.
 func (p *place) kinds() (all []kind) {
 	for _, k := range []struct {
 		kind kind

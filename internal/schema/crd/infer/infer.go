@@ -1,10 +1,10 @@
-// Package infer makes CustomResourceDefinitions of sample objects.
+// Package infer infers CustomResourceDefinitions from sample objects.
 //
-// It is shown objects one after the other, and remembers of each place in them what was there: types,
-// values while they are few, which fields came together, which lists had a unique key. At the end it
-// decides what that means: what is required, an enum, a map, a format. All samples pass the result,
-// whatever their order. What few samples have in common may be chance, so most rules need a minimum of
-// samples. The package knows neither files nor servers.
+// It reads objects one after the other, and collects evidence for each place in them: types, values
+// while they are few, fields that occur together, lists with a unique key. At the end it decides the
+// schema: required fields, enums, maps, formats. All samples are valid by the result, in any order.
+// Similarities of few samples may be chance, so most rules need a minimum of samples. The package does
+// not know files or servers.
 package infer
 
 import (
@@ -27,29 +27,28 @@ import (
 // MinSamples is the minimum of Options if they have none.
 const MinSamples = 3
 
-// Options say what samples do not. The zero value leaves all to them.
+// Options replace decisions by samples. The zero value leaves all decisions to the samples.
 type Options struct {
-	// MinSamples is how many samples must have a place before what they have in common there becomes a
-	// rule that others must keep: required fields, enums, formats, lists with unique keys.
+	// MinSamples is the minimum number of samples with a place for rules about it: required fields,
+	// enums, formats, lists with unique keys.
 	MinSamples int
-	// Scope of the kind: what the samples have, if empty.
+	// Scope of the kind; if empty, the scope of the samples.
 	Scope v1.ResourceScope
-	// Names of the kind: those that follow from the kind, where they are empty.
+	// Names of the kind; empty ones are derived from the kind.
 	Names v1.CustomResourceDefinitionNames
 }
 
-// A Result is a definition, and what the samples left open.
+// A Result is a definition with its open questions.
 type Result struct {
 	Definition *v1.CustomResourceDefinition
 	Samples    int
 	Notes      []Note
 }
 
-// A Note says what was guessed, or could not be said. It is about the whole definition if it has no
-// version.
+// A Note reports a guess or a gap. Without a version it concerns the whole definition.
 type Note struct {
 	Version, Path, Text string
-	// Hint says that nothing is lost: it is an idea for who reads the definition.
+	// Hint marks a suggestion: the definition loses nothing without it.
 	Hint bool
 }
 
@@ -64,10 +63,10 @@ func (n Note) String() string {
 	return n.Version + " " + n.Path + ": " + n.Text
 }
 
-// Samples is what was seen of all kinds. The zero value has seen nothing.
+// Samples has the evidence of all kinds. The zero value is empty.
 type Samples struct{ kinds map[schema.GroupKind]*sampled }
 
-// sampled is what was seen of a kind.
+// sampled has the evidence of a kind.
 type sampled struct {
 	versions map[string]*place
 	objects  int
@@ -128,7 +127,7 @@ func (s *Samples) Kinds() []schema.GroupKind {
 	return slices.SortedFunc(maps.Keys(s.kinds), func(a, b schema.GroupKind) int { return cmp.Compare(a.String(), b.String()) })
 }
 
-// Definition returns the definition of a kind of which there are samples.
+// Definition returns the definition of a kind with samples.
 func (s *Samples) Definition(kind schema.GroupKind, o Options) Result {
 	k := s.kinds[kind]
 	o.MinSamples = cmp.Or(max(o.MinSamples, 0), MinSamples)
@@ -158,7 +157,7 @@ func (s *Samples) Definition(kind schema.GroupKind, o Options) Result {
 	return r
 }
 
-// scope is the scope that samples have, and what to say if that is a guess.
+// scope returns the scope of the samples, and a note if it is a guess.
 func (k *sampled) scope(kind string) (scope v1.ResourceScope, guess string) {
 	switch {
 	case k.namespaced > 0:

@@ -16,8 +16,8 @@ import (
 	"github.com/anykind/anykind/internal/object/golden"
 )
 
-// Each file of testdata has samples and the definitions that are made of them. Its comment ends with a
-// line of the options that are not the usual ones.
+// Each file of testdata has samples and the inferred definitions. Its comment ends with a line of
+// options that differ from the defaults.
 func TestInfer(t *testing.T) {
 	golden.Each(t, "testdata/*.txtar", func(t *testing.T, archive *golden.Archive) {
 		var o Options
@@ -34,7 +34,7 @@ func TestInfer(t *testing.T) {
 	})
 }
 
-// definitions are those of all kinds in a text.
+// definitions returns the definitions of all kinds in a text.
 func definitions(t *testing.T, text []byte, o Options, backwards bool) string {
 	t.Helper()
 	documents := bytes.Split(text, []byte("---\n"))

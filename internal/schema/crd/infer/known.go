@@ -24,12 +24,12 @@ func conditionsOf(name string, items *place) bool {
 	return !items.object.byName["status"].text.overflowed
 }
 
-// condition is the schema of a condition: metav1.Condition, and what the samples have besides.
+// condition returns the schema of a condition: metav1.Condition, and further fields of the samples.
 func (b *builder) condition(at path, items *place) v1.JSONSchemaProps {
 	s := v1.JSONSchemaProps{Type: string(ofObject), Properties: map[string]v1.JSONSchemaProps{}}
 	f := &items.object
 	known := map[string]v1.JSONSchemaProps{
-		"type":               {Type: "string"}, // what others may come is open
+		"type":               {Type: "string"}, // further types are possible
 		"status":             {Type: "string", Enum: []v1.JSON{asJSON("True"), asJSON("False"), asJSON("Unknown")}},
 		"lastTransitionTime": {Type: "string", Format: "date-time"},
 		"message":            {Type: "string"},

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// New returns a definition of a kind without versions. Names that are not given follow from the kind.
+// New returns a definition of a kind without versions. Missing names are derived from the kind.
 func New(kind schema.GroupKind, names v1.CustomResourceDefinitionNames) *v1.CustomResourceDefinition {
 	names.Kind = kind.Kind
 	names.Singular = cmp.Or(names.Singular, strings.ToLower(kind.Kind))

@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// A builder decides what was seen of a version means.
+// A builder builds the schema of a version from its evidence.
 type builder struct {
 	minimum int
 	version string
@@ -30,7 +30,7 @@ func (p path) at(name string) path { return path(strings.TrimPrefix(string(p)+".
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// enough reports whether a place was seen in so many samples that they may set a rule.
+// enough reports whether a place has enough samples for a rule.
 func (b *builder) enough(p *place) bool { return p.samples >= b.minimum }
 
 // schema is the schema of a place. A name is that of the field, or of the list or map that it is in.
@@ -61,7 +61,7 @@ func (b *builder) schema(at path, name string, p *place) v1.JSONSchemaProps {
 
 func anything() v1.JSONSchemaProps { return v1.JSONSchemaProps{XPreserveUnknownFields: new(true)} }
 
-// intOrString is the schema of a quantity, or of what can be a number or have a name.
+// intOrString returns the schema of a quantity, or of a number or a name.
 func intOrString(isQuantity bool) v1.JSONSchemaProps {
 	s := v1.JSONSchemaProps{XIntOrString: true}
 	if isQuantity {
@@ -141,27 +141,27 @@ func (b *builder) array(at path, name string, p *place) v1.JSONSchemaProps {
 	return s
 }
 
-// keys are the names of fields that people take for the keys of a list, the best first.
+// keys are the usual names of key fields in lists, the best first.
 func keys() []string { return []string{"name", "type", "key", "id"} }
 
 // references are the names of lists that refer to other objects.
 var references = regexp.MustCompile(`([rR]efs?|[rR]eferences?)$`)
 
-// keyOf is the field by which the items of a list are told apart, or "".
+// keyOf returns the key field of the items of a list, or "".
 func (b *builder) keyOf(name string, l *list, items *v1.JSONSchemaProps) string {
 	if items.Type != string(ofObject) || items.Nullable || l.several == 0 || items.Properties == nil {
 		return ""
 	}
 	known := conditionsOf(name, l.each())
 	if references.MatchString(name) {
-		return "" // their names are those of others, which need not be of one kind
+		return "" // the names refer to other objects, of possibly different kinds
 	}
 	for _, key := range keys() {
 		k := l.each().object.byName[key]
 		if k == nil || k.seen < l.each().object.seen || !k.is(ofString) || k.nulls > 0 || l.repeated[key] {
 			continue
 		}
-		// One list may be enough: names are made to tell things apart.
+		// One list may be enough: names are meant to be unique.
 		if key == "name" && l.each().object.seen >= b.minimum || known && key == "type" || l.samples >= b.minimum {
 			return key
 		}
@@ -173,7 +173,7 @@ func (b *builder) object(at path, name string, p *place) v1.JSONSchemaProps {
 	f := &p.object
 	s := v1.JSONSchemaProps{Type: string(ofObject)}
 	if strings.HasSuffix(string(at), "]") {
-		name = "" // which is that of the list or map around it
+		name = "" // the name of the list or map around it
 	}
 	switch {
 	case f.isMap(name):
@@ -205,8 +205,8 @@ func (b *builder) object(at path, name string, p *place) v1.JSONSchemaProps {
 	return s
 }
 
-// telling reports whether a field may be required that all samples have. What is empty, false or 0 most
-// programs leave out, and do without when they read: samples have it by chance.
+// telling reports whether a field of all samples may be required. Most programs omit empty, false and
+// 0 values and accept their absence: samples have such fields by chance.
 func telling(s v1.JSONSchemaProps) bool {
 	return s.Type == string(ofString) || s.Type == string(ofObject) && s.AdditionalProperties == nil
 }
@@ -214,7 +214,7 @@ func telling(s v1.JSONSchemaProps) bool {
 // mapNames are the names of fields that are maps of strings all over Kubernetes.
 var mapNames = regexp.MustCompile(`^(labels|annotations|matchLabels|nodeSelector|data|stringData|binaryData|limits|requests|selector|headers|tags|parameters|vars|variables|env|environment|attributes|values|[a-z]\w*(Labels|Annotations|Selector))$`)
 
-// fieldName is how the API conventions want fields to be called.
+// fieldName matches field names by the API conventions.
 var fieldName = regexp.MustCompile(`^\$?[a-z_][A-Za-z0-9_]*$`)
 
 // isMap reports whether keys are data: the fields have no names as fields have, or there are many
@@ -243,7 +243,7 @@ func (f *fields) isMap(name string) bool {
 	case mapNames.MatchString(name) && (scalars || f.quantities(values)):
 		return true
 	case !one && !f.quantities(values):
-		return odd*2 > len(f.byName) && odd > 1 // whatever the values are
+		return odd*2 > len(f.byName) && odd > 1 // with any values
 	case odd > 0:
 		return scalars || f.alike()
 	}
@@ -252,8 +252,8 @@ func (f *fields) isMap(name string) bool {
 	return len(f.byName) >= many && f.seen >= many && everywhere == 0 && f.alike() && len(f.byName) > 2*f.most
 }
 
-// alike reports whether the values of all fields look like each other: scalars of one kind, or objects
-// that have most fields in common.
+// alike reports whether the values of all fields are similar: scalars of one type, or objects with
+// mostly common fields.
 func (f *fields) alike() bool {
 	var union map[string]int
 	n := 0

@@ -8,18 +8,18 @@ import (
 	"github.com/anykind/anykind/internal/schema/format"
 )
 
-// A text is what was seen of strings in a place.
+// A text has the evidence of strings in a place.
 type text struct {
 	seen    int
 	longest int
-	// values counts the different ones; overflowed says that there were too many to count.
+	// values counts the different strings; overflowed is true if there were too many.
 	values     map[string]int
 	overflowed bool
-	// not are the shapes that one of the strings does not have, has those that one does.
+	// not has the shapes that at least one string lacks, has those of at least one.
 	not, has shape
 }
 
-// A shape is a set of what strings can look like.
+// A shape is a set of possible forms of strings.
 type shape uint
 
 // The shapes.
@@ -37,8 +37,8 @@ const (
 	constant // as the API conventions want enums: CamelCase, or all in capitals
 	word     // in small letters
 	short    // enough for a column
-	// padded is for byteString what unit is for durations and bytesUnit for quantities: what shows that it
-	// is no accident.
+	// padded is evidence for byteString, as unit is for durations and bytesUnit for quantities: it
+	// rules out chance.
 	padded
 	unit
 	bytesUnit
@@ -89,13 +89,13 @@ var (
 	durations = regexp.MustCompile(`^(?:\d+(?:\.\d+)?(?:ns|us|ms|s|m|h))+$`)
 	units     = regexp.MustCompile(`\d(?:ms|s|h)`)
 	amounts   = regexp.MustCompile(`^\d+(?:\.\d+)?(?:[KMGTPE]i|[kMGTPE])$`)
-	// quantities is how Kubernetes writes quantities in schemas.
+	// quantities is the pattern of quantities in Kubernetes' schemas.
 	quantities = regexp.MustCompile(quantityPattern)
 )
 
 const quantityPattern = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
 
-// shapesOf are the shapes of a string. Formats are those that a server enforces, by its own rules.
+// shapesOf returns the shapes of a string. Formats are those that a server enforces, by its own rules.
 func shapesOf(s string) (all shape) {
 	if len(s) > 256 {
 		if format.Of("byte")(s) {
@@ -131,8 +131,8 @@ func shapesOf(s string) (all shape) {
 	return all
 }
 
-// isDuration reports whether a string is one of Go with a unit. Others that the format takes, such as
-// "1 day", no Go program reads.
+// isDuration reports whether a string is a Go duration with a unit. Other strings of the format, such
+// as "1 day", are not valid for Go programs.
 func isDuration(s string) bool {
 	if !durations.MatchString(s) {
 		return false
@@ -141,7 +141,7 @@ func isDuration(s string) bool {
 	return err == nil
 }
 
-// The names of fields by which shapes are told apart that a string may have by accident.
+// Names of fields that confirm shapes which a string may have by chance.
 var (
 	timeNames  = regexp.MustCompile(`(?i)(timeout|interval|duration|period|ttl|delay|window|backoff|age|after|before|expir|lease|lifetime|frequency)`)
 	emailNames = regexp.MustCompile(`(?i)e-?mail`)
@@ -150,12 +150,12 @@ var (
 	v6Names    = regexp.MustCompile(`(?i)ipv6`)
 )
 
-// formatOf is the format that all strings of a place have, or "". What a field of such a name could
-// have besides is not refused.
+// formatOf returns the format of all strings of a place, or "". It must not reject other plausible
+// values of a field of that name.
 func (t *text) formatOf(name string, enough bool) string {
 	switch {
 	case t.is(dateTime):
-		return "date-time" // nothing else looks like it
+		return "date-time" // no other string has this form
 	case !enough:
 	case t.is(uuid):
 		return "uuid"
@@ -180,11 +180,10 @@ func (t *text) formatOf(name string, enough bool) string {
 // isQuantity reports whether the strings are quantities, such as 500m and 10Gi.
 func (t *text) isQuantity() bool { return t.is(quantity) && t.has&bytesUnit != 0 }
 
-// The names of fields whose values somebody chooses, even if few samples choose differently.
+// Names of fields with freely chosen values, even if few samples differ.
 var chosen = regexp.MustCompile(`(?i)(^|[a-z])(names?|namespaces?|kinds?|groups?|apiversion|version|keys?|ref|refs|hosts?|hostname|path|image|tag|id|value|values|label|labels|user|username|region|zone|title|message|prefix|suffix|dns|domain|class|channel|revision|branch|repo|repository|bucket|role|owner|issuer|subject|secret|password|token|args?|command)$`)
 
-// enumOf are the values if they are an enum: few that come again and again, and look as if somebody had
-// listed them.
+// enumOf returns the values if they look like an enum: few, frequent, and of the form of constants.
 func (t *text) enumOf(name string) []string {
 	const most, times = 8, 3
 	if t.overflowed || len(t.values) < 2 || len(t.values) > most || !t.is(constant) && !t.is(word) || chosen.MatchString(name) {
@@ -192,7 +191,7 @@ func (t *text) enumOf(name string) []string {
 	}
 	need := times
 	if !t.is(constant) {
-		need *= 2 // names look like this, too
+		need *= 2 // names have this form, too
 	}
 	for _, n := range t.values {
 		if n < 2 || t.seen < need*len(t.values) {

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// build makes a version of the samples that have it.
+// build builds a version from its samples.
 func (b *builder) build(root *place) v1.CustomResourceDefinitionVersion {
 	s := b.root(root)
 	v := v1.CustomResourceDefinitionVersion{Name: b.version, Served: true, Schema: &v1.CustomResourceValidation{OpenAPIV3Schema: &s}}
@@ -32,7 +32,7 @@ func (b *builder) root(p *place) v1.JSONSchemaProps {
 			s.Properties = map[string]v1.JSONSchemaProps{}
 		}
 		s.Properties[name] = b.schema(path(name), name, below)
-		// The server takes the status away from who writes the object: it cannot be required.
+		// The server drops the status of a client's write: it cannot be required.
 		if name != "status" && below.seen == f.seen && b.enough(p) && telling(s.Properties[name]) {
 			s.Required = append(s.Required, name)
 		}
@@ -40,7 +40,7 @@ func (b *builder) root(p *place) v1.JSONSchemaProps {
 	return s
 }
 
-// Complete gives a version the subresources that its schema has fields for.
+// Complete adds the subresources for which the schema of a version has fields.
 func Complete(v *v1.CustomResourceDefinitionVersion) {
 	root := v.Schema.OpenAPIV3Schema
 	status, ok := root.Properties["status"]
@@ -61,14 +61,14 @@ func Complete(v *v1.CustomResourceDefinitionVersion) {
 	}
 }
 
-// How many columns there are: of the spec, and in all but Age.
+// Maximum number of columns: of the spec, and in total without Age.
 const (
 	specColumns = 3
 	allColumns  = 5
 )
 
-// columns are those of kubectl get: what the spec says that differs from sample to sample, and how the
-// object is.
+// columns returns columns for kubectl get: fields of the spec that differ between samples, and the
+// state of the object.
 func (b *builder) columns(root *place, s *v1.JSONSchemaProps) []v1.CustomResourceColumnDefinition {
 	all := specColumnsOf(root, s)
 	status := s.Properties["status"]
@@ -108,8 +108,8 @@ func column(name, typ, path string) v1.CustomResourceColumnDefinition {
 	return v1.CustomResourceColumnDefinition{Name: strings.ToUpper(name[:1]) + name[1:], Type: typ, JSONPath: path}
 }
 
-// specColumnsOf are the scalars of the spec that tell objects apart: most objects have them, and they
-// differ.
+// specColumnsOf returns the distinctive scalars of the spec: most objects have them, with different
+// values.
 func specColumnsOf(root *place, s *v1.JSONSchemaProps) (all []v1.CustomResourceColumnDefinition) {
 	spec := root.object.byName["spec"]
 	if spec == nil || !spec.is(ofObject) {

@@ -1,8 +1,8 @@
-// Package manifest writes CustomResourceDefinitions and objects in YAML as people write them.
+// Package manifest writes CustomResourceDefinitions and objects as readable YAML.
 //
-// What leads comes first: the type of a field before its bounds, names before versions. Short lists are
-// in one line, and comments stand above the fields that they are about. The package knows the fields of
-// definitions and schemas. It does not know what they mean.
+// Important fields come first: the type of a field before its bounds, names before versions. Short
+// lists are on one line, and comments stand above their fields. The package knows the fields of
+// definitions and schemas, but not their meaning.
 package manifest
 
 import (
@@ -22,7 +22,7 @@ import (
 // A Place is a field of a schema of a version: spec.items[].name, spec.map[*].
 type Place struct{ Version, Path string }
 
-// Comments are what to write above fields, a line each.
+// Comments are comments above fields, a line each.
 type Comments map[Place][]string
 
 // Write writes a definition, with comments above it and above fields.
@@ -61,7 +61,7 @@ func encode(w io.Writer, root *yaml.Node) error {
 	return err
 }
 
-// treeOf is a definition as JSON has it.
+// treeOf returns a definition as decoded JSON.
 func treeOf(d *v1.CustomResourceDefinition) (tree map[string]any, err error) {
 	text, err := json.Marshal(d)
 	if err != nil {
@@ -79,11 +79,11 @@ func comment(lines []string) string {
 	return "# " + strings.Join(lines, "\n# ")
 }
 
-// A writer makes nodes of YAML. Where it is in a schema, it knows the version and the path.
+// A writer creates YAML nodes. Inside a schema it knows the version and the path.
 type writer struct {
 	comments Comments
 	version  string
-	first    []string // fields, wherever they are; others come after them by name, but for those in last
+	first    []string // fields in this order, in any place; others follow by name, except those in last
 }
 
 func ofObjects() []string { return []string{"apiVersion", "kind", "metadata", "name", "namespace"} }
@@ -98,7 +98,7 @@ func ofDefinitions() []string {
 	}
 }
 
-// last are the fields that come after all others: what is inside of a schema, and what is long.
+// last returns the fields that come after all others: nested schemas and long values.
 func last() []string {
 	return []string{
 		"x-kubernetes-validations", "required", "items", "additionalProperties", "properties",
@@ -110,7 +110,7 @@ func (y *writer) rank(name string) int {
 	if i := slices.Index(y.first, name); i >= 0 {
 		return i - len(y.first)
 	}
-	return 1 + slices.Index(last(), name) // 0 for one that is in neither
+	return 1 + slices.Index(last(), name) // 0 for other fields
 }
 
 func (y *writer) names(tree map[string]any) []string {
@@ -175,7 +175,7 @@ func (y *writer) value(v any) *yaml.Node {
 	return scalar(v)
 }
 
-// longest is how long a list in one line may be.
+// longest limits the length of a list on one line.
 const longest = 70
 
 func scalar(v any) *yaml.Node {
@@ -201,11 +201,10 @@ func scalar(v any) *yaml.Node {
 	return node
 }
 
-// numeric is what may be a number, a time or a date.
+// numeric matches strings that YAML may read as a number, a time or a date.
 var numeric = regexp.MustCompile(`^[-+.]*[0-9][-+.,:_0-9a-zA-Z]*$|^[-+]?\.(?i:inf|nan)$`)
 
-// needsQuotes reports whether a reader of YAML 1.1, as Kubernetes has it, takes a text for something
-// else.
+// needsQuotes reports whether a YAML 1.1 parser, such as Kubernetes', reads a text as another value.
 func needsQuotes(s string) bool {
 	switch strings.ToLower(s) {
 	case "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "<<", "=", "":

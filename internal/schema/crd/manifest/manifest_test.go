@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What Kubernetes reads is what was written, whatever strings look like to its reader of YAML.
+// Kubernetes reads the written strings unchanged, for any appearance to its YAML parser.
 func TestStrings(t *testing.T) {
 	object := map[string]any{}
 	var list []any

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// innermost is what lists and maps have in them in the end.
+// innermost returns the schema of the innermost elements of nested lists and maps.
 func innermost(s *v1.JSONSchemaProps, path string) (*v1.JSONSchemaProps, string) {
 	for {
 		switch {
@@ -23,7 +23,7 @@ func innermost(s *v1.JSONSchemaProps, path string) (*v1.JSONSchemaProps, string)
 	}
 }
 
-// typeOf says what a value is.
+// typeOf returns the type of a value as text.
 func typeOf(s *v1.JSONSchemaProps) string {
 	switch {
 	case s.XIntOrString:
@@ -44,8 +44,8 @@ func kept(s *v1.JSONSchemaProps) bool {
 	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 }
 
-// said is what there is to say of a field, for the cell of a table. What is said of an object with a
-// section of its own is there.
+// said returns the description of a field for a table cell. An object with a section of its own is
+// described there.
 func said(s, inner *v1.JSONSchemaProps) string {
 	var all []string
 	if text := cell(s.Description); text != "" {
@@ -86,7 +86,7 @@ func below(s *v1.JSONSchemaProps) *v1.JSONSchemaProps {
 	return s.AdditionalProperties.Schema
 }
 
-// constraints are what values may be, in order.
+// constraints returns the constraints of values, in order.
 func constraints(s *v1.JSONSchemaProps) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if len(s.Enum) > 0 {
@@ -157,7 +157,7 @@ func alternatives(s *v1.JSONSchemaProps) (all []string) {
 	return all
 }
 
-// inJSON is a schema without types, or the fields if it is about nothing but that they are there.
+// inJSON returns a schema without types as JSON, or its fields if it only requires them.
 func inJSON(s *v1.JSONSchemaProps) string {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -207,7 +207,7 @@ func size(all *[]string, what string, low, high *int64) {
 	}
 }
 
-// rules are those of an object with a section of its own.
+// rules writes the rules of an object with a section of its own.
 func (p *page) rules(s *v1.JSONSchemaProps) {
 	all := alternatives(s)
 	if kept(s) && len(s.Properties) > 0 {
@@ -228,7 +228,7 @@ func (p *page) rules(s *v1.JSONSchemaProps) {
 	}
 }
 
-// rule is a rule in CEL with what is said to who breaks it.
+// rule returns a CEL rule with its message.
 func rule(r v1.ValidationRule) string {
 	text := code(r.Rule)
 	switch {
@@ -265,7 +265,7 @@ func paragraph(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i := range lines {
 		lines[i] = strings.ReplaceAll(strings.TrimRight(lines[i], " \t"), "<", "&lt;")
-		if strings.HasPrefix(strings.TrimSpace(lines[i]), "#") { // which would be a heading
+		if strings.HasPrefix(strings.TrimSpace(lines[i]), "#") { // it would be a heading
 			lines[i] = strings.Replace(lines[i], "#", `\#`, 1)
 		}
 	}
@@ -274,7 +274,7 @@ func paragraph(text string) string {
 
 func escape(text string) string { return strings.ReplaceAll(text, "<", "&lt;") }
 
-// code is a text as it is.
+// code formats a text as code.
 func code(text string) string {
 	if text == "" {
 		return ""

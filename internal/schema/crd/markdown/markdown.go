@@ -1,8 +1,8 @@
 // Package markdown writes the documentation of CustomResourceDefinitions as Markdown.
 //
-// It says of each version what a reader of an API looks up: fields with their types, what is required,
-// defaults, bounds and rules, columns, subresources, and an example. It knows definitions and Markdown as
-// GitHub reads it. Whether an example is right, others know.
+// For each version it lists fields with their types, required fields, defaults, bounds and rules,
+// columns, subresources, and an example. It knows definitions and GitHub's Markdown. It does not
+// validate the example.
 package markdown
 
 import (
@@ -42,7 +42,7 @@ func Write(w io.Writer, all []*v1.CustomResourceDefinition, examples Examples) e
 type page struct {
 	*bufio.Writer
 	examples Examples
-	anchors  map[string]string // by what they are of
+	anchors  map[string]string // by definition and path
 	taken    map[string]bool   // anchors
 	begun    bool
 }
@@ -55,7 +55,7 @@ func (p *page) line(format string, args ...any) {
 	fmt.Fprintf(p, format+"\n", args...)
 }
 
-// row writes a row of a table. What is in the cells does not end them.
+// row writes a row of a table, with escaped cells.
 func (p *page) row(cells ...string) {
 	for i, text := range cells {
 		cells[i] = strings.ReplaceAll(text, "|", `\|`)
@@ -207,7 +207,7 @@ func (p *page) example(d *v1.CustomResourceDefinition, v *v1.CustomResourceDefin
 	return nil
 }
 
-// behaviour is what a version has besides its fields.
+// behaviour writes the properties of a version besides its fields.
 func (p *page) behaviour(v *v1.CustomResourceDefinitionVersion) {
 	if s := v.Subresources; s != nil {
 		var all []string
@@ -247,7 +247,7 @@ func (p *page) behaviour(v *v1.CustomResourceDefinitionVersion) {
 	}
 }
 
-// object is the section of an object with fields, and those of the objects in it.
+// object writes the section of an object with fields, and those of nested objects.
 func (p *page) object(d *v1.CustomResourceDefinition, v *v1.CustomResourceDefinitionVersion, path string, s *v1.JSONSchemaProps) {
 	var below []section
 	if path != "" {
@@ -292,7 +292,7 @@ type section struct {
 func fieldsOf(s *v1.JSONSchemaProps, root bool) []string {
 	var names []string
 	for name := range s.Properties {
-		if !root || name != "apiVersion" && name != "kind" && name != "metadata" { // which every object has
+		if !root || name != "apiVersion" && name != "kind" && name != "metadata" { // every object has these fields
 			names = append(names, name)
 		}
 	}

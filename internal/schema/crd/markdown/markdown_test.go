@@ -65,7 +65,7 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// Fields whose paths look the same in a link have places of their own.
+// Fields with equal paths in links have different anchors.
 func TestAnchors(t *testing.T) {
 	p := &page{anchors: map[string]string{}, taken: map[string]bool{}}
 	d := &v1.CustomResourceDefinition{}

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// junctors brings what allOf, anyOf, oneOf and not say into a schema.
+// junctors adds allOf, anyOf, oneOf and not to a schema.
 func (t *translation) junctors(path string, in map[string]any, s v1.JSONSchemaProps) v1.JSONSchemaProps {
 	all, _ := in["allOf"].([]any)
 	for _, branch := range all {
@@ -27,13 +27,13 @@ func (t *translation) junctors(path string, in map[string]any, s v1.JSONSchemaPr
 	return s
 }
 
-// alternatives is one schema for all branches of which a value has to match one. Of the type of the
-// values around them branches need not speak.
+// alternatives returns one schema for branches of which a value must match one. Branches without a
+// type have that of the values around them.
 func (t *translation) alternatives(path, keyword string, branches []any, around string) v1.JSONSchemaProps {
 	nullable := false
 	var all []v1.JSONSchemaProps
 	var required []v1.JSONSchemaProps // of each
-	var exact []v1.JSONSchemaProps    // those that say nothing but what is required
+	var exact []v1.JSONSchemaProps    // those with nothing but required
 	for _, branch := range branches {
 		in, _ := branch.(map[string]any)
 		if in["type"] == "null" || len(in) == 1 && reflect.DeepEqual(in["enum"], []any{nil}) {
@@ -81,7 +81,7 @@ func (t *translation) alternatives(path, keyword string, branches []any, around 
 	return s
 }
 
-// typed is a branch that says what is said around it, its type.
+// typed returns a branch with the type of the schema around it.
 func typed(branch any, typ string) any {
 	in, ok := branch.(map[string]any)
 	if !ok || typ == "" || in["type"] != nil || in["$ref"] != nil || in["allOf"] != nil || in["anyOf"] != nil || in["oneOf"] != nil {
@@ -90,7 +90,7 @@ func typed(branch any, typ string) any {
 	in = maps.Clone(in)
 	in["type"] = typ
 	if typ == "object" && in["additionalProperties"] == nil && in["properties"] == nil {
-		in["additionalProperties"] = false // what fields there are is said elsewhere
+		in["additionalProperties"] = false // the fields are declared elsewhere
 	}
 	return in
 }
@@ -108,7 +108,7 @@ func texts(list []any) (all []string) {
 	return all
 }
 
-// either is a schema for values that one of two is for: it says what both say.
+// either returns a schema for values of either of two: it has their common constraints.
 func (t *translation) either(path, keyword string, a, b v1.JSONSchemaProps) v1.JSONSchemaProps {
 	if reflect.DeepEqual(a, b) {
 		return a
@@ -216,7 +216,7 @@ func (t *translation) merge(path string, a, b v1.JSONSchemaProps) v1.JSONSchemaP
 	}
 	s.Nullable = a.Nullable && b.Nullable
 	x, y := reflect.ValueOf(&s).Elem(), reflect.ValueOf(&b).Elem()
-	for i := range x.NumField() { // what only one says
+	for i := range x.NumField() { // constraints of only one
 		name := x.Type().Field(i).Name
 		switch {
 		case y.Field(i).IsZero() || name == "Nullable" || name == "Description" || name == "Properties" || name == "Required" || reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()):
@@ -239,7 +239,7 @@ func (t *translation) merge(path string, a, b v1.JSONSchemaProps) v1.JSONSchemaP
 			s.Properties[name] = b.Properties[name]
 		}
 	}
-	if len(s.Properties) > 0 { // an object without fields has kept all
+	if len(s.Properties) > 0 { // an object without fields preserves all
 		s.XPreserveUnknownFields = nil
 		if s.AdditionalProperties != nil {
 			t.note(path, "fields without a name are not checked beside those with one: all are kept")
@@ -249,7 +249,7 @@ func (t *translation) merge(path string, a, b v1.JSONSchemaProps) v1.JSONSchemaP
 	return s
 }
 
-// onto is a schema with what one says besides that has no type.
+// onto returns s with the further constraints of other, which has no type.
 func onto(s, other v1.JSONSchemaProps) v1.JSONSchemaProps {
 	if other.Description != "" {
 		s.Description = other.Description

@@ -13,17 +13,17 @@ import (
 	"github.com/anykind/anykind/internal/schema/format"
 )
 
-// annotations are keywords that say nothing about values.
+// annotations returns keywords without an effect on values.
 func annotations() []string {
 	return []string{"examples", "example", "$comment", "readOnly", "writeOnly", "deprecated", "contentMediaType", "externalDocs", "xml", "discriminator"}
 }
 
-// silent are keywords that are read elsewhere, or say nothing at all.
+// silent returns keywords that are handled elsewhere, or have no effect.
 func silent() []string {
 	return []string{"$schema", "$id", "id", "$anchor", "$defs", "definitions", "components", "title", "description", "$vocabulary", "openapi", "info", "paths", "nullable", "then", "else"}
 }
 
-// lost are the keywords that structural schemas have nothing for, and what is not checked therefore.
+// lost returns the keywords that structural schemas lack, with the missing check.
 func lost() map[string]string {
 	return map[string]string{
 		"if":                "a rule in CEL could say it",
@@ -70,7 +70,7 @@ func (t *translation) schema(path string, v any) v1.JSONSchemaProps {
 	return s
 }
 
-// typesOf says of which type values are: the one that is named, or that the other keywords are about.
+// typesOf determines the types of values: the declared ones, or those of the other keywords.
 func (t *translation) typesOf(path string, in map[string]any, s *v1.JSONSchemaProps) {
 	var names []string
 	switch typ := in["type"].(type) {
@@ -104,7 +104,7 @@ func (t *translation) typesOf(path string, in map[string]any, s *v1.JSONSchemaPr
 	}
 }
 
-// implied are the types that a schema without one is about.
+// implied returns the types that a schema without one implies.
 func implied(in map[string]any) (names []string) {
 	has := func(keywords ...string) bool {
 		return slices.ContainsFunc(keywords, func(k string) bool { return in[k] != nil })
@@ -171,7 +171,7 @@ func count(v any) *int64 {
 	return nil
 }
 
-// values reads what is said of values of any type, of numbers and of strings.
+// values translates the keywords for values of any type, numbers and strings.
 func (t *translation) values(path string, in map[string]any, s *v1.JSONSchemaProps) {
 	values, _ := in["enum"].([]any)
 	if v, ok := in["const"]; ok {
@@ -216,7 +216,7 @@ func (t *translation) values(path string, in map[string]any, s *v1.JSONSchemaPro
 	}
 }
 
-// exclusive reads a bound that is a number since draft 6, and says of the other one before.
+// exclusive translates an exclusive bound: a number since draft 6, a flag of the other bound before.
 func exclusive(v any, bound **float64, is *bool) {
 	switch v := v.(type) {
 	case bool:
@@ -227,11 +227,11 @@ func exclusive(v any, bound **float64, is *bool) {
 }
 
 func asJSON(v any) v1.JSON {
-	raw, _ := json.Marshal(v) // of what was JSON
+	raw, _ := json.Marshal(v) // it was JSON
 	return v1.JSON{Raw: raw}
 }
 
-// object reads what is said of objects.
+// object translates the keywords for objects.
 func (t *translation) object(path string, in map[string]any, s *v1.JSONSchemaProps) {
 	if s.Type != "object" {
 		return
@@ -285,7 +285,7 @@ func (t *translation) mapOf(path string, values any, s *v1.JSONSchemaProps) {
 	s.AdditionalProperties = &v1.JSONSchemaPropsOrBool{Allows: true, Schema: &below}
 }
 
-// array reads what is said of lists.
+// array translates the keywords for lists.
 func (t *translation) array(path string, in map[string]any, s *v1.JSONSchemaProps) {
 	if s.Type != "array" {
 		return
@@ -312,7 +312,7 @@ func (t *translation) array(path string, in map[string]any, s *v1.JSONSchemaProp
 	}
 }
 
-// leftOut notes what was not read.
+// leftOut adds notes for ignored keywords.
 func (t *translation) leftOut(path string, in map[string]any) {
 	for _, keyword := range slices.Sorted(maps.Keys(in)) {
 		if way, ok := lost()[keyword]; ok {

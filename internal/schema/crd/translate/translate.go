@@ -1,11 +1,11 @@
-// Package translate makes the structural schema of a kind of a JSON schema, such as tools make of Go
-// types.
+// Package translate translates a JSON schema, for example one generated from Go types, into the
+// structural schema of a kind.
 //
-// It reads drafts 4 to 2020-12, and the schemas of OpenAPI. References are replaced by what they refer
-// to, alternatives are brought into one type with what is left of them beside it. What a structural
-// schema cannot say becomes a note with the place, and the result accepts more, never less, than the
-// JSON schema; except that fields without a name are dropped, as in all custom resources. The package
-// knows schemas. It does not know files, servers or objects.
+// It reads drafts 4 to 2020-12, and the schemas of OpenAPI. References are resolved. Alternatives are
+// merged into one type, with their remaining constraints beside it. A constraint without a structural
+// form becomes a note with its place, and the result accepts more, never less, than the JSON schema;
+// except that fields without a name are dropped, as in all custom resources. The package knows
+// schemas. It does not know files, servers or objects.
 package translate
 
 import (
@@ -19,20 +19,20 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// A Note says what of a JSON schema is lost in a place.
+// A Note reports a lost constraint of a JSON schema and its place.
 type Note struct{ Path, Text string }
 
 // A Result is the schema of a type.
 type Result struct {
-	// Type is the name of the type, or "" if the document does not say it.
+	// Type is the name of the type, or "" if the document does not declare it.
 	Type string
-	// Schema is that of whole objects of a kind: of apiVersion, kind and metadata it says nothing.
+	// Schema is for whole objects of a kind. It does not describe apiVersion, kind and metadata.
 	Schema *v1.JSONSchemaProps
 	Notes  []Note
 }
 
-// Schema makes the schema of a kind of a JSON schema, or of one of the types that it defines. A type
-// that has no spec, and no apiVersion and kind either, is the spec of the kind.
+// Schema returns the schema of a kind from a JSON schema, or from one of its types. A type without
+// spec, apiVersion and kind is the spec of the kind.
 func Schema(document map[string]any, typ string) (*Result, error) {
 	t := &translation{document: document, ignored: map[string]int{}}
 	root, name, err := t.root(typ)
@@ -66,7 +66,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// bare takes from the schema of a kind what every kind has.
+// bare removes the common fields of all kinds from a schema.
 func bare(s *v1.JSONSchemaProps) {
 	for _, name := range []string{"apiVersion", "kind", "metadata"} {
 		delete(s.Properties, name)
@@ -83,7 +83,7 @@ func bare(s *v1.JSONSchemaProps) {
 type translation struct {
 	document map[string]any
 	notes    []Note
-	ignored  map[string]int // keywords that say nothing about values
+	ignored  map[string]int // keywords without an effect on values
 	within   []string       // references that are being followed
 }
 
@@ -105,7 +105,7 @@ func (t *translation) types() map[string]any {
 	return all
 }
 
-// root is the schema to begin with, and the name of its type.
+// root returns the root schema and the name of its type.
 func (t *translation) root(typ string) (any, string, error) {
 	types := t.types()
 	names := slices.Sorted(maps.Keys(types))
@@ -153,7 +153,7 @@ func (t *translation) refer(ref string) (any, error) {
 	return at, nil
 }
 
-// reference is the schema that a reference leads to, with what is said beside it.
+// reference returns the schema of a reference, with the keywords beside it.
 func (t *translation) reference(path, ref string, beside map[string]any) v1.JSONSchemaProps {
 	name := ref[strings.LastIndex(ref, "/")+1:]
 	target, err := t.refer(ref)
@@ -176,7 +176,7 @@ func (t *translation) reference(path, ref string, beside map[string]any) v1.JSON
 	return t.merge(path, t.schema(path, target), t.schema(path, beside))
 }
 
-// described is a schema with the description of another.
+// described returns a schema with the description of another.
 func described(s v1.JSONSchemaProps, beside map[string]any) v1.JSONSchemaProps {
 	if text, ok := beside["description"].(string); ok {
 		s.Description = text
@@ -186,8 +186,8 @@ func described(s v1.JSONSchemaProps, beside map[string]any) v1.JSONSchemaProps {
 
 func anything() v1.JSONSchemaProps { return v1.JSONSchemaProps{XPreserveUnknownFields: new(true)} }
 
-// ofGo are the schemas of types of Kubernetes that write themselves in JSON otherwise than their Go fields
-// say. Who reads these fields has found those of Go, in capitals, or none.
+// ofGo returns the schemas of Kubernetes' types with their own JSON encoding. A generator that only
+// reads Go fields finds capitalized ones, or none.
 func ofGo(name string, target any) (v1.JSONSchemaProps, bool) {
 	in, _ := target.(map[string]any)
 	fields, _ := in["properties"].(map[string]any)

@@ -15,8 +15,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
-// Each file of testdata has a JSON schema, the structural schema that is made of it, and the notes. Its
-// comment ends with a line with the type, if that is to be chosen.
+// Each file of testdata has a JSON schema, its structural schema, and the notes. Its comment ends with
+// a line with the type, if one must be chosen.
 func TestSchema(t *testing.T) {
 	golden.Each(t, "testdata/*.txtar", func(t *testing.T, archive *golden.Archive) {
 		_, typ, _ := strings.Cut(strings.TrimSpace(string(archive.Comment)), "\ntype: ")

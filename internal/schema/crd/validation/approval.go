@@ -19,17 +19,17 @@ func protected(group string) bool {
 	return false
 }
 
-// An approval is what the api-approved annotation amounts to.
+// An approval is the meaning of the api-approved annotation.
 type approval int
 
 const (
 	approvalInvalid approval = iota
 	approvalGiven            // the annotation is a URL
-	approvalWaived           // it says "unapproved", and perhaps why
+	approvalWaived           // "unapproved", perhaps with a reason
 	approvalMissing
 )
 
-// approvalOf reads the annotation and says why it is what it is.
+// approvalOf parses the annotation and returns the reason of the result.
 func approvalOf(annotations map[string]string) (approval, string) {
 	const see = "see https://github.com/kubernetes/enhancements/pull/1111"
 	value := annotations[v1.KubeAPIApprovedAnnotation]
@@ -46,8 +46,8 @@ func approvalOf(annotations map[string]string) (approval, string) {
 		v1.KubeAPIApprovedAnnotation, see)
 }
 
-// ApprovalCondition returns what the status says about the approval of a kind, and
-// whether the kind is in a protected group and so needs one.
+// ApprovalCondition returns the condition for the approval of a kind, and whether the kind is in a
+// protected group and needs one.
 func ApprovalCondition(crd *v1.CustomResourceDefinition) (v1.CustomResourceDefinitionCondition, bool) {
 	if !protected(crd.Spec.Group) {
 		return v1.CustomResourceDefinitionCondition{}, false

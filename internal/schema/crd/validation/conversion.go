@@ -28,8 +28,8 @@ func webhookOf(c *v1.CustomResourceConversion) *v1.WebhookConversion {
 	return c.Webhook
 }
 
-// validateConversion checks how objects get from one version to another. Paths
-// are those of the internal form, which has the parts of the webhook side by side.
+// validateConversion validates the conversion between versions. Paths are those of the internal form,
+// which has the fields of the webhook side by side.
 func validateConversion(c *v1.CustomResourceConversion, path *field.Path, a allowances) field.ErrorList {
 	if c == nil {
 		return nil
@@ -60,7 +60,7 @@ func validateConversion(c *v1.CustomResourceConversion, path *field.Path, a allo
 	return append(errs, validateReviews(webhook.ConversionReviewVersions, reviews, a)...)
 }
 
-// Client finds what is wrong with how a webhook is reached.
+// Client returns the errors of the client configuration of a webhook.
 func Client(c *v1.WebhookClientConfig, path *field.Path) field.ErrorList {
 	switch {
 	case (c.URL == nil) == (c.Service == nil):
@@ -97,7 +97,7 @@ func validateURL(raw string, path *field.Path) (errs field.ErrorList) {
 }
 
 func validateService(s *v1.ServiceReference, path *field.Path) (errs field.ErrorList) {
-	// Kubernetes takes the two for each other, and so names the other field.
+	// Kubernetes confuses the two, and so names the other field.
 	if s.Namespace == "" {
 		errs = append(errs, field.Required(path.Child("name"), ""))
 	}
@@ -156,8 +156,8 @@ func validateReviews(versions []string, path *field.Path, a allowances) (errs fi
 	return errs
 }
 
-// CABundleError says why the certificates that a conversion webhook is trusted by
-// cannot be read. It is nil if they can, and if there are none.
+// CABundleError returns the error of parsing the CA bundle of a conversion webhook. It is nil for a
+// valid and for a missing bundle.
 func CABundleError(c *v1.CustomResourceConversion) error {
 	webhook := webhookOf(c)
 	if webhook == nil || webhook.ClientConfig == nil || len(webhook.ClientConfig.CABundle) == 0 {

@@ -9,17 +9,16 @@ import (
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
-// An internalSpec is a spec in the internal form of Kubernetes, which is the one that
-// is validated: what all versions say alike is said once, at the top, and not by the
-// versions. Field paths in errors are those of this form: with one version, a mistake
-// in its schema is in spec.validation.openAPIV3Schema.
+// An internalSpec is a spec in the internal form of Kubernetes, which is the validated one: values
+// common to all versions are at the top and not in the versions. Field paths in errors are those of
+// this form: with one version, an error in its schema is in spec.validation.openAPIV3Schema.
 type internalSpec struct {
 	spec     *v1.CustomResourceDefinitionSpec
 	shared   part
 	versions []part
 }
 
-// A part is what is said once or by each version.
+// A part has the fields that are at the top or in each version.
 type part struct {
 	schema       *v1.CustomResourceValidation
 	subresources *v1.CustomResourceSubresources
@@ -40,7 +39,7 @@ func newInternalSpec(spec *v1.CustomResourceDefinitionSpec) *internalSpec {
 	return s
 }
 
-// share moves what all versions say alike to the top.
+// share moves a value common to all versions to the top.
 func share[T any](s *internalSpec, of func(*part) *T) {
 	if len(s.versions) == 0 {
 		return
@@ -58,8 +57,8 @@ func share[T any](s *internalSpec, of func(*part) *T) {
 	}
 }
 
-// schemaOf returns the schema of the first version of a name. One that all share
-// is that of any version.
+// schemaOf returns the schema of the first version with a name. A common schema applies to any
+// version.
 func (s *internalSpec) schemaOf(version string) (schema *v1.CustomResourceValidation, ok bool) {
 	if !slices.ContainsFunc(s.versions, func(p part) bool { return p.schema != nil }) {
 		return s.shared.schema, true
@@ -96,7 +95,7 @@ func (s *internalSpec) hasDefaults() bool {
 	return s.anySchema(func(p *v1.JSONSchemaProps) bool { return p.Default != nil })
 }
 
-// anySchema reports whether is says so of any schema, or of one inside it.
+// anySchema reports whether is returns true for any schema, or one inside it.
 func (s *internalSpec) anySchema(is func(*v1.JSONSchemaProps) bool) bool {
 	for i := range s.spec.Versions {
 		schema := s.spec.Versions[i].Schema

@@ -12,9 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
-// checkSchema checks a schema and then its rules, which say nothing where it is
-// not structural. What the schemas of the replaced definition break is looked up
-// only if something is broken.
+// checkSchema checks a schema and then its rules, which are skipped if it is not structural. The
+// errors of the replaced definition's schemas are computed only if there are errors.
 func checkSchema(props *v1.JSONSchemaProps, at *field.Path, o celrule.CheckOptions, tolerance func() check.Tolerance) *celrule.Report {
 	v := check.Schema(props, at)
 	if tolerance != nil && len(v.Errors()) > 0 {
@@ -32,8 +31,8 @@ func checkSchema(props *v1.JSONSchemaProps, at *field.Path, o celrule.CheckOptio
 	return report
 }
 
-// storedRules are the expressions of what an update replaces. They need not be
-// understood by an older server, because they are stored already.
+// storedRules has the expressions of the replaced definition. An older server need not understand
+// them, because they are stored already.
 type storedRules struct {
 	rules, messages map[string]bool
 	// same are the versions whose schema does not change.
@@ -67,7 +66,7 @@ func (s storedRules) add(p *v1.JSONSchemaProps) {
 	})
 }
 
-// of returns what is known of the rules of a version.
+// of returns the options for the rules of a version.
 func (s storedRules) of(version string) celrule.CheckOptions {
 	return celrule.CheckOptions{
 		Stored:        func(rule string) bool { return s.rules[rule] },

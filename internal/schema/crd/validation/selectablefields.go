@@ -10,9 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
-// validateSelectable checks the fields that selectors may name in what stands at
-// path: each must be a scalar that the schema has. In a schema that cannot be
-// compiled there is nothing to be found.
+// validateSelectable validates selectable fields at path: each must be a scalar of the schema. A
+// schema that does not compile has no fields.
 func validateSelectable(in []v1.SelectableField, root *v1.JSONSchemaProps, path *field.Path, anyNumber bool) (errs field.ErrorList) {
 	if err := jsonschema.Supported(root); err != nil {
 		errs = append(errs, field.Invalid(path.Child("schema.openAPIV3Schema"), "", err.Error()))

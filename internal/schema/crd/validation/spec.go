@@ -13,19 +13,18 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd/conditions"
 )
 
-// maxSelectable is how many fields of a version may be selected by.
+// maxSelectable limits the selectable fields of a version.
 const maxSelectable = 8
 
-// allowances are rules that an update does not have to obey because what it
-// replaces did not either. The zero value is what a new object must obey, but for
-// caBundle.
+// allowances are rules that an update may break because the replaced definition breaks them too. The
+// zero value is for new objects, except for caBundle.
 type allowances struct {
 	noSchema       bool            // versions without a schema
 	noKnownReview  bool            // no conversion review version that the server speaks
 	badCABundle    bool            // a CA bundle that cannot be read
 	manySelectable map[string]bool // too many selectable fields, by version; "" for all
 	rules          storedRules
-	schemas        func() check.Tolerance // what schemas may break; nil for nothing
+	schemas        func() check.Tolerance // rules that schemas may break; nil for none
 	report         func(*celrule.Report)
 }
 
@@ -33,7 +32,7 @@ type allowances struct {
 // is then not established.
 var newSpec = allowances{badCABundle: true}
 
-// allowancesOf finds what an update of before may leave as it is.
+// allowancesOf returns the allowances for an update of before.
 func allowancesOf(is *internalSpec, before *v1.CustomResourceDefinition) allowances {
 	was := newInternalSpec(&before.Spec)
 	a := allowances{manySelectable: map[string]bool{}, rules: rulesOf(is, was)}
@@ -106,8 +105,7 @@ func oneOf(path *field.Path, value string, accepted ...string) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path, value, accepted)}
 }
 
-// validateSchemasThere checks that every version has a schema, or at least those
-// from which everything would be pruned.
+// validateSchemasThere checks that every version has a schema, at least if unknown fields are pruned.
 func (s *internalSpec) validateSchemasThere(path *field.Path, a allowances) (errs field.ErrorList) {
 	if s.shared.hasSchema() || a.noSchema && s.spec.PreserveUnknownFields {
 		return nil
@@ -161,7 +159,7 @@ func (s *internalSpec) validateVersions(path *field.Path, a allowances) (errs fi
 	return errs
 }
 
-// validateShared checks what all versions say alike.
+// validateShared validates the values common to all versions.
 func (s *internalSpec) validateShared(path *field.Path, a allowances) field.ErrorList {
 	p := &s.shared
 	first := ""

@@ -8,8 +8,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/check"
 )
 
-// toleranceOf returns what the schemas of a definition that replaces before may
-// break. It is found out once, and only if it is asked for.
+// toleranceOf returns the rules that the schemas of an update of before may break. They are computed
+// at the first call.
 func toleranceOf(before *v1.CustomResourceDefinition) func() check.Tolerance {
 	return sync.OnceValue(func() (t check.Tolerance) {
 		for i := range before.Spec.Versions {
@@ -21,8 +21,8 @@ func toleranceOf(before *v1.CustomResourceDefinition) func() check.Tolerance {
 	})
 }
 
-// tolerate returns what the schemas of s may break of what is tolerated. Pruning,
-// defaults and the extensions of Kubernetes need a structure, whatever was before.
+// tolerate returns the tolerated rules that apply to the schemas of s. Pruning, defaults and the
+// extensions of Kubernetes always need a structural schema.
 func (s *internalSpec) tolerate(tolerated func() check.Tolerance) func() check.Tolerance {
 	if tolerated == nil {
 		return nil

@@ -10,9 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd/validation"
 )
 
-// Some rules are younger than the definitions that are stored. What breaks them may
-// be written again as it is, and may not be written otherwise; what breaks one of
-// the others may not be written at all.
+// Some rules are newer than stored definitions. A definition that breaks one may be written again
+// unchanged; a changed one is rejected. Breaking any other rule is always rejected.
 func TestStoredMistakes(t *testing.T) {
 	x := func(schema string) func(*v1.CustomResourceDefinition) {
 		return func(c *v1.CustomResourceDefinition) {
@@ -37,7 +36,7 @@ func TestStoredMistakes(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		mistake func(*v1.CustomResourceDefinition)
-		wrong   string // what is said of it
+		wrong   string // expected error
 		stays   bool
 	}{
 		{"unknown fields are kept", loose(func(*v1.CustomResourceDefinition) {}), "spec.preserveUnknownFields: Invalid value: true: cannot set to true", true},
@@ -95,8 +94,8 @@ func TestStoredMistakes(t *testing.T) {
 	}
 }
 
-// What a rule costs counts again once the schema of its version changes. A version
-// that is only called otherwise has the schema that all share.
+// The cost limit of a rule applies again once the schema of its version changes. A renamed version has
+// the schema common to all versions.
 func TestStoredCosts(t *testing.T) {
 	costly := widgets(t)
 	costly.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["x"] = props(t,
@@ -120,7 +119,7 @@ func TestStoredCosts(t *testing.T) {
 	}
 }
 
-// widgets is a definition as it is stored.
+// widgets returns a stored definition.
 func widgets(t *testing.T) *v1.CustomResourceDefinition {
 	t.Helper()
 	c := &v1.CustomResourceDefinition{}
@@ -159,7 +158,7 @@ status:
 	return c
 }
 
-// wrongWith returns what is wrong with a definition that takes the place of another.
+// wrongWith returns the errors of an update of a definition.
 func wrongWith(t *testing.T, is, was *v1.CustomResourceDefinition) string {
 	t.Helper()
 	errs, _ := validation.Validate(is, was)

@@ -1,11 +1,9 @@
-// Package validation says what a CustomResourceDefinition may be: when it is new, and
-// when it replaces another, which may have mistakes that are allowed to stay. It also
-// warns of what is allowed and likely to be a mistake.
+// Package validation validates CustomResourceDefinitions: new ones, and updates, which may keep some
+// mistakes of the old definition. It also warns of valid values that are likely to be mistakes.
 //
-// Its functions are pure. The package does not fill in defaults, and does not know
-// what else is stored: whether a name is taken is decided by internal/schema/crd. What is
-// wrong with a schema itself is found by internal/schema/check, and what is wrong with
-// its rules by internal/schema/celrule.
+// Its functions are pure. The package does not set defaults, and does not know other definitions:
+// internal/schema/crd decides whether a name is taken. internal/schema/check finds errors in schemas,
+// and internal/schema/celrule errors in their rules.
 package validation
 
 import (
@@ -19,10 +17,9 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd/conditions"
 )
 
-// Validate returns everything that is wrong with a CustomResourceDefinition whose
-// defaults are filled in, and what its rules may cost: a report for each schema that
-// has rules. before is what it replaces, or nil. Errors name fields as Kubernetes does;
-// see internalSpec.
+// Validate returns all errors of a CustomResourceDefinition with its defaults, and the estimated costs
+// of its rules: a report for each schema with rules. before is the replaced definition, or nil. Errors
+// name fields as Kubernetes does; see internalSpec.
 func Validate(crd, before *v1.CustomResourceDefinition) (errs field.ErrorList, costs []*celrule.Report) {
 	if before == nil {
 		errs = validateName(crd)
@@ -39,15 +36,15 @@ func Validate(crd, before *v1.CustomResourceDefinition) (errs field.ErrorList, c
 	return errs, costs
 }
 
-// ValidateStatus returns what is wrong with the status that somebody writes: with the
-// accepted names. Which versions are stored is for whoever migrates objects to say, and
-// is checked when the object itself is written next.
+// ValidateStatus returns the errors of a write of the status: those of the accepted names.
+// storedVersions belong to the client that migrates objects, and are checked by the next write of the
+// object itself.
 func ValidateStatus(crd *v1.CustomResourceDefinition) field.ErrorList {
 	return validateNames(&crd.Status.AcceptedNames, field.NewPath("status", "acceptedNames"))
 }
 
-// validateName checks that the object is named after what it defines. That it has
-// a name is for others to say.
+// validateName checks that the name of the object matches its group and plural. A missing name is
+// reported elsewhere.
 func validateName(crd *v1.CustomResourceDefinition) (errs field.ErrorList) {
 	const detail = `must be spec.names.plural+"."+spec.group`
 	want := crd.Spec.Names.Plural + "." + crd.Spec.Group
@@ -61,7 +58,7 @@ func validateName(crd *v1.CustomResourceDefinition) (errs field.ErrorList) {
 	return errs
 }
 
-// validateSpec checks the spec for itself and against what it was.
+// validateSpec validates the spec by itself and against the old one.
 func validateSpec(crd, before *v1.CustomResourceDefinition, report func(*celrule.Report)) field.ErrorList {
 	path := field.NewPath("spec")
 	s := newInternalSpec(&crd.Spec)
@@ -82,8 +79,7 @@ func validateSpec(crd, before *v1.CustomResourceDefinition, report func(*celrule
 	return append(errs, apivalidation.ValidateImmutableField(spec.Names.Plural, was.Names.Plural, path.Child("names", "plural"))...)
 }
 
-// validateStoredVersions checks that no version goes away while objects may be
-// stored in it.
+// validateStoredVersions checks that no version is removed while objects may be stored in it.
 func validateStoredVersions(crd *v1.CustomResourceDefinition, path *field.Path) (errs field.ErrorList) {
 	stored := crd.Status.StoredVersions
 	if len(stored) == 0 {
@@ -110,8 +106,8 @@ func validateStoredVersions(crd *v1.CustomResourceDefinition, path *field.Path) 
 	return errs
 }
 
-// validateApproval checks the annotation that kinds of the Kubernetes community
-// need. It may stay what it is.
+// validateApproval checks the annotation that kinds of the Kubernetes community need. An unchanged
+// value is valid.
 func validateApproval(crd, before *v1.CustomResourceDefinition) field.ErrorList {
 	if !protected(crd.Spec.Group) {
 		return nil

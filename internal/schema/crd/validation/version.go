@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
-// validateVersion checks what one version says for itself.
+// validateVersion validates one version by itself.
 func (s *internalSpec) validateVersion(i int, path *field.Path, a allowances) (errs field.ErrorList) {
 	v, p := &s.spec.Versions[i], &s.versions[i]
 	for _, detail := range wrongWarning(v) {
@@ -33,7 +33,7 @@ func (s *internalSpec) validateVersion(i int, path *field.Path, a allowances) (e
 	return append(errs, validateSelectable(p.selectable, p.schema.OpenAPIV3Schema, path, a.manySelectable[v.Name])...)
 }
 
-// wrongWarning says what is wrong with a version's deprecation warning.
+// wrongWarning returns the errors of a version's deprecation warning.
 func wrongWarning(v *v1.CustomResourceDefinitionVersion) (wrong []string) {
 	if v.DeprecationWarning == nil {
 		return nil
@@ -89,8 +89,7 @@ func validateSchema(in *v1.CustomResourceValidation, hasStatus bool, path *field
 	return append(errs, report.Errors...)
 }
 
-// wrongRoot returns the first thing that is wrong with the root of a schema
-// beside a status subresource.
+// wrongRoot returns the first error of the root of a schema with a status subresource.
 func wrongRoot(props *v1.JSONSchemaProps, at *field.Path) *field.Error {
 	value := reflect.ValueOf(props).Elem()
 	for _, name := range jsonschema.GoFields() {

@@ -9,10 +9,9 @@ import (
 	"github.com/anykind/anykind/internal/schema/format"
 )
 
-// Warnings returns what is likely to be a mistake in the schemas of a
-// CustomResourceDefinition, unless what it replaces has it as well. It reads trees,
-// because it looks at two fields of each schema, and the Go type takes much longer to
-// make.
+// Warnings returns warnings of likely mistakes in the schemas of a CustomResourceDefinition, except
+// for those that the replaced one has as well. It reads trees, because it needs two fields of each
+// schema, and decoding into the Go type takes much longer.
 func Warnings(obj, old map[string]any) (warnings []string) {
 	if old != nil && object.Equal(obj["spec"], old["spec"]) {
 		return nil
@@ -34,10 +33,10 @@ func Warnings(obj, old map[string]any) (warnings []string) {
 	return warnings
 }
 
-// doubts are what schemas say without effect.
+// doubts are keywords without an effect.
 type doubts struct {
 	formats []string        // that are not enforced, in order
-	sets    map[string]bool // the types of items of sets that cannot be told apart
+	sets    map[string]bool // the types of indistinguishable items of sets
 }
 
 func (d *doubts) definition(obj object.Tree) {
@@ -50,7 +49,7 @@ func (d *doubts) definition(obj object.Tree) {
 	}
 }
 
-// schema looks at a schema and all inside it. What is no schema is passed over.
+// schema visits a schema and all inside it. Other values are skipped.
 func (d *doubts) schema(v any) {
 	s, ok := v.(object.Tree)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// Formats that mean nothing and sets whose items cannot be told apart are warned
-// of, once each, in whatever part of whichever version they are.
+// Unknown formats, and sets with indistinguishable items, cause one warning each, in any part of any
+// version.
 func TestWarnings(t *testing.T) {
 	for _, tt := range []struct {
 		name, old, now string

@@ -1,9 +1,9 @@
-// Package availability says in the status of each APIService whether it can be asked.
+// Package availability writes the condition Available of APIServices.
 //
-// One that this server answers itself always can. The Service of another one must be there, with
-// a port and endpoints, and the API server behind it must answer for its version. It is asked
-// again when one of these objects changes, and every half minute. Nothing is asked, and nothing
-// runs, where no APIService names a Service.
+// A local APIService is always available. For a remote one, the Service must exist, with a port
+// and endpoints, and the API server behind it must serve the version. The API server is probed
+// when one of these objects changes, and every 30 seconds. Without a remote APIService nothing is
+// probed and nothing runs.
 package availability
 
 import (
@@ -27,33 +27,33 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Name is what the controller is called, as the part of kube-apiserver is that does this.
+// Name is the name of the controller, as in kube-apiserver.
 const Name = "apiservice-status-remote-available-controller"
 
 const (
 	group = "apiregistration.k8s.io"
-	// again is after how long an API server is asked again in any case.
+	// again is the longest pause between two probes of an API server.
 	again = 30 * time.Second
-	// shortest is how long one that failed is left alone at first.
+	// shortest is the pause after the first failure.
 	shortest = 50 * time.Millisecond
 )
 
-// A Controller keeps the conditions. The key of its tasks is the name of an APIService.
+// A Controller writes the conditions. The key of its tasks is the name of an APIService.
 type Controller struct {
 	objects *controller.Objects
 	queue   *controller.Queue
 	others  *aggregate.Aggregator
 
-	prefix, services, slices string // of keys
+	prefix, services, slices string // key prefixes
 
 	mu sync.Mutex
 	// remote are the APIServices that name a Service, by name.
 	remote map[string]remote
-	// failures are how often an API server has failed in a row.
+	// failures counts consecutive failures of an API server.
 	failures map[string]int
 }
 
-// New returns what makes the controller. others knows the API servers that are asked.
+// New returns the constructor of the controller. others has the API servers to probe.
 func New(others *aggregate.Aggregator) func(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
 		return &Controller{
@@ -64,20 +64,20 @@ func New(others *aggregate.Aggregator) func(o *controller.Objects, q *controller
 	}
 }
 
-// Keys returns those of APIServices, Services and EndpointSlices.
+// Keys returns the key prefixes of APIServices, Services and EndpointSlices.
 func (c *Controller) Keys() []string { return []string{c.prefix, c.services, c.slices} }
 
-// Load forgets which APIServices there are.
+// Load forgets all APIServices.
 func (c *Controller) Load() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.remote)
 }
 
-// Loaded is there for Load. Each one was seen.
+// Loaded implements controller.Controller. It has nothing to do: See saw every APIService.
 func (c *Controller) Loaded() {}
 
-// See has those APIServices looked at that may have become, or may no longer be, available.
+// See queues the APIServices whose availability an event may change.
 func (c *Controller) See(e *controller.Event) {
 	if name, ok := strings.CutPrefix(e.Key, c.prefix); ok {
 		c.seeAPIService(name, e.Value)
@@ -101,7 +101,7 @@ func (c *Controller) See(e *controller.Event) {
 	}
 }
 
-// serviceOf returns the Service, NAMESPACE/NAME, of the EndpointSlice that an event is about.
+// serviceOf returns the Service (NAMESPACE/NAME) of the EndpointSlice of an event.
 func (c *Controller) serviceOf(e *controller.Event) (string, bool) {
 	read := e.Now
 	if e.Value == nil {
@@ -115,8 +115,8 @@ func (c *Controller) serviceOf(e *controller.Event) (string, bool) {
 	return namespace + "/" + slice.Labels.Get(discoveryv1.LabelServiceName), true
 }
 
-// seeAPIService notes which Service an APIService names. One that names none is mostly known to
-// be available since it was created.
+// seeAPIService records the Service of an APIService. A local one usually has its condition since
+// it was created.
 func (c *Controller) seeAPIService(name string, value []byte) {
 	now := remote{}
 	if bytes.Contains(value, []byte(`"service":`)) {
@@ -135,7 +135,7 @@ func (c *Controller) seeAPIService(name string, value []byte) {
 	switch {
 	case now != was:
 		delete(c.failures, name)
-	case now.service != "": // It is about the status, which mostly this controller has written.
+	case now.service != "": // A change of the status: mostly by this controller.
 		return
 	}
 	if now.service != "" || value != nil && !bytes.Contains(value, []byte(`"reason":"Local"`)) {
@@ -143,10 +143,10 @@ func (c *Controller) seeAPIService(name string, value []byte) {
 	}
 }
 
-// A remote is what an APIService says of another API server.
+// A remote is the part of an APIService that concerns its Backend.
 type remote struct {
-	service string // NAMESPACE/NAME; "" if it names none
-	spec    string // as it is stored
+	service string // NAMESPACE/NAME; "" if local
+	spec    string // as stored
 }
 
 func readRemote(value []byte) (remote, error) {
@@ -161,7 +161,7 @@ func readRemote(value []byte) (remote, error) {
 	return remote{spec.Service.Namespace + "/" + spec.Service.Name, string(t.Spec)}, nil
 }
 
-// Do finds out whether an APIService is available, and writes it.
+// Do tests whether an APIService is available, and writes the condition.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	d := c.objects.Lookup(group, "apiservices")
 	if d == nil {
@@ -174,7 +174,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	}
 	var service apiregistrationv1.APIService
 	if err := json.Unmarshal(found.JSON, &service); err != nil {
-		return nil // Whoever asks for it is told so.
+		return nil // The condition reports the failure.
 	}
 	available, failed, err := c.condition(ctx, &service)
 	if err != nil {
@@ -202,7 +202,7 @@ func isAvailable(s *apiregistrationv1.APIService) bool {
 	})
 }
 
-// after is when an API server is asked again: soon if it has failed, but not as soon each time.
+// after returns the pause until the next probe. After failures it grows from shortest to again.
 func (c *Controller) after(name string, failed bool) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,8 +215,8 @@ func (c *Controller) after(name string, failed bool) time.Duration {
 	return min(shortest<<min(n, 20), again)
 }
 
-// condition is what is true of an APIService, in the words of Kubernetes. failed says that the
-// API server was asked in vain.
+// condition returns the condition Available of an APIService, in Kubernetes' words. failed
+// reports that the probe failed.
 func (c *Controller) condition(ctx context.Context, s *apiregistrationv1.APIService) (is controller.Condition, failed bool, err error) {
 	is.Type = string(apiregistrationv1.Available)
 	of := s.Spec.Service
@@ -233,7 +233,7 @@ func (c *Controller) condition(ctx context.Context, s *apiregistrationv1.APIServ
 	}
 	one := services.Lookup(s.Spec.Group, s.Spec.Version)
 	if one == nil || one.Backend == nil {
-		return is, true, nil // It has changed, and will be seen again.
+		return is, true, nil // The APIService has changed, and will be seen again.
 	}
 	if err := one.Probe(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -246,8 +246,8 @@ func (c *Controller) condition(ctx context.Context, s *apiregistrationv1.APIServ
 	return is, false, nil
 }
 
-// missing says what is not there that is needed to reach a Service. The endpoints of those that
-// have no cluster IP of their own are not looked at.
+// missing returns the reason and message if the Service, its port or its endpoints are missing.
+// Of a Service of a type other than ClusterIP only the existence is checked.
 func (c *Controller) missing(ctx context.Context, of *apiregistrationv1.ServiceReference) (reason, message string, err error) {
 	found, err := c.objects.Read(ctx, c.services+of.Namespace+"/"+of.Name)
 	if err != nil {
@@ -292,7 +292,7 @@ func (c *Controller) missingEndpoints(ctx context.Context, of *apiregistrationv1
 	}
 }
 
-// hasEndpoint reports whether somebody in a slice is ready, and it has a port.
+// hasEndpoint reports whether a slice has the port and a ready endpoint.
 func hasEndpoint(s *discoveryv1.EndpointSlice, port string) bool {
 	return slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Conditions.Ready == nil || *e.Conditions.Ready }) &&
 		slices.ContainsFunc(s.Ports, func(p discoveryv1.EndpointPort) bool { return p.Name != nil && *p.Name == port && p.Port != nil })

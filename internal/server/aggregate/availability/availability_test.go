@@ -32,9 +32,9 @@ import (
 type server struct {
 	connections chan net.Conn
 	closed      chan struct{}
-	code        atomic.Int64 // with which it answers; 0 for never
+	code        atomic.Int64 // of the answer; 0 never answers
 	asked       atomic.Int64
-	by          atomic.Value // who asked last
+	by          atomic.Value // user of the last request
 }
 
 func (s *server) Accept() (net.Conn, error) {
@@ -68,7 +68,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(int(code))
 }
 
-// in runs a test in a world with the controller and a server at 10.1.0.1:8443.
+// in runs a test with the controller and a server at 10.1.0.1:8443.
 func in(t *testing.T, test func(w *controllertest.World, s *server, others *aggregate.Aggregator)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{connections: make(chan net.Conn), closed: make(chan struct{})}
@@ -100,7 +100,7 @@ func in(t *testing.T, test func(w *controllertest.World, s *server, others *aggr
 
 const named = `spec: {group: dev, version: v1, groupPriorityMinimum: 5, versionPriority: 6, insecureSkipTLSVerify: true, service: {namespace: dev, name: api, port: 443}}`
 
-// condition is what an APIService says of itself.
+// condition returns the condition of an APIService as text.
 func condition(w *controllertest.World, name string) string {
 	w.T.Helper()
 	w.Settle()
@@ -118,7 +118,8 @@ func check(w *controllertest.World, want string) {
 	}
 }
 
-// What is missing is said in the words of Kubernetes, and noticed when it comes.
+// The condition names the missing object in Kubernetes' words, and changes when that object
+// appears.
 func TestConditions(t *testing.T) {
 	in(t, func(w *controllertest.World, s *server, others *aggregate.Aggregator) {
 		w.Store("apiservice v1.dev", named)
@@ -150,7 +151,8 @@ func TestConditions(t *testing.T) {
 	})
 }
 
-// An API server that fails is asked again, soon at first, and every half minute while it is well.
+// A failing API server is probed again soon, then with growing pauses; an available one every 30
+// seconds.
 func TestProbes(t *testing.T) {
 	in(t, func(w *controllertest.World, s *server, others *aggregate.Aggregator) {
 		w.Store("service dev/api", `spec: {type: ExternalName, externalName: example.com}`)
@@ -200,7 +202,7 @@ func TestProbes(t *testing.T) {
 	})
 }
 
-// metrics are those of an Aggregator, with the values of their labels.
+// metrics returns the metrics of an Aggregator with their labels.
 func metrics(t *testing.T, others *aggregate.Aggregator) string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -222,7 +224,7 @@ func metrics(t *testing.T, others *aggregate.Aggregator) string {
 	return strings.Join(all, ", ")
 }
 
-// Without an APIService that names a Service nothing waits for anything.
+// Without a remote APIService no goroutine and no timer waits.
 func TestIdle(t *testing.T) {
 	in(t, func(w *controllertest.World, s *server, _ *aggregate.Aggregator) {
 		w.Store("apiservice v1.dev", `spec: {group: dev, version: v1, groupPriorityMinimum: 5, versionPriority: 6}`)

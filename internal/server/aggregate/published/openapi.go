@@ -13,27 +13,27 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate"
 )
 
-// An index is where a Backend has its documents of OpenAPI v3, by their names. It is nil if the
-// Backend does not know version 3.
+// An index maps the names of a Backend's OpenAPI v3 documents to their paths. It is nil if the
+// Backend does not serve v3.
 type index map[string]string
 
-// A whole is the OpenAPI v2 of a Backend, with a hash of it. It is empty if there is none.
+// A whole is the OpenAPI v2 document of a Backend with its hash. It is empty if there is none.
 type whole struct {
 	json []byte
 	sum  [sha256.Size]byte
 }
 
-// A Document is one of OpenAPI v3 about a Backend.
+// A Document is an OpenAPI v3 document of a Backend.
 type Document struct {
-	// URL is its path with a hash, as a Backend says it.
+	// URL is its path with a hash, as the Backend lists it.
 	URL     string
 	Service *aggregate.Service
-	// Hash is that in the URL if the Backend does not have the document: it knows OpenAPI v2 only,
-	// of which the document is to be made.
+	// Hash is the hash in the URL. It is empty if the Backend serves OpenAPI v2 only, from which
+	// the document is converted.
 	Hash string
 }
 
-// Documents returns the documents of OpenAPI v3 about what is sent to Backends, by their names.
+// Documents returns the OpenAPI v3 documents of all Backends, by name.
 func (l *Library) Documents(ctx context.Context, services *aggregate.Services) map[string]Document {
 	if !services.Remote() {
 		return nil
@@ -41,7 +41,7 @@ func (l *Library) Documents(ctx context.Context, services *aggregate.Services) m
 	out := map[string]Document{}
 	var mu sync.Mutex
 	each(services, func(all []*aggregate.Service) {
-		found, asked, _ := l.index.get(ctx, all, Patience) // What was said last will do.
+		found, asked, _ := l.index.get(ctx, all, Patience) // On an error the previous answer is used.
 		var doc whole
 		if asked && found == nil {
 			doc, _, _ = l.whole.get(ctx, all, Patience)
@@ -94,16 +94,17 @@ func fetchIndex(ctx context.Context, services []*aggregate.Service, before index
 	return found, a.header.Get("ETag"), nil
 }
 
-// A Whole is the OpenAPI v2 of a Backend.
+// A Whole is the OpenAPI v2 document of a Backend.
 type Whole struct {
-	// Services are the versions that are sent to the Backend, in the order of discovery.
+	// Services are the versions of the Backend, in the order of discovery.
 	Services []*aggregate.Service
 	JSON     []byte
-	// Sum is another one for other JSON.
+	// Sum is a hash of the JSON.
 	Sum [sha256.Size]byte
 }
 
-// Wholes returns the OpenAPI v2 of all Backends that have it, in the order of discovery.
+// Wholes returns the OpenAPI v2 documents of all Backends that serve one, in the order of
+// discovery.
 func (l *Library) Wholes(ctx context.Context, services *aggregate.Services) []Whole {
 	if !services.Remote() {
 		return nil
@@ -111,7 +112,7 @@ func (l *Library) Wholes(ctx context.Context, services *aggregate.Services) []Wh
 	found := map[place]Whole{}
 	var mu sync.Mutex
 	each(services, func(all []*aggregate.Service) {
-		doc, has, _ := l.whole.get(ctx, all, Patience) // What was said last will do.
+		doc, has, _ := l.whole.get(ctx, all, Patience) // On an error the previous answer is used.
 		mu.Lock()
 		defer mu.Unlock()
 		if has && len(doc.json) > 0 {

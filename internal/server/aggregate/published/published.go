@@ -1,14 +1,13 @@
-// Package published has what the API servers behind this one publish about themselves: which
-// resources they have, and their OpenAPI.
+// Package published caches discovery and OpenAPI of the API servers behind this one.
 //
-// A Backend is asked when somebody wants to know, again after a minute, and at once when its
-// APIService has changed. It is asked by ETag where it has one. Nobody waits long for one that hangs:
-// what it has said before, or that it has said nothing, has to do. What nobody asks for any more is
-// forgotten.
+// A Backend is requested on demand: again after a minute, and at once when its APIService has
+// changed. Requests carry the ETag of the cached answer. A client waits only briefly for a
+// Backend that hangs, then gets the previous answer or none. Answers that are no longer used are
+// dropped.
 //
-// The package believes a Backend only in what is about the versions that are sent to it. It does not
-// know what is made of an answer: internal/server/discovery and internal/server/openapi put it together with
-// what this server serves itself.
+// The package takes from a Backend only the versions that an APIService sends to it.
+// internal/server/discovery and internal/server/openapi merge its answers with the kinds of this
+// server.
 package published
 
 import (
@@ -26,11 +25,12 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate"
 )
 
-// Patience is how long a client waits for a Backend to say what it has not said yet. Its requests
-// may be about something else altogether.
+// Patience limits the wait of a client for the first answer of a Backend. The client may want
+// something else altogether.
 const Patience = 2 * time.Second
 
-// How much a Backend may say, and how long it may take. OpenAPI v2 is one document of everything.
+// Limits for the size and the duration of an answer. OpenAPI v2 is one document about all
+// resources.
 const (
 	mostBytes    = 10 << 20
 	mostOfV2     = 20 << 20
@@ -40,18 +40,18 @@ const (
 
 // Options of a Library. The zero value works.
 type Options struct {
-	// Idle is how long after the last request for it something is forgotten. Zero is five minutes.
+	// Idle is the time after which an unused answer is dropped. Zero is five minutes.
 	Idle time.Duration
 }
 
-// A Library has what Backends have published.
+// A Library caches the answers of Backends.
 type Library struct {
 	resources shelf[versions]
 	index     shelf[index]
 	whole     shelf[whole]
 }
 
-// New returns a Library with nothing in it.
+// New returns an empty Library.
 func New(o Options) *Library {
 	if o.Idle == 0 {
 		o.Idle = 5 * time.Minute
@@ -63,7 +63,7 @@ func New(o Options) *Library {
 	}
 }
 
-// A place is a Backend, however many versions are sent to it.
+// A place identifies a Backend, whatever the number of its versions.
 type place struct {
 	service  egress.Service
 	ca       string
@@ -72,7 +72,7 @@ type place struct {
 
 func placeOf(b *aggregate.Backend) place { return place{b.Service, string(b.CABundle), b.Insecure} }
 
-// byPlace returns the versions that are sent to the same Backend together, in their order.
+// byPlace groups services by Backend, and keeps their order.
 func byPlace(services *aggregate.Services) (groups [][]*aggregate.Service) {
 	at := map[place]int{}
 	for s := range services.Remotes() {
@@ -88,7 +88,7 @@ func byPlace(services *aggregate.Services) (groups [][]*aggregate.Service) {
 	return groups
 }
 
-// each calls do for all Backends at a time, with their versions.
+// each calls do in parallel for the services of each Backend.
 func each(services *aggregate.Services, do func([]*aggregate.Service)) {
 	groups := byPlace(services)
 	if len(groups) == 1 {
@@ -102,7 +102,7 @@ func each(services *aggregate.Services, do func([]*aggregate.Service)) {
 	all.Wait()
 }
 
-// versionsOf are those that services are about.
+// versionsOf returns the versions of services.
 func versionsOf(services []*aggregate.Service) (out []schema.GroupVersion) {
 	for _, s := range services {
 		out = append(out, s.GroupVersion())
@@ -114,14 +114,14 @@ func available(services []*aggregate.Service) bool {
 	return slices.ContainsFunc(services, func(s *aggregate.Service) bool { return s.Available })
 }
 
-// An answer is what a Backend says at a path.
+// An answer is the response of a Backend to one request.
 type answer struct {
 	code   int
 	header http.Header
 	body   []byte
 }
 
-// ask gets a page of a Backend. One that has not changed since it had the ETag has no body.
+// ask requests a path from a Backend. The answer has no body if it still has the ETag.
 func ask(ctx context.Context, b *aggregate.Backend, path, accept, etag string, most int64) (*answer, error) {
 	header := http.Header{"Accept": {accept}}
 	if etag != "" {

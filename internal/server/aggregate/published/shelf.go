@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	refresh    = time.Minute            // after which it is asked again
-	old        = 2 * time.Minute        // what is older is waited for
-	firstRetry = 500 * time.Millisecond // after a failure; twice as long after each, up to refresh
+	refresh    = time.Minute            // age after which a page is requested again
+	old        = 2 * time.Minute        // age after which a client waits for the new page
+	firstRetry = 500 * time.Millisecond // after a failure; doubled after each, up to refresh
 )
 
 var (
@@ -21,14 +21,14 @@ var (
 	errSilent      = errors.New("the service has not answered yet")
 )
 
-// A shelf has one page of each Backend.
+// A shelf caches one page of each Backend.
 type shelf[T any] struct {
 	idle    time.Duration
-	longest time.Duration // that fetch may take
-	// anyway has those asked, too, that are known not to be available. Nobody waits for them.
+	longest time.Duration // limit for fetch
+	// anyway requests pages of unavailable Backends too. No client waits for those.
 	anyway bool
-	// fetch asks a Backend. It is given what it has returned before, and returns it again if
-	// that has not changed.
+	// fetch requests a page. before and etag are its previous result; it returns before if the
+	// page has not changed.
 	fetch func(ctx context.Context, services []*aggregate.Service, before T, etag string) (value T, now string, err error)
 
 	mu    sync.Mutex
@@ -36,23 +36,22 @@ type shelf[T any] struct {
 	timer *time.Timer
 }
 
-// A page is what a Backend was found to say. The shelf's mu guards it.
+// A page is a cached answer of a Backend. The shelf's mu guards it.
 type page[T any] struct {
-	value    T // the last good one
+	value    T // the last successful one
 	has      bool
 	etag     string
-	err      error // of the last time that it was asked
+	err      error // of the last request
 	failures int
 
-	asked  time.Time // when that began
+	asked  time.Time // start of the last request
 	asking chan struct{}
-	of     map[*aggregate.Service]bool // whom it was asked for then
+	of     map[*aggregate.Service]bool // services of the last request
 	used   time.Time
 }
 
-// get returns what a Backend says, which all the services lead to. It waits for that only if there
-// is nothing to show, and then not longer than patience. The error says why it is not the answer of
-// now; there may be an older one all the same.
+// get returns the page of the Backend of services. It waits, up to patience, only if the cached
+// page is missing or too old. With an error, the value is the previous one, if any.
 func (s *shelf[T]) get(ctx context.Context, services []*aggregate.Service, patience time.Duration) (value T, has bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +90,7 @@ func wait(ctx context.Context, done <-chan struct{}, longest time.Duration) {
 	}
 }
 
-// page returns the page of a place, which may be empty.
+// page returns the page of a Backend; it may be empty.
 func (s *shelf[T]) page(at place) *page[T] {
 	p := s.pages[at]
 	if p == nil {
@@ -107,7 +106,7 @@ func (s *shelf[T]) page(at place) *page[T] {
 	return p
 }
 
-// sweep forgets what nobody asked for since one idle ago.
+// sweep drops pages that were not used for idle.
 func (s *shelf[T]) sweep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +119,7 @@ func (s *shelf[T]) sweep() {
 	s.timer.Reset(s.idle)
 }
 
-// about reports whether the page was asked for all these services as they are.
+// about reports whether the last request was for all these services, unchanged.
 func (p *page[T]) about(services []*aggregate.Service) bool {
 	for _, s := range services {
 		if !p.of[s] {
@@ -130,7 +129,7 @@ func (p *page[T]) about(services []*aggregate.Service) bool {
 	return true
 }
 
-// due reports whether it is to be asked again.
+// due reports whether the page must be requested again.
 func (p *page[T]) due(now time.Time, services []*aggregate.Service) bool {
 	pause := refresh
 	if p.err != nil {
@@ -139,8 +138,8 @@ func (p *page[T]) due(now time.Time, services []*aggregate.Service) bool {
 	return !p.about(services) || now.Sub(p.asked) >= pause
 }
 
-// fit reports whether what is known will do while it is asked again: it is not too old, or the last
-// answer was a failure, which is not waited for twice.
+// fit reports whether the cached page serves while a request is in flight. It does if it is not
+// too old, or if the last request failed: a client does not wait for a failing Backend twice.
 func (p *page[T]) fit(now time.Time, services []*aggregate.Service) bool {
 	if !p.about(services) {
 		return false
@@ -151,7 +150,7 @@ func (p *page[T]) fit(now time.Time, services []*aggregate.Service) bool {
 	return p.failures > 0 || now.Sub(p.asked) < old
 }
 
-// ask begins to ask a Backend. Who wants to know waits for p.asking.
+// ask starts a request. Callers wait for p.asking.
 func (s *shelf[T]) ask(p *page[T], now time.Time, services []*aggregate.Service) {
 	changed := !p.about(services)
 	if changed {
@@ -166,7 +165,7 @@ func (s *shelf[T]) ask(p *page[T], now time.Time, services []*aggregate.Service)
 		of[one] = true
 	}
 	if changed || now.Sub(since) >= old && p.failures == 0 {
-		p.of = nil // so that it is waited for
+		p.of = nil // so that callers wait for it
 	}
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), s.longest)

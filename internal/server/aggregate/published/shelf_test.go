@@ -10,20 +10,20 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate"
 )
 
-// A said is what a server says when it is asked, and after which time.
+// A said is the answer of a server and its delay.
 type said struct {
 	value string
 	err   error
 	after time.Duration
 }
 
-// A desk asks one server for a shelf.
+// A desk puts one server behind a shelf.
 type desk struct {
 	t     *testing.T
 	shelf shelf[string]
 	said  said
 	asked int
-	etag  string // that it was asked with
+	etag  string // of the request
 }
 
 func newDesk(t *testing.T) *desk {
@@ -49,7 +49,7 @@ func service(available bool) *aggregate.Service {
 	return &aggregate.Service{Group: "a.dev", Version: "v1", Available: available, Backend: &aggregate.Backend{}}
 }
 
-// get wants a value, or an error, after a time.
+// get expects a value, or an error, after a delay.
 func (d *desk) get(s *aggregate.Service, want string, failed bool, after time.Duration) {
 	d.t.Helper()
 	start := time.Now()
@@ -67,7 +67,7 @@ func (d *desk) wasAsked(times int) {
 	}
 }
 
-// A server is asked once a minute while somebody wants to know, in the background and by ETag.
+// A page in use is requested once a minute, in the background and by ETag.
 func TestAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, s := newDesk(t), service(true)
@@ -84,11 +84,11 @@ func TestAskedAgain(t *testing.T) {
 		if d.etag != "etag of one" {
 			t.Errorf("it was asked by %q", d.etag)
 		}
-		// What is older is waited for.
+		// A client waits for the successor of a page that is too old.
 		d.said.value = "three"
 		time.Sleep(old)
 		d.get(s, "three", false, time.Second)
-		// So is what was said before the APIService changed.
+		// A client waits after a change of the APIService.
 		d.said.value = "four"
 		d.get(service(true), "four", false, time.Second)
 		d.wasAsked(4)
@@ -96,7 +96,7 @@ func TestAskedAgain(t *testing.T) {
 	})
 }
 
-// Nobody waits long for a server that hangs, and only the first ones wait at all.
+// A server that hangs delays the first clients only, and not for long.
 func TestHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, s := newDesk(t), service(true)
@@ -116,8 +116,8 @@ func TestHangs(t *testing.T) {
 	})
 }
 
-// One that has failed is asked again after pauses that grow; what it said before is there with the
-// error. One that is known not to be available is not asked for its OpenAPI.
+// A failing server is requested again after growing pauses; the previous value accompanies the
+// error. The OpenAPI of an unavailable server is not requested.
 func TestFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, s := newDesk(t), service(true)
@@ -138,8 +138,8 @@ func TestFails(t *testing.T) {
 	})
 }
 
-// One that is known not to be available is asked for its resources all the same, and is not waited
-// for: kube-apiserver shows what it says, however it answers for its versions.
+// The resources of an unavailable server are requested, but no client waits for them:
+// kube-apiserver shows them whatever the state of the APIService.
 func TestUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, s := newDesk(t), service(false)
@@ -154,7 +154,7 @@ func TestUnavailable(t *testing.T) {
 	})
 }
 
-// What nobody asks for is forgotten.
+// A page that is not used is dropped.
 func TestForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, s := newDesk(t), service(true)

@@ -17,21 +17,21 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate"
 )
 
-// A Version is what a Backend says of a version of a group.
+// A Version is the discovery of a version of a group in a Backend.
 type Version struct {
-	// Resources are those that it has. There are none if Err is set.
+	// Resources of the version; empty if Err is set.
 	Resources []apidiscoveryv2.APIResourceDiscovery
-	// Encoded is the version in aggregated discovery, as JSON.
+	// Encoded is the version in the format of aggregated discovery, as JSON.
 	Encoded []byte
-	// Err says why it could not be asked.
+	// Err is the error of the request.
 	Err error
 }
 
-// versions are what a Backend says of those that are sent to it. One that it does not know is
-// not there.
+// versions holds the discovery of a Backend's versions. Versions that the Backend does not serve
+// are missing.
 type versions map[schema.GroupVersion]*Version
 
-// Versions returns what all Backends say of the versions that are sent to them.
+// Versions returns the discovery of the versions of all Backends.
 func (l *Library) Versions(ctx context.Context, services *aggregate.Services, patience time.Duration) map[schema.GroupVersion]*Version {
 	if !services.Remote() {
 		return nil
@@ -56,7 +56,7 @@ func versionOf(s *aggregate.Service, found versions, err error) *Version {
 	return newVersion(s.Version, nil, err)
 }
 
-// newVersion makes what is said of a version, or that it could not be asked.
+// newVersion returns a Version with resources or an error.
 func newVersion(name string, resources []apidiscoveryv2.APIResourceDiscovery, err error) *Version {
 	v := &Version{Resources: resources, Err: err}
 	said := apidiscoveryv2.APIVersionDiscovery{Version: name, Resources: resources, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
@@ -65,19 +65,20 @@ func newVersion(name string, resources []apidiscoveryv2.APIResourceDiscovery, er
 	}
 	var failed error
 	if v.Encoded, failed = json.Marshal(said); failed != nil {
-		panic("published: " + failed.Error()) // it is of strings
+		panic("published: " + failed.Error()) // It has only strings.
 	}
 	return v
 }
 
-// acceptsAll is what aggregated discovery is asked for by.
+// acceptsAll requests aggregated discovery.
 const acceptsAll = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// fetchVersions asks for all in one document, and one by one where there is none.
+// fetchVersions requests all versions in one document, or one by one if the Backend has no
+// aggregated discovery.
 func fetchVersions(ctx context.Context, services []*aggregate.Service, before versions, etag string) (versions, string, error) {
 	for _, gv := range versionsOf(services) {
 		if before[gv] == nil {
-			etag = "" // for what was left out of the document
+			etag = "" // for a version that the document does not have
 		}
 	}
 	a, err := ask(ctx, services[0].Backend, "/apis", acceptsAll, etag, mostBytes)
@@ -111,7 +112,7 @@ func parseAggregated(body []byte, services []*aggregate.Service) (versions, erro
 	if err := json.Unmarshal(body, &list); err != nil {
 		return nil, err
 	}
-	found := versions{} // also those that the document does not have
+	found := versions{} // and for versions that the document does not have
 	for _, gv := range versionsOf(services) {
 		found[gv] = newVersion(gv.Version, nil, nil)
 	}
@@ -127,7 +128,7 @@ func parseAggregated(body []byte, services []*aggregate.Service) (versions, erro
 	return found, nil
 }
 
-// withKinds gives every resource a kind, even one without a name: some clients expect it.
+// withKinds gives every resource a responseKind, if need be an empty one: some clients expect it.
 func withKinds(resources []apidiscoveryv2.APIResourceDiscovery) []apidiscoveryv2.APIResourceDiscovery {
 	for i := range resources {
 		r := &resources[i]
@@ -143,7 +144,7 @@ func withKinds(resources []apidiscoveryv2.APIResourceDiscovery) []apidiscoveryv2
 	return resources
 }
 
-// fetchVersion asks for the resources of one version.
+// fetchVersion requests the resources of one version.
 func fetchVersion(ctx context.Context, s *aggregate.Service) (*Version, error) {
 	a, err := ask(ctx, s.Backend, s.Path(), "application/json", "", mostBytes)
 	if err != nil {
@@ -163,7 +164,7 @@ func fetchVersion(ctx context.Context, s *aggregate.Service) (*Version, error) {
 	return newVersion(s.Version, resources, nil), nil
 }
 
-// together makes of rows, one for each resource and each subresource, one for each resource.
+// together merges rows (one for each resource and subresource) into one item for each resource.
 func together(rows []metav1.APIResource) (out []apidiscoveryv2.APIResourceDiscovery, err error) {
 	kindOf := func(r *metav1.APIResource) *metav1.GroupVersionKind {
 		return &metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	longest   = 30 * time.Second // of a request
-	mostBytes = 64 << 20         // of an answer
+	longest   = 30 * time.Second // limit for a request
+	mostBytes = 64 << 20         // limit for an answer
 	pageSize  = "500"
 )
 
-// Lists and watches have nothing but the metadata of objects, where a server can do that.
+// Lists and watches request only the metadata of objects, if the server supports it.
 const (
 	anyJSON      = "application/json"
 	metadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
@@ -43,7 +43,7 @@ type demand struct {
 
 var verbs = map[string]string{http.MethodGet: "get", http.MethodPut: "put", http.MethodDelete: "delete"}
 
-// send sends a request. An answer that is no success is an error in the words of Kubernetes' clients.
+// send sends a request. An answer other than success is an error in the words of client-go.
 func (o *Others) send(ctx context.Context, d demand) (io.ReadCloser, error) {
 	_, name := d.place.object()
 	unable := func(code int, said string) error {
@@ -77,7 +77,7 @@ func (o *Others) send(ctx context.Context, d demand) (io.ReadCloser, error) {
 		return answer.Body, nil
 	}
 	defer answer.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20)) // what is missing is not said
+	said, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20)) // The error has what arrived.
 	var status metav1.Status
 	if json.Unmarshal(said, &status) == nil && status.Kind == "Status" && status.Status == metav1.StatusFailure {
 		return nil, &apierrors.StatusError{ErrStatus: status}
@@ -101,8 +101,8 @@ func (o *Others) ask(ctx context.Context, d demand) ([]byte, error) {
 	return data, err
 }
 
-// missing reports whether a server says that it has no object of a name. A 404 for another reason
-// says nothing about the object: perhaps nobody has looked for it.
+// missing reports whether an answer says that the object does not exist. A 404 with another
+// reason does not say that: a proxy may have sent it.
 func missing(err error, name string) bool {
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || !apierrors.IsNotFound(err) {
@@ -112,7 +112,7 @@ func missing(err error, name string) bool {
 	return details != nil && details.Name == name && status.Status().Reason == metav1.StatusReasonNotFound && !unexpected(details)
 }
 
-// unexpected reports whether it was not a Kubernetes server that has answered.
+// unexpected reports whether the answer came from a server other than a Kubernetes API server.
 func unexpected(d *metav1.StatusDetails) bool {
 	for _, c := range d.Causes {
 		if c.Type == metav1.CauseTypeUnexpectedServerResponse {
@@ -167,7 +167,7 @@ func (o *Others) Delete(ctx context.Context, key string, options *metav1.DeleteO
 	return err
 }
 
-// A list is a page of objects. Those of an old server are whole.
+// A list is a page of objects. A server without paging sends all objects at once.
 type list struct {
 	Metadata metav1.ListMeta
 	Items    []json.RawMessage
@@ -179,13 +179,13 @@ func (o *Others) Pages(ctx context.Context, prefix string, do func(kv.Page)) err
 	return err
 }
 
-// pages is Pages and returns where a watch goes on.
+// pages is Pages, and returns the resource version at which a watch starts.
 func (o *Others) pages(ctx context.Context, prefix string, do func(kv.Page)) (revision string, err error) {
 	p, err := parse(prefix)
 	if err != nil {
 		return "", err
 	}
-	// The place of the name is empty: the errors are about all.
+	// The place has no name: errors are about the collection.
 	d := demand{place: place{GroupVersionResource: p.GroupVersionResource}, method: http.MethodGet, path: p.objects(), query: url.Values{"limit": {pageSize}}, accept: metadataList}
 	for {
 		body, err := o.ask(ctx, d)
@@ -213,7 +213,7 @@ func (o *Others) pages(ctx context.Context, prefix string, do func(kv.Page)) (re
 	}
 }
 
-// recordOf returns an object as if it were stored.
+// recordOf returns an object as a record of the store.
 func recordOf(p place, body []byte) (kv.Record, error) {
 	var t struct{ Metadata metav1.ObjectMeta }
 	if err := json.Unmarshal(body, &t); err != nil {

@@ -21,14 +21,14 @@ import (
 const (
 	shortestPause = time.Second
 	longestPause  = 30 * time.Second
-	// unwatched is after how long a kind is listed again that cannot be watched.
+	// unwatched is the pause between lists of a kind that cannot be watched.
 	unwatched = 30 * time.Second
 )
 
 var errEnded = errors.New("the watch ended")
 
-// Follow implements controller.Others. Whatever fails is tried again, and what happened meanwhile
-// is found out by a list.
+// Follow implements controller.Others. It retries every failure; a new list finds the changes in
+// between.
 func (o *Others) Follow(ctx context.Context, d *resource.Definition) iter.Seq[kv.Event] {
 	return func(yield func(kv.Event) bool) {
 		f := &follower{others: o, prefix: d.StoragePrefix, watches: slices.Contains(d.Verbs, "watch"), known: map[string]known{}, yield: yield}
@@ -58,12 +58,12 @@ type follower struct {
 	others  *Others
 	prefix  string
 	watches bool
-	known   map[string]known // all objects that there are
+	known   map[string]known // all existing objects
 	yield   func(kv.Event) bool
-	done    bool // nobody wants to know any more
+	done    bool // The consumer has stopped.
 }
 
-// once lists all objects and watches them. It reports whether it has listed them.
+// once lists all objects, then watches them. listed reports whether the list succeeded.
 func (f *follower) once(ctx context.Context) (listed bool, err error) {
 	here := map[string]bool{}
 	revision, err := f.others.pages(ctx, f.prefix, func(page kv.Page) {
@@ -87,7 +87,7 @@ func (f *follower) once(ctx context.Context) (listed bool, err error) {
 	return true, f.watch(ctx, revision)
 }
 
-// put says that an object is there, unless it is known to be as it is.
+// put sends an event for an object that is new or changed.
 func (f *follower) put(r *kv.Record) {
 	var t struct{ Metadata known }
 	if json.Unmarshal(r.Value, &t) != nil {
@@ -98,7 +98,7 @@ func (f *follower) put(r *kv.Record) {
 		return
 	}
 	if was.UID != now.UID {
-		f.gone(r.Key, r.Revision) // Another one has its name.
+		f.gone(r.Key, r.Revision) // Another object has its name.
 		was = known{}
 	}
 	f.known[r.Key] = now
@@ -115,25 +115,25 @@ func (f *follower) gone(key string, revision int64) {
 
 func (f *follower) tell(e kv.Event) { f.done = f.done || !f.yield(e) }
 
-// known is what is remembered of an object: which one it is, and in which state it was seen.
+// known identifies an object and its last seen version.
 type known struct {
 	UID             string `json:"uid"`
 	ResourceVersion string `json:"resourceVersion"`
 }
 
-// object is that as an object, or nil for none.
+// object returns the metadata as an object, or nil if there is none.
 func (k known) object() []byte {
 	if k.UID == "" {
 		return nil
 	}
 	out, err := json.Marshal(map[string]known{"metadata": k})
 	if err != nil {
-		panic("remote: " + err.Error()) // it is of strings
+		panic("remote: " + err.Error()) // It has only strings.
 	}
 	return out
 }
 
-// watch says what happens after a revision.
+// watch sends the events after a resource version.
 func (f *follower) watch(ctx context.Context, revision string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

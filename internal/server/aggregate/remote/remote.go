@@ -1,9 +1,9 @@
-// Package remote reads and deletes the objects of API servers behind this one for controllers, as
-// their ServiceAccounts.
+// Package remote reads and deletes the objects of other API servers for controllers, as the
+// controllers' ServiceAccounts.
 //
-// It gives an object of another server a key and a kind a Definition, as stored ones have, and makes
-// requests of what is asked at a key. It knows paths and what lists and watches look like; not what
-// controllers do with the objects.
+// It gives remote objects keys and Definitions like those of stored objects, and translates
+// operations on a key into HTTP requests. It knows paths and the formats of lists and watches,
+// but not the controllers.
 package remote
 
 import (
@@ -25,10 +25,10 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate/published"
 )
 
-// patience is how long a controller waits for a server to say which kinds it has.
+// patience limits a controller's wait for discovery.
 const patience = 10 * time.Second
 
-// Others are the API servers behind this one. They are a controller.Others.
+// Others are the API servers behind this one. It implements controller.Others.
 type Others struct {
 	aggregator *aggregate.Aggregator
 	library    *published.Library
@@ -36,8 +36,8 @@ type Others struct {
 	log        *slog.Logger
 }
 
-// New returns the servers that an Aggregator knows, with the kinds that they have published. The log
-// is told of watches that end by an error.
+// New returns the servers of an Aggregator, with the kinds that they publish. Failed watches are
+// logged.
 func New(a *aggregate.Aggregator, l *published.Library, log *slog.Logger) *Others {
 	return &Others{aggregator: a, library: l, user: aggregate.Self(), log: log}
 }
@@ -55,8 +55,8 @@ func (o *Others) As(account string) controller.Others {
 // Any implements controller.Others.
 func (o *Others) Any(ctx context.Context) bool { return o.aggregator.Services(ctx).Remote() }
 
-// Kinds implements controller.Others. The Definition of a kind has all versions in which it is, the
-// preferred one first, and it is in that one that objects are read.
+// Kinds implements controller.Others. The Definition of a kind has all its versions, the
+// preferred one first: objects are read in that one.
 func (o *Others) Kinds(ctx context.Context) ([]*resource.Definition, error) {
 	services := o.aggregator.Services(ctx)
 	if !services.Remote() {
@@ -79,7 +79,7 @@ func (o *Others) Kinds(ctx context.Context) ([]*resource.Definition, error) {
 	return kinds, failedDiscovery(failed)
 }
 
-// add adds a resource in a version to the kinds.
+// add adds a version of a resource to the kinds.
 func add(kinds []*resource.Definition, gv schema.GroupVersion, r *apidiscoveryv2.APIResourceDiscovery) []*resource.Definition {
 	if !slices.Contains(r.Verbs, "delete") || !slices.Contains(r.Verbs, "list") || r.ResponseKind == nil {
 		return kinds
@@ -99,7 +99,7 @@ func add(kinds []*resource.Definition, gv schema.GroupVersion, r *apidiscoveryv2
 	})
 }
 
-// failedDiscovery says in the words of Kubernetes that some versions could not be asked.
+// failedDiscovery returns the error about versions without discovery, in Kubernetes' words.
 func failedDiscovery(versions []schema.GroupVersion) error {
 	if len(versions) == 0 {
 		return nil
@@ -112,10 +112,10 @@ func failedDiscovery(versions []schema.GroupVersion) error {
 	return fmt.Errorf("Discovery failed for some groups, %d failing: unable to retrieve the complete list of server APIs: %s", len(all), strings.Join(all, ", ")) //nolint:revive // Kubernetes' words
 }
 
-// A place is what a key, or the beginning of one, stands for.
+// A place is a parsed key, or a parsed prefix of keys.
 type place struct {
 	schema.GroupVersionResource
-	rest []string // a namespace and a name, or one of them, or neither
+	rest []string // namespace and name, or one of them, or none
 }
 
 var errNoKey = errors.New("not the key of an object of another server")
@@ -128,10 +128,10 @@ func parse(key string) (place, error) {
 	return place{schema.GroupVersionResource{Group: parts[0], Version: parts[1], Resource: parts[2]}, parts[3:]}, nil
 }
 
-// root is the path of the version.
+// root returns the path of the version.
 func (p place) root() string { return "/apis/" + p.Group + "/" + p.Version }
 
-// objects is the path of all objects, or of those of the namespace that is all that is left of a key.
+// objects returns the path of the collection, in the namespace that rest names, if any.
 func (p place) objects() string {
 	if len(p.rest) == 1 {
 		return p.root() + "/namespaces/" + p.rest[0] + "/" + p.Resource
@@ -139,7 +139,7 @@ func (p place) objects() string {
 	return p.root() + "/" + p.Resource
 }
 
-// object is the path of the object at a key, and its name.
+// object returns the path of an object and its name.
 func (p place) object() (path, name string) {
 	switch len(p.rest) {
 	case 2:

@@ -21,7 +21,8 @@ func discovered(name, kind string, scope apidiscoveryv2.ResourceScope, verbs ...
 	return &apidiscoveryv2.APIResourceDiscovery{Resource: name, Scope: scope, Verbs: verbs, ResponseKind: &metav1.GroupVersionKind{Kind: kind}}
 }
 
-// A kind has keys like a stored one, and they stand for paths of its preferred version.
+// Keys of remote objects look like those of stored ones, and map to paths of the preferred
+// version.
 func TestKeys(t *testing.T) {
 	older := schema.GroupVersion{Group: "flowers.dev", Version: "v1beta1"}
 	var kinds []*resource.Definition
@@ -59,7 +60,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Only a server that says so has no object of a name: whoever else answers has not looked for it.
+// An object is missing only if the Kubernetes API server says so: a 404 of a proxy proves
+// nothing.
 func TestMissing(t *testing.T) {
 	kind := schema.GroupResource{Group: "flowers.dev", Resource: "roses"}
 	for name, test := range map[string]struct {
@@ -78,7 +80,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// What could not be asked is said in Kubernetes' words.
+// The error about missing discovery has Kubernetes' words.
 func TestFailedDiscovery(t *testing.T) {
 	if err := failedDiscovery(nil); err != nil {
 		t.Error(err)
@@ -89,7 +91,7 @@ func TestFailedDiscovery(t *testing.T) {
 	}
 }
 
-// told is a log that tells of each line.
+// told is a log that calls a function for each line.
 type told func(line string)
 
 func (f told) Write(line []byte) (int, error) {
@@ -97,7 +99,7 @@ func (f told) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// The log tells what interrupts following the objects of another server.
+// Failures of a watch are logged.
 func TestInterruptionsAreLogged(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var lines []string

@@ -1,7 +1,7 @@
-// Package openapitest has resources to publish, and requests for the published documents, for
-// tests of discovery and OpenAPI.
+// Package openapitest has Definitions, and requests for the documents about them, for tests of
+// discovery and OpenAPI.
 //
-// It knows schemas and Definitions, and nothing of the packages that it tests.
+// It knows schemas and Definitions, but not the packages that it helps to test.
 package openapitest
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
-// native is a resource with a Go type.
+// native returns a Definition with a Go type.
 func native[T, L any](t testing.TB, d resource.Definition, version string) *resource.Definition {
 	t.Helper()
 	d.ListKind = d.Kind + "List"
@@ -72,7 +72,7 @@ func Native(t testing.TB) []*resource.Definition {
 	}
 }
 
-// Custom compiles a CustomResourceDefinition as far as discovery looks at it.
+// Custom compiles a CustomResourceDefinition far enough for discovery.
 func Custom(t testing.TB, manifest string) *resource.Definition {
 	t.Helper()
 	var crd apiextensionsv1.CustomResourceDefinition
@@ -154,7 +154,7 @@ spec:
         x-kubernetes-preserve-unknown-fields: true
 `
 
-// Skies is a kind with little to it.
+// Skies is a kind with a minimal definition.
 const Skies = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -184,7 +184,7 @@ func Catalog(t testing.TB) *resource.Catalog {
 	return c
 }
 
-// Many returns the native resources and n custom resources, ten to a group.
+// Many returns the native resources and n custom resources, ten in each group.
 func Many(b testing.TB, n int) []*resource.Definition {
 	out := Native(b)
 	template := Custom(b, Kites)
@@ -230,7 +230,7 @@ func Benchmark(b *testing.B, h http.Handler, target string, headers ...string) {
 	b.SetBytes(w.Size)
 }
 
-// Discard is a ResponseWriter that counts.
+// Discard is a ResponseWriter that counts bytes.
 type Discard struct {
 	Size   int64
 	header http.Header

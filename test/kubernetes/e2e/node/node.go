@@ -1,10 +1,9 @@
-// Package node stands in for a node and for the scheduler in end-to-end tests. It binds every pod
-// to the node and runs containers of the image agnhost, which is Kubernetes' own for tests, as
-// processes. Any other container is only said to run.
+// Package node is a fake node and scheduler for end-to-end tests. It binds every pod to the node and
+// runs containers of the image agnhost, Kubernetes' own test image, as processes. It reports any other
+// container as running without running it.
 //
-// Each pod has an address of its own, at which its container ports are forwarded to its
-// processes. The addresses have to be of this machine: those of loopback are not allowed in
-// EndpointSlices.
+// Each pod has an address of its own, where its container ports are forwarded to its processes. The
+// addresses have to be of this machine: EndpointSlices do not allow loopback addresses.
 package node
 
 import (
@@ -24,16 +23,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A Node is what Run needs to know.
+// A Node is the configuration of Run.
 type Node struct {
 	Client    kubernetes.Interface
 	Name      string
-	Agnhost   string       // the program
-	Dir       string       // where files and logs of pods are kept
+	Agnhost   string       // path of the program
+	Dir       string       // folder for files and logs of pods
 	Addresses netip.Prefix // of pods, from the second on
-	Failed    func(error)  // is called for what could not be done
+	Failed    func(error)  // called for each error
 
-	last  netip.Addr // that was given to a pod
+	last  netip.Addr // last address of a pod
 	pods  map[types.UID]*running
 	ended sync.WaitGroup
 }
@@ -45,7 +44,7 @@ type running struct {
 	done   chan struct{}
 }
 
-// Run runs pods until ctx ends. It returns when all of them have ended.
+// Run runs pods until ctx ends, and waits for the end of all of them.
 func (n *Node) Run(ctx context.Context) {
 	n.last, n.pods = n.Addresses.Addr().Next(), map[types.UID]*running{}
 	changed := make(chan *corev1.Pod)
@@ -87,7 +86,7 @@ func (n *Node) Run(ctx context.Context) {
 	}
 }
 
-// Add adds the node, which says that it is ready.
+// Add creates the node and reports it as ready.
 func (n *Node) Add(ctx context.Context) error {
 	node, err := n.Client.CoreV1().Nodes().Create(ctx, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: n.Name},
@@ -96,12 +95,12 @@ func (n *Node) Add(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	node.Spec.Taints = nil // which a node gets until somebody has seen that it is ready
+	node.Spec.Taints = nil // a node has this taint until a controller has seen that it is ready
 	_, err = n.Client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
 	return err
 }
 
-// sync does the next thing about a pod.
+// sync makes the next change of a pod.
 func (n *Node) sync(ctx context.Context, pod *corev1.Pod) {
 	running, known := n.pods[pod.UID]
 	over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
@@ -138,7 +137,7 @@ func (n *Node) start(ctx context.Context, pod *corev1.Pod, address string) *runn
 	return r
 }
 
-// forget removes a deleted pod when it has ended.
+// forget deletes a terminating pod after its processes have ended.
 func (n *Node) forget(ctx context.Context, pod *corev1.Pod, r *running) {
 	if r != nil {
 		<-r.done
@@ -148,14 +147,14 @@ func (n *Node) forget(ctx context.Context, pod *corev1.Pod, r *running) {
 		metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}))
 }
 
-// fail notes an error, unless the pod is not there any more.
+// fail records an error, unless the pod is gone.
 func (n *Node) fail(ctx context.Context, pod *corev1.Pod, err error) {
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		n.Failed(fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err))
 	}
 }
 
-// say sends the status of a pod as a kubelet does.
+// say patches the status of a pod as a kubelet does.
 func (n *Node) say(ctx context.Context, pod *corev1.Pod, status corev1.PodStatus) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
 	if err != nil {
@@ -165,7 +164,7 @@ func (n *Node) say(ctx context.Context, pod *corev1.Pod, status corev1.PodStatus
 	return err
 }
 
-// runs is the status of a pod whose containers run and are ready.
+// runs returns the status of a pod with running and ready containers.
 func runs(pod *corev1.Pod, address string) corev1.PodStatus {
 	now, started := metav1.NewTime(time.Now()), true
 	status := corev1.PodStatus{

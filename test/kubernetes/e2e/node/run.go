@@ -20,8 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// run runs the containers of a pod at an address, and says that it runs when they are ready. It
-// returns when a process ends, and when ctx does.
+// run runs the containers of a pod at an address, and reports the pod as running once they are ready.
+// It returns at the end of a process or of ctx.
 func (n *Node) run(ctx context.Context, pod *corev1.Pod, address string) error {
 	dir := filepath.Join(n.Dir, pod.Namespace, pod.Name)
 	volumes, err := n.volumes(ctx, pod, dir)
@@ -64,7 +64,7 @@ func (n *Node) run(ctx context.Context, pod *corev1.Pod, address string) error {
 	}
 }
 
-// volumes writes the Secrets of a pod into folders, which are returned by the names of volumes.
+// volumes writes the Secrets of a pod into folders, and returns these by volume name.
 func (n *Node) volumes(ctx context.Context, pod *corev1.Pod, dir string) (map[string]string, error) {
 	folders := map[string]string{}
 	for _, v := range pod.Spec.Volumes {
@@ -89,7 +89,7 @@ func (n *Node) volumes(ctx context.Context, pod *corev1.Pod, dir string) (map[st
 	return folders, os.MkdirAll(dir, 0o755)
 }
 
-// process starts a program, which is killed when ctx ends.
+// process starts a program, and kills it when ctx ends.
 func process(ctx context.Context, group *sync.WaitGroup, program string, args []string, log string, ended chan<- error) error {
 	said, err := os.Create(log)
 	if err != nil {
@@ -108,8 +108,8 @@ func process(ctx context.Context, group *sync.WaitGroup, program string, args []
 	return nil
 }
 
-// forward listens at the ports of a container. It returns the arguments of the container, in which the
-// port is another, to which connections are passed on: the processes of all pods share this machine.
+// forward listens at the ports of a container, and forwards connections to other ports: the processes
+// of all pods share this machine. It returns the arguments of the container with those ports.
 func forward(ctx context.Context, group *sync.WaitGroup, c corev1.Container, address string) ([]string, error) {
 	args := append([]string(nil), c.Args...)
 	for _, p := range c.Ports {
@@ -140,7 +140,7 @@ func forward(ctx context.Context, group *sync.WaitGroup, c corev1.Container, add
 	return args, nil
 }
 
-// pass copies what a connection brings to an address, and back.
+// pass copies data between a connection and an address, in both directions.
 func pass(ctx context.Context, from net.Conn, address string) {
 	defer from.Close()
 	to, err := new(net.Dialer).DialContext(ctx, "tcp", address)
@@ -152,7 +152,7 @@ func pass(ctx context.Context, from net.Conn, address string) {
 	back := make(chan struct{})
 	go func() {
 		defer close(back)
-		io.Copy(from, to) //nolint:errcheck // either side may hang up
+		io.Copy(from, to) //nolint:errcheck // either side may close the connection
 		from.Close()
 	}()
 	io.Copy(to, from) //nolint:errcheck
@@ -160,7 +160,7 @@ func pass(ctx context.Context, from net.Conn, address string) {
 	<-back
 }
 
-// ready returns when the readiness probe of a container succeeds.
+// ready waits until the readiness probe of a container succeeds.
 func ready(ctx context.Context, c corev1.Container, address string, ended <-chan error) error {
 	if c.ReadinessProbe == nil || c.ReadinessProbe.HTTPGet == nil {
 		return nil

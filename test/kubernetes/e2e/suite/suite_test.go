@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package suite is the published end-to-end tests of API machinery, as a program. e2e builds it;
-// the published program has those of all other areas as well, and takes many minutes to build.
+// Package suite is the published end-to-end tests of API machinery, as a program. e2e builds it; the
+// published program also has the tests of all other areas, and takes many minutes to build.
 package suite
 
 import (

@@ -2,5 +2,5 @@ package server
 
 import "syscall"
 
-// withTest has a server end when its test does, however that is.
+// withTest makes a server end with its test process, however that ends.
 func withTest() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -4,5 +4,5 @@ package server
 
 import "syscall"
 
-// withTest has nothing that would end a server when its test does.
+// withTest has no equivalent of Linux's parent death signal here.
 func withTest() *syscall.SysProcAttr { return nil }

@@ -15,11 +15,11 @@ import (
 	"k8s.io/kubernetes/pkg/controlplane"
 )
 
-// set by Start, or not by flags at all.
+// own are flags that Start sets, or that no flag can set.
 var own = []string{"bind-address", "secure-port", "cert-dir", "token-auth-file", "feature-gates", "emulated-version", "min-compatibility-version"}
 
-// Flags returns the flags of options that are not as they are by default. Options are what the
-// sets of flags lead to, and may have been changed otherwise than by flags.
+// Flags returns the flags of options without their default values. It reads the values of the flag
+// sets, which other code may have changed.
 func Flags(sets cliflag.NamedFlagSets) []string {
 	var flags []string
 	for _, name := range sets.Order {
@@ -34,7 +34,7 @@ func Flags(sets cliflag.NamedFlagSets) []string {
 				for one := range strings.SplitSeq(strings.Trim(value, "[]"), ";") {
 					flags = append(flags, "--"+f.Name+"="+one)
 				}
-			case f.Value.Type() == "stringSlice": // which may be in another Value that is no SliceValue
+			case f.Value.Type() == "stringSlice": // it may be in another Value that is no SliceValue
 				flags = append(flags, "--"+f.Name+"="+strings.Trim(value, "[]"))
 			case ok && f.Value.Type() == "stringArray":
 				for _, one := range several.GetSlice() {
@@ -50,7 +50,7 @@ func Flags(sets cliflag.NamedFlagSets) []string {
 	return flags
 }
 
-// Gates returns the flag for feature gates that are not as they are by default.
+// Gates returns the flag for feature gates that differ from their defaults.
 func Gates(gate featuregate.MutableVersionedFeatureGate) []string {
 	var changed []string
 	for name, spec := range gate.GetAll() {
@@ -65,7 +65,7 @@ func Gates(gate featuregate.MutableVersionedFeatureGate) []string {
 	return []string{"--feature-gates=" + strings.Join(changed, ",")}
 }
 
-// Older is the older version that a gate is to behave as, if it is.
+// Older returns the emulation version of a gate, if it is older.
 func Older(gate featuregate.MutableVersionedFeatureGate) string {
 	if v := gate.EmulationVersion(); !v.EqualTo(utilfeature.DefaultMutableFeatureGate.DeepCopy().EmulationVersion()) {
 		return v.String()
@@ -73,7 +73,7 @@ func Older(gate featuregate.MutableVersionedFeatureGate) string {
 	return ""
 }
 
-// Served returns the flag for what a configuration serves otherwise than by default.
+// Served returns the flag for the API versions whose state differs from the default.
 func Served(config *serverstorage.ResourceConfig) []string {
 	if config == nil {
 		return nil
@@ -82,7 +82,7 @@ func Served(config *serverstorage.ResourceConfig) []string {
 	usual := controlplane.DefaultAPIResourceConfigSource()
 	for version, on := range config.GroupVersionConfigs {
 		if !legacyscheme.Scheme.IsVersionRegistered(version) {
-			continue // of an older Kubernetes, which flags cannot name
+			continue // of an older Kubernetes, without a flag
 		}
 		if was, known := usual.GroupVersionConfigs[version]; !known || was != on {
 			changed = append(changed, fmt.Sprintf("%s=%t", version, on))

@@ -16,14 +16,14 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Reviews are an authenticator and an authorizer of a test, which a server asks as webhooks.
-// What is nil is not asked.
+// Reviews are an authenticator and an authorizer of a test, which a server calls as webhooks. Either
+// may be nil.
 type Reviews struct {
 	Authenticator authenticator.Request
 	Authorizer    authorizer.Authorizer
 }
 
-// Serve answers reviews until stop is called. It returns the kubeconfig file by which a server asks.
+// Serve serves reviews until stop is called. It returns the kubeconfig for the server.
 func (r Reviews) Serve(dir string) (file string, stop func(), err error) {
 	s := httptest.NewServer(http.HandlerFunc(r.serve))
 	file = filepath.Join(dir, "reviews.kubeconfig")
@@ -35,7 +35,7 @@ func (r Reviews) Serve(dir string) (file string, stop func(), err error) {
 	return file, s.Close, nil
 }
 
-// serve answers both kinds of reviews, which tell what they are.
+// serve responds to both kinds of reviews, which it tells apart by their kind.
 func (r Reviews) serve(w http.ResponseWriter, asked *http.Request) {
 	var review struct {
 		metav1.TypeMeta

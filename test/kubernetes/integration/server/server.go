@@ -1,8 +1,8 @@
-// Package server starts a kube-apiserver as a process, for tests of Kubernetes that start theirs
-// inside their own.
+// Package server starts a kube-apiserver as a process, for tests of Kubernetes that start theirs in
+// their own process.
 //
-// It knows how options become flags, and how to be an administrator of the process. It knows
-// nothing of the tests.
+// It knows the flags for options, and the credentials of an administrator. It knows nothing of the
+// tests.
 package server
 
 import (
@@ -25,20 +25,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// variable names the program. Without it, tests start the server they were made for.
+// variable names the program. Without it, tests start their original server.
 const variable = "ANYKIND_KUBE_APISERVER"
 
-// Wanted reports whether a process is to be started.
+// Wanted reports whether to start a process.
 func Wanted() bool { return os.Getenv(variable) != "" }
 
-// adminToken is the bearer token of a user who may do everything.
+// adminToken is the bearer token of an administrator.
 const adminToken = "token-of-the-administrator"
 
 // A Server is a process.
 type Server struct {
-	// Config is the administrator's.
+	// Config is the client configuration of the administrator.
 	Config *rest.Config
-	// Port is where it listens, and CertFile its certificate.
+	// Port is the port of the server, and CertFile its certificate.
 	Port     int
 	CertFile string
 
@@ -47,8 +47,8 @@ type Server struct {
 	said    tail
 }
 
-// Start returns a Server that is ready. It keeps its certificate in dir, and has the users of
-// tokens, a file, if there is one.
+// Start returns a Server that is ready. It stores its certificate in dir, and accepts the tokens of a
+// file, if there is one.
 func Start(dir, tokens string, healthy bool, flags []string) (*Server, error) {
 	port, err := freePort()
 	if err != nil {
@@ -78,7 +78,7 @@ func Start(dir, tokens string, healthy bool, flags []string) (*Server, error) {
 	return s, nil
 }
 
-// addAdministrator writes a file of tokens that has one more than another.
+// addAdministrator writes a token file with the administrator and the tokens of another file.
 func addAdministrator(file, other string) error {
 	var lines []byte
 	if other != "" {
@@ -91,7 +91,7 @@ func addAdministrator(file, other string) error {
 	return os.WriteFile(file, append(lines, adminToken+",system:apiserver,administrator,system:masters\n"...), 0o600)
 }
 
-// ready waits until the namespaces are there that every server makes.
+// ready waits until the server has created its namespaces.
 func (s *Server) ready(healthy bool) error {
 	errEnded := errors.New("the server ended")
 	certified := func(context.Context) (bool, error) {
@@ -137,7 +137,7 @@ func (s *Server) ready(healthy bool) error {
 	})
 }
 
-// Stop ends the process.
+// Stop stops the process.
 func (s *Server) Stop() {
 	_ = s.program.Process.Signal(syscall.SIGTERM)
 	select {
@@ -148,10 +148,10 @@ func (s *Server) Stop() {
 	}
 }
 
-// Said is the end of what the process wrote.
+// Said returns the end of the process's output.
 func (s *Server) Said() string { return s.said.String() }
 
-// A tail keeps the end of what is written to it.
+// A tail keeps the end of its input.
 type tail struct {
 	sync.Mutex
 	buffer bytes.Buffer
@@ -174,7 +174,7 @@ func (t *tail) String() string {
 	return t.buffer.String()
 }
 
-// freePort returns a port of this machine at which nothing listens.
+// freePort returns a free port of this machine.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package further names the Go modules of more published operators whose suites are run. They are
-// apart from those of tested because they require newer versions of what both are built from. No
-// package imports them: go mod tidy would leave them out.
+// Package further lists the Go modules of more published operators with their suites. They are
+// separate from those of tested because they require newer versions of common modules. No package
+// imports them: go mod tidy would remove them.
 package further

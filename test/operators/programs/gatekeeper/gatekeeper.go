@@ -1,3 +1,3 @@
-// Package gatekeeper names the Go modules that Gatekeeper is built from, which is written for an
-// older k8s.io/apiserver than the other programs. The versions are theirs otherwise.
+// Package gatekeeper lists the Go modules of Gatekeeper, which requires an older k8s.io/apiserver than
+// the other programs. All other versions equal theirs.
 package gatekeeper

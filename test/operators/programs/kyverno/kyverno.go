@@ -1,3 +1,3 @@
-// Package kyverno names what Kyverno's suites are built from: its requirements are many, and its own.
-// No package imports them: go mod tidy would leave them out.
+// Package kyverno lists the Go modules of Kyverno's suites: it has many requirements of its own. No
+// package imports them: go mod tidy would remove them.
 package kyverno

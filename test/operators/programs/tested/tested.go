@@ -1,6 +1,6 @@
-// Package tested names the Go modules of published operators whose suites are run.
+// Package tested lists the Go modules of published operators with their suites.
 //
-// Their tests are built with one version of each module. It is a module of its own because their
-// requirements are many, and are not those of the programs that are run. No package imports them:
-// go mod tidy would leave them out.
+// Their tests are built with one version of each module. It is a module of its own because of the many
+// requirements, which differ from those of the programs. No package imports them: go mod tidy would
+// remove them.
 package tested

@@ -1,4 +1,4 @@
-// Package etcd stands beside the published list of objects of every kind: it creates the
+// Package etcd is added to the published list of objects of every kind: it creates the
 // CustomResourceDefinitions of that list.
 package etcd
 
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// CreateTestCRDs creates definitions, and returns when they are served.
+// CreateTestCRDs creates definitions, and waits until they are served.
 func CreateTestCRDs(t *testing.T, client apiextensionsclientset.Interface, _ bool, definitions ...*apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	all := client.ApiextensionsV1().CustomResourceDefinitions()

@@ -1,5 +1,5 @@
-// Package framework stands where Kubernetes' own tests prepare a store: they find the etcd that the
-// runner has started.
+// Package framework replaces the package by which Kubernetes' own tests prepare a store: it returns
+// the etcd of the runner.
 package framework
 
 import (
@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
-// SharedEtcd returns a prefix of its own in the etcd of all tests.
+// SharedEtcd returns a unique prefix in the etcd of all tests.
 func SharedEtcd() *storagebackend.Config {
 	c := storagebackend.NewDefaultConfig(path.Join(uuid.New().String(), "registry"), nil)
 	c.Transport.ServerList = []string{os.Getenv("KUBE_INTEGRATION_ETCD_URL")}

@@ -1,7 +1,7 @@
-// Package starter stands where Kubernetes' own tests start a kube-apiserver: it starts anykind, as a
-// process of its own, over the etcd of the tests.
+// Package starter replaces the package by which Kubernetes' own tests start a kube-apiserver: it
+// starts anykind, as a process of its own, over the etcd of the tests.
 //
-// It has the names that the tests call. It knows which flags of theirs anykind does not need.
+// It has the names that the tests call. It knows the flags that anykind does not need.
 package starter
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/anykind/anykind/test/process"
 )
 
-// Program is the variable that says where the program is.
+// Program is the environment variable with the path of the program.
 const Program = "ANYKIND_PROGRAM"
 
-// TearDownFunc ends a server.
+// TearDownFunc stops a server.
 type TearDownFunc func()
 
-// A TestServer is a server that runs.
+// A TestServer is a running server.
 type TestServer struct {
 	ClientConfig      *rest.Config
 	TearDownFn        TearDownFunc
@@ -35,13 +35,13 @@ type TestServer struct {
 	EtcdStoragePrefix string
 }
 
-// TestServerInstanceOptions are those of kube-apiserver's starter. Nothing of them is for anykind.
+// TestServerInstanceOptions are those of kube-apiserver's starter. They have no effect on anykind.
 type TestServerInstanceOptions struct {
 	EnableCertAuth         bool
 	DisableInvariantChecks bool
 }
 
-// NewDefaultTestServerOptions returns what tests change something of.
+// NewDefaultTestServerOptions returns options, which some tests modify.
 func NewDefaultTestServerOptions() *TestServerInstanceOptions { return &TestServerInstanceOptions{} }
 
 // StartTestServerOrDie starts a server, or ends the test.
@@ -88,16 +88,16 @@ func StartTestServer(t testing.TB, _ *TestServerInstanceOptions, flags []string,
 		return TestServer{}, err
 	}
 	s.ClientConfig.QPS, s.ClientConfig.Burst = 1000, 10000
-	s.ClientConfig.ContentType = "application/vnd.kubernetes.protobuf" // as that of the server to itself
+	s.ClientConfig.ContentType = "application/vnd.kubernetes.protobuf" // as for the server's own client
 	return s, nil
 }
 
-// meaningless are flags that are about how kube-apiserver works inside, or about its audit log, which
-// anykind does not have yet.
+// meaningless are flags for the internals of kube-apiserver, or for its audit log, which anykind does
+// not have yet.
 var meaningless = []string{"--watch-cache", "--enable-aggregator-routing", "--audit-policy-file", "--audit-log-version",
 	"--audit-log-mode", "--audit-log-path", "--anonymous-auth"}
 
-// ours are the flags that anykind is started with.
+// ours returns the flags of anykind.
 func ours(flags []string) (out []string) {
 	for i := 0; i < len(flags); i++ {
 		name, value, has := strings.Cut(flags[i], "=")
@@ -113,7 +113,7 @@ func ours(flags []string) (out []string) {
 		}
 		out = append(out, name)
 	}
-	// What these tests count is what their clients write.
+	// These tests count the writes of their clients only.
 	return append(out, "--controllers=*,-garbage-collector-controller,-namespace-controller,-serviceaccount-controller,-root-ca-certificate-publisher-controller,-resourcequota-controller,-clusterrole-aggregation-controller")
 }
 

@@ -1,7 +1,7 @@
 // Package oidctest has an OpenID Connect issuer for tests.
 //
-// It signs good tokens with a key of its own, and says over TLS where the key is. It makes no bad
-// tokens: the tests of package oidc do that.
+// It signs valid tokens and serves discovery over TLS. Invalid tokens are made by the tests of
+// package oidc.
 package oidctest
 
 import (
@@ -22,7 +22,7 @@ import (
 // An Issuer runs until it is closed.
 type Issuer struct {
 	*httptest.Server
-	// Found is closed when somebody has asked where the key is.
+	// Found is closed after the first request for the discovery document.
 	Found <-chan struct{}
 
 	signer jose.Signer
@@ -54,12 +54,12 @@ func Start() (*Issuer, error) {
 	return i, nil
 }
 
-// CA is the certificate, as PEM, by which clients trust the issuer.
+// CA returns the CA certificate of the issuer, as PEM.
 func (i *Issuer) CA() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw})
 }
 
-// Token returns a token with claims, which is good for an hour.
+// Token returns a token with claims. It expires after an hour.
 func (i *Issuer) Token(claims map[string]any) (string, error) {
 	all := map[string]any{"iss": i.URL, "exp": time.Now().Add(time.Hour).Unix()}
 	maps.Copy(all, claims)

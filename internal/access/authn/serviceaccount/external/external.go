@@ -1,5 +1,5 @@
-// Package external calls the program that signs the tokens of service accounts in place of the
-// server. Both speak the protocol of k8s.io/externaljwt over a Unix socket.
+// Package external is a client of an external signer of service account tokens. It speaks the
+// protocol of k8s.io/externaljwt over a Unix socket.
 package external
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
 )
 
-// A Signer is a connection to the program. It implements serviceaccount.Signer.
+// A Signer is a connection to the external signer. It implements serviceaccount.Signer.
 type Signer struct {
 	connection *grpc.ClientConn
 	client     externaljwt.ExternalJWTSignerClient
 	metrics    metrics
 }
 
-// Open returns the Signer that listens on a socket: a path, or an abstract socket that begins
-// with "@". Calls wait until the program listens.
+// Open returns a Signer on a socket: a path, or an abstract socket that begins with "@". Calls wait
+// until the external signer listens.
 func Open(socket string) (*Signer, error) {
 	s := &Signer{metrics: newMetrics()}
 	var err error
@@ -80,7 +80,7 @@ func (s *Signer) MaxExpiration(ctx context.Context) (int64, error) {
 	return answer.GetMaxTokenExpirationSeconds(), err
 }
 
-// Collectors returns the metrics of the calls, none of a nil Signer.
+// Collectors returns the metrics of the calls; none for a nil Signer.
 func (s *Signer) Collectors() []prometheus.Collector {
 	if s == nil {
 		return nil
@@ -89,5 +89,5 @@ func (s *Signer) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.signed, m.fetched, m.fetchedAt, m.dataAt, m.durations}
 }
 
-// code returns the label of an outcome.
+// code returns the value of the label for an outcome.
 func code(err error) string { return status.Code(err).String() }

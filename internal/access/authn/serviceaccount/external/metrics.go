@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// metrics are those of calls to the program, with kube-apiserver's names and labels.
+// metrics are those of calls to the external signer, with kube-apiserver's names and labels.
 type metrics struct {
 	signed, fetched   *prometheus.CounterVec
 	fetchedAt, dataAt prometheus.Gauge

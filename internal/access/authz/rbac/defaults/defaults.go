@@ -1,9 +1,9 @@
-// Package defaults has the roles and bindings that every cluster has, as Kubernetes v1.37 has
-// them: for the public and those who are known, for administrators of the cluster and of
-// namespaces, for the components of a cluster, and for each controller.
+// Package defaults has the default roles and bindings of Kubernetes v1.37: for unauthenticated and
+// authenticated users, for administrators of the cluster and of namespaces, for the components of a
+// cluster, and for each controller.
 //
-// They are text, which is read when somebody asks. The package says what becomes of an object
-// that was changed. It does not write any.
+// They are text, which is parsed on demand. The package reconciles a stored object with its default.
+// It does not write objects.
 package defaults
 
 import (
@@ -16,9 +16,9 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// The tables. A role is its name, and the rules below it, one a line: verbs, resources, groups
-// and names; or verbs and paths. "to=X" gives its rules to the role X, and "from=X" takes those
-// that are given to X. A binding is its name, its role if that has another one, and subjects.
+// The tables. A role is its name, followed by its rules, one per line: verbs, resources, groups and
+// names; or verbs and paths. "to=X" aggregates its rules to the role X, and "from=X" selects the
+// rules that are aggregated to X. A binding is its name, its role if the names differ, and subjects.
 // Each controller has a role, and a binding to its service account.
 var (
 	//go:embed clusterroles.txt
@@ -33,22 +33,22 @@ var (
 	roleBindings string
 )
 
-// core is what the tables call the group without a name.
+// core is the name of the core group in the tables.
 const core = "core"
 
-// controllerPrefix is what the names of the roles of controllers start with.
+// controllerPrefix is the prefix of the roles of controllers.
 const controllerPrefix = "system:controller:"
 
-// aggregateTo is the beginning of the labels that say which role takes the rules of another.
+// aggregateTo is the prefix of the labels for aggregation; the role that aggregates follows.
 const aggregateTo = "rbac.authorization.k8s.io/aggregate-to-"
 
-// An Object is one that every cluster has.
+// An Object is a default object.
 type Object struct {
 	Resource string
 	Tree     object.Tree
 }
 
-// Objects returns the objects, in the order in which Kubernetes makes them.
+// Objects returns the default objects, in the order in which Kubernetes creates them.
 func Objects() []Object {
 	var all []Object
 	add := func(resource string, trees []object.Tree) {
@@ -70,7 +70,7 @@ func Objects() []Object {
 	return all
 }
 
-// newObject is an object without content. Its name may follow its namespace and a slash.
+// newObject returns an object without content. name is NAME or NAMESPACE/NAME.
 func newObject(kind, name string) object.Tree {
 	metadata := object.Tree{
 		"labels":      object.Tree{"kubernetes.io/bootstrapping": "rbac-defaults"},
@@ -108,7 +108,7 @@ func readRoles(kind, table string) (all []object.Tree) {
 	return all
 }
 
-// readRule reads the fields of a rule.
+// readRule parses the fields of a rule.
 func readRule(f []string) object.Tree {
 	rule := object.Tree{"verbs": list(f[0])}
 	if len(f) == 2 {
@@ -161,7 +161,7 @@ func addSubject(t, subject object.Tree) {
 	t["subjects"] = append(subjects, subject)
 }
 
-// RulesOf returns the rules of a ClusterRole that every cluster has.
+// RulesOf returns the rules of a default ClusterRole.
 func RulesOf(name string) []rbacv1.PolicyRule {
 	for _, t := range readRoles("ClusterRole", clusterRoles) {
 		if object.Name(t) == name {

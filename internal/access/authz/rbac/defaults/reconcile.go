@@ -12,18 +12,18 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// An Outcome is what is to be done about an object that is stored.
+// An Outcome is the action that a stored object needs.
 type Outcome int
 
-// The outcomes there are.
+// The outcomes.
 const (
-	Keep    Outcome = iota // it has all that it is to have, or says that it is left alone
-	Update                 // it lacks something, which was added
-	Replace                // it is a binding to another role, which no update can change
+	Keep    Outcome = iota // it is complete, or exempt from updates
+	Update                 // it was incomplete, and Reconcile has completed it
+	Replace                // it is a binding to another role; the reference is immutable
 )
 
-// IsIn reports whether a stored object is as it is to be. It looks at the bytes, so that of an
-// object that somebody has changed it may say no although nothing is missing.
+// IsIn reports whether a stored object equals the default. It compares bytes, so it may return false
+// for a modified object that is complete.
 func (o *Object) IsIn(stored []byte) bool {
 	found, err := object.Scan(stored, 0)
 	if err != nil {
@@ -41,7 +41,7 @@ func (o *Object) IsIn(stored []byte) bool {
 		return bytes.HasPrefix(stored, bytes.TrimSuffix(object.AppendJSON(nil, object.Tree{"aggregationRule": rule}), []byte("}")))
 	}
 	content := object.Tree{}
-	for _, field := range []string{"roleRef", "rules", "subjects"} { // all that come after the metadata
+	for _, field := range []string{"roleRef", "rules", "subjects"} { // all fields after the metadata
 		if value, ok := o.Tree[field]; ok {
 			content[field] = value
 		}
@@ -49,7 +49,7 @@ func (o *Object) IsIn(stored []byte) bool {
 	return bytes.HasSuffix(stored, object.AppendJSON(nil, content)[1:])
 }
 
-// Reconcile adds to a stored object what it is to have. What it has besides, it keeps.
+// Reconcile adds missing parts to a stored object. It keeps additional ones.
 func (o *Object) Reconcile(t object.Tree) Outcome {
 	if says, _ := object.Metadata(t)["annotations"].(object.Tree); says[rbacv1.AutoUpdateAnnotationKey] == "false" {
 		return Keep
@@ -67,7 +67,7 @@ func (o *Object) Reconcile(t object.Tree) Outcome {
 	return Keep
 }
 
-// fill adds the labels or annotations that t lacks.
+// fill adds missing labels or annotations.
 func fill(t, want object.Tree, field string) (changed bool) {
 	metadata := object.Metadata(t)
 	has, _ := metadata[field].(object.Tree)
@@ -85,14 +85,14 @@ func fill(t, want object.Tree, field string) (changed bool) {
 	return changed
 }
 
-// addRules adds the rules of want that those of t do not allow.
+// addRules adds the rules of want that t does not cover.
 func addRules(t, want object.Tree) bool {
 	missing := rbac.Missing(policy(t), policy(want))
 	rules, _ := t["rules"].([]any)
 	for _, r := range missing {
 		data, err := json.Marshal(r)
 		if err != nil {
-			panic(err) // it is strings
+			panic(err) // a tree of strings
 		}
 		tree := object.Tree{}
 		if err := json.Unmarshal(data, &tree); err != nil {
@@ -106,7 +106,7 @@ func addRules(t, want object.Tree) bool {
 	return len(missing) > 0
 }
 
-// policy is the rules of a role.
+// policy returns the rules of a role.
 func policy(t object.Tree) []rbacv1.PolicyRule {
 	var role struct{ Rules []rbacv1.PolicyRule }
 	if json.Unmarshal(object.AppendJSON(nil, object.Tree{"rules": t["rules"]}), &role) != nil {
@@ -115,8 +115,8 @@ func policy(t object.Tree) []rbacv1.PolicyRule {
 	return role.Rules
 }
 
-// addSelectors makes t take the rules that want takes. A role that is not to take any takes
-// none.
+// addSelectors adds the missing selectors of an aggregation rule. It removes the aggregation rule of
+// a role that must not have one.
 func addSelectors(t, want object.Tree) bool {
 	wanted, _ := want["aggregationRule"].(object.Tree)
 	has, _ := t["aggregationRule"].(object.Tree)
@@ -136,7 +136,7 @@ func addSelectors(t, want object.Tree) bool {
 	return changed
 }
 
-// addMissing adds the elements of a list in want that the list in t lacks.
+// addMissing adds the missing elements of a list.
 func addMissing(t, want object.Tree, field string) (changed bool) {
 	has, _ := t[field].([]any)
 	wanted, _ := want[field].([]any)
@@ -151,8 +151,8 @@ func addMissing(t, want object.Tree, field string) (changed bool) {
 	return changed
 }
 
-// Before returns the name of the object that had the place of this one in former times, or "". What
-// everybody may see was part of what can be discovered until Kubernetes v1.14.
+// Before returns the name of the binding that preceded this one, or "". Until Kubernetes v1.14,
+// system:public-info-viewer was part of system:discovery.
 func (o *Object) Before() string {
 	if o.Resource == "clusterrolebindings" && object.Name(o.Tree) == "system:public-info-viewer" {
 		return "system:discovery"
@@ -160,8 +160,8 @@ func (o *Object) Before() string {
 	return ""
 }
 
-// Inherit makes the object, which was not there yet, one for those whom the stored one that had its place
-// names: somebody may have closed that to the public. It is completed if that one would be.
+// Inherit gives a new binding the subjects, labels and annotations of its predecessor, so that an
+// administrator's restriction of public access stays in force.
 func (o *Object) Inherit(stored []byte) {
 	var before object.Tree
 	if json.Unmarshal(stored, &before) != nil {

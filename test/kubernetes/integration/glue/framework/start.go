@@ -1,7 +1,7 @@
 //go:build copied
 
-// Package framework is copied beside the published files of its name, in which StartTestServer is
-// called startPublished.
+// Package framework is copied into the published package of that name, in which StartTestServer is
+// renamed to startPublished.
 package framework
 
 import (
@@ -30,7 +30,7 @@ import (
 	"github.com/anykind/anykind/test/kubernetes/integration/server"
 )
 
-// StartTestServer starts a process if one is wanted.
+// StartTestServer starts a process if the environment names a program.
 func StartTestServer(ctx context.Context, t testing.TB, setup TestServerSetup) (client.Interface, *rest.Config, TearDownFunc) {
 	if !server.Wanted() {
 		return startPublished(ctx, t, setup)
@@ -71,7 +71,8 @@ func StartTestServer(ctx context.Context, t testing.TB, setup TestServerSetup) (
 	}
 }
 
-// checkMetrics looks for metrics that tell of defects. The test may have given the server another certificate.
+// checkMetrics checks metrics that indicate defects. The test may have given the server another
+// certificate.
 func checkMetrics(ctx context.Context, t testing.TB, config *rest.Config) {
 	config = rest.CopyConfig(config)
 	config.TLSClientConfig = rest.TLSClientConfig{Insecure: true}
@@ -84,7 +85,7 @@ func checkMetrics(ctx context.Context, t testing.TB, config *rest.Config) {
 	}
 }
 
-// usual are the options of a server for tests.
+// usual sets the options of a test server.
 func usual(t testing.TB, dir string, o *options.ServerRunOptions) {
 	key := filepath.Join(dir, "service-account.key")
 	if err := os.WriteFile(key, []byte(ecdsaPrivateKey), 0o600); err != nil {
@@ -110,7 +111,7 @@ func usual(t testing.TB, dir string, o *options.ServerRunOptions) {
 	o.Etcd.StorageConfig.Prefix = "/" + uuid.NewString() + "/registry"
 	o.Etcd.StorageConfig.Transport.ServerList = []string{GetEtcdURL()}
 	o.ServiceClusterIPRanges = "10.0.0.0/24"
-	o.GenericServerRunOptions.AdvertiseAddress = net.IPv4(192, 0, 2, 1) // the one where it listens may not be an endpoint
+	o.GenericServerRunOptions.AdvertiseAddress = net.IPv4(192, 0, 2, 1) // its listen address may not be valid as an endpoint
 	who := o.Authentication
 	who.RequestHeader.UsernameHeaders = []string{"X-Remote-User"}
 	who.RequestHeader.GroupHeaders = []string{"X-Remote-Group"}
@@ -124,8 +125,8 @@ func usual(t testing.TB, dir string, o *options.ServerRunOptions) {
 	o.Authorization.Modes = []string{"Node", "RBAC"}
 }
 
-// configured returns the flags for what a test says of the configuration of its server. An
-// authenticator and an authorizer become webhooks. Most other code cannot be put into another process.
+// configured returns flags for the server configuration of a test. An authenticator and an authorizer
+// become webhooks. Most other code cannot move into another process.
 func configured(t testing.TB, setup TestServerSetup, dir string, o *options.ServerRunOptions) (flags []string, stop func()) {
 	stop = func() {}
 	if setup.ModifyServerConfig == nil {
@@ -152,17 +153,18 @@ func configured(t testing.TB, setup TestServerSetup, dir string, o *options.Serv
 	wanted, _ := config.ControlPlane.APIResourceConfigSource.(*serverstorage.ResourceConfig)
 	flags = server.Served(wanted)
 	if generic.AdmissionControl != nil {
-		// The plugins that tests put in the place of all are among those that the server has. What
-		// another one would make of their pods is that each needs a ServiceAccount.
+		// The tests replace all admission plugins by ones that the server has. Of the others, only
+		// ServiceAccount would affect their pods: each would need a ServiceAccount.
 		flags = append(flags, "--disable-admission-plugins=ServiceAccount")
 	}
 	return flags, stop
 }
 
-// leftToServer is the authorizer of a server, for tests that have another one beside it.
+// leftToServer is the authorizer of a server, for tests that add another one.
 type leftToServer struct{ authorizer.AuthorizerFunc }
 
-// reviewed has the server ask a test about tokens, and about requests before anybody else.
+// reviewed configures webhooks by which the server calls a test's authenticator, and its authorizer
+// before all others.
 func reviewed(t testing.TB, r server.Reviews, dir string, o *options.ServerRunOptions) (stop func()) {
 	file, stop, err := r.Serve(dir)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
-// ownCertificate is what the server shows to other API servers.
+// ownCertificate creates the client certificate of the server for other API servers.
 func ownCertificate(dir string, authority *ProxyCA, o *options.ServerRunOptions) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -55,7 +55,7 @@ func ownCertificate(dir string, authority *ProxyCA, o *options.ServerRunOptions)
 	return os.WriteFile(o.ProxyClientKeyFile, pem, 0o600)
 }
 
-// registry has the gates of this process, to be changed by flags.
+// registry returns the feature gates of this process, to be set by flags.
 func registry(t ktesting.TB) compatibility.ComponentGlobalsRegistry {
 	r := compatibility.NewComponentGlobalsRegistry()
 	gate := utilfeature.DefaultMutableFeatureGate.DeepCopy()
@@ -68,7 +68,7 @@ func registry(t ktesting.TB) compatibility.ComponentGlobalsRegistry {
 	return r
 }
 
-// theirs are the gates of a registry.
+// theirs returns the feature gates of a registry.
 func theirs(r compatibility.ComponentGlobalsRegistry) featuregate.MutableVersionedFeatureGate {
 	return r.FeatureGateFor(compatibility.DefaultKubeComponent).(featuregate.MutableVersionedFeatureGate)
 }

@@ -1,7 +1,7 @@
 //go:build copied
 
-// Package testing is copied beside the published file of its name, in which StartTestServer is
-// called startPublished.
+// Package testing is copied into the published package of that name, in which StartTestServer is
+// renamed to startPublished.
 package testing
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/anykind/anykind/test/kubernetes/integration/server"
 )
 
-// StartTestServer starts a process if one is wanted.
+// StartTestServer starts a process if the environment names a program.
 func StartTestServer(t ktesting.TB, given *TestServerInstanceOptions, flags []string, store *storagebackend.Config) (TestServer, error) {
 	if !server.Wanted() {
 		return startPublished(t, given, flags, store)
@@ -77,7 +77,7 @@ func startProcess(t ktesting.TB, dir string, given *TestServerInstanceOptions, f
 	if !all.Changed("advertise-address") && !all.Changed("endpoint-reconciler-type") {
 		o.EndpointReconcilerType = "none"
 	}
-	// Without flags, Kubernetes lets everybody do everything, and anykind does not: docs/differences.md.
+	// Without flags, Kubernetes allows all requests, and anykind does not: docs/differences.md.
 	if who := o.Authorization; len(who.Modes) == 0 && who.AuthorizationConfigurationFile == "" {
 		who.Modes = []string{"AlwaysAllow"}
 	}
@@ -117,8 +117,8 @@ func startProcess(t ktesting.TB, dir string, given *TestServerInstanceOptions, f
 	return r, nil
 }
 
-// gates has the process of the test do with the gates of its server what the published file does,
-// and returns the flag for them.
+// gates sets the feature gates of the test process as the published file does, and returns the flag
+// for them.
 func gates(t ktesting.TB, o *options.ServerRunOptions) []string {
 	known := o.GenericServerRunOptions.ComponentGlobalsRegistry
 	if err := known.Set(); err != nil {
@@ -134,13 +134,13 @@ func gates(t ktesting.TB, o *options.ServerRunOptions) []string {
 			changed[name] = on
 		}
 	}
-	if len(changed) > 0 { // at once, for they depend on each other
+	if len(changed) > 0 { // together, because they depend on each other
 		featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, changed)
 	}
 	return server.Gates(gate)
 }
 
-// certificates makes the authorities of clients and of other servers.
+// certificates creates the CAs of clients and of other servers.
 func certificates(dir string, given *TestServerInstanceOptions, o *options.ServerRunOptions) error {
 	for _, authority := range []struct {
 		name string
