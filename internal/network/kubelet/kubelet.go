@@ -76,8 +76,8 @@ func New(o Options) (*Client, error) {
 		}
 		own = c.Get
 	}
-	anybody := &tls.Config{InsecureSkipVerify: true}
-	verified := anybody
+	unverified := &tls.Config{InsecureSkipVerify: true}
+	verified := unverified
 	if o.CAFile != "" {
 		roots := x509.NewCertPool()
 		data, err := os.ReadFile(o.CAFile)
@@ -87,10 +87,10 @@ func New(o Options) (*Client, error) {
 		if !roots.AppendCertsFromPEM(data) {
 			return nil, fmt.Errorf("--kubelet-certificate-authority: %s has no certificate", o.CAFile)
 		}
-		verified = anybody.Clone()
+		verified = unverified.Clone()
 		verified.InsecureSkipVerify, verified.RootCAs = false, roots
 	}
-	return &Client{types: o.AddressTypes, secure: &transport{o: o, config: verified, own: own}, insecure: &transport{o: o, config: anybody, own: own}}, nil
+	return &Client{types: o.AddressTypes, secure: &transport{o: o, config: verified, own: own}, insecure: &transport{o: o, config: unverified, own: own}}, nil
 }
 
 // A transport connects with the current client certificate.

@@ -106,7 +106,7 @@ func Looking[T any](look func(obj, old map[string]any) T) func(context.Context, 
 	return func(_ context.Context, c *Change) T { return look(c.Object, c.Old) }
 }
 
-// ErrTaken says that somebody else has what an object was given by Allocate. The write
+// ErrTaken is the error of a write whose allocated values another object has. The write
 // begins again with its first phase.
 var ErrTaken = errors.New("an allocated value is taken by another object")
 

@@ -53,7 +53,7 @@ func New(catalog *resource.Catalog, o Options) *Handler {
 		o.Idle = 5 * time.Minute
 	}
 	if o.Others == nil {
-		o.Others = nobody{}
+		o.Others = noServers{}
 	}
 	return &Handler{catalog: catalog, options: o}
 }

@@ -29,12 +29,12 @@ type Others interface {
 	Forward(*aggregate.Service) http.Handler
 }
 
-// nobody is Others without any server.
-type nobody struct{}
+// noServers is Others without any server.
+type noServers struct{}
 
-func (nobody) Documents(context.Context) map[string]published.Document { return nil }
-func (nobody) Wholes(context.Context) []published.Whole                { return nil }
-func (nobody) Forward(*aggregate.Service) http.Handler                 { return http.NotFoundHandler() }
+func (noServers) Documents(context.Context) map[string]published.Document { return nil }
+func (noServers) Wholes(context.Context) []published.Whole                { return nil }
+func (noServers) Forward(*aggregate.Service) http.Handler                 { return http.NotFoundHandler() }
 
 // foreign is the part of other servers in OpenAPI v2. It may be nil.
 type foreign struct {
