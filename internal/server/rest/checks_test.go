@@ -37,8 +37,7 @@ func TestApplyOfBrokenYAML(t *testing.T) {
 
 // An apply without changes does not add defaults that only the version of the request has.
 func TestApplyThroughAnotherVersion(t *testing.T) {
-	d := lead()
-	other := *d.Versions[0]
+	d, other := lead(), lead().Versions[0]
 	other.Name, other.Storage = "v2", false
 	other.Schema = schema.Lazy(func() (*apiextensionsv1.JSONSchemaProps, error) {
 		spec := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
@@ -46,7 +45,7 @@ func TestApplyThroughAnotherVersion(t *testing.T) {
 		}}
 		return &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": spec}}, nil
 	}, model.Kind{Group: "test.example.com", Version: "v2", Kind: "Lead", ListKind: "LeadList"})
-	d.Versions = append(d.Versions, &other)
+	d.Versions = append(d.Versions, other)
 	s := newServerOf(t, resource.New(*d))
 	path := strings.Replace(leads, "/v1/", "/v2/", 1) + "/a"
 	s.post(leads, named("a", `,"spec":{"a":"b"}`)).is(201, `"generation":1`)
