@@ -1,6 +1,6 @@
 module github.com/anykind/anykind/bench
 
-go 1.26.0
+go 1.26.2
 
 require golang.org/x/net v0.57.0
 
@@ -29,7 +29,6 @@ require (
 	github.com/anykind/anykind/test v0.0.0
 	k8s.io/api v0.37.1
 	k8s.io/apimachinery v0.37.1
-	k8s.io/externaljwt v0.37.1 // indirect
 )
 
 replace (
