@@ -286,7 +286,7 @@ func TestCheck(t *testing.T) {
 		{"with the tag", "v1.0.0", built("v1.0.0"), ""},
 		{"with another tag", "v1.0.0", built("v2.0.0"), "the commit has the tag v2.0.0, and VERSION is v1.0.0"},
 		{"another commit", "", built(pseudo, debug.BuildSetting{Key: "vcs.revision", Value: "def"}), `it is of commit "def", want abc`},
-		{"changed meanwhile", "", built(pseudo, debug.BuildSetting{Key: "vcs.modified", Value: "true"}), "something changed"},
+		{"changed meanwhile", "", built(pseudo, debug.BuildSetting{Key: "vcs.modified", Value: "true"}), "the working tree changed"},
 		{"an experiment", "", built(pseudo, debug.BuildSetting{Key: "GOEXPERIMENT", Value: "x"}), "it has the experiments x"},
 		{"another Go", "", older, "go1.1 built it, and this is go"},
 	} {
