@@ -24,6 +24,6 @@
 //
 // The types of ControlPlane are those of controller-runtime, but their programs are not started.
 // Paths of programs and settings of etcd have no effect. Flags have the meaning of anykind under the
-// name kube-apiserver, which rejects unknown flags. There is no insecure port. The deprecated methods
+// name kube-apiserver. It rejects unknown flags. There is no insecure port. The deprecated methods
 // KubeCtl and RESTClientConfig of ControlPlane have no server: use AddUser.
 package envtest

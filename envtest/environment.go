@@ -184,8 +184,7 @@ func (te *Environment) installCRDs() (err error) {
 	return nil
 }
 
-// existing is the Environment for controller-runtime, which treats the server as an existing
-// cluster.
+// existing is an Environment of controller-runtime that treats the server as an existing cluster.
 func (te *Environment) existing() *envtest.Environment {
 	exists := true
 	return &envtest.Environment{

@@ -122,7 +122,7 @@ func TestSnapshotWhileOthersWrite(t *testing.T) {
 	writers.Wait()
 }
 
-// A snapshot from one time works in a bubble, which has another time.
+// A snapshot works in a bubble whose clock differs from that of its server.
 func TestFromInBubble(t *testing.T) {
 	t.Parallel()
 	from, _ := prepared(t)

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// A Plan is a load: clients with one connection each, which send one request after the other. The nth
+// A Plan is a load. Each client has one connection, and sends one request after the other. The nth
 // request is the same for every server.
 type Plan struct {
 	Clients int
 	Make    func(n int, r *Request) // makes the nth request; the Request is zero before
-	Warmup  int                     // number of first requests, which are not counted
+	Warmup  int                     // number of first requests that are not counted
 	Begin   func() error            // called before the first counted request; may be nil
 	Count   int                     // number of counted requests
 	For     time.Duration           // duration, if Count is 0

@@ -23,8 +23,8 @@ type Builtin struct {
 
 type marshaler interface{ Marshal() ([]byte, error) }
 
-// Builtins are the measured kinds: pods, which have the most fields, and Deployments, which have those
-// fields in a template.
+// Builtins are the measured kinds. Pods have the most fields. Deployments have those fields in a
+// template.
 func Builtins() []Builtin {
 	return []Builtin{
 		{
@@ -91,7 +91,7 @@ func (b Builtin) StrategicPatch(revision int) []byte {
 	return encode(b.patch(object{"containers": []object{{"name": "sidecar", "image": image("sidecar", revision)}}}))
 }
 
-// MergePatch changes a number, which for a pod may only decrease.
+// MergePatch changes a number. The number of a pod may only decrease.
 func (b Builtin) MergePatch(revision int) []byte {
 	return encode(object{"spec": object{b.number: 1_000_000 - revision}})
 }

@@ -9,7 +9,7 @@ import (
 // A Definition is one CustomResourceDefinition of a Corpus.
 type Definition struct {
 	Body []byte // JSON
-	// First is the body of a first object, which validation may reject. Objects is the path for its
+	// First is the body of a first object. Validation may reject it. Objects is the path for its
 	// POST.
 	First   []byte
 	Objects string

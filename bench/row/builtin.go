@@ -52,7 +52,7 @@ func (s builtinStep) row(b payload.Builtin, e encoding) string {
 	return b.Name + "-" + s.id + "-" + e.id
 }
 
-// builtinSteps begin with creates, which make the objects of the later steps.
+// builtinSteps begin with creates. The later steps use their objects.
 func builtinSteps(s Size) []builtinStep {
 	some := func(n int) int { return n * 7919 % s.Builtins }
 	patched := func(contentType string, body func(b payload.Builtin, revision int) []byte) func(payload.Builtin, encoding, string, int) load.Request {

@@ -29,7 +29,7 @@ func definitions(s Size, corpus *payload.Corpus) *Scenario {
 	}
 }
 
-// aimOf returns an aim, which holds for the full size only.
+// aimOf returns an aim for the full size, and none for other sizes.
 func aimOf(s Size, aim float64) float64 {
 	if s.Mode != "full" {
 		return 0

@@ -47,7 +47,7 @@ type command struct {
 type Server struct {
 	Target     load.Target   // the first of Targets
 	Targets    []load.Target // one for each process
-	UserTarget load.Target   // Target as User, who is not a member of system:masters
+	UserTarget load.Target   // Target as User, not a member of system:masters
 	Ready      time.Duration // time from the start of the first process until all are ready
 
 	processes []*process

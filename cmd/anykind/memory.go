@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Go keeps about as much free memory as is in use, which suits a busy server. A quiet server
+// Go keeps about as much free memory as is in use. That suits a busy server. A quiet server
 // returns it to the system.
 const (
 	lookEvery = 30 * time.Second

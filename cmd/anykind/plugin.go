@@ -29,7 +29,7 @@ func installCommand(called string) *cobra.Command {
 		Long: `Install this program as a plugin of kubectl: ` + kubectlName + ` runs kubectl anykind, and
 ` + completeName + ` completes its command line.
 
-The plugins are links in the folder of this program, or in DIR, which should be in PATH.
+The plugins are links in the folder of this program, or in DIR. That folder should be in PATH.
 The links remain valid when a later version replaces the program. On Windows they are
 copies: install them again after an update. Existing files, such as those of krew, are not
 replaced.`,

@@ -62,7 +62,7 @@ type Proxies struct {
 	Headers      ProxyHeaders
 }
 
-// A FrontProxy authenticates by the headers of a proxy, which has a client certificate.
+// A FrontProxy authenticates by the headers of a proxy. A client certificate identifies the proxy.
 type FrontProxy struct {
 	proxies trust
 	said    func() Proxies

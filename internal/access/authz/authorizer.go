@@ -38,7 +38,7 @@ type Authorizer interface {
 	Authorize(ctx context.Context, a *Attributes) (decision Decision, reason string, err error)
 }
 
-// Named adds the name of an authorizer, which is part of its reasons.
+// Named adds the name of an authorizer to its reasons.
 type Named struct {
 	Name string
 	Authorizer

@@ -17,7 +17,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// A Signer is an external signer, which holds the keys. Calls return when ctx ends.
+// A Signer is an external signer. It holds the keys. Calls return when ctx ends.
 type Signer interface {
 	// Sign returns the header and the signature of the token with the encoded claims.
 	Sign(ctx context.Context, claims string) (header, signature string, err error)

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// LegacyIssuer is the issuer of Secrets' tokens, whatever the name of the Issuer.
+// LegacyIssuer is the issuer in tokens of Secrets. It does not depend on the name of the Issuer.
 const LegacyIssuer = "kubernetes/serviceaccount"
 
 // Labels of a Secret with a token.

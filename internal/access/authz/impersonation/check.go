@@ -107,7 +107,7 @@ func (c *check) groupsOf(wanted *request.User) []string {
 	}
 }
 
-// join adds a group. It copies the groups of u, which may be shared.
+// join adds a group. It copies the groups of u: another user may share them.
 func join(u *request.User, group string) {
 	if !u.In(group) {
 		u.Groups = append(slices.Clip(u.Groups), group)

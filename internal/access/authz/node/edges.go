@@ -104,7 +104,7 @@ func ofContainer(env []corev1.EnvVar, from []corev1.EnvFromSource, uses func(kin
 	}
 }
 
-// ofSource calls uses for the objects of a volume, which has one source.
+// ofSource calls uses for each object in the source of a volume.
 func ofSource(s *corev1.VolumeSource, uses func(kind, string)) {
 	secret := func(ref *corev1.LocalObjectReference) {
 		if ref != nil {

@@ -65,7 +65,7 @@ func BenchmarkAuthorize(b *testing.B) {
 	}
 }
 
-// BenchmarkFirst measures the first check, which reads all bindings.
+// BenchmarkFirst measures the first check. It reads all bindings.
 func BenchmarkFirst(b *testing.B) {
 	w := crowd(b)
 	if err := w.stored.Refresh(b.Context()); err != nil {

@@ -63,8 +63,7 @@ func coversAll(has, wanted []string, covers func(has, wanted string) bool) bool 
 	return true
 }
 
-// coversResource reports whether a resource of a rule covers a resource, which may have a
-// subresource.
+// coversResource reports whether a resource of a rule covers a resource, with or without a subresource.
 func coversResource(has, resource string) bool {
 	_, subresource, under := strings.Cut(resource, "/")
 	return has == rbacv1.ResourceAll || has == resource || under && has == "*/"+subresource

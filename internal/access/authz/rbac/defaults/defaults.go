@@ -2,8 +2,8 @@
 // authenticated users, for administrators of the cluster and of namespaces, for the components of a
 // cluster, and for each controller.
 //
-// They are text, which is parsed on demand. The package reconciles a stored object with its default.
-// It does not write objects.
+// They are text. The package parses it on demand, and reconciles a stored object with its
+// default. It does not write objects.
 package defaults
 
 import (
