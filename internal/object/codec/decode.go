@@ -250,7 +250,7 @@ func (x Expect) takes(got schema.GroupVersionKind) bool {
 
 // unregistered returns the error for a kind that does not exist.
 func unregistered(got schema.GroupVersionKind) error {
-	return fmt.Errorf("no kind %q is registered for version %q in scheme %q", got.Kind, got.GroupVersion(), "pkg/runtime/scheme.go:111")
+	return fmt.Errorf("no kind %q is registered for version %q in scheme %q", got.Kind, got.GroupVersion(), scheme)
 }
 
 // Name sets the apiVersion and kind of an object with a Go type that was derived from another
@@ -261,7 +261,7 @@ func (x Expect) Name(t object.Tree) error {
 	case err != nil:
 		return err
 	case m.APIVersion == "" && m.Kind != "" && m.Kind != x.Kind.Kind:
-		return fmt.Errorf("no kind %q is registered for the internal version of group %q in scheme %q", m.Kind, x.Kind.Group, "pkg/runtime/scheme.go:111")
+		return fmt.Errorf("no kind %q is registered for the internal version of group %q in scheme %q", m.Kind, x.Kind.Group, scheme)
 	}
 	return x.name(t, m)
 }
@@ -289,6 +289,9 @@ func CheckNamed(t object.Tree) error {
 	}
 	return nil
 }
+
+// scheme is the name of the scheme in the errors of kube-apiserver.
+const scheme = "pkg/runtime/scheme.go:111"
 
 // errNullVersion is the error for a null apiVersion in an object without a Go type.
 var errNullVersion = errors.New(".apiVersion accessor error: <nil> is of the type <nil>, expected string")

@@ -122,19 +122,20 @@ func invalidList(o *metav1.ListOptions, errs field.ErrorList) error {
 // selection reads the selectors of a request. In a request with a name they select that object.
 // Malformed selectors are rejected before that.
 func (r *call) selection(o *metav1.ListOptions) (registry.Selection, error) {
-	d, v := r.target.Definition, r.target.Version
-	s, err := registry.Select(d, v, o.LabelSelector, o.FieldSelector)
-	if err != nil || r.info.Name == "" {
+	d, v, name, fieldSelector := r.target.Definition, r.target.Version, r.info.Name, o.FieldSelector
+	if name == "" {
+		return registry.Select(d, v, o.LabelSelector, fieldSelector)
+	}
+	asked, err := fields.ParseSelector(fieldSelector)
+	if err == nil && asked.Empty() {
+		asked = fields.OneTermEqualSelector("metadata.name", name)
+		fieldSelector = asked.String()
+	}
+	s, err := registry.Select(d, v, o.LabelSelector, fieldSelector)
+	if err != nil { // one of the selectors cannot be parsed
 		return s, err
 	}
-	asked, err := fields.ParseSelector(o.FieldSelector)
-	if err != nil {
-		return s, status.BadRequest("%v", err)
-	}
-	if asked.Empty() {
-		return registry.Select(d, v, o.LabelSelector, fields.OneTermEqualSelector("metadata.name", r.info.Name).String())
-	}
-	if name, ok := asked.RequiresExactMatch("metadata.name"); !ok || name != r.info.Name {
+	if value, ok := asked.RequiresExactMatch("metadata.name"); !ok || value != name {
 		return s, status.BadRequest("fieldSelector metadata.name doesn't match requested name")
 	}
 	return s, nil
