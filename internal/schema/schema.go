@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/object"
@@ -195,7 +196,7 @@ func (p *program) decode(obj map[string]any, as func(map[string]any) (map[string
 
 // notOfKind returns the error for an object that cannot be decoded as the kind.
 func notOfKind(kind model.Kind, err error) error {
-	return status.BadRequest("%s in version %q cannot be handled as a %s: %v", kind.Kind, kind.Version, kind.Kind, err)
+	return &status.Undecodable{Kind: runtimeschema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}, Expected: kind.Kind, Err: err}
 }
 
 // Prune removes unknown fields from obj and returns their paths. For a custom resource the order is:

@@ -94,7 +94,7 @@ func (k *Kind) updates() []string {
 
 // namesAnother reports whether an update with the mutation would address another object.
 func namesAnother(m Mutation) bool {
-	return len(m.Path) == 2 && m.Path[0] == "metadata" && slices.Contains([]any{"name", "namespace", "generateName"}, m.Path[1])
+	return len(m.Path) == 2 && m.Path[0] == "metadata" && (m.Path[1] == "name" || m.Path[1] == "namespace")
 }
 
 // seed returns an object of the corpus as upstream stores it, with the status from the corpus.

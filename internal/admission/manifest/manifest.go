@@ -27,6 +27,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
 )
 
 // Suffix ends the names of objects in files. Objects of the API cannot have such names.
@@ -214,8 +215,8 @@ func (f *Folder) complete(t object.Tree, text []byte) (all []object.Tree, err er
 		if kind == d.Kind && d.IsAPIVersion(apiVersion, v.Name) {
 			t, unknown, err := v.Schema.Complete(t)
 			if err != nil { // the wording of the upstream decoder
-				if _, words, found := strings.Cut(err.Error(), " cannot be handled as a "+kind+": "); found {
-					err = undecodable{errors.New(words)}
+				if cause := status.Cause(err); cause != err {
+					err = undecodable{cause}
 				}
 			}
 			if err == nil && len(unknown) > 0 {

@@ -128,13 +128,7 @@ func (s shape) complete(t object.Tree) (out object.Tree, unknown []string, err e
 		return t, nil, nil
 	}
 	out, unknown, err = s.version.Schema.Complete(t)
-	if err != nil { // the wording of the upstream decoder
-		_, after, found := strings.Cut(err.Error(), " cannot be handled as a "+object.Kind(t)+": ")
-		if found {
-			err = errors.New(after)
-		}
-	}
-	return out, unknown, err
+	return out, unknown, status.Cause(err)
 }
 
 // patched applies a JSON patch, the result of an expression. If a test operation fails, the object

@@ -3,10 +3,8 @@ package webhook
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -146,17 +144,6 @@ func retype(t, old object.Tree) {
 	}
 }
 
-// misread returns the decoding error of an object without the prefix for requests.
-func misread(kind string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, wrong, ok := strings.Cut(err.Error(), " cannot be handled as a "+kind+": "); ok {
-		return errors.New(wrong)
-	}
-	return err
-}
-
 // change applies the patch of an answer, and reports whether the object has changed.
 func (h *hook) change(w *match.Write, v *match.View, said *answer, round int) (bool, error) {
 	if len(said.Patch) == 0 {
@@ -180,7 +167,7 @@ func (h *hook) change(w *match.Write, v *match.View, said *answer, round int) (b
 	}
 	if err == nil && v.Schema != nil {
 		changed, _, err = v.Schema.Complete(changed)
-		err = misread(v.Kind.Kind, err)
+		err = status.Cause(err)
 	}
 	if err != nil {
 		return false, status.Internal(err)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -271,9 +270,6 @@ func validateFeatures(c *rule.Check, names []string) {
 // validateNodeChange validates an update of a node or its status.
 func validateNodeChange(c *rule.Check, node, old *corev1.Node) {
 	validateNodeCommon(c, node)
-	if prefix := node.GenerateName; prefix != "" { // as in Kubernetes, an update has the rules of a create
-		c.At("metadata", "generateName").Invalids(prefix, apivalidation.NameIsDNSSubdomain(prefix, true))
-	}
 	seen := map[corev1.NodeAddress]bool{}
 	for i, a := range node.Status.Addresses {
 		if seen[a] {

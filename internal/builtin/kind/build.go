@@ -207,9 +207,11 @@ func keep(obj, old map[string]any, path []string) {
 	switch {
 	case len(path) == 1 && path[0] == "metadata":
 		managed := Value(obj, "metadata", "managedFields") // it records this write
+		prefix := Value(obj, "metadata", "generateName")   // Kubernetes resets all fields but this one
 		grace, has := Tree(obj, "metadata")["deletionGracePeriodSeconds"]
 		obj["metadata"] = object.Clone(old["metadata"])
 		Put(Child(obj, "metadata"), "managedFields", managed)
+		Put(Child(obj, "metadata"), "generateName", prefix)
 		if has { // validation compares it
 			Child(obj, "metadata")["deletionGracePeriodSeconds"] = grace
 		}

@@ -117,6 +117,9 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 	if !stored {
 		d.Versions[0].Storage = true
 	}
+	if validatesPrefix.Has(d.Kind) {
+		d.Validate = withPrefix(d.ValidateName, d.Validate)
+	}
 	if d.StoragePrefix == "" {
 		d.StoragePrefix = resource.BuiltInPrefix(d.Plural)
 	}

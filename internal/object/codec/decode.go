@@ -343,12 +343,12 @@ func summary(data []byte) string {
 }
 
 // Unhandled returns the error for an object that does not decode as a kind.
-func Unhandled(got schema.GroupVersionKind, kind string, err error) *status.Error {
-	return status.BadRequest("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, kind, err)
+func Unhandled(got schema.GroupVersionKind, kind string, err error) error {
+	return &status.Undecodable{Kind: got, Expected: kind, Err: err}
 }
 
 // StrictError returns the error of strict decoding for duplicate fields, as Decode reports them,
 // and unknown ones.
-func StrictError(gvk schema.GroupVersionKind, problems []string) *status.Error {
+func StrictError(gvk schema.GroupVersionKind, problems []string) error {
 	return Unhandled(gvk, gvk.Kind, errors.New("strict decoding error: "+strings.Join(problems, ", ")))
 }

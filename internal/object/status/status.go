@@ -216,5 +216,37 @@ func Of(err error) metav1.Status {
 	}
 }
 
+// An Undecodable is the error for an object that does not decode as the expected kind. Kind is the kind
+// that the object claims.
+type Undecodable struct {
+	Kind     schema.GroupVersionKind
+	Expected string
+	Err      error
+}
+
+func (e *Undecodable) Error() string {
+	return fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", e.Kind.Kind, e.Kind.Version, e.Expected, e.Err)
+}
+
+// Status returns the error as a BadRequest.
+func (e *Undecodable) Status() metav1.Status { return BadRequest("%s", e.Error()).ErrStatus }
+
+// As converts the error to an Error for errors.As.
+func (e *Undecodable) As(target any) bool {
+	t, ok := target.(**Error)
+	if ok {
+		*t = BadRequest("%s", e.Error())
+	}
+	return ok
+}
+
+// Cause returns the reason why an object did not decode, or err if it is another error.
+func Cause(err error) error {
+	if e := (*Undecodable)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
 // Is reports whether the reason of err is reason.
 func Is(err error, reason metav1.StatusReason) bool { return apierrors.ReasonForError(err) == reason }

@@ -6,7 +6,10 @@
 // of a kind, expressions (CEL) or storage.
 package structural
 
-import apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
 
 // A Schema is a compiled structural schema. It is immutable, safe for concurrent use, and comparable:
 // equal schemas behave equally. The zero value has only the fields of every object.
@@ -84,7 +87,9 @@ func (s Schema) Fill(obj map[string]any) {
 	if !s.preserve {
 		s.root.fill(obj, true)
 	}
-	if s.root != nil && s.root.embeds {
-		s.root.coerceEmbedded(obj, nil)
-	}
+	// A wrong apiVersion or kind of an embedded object stays, so that validation reports it.
+	_ = s.root.embeddedObjects(nil, obj, func(at *field.Path, embedded map[string]any) error {
+		coerceMetadata(embedded, at, nil)
+		return nil
+	})
 }

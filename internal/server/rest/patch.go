@@ -2,7 +2,6 @@ package rest
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 
@@ -88,8 +87,7 @@ func (w *writeRequest) completePatched(p *apply.Patch, old, t object.Tree) (obje
 // misfit returns the error for a result of a patch that does not decode. It is 422 rather than
 // 400, because the patch is invalid.
 func (w *writeRequest) misfit(p *apply.Patch, old object.Tree, err error) error {
-	var refused *status.Error
-	if !errors.As(err, &refused) || !status.Is(err, metav1.StatusReasonBadRequest) {
+	if !status.Is(err, metav1.StatusReasonBadRequest) {
 		return err
 	}
 	shown := p.Shown
@@ -100,9 +98,8 @@ func (w *writeRequest) misfit(p *apply.Patch, old object.Tree, err error) error 
 		}
 		shown = func() string { return string(object.AppendJSON(nil, t)) }
 	}
-	d, v := w.kind()
-	prefix := codec.Unhandled(d.GroupVersionKind(v.Name), d.Kind, errors.New("")).ErrStatus.Message
-	message := strings.TrimPrefix(refused.ErrStatus.Message, prefix)
+	_, v := w.kind()
+	message := status.Cause(err).Error()
 	if p.Shown != nil {
 		message = cmp.Or(unrestorable(p, old, v), message)
 	}

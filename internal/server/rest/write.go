@@ -86,9 +86,7 @@ func (w *writeRequest) decode() (object.Tree, error) {
 		w.warnOfMetadata(t, duplicates)
 		return nil, err
 	}
-	claimed := object.Kind(t)
-	t, err = w.complete(t, duplicates)
-	return t, w.named(err, claimed)
+	return w.complete(t, duplicates)
 }
 
 // warnOfMetadata adds the warnings about duplicate fields, and about unknown fields in the metadata, of an
@@ -104,17 +102,15 @@ func (w *writeRequest) warnOfMetadata(t object.Tree, duplicates []string) {
 }
 
 // named puts the kind that the object claims into a decoding error: kinds are compared later.
-// Strict decoding names the kind of the path.
 func (w *writeRequest) named(err error, claimed string) error {
-	d, v := w.kind()
-	var refused *status.Error
-	if claimed == d.Kind || v.HasGoType() || !errors.As(err, &refused) {
+	_, v := w.kind()
+	var wrong *status.Undecodable
+	if v.HasGoType() || !errors.As(err, &wrong) {
 		return err
 	}
-	if rest, ok := strings.CutPrefix(refused.ErrStatus.Message, d.Kind+" in version "); ok && !strings.Contains(rest, "strict decoding error: ") {
-		return status.BadRequest("%s in version %s", claimed, rest)
-	}
-	return err
+	named := *wrong
+	named.Kind.Kind = claimed
+	return &named
 }
 
 // complete completes an object of the client by the schema, and reports unknown fields as
@@ -123,9 +119,10 @@ func (w *writeRequest) complete(t object.Tree, duplicates []string) (object.Tree
 	_, v := w.kind()
 	metadata, _ := t["metadata"].(object.Tree) // the schema rejects other types
 	list, ok := metadata["managedFields"].([]any)
+	claimed := object.Kind(t)
 	t, unknown, err := v.Schema.Complete(t)
 	if err != nil {
-		return nil, err
+		return nil, w.named(err, claimed)
 	}
 	switch empty := ok && len(list) == 0; {
 	case empty && v.HasGoType(): // an empty list has a meaning, but a Go type omits it
