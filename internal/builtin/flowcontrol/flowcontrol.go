@@ -26,7 +26,7 @@ func flowSchemas() *resource.Definition {
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
 		},
 		Version:     &resource.Version{CompareRows: byPrecedence},
-		StatusKeeps: "spec metadata metadata.generateName metadata.deletionGracePeriodSeconds",
+		StatusKeeps: "spec metadata metadata.generateName metadata.deletionGracePeriodSeconds metadata.uid",
 		Rules:       rules, Validate: validateFlowSchema, ValidateStatus: validateFlowSchemaStatus,
 		Columns: `
 			PriorityLevel        string  .spec.priorityLevelConfiguration.name
@@ -72,7 +72,7 @@ func priorityLevels() *resource.Definition {
 			Group: flowcontrolv1.GroupName, Plural: "prioritylevelconfigurations", HasGeneration: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
 		},
-		StatusKeeps: "spec metadata metadata.generateName metadata.deletionGracePeriodSeconds",
+		StatusKeeps: "spec metadata metadata.generateName metadata.deletionGracePeriodSeconds metadata.uid",
 		Rules:       rules, Validate: validateLevel, ValidateStatus: validateLevelStatus,
 		Columns: `
 			Type                      string  .spec.type

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -202,18 +201,18 @@ func emptyOf[T any]() func() map[string]any {
 	})
 }
 
+// keptInStatus are the fields of the metadata that a status update keeps. The others are the client's, if
+// validation allows a change of them.
+var keptInStatus = []string{
+	"annotations", "deletionTimestamp", "finalizers", "generation", "labels", "ownerReferences", "selfLink",
+}
+
 // keep reverts the value at a path.
 func keep(obj, old map[string]any, path []string) {
 	switch {
 	case len(path) == 1 && path[0] == "metadata":
-		managed := Value(obj, "metadata", "managedFields") // it records this write
-		prefix := Value(obj, "metadata", "generateName")   // Kubernetes resets all fields but this one
-		grace, has := Tree(obj, "metadata")["deletionGracePeriodSeconds"]
-		obj["metadata"] = object.Clone(old["metadata"])
-		Put(Child(obj, "metadata"), "managedFields", managed)
-		Put(Child(obj, "metadata"), "generateName", prefix)
-		if has { // validation compares it
-			Child(obj, "metadata")["deletionGracePeriodSeconds"] = grace
+		for _, f := range keptInStatus {
+			keep(obj, old, []string{"metadata", f})
 		}
 		return
 	case len(path) == 1:
