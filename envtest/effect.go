@@ -29,7 +29,7 @@ func refuseWith(make func(*http.Request) apierrors.APIStatus) Effect {
 				request.Fail(w, r, said)
 				return
 			}
-			format := codec.AcceptStatus(r)
+			format, _ := codec.AcceptStatus(r)
 			w.Header().Set("Content-Type", format.StreamContentType())
 			_, _ = w.Write(format.AppendErrorFrame(nil, status.Of(said)))
 		})

@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/anykind/anykind/internal/access/audit"
 	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/access/authn/oidc"
 	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
@@ -127,6 +128,8 @@ type Options struct {
 	GoawayChance float64
 	// Metrics selects the exposed metrics.
 	Metrics server.MetricOptions
+	// Audit configures the audit log.
+	Audit audit.Options
 	// Limits limits concurrent requests.
 	Limits server.Limits
 	// Flags are the flags of the process, for its /debug/ page.
@@ -154,6 +157,7 @@ type App struct {
 	issuers  *oidc.Metrics            // of external token issuers; nil without issuers
 	caches   *authn.TokenCacheMetrics // of delegated token authentication; nil without it
 	issued   *certificates.Metrics    // certificates of CertificateSigningRequests
+	audit    *audit.Log               // nil for none
 	backend  kv.Backend
 	parts    *parts
 	server   *server.Server
@@ -198,6 +202,10 @@ func (a *App) start(ctx context.Context, o Options) error {
 		}
 	}
 	a.later(func(context.Context) error { return ignoreClosed(a.listener.Close()) })
+	if a.audit, err = audit.Open(o.Audit, a.dialer(selector.ControlPlane).DialContext, o.Log); err != nil {
+		return err
+	}
+	a.later(func(context.Context) error { a.audit.Close(); return nil })
 
 	a.parts = newParts(o.Log)
 	if a.backend, err = openBackend(ctx, o, a.egress.Dial(selector.Etcd), a.parts.fail); err != nil {
@@ -252,6 +260,9 @@ func (a *App) start(ctx context.Context, o Options) error {
 // kinds.
 func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err error) {
 	if a.egress, err = selector.Open(o.EgressSelectorFile); err != nil {
+		return given, nil, err
+	}
+	if err = o.Audit.Check(); err != nil {
 		return given, nil, err
 	}
 	if given, err = readFiles(o, a.dialer(selector.ControlPlane)); err != nil {

@@ -34,6 +34,7 @@ func (s *Server) authenticated(next handler) handler {
 				s.options.Log.Debug("authentication failed", "error", err, "auditID", x.AuditID)
 			}
 			leave(x, r)
+			s.auditFailure(x, r)
 			x.fail(r, status.Unauthorized())
 			return
 		}

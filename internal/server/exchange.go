@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bufio"
+	"net"
 	"net/http"
 	"time"
 
@@ -17,9 +19,11 @@ type exchange struct {
 	code    int   // 0 until the header is written
 	size    int64 // of the body so far
 	flushed bool  // parts of it may have been sent
-	asked   access
-	inside  interface{ leave() }  // limit that the request counts against; nil if none
-	noted   [2]request.Annotation // room for the annotations of every request
+	// onHeader, if set, is called once with the code of the answer, before its header is written.
+	onHeader func(code int)
+	asked    access
+	inside   interface{ leave() }  // limit that the request counts against; nil if none
+	noted    [2]request.Annotation // room for the annotations of every request
 }
 
 // A handler is a step of the filter chain.
@@ -34,16 +38,34 @@ func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 // WriteHeader and Write record the code and the size.
 func (x *exchange) WriteHeader(code int) {
 	// 1xx codes precede the answer.
-	if x.code == 0 && code >= http.StatusOK {
-		x.code = code
+	if code >= http.StatusOK {
+		x.begin(code)
 	}
 	x.ResponseWriter.WriteHeader(code)
 }
 
-func (x *exchange) Write(data []byte) (int, error) {
-	if x.code == 0 {
-		x.code = http.StatusOK
+// begin records the code of the answer.
+func (x *exchange) begin(code int) {
+	if x.code != 0 {
+		return
 	}
+	x.code = code
+	if x.onHeader != nil {
+		x.onHeader(code)
+	}
+}
+
+// Hijack gives the connection to a handler that switches protocols.
+func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, rw, err := http.NewResponseController(x.ResponseWriter).Hijack()
+	if err == nil && x.code == 0 && x.onHeader != nil {
+		x.onHeader(http.StatusSwitchingProtocols)
+	}
+	return c, rw, err
+}
+
+func (x *exchange) Write(data []byte) (int, error) {
+	x.begin(http.StatusOK)
 	n, err := x.ResponseWriter.Write(data)
 	x.size += int64(n)
 	return n, err
@@ -52,9 +74,7 @@ func (x *exchange) Write(data []byte) (int, error) {
 // Flush lets handlers stream.
 func (x *exchange) Flush() {
 	x.flushed = true
-	if x.code == 0 {
-		x.code = http.StatusOK
-	}
+	x.begin(http.StatusOK)
 	if f, ok := x.ResponseWriter.(http.Flusher); ok {
 		f.Flush()
 	}

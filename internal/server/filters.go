@@ -18,6 +18,7 @@ func (s *Server) filters(h handler) handler {
 	h = s.limited(h)
 	h = watching(h)
 	h = s.impersonating(h)
+	h = s.audited(h)
 	h = s.authenticated(h)
 	h = understood(h)
 	h = s.timed(h)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/anykind/anykind/internal/access/audit"
 	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/access/authz/impersonation"
@@ -36,6 +37,8 @@ type Options struct {
 	Authenticator authn.Authenticator
 	// Authorizer authorizes requests.
 	Authorizer authz.Authorizer
+	// Audit is the audit log; nil for none.
+	Audit *audit.Log
 	// Offer has the optional media types.
 	Offer codec.Offer
 	// Catalog has the served resources; labels of metrics come from it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -21,14 +22,15 @@ type found struct {
 
 // An attempt is the run of a sequence on both servers.
 type attempt struct {
-	pair  *servers.Pair
-	known func(judge.Signature) bool
-	scope string
-	seq   wire.Sequence
-	sides [2]side
-	found []found
-	over  bool // later differences may follow from an earlier one, and do not count
-	sent  map[string]int
+	pair   *servers.Pair
+	audits *audits // nil to compare responses
+	known  func(judge.Signature) bool
+	scope  string
+	seq    wire.Sequence
+	sides  [2]side
+	found  []found
+	over   bool // later differences may follow from an earlier one, and do not count
+	sent   map[string]int
 }
 
 // A side is one of the two servers in an attempt.
@@ -42,8 +44,8 @@ type side struct {
 // try sends a sequence to both servers and returns the differences between the responses. It stops at
 // the first unknown difference, or when a request succeeds on only one server: later differences may
 // follow from it.
-func try(ctx context.Context, pair *servers.Pair, known func(judge.Signature) bool, seq wire.Sequence, scope string) *attempt {
-	a := &attempt{pair: pair, known: known, scope: scope, seq: seq, sent: map[string]int{}}
+func try(ctx context.Context, pair *servers.Pair, audits *audits, known func(judge.Signature) bool, seq wire.Sequence, scope string) *attempt {
+	a := &attempt{pair: pair, audits: audits, known: known, scope: scope, seq: seq, sent: map[string]int{}}
 	for i, c := range []*wire.Client{pair.Theirs, pair.Ours} {
 		a.sides[i] = side{client: c, server: judge.NewServer(scope), answers: map[int]*wire.Answer{}}
 	}
@@ -65,6 +67,10 @@ func try(ctx context.Context, pair *servers.Pair, known func(judge.Signature) bo
 func (a *attempt) step(ctx context.Context, i int) {
 	step := a.seq.Steps[i]
 	a.sent[step.Kind]++
+	id := fmt.Sprintf("%s%s-%d", auditPrefix, a.scope, i)
+	if a.audits != nil {
+		step = audited(step, id)
+	}
 	var normal [2]*judge.Normal
 	a.both(func(n int, s *side) {
 		filled := step.For(a.scope, s.answers)
@@ -85,10 +91,15 @@ func (a *attempt) step(ctx context.Context, i int) {
 	if step.Around && normal[0].Code == http.StatusOK && normal[1].Code == http.StatusOK {
 		normal[0].Body, normal[1].Body = nil, nil
 	}
-	if ctx.Err() == nil {
+	switch {
+	case ctx.Err() != nil:
+	case a.audits == nil:
 		a.add(i, judge.Compare(normal[0], normal[1]))
-		a.over = a.over || done(normal[0]) != done(normal[1])
+	case step.Watch || len(judge.Compare(normal[0], normal[1])) > 0: // the event of another response differs, too
+	default:
+		a.events(ctx, i, id)
 	}
+	a.over = a.over || done(normal[0]) != done(normal[1])
 }
 
 // done reports whether a request succeeded.
@@ -119,6 +130,9 @@ const (
 
 // watches reads the watches of both at the same path and compares their events.
 func (a *attempt) watches() {
+	if a.audits != nil {
+		return
+	}
 	for i, step := range a.seq.Steps {
 		their, our := a.sides[0].answers[step.ID], a.sides[1].answers[step.ID]
 		if their == nil || our == nil || their.Stream == nil || our.Stream == nil {

@@ -55,6 +55,7 @@ func command(ctx context.Context) error {
 	flag.IntVar(&o.Workers, "workers", 4, "how many sequences to send at a time")
 	flag.StringVar(&kinds, "kinds", "", "`kinds` of requests to send, separated by commas (default: all)")
 	flag.StringVar(&list, "known", "known.txt", "the `file` with what is known")
+	audit := flag.Bool("audit", false, "compare audit events in place of responses, with audit.txt as the list of what is known")
 	flag.IntVar(&seeds, "every", 0, "compare each store with this `number` of new seeds, all side by side")
 	flag.StringVar(&logs, "logs", filepath.Join(os.TempDir(), "compare-logs"), "the `directory` for the logs of -every")
 	flag.Parse()
@@ -68,6 +69,9 @@ func command(ctx context.Context) error {
 	if o.Kinds, err = choose(kinds); err != nil {
 		return err
 	}
+	if *audit && list == "known.txt" {
+		list = "audit.txt"
+	}
 	known, err := judge.ReadKnown(list)
 	if err != nil {
 		return err
@@ -77,6 +81,11 @@ func command(ctx context.Context) error {
 	}
 	defer os.RemoveAll(s.Dir)
 	s.WithoutControllers()
+	if *audit {
+		if o.audits, err = withAudit(&s); err != nil {
+			return err
+		}
+	}
 	pair, err := servers.Start(ctx, s)
 	if err != nil {
 		return err

@@ -27,6 +27,8 @@ type Options struct {
 	Time    time.Duration
 	Kinds   []generate.Kind
 	Workers int
+
+	audits *audits // of both servers; nil to compare responses
 }
 
 // A Report is the result of a run.
@@ -131,7 +133,7 @@ func (r *runner) count(a *attempt) (fresh []found) {
 }
 
 func (r *runner) try(ctx context.Context, seq wire.Sequence, n, attempt int) *attempt {
-	return try(ctx, r.pair, r.isKnown, seq, wire.ScopeName(n, attempt))
+	return try(ctx, r.pair, r.audits, r.isKnown, seq, wire.ScopeName(n, attempt))
 }
 
 // repeats is the number of times that a sequence is repeated, under fresh names, before a difference

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/anykind/anykind/internal/access/audit"
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -32,6 +33,7 @@ type Serve struct {
 	tokens         tokenFlags
 	kubelet        kubeletFlags
 	network        networkFlags
+	audit          audit.Options
 	limits         limitFlags
 	metrics        metricFlags
 	dataDir        string
@@ -74,6 +76,7 @@ func (f *Serve) Add(flags *pflag.FlagSet) {
 	AddSection(flags, "Controllers", f.addControllers)
 	AddSection(flags, "Services", f.addServices)
 	AddSection(flags, "Outgoing connections", f.addOutgoing)
+	AddSection(flags, "Auditing", f.addAudit)
 	AddSection(flags, "Request limits", f.limits.add)
 	AddSection(flags, "Extended cluster", f.addCluster)
 	AddSection(flags, "Metrics and logs", f.addLogs)
@@ -154,6 +157,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		Kubelet:                  f.kubelet.Options,
 		EgressSelectorFile:       f.network.egress,
 		GoawayChance:             float64(f.network.goaway),
+		Audit:                    f.audit,
 		Limits:                   f.limits.options(),
 		Metrics:                  metrics,
 		Kubeconfig:               f.kubeconfig,

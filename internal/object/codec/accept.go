@@ -171,16 +171,16 @@ func wrongWrapper(asked, found string) error {
 }
 
 // AcceptStatus chooses the Format of a Status. A client that accepts no supported media type gets
-// indented JSON.
-func AcceptStatus(r *http.Request) Format {
-	f, ok := negotiate(r, func(c Clause, m Media) (Format, bool) {
+// indented JSON, and ok is false.
+func AcceptStatus(r *http.Request) (f Format, ok bool) {
+	f, ok = negotiate(r, func(c Clause, m Media) (Format, bool) {
 		f, ok := clauseFormat(c, m)
 		return f, ok && f.As == Whole && c.Params["sv"] == ""
 	})
 	if !ok {
-		return Format{Pretty: true}
+		f = Format{Pretty: true}
 	}
-	return f
+	return f, ok
 }
 
 // negotiate returns the first Format that fit returns for a clause and a Media.

@@ -211,7 +211,7 @@ func TestAcceptStatus(t *testing.T) {
 		{"application/json;as=Table;v=v1;g=meta.k8s.io", Format{Pretty: true}},
 		{"application/json;sv=v1", Format{Pretty: true}},
 	} {
-		if got := AcceptStatus(request(tt.accept, "", "")); got != tt.want {
+		if got, _ := AcceptStatus(request(tt.accept, "", "")); got != tt.want {
 			t.Errorf("%q: %+v, want %+v", tt.accept, got, tt.want)
 		}
 	}

@@ -25,7 +25,7 @@ func TestOffer(t *testing.T) {
 	if err := v.Accept(r, Watch); err != nil || v.Format.Media != CBOR || v.Format.StreamContentType() != "application/cbor-seq" {
 		t.Errorf("%v, %+v", err, v.Format)
 	}
-	if got := AcceptStatus(r); got.Media != CBOR {
+	if got, _ := AcceptStatus(r); got.Media != CBOR {
 		t.Errorf("a Status would be %v", got)
 	}
 	if m, err := offer.ContentType("application/cbor"); m != CBOR || err != nil {

@@ -32,6 +32,16 @@ type View struct {
 	offer Offer // of the server
 }
 
+// AsJSON returns the view in JSON; ok is false if it is one.
+func (v *View) AsJSON() (plain *View, ok bool) {
+	if v.Format.Media == JSON && !v.Format.Pretty {
+		return v, false
+	}
+	other := *v
+	other.Format.Media, other.Format.Pretty = JSON, false
+	return &other, true
+}
+
 // A Part returns the data that a view needs besides the JSON of an object, possibly cached: for a
 // Table the result of Columns.Cells, for protobuf that of View.Message. It is not called for
 // other views.

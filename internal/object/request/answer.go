@@ -46,10 +46,13 @@ func failLate(w http.ResponseWriter) {
 // AnswerStatus answers with a Status, in the format that the client accepts. The default code is
 // 200.
 func AnswerStatus(w http.ResponseWriter, r *http.Request, s metav1.Status) {
-	format := codec.AcceptStatus(r)
+	format, accepted := codec.AcceptStatus(r)
 	code := int(s.Code)
 	if code == 0 {
 		code = http.StatusOK
+	}
+	if audit := AuditOf(r.Context()); audit != nil && accepted { // as in Kubernetes
+		audit.AnswerStatus(&s, func() []byte { return codec.Format{}.RenderStatus(s) })
 	}
 	Answer(w, format, code, format.RenderStatus(s))
 }

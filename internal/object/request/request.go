@@ -21,6 +21,7 @@ type Request struct {
 	Annotations []Annotation // in the order in which they were made
 	Warnings    []string     // for the client, by authenticators
 	Access      Access       // nil before the request is authorized
+	Audit       Audit        // nil if the request is not audited
 	Place       Place        // in the limit of requests in flight; nil if it does not count
 
 	seen, began atomic.Int64

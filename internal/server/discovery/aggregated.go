@@ -48,6 +48,9 @@ func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, core b
 			return true
 		}
 	}
+	if audit := request.AuditOf(r.Context()); audit != nil && audit.WantsAnswer() {
+		audit.Answer(a.doc)
+	}
 	header.Set("Content-Type", fmt.Sprintf("%s;g=%s;v=%s;as=%s", f.ContentType(), group, version, aggregateKind))
 	_, _ = w.Write(out)
 	return true

@@ -32,6 +32,7 @@ func deleteOptions(r *call) (*metav1.DeleteOptions, error) {
 		if err := codec.DecodeOptions(media, body, metav1.SchemeGroupVersion.WithKind("DeleteOptions"), o); err != nil {
 			return nil, status.BadRequest("%v", err)
 		}
+		r.auditOptions(o)
 		return o, checkDelete(o)
 	}
 	out, err := queryOptions(r, func(v *url.Values, out *metav1.DeleteOptions, s conversion.Scope) error {
@@ -55,6 +56,9 @@ func (h *Handler) delete(r *call) error {
 	o, err := deleteOptions(r)
 	if err != nil {
 		return err
+	}
+	if q := request.From(r.Context()); q != nil && ignoresReadErrors(o) {
+		q.Annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
 	}
 	r.warnOfOrphans(o)
 	deletion, err := h.registry.Delete(r.Context(), r.target, o, r.deletion(o, view, codec.One))

@@ -2,6 +2,8 @@ package rest
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,7 +15,6 @@ import (
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
-	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
@@ -50,12 +51,9 @@ func (h *Handler) get(r *call) error {
 	if err != nil {
 		return err
 	}
-	doc, err := view.Render(&shown, h.part(r.Context(), &r.target, view, found))
-	if err != nil {
-		return err
-	}
-	request.Answer(r.w, view.Format, http.StatusOK, doc)
-	return nil
+	return r.answer(view, http.StatusOK, func(view *codec.View) ([]byte, error) {
+		return view.Render(&shown, h.part(r.Context(), &r.target, view, found))
+	})
 }
 
 // exports reports whether the client asks for an export, a removed feature of old versions.
@@ -161,25 +159,29 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 		return err
 	}
 	r.w.Header().Set("Content-Type", view.Format.ContentType())
-	out := view.NewList(r.w, codec.ListMeta{
-		ResourceVersion: l.Revision, Continue: l.Continue, RemainingItemCount: l.Remaining,
-	})
-	var shown object.Encoded // reused: AppendItem does not retain it
-	for _, item := range items {
-		var err error
-		if shown, err = h.registry.View(ctx, d, v, item); err == nil {
+	write := func(to io.Writer, view *codec.View) error {
+		out := view.NewList(to, codec.ListMeta{
+			ResourceVersion: l.Revision, Continue: l.Continue, RemainingItemCount: l.Remaining,
+		})
+		var shown object.Encoded // reused: AppendItem does not retain it
+		for _, item := range items {
+			var err error
+			if shown, err = h.registry.View(ctx, d, v, item); err != nil {
+				return err
+			}
 			part := h.part(ctx, &r.target, view, item)
 			if marked != nil && object.Name(marked) == shown.Name {
 				part = func() ([]byte, error) { return view.Columns.Default(marked), nil }
 			}
-			err = out.Add(&shown, part)
+			if err := out.Add(&shown, part); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			// The client must not mistake the part that it has for the whole.
-			panic(http.ErrAbortHandler)
-		}
+		return out.Close()
 	}
-	if err := out.Close(); err != nil {
+	to, audited := r.auditList(view, write)
+	if errors.Join(write(to, view), audited()) != nil {
+		// The client must not mistake the part that it has for the whole.
 		panic(http.ErrAbortHandler)
 	}
 	return nil
@@ -288,28 +290,20 @@ func (h *Handler) respondResult(r *call, view *codec.View, code int, result regi
 		result = registry.Result{Tree: t}
 	}
 	if result.Revision == 0 && view.Format.As == codec.Whole {
-		out, err := view.RenderTree(result.Tree)
-		if err != nil {
-			return err
-		}
-		request.Answer(r.w, view.Format, code, out)
-		return nil
+		return r.answer(view, code, func(view *codec.View) ([]byte, error) { return view.RenderTree(result.Tree) })
 	}
 	shown, err := encoded(&result)
 	if err != nil {
 		return err
 	}
-	doc, err := view.Render(&shown, func() ([]byte, error) {
-		if view.Format.As == codec.Table {
-			return view.Columns.Cells(result.Tree), nil
-		}
-		return view.Message(&shown)
+	return r.answer(view, code, func(view *codec.View) ([]byte, error) {
+		return view.Render(&shown, func() ([]byte, error) {
+			if view.Format.As == codec.Table {
+				return view.Columns.Cells(result.Tree), nil
+			}
+			return view.Message(&shown)
+		})
 	})
-	if err != nil {
-		return err
-	}
-	request.Answer(r.w, view.Format, code, doc)
-	return nil
 }
 
 // encoded returns a result as bytes.

@@ -94,11 +94,12 @@ type call struct {
 	unread error // error of reading the body
 	warned warnings
 	types  *protobuf.Types
+	audit  request.Audit // nil if the request is not audited
 }
 
 // ServeHTTP answers a request for a resource, and any other with 404.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	req := &call{Request: r, w: w, info: request.InfoOf(r), most: h.options.MaxBody, warned: warnings{header: w.Header()}, types: &h.types}
+	req := &call{Request: r, w: w, info: request.InfoOf(r), most: h.options.MaxBody, warned: warnings{header: w.Header()}, types: &h.types, audit: request.AuditOf(r.Context())}
 	if !req.info.IsLongRunning() && takesGzip(r) {
 		c := &compressor{ResponseWriter: w, gzips: &h.gzips}
 		req.w = c
@@ -160,11 +161,19 @@ func (h *Handler) serve(r *call) error {
 	}
 }
 
-// warnOfVersion warns the client that the version is deprecated. A kind that routes methods warns
+// warnOfVersion warns the client, and tells the audit log, that the version is deprecated. A kind that routes methods warns
 // only if the request has a route.
 func (r *call) warnOfVersion() {
-	if v := r.target.Version; v.Deprecated {
-		r.warned.add(v.DeprecationWarning)
+	v := r.target.Version
+	if !v.Deprecated {
+		return
+	}
+	r.warned.add(v.DeprecationWarning)
+	if q := request.From(r.Context()); q != nil {
+		q.Annotate("k8s.io/deprecated", "true")
+		if v.RemovedRelease != "" {
+			q.Annotate("k8s.io/removed-release", v.RemovedRelease)
+		}
 	}
 }
 

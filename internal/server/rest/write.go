@@ -86,7 +86,11 @@ func (w *writeRequest) decode() (object.Tree, error) {
 		w.warnOfMetadata(t, duplicates)
 		return nil, err
 	}
-	return w.complete(t, duplicates)
+	if t, err = w.complete(t, duplicates); err != nil {
+		return nil, err
+	}
+	w.auditObject(t)
+	return t, nil
 }
 
 // warnOfMetadata adds the warnings about duplicate fields, and about unknown fields in the metadata, of an
@@ -290,6 +294,7 @@ func (h *Handler) patch(r *call) error {
 		return err
 	}
 	w := newWrite(r, view, o.DryRun, o.FieldManager, o.FieldValidation)
+	w.auditPatch(patchType)
 	if media, ok := applyMedia[patchType]; ok {
 		return h.apply(w, media, o.Force != nil && *o.Force)
 	}

@@ -1,0 +1,194 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// Options configure a Log.
+type Options struct {
+	// PolicyFile is the audit.k8s.io/v1 Policy. Without one nothing is logged.
+	PolicyFile string
+	File       FileOptions
+	Webhook    WebhookOptions
+}
+
+// FileOptions configure the sink that writes a file.
+type FileOptions struct {
+	Path       string // "-" is standard output; "" for none
+	MaxAge     int    // days that a rotated file is kept; 0 for no limit
+	MaxBackups int    // rotated files that are kept; 0 for no limit
+	MaxSize    int    // megabytes of a file before its rotation; 0 for no rotation
+	Compress   bool   // compress rotated files
+	Format     string
+	Version    string
+	Delivery   Delivery
+}
+
+// WebhookOptions configure the sink that sends events to a webhook.
+type WebhookOptions struct {
+	ConfigFile     string // kubeconfig; "" for none
+	InitialBackoff time.Duration
+	Version        string
+	Delivery       Delivery
+}
+
+// Formats of a file.
+const (
+	JSON   = "json"
+	Legacy = "legacy"
+)
+
+// Version is the only version of events.
+var Version = auditv1.SchemeGroupVersion.String()
+
+// Validate returns the errors of kube-apiserver for the options.
+func (o *Options) Validate() error {
+	var errs []error
+	if f := &o.File; f.Path != "" {
+		errs = append(errs, f.Delivery.validate("log"), validateVersion(f.Version))
+		if f.Format != JSON && f.Format != Legacy {
+			errs = append(errs, fmt.Errorf("invalid audit log format %s, allowed formats are %q", f.Format, []string{Legacy, JSON}))
+		}
+		for _, n := range []struct {
+			flag  string
+			value int
+		}{{"maxage", f.MaxAge}, {"maxbackup", f.MaxBackups}, {"maxsize", f.MaxSize}} {
+			if n.value < 0 {
+				errs = append(errs, fmt.Errorf("--audit-log-%s %v can't be a negative number", n.flag, n.value))
+			}
+		}
+	}
+	if h := &o.Webhook; h.ConfigFile != "" {
+		errs = append(errs, h.Delivery.validate("webhook"), validateVersion(h.Version))
+	}
+	return errors.Join(errs...)
+}
+
+func validateVersion(version string) error {
+	gv, err := schema.ParseGroupVersion(version)
+	if err == nil && gv != auditv1.SchemeGroupVersion {
+		err = fmt.Errorf("invalid group version, allowed versions are %q", []schema.GroupVersion{auditv1.SchemeGroupVersion})
+	}
+	return err
+}
+
+// Check returns the errors of the options and of their files, without side effects.
+func (o *Options) Check() error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	if o.PolicyFile != "" {
+		if _, err := ReadPolicy(o.PolicyFile, slog.New(slog.DiscardHandler)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A Log is the audit log of a server.
+type Log struct {
+	policy  *Policy
+	sinks   []*sink
+	log     *slog.Logger
+	metrics *metrics
+}
+
+// Open returns the Log of checked options, or nil if they have no policy or no sink. Connections to a
+// webhook are made by dial.
+func Open(o Options, dial func(ctx context.Context, network, address string) (net.Conn, error), log *slog.Logger) (*Log, error) {
+	l := &Log{log: log, metrics: newMetrics()}
+	if o.PolicyFile != "" {
+		var err error
+		if l.policy, err = ReadPolicy(o.PolicyFile, log); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range []struct{ kind, given string }{{"log", o.File.Path}, {"webhook", o.Webhook.ConfigFile}} {
+		if s.given != "" && l.policy == nil {
+			log.Info("No audit policy file provided, no events will be recorded for " + s.kind + " backend")
+		}
+	}
+	if l.policy == nil || o.File.Path == "" && o.Webhook.ConfigFile == "" {
+		return nil, nil
+	}
+	if o.File.Path != "" {
+		f, err := openFile(&o.File)
+		if err != nil {
+			return nil, err
+		}
+		l.add("log", f, o.File.Delivery, o.File.Format == Legacy)
+	}
+	if o.Webhook.ConfigFile != "" {
+		h, err := openWebhook(&o.Webhook, dial)
+		if err != nil {
+			l.Close()
+			return nil, fmt.Errorf("initializing audit webhook: %w", err)
+		}
+		l.add("webhook", h, o.Webhook.Delivery, false)
+	}
+	return l, nil
+}
+
+// Close writes the events that wait, and closes the sinks.
+func (l *Log) Close() {
+	if l == nil {
+		return
+	}
+	for _, s := range l.sinks {
+		s.close()
+	}
+}
+
+// Collectors returns the metrics. A nil Log has none.
+func (l *Log) Collectors() []prometheus.Collector {
+	if l == nil {
+		return nil
+	}
+	return l.metrics.collectors()
+}
+
+// failed counts and logs events that a plugin has lost.
+func (l *Log) failed(plugin string, err error, events int) {
+	l.metrics.errors.WithLabelValues(plugin).Add(float64(events))
+	l.log.Error("audit events are lost", "plugin", plugin, "events", events, "error", err)
+}
+
+// metrics are the metrics of a Log, under Kubernetes' names.
+type metrics struct {
+	events, rejected prometheus.Counter
+	errors, levels   *prometheus.CounterVec
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		events:   prometheus.NewCounter(prometheus.CounterOpts{Name: "apiserver_audit_event_total", Help: "Audit events."}),
+		rejected: prometheus.NewCounter(prometheus.CounterOpts{Name: "apiserver_audit_requests_rejected_total", Help: "Requests rejected because their audit event could not be stored."}),
+		errors:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "apiserver_audit_error_total", Help: "Audit events that were lost, by plugin."}, []string{"plugin"}),
+		levels:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "apiserver_audit_level_total", Help: "Requests by audit level."}, []string{"level"}),
+	}
+}
+
+func (m *metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.events, m.rejected, m.errors, m.levels}
+}
+
+// standardOutput is the path of standard output.
+const standardOutput = "-"
+
+// openFile opens the file of a Log, and creates it and its folder.
+func openFile(o *FileOptions) (writer, error) {
+	if o.Path == standardOutput {
+		return output{os.Stdout}, nil
+	}
+	return openRotating(o)
+}

@@ -1,0 +1,50 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/anykind/anykind/internal/object/status"
+)
+
+// errUnrecorded is the error of a request that must be audited and cannot be.
+var errUnrecorded = errors.New("failed to store audit event")
+
+// audited sends the audit events of an authenticated request.
+func (s *Server) audited(next handler) handler {
+	if s.options.Audit == nil {
+		return next
+	}
+	return func(x *exchange, r *http.Request) {
+		record := s.options.Audit.Begin(&x.Request, r, x.started)
+		if record == nil {
+			next(x, r)
+			return
+		}
+		if !record.Received() {
+			x.fail(r, status.Internal(errUnrecorded))
+			return
+		}
+		x.Audit = record
+		long := x.longRunning()
+		if long {
+			x.onHeader = record.Started
+		}
+		defer func() {
+			if reason := recover(); reason != nil {
+				record.Panicked(reason)
+				panic(reason)
+			}
+			record.Complete(x.code, long)
+		}()
+		next(x, r)
+	}
+}
+
+// auditFailure prepares the audit of a request that is rejected before its user is known: its only
+// event is that of the beginning of the answer.
+func (s *Server) auditFailure(x *exchange, r *http.Request) {
+	if record := s.options.Audit.Begin(&x.Request, r, x.started); record != nil {
+		x.Audit, x.onHeader = record, record.Started
+	}
+}
