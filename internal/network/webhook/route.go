@@ -99,7 +99,7 @@ func (c *Client) newRoute(config *Config) (*route, error) {
 		}
 	}
 	if config.Credentials != nil {
-		secure.Certificates = config.Credentials.Certificates
+		secure.GetClientCertificate = config.Credentials.Certificate
 	}
 	t := &http.Transport{
 		Proxy: c.options.URLs.Proxy,
