@@ -69,7 +69,6 @@ func TestImportsWithOnePlace(t *testing.T) {
 		"go.etcd.io/bbolt":                           {"internal/store/boltkv"},
 		"github.com/spf13/cobra":                     {"cmd/anykind"},
 		"github.com/prometheus/client_golang":        {"internal/server", "internal/server/aggregate", "internal/server/rest", "internal/admission", "internal/builtin/allocation", "internal/builtin/certificates", "internal/registry/convert", "internal/access/authn", "internal/access/authz/impersonation", "internal/access/authn/serviceaccount", "internal/access/authn/serviceaccount/external", "internal/access/authn/oidc", "internal/access/authz/chain", "internal/access/authz/webhook", "internal/network/configfile", "internal/network/egress/selector", "internal/admission/webhook", "internal/admission/podsecurity", "internal/admission/manifest", "internal/admission/match", "internal/admission/policy"},
-		"github.com/coreos/go-oidc":                  {"internal/access/authn/oidc"},
 		"sigs.k8s.io/apiserver-network-proxy":        {"internal/network/egress/selector"},
 		"k8s.io/client-go/util/jsonpath":             {"internal/object/codec", "internal/builtin/admissionregistration"},
 		module + "/internal/store/boltkv":            {"internal/app"},

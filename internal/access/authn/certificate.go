@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/asn1"
 
+	"github.com/anykind/anykind/internal/object/bounded"
 	"github.com/anykind/anykind/internal/object/request"
 )
 
@@ -36,22 +36,20 @@ type trust struct {
 	roots func() *x509.CertPool
 	names func(*x509.Certificate) (*request.User, error) // user of a valid certificate, or nil
 
-	mu      sync.RWMutex
-	by      *x509.CertPool // the roots by which the cached certificates were verified
-	good    map[[sha256.Size]byte]verified
-	refused map[[sha256.Size]byte]refused
+	good, refused *bounded.Cache[certificateKey, *verified]
 }
 
-// verified is the cached result of a valid certificate.
+// A certificateKey is the key of a cached result. Other roots make another key.
+type certificateKey struct {
+	certificates [sha256.Size]byte
+	roots        *x509.CertPool
+}
+
+// verified is the cached result of a certificate.
 type verified struct {
 	user        *request.User
 	from, until time.Time
-}
-
-// refused is the cached error of an invalid certificate.
-type refused struct {
-	err   error
-	until time.Time
+	err         error
 }
 
 const (
@@ -63,7 +61,10 @@ const (
 )
 
 func newTrust(roots func() *x509.CertPool, names func(*x509.Certificate) (*request.User, error)) trust {
-	return trust{roots: roots, names: names, good: map[[sha256.Size]byte]verified{}, refused: map[[sha256.Size]byte]refused{}}
+	return trust{
+		roots: roots, names: names,
+		good: bounded.New[certificateKey, *verified](maxVerified), refused: bounded.New[certificateKey, *verified](maxVerified),
+	}
 }
 
 // of returns the user of the client's certificate, or nil. The TLS layer has verified that the
@@ -74,43 +75,21 @@ func (t *trust) of(r *http.Request) (*request.User, error) {
 	}
 	sent := r.TLS.PeerCertificates
 	now := time.Now()
-	key, roots := digest(sent), t.roots()
-	t.mu.RLock()
-	v, known := t.good[key]
-	bad, isBad := t.refused[key]
-	current := t.by == roots
-	t.mu.RUnlock()
-	if current && known && !now.Before(v.from) && !now.After(v.until) {
+	key := certificateKey{digest(sent), t.roots()}
+	if v, ok := t.good.Get(key); ok && !now.Before(v.from) && !now.After(v.until) {
 		return v.user, nil
 	}
-	if current && isBad && now.Before(bad.until) {
-		return nil, bad.err
+	if v, ok := t.refused.Get(key); ok {
+		return nil, v.err
 	}
-
-	v, err := t.verify(sent, roots, now)
+	v, err := t.verify(sent, key.roots, now)
 	if err != nil {
 		err = fmt.Errorf("client certificate of %q, serial number %d: %w", sent[0].Subject.CommonName, sent[0].SerialNumber, err)
+		t.refused.AddFor(refusedFor, key, &verified{err: err})
+		return nil, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.by != roots {
-		clear(t.good)
-		clear(t.refused)
-		t.by = roots
-	}
-	if err != nil {
-		remember(t.refused, key, refused{err, now.Add(refusedFor)})
-	} else {
-		remember(t.good, key, v)
-	}
-	return v.user, err
-}
-
-func remember[T any](m map[[sha256.Size]byte]T, key [sha256.Size]byte, value T) {
-	if len(m) >= maxVerified {
-		clear(m)
-	}
-	m[key] = value
+	t.good.Add(key, v)
+	return v.user, nil
 }
 
 // digest hashes the certificates of a client.
@@ -126,7 +105,7 @@ func digest(sent []*x509.Certificate) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-func (t *trust) verify(sent []*x509.Certificate, roots *x509.CertPool, now time.Time) (verified, error) {
+func (t *trust) verify(sent []*x509.Certificate, roots *x509.CertPool, now time.Time) (*verified, error) {
 	options := x509.VerifyOptions{
 		Roots:         roots,
 		Intermediates: x509.NewCertPool(),
@@ -138,13 +117,13 @@ func (t *trust) verify(sent []*x509.Certificate, roots *x509.CertPool, now time.
 	}
 	chains, err := sent[0].Verify(options)
 	if err != nil {
-		return verified{}, err
+		return nil, err
 	}
 	u, err := t.names(sent[0])
 	if err != nil {
-		return verified{}, err
+		return nil, err
 	}
-	v := verified{user: u, from: sent[0].NotBefore, until: sent[0].NotAfter}
+	v := &verified{user: u, from: sent[0].NotBefore, until: sent[0].NotAfter}
 	for _, cert := range chains[0] {
 		if cert.NotBefore.After(v.from) {
 			v.from = cert.NotBefore

@@ -135,24 +135,18 @@ func TestCertificateExpires(t *testing.T) {
 	})
 }
 
-// The cache of certificates is bounded.
-func TestVerifiedIsBounded(t *testing.T) {
-	ca := issue(t, nil, "ca", isCA)
+// Invalid certificates evict no valid ones from the cache.
+func TestVerifiedStay(t *testing.T) {
+	ca, stranger := issue(t, nil, "ca", isCA), issue(t, nil, "stranger", forClient)
 	c := trusting(ca)
-	for i := range maxVerified {
-		c.good[[32]byte{byte(i), byte(i >> 8), 1}] = verified{}
-	}
-	eve := withCertificates(issue(t, ca, "eve", forClient).Cert)
-	c.by = c.roots()
-	if _, ok, err := c.Authenticate(eve); !ok || len(c.good) != 1 {
-		t.Errorf("%v, %v, %d remembered", ok, err, len(c.good))
+	if _, ok, err := c.Authenticate(withCertificates(issue(t, ca, "eve", forClient).Cert)); !ok || c.good.Len() != 1 {
+		t.Errorf("%v, %v, %d valid ones are cached", ok, err, c.good.Len())
 	}
 	for i := range maxVerified {
-		c.refused[[32]byte{byte(i), byte(i >> 8), 1}] = refused{}
+		c.refused.AddFor(refusedFor, certificateKey{certificates: [32]byte{byte(i), byte(i >> 8), 1}}, &verified{})
 	}
-	stranger := issue(t, nil, "stranger", forClient)
-	if _, ok, err := c.Authenticate(withCertificates(stranger.Cert)); ok || err == nil || len(c.refused) != 1 || len(c.good) != 1 {
-		t.Errorf("%v, %v, %d refused and %d good ones remembered", ok, err, len(c.refused), len(c.good))
+	if _, ok, err := c.Authenticate(withCertificates(stranger.Cert)); ok || err == nil || c.refused.Len() > maxVerified || c.good.Len() != 1 {
+		t.Errorf("%v, %v, %d invalid and %d valid ones are cached", ok, err, c.refused.Len(), c.good.Len())
 	}
 }
 

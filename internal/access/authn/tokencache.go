@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/anykind/anykind/internal/object/bounded"
 )
 
 const (
@@ -29,11 +31,10 @@ type TokenCache struct {
 	options TokenCacheOptions
 	hashers sync.Pool // of *hasher, keyed
 
+	good, bad *bounded.Cache[cacheKey, *outcome]
+
 	mu      sync.Mutex
-	good    map[cacheKey]cached
-	bad     map[cacheKey]cached
 	waiting map[cacheKey]*lookup
-	swept   time.Time // last removal of expired entries
 }
 
 // TokenCacheOptions are the TTLs of answers; 0 disables caching.
@@ -56,11 +57,6 @@ type outcome struct {
 	err    error
 }
 
-type cached struct {
-	outcome
-	until time.Time
-}
-
 // A lookup is a running lookup.
 type lookup struct {
 	done chan struct{} // closed when outcome is set
@@ -73,7 +69,7 @@ func NewTokenCache(tokens TokenAuthenticator, o TokenCacheOptions) *TokenCache {
 	rand.Read(key) // never fails
 	return &TokenCache{
 		tokens: tokens, options: o, hashers: sync.Pool{New: func() any { return &hasher{Hash: hmac.New(sha256.New, key)} }},
-		good: map[cacheKey]cached{}, bad: map[cacheKey]cached{}, waiting: map[cacheKey]*lookup{},
+		good: bounded.New[cacheKey, *outcome](maxCached), bad: bounded.New[cacheKey, *outcome](maxCached), waiting: map[cacheKey]*lookup{},
 	}
 }
 
@@ -109,13 +105,12 @@ func (c *TokenCache) AuthenticateToken(ctx context.Context, token string, audien
 	}
 }
 
-// find returns the cached outcome. The caller holds c.mu.
-func (c *TokenCache) find(key cacheKey) (outcome, bool) {
-	found, ok := c.good[key]
-	if !ok {
-		found, ok = c.bad[key]
+// find returns the cached outcome.
+func (c *TokenCache) find(key cacheKey) (*outcome, bool) {
+	if found, ok := c.good.Get(key); ok {
+		return found, true
 	}
-	return found.outcome, ok && time.Now().Before(found.until)
+	return c.bad.Get(key)
 }
 
 // ask runs the lookup and caches its outcome. It turns a panic into an error for this token. The
@@ -132,7 +127,7 @@ func (c *TokenCache) ask(ctx context.Context, l *lookup, key cacheKey, token str
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.waiting, key)
-		c.keep(key, l.outcome)
+		c.keep(key, &l.outcome)
 		close(l.done)
 	}()
 	var o outcome
@@ -140,39 +135,14 @@ func (c *TokenCache) ask(ctx context.Context, l *lookup, key cacheKey, token str
 	l.outcome = o
 }
 
-// keep caches an outcome. The caller holds c.mu.
-func (c *TokenCache) keep(key cacheKey, o outcome) {
+// keep caches an outcome.
+func (c *TokenCache) keep(key cacheKey, o *outcome) {
 	into, ttl := c.good, c.options.Success
 	if !o.ok {
 		into, ttl = c.bad, c.options.Failure
 	}
-	if ttl <= 0 || o.err != nil && !c.options.Errors {
-		return
-	}
-	now := time.Now()
-	if len(into) >= maxCached || now.Sub(c.swept) >= ttl {
-		c.sweep(c.good, now)
-		c.sweep(c.bad, now)
-		c.swept = now
-	}
-	into[key] = cached{o, now.Add(ttl)}
-}
-
-// sweep removes expired entries. If the cache is still full, it evicts half of the rest.
-func (c *TokenCache) sweep(m map[cacheKey]cached, now time.Time) {
-	for key, each := range m {
-		if !now.Before(each.until) {
-			delete(m, key)
-		}
-	}
-	if len(m) < maxCached {
-		return
-	}
-	for key := range m {
-		if len(m) <= maxCached/2 {
-			return
-		}
-		delete(m, key)
+	if o.err == nil || c.options.Errors {
+		into.AddFor(ttl, key, o)
 	}
 }
 

@@ -14,11 +14,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	imagepolicyv1alpha1 "k8s.io/api/imagepolicy/v1alpha1"
-	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/network/review"
+	"github.com/anykind/anykind/internal/object/bounded"
 	"github.com/anykind/anykind/internal/registry"
 )
 
@@ -26,7 +26,7 @@ import (
 type Webhook struct {
 	config  config
 	server  *review.Client
-	answers *cache.LRUExpireCache
+	answers *bounded.Cache[string, *imagepolicyv1alpha1.ImageReviewStatus]
 }
 
 // remembered is the number of cached responses.
@@ -51,7 +51,7 @@ func New(text []byte, dial func(ctx context.Context, network, address string) (n
 		return nil, err
 	}
 	server.RetryAfter(c.RetryBackoff)
-	return &Webhook{config: c, server: server, answers: cache.NewLRUExpireCache(remembered)}, nil
+	return &Webhook{config: c, server: server, answers: bounded.New[string, *imagepolicyv1alpha1.ImageReviewStatus](remembered)}, nil
 }
 
 // Close closes idle connections.
@@ -153,7 +153,7 @@ func (w *Webhook) answer(ctx context.Context, asked imagepolicyv1alpha1.ImageRev
 		return said, err
 	}
 	if known, ok := w.answers.Get(string(data)); ok {
-		return known.(imagepolicyv1alpha1.ImageReviewStatus), nil
+		return *known, nil
 	}
 	var out imagepolicyv1alpha1.ImageReview
 	if err := w.server.Post(ctx, imagepolicyv1alpha1.SchemeGroupVersion.WithKind("ImageReview"), &imagepolicyv1alpha1.ImageReview{Spec: asked}, &out); err != nil {
@@ -163,6 +163,6 @@ func (w *Webhook) answer(ctx context.Context, asked imagepolicyv1alpha1.ImageRev
 	if out.Status.Allowed {
 		ttl = w.config.AllowTTL
 	}
-	w.answers.Add(string(data), out.Status, ttl)
+	w.answers.AddFor(ttl, string(data), &out.Status)
 	return out.Status, nil
 }

@@ -3,28 +3,12 @@ package cluster
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"strconv"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
-)
-
-const (
-	// minWatch is the minimal duration of a watch; the maximal one is twice that.
-	minWatch = 5 * time.Minute
-	// firstPause is the pause after the first failure. Further pauses are longer, up to
-	// lastPause.
-	firstPause = 800 * time.Millisecond
-	lastPause  = 30 * time.Second
 )
 
 // A Collection is the collection to follow.
@@ -48,57 +32,18 @@ type Observer[T any] interface {
 
 // Follow sends the objects of a collection to an Observer until ctx ends.
 func Follow[T any](ctx context.Context, c *Client, of Collection, o Observer[T], log *slog.Logger) {
-	f := follower[T]{c, of, o}
-	pause := firstPause
-	for ctx.Err() == nil {
-		listed, err := f.follow(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if listed {
-			pause = firstPause
-		}
-		if err != nil {
-			log.Warn("objects of the cluster cannot be watched; retrying", "path", of.Path, "pause", pause, "error", err)
-		}
-		select {
-		case <-time.After(time.Duration(float64(pause) * (1 + rand.Float64()))):
-		case <-ctx.Done():
-		}
-		pause = min(2*pause, lastPause)
-	}
+	Reflect(ctx, &follower[T]{c, of, o}, log.With("path", of.Path))
 }
 
+// A follower is the Collector of an Observer.
 type follower[T any] struct {
 	client   *Client
 	of       Collection
 	observer Observer[T]
 }
 
-// follow lists, then watches until the watch cannot resume.
-func (f *follower[T]) follow(ctx context.Context) (listed bool, err error) {
-	at, err := f.list(ctx)
-	if err != nil {
-		return false, err
-	}
-	for ctx.Err() == nil {
-		begun := time.Now()
-		next, err := f.watch(ctx, at)
-		switch {
-		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
-			return true, nil
-		case err != nil:
-			return true, err
-		case next == at && time.Since(begun) < time.Second:
-			return true, fmt.Errorf("the watch ended at once")
-		}
-		at = next
-	}
-	return true, nil
-}
-
-// list sends all objects to the observer, and returns the resourceVersion of the list.
-func (f *follower[T]) list(ctx context.Context) (string, error) {
+// List implements Collector.
+func (f *follower[T]) List(ctx context.Context) (string, error) {
 	var list struct {
 		metav1.ListMeta `json:"metadata"`
 		Items           []*T `json:"items"`
@@ -133,55 +78,23 @@ func (f *follower[T]) get(ctx context.Context, suffix string, query url.Values) 
 	return f.client.do(ctx, http.MethodGet, f.of.Path+"?"+query.Encode(), "", accept, nil)
 }
 
-// watch sends changes after a resourceVersion to the observer, until the server ends the watch.
-// It returns the resourceVersion to resume from.
-func (f *follower[T]) watch(ctx context.Context, at string) (string, error) {
-	lasts := time.Duration(float64(minWatch) * (1 + rand.Float64()))
-	response, err := f.get(ctx, "", url.Values{
-		"watch": {"true"}, "resourceVersion": {at}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {strconv.Itoa(int(lasts.Seconds()))},
-	})
+// Watch implements Collector.
+func (f *follower[T]) Watch(ctx context.Context, query url.Values) (io.ReadCloser, error) {
+	response, err := f.get(ctx, "", query)
 	if err != nil {
-		return at, err
+		return nil, err
 	}
-	defer response.Body.Close()
-	for events := NewEvents(response.Body); ; {
-		event, err := events.Next()
-		if errors.Is(err, io.EOF) {
-			return at, nil
-		}
-		if err != nil {
-			return at, err
-		}
-		next, err := f.tell(ctx, event.Type, event.Object)
-		if err != nil {
-			return at, err
-		}
-		at = next
-	}
+	return response.Body, nil
 }
 
-// tell sends an event to the observer, and returns its resourceVersion.
-func (f *follower[T]) tell(ctx context.Context, of watch.EventType, data []byte) (string, error) {
-	if of == watch.Error {
-		var s metav1.Status
-		if err := json.Unmarshal(data, &s); err != nil {
-			return "", err
-		}
-		return "", &apierrors.StatusError{ErrStatus: s}
-	}
-	var at metav1.PartialObjectMetadata
-	if err := json.Unmarshal(data, &at); err != nil {
-		return "", err
-	}
-	if of == watch.Bookmark {
-		return at.ResourceVersion, nil
-	}
+// Change implements Collector.
+func (f *follower[T]) Change(ctx context.Context, deleted bool, data []byte) error {
 	one := new(T)
 	if err := json.Unmarshal(data, one); err != nil {
-		return "", err
+		return err
 	}
-	if of == watch.Deleted {
-		return at.ResourceVersion, f.observer.Delete(ctx, one)
+	if deleted {
+		return f.observer.Delete(ctx, one)
 	}
-	return at.ResourceVersion, f.observer.Set(ctx, one)
+	return f.observer.Set(ctx, one)
 }

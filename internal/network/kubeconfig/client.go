@@ -7,12 +7,14 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -31,8 +33,8 @@ type Config struct {
 
 // A User is a user with credentials.
 type User struct {
-	// Certificates has the client certificate, if any.
-	Certificates []tls.Certificate
+	// Certificate returns the client certificate for a handshake. It is nil for a user without one.
+	Certificate func(*tls.CertificateRequestInfo) (*tls.Certificate, error)
 
 	tokenFile string // read for each request: it may be rotated
 	token     string
@@ -63,22 +65,50 @@ func newUser(u *user) (*User, error) {
 		return nil, errors.New("kubeconfig: auth-provider is not supported, as in kubectl: name a user with exec, a certificate or a token")
 	}
 	out := &User{token: u.Token, tokenFile: u.TokenFile, username: u.Username, password: u.Password}
+	pair, err := u.pair()
+	if pair != nil {
+		out.Certificate = (&rotated{user: u, last: pair}).next
+	}
+	return out, err
+}
+
+// pair reads the client certificate, nil if there is none.
+func (u *user) pair() (*tls.Certificate, error) {
 	certificate, err := either(u.Certificate, u.CertificateFile)
 	if err != nil {
 		return nil, err
 	}
 	key, err := either(u.Key, u.KeyFile)
-	if err != nil {
+	if err != nil || len(certificate) == 0 && len(key) == 0 {
 		return nil, err
 	}
-	if len(certificate) > 0 || len(key) > 0 {
-		pair, err := tls.X509KeyPair(certificate, key)
-		if err != nil {
-			return nil, fmt.Errorf("kubeconfig: the client certificate: %w", err)
-		}
-		out.Certificates = []tls.Certificate{pair}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: the client certificate: %w", err)
 	}
-	return out, nil
+	return &pair, nil
+}
+
+// A rotated certificate is read for each handshake: its files may be replaced.
+type rotated struct {
+	user *user
+
+	mu   sync.Mutex
+	last *tls.Certificate
+}
+
+// next returns the certificate in the files. While they are not a pair, it returns the previous one. A
+// server that does not accept it gets none.
+func (r *rotated) next(to *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if pair, err := r.user.pair(); err == nil && pair != nil {
+		r.last = pair
+	}
+	if to.SupportsCertificate(r.last) != nil {
+		return &tls.Certificate{}, nil
+	}
+	return r.last, nil
 }
 
 // Sign adds the user's credentials, other than a certificate, to a request.
@@ -124,7 +154,7 @@ func newConfig(c *cluster, u *user) (*Config, error) {
 		return nil, err
 	}
 	// Other credentials take precedence over those of the program.
-	if u.Exec != nil && u.Token == "" && u.TokenFile == "" && u.Username == "" && len(who.Certificates) == 0 {
+	if u.Exec != nil && u.Token == "" && u.TokenFile == "" && u.Username == "" && who.Certificate == nil {
 		if out.program, err = newProgramCredentials(u.Exec, c); err != nil {
 			return nil, err
 		}
@@ -134,7 +164,7 @@ func newConfig(c *cluster, u *user) (*Config, error) {
 }
 
 func tlsConfig(c *cluster, u *User) (*tls.Config, error) {
-	out := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.TLSServerName, InsecureSkipVerify: c.Insecure, Certificates: u.Certificates}
+	out := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.TLSServerName, InsecureSkipVerify: c.Insecure, GetClientCertificate: u.Certificate}
 	ca, err := either(c.CA, c.CAFile)
 	if err != nil {
 		return nil, err
@@ -204,7 +234,7 @@ func (a *as) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	maps.Copy(r.Header, a.config.as)
 	if a.config.program == nil {
-		return a.next.RoundTrip(r)
+		return a.send(r)
 	}
 	given, err := a.config.program.get(r.Context())
 	if err != nil {
@@ -213,12 +243,32 @@ func (a *as) RoundTrip(r *http.Request) (*http.Response, error) {
 	if given.token != "" {
 		r.Header.Set("Authorization", "Bearer "+given.token)
 	}
-	answer, err := a.next.RoundTrip(r)
+	answer, err := a.send(r)
 	if err == nil && answer.StatusCode == http.StatusUnauthorized {
 		a.config.program.refused(given)
-		a.next.CloseIdleConnections() // connections belong to the certificate
 	}
 	return answer, err
+}
+
+// send sends a request. Connections belong to a certificate, so a rejection closes its connection.
+func (a *as) send(r *http.Request) (*http.Response, error) {
+	answer, err := a.next.RoundTrip(r)
+	if err == nil && answer.StatusCode == http.StatusUnauthorized {
+		answer.Body = &rejected{answer.Body, a.next}
+	}
+	return answer, err
+}
+
+// rejected is the body of a rejection. After it, its connection is idle.
+type rejected struct {
+	io.ReadCloser
+	on *http.Transport
+}
+
+func (r *rejected) Close() error {
+	err := r.ReadCloser.Close()
+	r.on.CloseIdleConnections()
+	return err
 }
 
 // CloseIdleConnections closes idle connections, for http.Client.

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/utils/lru"
+
 	"github.com/anykind/anykind/internal/network/egress"
 )
 
@@ -38,7 +40,6 @@ type route struct {
 	// resolves it. It is nil for a URL.
 	address func(context.Context) (string, error)
 	calls   atomic.Int64
-	used    int64 // time by the clock of routes
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -65,56 +66,27 @@ type routeKey struct {
 	credentials *Credentials
 }
 
-// routes are the routes in use. The zero value is empty.
+// routes are the routes in use.
 type routes struct {
-	mu    sync.Mutex
-	clock int64
-	all   map[routeKey]*route
+	mu  sync.Mutex // held while a route is made, so that a webhook has one
+	all *lru.Cache
+}
+
+func newRoutes() routes {
+	return routes{all: lru.NewWithEvictionFunc(maxRoutes, func(_ lru.Key, r any) { r.(*route).transport.CloseIdleConnections() })}
 }
 
 func (rs *routes) get(key routeKey, make func() (*route, error)) (*route, error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.clock++
-	if r := rs.all[key]; r != nil {
-		r.used = rs.clock
-		return r, nil
+	if r, ok := rs.all.Get(key); ok {
+		return r.(*route), nil
 	}
 	r, err := make()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		rs.all.Add(key, r)
 	}
-	if len(rs.all) >= maxRoutes {
-		rs.drop()
-	}
-	if rs.all == nil {
-		rs.all = map[routeKey]*route{}
-	}
-	r.used = rs.clock
-	rs.all[key] = r
-	return r, nil
-}
-
-// drop closes the least recently used route.
-func (rs *routes) drop() {
-	var oldest routeKey
-	var found *route
-	for key, r := range rs.all {
-		if found == nil || r.used < found.used {
-			oldest, found = key, r
-		}
-	}
-	delete(rs.all, oldest)
-	found.transport.CloseIdleConnections()
-}
-
-func (rs *routes) close() {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	for key, r := range rs.all {
-		delete(rs.all, key)
-		r.transport.CloseIdleConnections()
-	}
+	return r, err
 }
 
 func (c *Client) newRoute(config *Config) (*route, error) {
@@ -127,7 +99,7 @@ func (c *Client) newRoute(config *Config) (*route, error) {
 		}
 	}
 	if config.Credentials != nil {
-		secure.Certificates = config.Credentials.Certificates
+		secure.GetClientCertificate = config.Credentials.Certificate
 	}
 	t := &http.Transport{
 		Proxy: c.options.URLs.Proxy,

@@ -127,11 +127,11 @@ func New(o Options) *Client {
 	if o.URLs == nil {
 		o.URLs = &egress.Dialer{}
 	}
-	return &Client{options: o}
+	return &Client{options: o, routes: newRoutes()}
 }
 
 // Close closes idle connections. Those in use close after their call.
-func (c *Client) Close() { c.routes.close() }
+func (c *Client) Close() { c.routes.all.Clear() }
 
 // A Call is one request to a webhook.
 type Call struct {

@@ -225,7 +225,7 @@ func TestRoutesAreBounded(t *testing.T) {
 	for range extra {
 		<-s.closed
 	}
-	if n := len(c.routes.all); n != maxRoutes {
+	if n := c.routes.all.Len(); n != maxRoutes {
 		t.Errorf("%d routes are kept", n)
 	}
 }

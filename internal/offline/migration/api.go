@@ -12,6 +12,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/internal/network/cluster"
 )
 
 const (
@@ -201,18 +205,16 @@ func (s *Server) watch(ctx context.Context, name string, show func(*migration) b
 		return nil, err
 	}
 	defer response.Body.Close()
-	for events := json.NewDecoder(response.Body); ; {
-		var e struct {
-			Type   string          `json:"type"`
-			Object json.RawMessage `json:"object"`
-		}
-		if err := events.Decode(&e); errors.Is(err, io.EOF) {
+	for events := cluster.NewEvents(response.Body); ; {
+		e, err := events.Next()
+		if errors.Is(err, io.EOF) {
 			return nil, nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return nil, err
 		}
-		m := &migration{gone: e.Type == "DELETED"}
-		if e.Type == "ERROR" {
+		m := &migration{gone: e.Type == watch.Deleted}
+		if e.Type == watch.Error {
 			return nil, fmt.Errorf("the watch ended: %s", e.Object)
 		}
 		if err := json.Unmarshal(e.Object, m); err != nil {

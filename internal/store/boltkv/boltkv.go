@@ -129,15 +129,8 @@ func (s *Store) wake() {
 
 // resolve returns the actual revision of a state if it is not compacted. It needs mu.
 func (s *Store) resolve(revision int64) (int64, error) {
-	switch {
-	case s.closed:
+	if s.closed {
 		return 0, kv.ErrClosed
-	case revision == kv.Latest:
-		return s.state.newest, nil
-	case revision < s.state.oldest:
-		return 0, &kv.CompactedError{Asked: revision, Oldest: s.state.oldest}
-	case revision > s.state.newest:
-		return 0, &kv.FutureError{Asked: revision, Newest: s.state.newest}
 	}
-	return revision, nil
+	return kv.Resolve(revision, s.state.oldest, s.state.newest)
 }

@@ -5,48 +5,19 @@ import (
 	"context"
 	"encoding/binary"
 	"iter"
-	"strings"
 
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Limits of one step of a watch, and of one batch.
-const (
-	batchEvents = 1024
-	batchBytes  = 2 << 20
-)
+// batchBytes limits the values of a batch that is read from the file.
+const batchBytes = 2 << 20
 
-// Watch implements kv.Backend. A watch is only a revision: it reads later events from the tail, or
-// from the file once the tail has dropped them. So a slow consumer holds no memory and blocks no
-// writer.
+// Watch implements kv.Backend. It reads later events from the tail, or from the file once the tail has
+// dropped them.
 func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error] {
-	return func(yield func(kv.Batch, error) bool) {
-		seen, started := after, false
-		for {
-			if err := ctx.Err(); err != nil {
-				yield(kv.Batch{}, err)
-				return
-			}
-			batch, changed, err := s.since(prefix, seen)
-			if err != nil {
-				yield(kv.Batch{}, err)
-				return
-			}
-			if started && batch.Revision == seen {
-				select {
-				case <-changed:
-				case <-ctx.Done():
-				}
-				continue
-			}
-			seen, started = batch.Revision, true
-			if !yield(batch, nil) {
-				return
-			}
-		}
-	}
+	return kv.WatchLog(ctx, after, func(after int64) (kv.Batch, <-chan struct{}, error) { return s.since(prefix, after) })
 }
 
 // since returns the next events after a revision, and a channel that is closed once there may be more.
@@ -59,7 +30,7 @@ func (s *Store) since(prefix string, after int64) (kv.Batch, <-chan struct{}, er
 	}
 	if after+1 >= s.tail.first {
 		defer s.mu.RUnlock()
-		return s.tail.since(prefix, after), s.changed, nil
+		return kv.Select(s.tail.events[after+1-s.tail.first:], prefix, after), s.changed, nil
 	}
 	newest, changed := s.state.newest, s.changed
 	tx, err := s.db.Begin(false)
@@ -79,7 +50,7 @@ func (s *Store) replay(tx *bolt.Tx, prefix string, after, newest int64) (batch k
 	records := tx.Bucket(recordsBucket)
 	cursor := records.Cursor()
 	size := 0
-	for k, v := cursor.Seek(recordKey(after + 1)); batch.Revision < min(newest, after+batchEvents) && size < batchBytes; k, v = cursor.Next() {
+	for k, v := cursor.Seek(recordKey(after + 1)); batch.Revision < min(newest, after+kv.BatchEvents) && size < batchBytes; k, v = cursor.Next() {
 		revision := batch.Revision + 1
 		if k != nil && int64(binary.BigEndian.Uint64(k)) != revision {
 			v = nil
@@ -142,17 +113,4 @@ func (t *tail) at(revision int64) (kv.Event, bool) {
 		return kv.Event{}, false
 	}
 	return t.events[i], true
-}
-
-// since returns the events after a revision, which must not be before the tail.
-func (t *tail) since(prefix string, after int64) kv.Batch {
-	events := t.events[after+1-t.first:]
-	events = events[:min(len(events), batchEvents)]
-	batch := kv.Batch{Revision: after + int64(len(events))}
-	for _, e := range events {
-		if strings.HasPrefix(e.Key, prefix) {
-			batch.Events = append(batch.Events, e)
-		}
-	}
-	return batch
 }

@@ -256,17 +256,10 @@ func (s *Store) wake() {
 
 // resolve returns the actual revision of a state if it is not compacted. It needs mu.
 func (s *Store) resolve(revision int64) (int64, error) {
-	switch {
-	case s.closed:
+	if s.closed {
 		return 0, kv.ErrClosed
-	case revision == kv.Latest:
-		return s.newest, nil
-	case revision < s.oldest:
-		return 0, &kv.CompactedError{Asked: revision, Oldest: s.oldest}
-	case revision > s.newest:
-		return 0, &kv.FutureError{Asked: revision, Newest: s.newest}
 	}
-	return revision, nil
+	return kv.Resolve(revision, s.oldest, s.newest)
 }
 
 // at returns the version that was current at revision, and whether there was one.

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	jose "gopkg.in/go-jose/go-jose.v2"
+	"github.com/go-jose/go-jose/v4"
 )
 
 const (
@@ -113,7 +113,7 @@ func (d *discovered) keys() (*keySet, error) {
 }
 
 // A keySet holds the keys of an issuer. It fetches them when a token has a signature of an unknown
-// key. It implements oidc.KeySet.
+// key.
 type keySet struct {
 	url      string
 	client   *http.Client
@@ -135,12 +135,8 @@ type fetch struct {
 
 var errNotSigned = errors.New("failed to verify id token signature")
 
-// VerifySignature implements oidc.KeySet. The caller checks the algorithm.
-func (k *keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
-	signed, err := jose.ParseSigned(token)
-	if err != nil {
-		return nil, fmt.Errorf("oidc: malformed jwt: %v", err)
-	}
+// verify returns the payload of a token if a key of the issuer verifies its signature.
+func (k *keySet) verify(ctx context.Context, signed *jose.JSONWebSignature) ([]byte, error) {
 	k.mu.Lock()
 	known, recent := k.known, time.Since(k.fetched) < fetchPause
 	k.mu.Unlock()
@@ -162,10 +158,7 @@ func (k *keySet) VerifySignature(ctx context.Context, token string) ([]byte, err
 
 // check returns the payload if a key of the token's key ID verifies the signature.
 func check(signed *jose.JSONWebSignature, keys []jose.JSONWebKey) ([]byte, bool) {
-	id := ""
-	if len(signed.Signatures) > 0 {
-		id = signed.Signatures[0].Header.KeyID
-	}
+	id := signed.Signatures[0].Header.KeyID
 	for i := range keys {
 		if id == "" || keys[i].KeyID == id {
 			if payload, err := signed.Verify(&keys[i]); err == nil {

@@ -37,8 +37,8 @@ type other struct {
 	cancel context.CancelFunc // ends its discovery
 }
 
-// endpoint is the source of a claim.
-type endpoint struct {
+// claimSource is the source of a claim. Its name is part of kube-apiserver's messages.
+type claimSource struct {
 	URL         string `json:"endpoint,omitempty"`
 	AccessToken string `json:"access_token,omitempty"`
 }
@@ -55,7 +55,7 @@ func (r *resolver) expand(ctx context.Context, c claims) error {
 	if !c.has("_claim_sources") {
 		return fmt.Errorf("oidc: no claim sources")
 	}
-	var sources map[string]endpoint
+	var sources map[string]claimSource
 	if err := c.get("_claim_sources", &sources); err != nil {
 		return fmt.Errorf("oidc: could not parse claim sources: %v", err)
 	}
@@ -77,7 +77,7 @@ func (r *resolver) expand(ctx context.Context, c claims) error {
 	return err
 }
 
-func (r *resolver) resolve(ctx context.Context, at endpoint) (json.RawMessage, error) {
+func (r *resolver) resolve(ctx context.Context, at claimSource) (json.RawMessage, error) {
 	token, err := r.get(ctx, at)
 	if err != nil {
 		return nil, fmt.Errorf("while getting distributed claim %q: %v", r.claim, err)
@@ -154,7 +154,7 @@ func (r *resolver) forget(url string) {
 }
 
 // get fetches the token at an endpoint.
-func (r *resolver) get(ctx context.Context, at endpoint) (string, error) {
+func (r *resolver) get(ctx context.Context, at claimSource) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.URL, nil)
 	if err != nil {
 		return "", fmt.Errorf("while calling %v: %v", at.URL, err)

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
 	"github.com/prometheus/client_golang/prometheus"
-	jose "gopkg.in/go-jose/go-jose.v2"
 
 	"github.com/anykind/anykind/internal/network/configfile"
 )

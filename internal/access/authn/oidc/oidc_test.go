@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	jose "gopkg.in/go-jose/go-jose.v2"
+	"github.com/go-jose/go-jose/v4"
 
 	"github.com/anykind/anykind/internal/object/request"
 )
@@ -77,6 +77,12 @@ func TestAttacks(t *testing.T) {
 		{"another audience", rs256(map[string]any{"aud": "others"}), `oidc: expected audience "anykind" got ["others"]`},
 		{"no audience", rs256(map[string]any{"aud": nil}), `oidc: expected audience "anykind" got []`},
 		{"an audience that begins so", rs256(map[string]any{"aud": "anykind2"}), `oidc: expected audience "anykind" got ["anykind2"]`},
+		{"an audience of another type", rs256(map[string]any{"aud": 7}), "oidc: failed to unmarshal claims: json: cannot unmarshal number into Go struct field idToken.aud of type []string"},
+		{"an expiry as text", rs256(map[string]any{"exp": "946688400"}), "ok"},
+		{"an expiry with a fraction", rs256(map[string]any{"exp": 946688400.5}), "ok"},
+		{"an expiry that is no number", rs256(map[string]any{"exp": "soon"}), "oidc: failed to unmarshal claims: json: invalid number literal"},
+		{"a nonce of another type", rs256(map[string]any{"nonce": 7}), "oidc: failed to unmarshal claims: json: cannot unmarshal number into Go struct field idToken.nonce of type string"},
+		{"a critical header that is unknown", signWithHeader(t, "crit", []string{"x"}), wrong},
 		{"no user", rs256(map[string]any{"sub": nil}), `oidc: parse username claims "sub": claim not present`},
 		{"a number for a user", rs256(map[string]any{"sub": 7}), `oidc: failed to unmarshal claims: json: cannot unmarshal number into Go struct field idToken.sub of type string`},
 
@@ -114,7 +120,18 @@ func TestAttacks(t *testing.T) {
 // signWithKeyInHeader returns a token whose header has its verification key.
 func signWithKeyInHeader(t testing.TB) string {
 	t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: keys()["two"]}, &jose.SignerOptions{EmbedJWK: true})
+	return signWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: keys()["two"]}, &jose.SignerOptions{EmbedJWK: true})
+}
+
+// signWithHeader returns a valid token but for one more header.
+func signWithHeader(t testing.TB, name jose.HeaderKey, value any) string {
+	t.Helper()
+	return signWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: keys()["one"]}, (&jose.SignerOptions{}).WithHeader(name, value))
+}
+
+func signWith(t testing.TB, key jose.SigningKey, options *jose.SignerOptions) string {
+	t.Helper()
+	signer, err := jose.NewSigner(key, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,6 +148,24 @@ func signWithKeyInHeader(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return token
+}
+
+// Without a list of algorithms, RS256 is accepted.
+func TestDefaultAlgorithm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork()
+		n.newProvider("issuer", "one", "curve")
+		c := config(t, simple("https://issuer"))
+		c.algorithms = nil
+		s := started(t, n, c)
+		if _, ok, err := s.AuthenticateToken(t.Context(), sign(t, jose.RS256, keys()["one"], "one", claimsWith(nil)), nil); !ok || err != nil {
+			t.Errorf("RS256: %v, %v", ok, err)
+		}
+		want := `oidc: verify token: oidc: id token signed with unsupported algorithm, expected ["RS256"] got "ES256"`
+		if _, ok, err := s.AuthenticateToken(t.Context(), sign(t, jose.ES256, keys()["curve"], "curve", claimsWith(nil)), nil); ok || err == nil || err.Error() != want {
+			t.Errorf("ES256: %v, %v, want %s", ok, err, want)
+		}
+	})
 }
 
 // Discovery of an unavailable issuer is retried. Until it succeeds, its tokens are rejected.

@@ -18,7 +18,7 @@ import (
 	"sync"
 	"testing"
 
-	jose "gopkg.in/go-jose/go-jose.v2"
+	"github.com/go-jose/go-jose/v4"
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/internal/network/egress"

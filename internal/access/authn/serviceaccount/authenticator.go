@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/object/bounded"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/watchcache"
@@ -29,7 +30,8 @@ type Authenticator struct {
 	now       func() time.Time
 	metrics   *Metrics
 
-	good, bad verdicts
+	// good and bad cache the verdicts on valid and invalid tokens. They have no tokens.
+	good, bad *bounded.Cache[tokenID, *verdict]
 }
 
 // Parts are the dependencies of an Authenticator.
@@ -51,6 +53,7 @@ func NewAuthenticator(o Options, p Parts) *Authenticator {
 	a := &Authenticator{
 		keys: p.Keys, issuers: o.IssuersOf(), audiences: o.AudiencesOf(), lookup: !o.SkipLookup,
 		stored: newStored(p), use: p.Use, metrics: p.Metrics, log: p.Log, now: p.Now,
+		good: bounded.New[tokenID, *verdict](maxVerdicts), bad: bounded.New[tokenID, *verdict](maxVerdicts),
 	}
 	if a.now == nil {
 		a.now = time.Now
@@ -87,9 +90,9 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context, token string, aud
 
 // verdict returns the verdict on a token by the present keys.
 func (a *Authenticator) verdict(ctx context.Context, token string) *verdict {
-	id, generation := a.good.id(token), a.keys.generation()
-	for _, of := range []*verdicts{&a.good, &a.bad} {
-		if v := of.find(id); v != nil && v.generation == generation {
+	id, generation := idOf(token), a.keys.generation()
+	for _, of := range []*bounded.Cache[tokenID, *verdict]{a.good, a.bad} {
+		if v, _ := of.Get(id); v != nil && v.generation == generation {
 			return v
 		}
 	}
@@ -97,9 +100,9 @@ func (a *Authenticator) verdict(ctx context.Context, token string) *verdict {
 	v.generation = generation
 	switch {
 	case v.claims != nil:
-		a.good.add(id, v)
+		a.good.Add(id, v)
 	case fixed:
-		a.bad.add(id, v)
+		a.bad.Add(id, v)
 	}
 	return v
 }

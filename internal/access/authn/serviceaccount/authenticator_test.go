@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -363,22 +364,20 @@ func TestWhatIsSaidOfAUse(t *testing.T) {
 	}
 }
 
-// Verdicts are cached, and evicted.
+// Invalid tokens evict no valid ones from the cache, and are cached themselves.
 func TestVerdicts(t *testing.T) {
-	var v verdicts
-	first := &verdict{}
-	v.add(v.id("first"), first)
-	for i := range 3 * maxVerdicts {
-		if i%1000 == 0 && v.find(v.id("first")) != first {
-			t.Fatal("one that is asked for was forgotten")
-		}
-		v.add(v.id(strings.Repeat("x", i%100)+string(rune(i))), &verdict{})
+	w := newWorld(t, Options{}, nil)
+	token := w.issue(w.grant())
+	w.answers(token)
+	first, _ := w.good.Get(idOf(token))
+	for i := range 2 * maxVerdicts {
+		w.answers("x." + strconv.Itoa(i) + ".y")
 	}
-	if n := len(v.recent) + len(v.older); n > 2*maxVerdicts {
-		t.Error("there are", n)
+	if v, ok := w.good.Get(idOf(token)); !ok || v != first {
+		t.Error("a valid token was evicted")
 	}
-	if v.find(v.id("y")) != nil {
-		t.Error("one that nobody added was found")
+	if n := w.bad.Len(); n > maxVerdicts || n < maxVerdicts/2 {
+		t.Errorf("%d invalid tokens are cached", n)
 	}
 }
 

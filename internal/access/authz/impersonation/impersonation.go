@@ -16,6 +16,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/object/bounded"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
 )
@@ -32,12 +33,12 @@ type As struct {
 type Impersonator struct {
 	authorizer authz.Authorizer
 	metrics    *metrics
-	recent     recent
+	recent     *bounded.Cache[string, *mode] // the mode that last allowed each user
 }
 
 // New returns an Impersonator with an authorizer.
 func New(z authz.Authorizer) *Impersonator {
-	return &Impersonator{authorizer: z, metrics: newMetrics()}
+	return &Impersonator{authorizer: z, metrics: newMetrics(), recent: bounded.New[string, *mode](maxRecent)}
 }
 
 // As returns the impersonated user of a request, or nil without impersonation headers. asked is the
@@ -59,8 +60,8 @@ func (i *Impersonator) As(ctx context.Context, h http.Header, asked *authz.Attri
 // choose returns the first mode that allows the impersonation, and the impersonated user.
 func (i *Impersonator) choose(ctx context.Context, wanted *request.User, asked *authz.Attributes) (*mode, *As, error) {
 	var refused error
-	last := i.recent.mode(asked.User.Name)
-	if last != nil {
+	last, ok := i.recent.Get(asked.User.Name)
+	if ok {
 		var as *As
 		if as, refused = i.try(ctx, last, wanted, asked); as != nil {
 			return last, as, nil
@@ -72,7 +73,7 @@ func (i *Impersonator) choose(ctx context.Context, wanted *request.User, asked *
 		}
 		as, err := i.try(ctx, &modes[m], wanted, asked)
 		if as != nil {
-			i.recent.remember(asked.User.Name, &modes[m])
+			i.recent.Add(asked.User.Name, &modes[m])
 			return &modes[m], as, nil
 		}
 		if refused == nil {

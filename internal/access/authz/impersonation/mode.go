@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/api/validation"
 
@@ -83,29 +82,5 @@ func isOwnNode(wanted, asking *request.User) bool {
 	return isBare(wanted) && node != "" && isServiceAccount(asking.Name) && len(on) == 1 && on[0] == node
 }
 
-// recent remembers the mode that last allowed each user.
-type recent struct {
-	mu sync.Mutex
-	by map[string]*mode
-}
-
-// maxRecent bounds the remembered users.
+// maxRecent bounds the users whose last mode is cached.
 const maxRecent = 4096
-
-func (r *recent) mode(user string) *mode {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.by[user]
-}
-
-func (r *recent) remember(user string, m *mode) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.by == nil {
-		r.by = map[string]*mode{}
-	}
-	if len(r.by) >= maxRecent {
-		clear(r.by)
-	}
-	r.by[user] = m
-}

@@ -16,10 +16,10 @@ import (
 	authorizationv1beta1 "k8s.io/api/authorization/v1beta1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/cache"
 
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/network/review"
+	"github.com/anykind/anykind/internal/object/bounded"
 	"github.com/anykind/anykind/internal/object/request"
 )
 
@@ -57,7 +57,7 @@ type Options struct {
 // Webhook authorizes by another server. It implements authz.Authorizer.
 type Webhook struct {
 	options Options
-	answers *cache.LRUExpireCache
+	answers *bounded.Cache[string, *authorizationv1.SubjectAccessReviewStatus]
 }
 
 var _ authz.Lister = (*Webhook)(nil)
@@ -73,7 +73,7 @@ func CheckVersion(version string) error {
 
 // New returns a Webhook.
 func New(o Options) *Webhook {
-	return &Webhook{options: o, answers: cache.NewLRUExpireCache(remembered)}
+	return &Webhook{options: o, answers: bounded.New[string, *authorizationv1.SubjectAccessReviewStatus](remembered)}
 }
 
 var errBoth = errors.New("webhook subject access review returned both allow and deny response")
@@ -118,7 +118,7 @@ func (w *Webhook) answer(ctx context.Context, a *authz.Attributes, spec *authori
 	}
 	key := string(data)
 	if known, ok := w.answers.Get(key); ok {
-		return known.(*authorizationv1.SubjectAccessReviewStatus), nil
+		return known, nil
 	}
 	status, err := w.ask(ctx, spec)
 	if err != nil {
@@ -132,8 +132,8 @@ func (w *Webhook) answer(ctx context.Context, a *authz.Attributes, spec *authori
 	if status.Allowed {
 		ttl = w.options.AuthorizedTTL
 	}
-	if ttl > 0 && isSmall(a) {
-		w.answers.Add(key, status, ttl)
+	if isSmall(a) {
+		w.answers.AddFor(ttl, key, status)
 	}
 	return status, nil
 }

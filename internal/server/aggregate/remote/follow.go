@@ -3,70 +3,43 @@ package remote
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"iter"
 	"net/http"
 	"net/url"
 	"slices"
-	"time"
-
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/internal/network/cluster"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-const (
-	shortestPause = time.Second
-	longestPause  = 30 * time.Second
-	// unwatched is the pause between lists of a kind that cannot be watched.
-	unwatched = 30 * time.Second
-)
-
-var errEnded = errors.New("the watch ended")
-
 // Follow implements controller.Others. It retries every failure; a new list finds the changes in
 // between.
 func (o *Others) Follow(ctx context.Context, d *resource.Definition) iter.Seq[kv.Event] {
 	return func(yield func(kv.Event) bool) {
-		f := &follower{others: o, prefix: d.StoragePrefix, watches: slices.Contains(d.Verbs, "watch"), known: map[string]known{}, yield: yield}
-		for pause := shortestPause; ctx.Err() == nil && !f.done; {
-			listed, err := f.once(ctx)
-			if listed {
-				pause = shortestPause
-			}
-			wait := pause
-			switch {
-			case err == nil:
-				wait = unwatched
-			case ctx.Err() == nil && !errors.Is(err, errEnded) && !errors.Is(err, io.EOF):
-				o.log.Warn("the watch of another API server was interrupted", "resource", d.GroupResource(), "err", err)
-			}
-			select {
-			case <-time.After(wait):
-			case <-ctx.Done():
-			}
-			pause = min(2*pause, longestPause)
-		}
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		f := &follower{others: o, prefix: d.StoragePrefix, watches: slices.Contains(d.Verbs, "watch"), known: map[string]known{}, yield: yield, stop: stop}
+		cluster.Reflect(ctx, f, o.log.With("resource", d.GroupResource()))
 	}
 }
 
-// A follower follows the objects of one kind.
+// A follower follows the objects of one kind. It implements cluster.Collector.
 type follower struct {
 	others  *Others
 	prefix  string
 	watches bool
 	known   map[string]known // all existing objects
 	yield   func(kv.Event) bool
-	done    bool // The consumer has stopped.
+	done    bool // the consumer has stopped
+	stop    func()
 }
 
-// once lists all objects, then watches them. listed reports whether the list succeeded.
-func (f *follower) once(ctx context.Context) (listed bool, err error) {
+// List implements cluster.Collector.
+func (f *follower) List(ctx context.Context) (at string, err error) {
 	here := map[string]bool{}
-	revision, err := f.others.pages(ctx, f.prefix, func(page kv.Page) {
+	at, err = f.others.pages(ctx, f.prefix, func(page kv.Page) {
 		for i := range page.Records {
 			r := &page.Records[i]
 			here[r.Key] = true
@@ -74,17 +47,14 @@ func (f *follower) once(ctx context.Context) (listed bool, err error) {
 		}
 	})
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	for key := range f.known {
 		if !here[key] {
 			f.gone(key, 0)
 		}
 	}
-	if !f.watches {
-		return true, nil
-	}
-	return true, f.watch(ctx, revision)
+	return at, nil
 }
 
 // put sends an event for an object that is new or changed.
@@ -113,7 +83,12 @@ func (f *follower) gone(key string, revision int64) {
 	}
 }
 
-func (f *follower) tell(e kv.Event) { f.done = f.done || !f.yield(e) }
+func (f *follower) tell(e kv.Event) {
+	if !f.done && !f.yield(e) {
+		f.done = true
+		f.stop()
+	}
+}
 
 // known identifies an object and its last seen version.
 type known struct {
@@ -133,42 +108,32 @@ func (k known) object() []byte {
 	return out
 }
 
-// watch sends the events after a resource version.
-func (f *follower) watch(ctx context.Context, revision string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// Watch implements cluster.Collector.
+func (f *follower) Watch(ctx context.Context, query url.Values) (io.ReadCloser, error) {
+	if !f.watches {
+		return nil, cluster.ErrUnwatched
+	}
+	p, err := parse(f.prefix)
+	if err != nil {
+		return nil, err
+	}
+	return f.others.send(ctx, demand{place: p, method: http.MethodGet, path: p.objects(), accept: metadata, query: query})
+}
+
+// Change implements cluster.Collector.
+func (f *follower) Change(_ context.Context, deleted bool, data []byte) error {
 	p, err := parse(f.prefix)
 	if err != nil {
 		return err
 	}
-	stream, err := f.others.send(ctx, demand{
-		place: p, method: http.MethodGet, path: p.objects(), accept: metadata,
-		query: url.Values{"watch": {"true"}, "resourceVersion": {revision}, "allowWatchBookmarks": {"true"}},
-	})
+	r, err := recordOf(p, data)
 	if err != nil {
 		return err
 	}
-	defer stream.Close()
-	for events := cluster.NewEvents(stream); !f.done; {
-		e, err := events.Next()
-		if err != nil {
-			return err
-		}
-		if e.Type == watch.Bookmark {
-			continue
-		}
-		if e.Type == watch.Error {
-			return errEnded
-		}
-		r, err := recordOf(p, e.Object)
-		if err != nil {
-			return err
-		}
-		if e.Type == watch.Deleted {
-			f.gone(r.Key, r.Revision)
-		} else {
-			f.put(&r)
-		}
+	if deleted {
+		f.gone(r.Key, r.Revision)
+	} else {
+		f.put(&r)
 	}
 	return nil
 }

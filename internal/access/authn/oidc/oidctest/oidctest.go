@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	jose "gopkg.in/go-jose/go-jose.v2"
+	"github.com/go-jose/go-jose/v4"
 )
 
 // An Issuer runs until it is closed.
