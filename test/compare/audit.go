@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -132,6 +133,9 @@ func comparable(events []json.RawMessage) (out []map[string]any) {
 		if err := numbers.Decode(&e); err != nil {
 			e = map[string]any{"broken": string(data)}
 		}
+		if e["verb"] == "watch" && e["stage"] == "ResponseComplete" { // comes when the stream ends
+			continue
+		}
 		if annotations, ok := e["annotations"].(map[string]any); ok {
 			maps.DeleteFunc(annotations, func(k string, _ any) bool { return strings.HasPrefix(k, "apiserver.latency.k8s.io/") })
 		}
@@ -144,9 +148,38 @@ func comparable(events []json.RawMessage) (out []map[string]any) {
 		if ref, ok := e["objectRef"].(map[string]any); ok && ref["resourceVersion"] != nil {
 			ref["resourceVersion"] = true
 		}
-		out = append(out, e)
+		if o, ok := e["requestObject"].(map[string]any); ok && o["kind"] == "DeleteOptions" {
+			if p, ok := o["preconditions"].(map[string]any); ok && p["resourceVersion"] != nil {
+				p["resourceVersion"] = true
+			}
+		}
+		if uri, ok := e["requestURI"].(string); ok { // a token has the revision of a server
+			e["requestURI"] = token.ReplaceAllString(uri, "continue=TOKEN")
+		}
+		out = append(out, plainNumbers(e).(map[string]any))
 	}
 	return out
+}
+
+var token = regexp.MustCompile(`continue=[^&]+`)
+
+// plainNumbers returns a value with each number in its shortest form. Numbers beyond float64 stay.
+func plainNumbers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, inner := range v {
+			v[k] = plainNumbers(inner)
+		}
+	case []any:
+		for i, inner := range v {
+			v[i] = plainNumbers(inner)
+		}
+	case json.Number:
+		if f, err := v.Float64(); err == nil {
+			return f + 0 // -0 is 0
+		}
+	}
+	return v
 }
 
 // events compares the audit events of a step.

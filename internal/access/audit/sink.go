@@ -90,6 +90,7 @@ type sink struct {
 	to     writer
 	log    *Log
 
+	most    int64       // bytes of events that may wait
 	queue   chan []byte // nil without batches
 	waiting atomic.Int64
 	sending chan struct{} // places for batches that are sent at the same time
@@ -100,7 +101,7 @@ type sink struct {
 }
 
 func (l *Log) add(plugin string, to writer, d Delivery, legacy bool) {
-	s := &sink{Delivery: d, plugin: plugin, legacy: legacy, to: to, log: l, stopped: make(chan struct{})}
+	s := &sink{Delivery: d, plugin: plugin, legacy: legacy, to: to, log: l, most: maxWaiting, stopped: make(chan struct{})}
 	if d.Mode == Batch {
 		s.queue, s.done, s.sending = make(chan []byte, d.BufferSize), make(chan struct{}), make(chan struct{}, maxSending)
 		go s.collect()
@@ -158,7 +159,7 @@ func (s *sink) enqueue(data []byte) error {
 		return errStopped
 	default:
 	}
-	if s.waiting.Add(int64(len(data))) > maxWaiting {
+	if s.waiting.Add(int64(len(data))) > s.most {
 		s.waiting.Add(-int64(len(data)))
 		return errFull
 	}

@@ -60,7 +60,7 @@ func (i *Info) IsLongRunning() bool {
 	case "attach", "exec", "log", "portforward", "proxy":
 		return true
 	default:
-		return i.Verb == "watch"
+		return i.Verb == "watch" || i.Verb == "proxy"
 	}
 }
 

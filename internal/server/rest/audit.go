@@ -14,6 +14,19 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
+// auditVersion records that the version is deprecated.
+func (r *call) auditVersion() {
+	v := r.target.Version
+	if r.audit == nil || !v.Deprecated {
+		return
+	}
+	q := request.From(r.Context())
+	q.Annotate("k8s.io/deprecated", "true")
+	if v.RemovedRelease != "" {
+		q.Annotate("k8s.io/removed-release", v.RemovedRelease)
+	}
+}
+
 // auditObject records the object in the body of a write.
 func (w *writeRequest) auditObject(t object.Tree) {
 	if w.audit == nil {

@@ -161,19 +161,11 @@ func (h *Handler) serve(r *call) error {
 	}
 }
 
-// warnOfVersion warns the client, and tells the audit log, that the version is deprecated. A kind that routes methods warns
+// warnOfVersion warns the client that the version is deprecated. A kind that routes methods warns
 // only if the request has a route.
 func (r *call) warnOfVersion() {
-	v := r.target.Version
-	if !v.Deprecated {
-		return
-	}
-	r.warned.add(v.DeprecationWarning)
-	if q := request.From(r.Context()); q != nil {
-		q.Annotate("k8s.io/deprecated", "true")
-		if v.RemovedRelease != "" {
-			q.Annotate("k8s.io/removed-release", v.RemovedRelease)
-		}
+	if v := r.target.Version; v.Deprecated {
+		r.warned.add(v.DeprecationWarning)
 	}
 }
 
@@ -277,6 +269,7 @@ func (h *Handler) dispatch(r *call) error {
 	case !allowed:
 		return status.MethodNotAllowed(d.GroupResource(), verb)
 	}
+	r.auditVersion()
 	switch verb {
 	case "get":
 		return h.get(r)
