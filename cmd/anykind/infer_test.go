@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What crd infer takes, what it says, and its exit code.
+// TestInfer covers arguments, output and exit code of crd infer.
 func TestInfer(t *testing.T) {
 	const sample = `{"apiVersion":"example.com/v1","kind":"CronTab","metadata":{"name":"a","namespace":"b","resourceVersion":"7"},"spec":{"n":1},"status":{"phase":"Up"}}`
 	const schema = `{"$ref":"#/$defs/CronTab","$defs":{"CronTab":{"type":"object","properties":{"n":{"type":"integer","maximum":3}},"not":{}},"Other":{"type":"object"}}}`

@@ -47,7 +47,7 @@ func TestFrontProxy(t *testing.T) {
 		{"the proxy", names(theirs, "front-proxy"), 200, `"NamespaceList"`},
 		{"another name", names(theirs, "eve"), 401, `"Unauthorized"`},
 		{"a client of the same name", names(clients, "front-proxy"), 403, `User \"front-proxy\" cannot list`},
-		{"nobody", nil, 401, `"Unauthorized"`},
+		{"no user", nil, 401, `"Unauthorized"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r, err := http.NewRequest("GET", a.URL()+"/api/v1/namespaces", nil)

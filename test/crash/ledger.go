@@ -96,7 +96,7 @@ func (l *ledger) settle(stored map[string]version) error {
 	}
 	for name := range stored {
 		if !names[name] {
-			errs = append(errs, fmt.Errorf("%s is stored, and nobody wrote it", name))
+			errs = append(errs, fmt.Errorf("%s is stored without a write", name))
 		}
 	}
 	for name := range names {

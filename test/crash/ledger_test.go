@@ -20,7 +20,7 @@ func TestLedgerFinds(t *testing.T) {
 		{name: "what was deleted", stored: version{}},
 		{name: "a lost write", known: at(2, 20), stored: at(1, 10), want: "the last answer said value 2 at revision 20"},
 		{name: "a lost object", known: at(1, 10), stored: version{}, want: "a is absent"},
-		{name: "a lost deletion", stored: at(1, 10), want: "nobody wrote it"},
+		{name: "a lost deletion", stored: at(1, 10), want: "stored without a write"},
 		{name: "an open write that was made", known: at(1, 10), open: &version{present: true, value: 2}, stored: at(2, 11)},
 		{name: "an open write that was not made", known: at(1, 10), open: &version{present: true, value: 2}, stored: at(1, 10)},
 		{name: "an open deletion that was made", known: at(1, 10), open: &version{}, stored: version{}},

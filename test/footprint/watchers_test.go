@@ -131,7 +131,7 @@ func TestWatchers(t *testing.T) {
 	w.others()
 	before := measure(t, server, api)
 	alone := w.latencies()
-	t.Logf("nobody watches:          %s; writing takes %s", before, alone)
+	t.Logf("no watchers:             %s; writing takes %s", before, alone)
 
 	stuck, reading := *watchers/100, *watchers-*watchers/100
 	ctx, cancel := context.WithCancel(t.Context())

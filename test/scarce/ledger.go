@@ -166,7 +166,7 @@ func (l *Ledger) Settle(s Stored, final bool) error {
 	errs := slices.Concat(l.broken, s.shared(), l.budget(s))
 	for name := range s.objects() {
 		if l.lives[name] == nil {
-			errs = append(errs, fmt.Errorf("%s is stored, and nobody asked for it", name))
+			errs = append(errs, fmt.Errorf("%s is stored without a create", name))
 		}
 	}
 	for name, life := range l.lives {
@@ -246,11 +246,11 @@ func (l *life) settlePod(p Pod, final bool) error {
 	case l.node != "" && p.Node != l.node:
 		return fmt.Errorf("it is on node %q, and was bound to %s", p.Node, l.node)
 	case l.node == "" && p.Node != "" && !l.tried[p.Node]:
-		return fmt.Errorf("it is on node %s, to which nobody bound it", p.Node)
+		return fmt.Errorf("it is on node %s without a binding", p.Node)
 	case l.remove == done && !p.Deleting:
 		return errors.New("its deletion was acknowledged, and it is not being deleted")
 	case p.Deleting && l.remove == never && l.force == never:
-		return errors.New("it is being deleted, and nobody asked for that")
+		return errors.New("it is being deleted without a request")
 	}
 	l.node = p.Node
 	if p.Deleting {

@@ -136,7 +136,7 @@ func (l *ledger) settle() ([][]write, error) {
 	}
 	for _, d := range l.deleted {
 		if d.answered {
-			l.problems = append(l.problems, fmt.Errorf("%v, last written at %d, was deleted, and nobody saw it", d.key, d.after))
+			l.problems = append(l.problems, fmt.Errorf("%v, last written at %d, was deleted without an event", d.key, d.after))
 		}
 	}
 	return logs, errors.Join(l.problems...)

@@ -43,10 +43,10 @@ func TestKept(t *testing.T) {
 	const limited = `type: Limited, limited: {nominalConcurrencyShares: %d, lendablePercent: 33, limitResponse: {type: Queue, queuing: {queues: 64, handSize: 6, queueLengthLimit: 50}}}`
 	const annotated = `annotations: {apf.kubernetes.io/autoupdate-spec: "%s"}`
 	for _, tt := range []struct{ name, metadata, want string }{
-		{name: "somebody says that it is kept", metadata: fmt.Sprintf(annotated, "true"), want: "30 true"},
-		{name: "somebody says that it is not", metadata: fmt.Sprintf(annotated, "false"), want: "7 false"},
-		{name: "nobody has changed it", metadata: "generation: 1", want: "30 true"},
-		{name: "somebody has changed it", metadata: "generation: 2", want: "7 false"},
+		{name: "the annotation is true", metadata: fmt.Sprintf(annotated, "true"), want: "30 true"},
+		{name: "the annotation is false", metadata: fmt.Sprintf(annotated, "false"), want: "7 false"},
+		{name: "no annotation, generation 1", metadata: "generation: 1", want: "30 true"},
+		{name: "no annotation, generation 2", metadata: "generation: 2", want: "7 false"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

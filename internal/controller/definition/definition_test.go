@@ -265,7 +265,7 @@ func TestRemembersWhatIsDeletedOnly(t *testing.T) {
 		w.Delete(widgets, "")
 		w.Settle()
 		if !c.leftovers.Any() {
-			t.Error("nobody waits for the object that is left")
+			t.Error("the controller forgot a definition with a remaining object")
 		}
 		w.Release("widget dev/one")
 		w.Shows(``)

@@ -43,7 +43,7 @@ func TestDangling(t *testing.T) {
 		{name: "names another", change: func(w *controllertest.World) {
 			w.Edit("flowschema f", func(t object.Tree) { kind.Tree(t, "spec", "priorityLevelConfiguration")["name"] = "b" })
 		}, want: "True NotFound " + fmt.Sprintf(none, "b"), hours: 1},
-		{name: "somebody lies", level: true, change: func(w *controllertest.World) {
+		{name: "a wrong condition", level: true, change: func(w *controllertest.World) {
 			w.Store("flowschema f", fmt.Sprintf(of, "a", `{type: Dangling, status: "True"}`))
 		}, want: "False Found " + found, hours: 1},
 	} {

@@ -132,7 +132,7 @@ func TestLeases(t *testing.T) {
 }
 
 // With --endpoint-reconciler-type=none, the controller does not write endpoints.
-func TestNobodyReconciles(t *testing.T) {
+func TestNoEndpointReconciler(t *testing.T) {
 	in(t, Server{Address: netip.MustParseAddrPort("192.0.2.1:6443")}, func(w *controllertest.World) {
 		check(t, w, "| ")
 		if w.Get("service default/kubernetes") == nil {

@@ -103,7 +103,7 @@ func TestGone(t *testing.T) {
 		w.Create("secret dev/a", tokenOf("robot"))
 		w.Create("secret dev/b", tokenOf("robot"))
 		w.Create("secret dev/c", tokenOf("other"))
-		w.Create("secret dev/d", tokenOf("nobody"))
+		w.Create("secret dev/d", tokenOf("missing"))
 		w.Create("secret dev/e", tokenOf("other"), func(_ *controllertest.World, t object.Tree) {
 			kind.Child(object.Metadata(t), "annotations")["kubernetes.io/service-account.uid"] = "of another one"
 		})

@@ -23,8 +23,8 @@ func TestServiceCIDR(t *testing.T) {
 	}{
 		{name: "none", flags: "10.0.0.0/24", want: "10.0.0.0/24 " + ready},
 		{name: "ready already", stored: `{spec: {cidrs: [10.0.0.0/24]}, status: {conditions: [{type: Ready, status: "True", message: long ago}]}}`, flags: "10.0.0.0/24", want: "10.0.0.0/24 Ready=True long ago"},
-		{name: "somebody says that it is not", stored: `{spec: {cidrs: [10.0.0.0/24]}, status: {conditions: [{type: Ready, status: "False", message: why}]}}`, flags: "10.0.0.0/24", want: "10.0.0.0/24 Ready=False why"},
-		{name: "nobody knows", stored: `{spec: {cidrs: [10.0.0.0/24]}, status: {conditions: [{type: Ready, status: Unknown}, {type: A, status: "True", message: b}]}}`, flags: "10.0.0.0/24",
+		{name: "Ready is False", stored: `{spec: {cidrs: [10.0.0.0/24]}, status: {conditions: [{type: Ready, status: "False", message: why}]}}`, flags: "10.0.0.0/24", want: "10.0.0.0/24 Ready=False why"},
+		{name: "Ready is Unknown", stored: `{spec: {cidrs: [10.0.0.0/24]}, status: {conditions: [{type: Ready, status: Unknown}, {type: A, status: "True", message: b}]}}`, flags: "10.0.0.0/24",
 			want: "10.0.0.0/24 " + ready + " A=True b"},
 		{name: "another family is added", stored: `{spec: {cidrs: [10.0.0.0/24]}}`, flags: "10.0.0.0/24,fd00::/112", want: "10.0.0.0/24 fd00::/112 " + ready},
 		{name: "another range", stored: `{spec: {cidrs: [10.1.0.0/24]}}`, flags: "10.0.0.0/24", want: "10.1.0.0/24", warned: "[KubernetesDefaultServiceCIDRInconsistent]"},

@@ -73,7 +73,7 @@ func TestAddresses(t *testing.T) {
 	}{
 		{"all in order", map[string]string{"service dev/a": hasOne, "ipaddress 10.0.0.1": `{` + labels + `, ` + ofA + `}`}, "10.0.0.1=a", "10.0.0.1=a", "[]"},
 		{"not allocated", map[string]string{"service dev/a": hasOne}, "10.0.0.1=a", "10.0.0.1=a", "[ClusterIPNotAllocated]"},
-		{"of nobody's", map[string]string{"service dev/a": hasOne, "ipaddress 10.0.0.1": `{` + labels + `, spec: {parentRef: {resource: services, namespace: dev, name: b}}}`},
+		{"of a missing Service", map[string]string{"service dev/a": hasOne, "ipaddress 10.0.0.1": `{` + labels + `, spec: {parentRef: {resource: services, namespace: dev, name: b}}}`},
 			"10.0.0.1=a", "10.0.0.1=a", "[ClusterIPNotAllocated]"},
 		{"of something else", map[string]string{"service dev/a": hasOne, "ipaddress 10.0.0.1": `{spec: {parentRef: {group: g, resource: gates, name: g}}}`},
 			"10.0.0.1=a", "10.0.0.1=a", "[ClusterIPNotAllocated]"},
@@ -84,7 +84,7 @@ func TestAddresses(t *testing.T) {
 			"", "", "[ClusterIPOutOfRange]"},
 		{"no address", map[string]string{"service dev/a": `{spec: {type: ClusterIP, clusterIP: x, clusterIPs: [x], ports: [{port: 80}]}}`}, "", "", "[ClusterIPNotValid]"},
 		{"leaked", map[string]string{"ipaddress 10.0.0.1": `{` + labels + `, ` + ofA + `}`}, "10.0.0.1=a", "", "[IPAddressNotAllocated]"},
-		{"somebody else's", map[string]string{"ipaddress 10.0.0.1": `{` + ofA + `}`}, "10.0.0.1=a", "10.0.0.1=a", "[]"},
+		{"not managed by the allocator", map[string]string{"ipaddress 10.0.0.1": `{` + ofA + `}`}, "10.0.0.1=a", "10.0.0.1=a", "[]"},
 		{"wrong reference", map[string]string{"ipaddress 10.0.0.2": `{` + labels + `, ` + ofA + `}`, "ipaddress 10.0.0.1": `{` + labels + `, ` + ofA + `}`, "service dev/a": hasOne},
 			"10.0.0.1=a 10.0.0.2=a", "10.0.0.1=a", "[IPAddressWrongReference]"},
 		{"modified", map[string]string{"ipaddress 10.0.0.2": `{` + labels + `, spec: {parentRef: {resource: pods, name: p}}}`}, "", "", "[IPAddressNotAllocated]"},

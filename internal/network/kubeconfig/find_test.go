@@ -81,7 +81,7 @@ contexts:
 - {name: basic, context: {cluster: here, user: basic}}
 - {name: program, context: {cluster: here, user: program}}
 - {name: broken, context: {cluster: here, user: broken}}
-- {name: nobody, context: {cluster: here, user: gone}}
+- {name: userless, context: {cluster: here, user: gone}}
 - {name: nowhere, context: {cluster: gone, user: me}}
 `, url, base64.StdEncoding.EncodeToString(ca)))
 	two := write(t, dir, "two", fmt.Sprintf(`
@@ -102,7 +102,7 @@ contexts: [{name: insecure, context: {cluster: insecure, user: me}}]
 		{"files before the environment", odd, kubeconfig.Options{Files: []string{one}}, "as Bearer secret"},
 		{"another context, files from its folder", one, kubeconfig.Options{Context: "relative"}, "as Bearer of-a-file"},
 		{"a password", one, kubeconfig.Options{Context: "basic"}, "as Basic YTpi"},
-		{"a user that is not there", one, kubeconfig.Options{Context: "nobody"}, "as "},
+		{"a user that is not there", one, kubeconfig.Options{Context: "userless"}, "as "},
 		{"two files: the first is right", two + ":" + one, kubeconfig.Options{}, "as Bearer another"},
 		{"two files: contexts of both", one + ":" + two, kubeconfig.Options{Context: "insecure"}, "as Bearer secret"},
 		{"a file that is not there", one + ":" + filepath.Join(dir, "gone"), kubeconfig.Options{}, "as Bearer secret"},

@@ -43,7 +43,7 @@ func TestProgram(t *testing.T) {
 		{"one that is refused", "command: ./giver, interactiveMode: IfAvailable", "Bearer t1", "", []string{"Bearer t1", "Bearer t2", "Bearer t2"}},
 		{"a token of the options", "command: ./giver, interactiveMode: Never", "", "mine", []string{"Bearer mine"}},
 		{"not installed", "command: nosuchprogram, interactiveMode: Never, installHint: get it", "", "", []string{"credentials of nosuchprogram: it is not installed: get it"}},
-		{"nobody to ask", "command: ./giver, interactiveMode: Always", "", "", []string{"standard input is not a terminal"}},
+		{"no terminal", "command: ./giver, interactiveMode: Always", "", "", []string{"standard input is not a terminal"}},
 		{"another version", "command: ./giver, interactiveMode: Never, apiVersion: client.authentication.k8s.io/v1beta1", "", "", []string{"want ExecCredential of client.authentication.k8s.io/v1beta1"}},
 		{"no version", "command: ./giver, apiVersion: v1", "", "", []string{"want client.authentication.k8s.io/v1 or"}},
 		{"no mode", "command: ./giver", "", "", []string{"want Never, IfAvailable or Always"}},

@@ -34,7 +34,7 @@ type Folder struct {
 	Copy bool
 }
 
-// What happened to a name.
+// The results of an action for a name.
 const (
 	Made     = "created"
 	Replaced = "replaced"

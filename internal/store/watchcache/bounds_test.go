@@ -156,7 +156,7 @@ func TestKeptSnapshots(t *testing.T) {
 		time.Sleep(keepFor + 1)
 		write("/registry/a/a", 0)
 		if n := len(s.kept.list); n != 0 {
-			t.Errorf("%d snapshots are kept that nobody uses", n)
+			t.Errorf("%d unused snapshots are kept", n)
 		}
 	})
 }

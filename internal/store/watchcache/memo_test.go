@@ -100,7 +100,7 @@ func TestClaim(t *testing.T) {
 	compute := func() ([]byte, error) { return []byte("by memo"), nil }
 	settle, ok := o.Claim("v1", Moment{})
 	if !ok {
-		t.Fatal("what nobody has computed cannot be claimed")
+		t.Fatal("a memo without a value cannot be claimed")
 	}
 	if _, ok := o.Claim("v1", Moment{}); ok {
 		t.Error("it was claimed twice")

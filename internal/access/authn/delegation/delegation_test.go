@@ -84,7 +84,7 @@ func TestTrust(t *testing.T) {
 	}
 	server.Delete(path)
 	if err := trust.Load(t.Context()); err != nil || len(trust.Clients().Certificates) != 1 {
-		t.Errorf("nobody is trusted any more: %v", err)
+		t.Errorf("after deletion of the ConfigMap: no CA, %v", err)
 	}
 }
 

@@ -191,7 +191,7 @@ func TestReloadWaitsForIssuers(t *testing.T) {
 		synctest.Wait()
 		f.knows("a")
 		f.reloads(0, 1)
-		if want := `oidc: authenticator for issuer \"https://b\" is not healthy: Get \"https://b/.well-known/openid-configuration\": nobody at b`; !strings.Contains(strings.ReplaceAll(f.log.String(), `\\\"`, `\"`), want) {
+		if want := `oidc: authenticator for issuer \"https://b\" is not healthy: Get \"https://b/.well-known/openid-configuration\": no server at b`; !strings.Contains(strings.ReplaceAll(f.log.String(), `\\\"`, `\"`), want) {
 			t.Errorf("the log does not say %s:\n%s", want, &f.log)
 		}
 		f.n.newProvider("b", "one")

@@ -227,7 +227,7 @@ func TestTunnelThatBreaks(t *testing.T) {
 		}
 		awaitEnd(t, conn)
 		if _, err := io.WriteString(conn, "hello"); err == nil {
-			t.Error("something was sent to nobody")
+			t.Error("a write to a closed tunnel succeeded")
 		}
 		conn.Close()
 		if got := counted(t, way); strings.Contains(got, "client_connections") {

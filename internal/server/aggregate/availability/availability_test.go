@@ -194,7 +194,7 @@ func TestProbes(t *testing.T) {
 		before = s.asked.Load()
 		w.Sleep(2 * again)
 		if s.asked.Load() != before {
-			t.Error("it is asked although nobody wants to know")
+			t.Error("the API server is called after deletion of its APIService")
 		}
 		if got := metrics(t, others); strings.Contains(got, "apiservice v1.dev") {
 			t.Error("what is gone is still shown:", got)
