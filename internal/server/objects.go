@@ -32,7 +32,7 @@ const (
 )
 
 var objectCountDesc = prometheus.NewDesc("apiserver_resource_objects",
-	"Stored objects of a resource, counted at most a minute ago; -1 if they could not be counted.", []string{"group", "resource"}, nil)
+	"Stored objects, by group and resource, at most a minute old; -1 after an error.", []string{"group", "resource"}, nil)
 
 // ObjectCounts returns collectors for the stored objects of the catalog.
 func ObjectCounts(b kv.Backend, catalog *resource.Catalog, log *slog.Logger) []prometheus.Collector {

@@ -20,7 +20,7 @@ type storeSize struct {
 // storeSizePatience limits the time of a measurement.
 const storeSizePatience = time.Second
 
-var storeSizeDesc = prometheus.NewDesc("apiserver_storage_size_bytes", "Size of the file or the database of the store.", []string{"storage_cluster_id"}, nil)
+var storeSizeDesc = prometheus.NewDesc("apiserver_storage_size_bytes", "Size of the storage file or database in bytes.", []string{"storage_cluster_id"}, nil)
 
 // StoreSizes returns the collectors for a store.
 func StoreSizes(b kv.Backend, log *slog.Logger) []prometheus.Collector {

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	rounds = flag.Int("rounds", 5, "how often the server is killed")
+	rounds = flag.Int("rounds", 5, "number of times that the server is killed")
 	seed   = flag.Uint64("seed", 0, "of what is random; 0 takes another one each time")
 )
 

@@ -23,8 +23,8 @@ import (
 )
 
 var (
-	reference = flag.Bool("reference", false, "run kube-apiserver with etcd in the place of anykind, where a test can")
-	update    = flag.Bool("update", false, "write what -reference finds to testdata")
+	reference = flag.Bool("reference", false, "run kube-apiserver with etcd instead of anykind, in tests that support it")
+	update    = flag.Bool("update", false, "write the results of -reference to testdata")
 )
 
 // domain is the suffix of the names that only agents resolve.

@@ -23,8 +23,8 @@ import (
 )
 
 var (
-	watchers = flag.Int("watchers", 1000, "how many watch; one in a hundred of them never reads")
-	writes   = flag.Int("writes", 20, "how often is written in each phase")
+	watchers = flag.Int("watchers", 1000, "number of watchers; one in a hundred never reads")
+	writes   = flag.Int("writes", 20, "number of writes in each phase")
 )
 
 const configMaps = "/api/v1/namespaces/default/configmaps"

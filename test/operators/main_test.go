@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	all       = flag.Bool("all", false, "apply the manifests of all projects, not of some")
+	all       = flag.Bool("all", false, "apply the manifests of all projects instead of a sample")
 	reference = flag.Bool("reference", false, "compare with the published kube-apiserver")
 )
 

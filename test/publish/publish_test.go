@@ -24,7 +24,7 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-var reference = flag.String("reference", "", "compare with the server of this `kubeconfig`, or with one that is started if it is \"start\"")
+var reference = flag.String("reference", "", "compare with the server of this `kubeconfig`; \"start\" builds and starts a kube-apiserver")
 
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 

@@ -26,13 +26,13 @@ func NewMetrics(conditions *match.Metrics) *Metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "apiserver", Subsystem: "admission", Name: name, Help: help, Buckets: buckets}, labels)
 	}
 	return &Metrics{
-		durations: histogram("webhook_admission_duration_seconds", "How long calls of admission webhooks took.",
+		durations: histogram("webhook_admission_duration_seconds", "Duration of calls of admission webhooks in seconds.",
 			[]float64{0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10, 25}, "name", "type", "operation", "rejected"),
-		requests: counter("webhook_request_total", "Calls of admission webhooks, by the code of the answer.",
+		requests: counter("webhook_request_total", "Calls of admission webhooks, by response code.",
 			"name", "type", "operation", "code", "rejected"),
-		rejections: counter("webhook_rejection_count", "Writes that failed because of an admission webhook, by the reason.",
+		rejections: counter("webhook_rejection_count", "Requests rejected because of an admission webhook, by reason.",
 			"name", "type", "operation", "error_type", "rejection_code"),
-		opens: counter("webhook_fail_open_count", "Writes that went on although an admission webhook could not be asked.",
+		opens: counter("webhook_fail_open_count", "Failed calls of admission webhooks whose failurePolicy is Ignore.",
 			"name", "type"),
 		conditions: conditions,
 	}

@@ -116,8 +116,8 @@ contexts: [{name: insecure, context: {cluster: insecure, user: me}}]
 		{"no such context", one, kubeconfig.Options{Context: "x"}, `no context "x"`},
 		{"no such cluster", one, kubeconfig.Options{Context: "nowhere"}, `no cluster "gone"`},
 		{"an auth-provider", one, kubeconfig.Options{Context: "program"}, "auth-provider is not supported"},
-		{"no certificate", one, kubeconfig.Options{Context: "broken"}, "the client certificate: "},
-		{"no URL", one, kubeconfig.Options{Server: "here:1"}, `the server is "here:1": want a URL`},
+		{"no certificate", one, kubeconfig.Options{Context: "broken"}, "client certificate and key: "},
+		{"no URL", one, kubeconfig.Options{Server: "here:1"}, `server is "here:1": want a URL`},
 		{"an unknown authority", "", kubeconfig.Options{Server: url}, "certificate signed by unknown authority"},
 	} {
 		t.Setenv("KUBECONFIG", tt.env)

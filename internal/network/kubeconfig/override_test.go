@@ -66,7 +66,7 @@ contexts:
 		{"no such cluster", kubeconfig.Options{Cluster: "x"}, `no cluster "x"`},
 		{"no such user", kubeconfig.Options{User: "x"}, `no user "x"`},
 		{"a proxy that is not there", kubeconfig.Options{Proxy: "http://127.0.0.1:1"}, "proxyconnect tcp"},
-		{"an authority in place of none", kubeconfig.Options{CAFile: write(t, dir, "ca", "no certificate")}, "certificate-authority has no certificate"},
+		{"an authority in place of none", kubeconfig.Options{CAFile: write(t, dir, "ca", "no certificate")}, "certificate-authority has no PEM certificate"},
 		{"another name of the server", kubeconfig.Options{TLSServerName: "example.com", CAFile: ""}, "Authorization=Bearer of-a-file"},
 	} {
 		tt.o.Files = []string{file}

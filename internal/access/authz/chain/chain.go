@@ -56,7 +56,7 @@ type Chain struct {
 func New(c *Config, o Options) (*Chain, error) {
 	s := &Chain{options: o, initial: c, decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "apiserver_authorization_decisions_total",
-		Help: "Decisions of authorizers, without those that had no opinion, by type, name and decision.",
+		Help: "Final decisions (allowed or denied) of authorizers, by type, name and decision.",
 	}, []string{"type", "name", "decision"})}
 	if len(c.local()) < len(c.Authorizers) || c.file != "" {
 		s.webhooks = webhook.NewMetrics()

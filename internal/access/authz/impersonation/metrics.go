@@ -23,9 +23,9 @@ func newMetrics() *metrics {
 	}
 	return &metrics{
 		attempts:      counter("attempts_total", "Impersonation attempts, by mode and decision."),
-		attemptsTook:  histogram("attempts_duration_seconds", "Duration of impersonation attempts, by mode and decision."),
-		questions:     counter("authorization_attempts_total", "Authorizations of impersonation, by mode and decision."),
-		questionsTook: histogram("authorization_attempts_duration_seconds", "Duration of authorizations of impersonation, by mode and decision."),
+		attemptsTook:  histogram("attempts_duration_seconds", "Duration of impersonation attempts in seconds, by mode and decision."),
+		questions:     counter("authorization_attempts_total", "Authorization checks for impersonation, by mode and decision."),
+		questionsTook: histogram("authorization_attempts_duration_seconds", "Duration of authorization checks for impersonation in seconds, by mode and decision."),
 	}
 }
 
