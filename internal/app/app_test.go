@@ -45,16 +45,16 @@ func stop(t *testing.T, a *App) {
 	}
 }
 
-// settle waits until a new App has made its initial writes: a service account and a ConfigMap for
+// awaitStart waits until a new App has made its initial writes: a service account and a ConfigMap for
 // each namespace, the status of its ServiceCIDR and of FlowSchemas, its endpoint, and its
 // authentication settings.
-func settle(t *testing.T, a *App) {
+func awaitStart(t *testing.T, a *App) {
 	t.Helper()
-	settleAs(t, a, nil)
+	awaitStartAs(t, a, nil)
 }
 
-// settleAs is settle for an App with a RuntimeConfig.
-func settleAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
+// awaitStartAs is awaitStart for an App with a RuntimeConfig.
+func awaitStartAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
 	t.Helper()
 	kinds := builtin.Definitions()
 	if err := config.Apply(kinds); err != nil {
@@ -218,7 +218,7 @@ func TestStartErrors(t *testing.T) {
 	defer taken.Close()
 	running := start(t, Options{Dir: in("running")})
 	defer stop(t, running)
-	settle(t, running)
+	awaitStart(t, running)
 
 	tests := []struct {
 		name string

@@ -37,7 +37,7 @@ func TestFrontProxy(t *testing.T) {
 		}},
 	})
 	defer stop(t, a)
-	settle(t, a)
+	awaitStart(t, a)
 	for _, test := range []struct {
 		name string
 		as   *tls.Certificate
@@ -167,7 +167,7 @@ func TestOwnFrontProxy(t *testing.T) {
 	dir, signer := t.TempDir(), t.TempDir()
 	a := start(t, Options{Dir: dir, Authentication: Authentication{FrontProxy: FrontProxy{}.OrOwn()}})
 	defer stop(t, a)
-	settle(t, a)
+	awaitStart(t, a)
 	made, err := os.ReadFile(filepath.Join(dir, "pki", "front-proxy-ca.pem"))
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func TestTokenRequest(t *testing.T) {
 	}
 	issuer := serviceaccount.NewIssuer(serviceaccount.Options{Audiences: []string{"api"}})
 	issuer.Use(keys)
-	c := newClusterWith(t, memkv.New(memkv.Options{}), Parts{Tokens: issuer})
+	c := newClusterWith(t, memkv.New(memkv.Options{}), Dependencies{Tokens: issuer})
 	c.create("", "serviceaccounts", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: robot}}`)
 	c.create("", "serviceaccounts", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: other}}`)
 	c.create("", "secrets", `{apiVersion: v1, kind: Secret, metadata: {name: s}}`)

@@ -27,8 +27,8 @@ type objectCounts struct {
 const (
 	// countedFor is the lifetime of a count, as in Kubernetes.
 	countedFor = time.Minute
-	// countPatience limits the time for counting.
-	countPatience = 5 * time.Second
+	// countTimeout limits the time for counting.
+	countTimeout = 5 * time.Second
 )
 
 var objectCountDesc = prometheus.NewDesc("apiserver_resource_objects",
@@ -60,7 +60,7 @@ func (c *objectCounts) Collect(to chan<- prometheus.Metric) {
 }
 
 func (c *objectCounts) count() {
-	ctx, cancel := context.WithTimeout(context.Background(), countPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
 	defer cancel()
 	c.counts = nil
 	var failed error

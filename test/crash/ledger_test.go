@@ -45,7 +45,7 @@ func TestLedgerFinds(t *testing.T) {
 			if tt.stored.present {
 				stored["a"] = tt.stored
 			}
-			found(t, l.settle(stored), tt.want)
+			found(t, l.verify(stored), tt.want)
 		})
 	}
 }
@@ -55,7 +55,7 @@ func TestLedgerFindsRevisionsThatAreReused(t *testing.T) {
 	found(t, l.acknowledge("a", version{present: true, value: 1, revision: 10}), "")
 	found(t, l.acknowledge("b", version{present: true, value: 1, revision: 10}), "given to a value 1 and to b value 1")
 	found(t, l.acknowledge("a", version{present: true, value: 2, revision: 9}), "not after")
-	found(t, l.settle(map[string]version{"a": {present: true, value: 1, revision: 10}}), "")
+	found(t, l.verify(map[string]version{"a": {present: true, value: 1, revision: 10}}), "")
 	found(t, l.acknowledge("c", version{present: true, value: 1, revision: 8}), "before the restart the server was at 10")
 }
 
@@ -64,7 +64,7 @@ func TestCounterFinds(t *testing.T) {
 		c := &counter{}
 		c.sure.Store(10)
 		c.open.Store(2)
-		found(t, c.settle(stored), want)
+		found(t, c.verify(stored), want)
 	}
 }
 

@@ -120,7 +120,7 @@ var counts = regexp.MustCompile(`^apiserver_egress_dialer_dial_(start_total|fail
 // eventually waits for an asynchronous effect.
 func eventually(t *testing.T, what string, done func() error) {
 	t.Helper()
-	if err := within(t, patience, done); err != nil {
+	if err := within(t, waitTimeout, done); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 }

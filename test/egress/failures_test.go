@@ -142,8 +142,8 @@ func TestAggregated(t *testing.T) {
 	}
 }
 
-// settle waits for pending connections of a request that has ended, and drops their counts.
-func (s *story) settle() {
+// drain waits for pending connections of a request that has ended, and drops their counts.
+func (s *story) drain() {
 	s.Helper()
 	eventually(s.T, "connections have been made", func() error {
 		s.before, _ = s.counted(nil)
@@ -198,7 +198,7 @@ func (s *story) run(t *testing.T, k *konnectivity, h *hook) {
 	s.tell("no server: a webhook", s.ask("hook"))
 	k.startServer(t)
 	k.awaitAgents(t)
-	s.settle()
+	s.drain()
 	s.tell("a server: a webhook", s.ask("hook"))
 	s.tell("a server: a kubelet", s.logs())
 	// From here on a kube-apiserver retries, for its cache.

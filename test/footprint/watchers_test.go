@@ -221,14 +221,14 @@ func (a *audience) follow(readers int, w *writer) (spread, time.Duration) {
 	s := w.latencies()
 	select {
 	case <-a.all:
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		a.Fatalf("%d events were seen, not %d", a.seen.Load(), a.target.Load())
 	}
 	return s, time.Since(began)
 }
 
-// patience limits the wait for an event.
-const patience = 2 * time.Minute
+// waitTimeout limits the wait for an event.
+const waitTimeout = 2 * time.Minute
 
 // streams is the number of watches on a connection.
 const streams = 100
@@ -357,7 +357,7 @@ func (a *audience) end() {
 // quiet waits until the server has closed all watches.
 func (a *audience) quiet(api process.API, before footprint) footprint {
 	a.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitTimeout)
 	for {
 		now := measure(a.T, a.server, api)
 		if now.goroutines <= before.goroutines+10 {

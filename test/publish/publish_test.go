@@ -46,7 +46,7 @@ func TestPublished(t *testing.T) {
 			s.create(t, d)
 		}
 	}
-	c.theirs.settle(t)
+	c.theirs.awaitStable(t)
 	t.Logf("%d definitions in %d groups", len(definitions), len(c.groups))
 	c.run(t)
 }
@@ -173,9 +173,9 @@ func (s *server) create(t *testing.T, definition map[string]any) {
 	}
 }
 
-// settle waits until the documents of a server have not changed for some seconds: kube-apiserver
+// awaitStable waits until the documents of a server have not changed for some seconds: kube-apiserver
 // publishes a definition some time after its creation.
-func (s *server) settle(t *testing.T) {
+func (s *server) awaitStable(t *testing.T) {
 	t.Helper()
 	const still, enough = 10 * time.Second, 5 * time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), enough)

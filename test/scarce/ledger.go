@@ -158,9 +158,9 @@ func (l *Ledger) some(random *rand.Rand, wanted func(*life) bool) string {
 	return ""
 }
 
-// Settle compares the stored state with the known one. final means that a request without a response
+// Verify compares the stored state with the known one. final means that a request without a response
 // can no longer take effect: its server is dead.
-func (l *Ledger) Settle(s Stored, final bool) error {
+func (l *Ledger) Verify(s Stored, final bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	errs := slices.Concat(l.broken, s.shared(), l.budget(s))
@@ -170,7 +170,7 @@ func (l *Ledger) Settle(s Stored, final bool) error {
 		}
 	}
 	for name, life := range l.lives {
-		if err := life.settle(s, name, final); err != nil {
+		if err := life.verify(s, name, final); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 	}
@@ -199,7 +199,7 @@ func (l *Ledger) budget(s Stored) (errs []error) {
 	return errs
 }
 
-func (l *life) settle(s Stored, name string, final bool) error {
+func (l *life) verify(s Stored, name string, final bool) error {
 	there := s.objects()[name]
 	removed := l.remove == done && l.kind == ofService || l.force == done
 	switch {

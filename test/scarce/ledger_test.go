@@ -58,7 +58,7 @@ func TestLedgerFinds(t *testing.T) {
 				Allowed:   1,
 			}
 			tt.change(&s)
-			err := l.Settle(s, true)
+			err := l.Verify(s, true)
 			switch {
 			case tt.want == "" && err != nil:
 				t.Errorf("found %v, and there is nothing to find", err)
@@ -75,7 +75,7 @@ func TestLedgerFindsTwoBinders(t *testing.T) {
 	l.ask("p", &life{kind: ofPod, have: true})
 	l.bound("p", "n1")
 	l.bound("p", "n2")
-	if err := l.Settle(Stored{Pods: map[string]Pod{"p": {Node: "n2"}}}, true); err == nil || !strings.Contains(err.Error(), "p was bound to n1 and to n2") {
+	if err := l.Verify(Stored{Pods: map[string]Pod{"p": {Node: "n2"}}}, true); err == nil || !strings.Contains(err.Error(), "p was bound to n1 and to n2") {
 		t.Errorf("found %v", err)
 	}
 }

@@ -125,8 +125,8 @@ func (l *ledger) told(of *selection, k key) (revision int64) {
 	return revision
 }
 
-// settle returns the log of each kind in order.
-func (l *ledger) settle() ([][]write, error) {
+// logs returns the log of each kind in order.
+func (l *ledger) logs() ([][]write, error) {
 	logs := make([][]write, len(kinds))
 	for _, w := range l.writes {
 		logs[w.key.kind] = append(logs[w.key.kind], w)

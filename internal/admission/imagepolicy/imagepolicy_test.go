@@ -88,7 +88,7 @@ func TestImages(t *testing.T) {
 				if got != test.want {
 					t.Errorf("%s\nwant\n%s", got, test.want)
 				}
-				if audit := w.Said(auditPrefix+"failed-open") + " " + w.Said(auditPrefix+"seen"); audit != test.audit {
+				if audit := w.Annotation(auditPrefix+"failed-open") + " " + w.Annotation(auditPrefix+"seen"); audit != test.audit {
 					t.Errorf("the audit log has %q, want %q", audit, test.audit)
 				}
 			}

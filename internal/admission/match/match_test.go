@@ -288,7 +288,7 @@ func TestViews(t *testing.T) {
 		t.Error("the object changed before a request for another version")
 	}
 	view(2, "changed v1v1beta1")
-	if err := w.Settle(t.Context()); err != nil || !a.Changed || a.Object["through"] != "changed v1" {
+	if err := w.ConvertBack(t.Context()); err != nil || !a.Changed || a.Object["through"] != "changed v1" {
 		t.Errorf("%v, %v", a.Object, err)
 	}
 }

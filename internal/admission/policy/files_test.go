@@ -99,7 +99,7 @@ func TestFilesRefused(t *testing.T) {
 			folder := t.TempDir()
 			place(t, folder, "a.yaml", test.files...)
 			kinds := resource.NewSet(builtin.Definitions())
-			_, err := policy.NewValidating(policy.Parts{
+			_, err := policy.NewValidating(policy.Dependencies{
 				Cache: watchcache.New(memkv.New(memkv.Options{}), watchcache.Options{}), Core: kinds, Manifests: manifest.NewMetrics("server"), Log: slog.New(slog.DiscardHandler),
 			}, &policy.Config{StaticManifestsDir: folder})
 			want := strings.ReplaceAll(test.want, "DIR", folder)

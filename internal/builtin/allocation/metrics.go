@@ -76,8 +76,8 @@ func (a *Allocator) Collectors() []prometheus.Collector {
 // scrape.
 type gauges struct{ a *Allocator }
 
-// gaugePatience limits the time of that computation.
-const gaugePatience = 5 * time.Second
+// gaugeTimeout limits the time of that computation.
+const gaugeTimeout = 5 * time.Second
 
 var (
 	cidrLabel          = []string{"cidr"}
@@ -96,7 +96,7 @@ func (*gauges) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector. It omits gauges that it cannot compute.
 func (g *gauges) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), gaugePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), gaugeTimeout)
 	defer cancel()
 	show := func(taken, available *prometheus.Desc, n, all float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(taken, prometheus.GaugeValue, n, labels...)

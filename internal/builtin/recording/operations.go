@@ -43,14 +43,14 @@ func (d *documents) operations(kinds []*kind) (map[string][]string, error) {
 	for subject, v3 := range out {
 		slices.Sort(v3)
 		slices.Sort(v2[subject])
-		var said []string
+		var lines []string
 		for _, line := range without(v2[subject], v3) {
-			said = append(said, "v2 has "+line)
+			lines = append(lines, "v2 has "+line)
 		}
 		for _, line := range without(v3, v2[subject]) {
-			said = append(said, "v2 has not "+line)
+			lines = append(lines, "v2 has not "+line)
 		}
-		out[subject] = slices.Concat(v3, said)
+		out[subject] = slices.Concat(v3, lines)
 	}
 	return out, nil
 }

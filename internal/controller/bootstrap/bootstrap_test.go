@@ -53,7 +53,7 @@ func TestKept(t *testing.T) {
 				w := controllertest.New(t, []controller.Descriptor{{Name: Name, New: New}})
 				w.Store("prioritylevelconfiguration system", fmt.Sprintf(`{metadata: {%s}, spec: {`+limited+`}}`, tt.metadata, 7))
 				w.Start()
-				w.Settle()
+				w.Wait()
 				got := w.Get("prioritylevelconfiguration system")
 				if got := fmt.Sprint(kind.Value(got, "spec", "limited", "nominalConcurrencyShares"), " ", says(got)); got != tt.want {
 					t.Errorf("it has %s, want %s", got, tt.want)
@@ -72,7 +72,7 @@ func TestDeleted(t *testing.T) {
 		for name, kept := range map[string]string{"old": "true", "mine": "false"} {
 			w.Store("flowschema "+name, fmt.Sprintf(`{metadata: {annotations: {apf.kubernetes.io/autoupdate-spec: %q}}, spec: {matchingPrecedence: 5, priorityLevelConfiguration: {name: exempt}}}`, kept))
 		}
-		w.Settle()
+		w.Wait()
 		for what, there := range map[string]bool{
 			"flowschema service-accounts": true, "flowschema old": false, "flowschema mine": true, "priorityclass system-node-critical": false,
 		} {
@@ -89,7 +89,7 @@ func TestExempt(t *testing.T) {
 		w.Edit("prioritylevelconfiguration exempt", func(t object.Tree) {
 			kind.Tree(t, "spec", "exempt")["nominalConcurrencyShares"] = int64(3)
 		})
-		w.Settle()
+		w.Wait()
 		if got := kind.Value(w.Get("prioritylevelconfiguration exempt"), "spec", "exempt", "nominalConcurrencyShares"); fmt.Sprint(got) != "3" {
 			t.Errorf("it has %v shares", got)
 		}

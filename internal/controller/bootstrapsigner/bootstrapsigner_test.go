@@ -47,7 +47,7 @@ func in(t *testing.T, test func(w *controllertest.World)) {
 // check compares the signatures in the ConfigMap with the expected ones.
 func check(t *testing.T, w *controllertest.World, signatures ...string) {
 	t.Helper()
-	w.Settle()
+	w.Wait()
 	want := []string{"kubeconfig", "other"}
 	for _, id := range signatures {
 		want = append(want, "jws-kubeconfig-"+id)
@@ -87,7 +87,7 @@ func TestSignature(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		verify := func(content string) {
 			t.Helper()
-			w.Settle()
+			w.Wait()
 			text, _ := w.Get(info)["data"].(object.Tree)["jws-kubeconfig-aaaaaa"].(string)
 			parsed, err := jose.ParseDetached(text, []byte(content))
 			if err != nil {
@@ -103,7 +103,7 @@ func TestSignature(t *testing.T) {
 		w.Edit(info, func(t object.Tree) { t["data"].(object.Tree)["jws-kubeconfig-aaaaaa"] = "forged" })
 		verify("clusters: [{}]")
 		w.Edit(info, func(t object.Tree) { t["data"] = object.Tree{"other": "stays"} })
-		w.Settle()
+		w.Wait()
 		if data := w.Get(info)["data"].(object.Tree); len(data) != 1 {
 			t.Errorf("there is nothing to sign, and %v", data)
 		}

@@ -32,7 +32,7 @@ func TestServiceCIDR(t *testing.T) {
 		{name: "held while it is deleted", flags: "10.0.0.0/24", change: func(w *controllertest.World) {
 			w.Edit("servicecidr kubernetes", func(t object.Tree) { object.SetFinalizers(t, []string{"networking.k8s.io/service-cidr-finalizer"}) })
 			w.Delete("servicecidr kubernetes", "")
-			w.Settle()
+			w.Wait()
 			if !object.Deleting(w.Get("servicecidr kubernetes")) {
 				w.T.Error("it is not held")
 			}
@@ -51,10 +51,10 @@ func TestServiceCIDR(t *testing.T) {
 					w.Store("servicecidr kubernetes", tt.stored)
 				}
 				w.Start()
-				w.Settle()
+				w.Wait()
 				if tt.change != nil {
 					tt.change(w)
-					w.Settle()
+					w.Wait()
 				}
 				if got := shown(w.Get("servicecidr kubernetes")); got != tt.want {
 					t.Errorf("got %s, want %s", got, tt.want)

@@ -34,14 +34,14 @@ func in(t *testing.T, stored map[string]string, test func(w *controllertest.Worl
 			w.Store(what, text)
 		}
 		w.Start()
-		w.Settle()
+		w.Wait()
 		test(w)
 	})
 }
 
 // owners formats the owner of each address.
 func owners(w *controllertest.World) string {
-	w.Settle()
+	w.Wait()
 	page, err := w.Backend.List(w.Ctx, kv.Range{Prefix: "/registry/ipaddresses/"})
 	if err != nil {
 		w.T.Fatal(err)
@@ -174,7 +174,7 @@ func TestANamespaceGivesBack(t *testing.T) {
 
 // recorded returns the ports of the record.
 func recorded(w *controllertest.World) (ports []int) {
-	w.Settle()
+	w.Wait()
 	record, err := w.Backend.Get(w.Ctx, resource.NodePortsKey, kv.Latest)
 	if err != nil {
 		return nil

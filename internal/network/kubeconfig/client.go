@@ -101,7 +101,7 @@ func (u *User) Sign(r *http.Request) error {
 }
 
 func newConfig(c *cluster, u *user) (*Config, error) {
-	who, err := newUser(u)
+	user, err := newUser(u)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func newConfig(c *cluster, u *user) (*Config, error) {
 	if err != nil || server.Host == "" || server.Scheme != "https" && server.Scheme != "http" {
 		return nil, fmt.Errorf("kubeconfig: server is %q: want a URL such as https://127.0.0.1:6443", c.Server)
 	}
-	out := &Config{URL: strings.TrimRight(server.String(), "/"), User: who, proxy: http.ProxyFromEnvironment, plain: c.DisableCompression}
+	out := &Config{URL: strings.TrimRight(server.String(), "/"), User: user, proxy: http.ProxyFromEnvironment, plain: c.DisableCompression}
 	if c.Proxy != "" {
 		proxy, err := url.Parse(c.Proxy)
 		if err != nil {
@@ -120,11 +120,11 @@ func newConfig(c *cluster, u *user) (*Config, error) {
 	if out.as, err = u.impersonation(); err != nil {
 		return nil, err
 	}
-	if out.tls, err = tlsConfig(c, who); err != nil {
+	if out.tls, err = tlsConfig(c, user); err != nil {
 		return nil, err
 	}
 	// Other credentials take precedence over those of the program.
-	if u.Exec != nil && u.Token == "" && u.TokenFile == "" && u.Username == "" && len(who.Certificates) == 0 {
+	if u.Exec != nil && u.Token == "" && u.TokenFile == "" && u.Username == "" && len(user.Certificates) == 0 {
 		if out.program, err = newProgramCredentials(u.Exec, c); err != nil {
 			return nil, err
 		}

@@ -80,9 +80,9 @@ type credential struct {
 
 // programCredentials caches the credentials of a plugin until they expire.
 type programCredentials struct {
-	program program
-	told    execCredential
-	stdin   *os.File
+	program  program
+	execInfo execCredential
+	stdin    *os.File
 
 	mu  sync.Mutex // also prevents parallel runs: the plugin may prompt
 	now *credential
@@ -93,17 +93,17 @@ func newProgramCredentials(p *program, c *cluster) (*programCredentials, error) 
 	if err := s.program.validate(); err != nil {
 		return nil, err
 	}
-	s.told.APIVersion, s.told.Kind = p.APIVersion, credentialKind
+	s.execInfo.APIVersion, s.execInfo.Kind = p.APIVersion, credentialKind
 	if p.ProvideCluster {
 		var err error
-		s.told.Spec.Cluster, err = c.told()
+		s.execInfo.Spec.Cluster, err = c.execCluster()
 		return s, err
 	}
 	return s, nil
 }
 
-// told returns the cluster information for a plugin.
-func (c *cluster) told() (map[string]any, error) {
+// execCluster returns the cluster information for a plugin.
+func (c *cluster) execCluster() (map[string]any, error) {
 	ca, err := either(c.CA, c.CAFile)
 	if err != nil {
 		return nil, err
@@ -168,12 +168,12 @@ func (s *programCredentials) refused(c *credential) {
 
 // ask runs the plugin.
 func (s *programCredentials) ask(ctx context.Context) (*credential, error) {
-	told := s.told
+	input := s.execInfo
 	terminal := isTerminal(s.stdin)
-	if told.Spec.Interactive = terminal && s.program.InteractiveMode != never; !terminal && s.program.InteractiveMode == always {
+	if input.Spec.Interactive = terminal && s.program.InteractiveMode != never; !terminal && s.program.InteractiveMode == always {
 		return nil, errors.New("interactiveMode is Always, but standard input is not a terminal")
 	}
-	info, err := json.Marshal(told)
+	info, err := json.Marshal(input)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (s *programCredentials) ask(ctx context.Context) (*credential, error) {
 	}
 	run.Env = append(run.Env, "KUBERNETES_EXEC_INFO="+string(info))
 	run.Stdout, run.Stderr = &stdout, os.Stderr
-	if told.Spec.Interactive {
+	if input.Spec.Interactive {
 		run.Stdin = s.stdin
 	}
 	err = run.Run()
@@ -205,8 +205,8 @@ func (s *programCredentials) read(printed []byte) (*credential, error) {
 		return nil, fmt.Errorf("its output is no %s: %w", credentialKind, err)
 	}
 	switch {
-	case got.APIVersion != s.told.APIVersion || got.Kind != credentialKind:
-		return nil, fmt.Errorf("its output is %q of %q, want %s of %s", got.Kind, got.APIVersion, credentialKind, s.told.APIVersion)
+	case got.APIVersion != s.execInfo.APIVersion || got.Kind != credentialKind:
+		return nil, fmt.Errorf("its output is %q of %q, want %s of %s", got.Kind, got.APIVersion, credentialKind, s.execInfo.APIVersion)
 	case got.Status == nil || got.Status.Token == "" && got.Status.Certificate == "" && got.Status.Key == "":
 		return nil, errors.New("its output has neither a token nor a client certificate")
 	}

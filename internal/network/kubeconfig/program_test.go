@@ -80,8 +80,8 @@ contexts: [{name: c, context: {cluster: c, user: u}}]
 					t.Errorf("request %d: got %q, want %q", i+1, got, want)
 				}
 			}
-			told, _ := os.ReadFile(filepath.Join(dir, "told"))
-			if line, _, _ := strings.Cut(string(told), "\n"); line != "" && (!strings.Contains(line, `"spec":{"interactive":false,"cluster":{`) || !strings.Contains(line, `"config":{"audience":"me"}`) || !strings.Contains(line, s.URL)) {
+			input, _ := os.ReadFile(filepath.Join(dir, "told"))
+			if line, _, _ := strings.Cut(string(input), "\n"); line != "" && (!strings.Contains(line, `"spec":{"interactive":false,"cluster":{`) || !strings.Contains(line, `"config":{"audience":"me"}`) || !strings.Contains(line, s.URL)) {
 				t.Errorf("it was told %s", line)
 			}
 		})

@@ -154,8 +154,8 @@ func find(g *aggregate.Group, version string) *aggregate.Service {
 	return g.Versions[i]
 }
 
-// same reports whether two views of one Set have the same content in the same order.
-func (v *view) same(other *view) bool {
+// equal reports whether two views of one Set have the same content in the same order.
+func (v *view) equal(other *view) bool {
 	return v.set == other.set && slices.EqualFunc(v.groups, other.groups, func(a, b *group) bool {
 		return a.name == b.name && slices.EqualFunc(a.versions, b.versions, func(a, b version) bool {
 			return a.name == b.name && (a.remote == nil) == (b.remote == nil)

@@ -29,7 +29,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2
 				yield(kv.Batch{}, err)
 				return
 			}
-			batch, changed, err := s.since(prefix, seen)
+			batch, changed, err := s.eventsAfter(prefix, seen)
 			if err != nil {
 				yield(kv.Batch{}, err)
 				return
@@ -49,8 +49,8 @@ func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2
 	}
 }
 
-// since returns the next events after a revision, and a channel that is closed once there may be more.
-func (s *Store) since(prefix string, after int64) (kv.Batch, <-chan struct{}, error) {
+// eventsAfter returns the next events after a revision, and a channel that is closed once there may be more.
+func (s *Store) eventsAfter(prefix string, after int64) (kv.Batch, <-chan struct{}, error) {
 	s.mu.RLock()
 	after, err := s.resolve(after)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Store) since(prefix string, after int64) (kv.Batch, <-chan struct{}, er
 	}
 	if after+1 >= s.tail.first {
 		defer s.mu.RUnlock()
-		return s.tail.since(prefix, after), s.changed, nil
+		return s.tail.eventsAfter(prefix, after), s.changed, nil
 	}
 	newest, changed := s.state.newest, s.changed
 	tx, err := s.db.Begin(false)
@@ -144,8 +144,8 @@ func (t *tail) at(revision int64) (kv.Event, bool) {
 	return t.events[i], true
 }
 
-// since returns the events after a revision, which must not be before the tail.
-func (t *tail) since(prefix string, after int64) kv.Batch {
+// eventsAfter returns the events after a revision, which must not be before the tail.
+func (t *tail) eventsAfter(prefix string, after int64) kv.Batch {
 	events := t.events[after+1-t.first:]
 	events = events[:min(len(events), batchEvents)]
 	batch := kv.Batch{Revision: after + int64(len(events))}

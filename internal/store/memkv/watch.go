@@ -21,7 +21,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2
 				yield(kv.Batch{}, err)
 				return
 			}
-			batch, changed, err := s.since(prefix, seen)
+			batch, changed, err := s.eventsAfter(prefix, seen)
 			if err != nil {
 				yield(kv.Batch{}, err)
 				return
@@ -41,8 +41,8 @@ func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2
 	}
 }
 
-// since returns the next events after a revision, and a channel that is closed once there may be more.
-func (s *Store) since(prefix string, after int64) (kv.Batch, <-chan struct{}, error) {
+// eventsAfter returns the next events after a revision, and a channel that is closed once there may be more.
+func (s *Store) eventsAfter(prefix string, after int64) (kv.Batch, <-chan struct{}, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	after, err := s.resolve(after)

@@ -157,7 +157,7 @@ func (k *External) fetchLocked(ctx context.Context) error {
 	next := &externalKeys{all: all, at: said.At, refresh: time.Now().Add(time.Duration(said.RefreshSeconds) * time.Second), generation: 1}
 	if old := k.now.Load(); old != nil {
 		next.generation = old.generation
-		if !next.same(old) {
+		if !next.equal(old) {
 			next.generation++
 		}
 	}
@@ -165,8 +165,8 @@ func (k *External) fetchLocked(ctx context.Context) error {
 	return nil
 }
 
-// same reports whether two sets have the same keys.
-func (e *externalKeys) same(other *externalKeys) bool {
+// equal reports whether two sets have the same keys.
+func (e *externalKeys) equal(other *externalKeys) bool {
 	if len(e.all) != len(other.all) {
 		return false
 	}

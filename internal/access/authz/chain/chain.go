@@ -168,7 +168,7 @@ func (s *Chain) webhook(name, path string, c *apiserver.WebhookConfiguration) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	client.Observe = func(ctx context.Context, took time.Duration, err error) { s.webhooks.Asked(ctx, name, took, err) }
+	client.Observe = func(ctx context.Context, took time.Duration, err error) { s.webhooks.Called(ctx, name, took, err) }
 	o := webhook.Options{
 		Server: client, Version: c.SubjectAccessReviewVersion, OnError: authz.Deny, Log: s.options.Log.With("authorizer", name),
 		FailedOpen: func(err error) { s.webhooks.FailedOpen(name, err) },

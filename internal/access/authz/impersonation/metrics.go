@@ -39,16 +39,16 @@ func (i *Impersonator) Collectors() []prometheus.Collector {
 func (m *metrics) attempted(in *mode, begun time.Time) {
 	name := ""
 	if in != nil {
-		name = in.told()
+		name = in.metricName()
 	}
 	labels := []string{name, decision(in != nil)}
 	m.attempts.WithLabelValues(labels...).Inc()
 	m.attemptsTook.WithLabelValues(labels...).Observe(time.Since(begun).Seconds())
 }
 
-// asked counts one call of the authorizer.
-func (m *metrics) asked(in *mode, allowed bool, begun time.Time) {
-	labels := []string{in.told(), decision(allowed)}
+// authorized counts one call of the authorizer.
+func (m *metrics) authorized(in *mode, allowed bool, begun time.Time) {
+	labels := []string{in.metricName(), decision(allowed)}
 	m.questions.WithLabelValues(labels...).Inc()
 	m.questionsTook.WithLabelValues(labels...).Observe(time.Since(begun).Seconds())
 }
@@ -60,8 +60,8 @@ func decision(allowed bool) string {
 	return "denied"
 }
 
-// told returns the name of the mode in metrics.
-func (m *mode) told() string {
+// metricName returns the name of the mode in metrics.
+func (m *mode) metricName() string {
 	if !m.constrained() {
 		return "legacy"
 	}

@@ -48,8 +48,8 @@ func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.evaluations, m.failedOpen, m.duration, m.matchErrors, m.exclusions, m.matching}
 }
 
-// Asked records the result of a call.
-func (m *Metrics) Asked(ctx context.Context, name string, took time.Duration, err error) {
+// Called records the result of a call.
+func (m *Metrics) Called(ctx context.Context, name string, took time.Duration, err error) {
 	result := resultOf(err)
 	if err != nil && ctx.Err() != nil {
 		result = "canceled"

@@ -132,7 +132,7 @@ func awaitEnd(t *testing.T, conn net.Conn) {
 	t.Helper()
 	select {
 	case <-conn.(*tunnelConn).done:
-	case <-time.After(patience / 2):
+	case <-time.After(tunnelTimeout / 2):
 		t.Error("the tunnel did not end")
 	}
 }

@@ -27,9 +27,9 @@ const (
 
 var errEnded = errors.New("the watch ended")
 
-// Follow implements controller.Others. It retries every failure; a new list finds the changes in
+// Follow implements controller.Aggregated. It retries every failure; a new list finds the changes in
 // between.
-func (o *Others) Follow(ctx context.Context, d *resource.Definition) iter.Seq[kv.Event] {
+func (o *Servers) Follow(ctx context.Context, d *resource.Definition) iter.Seq[kv.Event] {
 	return func(yield func(kv.Event) bool) {
 		f := &follower{others: o, prefix: d.StoragePrefix, watches: slices.Contains(d.Verbs, "watch"), known: map[string]known{}, yield: yield}
 		for pause := shortestPause; ctx.Err() == nil && !f.done; {
@@ -55,7 +55,7 @@ func (o *Others) Follow(ctx context.Context, d *resource.Definition) iter.Seq[kv
 
 // A follower follows the objects of one kind.
 type follower struct {
-	others  *Others
+	others  *Servers
 	prefix  string
 	watches bool
 	known   map[string]known // all existing objects
