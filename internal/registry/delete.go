@@ -263,9 +263,9 @@ func checkPreconditions(target *Target, old object.Tree, p *metav1.Preconditions
 		return nil
 	}
 	d := target.Definition
-	told := d.ErrorKind()
+	kind := d.ErrorKind()
 	// Kubernetes names the kind here; elsewhere it names the resource.
-	of := schema.GroupResource{Group: told.Group, Resource: told.Kind}
+	of := schema.GroupResource{Group: kind.Group, Resource: kind.Kind}
 	wrong := "the %s in the precondition (%s) does not match the %s in record (%s). The object might have been %s"
 	if failed := d.Strategy.PreconditionFailed; failed != "" {
 		of, wrong = d.GroupResource(), failed+": %s in precondition: %s, %s in object meta: %s%.0s"

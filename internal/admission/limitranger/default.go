@@ -45,7 +45,7 @@ func fill(a *registry.Admission, l *corev1.LimitRange) {
 func set(container object.Tree, field string, to corev1.ResourceList, of string) []string {
 	var names []string
 	for name, quantity := range to {
-		if _, said := kind.Tree(container, "resources", field)[string(name)]; !said {
+		if _, present := kind.Tree(container, "resources", field)[string(name)]; !present {
 			kind.Child(kind.Child(container, "resources"), field)[string(name)] = quantity.String()
 			names = append(names, string(name))
 		}

@@ -63,12 +63,12 @@ func (p *plugin) call(ctx context.Context, h *hook, w *match.Write, v *match.Vie
 	defer cancel()
 	reply, err := p.Poster.Post(ctx, &h.to, client.Call{Body: body, Timeout: left(ctx), MaxReply: maxReply})
 	if err != nil {
-		told := status.Unavailable("error calling webhook")
+		response := status.Unavailable("error calling webhook")
 		var known *status.Error
 		if errors.As(err, &known) {
-			told = known
+			response = known
 		}
-		return nil, h.failed(told, "failed to call webhook: %w", err)
+		return nil, h.failed(response, "failed to call webhook: %w", err)
 	}
 	decoded, err := decodeAnswer(version, reply.Body)
 	if err != nil {

@@ -47,9 +47,9 @@ func (m *Metrics) Collectors() []prometheus.Collector {
 const maxCode = 600
 
 func (m *Metrics) observe(h *hook, kind string, operation registry.Operation, took time.Duration, code int, rejected bool) {
-	said := strconv.FormatBool(rejected)
-	m.requests.WithLabelValues(h.name, kind, string(operation), strconv.Itoa(min(code, maxCode)), said).Inc()
-	m.durations.WithLabelValues(h.name, kind, string(operation), said).Observe(took.Seconds())
+	label := strconv.FormatBool(rejected)
+	m.requests.WithLabelValues(h.name, kind, string(operation), strconv.Itoa(min(code, maxCode)), label).Inc()
+	m.durations.WithLabelValues(h.name, kind, string(operation), label).Observe(took.Seconds())
 }
 
 func (m *Metrics) reject(h *hook, kind string, operation registry.Operation, reason string, code int) {

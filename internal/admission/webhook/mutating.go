@@ -93,14 +93,14 @@ func (p *Mutating) ask(ctx context.Context, h *hook, w *match.Write, v *match.Vi
 	}
 	key := fmt.Sprintf("mutation.webhook.admission.k8s.io/round_%d_index_%d", round, h.place)
 	begun := time.Now()
-	said, err := p.call(ctx, h, w, v, true)
+	response, err := p.call(ctx, h, w, v, true)
 	request.From(ctx).Wait(time.Since(begun))
 	if err == nil {
-		err = h.tell(w.Admission, said)
+		err = h.tell(w.Admission, response)
 	}
 	changed := false
 	if err == nil {
-		changed, err = h.change(w, v, said, round)
+		changed, err = h.change(w, v, response, round)
 	}
 	w.Annotate(key, encode(mutation{h.configuration, h.name, changed}))
 	err = p.applyFailurePolicy(ctx, h, w.Admission, err, time.Since(begun), func() { w.Annotate("failed-open."+key, h.name) })

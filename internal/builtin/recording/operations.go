@@ -204,8 +204,8 @@ func (n *names) item(doc object, path string, item object) (out []string, err er
 
 // operation returns the line of one operation. v3 and v2 have equal lines for equal operations.
 func (n *names) operation(doc object, line string, o object) (string, error) {
-	if said := fmt.Sprint(o["description"]); n.kind != nil && strings.HasPrefix(said, "create ") && len(strings.Fields(said)) < 4 {
-		n.kind.called = strings.TrimPrefix(said, "create ")
+	if description := fmt.Sprint(o["description"]); n.kind != nil && strings.HasPrefix(description, "create ") && len(strings.Fields(description)) < 4 {
+		n.kind.called = strings.TrimPrefix(description, "create ")
 	}
 	line += " " + n.id(fmt.Sprint(o["operationId"])) + fmt.Sprintf(" %q", n.text(fmt.Sprint(o["description"])))
 	if action, ok := o["x-kubernetes-action"]; ok {

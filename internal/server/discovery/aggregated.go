@@ -98,8 +98,8 @@ func appendGroup(doc []byte, g *group, item func(*resource.Definition, *resource
 		}
 		if v.remote == nil {
 			doc = appendVersion(doc, v, item)
-		} else if said := others[v.groupVersion(g.name)]; said != nil {
-			doc = append(doc, said...)
+		} else if remote := others[v.groupVersion(g.name)]; remote != nil {
+			doc = append(doc, remote...)
 		} else {
 			doc = append(doc, encode(apidiscoveryv2.APIVersionDiscovery{Version: v.name, Freshness: apidiscoveryv2.DiscoveryFreshnessStale})...)
 		}

@@ -71,11 +71,11 @@ func newView(set *resource.Set, services *aggregate.Services) *view {
 	v := &view{set: set, services: services}
 	for _, local := range set.Groups() {
 		g := &group{name: local.Name, priority: local.Priority}
-		said := services.Group(local.Name)
+		remote := services.Group(local.Name)
 		for _, name := range local.Versions {
 			if services.Lookup(local.Name, name) == nil {
 				one := version{name: name, local: local, groupPriority: local.Priority, priority: customPriority}
-				if s := find(said, name); s != nil {
+				if s := find(remote, name); s != nil {
 					one.groupPriority, one.priority = int(s.GroupPriority), int(s.VersionPriority)
 				}
 				g.versions = append(g.versions, one)

@@ -77,12 +77,12 @@ func (o *Servers) send(ctx context.Context, d demand) (io.ReadCloser, error) {
 		return answer.Body, nil
 	}
 	defer answer.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20)) // The error has what arrived.
+	body, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20)) // The error has what arrived.
 	var status metav1.Status
-	if json.Unmarshal(said, &status) == nil && status.Kind == "Status" && status.Status == metav1.StatusFailure {
+	if json.Unmarshal(body, &status) == nil && status.Kind == "Status" && status.Status == metav1.StatusFailure {
 		return nil, &apierrors.StatusError{ErrStatus: status}
 	}
-	return nil, unable(answer.StatusCode, strings.TrimSpace(string(said)))
+	return nil, unable(answer.StatusCode, strings.TrimSpace(string(body)))
 }
 
 // ask sends a request and reads the answer.
