@@ -166,10 +166,10 @@ func TestSideBySide(t *testing.T) {
 			}
 		}
 	})
-	patience, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	deadline, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for runtime.NumGoroutine() > before {
-		if patience.Err() != nil {
+		if deadline.Err() != nil {
 			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
 			t.Fatalf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 		}

@@ -28,16 +28,16 @@ import (
 
 func main() {
 	b := &bench{}
-	full := flag.Bool("full", false, "measure all of it, which takes hours; without, a few minutes")
-	only := flag.String("only", "", "rows or scenarios, separated by commas, * for any letters; others stay as they were measured before")
-	flag.StringVar(&b.scratch, "scratch", "", "folder in which the servers keep data: the disk that is measured (default .build/bench)")
-	docs := flag.String("docs", "../docs", "folder to write benchmarks.md to")
-	flag.StringVar(&b.programs.Anykind, "anykind", "", "program to use instead of building it")
-	flag.StringVar(&b.programs.KubeAPIServer, "kube-apiserver", "", "program to use instead of building it")
-	flag.StringVar(&b.programs.Etcd, "etcd", "", "program to use instead of building it")
-	flag.IntVar(&b.pairs, "pairs", 0, "how often to run each server, instead of what the mode says")
-	flag.StringVar(&b.side, "side", "", "run only anykind or reference, write nothing: to try things out")
-	flag.BoolVar(&b.again, "write", false, "measure nothing, write the page again from what was measured")
+	full := flag.Bool("full", false, "measure full loads for hours; without it, a tenth of large loads for minutes")
+	only := flag.String("only", "", "comma-separated names of rows and scenarios to measure, with * as wildcard; the other results stay unchanged")
+	flag.StringVar(&b.scratch, "scratch", "", "`folder` for the data of the servers, on the disk to measure (default .build/bench)")
+	docs := flag.String("docs", "../docs", "`folder` for benchmarks.md")
+	flag.StringVar(&b.programs.Anykind, "anykind", "", "path of a built program; empty to build it")
+	flag.StringVar(&b.programs.KubeAPIServer, "kube-apiserver", "", "path of a built program; empty to build it")
+	flag.StringVar(&b.programs.Etcd, "etcd", "", "path of a built program; empty to build it")
+	flag.IntVar(&b.pairs, "pairs", 0, "number of runs of each server; 0 for the default of the mode")
+	flag.StringVar(&b.side, "side", "", "run one `side` only, anykind or reference, and write nothing")
+	flag.BoolVar(&b.again, "write", false, "write the page from earlier results, without measuring")
 	flag.Parse()
 	b.size = row.Quick()
 	if *full {

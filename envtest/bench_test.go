@@ -39,7 +39,7 @@ func BenchmarkStart(b *testing.B) {
 	b.Run("from a snapshot", func(b *testing.B) {
 		template := &Environment{CRDDirectoryPaths: crds}
 		template.StartFor(b)
-		if err := template.Settle(b.Context()); err != nil {
+		if err := template.WaitIdle(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		prepared, err := template.Snapshot()

@@ -17,7 +17,7 @@
 //     testing/synctest, so the test controls the expiry of leases and tokens.
 //   - Fault injection: Inject rejects, delays or interrupts selected requests, or fails the store or a
 //     webhook; EndWatches ends watches.
-//   - Settle waits until nothing is pending.
+//   - WaitIdle waits until nothing is pending.
 //   - Record writes a transcript of requests for golden files.
 //
 // # Differences

@@ -82,7 +82,7 @@ func TestEnvironment(t *testing.T) {
 	})
 	t.Run("no controller of kube-controller-manager runs", func(t *testing.T) {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}}
-		if err := errors.Join(c.Create(ctx, namespace), c.Delete(ctx, namespace), e.Settle(ctx)); err != nil {
+		if err := errors.Join(c.Create(ctx, namespace), c.Delete(ctx, namespace), e.WaitIdle(ctx)); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil || namespace.Status.Phase != corev1.NamespaceTerminating {
@@ -97,7 +97,7 @@ func TestControllers(t *testing.T) {
 	e := &Environment{Controllers: []string{"namespace-controller"}}
 	c := clientOf(t, e.StartFor(t))
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}}
-	if err := errors.Join(c.Create(t.Context(), namespace), c.Delete(t.Context(), namespace), e.Settle(t.Context())); err != nil {
+	if err := errors.Join(c.Create(t.Context(), namespace), c.Delete(t.Context(), namespace), e.WaitIdle(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); !apierrors.IsNotFound(err) {
@@ -203,7 +203,7 @@ func TestExistingCluster(t *testing.T) {
 	if err := e.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if err := cluster.Settle(t.Context()); err != nil {
+	if err := cluster.WaitIdle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Create(t.Context(), gadget("h", 1)); err == nil {

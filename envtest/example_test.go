@@ -64,7 +64,7 @@ func ExampleEnvironment_controllers() {
 	team := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
 	must(c.Create(ctx, team))
 	must(c.Delete(ctx, team))
-	must(testEnv.Settle(ctx))
+	must(testEnv.WaitIdle(ctx))
 	fmt.Println(apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(team), team)))
 	// Output: true
 }

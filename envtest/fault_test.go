@@ -282,7 +282,7 @@ func TestWebhooksFail(t *testing.T) {
 	}
 }
 
-// Settle waits for open requests, and its error names them.
+// WaitIdle waits for open requests, and its error names them.
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	e := &Environment{}
@@ -293,11 +293,11 @@ func TestSettle(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if err := e.Settle(ctx); err == nil || !strings.Contains(err.Error(), "1 requests are in progress") {
+		if err := e.WaitIdle(ctx); err == nil || !strings.Contains(err.Error(), "1 requests are in progress") {
 			t.Errorf("%v", err)
 		}
 		began := time.Now()
-		if err := e.Settle(t.Context()); err != nil || time.Since(began).Round(time.Second) != 10*time.Second {
+		if err := e.WaitIdle(t.Context()); err != nil || time.Since(began).Round(time.Second) != 10*time.Second {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 	})

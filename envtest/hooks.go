@@ -13,13 +13,13 @@ import (
 // hooks are the functions by which an Environment observes its server and injects faults.
 func (s *server) hooks() app.Hooks {
 	return app.Hooks{
-		Answer: s.answering, Request: s.asked, Webhook: callWebhook,
+		Answer: s.answering, Request: s.observeRequest, Webhook: callWebhook,
 		Store: func(b kv.Backend) kv.Backend { return &store{b, s} },
 	}
 }
 
-// asked observes every request.
-func (s *server) asked(r *http.Request, q *request.Request) (answered func(int)) {
+// observeRequest observes every request.
+func (s *server) observeRequest(r *http.Request, q *request.Request) (answered func(int)) {
 	if q.Info.IsLongRunning() {
 		return func(code int) { s.recorders.answered(r, q, code) }
 	}

@@ -315,23 +315,23 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Settle waits until nothing is pending in the server: no request is open, the controllers of the
-// server have processed all writes, and every watch has been sent all of them. Settle does not wait
+// WaitIdle waits until nothing is pending in the server: no request is open, the controllers of the
+// server have processed all writes, and every watch has been sent all of them. WaitIdle does not wait
 // for tasks of controllers that are scheduled for later. It waits for a failing task until the task
 // succeeds or ctx ends.
 //
-// A client may not have received or processed all that the server has sent. So Settle cannot know
+// A client may not have received or processed all that the server has sent. So WaitIdle cannot know
 // whether a controller of the test has work left, only that the server has nothing left to send. In a
 // bubble of testing/synctest, synctest.Wait covers both.
-func (te *Environment) Settle(ctx context.Context) error {
+func (te *Environment) WaitIdle(ctx context.Context) error {
 	if te.server == nil {
 		return errNotStarted
 	}
 	s := te.server
 	for {
 		before := s.writes.Load()
-		if err := s.app.Settle(ctx); err != nil {
-			return fmt.Errorf("the server is not settled; %d requests are in progress: %w", s.underWay.Load(), err)
+		if err := s.app.WaitIdle(ctx); err != nil {
+			return fmt.Errorf("the server is not idle; %d requests are in progress: %w", s.underWay.Load(), err)
 		}
 		// A request that completed meanwhile may have given the controllers work.
 		if s.underWay.Load() == 0 && s.writes.Load() == before {

@@ -146,9 +146,9 @@ func (a *Audience) follow(c *Conn, counts []int64) {
 func (a *Audience) Seen() int64 { return a.seen.Load() }
 
 // Wait returns once all watches together have seen that many events. It fails if a watch ends earlier.
-func (a *Audience) Wait(ctx context.Context, events int64, patience time.Duration) error {
+func (a *Audience) Wait(ctx context.Context, events int64, timeout time.Duration) error {
 	a.waits.Store(events)
-	late := time.NewTimer(patience)
+	late := time.NewTimer(timeout)
 	defer late.Stop()
 	for a.seen.Load() < events {
 		select {

@@ -51,8 +51,8 @@ func runInstructions(ctx context.Context, r *Run) error {
 		Wrap: []string{"valgrind", "--tool=callgrind", "--callgrind-out-file=" + counts},
 		// valgrind does not support the signals of Go's preemption. With one processor, idle threads
 		// that look for work are not counted.
-		Env:      []string{"GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1"},
-		Patience: 10 * time.Minute,
+		Env:          []string{"GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1"},
+		StartTimeout: 10 * time.Minute,
 	})
 	if err != nil {
 		return err

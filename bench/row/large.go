@@ -77,7 +77,7 @@ func (r *Run) definitions(ctx context.Context, corpus *payload.Corpus) error {
 	if err := r.memory("load-openapi"); err != nil {
 		return err
 	}
-	if err := r.restart(ctx, server.Options{Patience: 10 * time.Minute}); err != nil {
+	if err := r.restart(ctx, server.Options{StartTimeout: 10 * time.Minute}); err != nil {
 		return err
 	}
 	r.put("load-restart", milliseconds(r.server.Ready), "")

@@ -67,8 +67,8 @@ type Options struct {
 	Wrap []string
 	// Env is added to the environment.
 	Env []string
-	// Patience limits the time until the server is ready.
-	Patience time.Duration
+	// StartTimeout limits the time until the server is ready.
+	StartTimeout time.Duration
 	// Servers is the number of API servers over one etcd; 0 means one.
 	Servers int
 	// Share is the share of one core for each API server; 0 means no limit.
@@ -97,7 +97,7 @@ func Start(ctx context.Context, k Kind, dir string, o Options) (*Server, error) 
 	s.Target = s.Targets[0]
 	s.UserTarget = s.Target
 	s.UserTarget.Token = userToken
-	ctx, cancel := context.WithTimeout(ctx, max(o.Patience, 2*time.Minute))
+	ctx, cancel := context.WithTimeout(ctx, max(o.StartTimeout, 2*time.Minute))
 	defer cancel()
 	began := time.Now()
 	list := k.commands(dir, addresses, c)

@@ -58,7 +58,7 @@ func TestServerFlags(t *testing.T) {
 		want string
 	}{
 		{"--server https://127.0.0.1:1", exitUnsure, "connection refused"},
-		{"-s here", exitUnsure, `the server is "here": want a URL`},
+		{"-s here", exitUnsure, `server is "here": want a URL`},
 		{"", exitUnsure, "no server: set KUBECONFIG, --kubeconfig or --server"},
 		{"--user you", exitUnsure, `no user "you"`},
 		{"--kubeconfig gone", exitUnsure, "open gone: no such file or directory"},

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anykind/anykind/internal/app/etcddoor"
+	"github.com/anykind/anykind/internal/app/fakeetcd"
 )
 
 // etcdCommand is the program under the name etcd, for suites that start one before a kube-apiserver.
@@ -30,10 +30,10 @@ The program listens at --listen-client-urls. It ignores the other flags of etcd.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if version {
-				fmt.Fprintln(cmd.OutOrStdout(), "etcd Version:", etcddoor.Version)
+				fmt.Fprintln(cmd.OutOrStdout(), "etcd Version:", fakeetcd.Version)
 				return nil
 			}
-			return openDoor(clients)
+			return serveFakeEtcd(clients)
 		},
 	}
 	cmd.Flags().StringSliceVar(&clients, "listen-client-urls", []string{"http://localhost:2379"}, "http URLs to listen on")
@@ -41,12 +41,12 @@ The program listens at --listen-client-urls. It ignores the other flags of etcd.
 	return cmd
 }
 
-// openDoor answers until a signal.
-func openDoor(urls []string) error {
+// serveFakeEtcd answers until a signal.
+func serveFakeEtcd(urls []string) error {
 	told, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restore()
-	door := etcddoor.Serving()
-	defer door.Close()
+	fake := fakeetcd.Serving()
+	defer fake.Close()
 	failed := make(chan error, len(urls))
 	for _, at := range urls {
 		u, err := url.Parse(at)
@@ -57,7 +57,7 @@ func openDoor(urls []string) error {
 		if err != nil {
 			return err
 		}
-		go func() { failed <- door.Serve(listener) }()
+		go func() { failed <- fake.Serve(listener) }()
 	}
 	select {
 	case <-told.Done():

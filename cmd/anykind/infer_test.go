@@ -5,18 +5,18 @@ import (
 	"testing"
 )
 
-// What crd infer takes, what it says, and its exit code.
+// TestInfer covers arguments, output and exit code of crd infer.
 func TestInfer(t *testing.T) {
 	const sample = `{"apiVersion":"example.com/v1","kind":"CronTab","metadata":{"name":"a","namespace":"b","resourceVersion":"7"},"spec":{"n":1},"status":{"phase":"Up"}}`
 	const schema = `{"$ref":"#/$defs/CronTab","$defs":{"CronTab":{"type":"object","properties":{"n":{"type":"integer","maximum":3}},"not":{}},"Other":{"type":"object"}}}`
 	files := map[string]string{"sample.json": `{ "n": 5 }`, "pod.yaml": "apiVersion: v1\nkind: Pod\n", "broken.yaml": "a: [\n"}
 	for _, tt := range []invocation{
-		{"a sample", sample, []string{"-"}, 0, "  name: crontabs.example.com\n", "of fewer than 3 samples"},
+		{"a sample", sample, []string{"-"}, 0, "  name: crontabs.example.com\n", "with fewer than 3 samples"},
 		{"with its status", sample, []string{"-"}, 0, "    subresources:\n      status: {}\n", ""},
 		{"a list and another kind", `{"apiVersion":"v1","kind":"List","items":[` + sample + `,{"apiVersion":"v1","kind":"Pod"}]}`, []string{"--min-samples", "1", "-"}, 0, "required: [spec]", "skipped objects of other kinds: 1"},
 		{"as JSON", sample, []string{"-o", "json", "-"}, 0, `"plural": "crontabs"`, ""},
 		{"names and scope", sample, []string{"--plural", "cron", "--short-names", "ct,cr", "--scope", "Cluster", "-"}, 0, "shortNames: [ct, cr]", ""},
-		{"plain JSON", `{"a": 1} {"a": 2}`, []string{"--group", "example.com", "--kind", "Thing", "-"}, 0, "# Inferred from 2 samples.", "taken for a namespaced one"},
+		{"plain JSON", `{"a": 1} {"a": 2}`, []string{"--group", "example.com", "--kind", "Thing", "-"}, 0, "# Inferred from 2 samples.", "the scope defaults to Namespaced"},
 		{"plain YAML in a version", "a: 1\n---\na: 2\n", []string{"--group", "example.com", "--kind", "Thing", "--version", "v2", "-"}, 0, "  - name: v2\n", ""},
 		{"a schema", schema, []string{"--json-schema", "-", "--group", "example.com"}, 0, "maximum: 3", "v1alpha1 spec: not is not checked"},
 		{"another type of it", schema, []string{"--json-schema", "-", "--group", "example.com", "--type", "Other"}, 0, "name: others.example.com", ""},

@@ -11,10 +11,10 @@ import (
 // returns it to the system.
 const (
 	lookEvery = 30 * time.Second
-	// settled is the time after which the work of the start is done. Most allocations until then
+	// startupTime is the time after which the work of the start is done. Most allocations until then
 	// are garbage, which an idle server would keep; and most of the code of the start does not run
 	// again.
-	settled = 2 * time.Second
+	startupTime = 2 * time.Second
 	// hurried is GOGC during the start. The first collection comes at 4 MB times GOGC / 100, and a
 	// ready server has allocated less.
 	hurried = 400
@@ -31,7 +31,7 @@ func hurry() (calm func()) {
 
 // giveBack returns unused memory to the system, until ctx ends.
 func giveBack(ctx context.Context) {
-	timer := time.NewTimer(settled)
+	timer := time.NewTimer(startupTime)
 	defer timer.Stop()
 	var before uint64
 	for first := true; ; first = false {

@@ -65,7 +65,7 @@ func TestKeepRoom(t *testing.T) {
 	await("with little in use", func() bool { return set() > usual })
 }
 
-// What has become garbage can be spared, and what is in use cannot.
+// Garbage counts as spare memory, memory in use does not.
 func TestReadHeap(t *testing.T) {
 	const size = 64 << 20
 	runtime.GC()

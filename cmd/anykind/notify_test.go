@@ -44,7 +44,7 @@ func told(t *testing.T, supervisor *net.UnixConn, want string) {
 	}
 }
 
-// Who set NOTIFY_SOCKET waits for the word, so a server that cannot say it does not go on.
+// A service manager that sets NOTIFY_SOCKET waits for READY=1. A server that cannot send it exits.
 func TestSupervisorIsGone(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "gone"))
 	cmd, stderr := command(t, "serve", "--secure-port=0", "--in-memory", "--kubeconfig", filepath.Join(t.TempDir(), "kubeconfig"))

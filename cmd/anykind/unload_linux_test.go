@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What a loader or a debugger wrote is in no file.
+// Pages that a loader or a debugger changed stay in memory: no file has their content.
 func TestMappings(t *testing.T) {
 	const smaps = `00400000-01a03000 r-xp 00000000 fe:00 1835 /opt/any kind/anykind
 Size:              22540 kB

@@ -19,7 +19,7 @@ type Metrics struct{ durations *prometheus.HistogramVec }
 func NewMetrics() *Metrics {
 	return &Metrics{prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "apiserver_admission_controller_admission_duration_seconds",
-		Help:    "How long admission plugins took, by name, operation, type (admit or validate) and whether they rejected the write.",
+		Help:    "Duration of admission plugins in seconds, by name, operation, type (admit or validate) and whether they rejected the request.",
 		Buckets: []float64{.005, .025, .1, .5, 1, 2.5},
 	}, []string{"name", "type", "operation", "rejected"})}
 }

@@ -32,10 +32,10 @@ func (w *wired) fresh(ctx context.Context) error {
 	return errors.Join(err, w.crds.Fresh(ctx))
 }
 
-// publishedFor fetches the resources of other API servers. It waits up to patience for each.
-func (w *wired) publishedFor(patience time.Duration) func(context.Context, *aggregate.Services) map[schema.GroupVersion]*published.Version {
+// publishedFor fetches the resources of other API servers. It waits up to timeout for each.
+func (w *wired) publishedFor(timeout time.Duration) func(context.Context, *aggregate.Services) map[schema.GroupVersion]*published.Version {
 	return func(ctx context.Context, services *aggregate.Services) map[schema.GroupVersion]*published.Version {
-		return w.published.Versions(ctx, services, patience)
+		return w.published.Versions(ctx, services, timeout)
 	}
 }
 
@@ -46,8 +46,8 @@ func (d documented) Documents(ctx context.Context) map[string]published.Document
 	return d.published.Documents(ctx, d.others.Services(ctx))
 }
 
-func (d documented) Wholes(ctx context.Context) []published.Whole {
-	return d.published.Wholes(ctx, d.others.Services(ctx))
+func (d documented) DocumentsV2(ctx context.Context) []published.DocumentV2 {
+	return d.published.DocumentsV2(ctx, d.others.Services(ctx))
 }
 
 func (d documented) Forward(s *aggregate.Service) http.Handler { return d.others.Forward(s) }

@@ -192,7 +192,7 @@ func TestAPIServiceBeforeDefinition(t *testing.T) {
 	if got := f.must("GET", flowers+"/roses", "", http.StatusOK); !strings.Contains(got, `"kind":"RoseList"`) {
 		t.Error(got)
 	}
-	if err := f.app.Settle(t.Context()); err != nil {
+	if err := f.app.WaitIdle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.must("GET", service, "", http.StatusOK); !strings.Contains(got, `"reason":"Local"`) {

@@ -70,12 +70,12 @@ func TestSpoofedHeaders(t *testing.T) {
 		"X-Remote-User: kubernetes-admin"
 	path := flowers + "/namespaces/default/roses"
 	for name, text := range map[string]string{
-		"headers":                "GET " + path + " HTTP/1.1\nHost: x\n" + spoofed + "\n",
-		"headers twice":          "GET " + path + " HTTP/1.1\nHost: x\n" + spoofed + spoofed + "\n",
-		"headers of one hop":     "GET " + path + " HTTP/1.1\nHost: x\nConnection: X-Remote-User, X-Remote-Group, x-remote-extra-scopes\n" + spoofed + "\n",
-		"headers of an upgrade":  "GET " + path + " HTTP/1.1\nHost: x\nConnection: Upgrade, X-Remote-User\nUpgrade: SPDY/3.1\n" + spoofed + "\n",
-		"a trailer":              "POST " + path + " HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\nTrailer: X-Remote-User\n\n1\na\n0\nX-Remote-User: root\n\n",
-		"a trailer nobody knows": "POST " + path + " HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\n1\na\n0\nX-Remote-Group: system:masters\n\n",
+		"headers":               "GET " + path + " HTTP/1.1\nHost: x\n" + spoofed + "\n",
+		"headers twice":         "GET " + path + " HTTP/1.1\nHost: x\n" + spoofed + spoofed + "\n",
+		"headers of one hop":    "GET " + path + " HTTP/1.1\nHost: x\nConnection: X-Remote-User, X-Remote-Group, x-remote-extra-scopes\n" + spoofed + "\n",
+		"headers of an upgrade": "GET " + path + " HTTP/1.1\nHost: x\nConnection: Upgrade, X-Remote-User\nUpgrade: SPDY/3.1\n" + spoofed + "\n",
+		"a trailer":             "POST " + path + " HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\nTrailer: X-Remote-User\n\n1\na\n0\nX-Remote-User: root\n\n",
+		"an unknown trailer":    "POST " + path + " HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\n1\na\n0\nX-Remote-Group: system:masters\n\n",
 	} {
 		answer, _, _ := f.raw(admin(t, f.app), text)
 		got := fmt.Sprint("not asked: ", answer.Status)
@@ -107,7 +107,7 @@ func TestSpoofedHeaders(t *testing.T) {
 		t.Fatal(answer.Status)
 	}
 	if got, want := <-seen, "certificate: front-proxy-client\nX-Remote-Extra-Key: value\nX-Remote-Group: system:masters, system:authenticated\nX-Remote-User: jane"; got != want {
-		t.Errorf("over HTTP/%d, as somebody else:\n%s\nwant\n%s", answer.ProtoMajor, got, want)
+		t.Errorf("over HTTP/%d, impersonated:\n%s\nwant\n%s", answer.ProtoMajor, got, want)
 	}
 }
 

@@ -90,7 +90,7 @@ func TestHostileAnswers(t *testing.T) {
 		{"nothing", hijacked(""), "503 error trying to reach service: "},
 		{"a header without an end", hijacked("HTTP/1.1 200 OK\nX-A: " + strings.Repeat("a", 2<<20)), "503 error trying to reach service: "},
 		{"many headers", hijacked("HTTP/1.1 200 OK\n" + strings.Repeat("X-A: a\n", 1<<18) + "\n"), "503 error trying to reach service: "},
-		{"an upgrade that nobody asked for", hijacked("HTTP/1.1 101 Switching Protocols\nConnection: Upgrade\nUpgrade: SPDY/3.1\n\n"), "503 error trying to reach service: "},
+		{"an upgrade without a request for one", hijacked("HTTP/1.1 101 Switching Protocols\nConnection: Upgrade\nUpgrade: SPDY/3.1\n\n"), "503 error trying to reach service: "},
 	} {
 		f.answer(tt.backend)
 		if got := f.read("GET", flowers+"/roses"); !strings.HasPrefix(got, tt.want) {

@@ -34,9 +34,9 @@ func TestAnonymous(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			a := start(t, Options{Authentication: test.authentication})
 			defer stop(t, a)
-			anybody := client(t, a, nil)
+			anonymous := client(t, a, nil)
 			for path, want := range map[string]int{"/version": test.version, "/readyz": test.version, "/api/v1/namespaces": test.objects, "/apis": test.objects} {
-				code, body := ask(t, anybody, "GET", a.URL()+path, "", "")
+				code, body := ask(t, anonymous, "GET", a.URL()+path, "", "")
 				if code != want {
 					t.Errorf("%s: answered %d %s, want %d", path, code, body, want)
 				}
@@ -67,9 +67,9 @@ func TestAnonymousAndAlwaysAllow(t *testing.T) {
 				Authentication: test.authentication, Authorization: Authorization{Flags: chain.Flags{Modes: []string{chain.AlwaysAllow}}},
 				Log: slog.New(slog.NewTextHandler(&log, nil)),
 			})
-			anybody := client(t, a, nil)
+			anonymous := client(t, a, nil)
 			for _, path := range []string{"/readyz", "/api/v1/namespaces"} {
-				if code, body := ask(t, anybody, "GET", a.URL()+path, "", ""); code != test.code {
+				if code, body := ask(t, anonymous, "GET", a.URL()+path, "", ""); code != test.code {
 					t.Errorf("%s: answered %d %s, want %d", path, code, body, test.code)
 				}
 			}

@@ -45,16 +45,16 @@ func stop(t *testing.T, a *App) {
 	}
 }
 
-// settle waits until a new App has made its initial writes: a service account and a ConfigMap for
+// awaitStart waits until a new App has made its initial writes: a service account and a ConfigMap for
 // each namespace, the status of its ServiceCIDR and of FlowSchemas, its endpoint, and its
 // authentication settings.
-func settle(t *testing.T, a *App) {
+func awaitStart(t *testing.T, a *App) {
 	t.Helper()
-	settleAs(t, a, nil)
+	awaitStartAs(t, a, nil)
 }
 
-// settleAs is settle for an App with a RuntimeConfig.
-func settleAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
+// awaitStartAs is awaitStart for an App with a RuntimeConfig.
+func awaitStartAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
 	t.Helper()
 	kinds := builtin.Definitions()
 	if err := config.Apply(kinds); err != nil {
@@ -218,7 +218,7 @@ func TestStartErrors(t *testing.T) {
 	defer taken.Close()
 	running := start(t, Options{Dir: in("running")})
 	defer stop(t, running)
-	settle(t, running)
+	awaitStart(t, running)
 
 	tests := []struct {
 		name string
@@ -248,7 +248,7 @@ func TestStartErrors(t *testing.T) {
 			`disable-admission-plugins plugin "Namespaces" is unknown`},
 		{"no such controller", Options{Dir: in("new"), Controllers: []string{"*", "-garbage"}},
 			`"garbage" is not in the list of known controllers`},
-		{"somebody's kubeconfig", Options{Dir: in("new"), Kubeconfig: kubeconfig}, "anykind did not write " + kubeconfig},
+		{"another kubeconfig", Options{Dir: in("new"), Kubeconfig: kubeconfig}, "anykind did not write " + kubeconfig},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -397,7 +397,7 @@ func TestWho(t *testing.T) {
 		{"administrator by another authority", "", pairOf(t, boss), 200, `"NamespaceList"`},
 		{"user", "hush", nil, 403, `User \"bob\" cannot list resource \"namespaces\" in API group \"\" at the cluster scope`},
 		{"user by another authority", "", pairOf(t, eve), 403, `User \"eve\" cannot list`},
-		{"nobody", "wrong", nil, 401, `"Unauthorized"`},
+		{"an unknown token", "wrong", nil, 401, `"Unauthorized"`},
 		{"certificate of an unknown authority", "", pairOf(t, authority(t).Admin()), 401, `"Unauthorized"`},
 		{"anonymous", "", nil, 401, `"Unauthorized"`},
 	}

@@ -37,9 +37,9 @@ func tokenBy(t *testing.T, i *oidctest.Issuer, user string) string {
 // until repeats a request with a token until the response contains a text.
 func until(t *testing.T, a *App, token, want string) {
 	t.Helper()
-	anybody := client(t, a, nil)
+	anonymous := client(t, a, nil)
 	for {
-		if _, body := ask(t, anybody, "GET", a.URL()+"/api/v1/nodes", token, ""); strings.Contains(body, want) {
+		if _, body := ask(t, anonymous, "GET", a.URL()+"/api/v1/nodes", token, ""); strings.Contains(body, want) {
 			return
 		}
 		if t.Context().Err() != nil {
@@ -69,13 +69,13 @@ jwt:
 	a := start(t, Options{Authentication: Authentication{ConfigFile: file}})
 	defer stop(t, a)
 	until(t, a, tokenBy(t, one, "eve"), `User \"one:eve\" cannot list`)
-	anybody := client(t, a, nil)
+	anonymous := client(t, a, nil)
 	for path, want := range map[string]int{"/livez": 200, "/version": 401, "/api/v1/nodes": 401} {
-		if code, body := ask(t, anybody, "GET", a.URL()+path, "", ""); code != want {
+		if code, body := ask(t, anonymous, "GET", a.URL()+path, "", ""); code != want {
 			t.Errorf("%s: %d %s, want %d", path, code, body, want)
 		}
 	}
-	if code, _ := ask(t, anybody, "GET", a.URL()+"/api/v1/nodes", tokenBy(t, two, "eve"), ""); code != 401 {
+	if code, _ := ask(t, anonymous, "GET", a.URL()+"/api/v1/nodes", tokenBy(t, two, "eve"), ""); code != 401 {
 		t.Errorf("of an issuer that is not named: %d", code)
 	}
 	write(t, file, text(two, "two:"))
@@ -116,10 +116,10 @@ current-context: x
 		Authentication: Authentication{Webhook: TokenWebhook{ConfigFile: config, Version: "v1beta1", CacheTTL: time.Hour}},
 	})
 	defer stop(t, a)
-	anybody := client(t, a, nil)
+	anonymous := client(t, a, nil)
 	for range 3 {
 		for token, want := range map[string]string{"good-eve": `User \"eve\" cannot list`, "bad": `"Unauthorized"`, "hush": `User \"bob\" cannot list`} {
-			if _, body := ask(t, anybody, "GET", a.URL()+"/api/v1/nodes", token, ""); !strings.Contains(body, want) {
+			if _, body := ask(t, anonymous, "GET", a.URL()+"/api/v1/nodes", token, ""); !strings.Contains(body, want) {
 				t.Errorf("%s: %s", token, body)
 			}
 		}

@@ -121,7 +121,7 @@ func (w *wired) authorize(ctx context.Context, a *App, o Options, core *resource
 func (w *wired) objects(manager string, log *slog.Logger) controller.Objects {
 	return controller.Objects{
 		Backend: w.backend, Catalog: w.catalog, Registry: w.registry, Refresh: w.crds.Fresh, Manager: manager, Logger: log,
-		Others: remote.New(w.others, w.published, log),
+		Aggregated: remote.New(w.others, w.published, log),
 	}
 }
 

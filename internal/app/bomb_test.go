@@ -30,7 +30,7 @@ func ruled(kind, properties string, rules ...string) string {
 func TestRuleBombs(t *testing.T) {
 	a := start(t, Options{})
 	defer stop(t, a)
-	settle(t, a)
+	awaitStart(t, a)
 	c := client(t, a, admin(t, a))
 	post := func(path, body string, code int, says string) {
 		t.Helper()

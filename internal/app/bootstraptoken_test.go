@@ -14,10 +14,10 @@ func TestBootstrapTokens(t *testing.T) {
 		t.Run(fmt.Sprint(enabled), func(t *testing.T) {
 			a := start(t, Options{Authentication: Authentication{BootstrapTokens: enabled}})
 			defer stop(t, a)
-			admin, anybody := client(t, a, admin(t, a)), client(t, a, nil)
+			admin, anonymous := client(t, a, admin(t, a)), client(t, a, nil)
 			check := func(want int) {
 				t.Helper()
-				code, body := ask(t, anybody, "GET", a.URL()+"/api/v1/nodes", token, "")
+				code, body := ask(t, anonymous, "GET", a.URL()+"/api/v1/nodes", token, "")
 				if code != want || code == 403 && !strings.Contains(body, `User \"system:bootstrap:abcdef\" cannot list`) {
 					t.Errorf("answered %d %s, want %d", code, body, want)
 				}

@@ -130,7 +130,7 @@ func (i *identity) delegate(o Options, d *delegated) {
 		i.clients = joined(i.clients, d.trust.Clients)
 	}
 	if i.proxies == nil {
-		i.proxies, i.said = d.trust.Proxies, d.trust.Said
+		i.proxies, i.said = d.trust.Proxies, d.trust.FrontProxies
 	}
 }
 

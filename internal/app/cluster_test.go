@@ -80,13 +80,13 @@ func TestDelegation(t *testing.T) {
 	check("jane", "janes", path, 200, 2)
 	check("jane again", "janes", path, 200, 0)
 	check("what jane may not do", "janes", path+"?watch=true", 403, 1)
-	check("a token that nobody knows", "toms", path, 401, 1)
-	check("nobody", "", path, 403, 1)
+	check("an unknown token", "toms", path, 401, 1)
+	check("the anonymous user", "", path, 403, 1)
 	check("whether it is well", "", "/healthz", 200, 0)
 	fails = true
-	check("jane, while nobody answers", "janes", path, 200, 0)
-	check("something else, while nobody answers", "janes", "/apis", 500, 1)
-	check("another token, while nobody answers", "anns", path, 401, 1)
+	check("jane, while reviews fail", "janes", path, 200, 0)
+	check("another path, while reviews fail", "janes", "/apis", 500, 1)
+	check("another token, while reviews fail", "anns", path, 401, 1)
 	if code, body := ask(t, client(t, a, admin(t, a)), "GET", a.URL()+path, "", ""); code != 200 {
 		t.Errorf("the administrator: %d %s", code, body)
 	}

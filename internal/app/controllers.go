@@ -57,10 +57,10 @@ func controllers(of told) []controller.Descriptor {
 // ofManager returns the controllers of kube-controller-manager.
 func ofManager(of told) []controller.Descriptor {
 	return append(of.accounts.controllers(of.ca), []controller.Descriptor{
-		{Name: namespace.Name, Alias: "namespace", Others: true, New: namespace.New},
+		{Name: namespace.Name, Alias: "namespace", Aggregated: true, New: namespace.New},
 		{Name: serviceaccount.Name, Alias: "serviceaccount", New: serviceaccount.New},
 		{Name: rootca.Name, Alias: "root-ca-cert-publisher", New: rootca.New(of.ca)},
-		{Name: garbage.Name, Alias: "garbagecollector", Others: true, New: garbage.New},
+		{Name: garbage.Name, Alias: "garbagecollector", Aggregated: true, New: garbage.New},
 		{Name: migration.Name, Alias: "svm", New: migration.New},
 		{Name: aggregation.Name, Alias: "clusterrole-aggregation", New: aggregation.New},
 		{Name: policytype.Name, New: policytype.New},

@@ -97,7 +97,7 @@ func BenchmarkEvent(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if !yield(batch, nil) {
-					b.Error("nobody listens")
+					b.Error("the feed stopped")
 				}
 			}
 			cancel()

@@ -46,7 +46,7 @@ func startConvertingWith(t *testing.T, o Options) *converting {
 	t.Helper()
 	c := &converting{t: t, app: start(t, o), arrived: make(chan struct{}, 100)}
 	t.Cleanup(func() { stop(t, c.app) })
-	settle(t, c.app)
+	awaitStart(t, c.app)
 	c.client = client(t, c.app, admin(t, c.app))
 	c.hook = httptest.NewTLSServer(http.HandlerFunc(c.convert))
 	t.Cleanup(c.hook.Close)

@@ -5,7 +5,7 @@
 //
 // # The wing
 //
-// flags turns the flags of a server into options; etcddoor answers programs that start an etcd.
+// flags turns the flags of a server into options; fakeetcd answers programs that start an etcd.
 // The wing imports all wings before it.
 //
 // Begin with wire.go.

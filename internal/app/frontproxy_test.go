@@ -37,7 +37,7 @@ func TestFrontProxy(t *testing.T) {
 		}},
 	})
 	defer stop(t, a)
-	settle(t, a)
+	awaitStart(t, a)
 	for _, test := range []struct {
 		name string
 		as   *tls.Certificate
@@ -47,7 +47,7 @@ func TestFrontProxy(t *testing.T) {
 		{"the proxy", names(theirs, "front-proxy"), 200, `"NamespaceList"`},
 		{"another name", names(theirs, "eve"), 401, `"Unauthorized"`},
 		{"a client of the same name", names(clients, "front-proxy"), 403, `User \"front-proxy\" cannot list`},
-		{"nobody", nil, 401, `"Unauthorized"`},
+		{"no user", nil, 401, `"Unauthorized"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r, err := http.NewRequest("GET", a.URL()+"/api/v1/namespaces", nil)
@@ -167,7 +167,7 @@ func TestOwnFrontProxy(t *testing.T) {
 	dir, signer := t.TempDir(), t.TempDir()
 	a := start(t, Options{Dir: dir, Authentication: Authentication{FrontProxy: FrontProxy{}.OrOwn()}})
 	defer stop(t, a)
-	settle(t, a)
+	awaitStart(t, a)
 	made, err := os.ReadFile(filepath.Join(dir, "pki", "front-proxy-ca.pem"))
 	if err != nil {
 		t.Fatal(err)

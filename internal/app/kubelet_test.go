@@ -44,7 +44,7 @@ func startKubelet(t *testing.T) *fakeKubelet {
 }
 
 func (k *fakeKubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	who := "nobody"
+	who := "anonymous"
 	if len(r.TLS.PeerCertificates) > 0 {
 		who = r.TLS.PeerCertificates[0].Subject.CommonName
 	}
@@ -124,9 +124,9 @@ func TestLogs(t *testing.T) {
 		body  string
 		asked string
 	}{
-		{"the only container", "a/log", 200, "one\n", "GET /containerLogs/default/a/c by nobody"},
+		{"the only container", "a/log", 200, "one\n", "GET /containerLogs/default/a/c by anonymous"},
 		{"options", "two/log?container=first&previous=true&timestamps=1&tailLines=5&limitBytes=10&sinceSeconds=3&follow=false", 200, "one\n",
-			"GET /containerLogs/default/two/first?limitBytes=10&previous=true&sinceSeconds=3&tailLines=5&timestamps=true by nobody"},
+			"GET /containerLogs/default/two/first?limitBytes=10&previous=true&sinceSeconds=3&tailLines=5&timestamps=true by anonymous"},
 		{"which container", "two/log", 400, "a container name must be specified for pod two, choose one of: [first c d]", ""},
 		{"no such container", "a/log?container=x", 400, "container x is not valid for pod a", ""},
 		{"no such pod", "none/log", 404, `pods \"none\" not found`, ""},
@@ -135,7 +135,7 @@ func TestLogs(t *testing.T) {
 		{"a node without addresses", "lonely/log", 500, `no preferred addresses found; known addresses: []; there is no node agent to ask: the status of Node \"lonely\" does not say where its kubelet is`, ""},
 		{"options that are none", "a/log?tailLines=x", 400, `strconv.ParseInt: parsing \"x\": invalid syntax`, ""},
 		{"options that are wrong", "a/log?tailLines=-1&limitBytes=0", 422, "[tailLines: Invalid value: -1: must be greater than or equal to 0, limitBytes: Invalid value: 0: must be greater than 0]", ""},
-		{"the kubelet refuses", "refused/log", 400, `"message":"container is waiting to start\n"`, "GET /containerLogs/default/refused/c by nobody"},
+		{"the kubelet refuses", "refused/log", 400, `"message":"container is waiting to start\n"`, "GET /containerLogs/default/refused/c by anonymous"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, body := ask(t, c, "GET", a.URL()+"/api/v1/namespaces/default/pods/"+tt.path, "", "")
@@ -178,7 +178,7 @@ func TestFollowedLog(t *testing.T) {
 	if line, err := bufio.NewReader(answer.Body).ReadString('\n'); line != "one\n" || err != nil || answer.Header.Get("Content-Type") != "text/plain" {
 		t.Errorf("got %q, %v, %v", line, err, answer.Header)
 	}
-	k.was(t, "GET /containerLogs/default/a/c?follow=true by nobody")
+	k.was(t, "GET /containerLogs/default/a/c?follow=true by anonymous")
 	leave()
 	k.was(t, "the client has left")
 }
@@ -231,10 +231,10 @@ func TestTalkToContainers(t *testing.T) {
 	for _, tt := range []struct {
 		method, path, protocol, asked string
 	}{
-		{"POST", "a/exec?command=ls&command=-l&stdout=true&stdin=true", "SPDY/3.1", "POST /exec/default/a/c?command=ls&command=-l&input=1&output=1 by nobody"},
-		{"GET", "two/exec?container=d&command=sh&tty=true&stderr=1", "websocket", "GET /exec/default/two/d?command=sh&error=1&tty=1 by nobody"},
-		{"POST", "a/attach?stdin=true", "SPDY/3.1", "POST /attach/default/a/c?input=1 by nobody"},
-		{"GET", "a/portforward?ports=80&ports=81", "websocket", "GET /portForward/default/a?port=80%2C81 by nobody"},
+		{"POST", "a/exec?command=ls&command=-l&stdout=true&stdin=true", "SPDY/3.1", "POST /exec/default/a/c?command=ls&command=-l&input=1&output=1 by anonymous"},
+		{"GET", "two/exec?container=d&command=sh&tty=true&stderr=1", "websocket", "GET /exec/default/two/d?command=sh&error=1&tty=1 by anonymous"},
+		{"POST", "a/attach?stdin=true", "SPDY/3.1", "POST /attach/default/a/c?input=1 by anonymous"},
+		{"GET", "a/portforward?ports=80&ports=81", "websocket", "GET /portForward/default/a?port=80%2C81 by anonymous"},
 	} {
 		t.Run(tt.path, func(t *testing.T) {
 			conn := upgrade(t, a, tt.method, "/api/v1/namespaces/default/pods/"+tt.path, tt.protocol)
@@ -267,7 +267,7 @@ func TestStopEndsTalks(t *testing.T) {
 }
 
 // Requests without an upgrade, and those without a valid target, fail with an error.
-func TestNobodyToTalkTo(t *testing.T) {
+func TestStreamErrors(t *testing.T) {
 	k := startKubelet(t)
 	a, c := kubeletServer(t, k, Options{})
 	for path, want := range map[string]string{

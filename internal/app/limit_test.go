@@ -25,7 +25,7 @@ func TestLimitOfObjects(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			a := start(t, test.options)
 			defer stop(t, a)
-			settle(t, a)
+			awaitStart(t, a)
 			c := client(t, a, admin(t, a))
 			do := func(method, path, body string, want int) string {
 				t.Helper()

@@ -112,7 +112,7 @@ noter Apply v1beta1 {"f:spec":{"f:note":{}}}`
 		c.expect(what, fmt.Sprint(code, " ", answer["message"]), "500 request to convert CR to an invalid group/version: example.com/v1beta1")
 	}
 	refused("an apply by the owner", path("v1", "a")+"?fieldManager=noter&force=true", crontab("v1", "a", `"note":"m"`, ""))
-	refused("an apply by another one", path("v1", "a")+"?fieldManager=somebody", crontab("v1", "a", `"host":"h"`, ""))
+	refused("an apply by another one", path("v1", "a")+"?fieldManager=other", crontab("v1", "a", `"host":"h"`, ""))
 	refused("an apply of the status", path("v1", "a/status")+"?fieldManager=seer", `{"apiVersion":"example.com/v1","kind":"CronTab","metadata":{"name":"a"},"status":{"seen":"s"}}`)
 	now, _ = c.must("PATCH", path("v1", "a"), `{"spec":{"host":"g","note":"m"}}`, 200)
 	c.expect("spec", spec(now), `{"host":"g","note":"m"}`)

@@ -17,7 +17,7 @@ func TestRuntimeConfig(t *testing.T) {
 	}
 	a := start(t, Options{RuntimeConfig: config})
 	defer stop(t, a)
-	settleAs(t, a, config)
+	awaitStartAs(t, a, config)
 	c := client(t, a, admin(t, a))
 	for path, want := range map[string]int{
 		"/apis/coordination.k8s.io/v1/leases":                        http.StatusOK,

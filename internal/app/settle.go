@@ -56,27 +56,27 @@ func (e *engines) add(one *controller.Engine) (remove func()) {
 	}
 }
 
-func (e *engines) settled(revision int64) bool {
+func (e *engines) caughtUp(revision int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for one := range e.all {
-		if !one.Settled(revision) {
+		if !one.CaughtUp(revision) {
 			return false
 		}
 	}
 	return len(e.all) >= e.expected
 }
 
-// settleLook is the polling interval of Settle.
+// settleLook is the polling interval of WaitIdle.
 const settleLook = time.Millisecond
 
-// Settle waits until the controllers of the App have handled all writes, and every watch has
+// WaitIdle waits until the controllers of the App have handled all writes, and every watch has
 // received all events. It cannot know whether a client of a watch still has work to do. It also
 // returns when ctx ends.
-func (a *App) Settle(ctx context.Context) error {
+func (a *App) WaitIdle(ctx context.Context) error {
 	for {
-		settled, err := a.settled(ctx)
-		if settled || err != nil {
+		idle, err := a.caughtUp(ctx)
+		if idle || err != nil {
 			return err
 		}
 		select {
@@ -87,15 +87,15 @@ func (a *App) Settle(ctx context.Context) error {
 	}
 }
 
-func (a *App) settled(ctx context.Context) (bool, error) {
+func (a *App) caughtUp(ctx context.Context) (bool, error) {
 	before, err := a.cache.Fresh(ctx)
-	if err != nil || !a.engines.settled(before) || !a.cache.Quiet() {
+	if err != nil || !a.engines.caughtUp(before) || !a.cache.Quiet() {
 		return false, err
 	}
 	// An engine that was idle at its check may have new work from another one since. Such work is a
 	// write, so the revision shows it.
 	after, err := a.backend.Revision(ctx)
-	return before == after && a.engines.settled(before), err
+	return before == after && a.engines.caughtUp(before), err
 }
 
 // A Snapshot is the content of a store at one moment, for the start of other Apps. Results of checks

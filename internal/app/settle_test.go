@@ -32,7 +32,7 @@ func (c *counted) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	return c.Backend.Commit(ctx, w)
 }
 
-// After Settle, the controllers have handled all writes, and the hooks have seen all requests.
+// After WaitIdle, the controllers have handled all writes, and the hooks have seen all requests.
 func TestSettle(t *testing.T) {
 	store := &counted{}
 	var mu sync.Mutex
@@ -70,7 +70,7 @@ func TestSettle(t *testing.T) {
 			t.Fatalf("%s %s: %d %s", step.method, step.url, code, said)
 		}
 	}
-	if err := a.Settle(t.Context()); err != nil {
+	if err := a.WaitIdle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if code, said := ask(t, c, "GET", namespaces+"/team", "", ""); code != 404 {
@@ -86,7 +86,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// An App with a task to retry does not settle.
+// An App with a task to retry is not idle.
 func TestSettleWaitsForRetries(t *testing.T) {
 	a := start(t, Options{Hooks: Hooks{Store: func(b kv.Backend) kv.Backend { return &stubborn{b} }}})
 	defer stop(t, a)
@@ -99,7 +99,7 @@ func TestSettleWaitsForRetries(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if err := a.Settle(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := a.WaitIdle(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 }

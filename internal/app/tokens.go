@@ -82,7 +82,7 @@ func (s *serviceAccounts) connect(ctx context.Context, a *App, o Options) (err e
 // authenticator returns the authenticator of service account tokens.
 func (s *serviceAccounts) authenticator(w *wired, o Options, core *resource.Set) authn.TokenAuthenticator {
 	secrets := core.Lookup("", "secrets")
-	return serviceaccount.NewAuthenticator(s.options, serviceaccount.Parts{
+	return serviceaccount.NewAuthenticator(s.options, serviceaccount.Dependencies{
 		Keys: s.keys, Cache: w.cache, Metrics: s.metrics, Log: o.Log,
 		Accounts: core.Lookup("", "serviceaccounts"), Secrets: secrets, Pods: core.Lookup("", "pods"), Nodes: core.Lookup("", "nodes"),
 		Use: func(ctx context.Context, namespace, name, uid, day string) error {

@@ -59,8 +59,8 @@ type touch struct {
 
 func startTouch(t *testing.T) *touch {
 	w := &witness{Backend: memkv.New(memkv.Options{})}
-	anybody := true
-	a := start(t, Options{Backend: w, Controllers: []string{}, Authentication: Authentication{Anonymous: &anybody}})
+	anonymous := true
+	a := start(t, Options{Backend: w, Controllers: []string{}, Authentication: Authentication{Anonymous: &anonymous}})
 	t.Cleanup(func() { stop(t, a) })
 	a.authorizer.Set(w)
 	c := &touch{t, a, resource.NewSet(builtin.Definitions()), w, map[string]int{}}

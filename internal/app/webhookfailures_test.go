@@ -44,7 +44,7 @@ func TestWebhookFailureModes(t *testing.T) {
 			<-r.Context().Done()
 		},
 			want: fails + `failed to call webhook: Post "https://`},
-		{name: "nobody listens", kinds: both, url: refusing, want: fails + "failed to call webhook: Post \"" + refusing + "/?timeout=10s\": dial tcp " + closed.Addr().String() + ": connect: connection refused"},
+		{name: "connection refused", kinds: both, url: refusing, want: fails + "failed to call webhook: Post \"" + refusing + "/?timeout=10s\": dial tcp " + closed.Addr().String() + ": connect: connection refused"},
 		{name: "another certificate", kinds: both, ca: h.app.CA(), want: fails + "failed to call webhook: Post \"https://"},
 		{name: "an error", kinds: both, answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "oh", http.StatusServiceUnavailable) },
 			want: fails + "failed to call webhook: the server is currently unable to handle the request"},

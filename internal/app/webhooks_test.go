@@ -65,7 +65,7 @@ func startAdmitting(t *testing.T, o Options) *admitting {
 	})
 	h.app = start(t, o)
 	t.Cleanup(func() { stop(t, h.app) })
-	settle(t, h.app)
+	awaitStart(t, h.app)
 	h.client = client(t, h.app, admin(t, h.app))
 	return h
 }

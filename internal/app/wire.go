@@ -188,7 +188,7 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 		network.CloseIdleConnections()
 		return nil
 	})
-	return builtin.Parts{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens, Certificates: a.issued}.Definitions(), nil
+	return builtin.Dependencies{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens, Certificates: a.issued}.Definitions(), nil
 }
 
 // toServices returns the dialer to Services. Those of a cluster that this server extends have a DNS
@@ -237,9 +237,9 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 	build := version.Anykind + " " + version.GitCommit
 	found := discovery.New(w.catalog, discovery.Options{
 		Paths: append(server.Paths(checks), w.keys.Paths()...), Build: build, Refresh: w.fresh,
-		Services: w.others.Services, Published: w.publishedFor(published.Patience),
+		Services: w.others.Services, Published: w.publishedFor(published.ClientTimeout),
 	})
-	documents := openapi.New(w.catalog, openapi.Options{Build: build, Pages: pages(w.keys), Others: documented{w}, Refresh: w.fresh})
+	documents := openapi.New(w.catalog, openapi.Options{Build: build, Pages: pages(w.keys), Aggregated: documented{w}, Refresh: w.fresh})
 	return server.Options{
 		API: api.Table{
 			w.others.Find,

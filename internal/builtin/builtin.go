@@ -41,9 +41,9 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Parts are dependencies of kinds, and rules for pods. A missing dependency gets a default that
+// Dependencies are dependencies of kinds, and rules for pods. A missing dependency gets a default that
 // knows no servers, users or roles.
-type Parts struct {
+type Dependencies struct {
 	// AllowPrivileged allows privileged containers.
 	AllowPrivileged bool
 
@@ -66,10 +66,10 @@ type Parts struct {
 
 // Definitions returns the built-in kinds with all versions. A RuntimeConfig enables those that are
 // off by default.
-func Definitions() []*resource.Definition { return Parts{}.Definitions() }
+func Definitions() []*resource.Definition { return Dependencies{}.Definitions() }
 
 // Definitions returns the built-in kinds with these parts.
-func (p Parts) Definitions() []*resource.Definition {
+func (p Dependencies) Definitions() []*resource.Definition {
 	if p.Certificates == nil {
 		p.Certificates = certificates.NewMetrics()
 	}
@@ -97,12 +97,12 @@ func (p Parts) Definitions() []*resource.Definition {
 	endpoints, budgets := discovery.Definitions(), policy.Definitions()
 	nodes := core.Nodes(p.Kubelets, p.Network)
 	podRules := pod.Policy{Privileged: p.AllowPrivileged}.Rules()
-	pods := pod.Definitions(pod.Others{
+	pods := pod.Definitions(pod.Dependencies{
 		Rules:   podRules,
 		Budgets: one(budgets, "poddisruptionbudgets"), Evictions: policy.Evictions(),
 		Nodes: nodes, Kubelets: p.Kubelets, Network: p.Network,
 	})
-	cores := core.Definitions(core.Others{
+	cores := core.Definitions(core.Dependencies{
 		Pods: one(pods, "pods"), Nodes: nodes, EndpointSlices: one(endpoints, "endpointslices"),
 		Network: p.Network, Tokens: p.Tokens, Store: p.Store, PodRules: podRules,
 	})

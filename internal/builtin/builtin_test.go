@@ -65,7 +65,7 @@ func write(t testing.TB, d *resource.Definition, obj, old map[string]any) (map[s
 	if d.Validate != nil {
 		errs = d.Validate(t.Context(), &resource.Change{Object: obj, Old: old})
 	}
-	obj, _ = v.Schema.(resource.SettlingSchema).Settle(obj)
+	obj, _ = v.Schema.(resource.DroppingSchema).DropUnstored(obj)
 	if d.Canonicalize != nil {
 		d.Canonicalize(obj)
 	}

@@ -59,7 +59,7 @@ func TestRightsToTheStatusOfClaims(t *testing.T) {
 				return read(t, `{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c, namespace: a},
 					spec: {devices: {requests: [{name: one, exactly: {deviceClassName: gpu, allocationMode: ExactCount, count: 1}}]}}, status: `+status+`}`)
 			}
-			d := one(Parts{Authorizer: tt.may}.Definitions(), "resourceclaims")
+			d := one(Dependencies{Authorizer: tt.may}.Definitions(), "resourceclaims")
 			user := &request.User{Name: "system:serviceaccount:a:b", Extra: map[string][]string{}}
 			if tt.node != "" {
 				user.Extra[request.NodeName] = []string{tt.node}

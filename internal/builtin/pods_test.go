@@ -34,10 +34,10 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T, backend kv.Backend) *cluster {
-	return newClusterWith(t, backend, Parts{})
+	return newClusterWith(t, backend, Dependencies{})
 }
 
-func newClusterWith(t *testing.T, backend kv.Backend, p Parts) *cluster {
+func newClusterWith(t *testing.T, backend kv.Backend, p Dependencies) *cluster {
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

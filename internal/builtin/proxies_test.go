@@ -41,7 +41,7 @@ func TestProxies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newClusterWith(t, memkv.New(memkv.Options{}), Parts{Kubelets: kubelets, Network: proxy.Transport(behind)})
+	c := newClusterWith(t, memkv.New(memkv.Options{}), Dependencies{Kubelets: kubelets, Network: proxy.Transport(behind)})
 	at := func(ip string) string { return fmt.Sprintf(`status: {phase: Running, podIPs: [{ip: %s}]}`, ip) }
 	const spec = "\nspec: {nodeName: n1, containers: [{name: c, image: i}, {name: d, image: i, ports: [{containerPort: 8080}]}]}\n"
 	for name, ip := range map[string]string{"a": "10.1.0.1", "b": "10.1.0.2", "local": "127.0.0.1", "silent": "10.9.0.1", "six": `"fd00::1"`} {

@@ -85,16 +85,16 @@ type selection struct {
 func (s selection) serves(d *resource.Definition, version string) bool {
 	on := stable.MatchString(version)
 	for _, set := range sets {
-		if said, ok := s.sets[set.key]; ok && set.versions.MatchString(version) {
-			on = said
+		if enabled, ok := s.sets[set.key]; ok && set.versions.MatchString(version) {
+			on = enabled
 		}
 	}
 	gv := schema.GroupVersion{Group: d.Group, Version: version}
-	if said, ok := s.versions[gv]; ok {
-		on = said
+	if enabled, ok := s.versions[gv]; ok {
+		on = enabled
 	}
-	if said, ok := s.resources[gv.WithResource(d.Plural)]; ok {
-		on = said
+	if enabled, ok := s.resources[gv.WithResource(d.Plural)]; ok {
+		on = enabled
 	}
 	return on
 }

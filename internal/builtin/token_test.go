@@ -23,7 +23,7 @@ func TestTokenRequest(t *testing.T) {
 	}
 	issuer := serviceaccount.NewIssuer(serviceaccount.Options{Audiences: []string{"api"}})
 	issuer.Use(keys)
-	c := newClusterWith(t, memkv.New(memkv.Options{}), Parts{Tokens: issuer})
+	c := newClusterWith(t, memkv.New(memkv.Options{}), Dependencies{Tokens: issuer})
 	c.create("", "serviceaccounts", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: robot}}`)
 	c.create("", "serviceaccounts", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: other}}`)
 	c.create("", "secrets", `{apiVersion: v1, kind: Secret, metadata: {name: s}}`)
@@ -45,7 +45,7 @@ func TestTokenRequest(t *testing.T) {
 		{"robot", "{boundObjectRef: {kind: Node, apiVersion: v1, name: node1}}", "aud [api] seconds 3600 of robot on node1 with a uid"},
 		{"robot", "{expirationSeconds: 3607, boundObjectRef: {kind: Pod, apiVersion: v1, name: p}}", "aud [api] seconds 31536000 of robot pod p on node1 with a uid"},
 
-		{"nobody", "{expirationSeconds: 1}", `serviceaccounts "nobody" not found`},
+		{"missing", "{expirationSeconds: 1}", `serviceaccounts "missing" not found`},
 		{"robot", "{expirationSeconds: 599}", `TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes`},
 		{"robot", "{expirationSeconds: 4294967297}", `TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 4294967297: may not specify a duration larger than 2^32 seconds`},
 		{"robot", "{boundObjectRef: {kind: Pod, apiVersion: v1, name: x}}", `pods "x" not found`},

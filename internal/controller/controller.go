@@ -35,8 +35,8 @@ type Descriptor struct {
 	Off bool
 	// Everywhere runs the controller on every server of a store, not on the elected one.
 	Everywhere bool
-	// Others also delivers objects of other servers, if the controller observes all keys.
-	Others bool
+	// Aggregated also delivers objects of other servers, if the controller observes all keys.
+	Aggregated bool
 	// New returns a controller for a run of an Engine, which adds its tasks to q. The Objects are
 	// shared with other controllers and read-only.
 	New func(o *Objects, q *Queue) Controller

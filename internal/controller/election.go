@@ -64,12 +64,12 @@ func (e *Election) Run(ctx context.Context, work func(context.Context) error) er
 
 // lead runs work until the Lease is lost, work returns or ctx ends; done is true in the last two
 // cases. asked is the time before the write that took the Lease.
-func (e *Election) lead(ctx context.Context, asked time.Time, work func(context.Context) error) (done bool, err error) {
+func (e *Election) lead(ctx context.Context, requested time.Time, work func(context.Context) error) (done bool, err error) {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- work(working) }()
-	deadline := time.NewTimer(time.Until(asked.Add(renewDeadline)))
+	deadline := time.NewTimer(time.Until(requested.Add(renewDeadline)))
 	defer deadline.Stop()
 	renewed := make(chan renewal)
 	go e.renew(working, renewed)
@@ -79,7 +79,7 @@ func (e *Election) lead(ctx context.Context, asked time.Time, work func(context.
 			return true, err
 		case r := <-renewed:
 			if r.held {
-				deadline.Reset(time.Until(r.asked.Add(renewDeadline)))
+				deadline.Reset(time.Until(r.requested.Add(renewDeadline)))
 				continue
 			}
 		case <-deadline.C:
@@ -92,8 +92,8 @@ func (e *Election) lead(ctx context.Context, asked time.Time, work func(context.
 
 // A renewal is the result of a write that renews the Lease.
 type renewal struct {
-	held  bool
-	asked time.Time // before the write
+	held      bool
+	requested time.Time // before the write
 }
 
 // renew renews the Lease periodically and sends each known result.

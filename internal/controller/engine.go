@@ -40,10 +40,10 @@ type Engine struct {
 	followers       sync.WaitGroup
 }
 
-// Settled reports whether the controllers have processed all events up to a revision and have no
+// CaughtUp reports whether the controllers have processed all events up to a revision and have no
 // work left: no task is running, pending, or waiting for a retry. Tasks that wait for a later time,
 // or for a kind to be served, do not count.
-func (e *Engine) Settled(revision int64) bool {
+func (e *Engine) CaughtUp(revision int64) bool {
 	if e.seen.Load() < revision {
 		return false
 	}
@@ -85,7 +85,7 @@ func New(o Options) *Engine {
 			m.all = m.all || prefix == ""
 			m.keys = append(m.keys, prefix)
 		}
-		m.others = m.all && d.Others
+		m.others = m.all && d.Aggregated
 		e.members = append(e.members, m)
 	}
 	return e

@@ -20,7 +20,7 @@ func (e *Engine) feed(ctx context.Context) error {
 		return err
 	}
 	e.seen.Store(revision)
-	if e.objects.Others != nil && slices.ContainsFunc(e.members, func(m member) bool { return m.others }) {
+	if e.objects.Aggregated != nil && slices.ContainsFunc(e.members, func(m member) bool { return m.others }) {
 		ctx, end := context.WithCancel(ctx)
 		e.followers.Go(func() { e.followOthers(ctx) })
 		defer e.followers.Wait()

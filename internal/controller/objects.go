@@ -27,9 +27,9 @@ type Objects struct {
 	Backend  kv.Backend
 	Catalog  *resource.Catalog
 	Registry *registry.Registry
-	// Others are other servers, whose objects have keys of their own; nil for none. Their objects
+	// Aggregated are other servers, whose objects have keys of their own; nil for none. Their objects
 	// can be read, changed and deleted like stored ones.
-	Others Others
+	Aggregated Aggregated
 	// Refresh waits until the Catalog has everything committed before the call. It is called before
 	// a kind counts as unknown.
 	Refresh func(context.Context) error
@@ -84,7 +84,7 @@ func (o *Objects) Read(ctx context.Context, key string) (*Header, error) {
 // Pages calls do for all objects with a prefix, as of the time of the call.
 func (o *Objects) Pages(ctx context.Context, prefix string, do func(kv.Page)) error {
 	if IsOthers(prefix) {
-		return o.Others.Pages(ctx, prefix, do)
+		return o.Aggregated.Pages(ctx, prefix, do)
 	}
 	within := kv.Range{Prefix: prefix, Limit: pageSize}
 	for {
@@ -107,7 +107,7 @@ var errSame = errors.New("nothing to change")
 // Delete deletes the object at a key. A missing object is no error.
 func (o *Objects) Delete(ctx context.Context, d *resource.Definition, key string, options *metav1.DeleteOptions) error {
 	if IsOthers(key) {
-		return o.Others.Delete(ctx, key, options)
+		return o.Aggregated.Delete(ctx, key, options)
 	}
 	namespace, name := d.Split(key)
 	_, err := o.Registry.Delete(ctx, registry.StorageTarget(d, namespace, name), options, registry.WriteOptions{AsStored: true})

@@ -18,12 +18,12 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Others are the aggregated API servers. Controllers handle their objects like stored ones: a kind
+// Aggregated are the aggregated API servers. Controllers handle their objects like stored ones: a kind
 // has a Definition, and an object has a key. The keys begin with OthersRoot, and operations on them
 // are requests to the server of the kind.
-type Others interface {
-	// As returns Others whose requests impersonate the ServiceAccount of a controller.
-	As(account string) Others
+type Aggregated interface {
+	// As returns Aggregated whose requests impersonate the ServiceAccount of a controller.
+	As(account string) Aggregated
 	// Any reports whether there are any such servers. It sends no request.
 	Any(ctx context.Context) bool
 	// Kinds returns the kinds whose objects can be deleted. The error lists versions whose
@@ -51,18 +51,18 @@ func IsOthers(key string) bool { return strings.HasPrefix(key, OthersRoot) }
 // For returns a copy of o whose requests to other servers impersonate a ServiceAccount.
 func (o *Objects) For(account string) *Objects {
 	own := *o
-	if own.Others != nil {
-		own.Others = own.Others.As(account)
+	if own.Aggregated != nil {
+		own.Aggregated = own.Aggregated.As(account)
 	}
 	return &own
 }
 
 // OtherKinds returns the kinds of other servers.
 func (o *Objects) OtherKinds(ctx context.Context) ([]*resource.Definition, error) {
-	if o.Others == nil {
+	if o.Aggregated == nil {
 		return nil, nil
 	}
-	return o.Others.Kinds(ctx)
+	return o.Aggregated.Kinds(ctx)
 }
 
 // otherKind returns the Definition of a kind of another server.
@@ -92,7 +92,7 @@ func (o *Objects) otherKey(ctx context.Context, key string) (*resource.Definitio
 
 // readOther returns the header of an object of another server, or nil.
 func (o *Objects) readOther(ctx context.Context, key string) (*Header, error) {
-	body, err := o.Others.Get(ctx, key)
+	body, err := o.Aggregated.Get(ctx, key)
 	if err != nil || body == nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (o *Objects) readOther(ctx context.Context, key string) (*Header, error) {
 // changeOther updates an object of another server with edit.
 func (o *Objects) changeOther(ctx context.Context, key, uid string, edit func(object.Tree) bool) error {
 	for attempt := 0; ; attempt++ {
-		body, err := o.Others.Get(ctx, key)
+		body, err := o.Aggregated.Get(ctx, key)
 		if err != nil || body == nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (o *Objects) changeOther(ctx context.Context, key, uid string, edit func(ob
 		if err != nil || object.UID(t) != uid || !edit(t) {
 			return err
 		}
-		if err = o.Others.Put(ctx, key, object.AppendJSON(nil, t)); !apierrors.IsConflict(err) || attempt == StaleRetries {
+		if err = o.Aggregated.Put(ctx, key, object.AppendJSON(nil, t)); !apierrors.IsConflict(err) || attempt == StaleRetries {
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
@@ -137,7 +137,7 @@ const lookAgain = 30 * time.Second
 // followOthers delivers events of other servers to the controllers that observe them, until ctx
 // ends. It does nothing while there are no such servers.
 func (e *Engine) followOthers(ctx context.Context) {
-	others := e.objects.Others.As(collector)
+	others := e.objects.Aggregated.As(collector)
 	following := map[string]context.CancelFunc{} // by the key prefix of a kind
 	for {
 		kinds, err := others.Kinds(ctx)
@@ -171,7 +171,7 @@ func (e *Engine) followOthers(ctx context.Context) {
 // collector is the ServiceAccount for watches of other servers.
 const collector = "generic-garbage-collector"
 
-func (e *Engine) followOther(ctx context.Context, others Others, d *resource.Definition) context.CancelFunc {
+func (e *Engine) followOther(ctx context.Context, others Aggregated, d *resource.Definition) context.CancelFunc {
 	ctx, end := context.WithCancel(ctx)
 	e.followers.Go(func() {
 		for event := range others.Follow(ctx, d) {

@@ -28,8 +28,8 @@ type garden struct {
 var rose = &resource.Definition{Group: "flowers.dev", Plural: "roses", Kind: "Rose", Namespaced: true,
 	StoragePrefix: controller.OthersRoot + "flowers.dev/v1/roses/", Versions: []*resource.Version{{Name: "v1", Served: true, Storage: true}}}
 
-func (g *garden) As(string) controller.Others { return g }
-func (g *garden) Any(context.Context) bool    { return true }
+func (g *garden) As(string) controller.Aggregated { return g }
+func (g *garden) Any(context.Context) bool        { return true }
 func (g *garden) Kinds(context.Context) ([]*resource.Definition, error) {
 	if !g.known {
 		return nil, g.err
@@ -69,7 +69,7 @@ func (g *garden) Follow(context.Context, *resource.Definition) iter.Seq[kv.Event
 func TestOthers(t *testing.T) {
 	ctx, key := t.Context(), rose.Key("dev", "a")
 	g := &garden{known: true, conflicts: 2, roses: map[string]string{key: `{"metadata":{"name":"a","namespace":"dev","uid":"1","resourceVersion":"7","finalizers":["x"]}}`}}
-	o := &controller.Objects{Catalog: &resource.Catalog{}, Refresh: func(context.Context) error { return nil }, Others: g}
+	o := &controller.Objects{Catalog: &resource.Catalog{}, Refresh: func(context.Context) error { return nil }, Aggregated: g}
 
 	h, err := o.Read(ctx, key)
 	if err != nil || h.UID != "1" || h.Revision != 7 || !h.Has("x") {

@@ -50,7 +50,7 @@ func (w *write) validateSent(ctx context.Context) error {
 		return nil
 	}
 	if errs := validate(ctx, w.hooks()); len(errs) > 0 {
-		return status.Invalid(d.ToldKind(), object.Name(w.object), errs)
+		return status.Invalid(d.ErrorKind(), object.Name(w.object), errs)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ const maxDepth = object.MaxDepth - 8
 // Create stores the new object that change returns for nil. Target.Name may be empty.
 func (r *Registry) Create(ctx context.Context, target Target, change Change, o WriteOptions) (Result, error) {
 	return o.fitting(func(o WriteOptions) (Result, error) {
-		asked := &write{Registry: r, target: target, options: o, change: change, posted: true, generates: target.Name == ""}
+		asked := &write{Registry: r, target: target, options: o, change: change, isCreate: true, generates: target.Name == ""}
 		if err := asked.through(ctx, asking[:]); err != nil {
 			return Result{}, err
 		}
@@ -98,7 +98,7 @@ func (w *write) addressNew() error {
 	d, t := w.target.Definition, w.object
 	// Clients send a dry run with an object that they have read, and get it back with its
 	// resourceVersion: only a real create checks it.
-	looks := w.posted && w.options.DryRun
+	looks := w.isCreate && w.options.DryRun
 	if !looks {
 		if err := w.namesRevision(); err != nil {
 			return err
@@ -125,7 +125,7 @@ func (w *write) addressNew() error {
 // namesRevision rejects a new object with a resourceVersion. In a POST, zero and values that are no
 // number count as empty, as in Kubernetes.
 func (w *write) namesRevision() error {
-	if !w.posted {
+	if !w.isCreate {
 		_, err := askedRevision(w.object)
 		return err
 	}

@@ -100,7 +100,7 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	w := r.deletionOf(ctx, target, current, options, o)
 	w.old, w.admission.old = old, old
 	if to := deciding(d, target.Version); to != target.Version && !o.AsStored {
-		w.target.Version, w.asked = to, target.Version
+		w.target.Version, w.requestedVersion = to, target.Version
 		if w.old, err = r.Decode(ctx, d, to, current); err != nil {
 			return Deletion{}, err
 		}
@@ -263,9 +263,9 @@ func checkPreconditions(target *Target, old object.Tree, p *metav1.Preconditions
 		return nil
 	}
 	d := target.Definition
-	told := d.ToldKind()
+	kind := d.ErrorKind()
 	// Kubernetes names the kind here; elsewhere it names the resource.
-	of := schema.GroupResource{Group: told.Group, Resource: told.Kind}
+	of := schema.GroupResource{Group: kind.Group, Resource: kind.Kind}
 	wrong := "the %s in the precondition (%s) does not match the %s in record (%s). The object might have been %s"
 	if failed := d.Strategy.PreconditionFailed; failed != "" {
 		of, wrong = d.GroupResource(), failed+": %s in precondition: %s, %s in object meta: %s%.0s"

@@ -37,7 +37,7 @@ func TestDeletionIsStoredInTheStorageVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Since = revision // v1beta1 was the storage version before
+	d.CompleteSince = revision // v1beta1 was the storage version before
 	items := resource.New(d)
 	r := registry.New(backend, caching(t, backend), registry.Options{})
 	target := registry.Target{Definition: items, Version: items.Version("v1beta1"), Name: "a"}

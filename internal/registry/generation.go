@@ -12,7 +12,7 @@ func (w *write) count() {
 		return
 	}
 	asks := w.object
-	switch s, _ := v.Schema.(resource.SettlingSchema); {
+	switch s, _ := v.Schema.(resource.DroppingSchema); {
 	case w.read == nil:
 	case d.CountsEmpty:
 		// kube-apiserver stores empty byte fields, so that sending them again is no change.

@@ -46,7 +46,7 @@ func TestMarks(t *testing.T) {
 		}
 		return revision
 	}
-	commit(kv.Write{Key: "/numbers/1", Value: []byte("somebody")})
+	commit(kv.Write{Key: "/numbers/1", Value: []byte("other")})
 	d := numbered(func(_ context.Context, c *resource.Change) error {
 		allocated++
 		number++
@@ -74,7 +74,7 @@ func TestMarks(t *testing.T) {
 	if result.Tree["number"] != int64(2) || allocated != 2 || resolved != 3 {
 		t.Errorf("%v was allocated %d times and resolved %d times", result.Tree, allocated, resolved)
 	}
-	for key, want := range map[string]string{"/numbers/1": "somebody", "/numbers/2": "a", "/counter/x": "2"} {
+	for key, want := range map[string]string{"/numbers/1": "other", "/numbers/2": "a", "/counter/x": "2"} {
 		if record, err := backend.Get(t.Context(), key, kv.Latest); err != nil || string(record.Value) != want {
 			t.Errorf("%s is %q, %v", key, record.Value, err)
 		}

@@ -76,8 +76,8 @@ type write struct {
 	old, object object.Tree
 	// shownOld and shown are the same objects as the client sees them. Through a subresource they may
 	// be of another kind.
-	shownOld, shown object.Tree
-	asked           *resource.Version // the version of the client, if it is no longer that of the target
+	shownOld, shown  object.Tree
+	requestedVersion *resource.Version // the version of the client, if it is no longer that of the target
 	// read is the object with fields that are dropped before it is stored; nil if there are none.
 	read object.Tree
 
@@ -94,7 +94,7 @@ type write struct {
 	encoded    object.Encoded  // the bytes to store, unless gone
 	same       bool            // encoded is the client's view
 	endTurn    func()
-	posted     bool // by Create, not by an update of a missing object
+	isCreate   bool // by Create, not by an update of a missing object
 	generates  bool // the name comes with the object or is generated
 	generated  bool // the name was generated
 	result     Result
@@ -151,7 +151,7 @@ func (w *write) hooks() *resource.Change {
 	w.hooked = resource.Change{
 		Object: w.object, Old: w.old,
 		Namespace: w.target.Namespace, Name: w.target.Name, Subresource: w.target.Subresource,
-		Version: cmp.Or(w.asked, w.target.Version).Name, DryRun: w.options.DryRun,
+		Version: cmp.Or(w.requestedVersion, w.target.Version).Name, DryRun: w.options.DryRun,
 	}
 	return &w.hooked
 }
@@ -187,7 +187,7 @@ func (w *write) complete(context.Context) (err error) {
 			return err
 		}
 	}
-	w.settle()
+	w.dropUnstored()
 	return nil
 }
 
@@ -207,13 +207,13 @@ func (w *write) account(ctx context.Context) error {
 // kind sees it.
 func (w *write) accountAsked(ctx context.Context) {
 	_, v := w.target.Shown()
-	s, ok := v.Schema.(resource.SettlingSchema)
+	s, ok := v.Schema.(resource.DroppingSchema)
 	if !ok {
 		w.shown = w.options.Account(ctx, w.shownOld, w.shown)
 		return
 	}
-	settled, dropped := s.Settle(w.shown)
-	accounted := w.options.Account(ctx, w.shownOld, settled)
+	stored, dropped := s.DropUnstored(w.shown)
+	accounted := w.options.Account(ctx, w.shownOld, stored)
 	if !dropped {
 		w.shown = accounted
 		return
@@ -300,7 +300,7 @@ func (w *write) completeAgain() (err error) {
 	if w.shown, _, err = v.Schema.Complete(w.admission.Object); err != nil {
 		return err
 	}
-	w.settle()
+	w.dropUnstored()
 	w.keepManaged()
 	w.admission.Object = w.shown
 	return nil
@@ -341,7 +341,7 @@ func (w *write) translate(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	w.target.Version, w.asked = to, from
+	w.target.Version, w.requestedVersion = to, from
 	return nil
 }
 
@@ -355,18 +355,18 @@ func deciding(d *resource.Definition, v *resource.Version) *resource.Version {
 
 // seen returns t, the new object, as its client sees it.
 func (w *write) seen(ctx context.Context, t object.Tree) (object.Tree, error) {
-	if w.asked == nil {
+	if w.requestedVersion == nil {
 		return t, nil
 	}
 	t = object.CloneTree(t)
 	w.target.Version.Schema.Default(t) // as a read will show it
-	return Convert(ctx, w.target.Definition, w.asked, t)
+	return Convert(ctx, w.target.Definition, w.requestedVersion, t)
 }
 
 // admit runs validating admission on the object as it will be stored. First, an update that creates is
 // authorized as a create.
 func (w *write) admit(ctx context.Context) (err error) {
-	if w.current == nil && !w.posted && w.creater == nil {
+	if w.current == nil && !w.isCreate && w.creater == nil {
 		if err = request.May(ctx, "create"); err != nil {
 			return err
 		}
@@ -408,7 +408,7 @@ func (w *write) showAdmission(ctx context.Context) (err error) {
 
 // canonicalize brings the object into its stored form.
 func (w *write) canonicalize(context.Context) error {
-	w.settleRead()
+	w.dropRead()
 	if c := w.target.Definition.Canonicalize; c != nil {
 		c(w.object)
 	}
@@ -449,7 +449,7 @@ func (w *write) encode(ctx context.Context) (err error) {
 	case w.gone:
 		w.object, err = w.seen(ctx, w.object)
 		return err
-	case w.asked != nil:
+	case w.requestedVersion != nil:
 		data = encode(w.object)
 		w.object, err = w.seen(ctx, w.object)
 	case w.options.AsStored && w.current != nil:

@@ -98,7 +98,7 @@ func (t *Target) notFound() error {
 }
 
 func (t *Target) invalid(name string, errs field.ErrorList) error {
-	return status.Invalid(t.Definition.ToldKind(), name, errs)
+	return status.Invalid(t.Definition.ErrorKind(), name, errs)
 }
 
 // WriteOptions are the options of a write.

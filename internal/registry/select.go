@@ -113,7 +113,7 @@ func (r *Registry) valueOf(ctx context.Context, target *Target, o *watchcache.Ob
 // minIndexed is the minimum number of objects for an index.
 const minIndexed = 256
 
-// indexKey is the key of the index of a selectable field, for conversions since a moment.
+// indexKey is the key of the index of a selectable field, for conversions since a time.
 type indexKey struct {
 	viewKey
 	field string
@@ -133,7 +133,7 @@ func (x indexes) value(field, key string) (string, bool) {
 // indexes returns the indexes of a snapshot for s.
 func (r *Registry) indexes(ctx context.Context, s *Selection, target *Target, snapshot *watchcache.Snapshot) (indexes, error) {
 	found := indexes{}
-	since := r.Moment(ctx, target.Definition).Since
+	since := r.Validity(ctx, target.Definition).Since
 	for _, f := range s.wanted {
 		x, err := r.cache.Resource(target.Definition.StoragePrefix).Index(ctx, snapshot, watchcache.Indexer{
 			Key: indexKey{viewKey{target.Definition, target.Version.Name}, f, since},

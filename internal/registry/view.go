@@ -24,7 +24,7 @@ type viewKey struct {
 // asStored reports whether v shows the stored bytes. With conversion, objects may be stored in another
 // version than the storage version: an earlier one, or one of another group.
 func asStored(d *resource.Definition, v *resource.Version, o *watchcache.Object) bool {
-	return v.Storage && !d.Unsettled && o.Revision > d.Since && (d.Convert == nil || o.APIVersion() == d.APIVersion(v.Name))
+	return v.Storage && !d.CheckOnRead && o.Revision > d.CompleteSince && (d.Convert == nil || o.APIVersion() == d.APIVersion(v.Name))
 }
 
 // shows reports whether v shows the stored bytes, except for the apiVersion.
@@ -32,7 +32,7 @@ func shows(d *resource.Definition, v *resource.Version, o *watchcache.Object) bo
 	if d.Convert != nil || v.Storage {
 		return asStored(d, v, o)
 	}
-	return !d.Unsettled && o.Revision > d.Since && v.Alike(d.StorageVersion())
+	return !d.CheckOnRead && o.Revision > d.CompleteSince && v.Alike(d.StorageVersion())
 }
 
 // converts reports whether v needs a conversion of o.
@@ -50,11 +50,11 @@ func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource
 	if shows(d, v, o) {
 		return o.Encoded, nil
 	}
-	var moment watchcache.Moment
+	var validity watchcache.Validity
 	if converts(d, v, o) {
-		moment = r.Moment(ctx, d)
+		validity = r.Validity(ctx, d)
 	}
-	data, err := o.Memo(viewKey{d, v.Name}, moment, func() ([]byte, error) {
+	data, err := o.Memo(viewKey{d, v.Name}, validity, func() ([]byte, error) {
 		t, err := parse(o, o.JSON)
 		if err != nil {
 			return nil, err
@@ -146,7 +146,7 @@ func unreadable(o *watchcache.Object) error {
 func refresh(d *resource.Definition, t object.Tree, revision int64) {
 	apiVersion := object.APIVersion(t)
 	for _, own := range d.Versions {
-		if d.IsAPIVersion(apiVersion, own.Name) && (d.Unsettled || !own.Storage || revision <= d.Since) {
+		if d.IsAPIVersion(apiVersion, own.Name) && (d.CheckOnRead || !own.Storage || revision <= d.CompleteSince) {
 			own.Schema.Prune(t)
 			own.Schema.Default(t)
 			if d.HasGeneration && object.Generation(t) == 0 {

@@ -19,7 +19,7 @@ func (r *Registry) Warm(ctx context.Context, d *resource.Definition, v *resource
 	if d.Convert == nil {
 		return nil
 	}
-	moment := r.Moment(ctx, d)
+	validity := r.Validity(ctx, d)
 	for len(items) > 0 {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -31,8 +31,8 @@ func (r *Registry) Warm(ctx context.Context, d *resource.Definition, v *resource
 			if o == nil || o.Err != nil || !converts(d, v, o) {
 				continue
 			}
-			if settle, ok := o.Claim(viewKey{d, v.Name}, moment); ok {
-				c.objects, c.settle = append(c.objects, o), append(c.settle, settle)
+			if publish, ok := o.Claim(viewKey{d, v.Name}, validity); ok {
+				c.objects, c.publish = append(c.objects, o), append(c.publish, publish)
 			}
 		}
 		if err := c.convert(ctx, d, v); err != nil {
@@ -45,20 +45,20 @@ func (r *Registry) Warm(ctx context.Context, d *resource.Definition, v *resource
 // claims are objects to convert here, for which other requests wait.
 type claims struct {
 	objects []*watchcache.Object
-	settle  []func([]byte, error)
+	publish []func([]byte, error)
 }
 
-// convert converts all objects and settles all claims.
+// convert converts all objects and publishes all claims.
 func (c *claims) convert(ctx context.Context, d *resource.Definition, v *resource.Version) (err error) {
 	out := make([][]byte, len(c.objects))
 	errs := make([]error, len(c.objects))
 	err = errors.New("the conversion panicked")
 	defer func() {
-		for i, settle := range c.settle {
+		for i, publish := range c.publish {
 			if out[i] == nil && errs[i] == nil {
 				errs[i] = err
 			}
-			settle(out[i], errs[i])
+			publish(out[i], errs[i])
 		}
 	}()
 	var trees []map[string]any

@@ -55,7 +55,7 @@ type WatchEvent struct {
 // Shared caches data derived from events, for all watchers of them. The key must cover everything on
 // which compute depends.
 type Shared interface {
-	Memo(key any, m watchcache.Moment, compute func() ([]byte, error)) ([]byte, error)
+	Memo(key any, m watchcache.Validity, compute func() ([]byte, error)) ([]byte, error)
 }
 
 // A Portion is the result of one Next.
@@ -235,7 +235,7 @@ func (w *Watch) sees(ctx context.Context, e *watchcache.Event, o *watchcache.Obj
 	}
 	return w.selection.matches(o, func(field string) (string, error) {
 		key := eventKey{viewKey{w.target.Definition, w.target.Version.Name}, field, o == e.Prev}
-		value, err := e.Memo(key, w.registry.Moment(ctx, w.target.Definition), func() ([]byte, error) {
+		value, err := e.Memo(key, w.registry.Validity(ctx, w.target.Definition), func() ([]byte, error) {
 			v, err := w.registry.valueOf(context.WithoutCancel(ctx), &w.target, o, field)
 			return []byte(v), err
 		})

@@ -10,21 +10,21 @@ func (s Typed) Complete(obj map[string]any) (out map[string]any, unknown []strin
 	return p.decode(obj, p.typ.Read)
 }
 
-// Settle drops the values that Complete keeps, and reports whether there were any. It does not change
+// DropUnstored drops the values that Complete keeps, and reports whether there were any. It does not change
 // obj.
-func (s Typed) Settle(obj map[string]any) (out map[string]any, dropped bool) {
-	return s.must().typ.Settle(obj)
+func (s Typed) DropUnstored(obj map[string]any) (out map[string]any, dropped bool) {
+	return s.must().typ.DropUnstored(obj)
 }
 
-// DropUnwritten is Settle, but keeps empty lists and maps that are encoded.
+// DropUnwritten is DropUnstored, but keeps empty lists and maps that are encoded.
 func (s Typed) DropUnwritten(obj map[string]any) map[string]any {
 	return s.must().typ.DropUnwritten(obj)
 }
 
-// DropEmpty is the part of Settle for lists, maps and bytes.
+// DropEmpty is the part of DropUnstored for lists, maps and bytes.
 func (s Typed) DropEmpty(obj map[string]any) map[string]any { return s.must().typ.DropEmpty(obj) }
 
-// DropEmptyBytes is the part of Settle for bytes.
+// DropEmptyBytes is the part of DropUnstored for bytes.
 func (s Typed) DropEmptyBytes(obj map[string]any) map[string]any {
 	return s.must().typ.DropEmptyBytes(obj)
 }

@@ -19,7 +19,7 @@ type accessMetrics struct {
 func newAccessMetrics() *accessMetrics {
 	return &accessMetrics{
 		users: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "authenticated_user_requests", Help: "Requests of known users, by the kind of their names.",
+			Name: "authenticated_user_requests", Help: "Authenticated requests, by class of the username (such as admin, kubelet, email_id, other).",
 		}, []string{"username"}),
 		authentications: newOutcomes("authentication_attempts", "authentication_duration_seconds", "Authentications"),
 		authorizations:  newOutcomes("authorization_attempts_total", "authorization_duration_seconds", "Authorizations"),
@@ -83,7 +83,7 @@ func newOutcomes(count, took, what string) outcomes {
 	return outcomes{
 		count: prometheus.NewCounterVec(prometheus.CounterOpts{Name: count, Help: what + " of requests, by result."}, labels),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: took, Help: what + " of requests: how long they took, by result.", Buckets: prometheus.ExponentialBuckets(.001, 2, 15),
+			Name: took, Help: what + " of requests: duration in seconds, by result.", Buckets: prometheus.ExponentialBuckets(.001, 2, 15),
 		}, labels),
 	}
 }

@@ -46,17 +46,17 @@ func (s *Server) debugPages() pages {
 // links returns the pages, sorted by path.
 func (s *Server) links() []Page {
 	links := []Page{
-		{Path: "/livez?verbose", About: "whether it should be restarted"},
-		{Path: "/readyz?verbose", About: "whether to send it requests"},
-		{Path: "/metrics", About: "numbers for Prometheus"},
-		{Path: "/metrics/slis", About: "what came of the checks of health, for Prometheus"},
-		{Path: "/version", About: "what is running"},
-		{Path: "/statusz", About: "what is running, and since when"},
+		{Path: "/livez?verbose", About: "liveness, with the result of each check"},
+		{Path: "/readyz?verbose", About: "readiness, with the result of each check"},
+		{Path: "/metrics", About: "metrics in the Prometheus format"},
+		{Path: "/metrics/slis", About: "results of the health checks, in the Prometheus format"},
+		{Path: "/version", About: "version of the server"},
+		{Path: "/statusz", About: "version, start time and uptime"},
 		{Path: "/flagz", About: "the values of all flags"},
-		{Path: flagsPage, About: "flags that can be set now"},
+		{Path: flagsPage, About: "flags that can change at run time"},
 		{Path: profiles, About: "profiles of the Go runtime"},
-		{Path: profiles + "goroutine?debug=2", About: "what every goroutine is doing"},
-		{Path: profiles + "profile?seconds=5", About: "where the CPU time of the next five seconds goes"},
+		{Path: profiles + "goroutine?debug=2", About: "stacks of all goroutines"},
+		{Path: profiles + "profile?seconds=5", About: "CPU profile of the next five seconds"},
 	}
 	for _, p := range s.options.Pages {
 		links = append(links, Page{Path: "/debug/" + p.Path, About: p.About})

@@ -141,11 +141,11 @@ func (s *Server) versions() []prometheus.Collector {
 	}
 	v := s.version()
 	return []prometheus.Collector{
-		one("kubernetes_build_info", "Always 1: its labels are those of /version.", prometheus.Labels{
+		one("kubernetes_build_info", "Always 1; the labels have the build information of /version.", prometheus.Labels{
 			"major": v.Major, "minor": v.Minor, "git_version": v.GitVersion, "git_commit": v.GitCommit, "git_tree_state": v.GitTreeState,
 			"build_date": v.BuildDate, "go_version": v.GoVersion, "compiler": v.Compiler, "platform": v.Platform,
 		}),
-		one("version_info", "Always 1: its labels are the versions that the server is compatible with.", prometheus.Labels{
+		one("version_info", "Always 1; the labels have the binary, emulation and minimum compatibility versions.", prometheus.Labels{
 			"component": "kube", "binary": strings.TrimPrefix(kubernetesVersion, "v"), "emulation": v.EmulationMajor + "." + v.EmulationMinor,
 			"min_compat": v.MinCompatibilityMajor + "." + v.MinCompatibilityMinor,
 		}),
@@ -155,7 +155,7 @@ func (s *Server) versions() []prometheus.Collector {
 func inFlight(kind string, g *gate) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "apiserver_current_inflight_requests",
-		Help:        "Requests in flight that count towards the limit of their kind.",
+		Help:        "Requests in flight, by kind (readOnly or mutating); each kind has a limit.",
 		ConstLabels: prometheus.Labels{"request_kind": kind},
 	}, func() float64 { return float64(g.inside.Load()) })
 }

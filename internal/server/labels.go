@@ -30,11 +30,11 @@ func dryRun(r *http.Request) string {
 	if !strings.Contains(r.URL.RawQuery, "dryRun") {
 		return ""
 	}
-	said := r.URL.Query()["dryRun"]
+	values := r.URL.Query()["dryRun"]
 	switch other := func(s string) bool { return s != metav1.DryRunAll }; {
-	case len(said) == 0:
+	case len(values) == 0:
 		return ""
-	case slices.ContainsFunc(said, other):
+	case slices.ContainsFunc(values, other):
 		return "invalid"
 	default:
 		return metav1.DryRunAll

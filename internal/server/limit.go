@@ -85,8 +85,8 @@ func newQueue(limit int) queue {
 	return make(queue, limit)
 }
 
-// Leave implements request.Place.
-func (x *exchange) Leave() {
+// Release implements request.Place.
+func (x *exchange) Release() {
 	if x.inside != nil {
 		x.inside.leave()
 		x.inside = nil
@@ -112,7 +112,7 @@ func (s *Server) limited(next handler) handler {
 		switch {
 		case g.enter():
 			x.inside, x.Place = g, x
-			defer x.Leave()
+			defer x.Release()
 			next(x, r)
 		case x.User.In(request.Masters):
 			next(x, r)
@@ -134,7 +134,7 @@ func (s *Server) queued(next handler, x *exchange, r *http.Request) {
 		return
 	}
 	x.inside, x.Place = s.renewing, x
-	defer x.Leave()
+	defer x.Release()
 	next(x, r)
 }
 

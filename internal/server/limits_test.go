@@ -247,7 +247,7 @@ func TestUnknownConnections(t *testing.T) {
 	measured(t, func(b *bench) {
 		c := b.client(2)
 		for i := range 3 {
-			r, err := b.ask(c, "GET", "/api", nil, "Authorization", "Bearer nobody")
+			r, err := b.ask(c, "GET", "/api", nil, "Authorization", "Bearer unknown")
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -27,12 +27,12 @@ type objectCounts struct {
 const (
 	// countedFor is the lifetime of a count, as in Kubernetes.
 	countedFor = time.Minute
-	// countPatience limits the time for counting.
-	countPatience = 5 * time.Second
+	// countTimeout limits the time for counting.
+	countTimeout = 5 * time.Second
 )
 
 var objectCountDesc = prometheus.NewDesc("apiserver_resource_objects",
-	"Stored objects of a resource, counted at most a minute ago; -1 if they could not be counted.", []string{"group", "resource"}, nil)
+	"Stored objects, by group and resource, at most a minute old; -1 after an error.", []string{"group", "resource"}, nil)
 
 // ObjectCounts returns collectors for the stored objects of the catalog.
 func ObjectCounts(b kv.Backend, catalog *resource.Catalog, log *slog.Logger) []prometheus.Collector {
@@ -60,7 +60,7 @@ func (c *objectCounts) Collect(to chan<- prometheus.Metric) {
 }
 
 func (c *objectCounts) count() {
-	ctx, cancel := context.WithTimeout(context.Background(), countPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
 	defer cancel()
 	c.counts = nil
 	var failed error

@@ -60,7 +60,7 @@ func TestStrictTransport(t *testing.T) {
 	const header = "Strict-Transport-Security"
 	o := everyone(nothing)
 	if got := ask(New(o), "GET", "/version", "").Header()[header]; got != nil {
-		t.Errorf("nobody asked for %v", got)
+		t.Errorf("unexpected: %v", got)
 	}
 	o.StrictTransport = []string{"max-age=31536000", "includeSubDomains"}
 	for _, path := range []string{"/version", "/nothing"} {

@@ -17,11 +17,11 @@ func newSLIs() *slis {
 	return &slis{
 		last: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "kubernetes_healthcheck",
-			Help: "Whether a check went well the last time, by its name and by which summary it was part of: 1 if so.",
+			Help: "Result of the last run of a health check, by name and endpoint: 1 for success.",
 		}, []string{"name", "type"}),
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubernetes_healthchecks_total",
-			Help: "How often a check was done, by its name, by which summary it was part of, and by how it went.",
+			Help: "Runs of health checks, by name, endpoint and status.",
 		}, []string{"name", "type", "status"}),
 	}
 }

@@ -17,10 +17,10 @@ type storeSize struct {
 	log   *slog.Logger
 }
 
-// storeSizePatience limits the time of a measurement.
-const storeSizePatience = time.Second
+// sizeTimeout limits the time of a measurement.
+const sizeTimeout = time.Second
 
-var storeSizeDesc = prometheus.NewDesc("apiserver_storage_size_bytes", "Size of the file or the database of the store.", []string{"storage_cluster_id"}, nil)
+var storeSizeDesc = prometheus.NewDesc("apiserver_storage_size_bytes", "Size of the storage file or database in bytes.", []string{"storage_cluster_id"}, nil)
 
 // StoreSizes returns the collectors for a store.
 func StoreSizes(b kv.Backend, log *slog.Logger) []prometheus.Collector {
@@ -36,7 +36,7 @@ func (storeSize) Describe(to chan<- *prometheus.Desc) { to <- storeSizeDesc }
 
 // Collect implements prometheus.Collector.
 func (s storeSize) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), storeSizePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), sizeTimeout)
 	defer cancel()
 	size, err := s.store.Size(ctx)
 	if err != nil {

@@ -134,7 +134,7 @@ const (
 // serveFlags lists those flags.
 func serveFlags(w http.ResponseWriter, _ *http.Request) {
 	p := page.New("anykind: flags")
-	p.Add("<p>PUT a number to %s to set how much is logged.</p>\n", verbosityPage)
+	p.Add("<p>PUT a number to %s to set the log verbosity.</p>\n", verbosityPage)
 	p.Serve(w)
 }
 

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// patience limits every wait.
-const patience = time.Minute
+// waitTimeout limits every wait.
+const waitTimeout = time.Minute
 
 // A backend is sample-apiserver with an etcd of its own, as processes. They replace the pod of the
 // page's Deployment.
@@ -120,7 +120,7 @@ func (b *backend) startStore(ctx context.Context) error {
 
 // ready waits until the server is ready.
 func (b *backend) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()

@@ -122,7 +122,7 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
-	for deadline := time.After(patience); ; {
+	for deadline := time.After(waitTimeout); ; {
 		err := ts.Exec(kubectl, args[1:]...)
 		if (err != nil) == neg {
 			return
@@ -130,7 +130,7 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 		select {
 		case <-again.C:
 		case <-deadline:
-			ts.Fatalf("kubectl did not come to that in %v: %v", patience, err)
+			ts.Fatalf("kubectl did not come to that in %v: %v", waitTimeout, err)
 		}
 	}
 }

@@ -150,7 +150,7 @@ func (k kubectl) run(args ...string) (string, error) {
 func (k kubectl) eventually(args ...string) error {
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
-	for deadline := time.After(patience); ; {
+	for deadline := time.After(waitTimeout); ; {
 		_, err := k.run(args...)
 		if err == nil {
 			return nil

@@ -280,7 +280,7 @@ func waitUntil(t *testing.T, s *side, c call, has string) {
 	t.Helper()
 	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()
-	for deadline := time.After(2 * patience); !strings.Contains(s.do(t, c), has); {
+	for deadline := time.After(2 * waitTimeout); !strings.Contains(s.do(t, c), has); {
 		select {
 		case <-again.C:
 		case <-deadline:

@@ -19,12 +19,12 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	kindsFlag     = flag.String("kinds", "", "plurals of the kinds to compare, with commas between them; all if empty")
-	mutationsFlag = flag.Int("mutations", -1, "how many single mutations of a kind of ordinary size; 0 for all there are (default 300, 10,000 with -kinds)")
-	pairsFlag     = flag.Int("pairs", -1, "how many pairs of mutations of one struct (default 30, 2,000 with -kinds)")
-	storedFlag    = flag.Int("stored", -1, "how many updates of objects that are stored with a mutation (default 15, 1,000 with -kinds)")
+	kindsFlag     = flag.String("kinds", "", "comma-separated plurals of the kinds to compare; empty for all")
+	mutationsFlag = flag.Int("mutations", -1, "single mutations of a kind of ordinary size; 0 for all (default 300, 10,000 with -kinds)")
+	pairsFlag     = flag.Int("pairs", -1, "pairs of mutations of one struct (default 30, 2,000 with -kinds)")
+	storedFlag    = flag.Int("stored", -1, "updates of objects that are stored with a mutation (default 15, 1,000 with -kinds)")
 	seedFlag      = flag.Uint64("seed", 1, "decides which mutations are taken")
-	reportFlag    = flag.String("report", "", "a directory for a report of each kind; differences are no failure then")
+	reportFlag    = flag.String("report", "", "`folder` for a report of each kind; differences are then no failure")
 )
 
 // chosen returns the kinds of -kinds that we serve, and the IDs of those that we do not.
@@ -116,7 +116,7 @@ func plan() Plan {
 // cases reach (make builtin-reach).
 func TestReach(t *testing.T) {
 	if testing.CoverMode() == "" {
-		t.Skip("nobody measures what is reached")
+		t.Skip("coverage is off")
 	}
 	corpus, changes := readCorpus(t), readChanges(t)
 	var sets []Set

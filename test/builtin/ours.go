@@ -75,7 +75,7 @@ func (s *Server) of(k *Kind) *Server {
 
 // over creates the kinds, and a handler of those that a backend has.
 func over(t testing.TB, backend kv.Backend, ranges []string) (*resource.Set, http.Handler) {
-	set := resource.NewSet(builtin.Parts{AllowPrivileged: true, Authorizer: authz.AlwaysAllow{}}.Definitions())
+	set := resource.NewSet(builtin.Dependencies{AllowPrivileged: true, Authorizer: authz.AlwaysAllow{}}.Definitions())
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -31,7 +31,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-var quotaObjects = flag.Int("quota-objects", 3000, "how many random objects are measured beside Kubernetes' evaluators of quotas")
+var quotaObjects = flag.Int("quota-objects", 3000, "random objects to compare with Kubernetes' quota evaluators")
 
 // noon is the time at which pods are measured.
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -186,7 +186,7 @@ func (d dice) subjects() (subjects []rbacv1.Subject) {
 		case "ServiceAccount":
 			s.Name, s.Namespace = d.of("robot", "other", ""), d.of(spaces...)
 		case "Group":
-			s.Name = d.of("devs", "admins", "nobody", "system:authenticated")
+			s.Name = d.of("devs", "admins", "guests", "system:authenticated")
 		default:
 			s.Name = d.of("ann", "eve", "system:serviceaccount:dev:robot", "")
 		}

@@ -17,9 +17,9 @@ import (
 	"github.com/anykind/anykind"
 )
 
-// patience limits each wait. It is far longer than any step takes, so only an event that never happens
+// waitTimeout limits each wait. It is far longer than any step takes, so only an event that never happens
 // fails.
-const patience = 60 * time.Second
+const waitTimeout = 60 * time.Second
 
 // start runs a server for one test and returns a config for it. dir may be "".
 func start(t *testing.T, dir, address string) (*anykind.Server, *rest.Config) {
@@ -41,10 +41,10 @@ func start(t *testing.T, dir, address string) (*anykind.Server, *rest.Config) {
 	return server, config
 }
 
-// within returns a context for the steps of a test, with patience as its limit.
+// within returns a context for the steps of a test, with waitTimeout as its limit.
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }

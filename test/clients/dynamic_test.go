@@ -135,7 +135,7 @@ func TestMetadataInProtobuf(t *testing.T) {
 	}
 	factory := metadatainformer.NewSharedInformerFactory(only, 0)
 	informer := factory.ForResource(gadgets).Informer()
-	seen := settled(t, informer, func(obj any) bool {
+	seen := reported(t, informer, func(obj any) bool {
 		m, ok := obj.(*metav1.PartialObjectMetadata)
 		return ok && m.Name == "late" && m.Labels["a"] == "b"
 	})

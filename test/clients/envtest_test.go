@@ -64,7 +64,7 @@ func TestEnvtest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 
 	t.Run("no controller of kube-controller-manager runs", func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestEnvtest(t *testing.T) {
 func TestEnvtestAgain(t *testing.T) {
 	t.Setenv("KUBEBUILDER_ASSETS", assets(t))
 	for range 2 {
-		e := &envtest.Environment{ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience}
+		e := &envtest.Environment{ControlPlaneStartTimeout: waitTimeout, ControlPlaneStopTimeout: waitTimeout}
 		started := time.Now()
 		if _, err := e.Start(); err != nil {
 			t.Fatal(err)

@@ -20,9 +20,9 @@ import (
 	"github.com/anykind/anykind"
 )
 
-// settled returns a channel that is closed once an informer has reported an object in the expected
+// reported returns a channel that is closed once an informer has reported an object in the expected
 // state.
-func settled(t *testing.T, informer cache.SharedIndexInformer, done func(obj any) bool) <-chan struct{} {
+func reported(t *testing.T, informer cache.SharedIndexInformer, done func(obj any) bool) <-chan struct{} {
 	t.Helper()
 	ch := make(chan struct{})
 	end := sync.OnceFunc(func() { close(ch) })
@@ -74,9 +74,9 @@ func TestInformers(t *testing.T) {
 	defer customs.Shutdown()
 	defer builtins.Shutdown()
 	defer cancel()
-	during := settled(t, custom, func(obj any) bool { return obj.(*unstructured.Unstructured).GetName() == "during" })
-	after := settled(t, custom, func(obj any) bool { return obj.(*unstructured.Unstructured).GetName() == "after" })
-	afterMap := settled(t, builtin, func(obj any) bool { return obj.(*corev1.ConfigMap).Name == "after" })
+	during := reported(t, custom, func(obj any) bool { return obj.(*unstructured.Unstructured).GetName() == "during" })
+	after := reported(t, custom, func(obj any) bool { return obj.(*unstructured.Unstructured).GetName() == "after" })
+	afterMap := reported(t, builtin, func(obj any) bool { return obj.(*corev1.ConfigMap).Name == "after" })
 	customs.Start(stop.Done())
 	builtins.Start(stop.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), custom.HasSynced, builtin.HasSynced) {
@@ -153,7 +153,7 @@ func testTypedInformers(t *testing.T, client kubernetes.Interface) {
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().Secrets().Informer()
-	changed := settled(t, informer, func(obj any) bool { return string(obj.(*corev1.Secret).Data["i"]) == "changed" })
+	changed := reported(t, informer, func(obj any) bool { return string(obj.(*corev1.Secret).Data["i"]) == "changed" })
 	stop, cancel := context.WithCancel(ctx)
 	defer factory.Shutdown()
 	defer cancel()

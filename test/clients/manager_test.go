@@ -261,7 +261,7 @@ func TestManagerApply(t *testing.T) {
 	other := gadget("g", 2)
 	other.SetNamespace("default")
 	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(other), client.FieldOwner("two")); !apierrors.IsConflict(err) {
-		t.Errorf("a field that somebody else owns: %v", err)
+		t.Errorf("a field with another owner: %v", err)
 	}
 	other = gadget("g", 2)
 	other.SetNamespace("default")

@@ -46,8 +46,8 @@ func newStage(ctx context.Context, env *testscript.Env, logs string) {
 
 func stageOf(ts *testscript.TestScript) *stage { return ts.Value(stageKey{}).(*stage) }
 
-// patience limits the time until a program is healthy.
-const patience = 2 * time.Minute
+// waitTimeout limits the time until a program is healthy.
+const waitTimeout = 2 * time.Minute
 
 // commands are the commands of a script besides those of package script:
 //
@@ -81,7 +81,7 @@ func runCommand(ts *testscript.TestScript, neg bool, args []string) {
 	c, err := run(s.ctx, args[1], ts.MkAbs("."), args[2:]...)
 	ts.Check(err)
 	s.components[args[0]] = c
-	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	ctx, cancel := context.WithTimeout(s.ctx, waitTimeout)
 	defer cancel()
 	ts.Check(c.healthy(ctx))
 }

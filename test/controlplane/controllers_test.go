@@ -26,8 +26,8 @@ func unseen() map[string]string {
 }
 
 var (
-	all      = flag.Bool("all", false, "show every controller of kube-controller-manager at work, which takes minutes")
-	duration = flag.Duration("duration", 0, "go on doing that for so long")
+	all      = flag.Bool("all", false, "run every controller of kube-controller-manager (minutes)")
+	duration = flag.Duration("duration", 0, "repeat the run of all controllers for this time")
 )
 
 // Workloads run with all of our own controllers enabled, beside the same ones of

@@ -93,7 +93,7 @@ func startPlane(t *testing.T, flags ...string) *plane {
 		t.Cleanup(startKubelet(ctx, p.client, name, p.fail))
 	}
 	for _, c := range []*component{p.manager, p.scheduler} {
-		ctx, cancel := context.WithTimeout(ctx, patience)
+		ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 		defer cancel()
 		must(t, c.healthy(ctx))
 	}
@@ -167,7 +167,7 @@ func (p *plane) stage(env *testscript.Env, _ string) ([]byte, error) {
 		}
 	})
 	// Pods need the ServiceAccount, which a controller creates.
-	err = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		_, err := p.client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false, nil

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-var reference = flag.Bool("reference", false, "run kube-apiserver with etcd in the place of anykind, to see what the programs log then")
+var reference = flag.Bool("reference", false, "run kube-apiserver with etcd instead of anykind, to compare the logs of the programs")
 
 // startReference starts a kube-apiserver with the CAs and users of an anykind with its data in a
 // folder, so that all programs find the same files.

@@ -14,7 +14,7 @@ import (
 
 var (
 	options = script.Flags(flag.CommandLine)
-	logsDir = flag.String("logs", "", "keep the logs of the programs in this `folder`")
+	logsDir = flag.String("logs", "", "`folder` for the logs of the programs")
 )
 
 // The page "Configure Multiple Schedulers".

@@ -9,8 +9,8 @@ import (
 // those without a response may count.
 type counter struct{ sure, open atomic.Int64 }
 
-// settle checks the stored value.
-func (c *counter) settle(stored int64) error {
+// verify checks the stored value.
+func (c *counter) verify(stored int64) error {
 	least, most := c.sure.Load(), c.sure.Load()+c.open.Load()
 	if stored < least || stored > most {
 		return fmt.Errorf("the shared count is %d: %d increments were acknowledged, %d had no answer", stored, least, most-least)

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	rounds = flag.Int("rounds", 5, "how often the server is killed")
+	rounds = flag.Int("rounds", 5, "number of times that the server is killed")
 	seed   = flag.Uint64("seed", 0, "of what is random; 0 takes another one each time")
 )
 
@@ -227,7 +227,7 @@ func (r *run) check(server *process.Server, round int) {
 	}
 	counted := stored[shared].value
 	delete(stored, shared)
-	if err := errors.Join(r.watcher.compare(now), r.ledger.settle(stored), r.count.settle(counted)); err != nil {
+	if err := errors.Join(r.watcher.compare(now), r.ledger.verify(stored), r.count.verify(counted)); err != nil {
 		r.Fatalf("round %d: %v", round, err)
 	}
 	marked := now[mark.Metadata.Name]

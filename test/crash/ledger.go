@@ -81,9 +81,9 @@ func (l *ledger) lose(name string, v version) {
 	l.open[name] = v
 }
 
-// settle compares the stored state with the known one. It then takes the outcome of open writes as
+// verify compares the stored state with the known one. It then takes the outcome of open writes as
 // known.
-func (l *ledger) settle(stored map[string]version) error {
+func (l *ledger) verify(stored map[string]version) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var errs []error
@@ -96,7 +96,7 @@ func (l *ledger) settle(stored map[string]version) error {
 	}
 	for name := range stored {
 		if !names[name] {
-			errs = append(errs, fmt.Errorf("%s is stored, and nobody wrote it", name))
+			errs = append(errs, fmt.Errorf("%s is stored without a write", name))
 		}
 	}
 	for name := range names {

@@ -20,7 +20,7 @@ func TestLedgerFinds(t *testing.T) {
 		{name: "what was deleted", stored: version{}},
 		{name: "a lost write", known: at(2, 20), stored: at(1, 10), want: "the last answer said value 2 at revision 20"},
 		{name: "a lost object", known: at(1, 10), stored: version{}, want: "a is absent"},
-		{name: "a lost deletion", stored: at(1, 10), want: "nobody wrote it"},
+		{name: "a lost deletion", stored: at(1, 10), want: "stored without a write"},
 		{name: "an open write that was made", known: at(1, 10), open: &version{present: true, value: 2}, stored: at(2, 11)},
 		{name: "an open write that was not made", known: at(1, 10), open: &version{present: true, value: 2}, stored: at(1, 10)},
 		{name: "an open deletion that was made", known: at(1, 10), open: &version{}, stored: version{}},
@@ -45,7 +45,7 @@ func TestLedgerFinds(t *testing.T) {
 			if tt.stored.present {
 				stored["a"] = tt.stored
 			}
-			found(t, l.settle(stored), tt.want)
+			found(t, l.verify(stored), tt.want)
 		})
 	}
 }
@@ -55,7 +55,7 @@ func TestLedgerFindsRevisionsThatAreReused(t *testing.T) {
 	found(t, l.acknowledge("a", version{present: true, value: 1, revision: 10}), "")
 	found(t, l.acknowledge("b", version{present: true, value: 1, revision: 10}), "given to a value 1 and to b value 1")
 	found(t, l.acknowledge("a", version{present: true, value: 2, revision: 9}), "not after")
-	found(t, l.settle(map[string]version{"a": {present: true, value: 1, revision: 10}}), "")
+	found(t, l.verify(map[string]version{"a": {present: true, value: 1, revision: 10}}), "")
 	found(t, l.acknowledge("c", version{present: true, value: 1, revision: 8}), "before the restart the server was at 10")
 }
 
@@ -64,7 +64,7 @@ func TestCounterFinds(t *testing.T) {
 		c := &counter{}
 		c.sure.Store(10)
 		c.open.Store(2)
-		found(t, c.settle(stored), want)
+		found(t, c.verify(stored), want)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestCrashGivesNothingTwice(t *testing.T) {
 		if stored, err = scarce.Read(r.Context(), r.api(server)); err != nil {
 			t.Fatal(err)
 		}
-		if err := ledger.Settle(stored, true); err != nil {
+		if err := ledger.Verify(stored, true); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
 	}

@@ -23,8 +23,8 @@ import (
 )
 
 var (
-	reference = flag.Bool("reference", false, "run kube-apiserver with etcd in the place of anykind, where a test can")
-	update    = flag.Bool("update", false, "write what -reference finds to testdata")
+	reference = flag.Bool("reference", false, "run kube-apiserver with etcd instead of anykind, in tests that support it")
+	update    = flag.Bool("update", false, "write the results of -reference to testdata")
 )
 
 // domain is the suffix of the names that only agents resolve.
@@ -120,7 +120,7 @@ var counts = regexp.MustCompile(`^apiserver_egress_dialer_dial_(start_total|fail
 // eventually waits for an asynchronous effect.
 func eventually(t *testing.T, what string, done func() error) {
 	t.Helper()
-	if err := within(t, patience, done); err != nil {
+	if err := within(t, waitTimeout, done); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 }

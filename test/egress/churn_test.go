@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-var churn = flag.Duration("churn", 3*time.Second, "how long TestChurn kills and starts the programs on the way")
+var churn = flag.Duration("churn", 3*time.Second, "time for which TestChurn kills and starts Konnectivity's programs")
 
 const (
 	// clients is the number of concurrent clients.

@@ -74,7 +74,7 @@ func TestFailures(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			k := newKonnectivity(t, mode, "cluster", "controlplane")
-			h := startHook(t, k.authority, "hook.only-the-agent.test", "hook.default.svc", "closed.default.svc", "nobody.default.svc")
+			h := startHook(t, k.authority, "hook.only-the-agent.test", "hook.default.svc", "closed.default.svc", "missing.default.svc")
 			users := k.authority.put(t, "users.kubeconfig", fmt.Appendf(nil, `apiVersion: v1
 kind: Config
 clusters: [{name: hook, cluster: {server: "https://hook.only-the-agent.test:%s/", certificate-authority: %q}}]
@@ -142,8 +142,8 @@ func TestAggregated(t *testing.T) {
 	}
 }
 
-// settle waits for pending connections of a request that has ended, and drops their counts.
-func (s *story) settle() {
+// drain waits for pending connections of a request that has ended, and drops their counts.
+func (s *story) drain() {
 	s.Helper()
 	eventually(s.T, "connections have been made", func() error {
 		s.before, _ = s.counted(nil)
@@ -172,8 +172,8 @@ func (s *story) run(t *testing.T, k *konnectivity, h *hook) {
 	s.tell("a conversion", s.convert("second"))
 	s.tell("a kubelet", s.logs())
 	s.tell("whose a token is", s.user("one"))
-	s.tell("nobody listens there", s.ask("closed"))
-	s.tell("nobody has that name", s.ask("nobody"))
+	s.tell("connection refused", s.ask("closed"))
+	s.tell("no such host", s.ask("missing"))
 	h.hangs.Store(true)
 	s.tell("it does not answer", s.ask("hook"))
 	h.hangs.Store(false)
@@ -198,7 +198,7 @@ func (s *story) run(t *testing.T, k *konnectivity, h *hook) {
 	s.tell("no server: a webhook", s.ask("hook"))
 	k.startServer(t)
 	k.awaitAgents(t)
-	s.settle()
+	s.drain()
 	s.tell("a server: a webhook", s.ask("hook"))
 	s.tell("a server: a kubelet", s.logs())
 	// From here on a kube-apiserver retries, for its cache.

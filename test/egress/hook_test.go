@@ -41,7 +41,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body) // the server detects a disconnect only after that
 		select {
 		case <-r.Context().Done():
-		case <-time.After(patience):
+		case <-time.After(waitTimeout):
 		}
 		return
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// patience limits the wait for an asynchronous effect.
-const patience = 30 * time.Second
+// waitTimeout limits the wait for an asynchronous effect.
+const waitTimeout = 30 * time.Second
 
 // A konnectivity is the published Konnectivity server with its agents.
 type konnectivity struct {

@@ -172,7 +172,7 @@ document.getElementById("names").textContent = JSON.parse(r.responseText).items.
 		"/":                               "/api/v1",
 	} {
 		t.Run(path, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 			defer cancel()
 			c := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--user-data-dir="+t.TempDir(), "--dump-dom", "http://"+at+path)
 			said, err := c.Output()

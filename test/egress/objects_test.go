@@ -124,7 +124,7 @@ func (a *api) populate(h *hook, authority []byte, closed, domain string) {
 	host := "hook." + domain
 	a.apply(strings.Join([]string{
 		behind("closed", host, closed, authority),
-		behind("nobody", "nobody.example.test", h.port, authority),
+		behind("missing", "missing.example.test", h.port, authority),
 		webhook("url", fmt.Sprintf("url: 'https://%s:%s/'", host, h.port), authority),
 		behind("hook", host, h.port, authority),
 		fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1

@@ -92,7 +92,7 @@ func TestPage(t *testing.T) {
 	k.awaitAgents(t)
 	must(t, a.ask("hook"))
 	if h.asked.Load() == 0 {
-		t.Error("nobody asked the webhook")
+		t.Error("the webhook was not called")
 	}
 	config, err := clientcmd.LoadFromFile(conf)
 	must(t, err)

@@ -121,7 +121,7 @@ func (s *streams) command(ctx context.Context, args ...string) *exec.Cmd {
 // run runs kubectl with input, and compares its output and its exit code.
 func (s *streams) run(input, output, errs string, code int, args ...string) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.Context(), waitTimeout)
 	defer cancel()
 	c := s.command(ctx, args...)
 	var out, said bytes.Buffer
@@ -148,7 +148,7 @@ func (s *streams) attaches() {
 func (s *streams) follows() {
 	s.Helper()
 	s.run("", "the first line\n", "", 0, "logs", s.pod)
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.Context(), waitTimeout)
 	defer cancel()
 	c := s.command(ctx, "logs", "-f", s.pod)
 	out, err := c.StdoutPipe()

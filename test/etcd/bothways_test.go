@@ -26,7 +26,7 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-var bothWays = flag.Bool("both-ways", false, "build the published kube-apiserver, and run it over one etcd with anykind")
+var bothWays = flag.Bool("both-ways", false, "build the published kube-apiserver, and run it and anykind over one etcd")
 
 // anykind serves the objects of a kube-apiserver over the same etcd, and the reverse: both serve each
 // object equally, whichever wrote it, changed it, or watches it.

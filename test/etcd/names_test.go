@@ -16,7 +16,7 @@ import (
 )
 
 // nameRounds is the number of rounds, each with concurrent requests for one name.
-var nameRounds = flag.Int("name-rounds", 40, "how often two servers are asked for one kind at the same time")
+var nameRounds = flag.Int("name-rounds", 40, "number of concurrent creates of one kind on two servers")
 
 // kindOf returns a CustomResourceDefinition whose kind differs from its plural.
 func kindOf(plural, group, kind string) *unstructured.Unstructured {

@@ -136,8 +136,8 @@ func (c counter) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// settled returns the number of bytes from the target, once no more arrive.
-func (p *Proxy) settled(ctx context.Context) int64 {
+// drained returns the number of bytes from the target, once no more arrive.
+func (p *Proxy) drained(ctx context.Context) int64 {
 	for was := int64(-1); ; {
 		now := p.came.Load()
 		if now == was || ctx.Err() != nil {

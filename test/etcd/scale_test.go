@@ -22,9 +22,9 @@ import (
 )
 
 var (
-	duration = flag.Duration("duration", 6*time.Second, "how long there is trouble")
-	writers  = flag.Int("writers", 8, "how many write")
-	watchers = flag.Int("watchers", 20, "how many watch")
+	duration = flag.Duration("duration", 6*time.Second, "time with injected failures")
+	writers  = flag.Int("writers", 8, "number of writers")
+	watchers = flag.Int("watchers", 20, "number of watchers")
 	seed     = flag.Uint64("seed", 0, "of what is random; 0 takes another one each time")
 )
 

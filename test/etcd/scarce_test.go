@@ -41,7 +41,7 @@ func TestNothingIsGivenTwiceInTrouble(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := ledger.Settle(stored, false); err != nil {
+			if err := ledger.Verify(stored, false); err != nil {
 				t.Fatalf("server %d, at look %d: %v", i, looks, err)
 			}
 		}

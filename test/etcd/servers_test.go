@@ -294,7 +294,7 @@ func TestTheWorkOfAKilledServerIsTakenOver(t *testing.T) {
 		}
 	}
 	if ctx.Err() != nil {
-		t.Fatal("nobody took over")
+		t.Fatal("no server became the leader")
 	}
 	t.Logf("the namespace was gone %v after the kill", time.Since(killed))
 }

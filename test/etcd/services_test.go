@@ -180,7 +180,7 @@ func TestServicesOfServersShareNothing(t *testing.T) {
 		recorded := recordedPorts(t, url)
 		for _, port := range recorded {
 			if ports[port] == "" {
-				t.Errorf("port %d is recorded, and nobody has it", port)
+				t.Errorf("port %d is recorded, and no Service has it", port)
 			}
 		}
 		if len(recorded) != len(ports) || len(ports) == 0 {
@@ -248,7 +248,7 @@ func TestServicesBesideKubernetes(t *testing.T) {
 			}
 		}
 		if len(ports) == 0 {
-			t.Error("nobody has a port")
+			t.Error("no Service has a port")
 		}
 	}
 	// A loopback address is never an endpoint.

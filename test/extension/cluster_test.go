@@ -26,8 +26,8 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// patience limits the wait for an asynchronous effect of a program.
-const patience = 5 * time.Minute
+// waitTimeout limits the wait for an asynchronous effect of a program.
+const waitTimeout = 5 * time.Minute
 
 // A cluster is a kube-apiserver with an etcd. It is a front proxy, which connects to the endpoints of
 // Services itself.
@@ -202,7 +202,7 @@ func tail(log string) string { return log[max(0, len(log)-8000):] }
 
 // become polls until a condition holds, or returns an error.
 func become(ctx context.Context, what string, is func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	for {
 		err := is(ctx)

@@ -180,7 +180,7 @@ func testStraight(t *testing.T, c *cluster, e *extension) {
 	}{
 		{"a user with a certificate of the cluster", at(certify(t, t.TempDir(), c.clients, "jane", "developers")), 200, "nightly"},
 		{"the same who says to be root", spoofed(at(certify(t, t.TempDir(), c.clients, "eve"))), 403, `User \"eve\" cannot`},
-		{"nobody who says to be root", spoofed(&rest.Config{Host: e.server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}), 403, `User \"system:anonymous\" cannot`},
+		{"an anonymous client with the headers of root", spoofed(&rest.Config{Host: e.server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}), 403, `User \"system:anonymous\" cannot`},
 		{"another name by the authority of the front proxy", spoofed(at(certify(t, t.TempDir(), c.front, "front-proxy"))), 401, "Unauthorized"},
 		{"the name of the front proxy by another authority", spoofed(at(certify(t, t.TempDir(), c.clients, "front-proxy-client"))), 403, `User \"front-proxy-client\" cannot`},
 		{"the front proxy", spoofed(at(proxy)), 200, "nightly"},

@@ -94,7 +94,7 @@ func testRestart(t *testing.T, c *cluster, e *extension) {
 func testReturn(t *testing.T, c *cluster, e *extension) {
 	address := "0.0.0.0:" + portOf(e.server.Address())
 	must(t, e.server.Stop())
-	eventually(t, "the cluster says that nobody answers", func(ctx context.Context) error {
+	eventually(t, "the API server is unavailable", func(ctx context.Context) error {
 		if code, body := status(t, c.admin, "/apis/stable.example.com/v1/crontabs"); code != 503 {
 			return fmt.Errorf("%d %s", code, body)
 		}

@@ -19,10 +19,10 @@ import (
 )
 
 var (
-	duration = flag.Duration("duration", 20*time.Second, "how long is written")
-	every    = flag.Duration("every", 6*time.Second, "how often a server is killed, about")
-	writers  = flag.Int("writers", 8, "how many write")
-	watchers = flag.Int("watchers", 20, "how many watch")
+	duration = flag.Duration("duration", 20*time.Second, "time with writes")
+	every    = flag.Duration("every", 6*time.Second, "approximate time between kills of a server")
+	writers  = flag.Int("writers", 8, "number of writers")
+	watchers = flag.Int("watchers", 20, "number of watchers")
 	seed     = flag.Uint64("seed", 0, "of what is random; 0 takes another one each time")
 )
 

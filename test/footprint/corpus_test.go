@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/test/process"
 )
 
-var published = flag.Int("published", 0, "how many definitions to load, those of the corpus over and over; 0 leaves the test out")
+var published = flag.Int("published", 0, "number of definitions to load, repeating those of the corpus; 0 skips the test")
 
 // The test measures the cost of many definitions of realistic sizes for a server, and for clients that
 // read the documents about all of them.

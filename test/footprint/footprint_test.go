@@ -73,7 +73,7 @@ func TestIdle(t *testing.T) {
 		if mapped == 0 {
 			t.Skip("the system does not say what is resident")
 		}
-		look, deadline := time.NewTicker(20*time.Millisecond), time.After(patience)
+		look, deadline := time.NewTicker(20*time.Millisecond), time.After(waitTimeout)
 		for now := mapped; now > mapped/2; now = value(t, server, "RssFile:") {
 			select {
 			case <-look.C:

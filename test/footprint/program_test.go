@@ -26,7 +26,7 @@ func recorded(t *testing.T, name string) int64 {
 	return n * 1e6
 }
 
-// The linker leaves out what nobody calls, unless something calls methods by names
+// The linker leaves out unused functions, unless something calls methods by names
 // that are known only at run time. Then it keeps every exported method of every
 // type: 8 MB of program, and 5 MB of memory that is touched at the start.
 func TestProgramHasNoTemplates(t *testing.T) {

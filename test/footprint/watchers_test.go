@@ -23,8 +23,8 @@ import (
 )
 
 var (
-	watchers = flag.Int("watchers", 1000, "how many watch; one in a hundred of them never reads")
-	writes   = flag.Int("writes", 20, "how often is written in each phase")
+	watchers = flag.Int("watchers", 1000, "number of watchers; one in a hundred never reads")
+	writes   = flag.Int("writes", 20, "number of writes in each phase")
 )
 
 const configMaps = "/api/v1/namespaces/default/configmaps"
@@ -131,7 +131,7 @@ func TestWatchers(t *testing.T) {
 	w.others()
 	before := measure(t, server, api)
 	alone := w.latencies()
-	t.Logf("nobody watches:          %s; writing takes %s", before, alone)
+	t.Logf("no watchers:             %s; writing takes %s", before, alone)
 
 	stuck, reading := *watchers/100, *watchers-*watchers/100
 	ctx, cancel := context.WithCancel(t.Context())
@@ -221,14 +221,14 @@ func (a *audience) follow(readers int, w *writer) (spread, time.Duration) {
 	s := w.latencies()
 	select {
 	case <-a.all:
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		a.Fatalf("%d events were seen, not %d", a.seen.Load(), a.target.Load())
 	}
 	return s, time.Since(began)
 }
 
-// patience limits the wait for an event.
-const patience = 2 * time.Minute
+// waitTimeout limits the wait for an event.
+const waitTimeout = 2 * time.Minute
 
 // streams is the number of watches on a connection.
 const streams = 100
@@ -357,7 +357,7 @@ func (a *audience) end() {
 // quiet waits until the server has closed all watches.
 func (a *audience) quiet(api process.API, before footprint) footprint {
 	a.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitTimeout)
 	for {
 		now := measure(a.T, a.server, api)
 		if now.goroutines <= before.goroutines+10 {

@@ -42,7 +42,7 @@ func Check(ctx context.Context, o Options) (r Result, err error) {
 	if err != nil {
 		return r, err
 	}
-	settle(history)
+	resolveUnknown(history)
 	r.Requests = len(history)
 	for _, op := range history {
 		if op.Output.(output).outcome == unknown {
@@ -64,9 +64,9 @@ func Check(ctx context.Context, o Options) (r Result, err error) {
 	return r, nil
 }
 
-// settle determines the outcome of writes without a response. If a value was read, its write happened
+// resolveUnknown determines the outcome of writes without a response. If a value was read, its write happened
 // before the response to that read.
-func settle(history []porcupine.Operation) {
+func resolveUnknown(history []porcupine.Operation) {
 	found := map[int]entry{}
 	before := map[int]int64{}
 	see := func(e entry, by int64) {

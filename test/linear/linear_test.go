@@ -14,9 +14,9 @@ import (
 )
 
 var (
-	rounds   = flag.Int("rounds", 12, "how many histories are made and checked, of each store")
-	clients  = flag.Int("clients", 8, "how many clients there are")
-	requests = flag.Int("requests", 50, "how many requests each of them makes in a round")
+	rounds   = flag.Int("rounds", 12, "number of histories to record and check for each store")
+	clients  = flag.Int("clients", 8, "number of clients")
+	requests = flag.Int("requests", 50, "number of requests of a client in a round")
 	seed     = flag.Uint64("seed", 0, "of what is random; 0 takes another one each time")
 )
 

@@ -53,7 +53,7 @@ func TestModel(t *testing.T) {
 			op(12, 13, input{operation: remove}, lost), op(10, 11, input{operation: get}, output{outcome: absent})}, false},
 	} {
 		history := append([]porcupine.Operation{made, patched}, tt.then...)
-		settle(history)
+		resolveUnknown(history)
 		if got := porcupine.CheckOperations(model(), history); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-var count = flag.Int("objects", 2000, "how many objects are migrated")
+var count = flag.Int("objects", 2000, "number of objects to migrate")
 
 const (
 	definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

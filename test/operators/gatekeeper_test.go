@@ -58,13 +58,13 @@ spec:
 `)
 	var said string
 	eventually(t, "a Namespace without the label is refused", func() bool {
-		_, said, _ = c.Run(t.Context(), "create", "namespace", "nobodys", "--dry-run=server")
+		_, said, _ = c.Run(t.Context(), "create", "namespace", "unlabeled", "--dry-run=server")
 		return strings.Contains(said, "[owner] the label owner is missing")
 	})
 	if !strings.Contains(said, `admission webhook "validation.gatekeeper.sh" denied the request`) {
 		t.Errorf("it is refused with %q", said)
 	}
-	apply(t, c, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "somebodys", "labels": {"owner": "x"}}}`)
+	apply(t, c, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "labeled", "labels": {"owner": "x"}}}`)
 	eventually(t, "the Namespaces from before are reported", func() bool {
 		return strings.Contains(get(t, c, "k8sneedslabel", "owner", "-o", "jsonpath={.status.violations[*].name}"), "kube-system")
 	})

@@ -13,12 +13,12 @@ import (
 )
 
 var (
-	all       = flag.Bool("all", false, "apply the manifests of all projects, not of some")
+	all       = flag.Bool("all", false, "apply the manifests of all projects instead of a sample")
 	reference = flag.Bool("reference", false, "compare with the published kube-apiserver")
 )
 
-// patience limits the wait for an immediate effect in a cluster.
-const patience = 2 * time.Minute
+// waitTimeout limits the wait for an immediate effect in a cluster.
+const waitTimeout = 2 * time.Minute
 
 // ours returns a folder with anykind under the names of the programs that it replaces.
 func ours(t *testing.T) string {

@@ -105,7 +105,7 @@ func get(t *testing.T, c *Cluster, args ...string) string {
 // eventually polls a condition.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	for !so() {
 		select {

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/structural"
 )
 
-var compiled = flag.Int("definitions", 2000, "how many definitions to compile")
+var compiled = flag.Int("definitions", 2000, "number of definitions to compile")
 
 // A storedSchema is the stored schema of one version of a definition.
 type storedSchema struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
-var cases = flag.Int("n", 500, "how many random schemas to compare")
+var cases = flag.Int("n", 500, "number of random schemas to compare")
 
 var kind = model.Kind{Group: "stable.example.com", Version: "v1", Kind: "CronTab", ListKind: "CronTabList", Plural: "crontabs"}
 

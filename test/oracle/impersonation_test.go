@@ -63,7 +63,7 @@ func TestImpersonation(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d requests were let through as somebody else, %d were refused", served, refused)
+	t.Logf("%d impersonated requests were allowed, %d were rejected", served, refused)
 	if served < 500 || refused < 500 {
 		t.Error("the requests are one-sided")
 	}

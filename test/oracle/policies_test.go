@@ -134,7 +134,7 @@ func newPolicies(t *testing.T) *policies {
 	catalog := &resource.Catalog{}
 	catalog.Swap(p.kinds)
 	var plugins registry.Plugins
-	parts := policy.Parts{
+	parts := policy.Dependencies{
 		Cache: caching, Core: p.kinds, Catalog: catalog, Authorizer: letters{}, Shared: &celpolicy.Shared{}, Metrics: policy.NewMetrics(match.NewMetrics()),
 		Decode: func(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error) {
 			return p.registry.Decode(ctx, d, v, o)

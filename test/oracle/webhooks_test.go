@@ -45,7 +45,7 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-var requests = flag.Int("requests", 20_000, "how many random requests to ask random webhooks about")
+var requests = flag.Int("requests", 20_000, "number of random requests to match with random webhooks")
 
 // Random webhooks and random requests: the same webhooks are called, for the same resource and kind,
 // or there is the same error.

@@ -24,7 +24,7 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-var reference = flag.String("reference", "", "compare with the server of this `kubeconfig`, or with one that is started if it is \"start\"")
+var reference = flag.String("reference", "", "compare with the server of this `kubeconfig`; \"start\" builds and starts a kube-apiserver")
 
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -46,7 +46,7 @@ func TestPublished(t *testing.T) {
 			s.create(t, d)
 		}
 	}
-	c.theirs.settle(t)
+	c.theirs.awaitStable(t)
 	t.Logf("%d definitions in %d groups", len(definitions), len(c.groups))
 	c.run(t)
 }
@@ -173,9 +173,9 @@ func (s *server) create(t *testing.T, definition map[string]any) {
 	}
 }
 
-// settle waits until the documents of a server have not changed for some seconds: kube-apiserver
+// awaitStable waits until the documents of a server have not changed for some seconds: kube-apiserver
 // publishes a definition some time after its creation.
-func (s *server) settle(t *testing.T) {
+func (s *server) awaitStable(t *testing.T) {
 	t.Helper()
 	const still, enough = 10 * time.Second, 5 * time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), enough)

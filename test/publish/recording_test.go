@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/server/openapi"
 )
 
-var update = flag.Bool("update", false, "write what the reference says to internal/builtin/testdata")
+var update = flag.Bool("update", false, "write the responses of the reference to internal/builtin/testdata")
 
 // The recordings for the comparison of built-in kinds equal the documents of a kube-apiserver. For
 // another version of Kubernetes: raise the versions of the modules, run this with -update, and read

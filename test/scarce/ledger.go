@@ -158,19 +158,19 @@ func (l *Ledger) some(random *rand.Rand, wanted func(*life) bool) string {
 	return ""
 }
 
-// Settle compares the stored state with the known one. final means that a request without a response
+// Verify compares the stored state with the known one. final means that a request without a response
 // can no longer take effect: its server is dead.
-func (l *Ledger) Settle(s Stored, final bool) error {
+func (l *Ledger) Verify(s Stored, final bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	errs := slices.Concat(l.broken, s.shared(), l.budget(s))
 	for name := range s.objects() {
 		if l.lives[name] == nil {
-			errs = append(errs, fmt.Errorf("%s is stored, and nobody asked for it", name))
+			errs = append(errs, fmt.Errorf("%s is stored without a create", name))
 		}
 	}
 	for name, life := range l.lives {
-		if err := life.settle(s, name, final); err != nil {
+		if err := life.verify(s, name, final); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 	}
@@ -199,7 +199,7 @@ func (l *Ledger) budget(s Stored) (errs []error) {
 	return errs
 }
 
-func (l *life) settle(s Stored, name string, final bool) error {
+func (l *life) verify(s Stored, name string, final bool) error {
 	there := s.objects()[name]
 	removed := l.remove == done && l.kind == ofService || l.force == done
 	switch {
@@ -246,11 +246,11 @@ func (l *life) settlePod(p Pod, final bool) error {
 	case l.node != "" && p.Node != l.node:
 		return fmt.Errorf("it is on node %q, and was bound to %s", p.Node, l.node)
 	case l.node == "" && p.Node != "" && !l.tried[p.Node]:
-		return fmt.Errorf("it is on node %s, to which nobody bound it", p.Node)
+		return fmt.Errorf("it is on node %s without a binding", p.Node)
 	case l.remove == done && !p.Deleting:
 		return errors.New("its deletion was acknowledged, and it is not being deleted")
 	case p.Deleting && l.remove == never && l.force == never:
-		return errors.New("it is being deleted, and nobody asked for that")
+		return errors.New("it is being deleted without a request")
 	}
 	l.node = p.Node
 	if p.Deleting {

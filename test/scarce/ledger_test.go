@@ -24,14 +24,14 @@ func TestLedgerFinds(t *testing.T) {
 		{name: "a record without a Service", change: func(s *Stored) { s.Addresses["10.0.0.3"] = "gone" }, want: "10.0.0.3 is of gone"},
 		{name: "a lost Service", change: func(s *Stored) { delete(s.Services, "a"); delete(s.Addresses, "10.0.0.1") }, want: "a: it was created, and is not there"},
 		{name: "a Service that came back", known: map[string]*life{"b": {have: true, remove: done}}, change: func(*Stored) {}, want: "b: it was deleted, and is there"},
-		{name: "a Service that nobody made", change: func(s *Stored) { s.Services["c"] = "" }, want: "c is stored, and nobody asked for it"},
+		{name: "a Service without a create", change: func(s *Stored) { s.Services["c"] = "" }, want: "c is stored without a create"},
 		{name: "another node", change: func(s *Stored) { s.Pods["p"] = Pod{Node: "n2"} }, want: `on node "n2", and was bound to n1`},
-		{name: "a node that nobody named", known: map[string]*life{"p": {kind: ofPod, have: true}}, change: func(*Stored) {}, want: "nobody bound it"},
+		{name: "a node without a binding", known: map[string]*life{"p": {kind: ofPod, have: true}}, change: func(*Stored) {}, want: "without a binding"},
 		{name: "a binding without an answer", known: map[string]*life{"p": {kind: ofPod, have: true, tried: map[string]bool{"n1": true}}}, change: func(*Stored) {}},
 		{name: "a binding that was lost", change: func(s *Stored) { s.Pods["p"] = Pod{} }, want: `on node "", and was bound to n1`},
 		{name: "a pod that is revived", known: map[string]*life{"p": {kind: ofPod, have: true, node: "n1", remove: done}}, change: func(*Stored) {}, want: "it is not being deleted"},
 		{name: "a pod that was forced away, and came back", known: map[string]*life{"p": {kind: ofPod, have: true, node: "n1", force: done}}, change: func(*Stored) {}, want: "it was deleted, and is there"},
-		{name: "a deletion that nobody asked for", change: func(s *Stored) { s.Pods["p"] = Pod{"n1", true} }, want: "nobody asked for that"},
+		{name: "a deletion without a request", change: func(s *Stored) { s.Pods["p"] = Pod{"n1", true} }, want: "deleted without a request"},
 		{name: "an eviction more than is allowed", known: map[string]*life{"g": {kind: ofGuarded, have: true, node: "there", remove: done}}, change: func(s *Stored) {
 			s.Allowed, s.Pods["g"] = 2, Pod{"there", true}
 		}, want: "of 2 disruptions 2 are left"},
@@ -58,7 +58,7 @@ func TestLedgerFinds(t *testing.T) {
 				Allowed:   1,
 			}
 			tt.change(&s)
-			err := l.Settle(s, true)
+			err := l.Verify(s, true)
 			switch {
 			case tt.want == "" && err != nil:
 				t.Errorf("found %v, and there is nothing to find", err)
@@ -75,7 +75,7 @@ func TestLedgerFindsTwoBinders(t *testing.T) {
 	l.ask("p", &life{kind: ofPod, have: true})
 	l.bound("p", "n1")
 	l.bound("p", "n2")
-	if err := l.Settle(Stored{Pods: map[string]Pod{"p": {Node: "n2"}}}, true); err == nil || !strings.Contains(err.Error(), "p was bound to n1 and to n2") {
+	if err := l.Verify(Stored{Pods: map[string]Pod{"p": {Node: "n2"}}}, true); err == nil || !strings.Contains(err.Error(), "p was bound to n1 and to n2") {
 		t.Errorf("found %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-var update = flag.Bool("update", false, "draw docs/session.svg again")
+var update = flag.Bool("update", false, "update docs/session.svg")
 
 // The commands of the picture, each below a line about its purpose. They run in the top folder of the
 // repository.

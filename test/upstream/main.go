@@ -19,9 +19,9 @@ import (
 func main() {
 	var o options
 	flag.StringVar(&o.run, "run", "", "run only tests that match this `regexp`")
-	flag.DurationVar(&o.timeout, "timeout", 40*time.Minute, "end a package that takes longer")
-	flag.BoolVar(&o.reference, "reference", false, "run Kubernetes' own server too, over the same etcd, and compare the time")
-	flag.BoolVar(&o.admission, "admission", false, "run the tests of admission instead")
+	flag.DurationVar(&o.timeout, "timeout", 40*time.Minute, "time limit for a package")
+	flag.BoolVar(&o.reference, "reference", false, "run Kubernetes' own server over the same etcd, too, and compare the times")
+	flag.BoolVar(&o.admission, "admission", false, "run the tests of admission webhooks instead")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "upstream:", err)

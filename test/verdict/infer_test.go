@@ -26,7 +26,7 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-var allProjects = flag.Bool("projects", false, "infer definitions of the samples of all published projects")
+var allProjects = flag.Bool("projects", false, "infer definitions from the samples of all published projects")
 
 // Definitions that are inferred from published objects accept these objects. The test measures their
 // similarity to the published definitions.

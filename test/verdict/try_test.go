@@ -25,7 +25,7 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-var objects = flag.Int("objects", 1000, "how many objects a new definition is tried with")
+var objects = flag.Int("objects", 1000, "number of objects to check against a new definition")
 
 const crontabs = "/apis/example.com/v1/namespaces/default/crontabs"
 

@@ -125,8 +125,8 @@ func (l *ledger) told(of *selection, k key) (revision int64) {
 	return revision
 }
 
-// settle returns the log of each kind in order.
-func (l *ledger) settle() ([][]write, error) {
+// logs returns the log of each kind in order.
+func (l *ledger) logs() ([][]write, error) {
 	logs := make([][]write, len(kinds))
 	for _, w := range l.writes {
 		logs[w.key.kind] = append(logs[w.key.kind], w)
@@ -136,7 +136,7 @@ func (l *ledger) settle() ([][]write, error) {
 	}
 	for _, d := range l.deleted {
 		if d.answered {
-			l.problems = append(l.problems, fmt.Errorf("%v, last written at %d, was deleted, and nobody saw it", d.key, d.after))
+			l.problems = append(l.problems, fmt.Errorf("%v, last written at %d, was deleted without an event", d.key, d.after))
 		}
 	}
 	return logs, errors.Join(l.problems...)

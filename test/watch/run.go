@@ -41,8 +41,8 @@ type run struct {
 	watchers []*watcher
 }
 
-// patience limits the time besides the faults, on a busy machine.
-const patience = 10 * time.Minute
+// waitTimeout limits the time besides the faults, on a busy machine.
+const waitTimeout = 10 * time.Minute
 
 // Check runs writers and watchers, and then checks every watch: "A watch is ordered, unique, without
 // gaps, and resumable at the last revision it delivered; or it says 410. A bookmark is never ahead of
@@ -89,7 +89,7 @@ func (r *run) prepare() {
 		})
 	}
 	// Other clients also write, outside of this test.
-	r.start = r.settled()
+	r.start = r.startRevision()
 	for i := range r.Watchers {
 		w := &watcher{
 			random: rand.New(rand.NewPCG(r.Seed, uint64(i)+1000)), api: r.client(), ready: r.Ready, ledger: r.ledger,
@@ -108,9 +108,9 @@ func (r *run) prepare() {
 	}
 }
 
-// settled returns the revision of a list of all watched kinds, which contain only objects of other
+// startRevision returns the revision of a list of all watched kinds, which contain only objects of other
 // clients.
-func (r *run) settled() int64 {
+func (r *run) startRevision() int64 {
 	r.Helper()
 	first := int64(0)
 	for i := range kinds {
@@ -208,7 +208,7 @@ func (r *run) work() {
 		})
 	}
 	failed := r.disturb(ctx, problems)
-	bound := time.AfterFunc(patience, cancel)
+	bound := time.AfterFunc(waitTimeout, cancel)
 	defer bound.Stop()
 	close(stop)
 	writing.Wait()
@@ -320,7 +320,7 @@ func (r *run) verify() {
 			}
 		}
 	}
-	logs, err := r.ledger.settle()
+	logs, err := r.ledger.logs()
 	if err != nil {
 		r.Error(err)
 	}

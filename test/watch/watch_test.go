@@ -12,10 +12,10 @@ import (
 )
 
 var (
-	duration = flag.Duration("duration", 8*time.Second, "how long is written")
-	every    = flag.Duration("every", 2*time.Second, "how often the server is stopped or killed, about")
-	writers  = flag.Int("writers", 16, "how many write")
-	watchers = flag.Int("watchers", 50, "how many watch")
+	duration = flag.Duration("duration", 8*time.Second, "time with writes")
+	every    = flag.Duration("every", 2*time.Second, "approximate time between stops or kills of the server")
+	writers  = flag.Int("writers", 16, "number of writers")
+	watchers = flag.Int("watchers", 50, "number of watchers")
 	seed     = flag.Uint64("seed", 0, "of what is random; 0 takes another one each time")
 )
 

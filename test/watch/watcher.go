@@ -153,9 +153,9 @@ func (w *watcher) session(ctx context.Context, s *story, query url.Values) (ende
 	if unmarked := s.begins == fromNow || s.begins == fromAny; unmarked || w.random.IntN(3) > 0 {
 		query.Set("timeoutSeconds", strconv.Itoa(1+w.random.IntN(4)))
 	}
-	patience := 1 << 30 // events before the connection is broken
+	remaining := 1 << 30 // events before the connection is broken
 	if w.random.IntN(2) == 0 {
-		patience = w.random.IntN(500)
+		remaining = w.random.IntN(500)
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.api.URL+kinds[w.of.kind].collection(w.of.namespace)+"?"+query.Encode(), nil)
 	if err != nil {
@@ -175,9 +175,9 @@ func (w *watcher) session(ctx context.Context, s *story, query url.Values) (ende
 		return false, fmt.Errorf("the watch of %v was refused: %s %s", query, response.Status, said)
 	}
 	lines := bufio.NewReader(response.Body)
-	for ; ; patience-- {
+	for ; ; remaining-- {
 		line, err := lines.ReadBytes('\n')
-		if err != nil || patience == 0 {
+		if err != nil || remaining == 0 {
 			return false, lost(ctx) // a truncated line is no event
 		}
 		o, err := w.read(line)

@@ -34,9 +34,9 @@ type release struct {
 func main() {
 	var r release
 	flag.StringVar(&r.source, "source", "../..", "the top folder of the repository")
-	flag.StringVar(&r.out, "out", "", "the folder that is written, and emptied before (default: dist in the repository)")
-	flag.StringVar(&r.version, "version", "", "the version, such as v1.0.0 (default: what Go says of the commit)")
-	flag.StringVar(&r.base, "base", "", "the URL of the folder that the files will be in")
+	flag.StringVar(&r.out, "out", "", "the folder to write; its contents are deleted first (default: dist in the repository)")
+	flag.StringVar(&r.version, "version", "", "the version, such as v1.0.0 (default: Go's version of the commit)")
+	flag.StringVar(&r.base, "base", "", "the URL of the folder with the published files")
 	flag.Parse()
 	told, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

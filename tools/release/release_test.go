@@ -248,7 +248,7 @@ func TestHead(t *testing.T) {
 	dir := t.TempDir()
 	run := func(args ...string) {
 		t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=somebody", "-c", "user.email=somebody@example.com"}, args...)...)
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=jane", "-c", "user.email=jane@example.com"}, args...)...)
 		cmd.Env = append(os.Environ(), "GIT_COMMITTER_DATE=2026-11-22T12:00:00+02:00")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)

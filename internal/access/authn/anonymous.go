@@ -18,14 +18,14 @@ type Anonymous struct {
 
 // OrAnonymous returns an Authenticator that makes a request without credentials anonymous if the
 // configuration allows it. A request with invalid credentials still fails.
-func OrAnonymous(known Authenticator, who Anonymous) Authenticator {
-	if !who.Enabled {
+func OrAnonymous(known Authenticator, anonymous Anonymous) Authenticator {
+	if !anonymous.Enabled {
 		return known
 	}
 	o := &orAnonymous{known: known}
-	if len(who.Paths) > 0 {
-		o.paths = make(map[string]bool, len(who.Paths))
-		for _, path := range who.Paths {
+	if len(anonymous.Paths) > 0 {
+		o.paths = make(map[string]bool, len(anonymous.Paths))
+		for _, path := range anonymous.Paths {
 			o.paths[path] = true
 		}
 	}

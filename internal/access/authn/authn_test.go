@@ -17,7 +17,7 @@ import (
 const tokenFile = `admin-token,admin,uid1,"system:masters"
 user-token,bob,uid2,"devs,ops"
 lonely-token,eve,uid3
-,nobody,uid4
+,tokenless,uid4
 user-token-2,bob,uid2,""
 twice,first,1
 twice,second,2

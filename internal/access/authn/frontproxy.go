@@ -64,22 +64,22 @@ type Proxies struct {
 
 // A FrontProxy authenticates by the headers of a proxy. A client certificate identifies the proxy.
 type FrontProxy struct {
-	proxies trust
-	said    func() Proxies
+	proxies  trust
+	settings func() Proxies
 }
 
 // NewFrontProxy returns a FrontProxy that trusts proxies with a client certificate of the CAs that
-// roots returns and a name that said allows. roots returns another pool after every change of the
+// roots returns and a name that settings allows. roots returns another pool after every change of the
 // names.
-func NewFrontProxy(roots func() *x509.CertPool, said func() Proxies) *FrontProxy {
+func NewFrontProxy(roots func() *x509.CertPool, settings func() Proxies) *FrontProxy {
 	allowed := func(cert *x509.Certificate) (*request.User, error) {
-		names, name := said().AllowedNames, cert.Subject.CommonName
+		names, name := settings().AllowedNames, cert.Subject.CommonName
 		if len(names) > 0 && !slices.Contains(names, name) {
 			return nil, fmt.Errorf("x509: subject with cn=%s is not in the allowed list", name)
 		}
 		return &request.User{Name: name}, nil
 	}
-	return &FrontProxy{newTrust(roots, allowed), said}
+	return &FrontProxy{newTrust(roots, allowed), settings}
 }
 
 // Authenticate implements Authenticator. It reads the headers only from a trusted proxy.
@@ -88,7 +88,7 @@ func (f *FrontProxy) Authenticate(r *http.Request) (*request.User, bool, error) 
 	if proxy == nil || err != nil {
 		return nil, false, err
 	}
-	headers := f.said().Headers
+	headers := f.settings().Headers
 	name := first(r.Header, headers.Username)
 	if name == "" {
 		return nil, false, nil

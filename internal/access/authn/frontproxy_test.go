@@ -62,7 +62,7 @@ func TestFrontProxy(t *testing.T) {
 		{"by the proxy for itself", named, proxied(proxy), nil},
 		{"spoofed by a client", named, proxied(eve, plain...), user("eve", "")},
 		{"spoofed by a client, any name", users(), proxied(eve, plain...), user("eve", "")},
-		{"spoofed by nobody", named, proxied(nil, plain...), anonymous},
+		{"spoofed by an anonymous client", named, proxied(nil, plain...), anonymous},
 		{"spoofed extras", named, proxied(eve, "x-remote-extra-scopes", "all", "X-Remote-Uid", "0"), user("eve", "")},
 		{"by a server certificate of the authority", named, proxied(issue(t, proxies, "front-proxy", func(c *x509.Certificate) {
 			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}

@@ -128,7 +128,7 @@ func TestTokenCacheSharesLookups(t *testing.T) {
 		}
 		for range cap(others) {
 			if !<-others {
-				t.Error("somebody was refused because another one left")
+				t.Error("a request was rejected because another one was canceled")
 			}
 		}
 		if e.asked.Load() != 1 {

@@ -21,7 +21,7 @@ func NewTokenCacheMetrics() *TokenCacheMetrics {
 	return &TokenCacheMetrics{
 		requests:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "request_total", Help: "Token lookups in the cache, by hit or miss."}, status),
 		fetches:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "fetch_total", Help: "Calls to token authenticators, by outcome."}, status),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + "request_duration_seconds", Help: "Duration of token lookups, by hit or miss."}, status),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + "request_duration_seconds", Help: "Duration of token lookups in seconds, by hit or miss."}, status),
 		active:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + "active_fetch_count", Help: "Calls to token authenticators in progress, and requests that wait for them."}, status),
 	}
 }

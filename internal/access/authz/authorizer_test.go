@@ -29,7 +29,7 @@ func TestUnion(t *testing.T) {
 		reason   string
 		err      string
 	}{
-		{"nobody", nil, NoOpinion, "", ""},
+		{"no authorizer", nil, NoOpinion, "", ""},
 		{"allowed", Union{{"a", says{NoOpinion, "x", broken}}, {"b", says{Allow, "y", nil}}, {"c", says{Deny, "z", nil}}}, Allow, "y", ""},
 		{"denied", Union{{"a", says{Deny, "x", broken}}, {"b", says{Allow, "y", nil}}}, Deny, "x", "broken"},
 		{"no opinions", Union{{"a", says{NoOpinion, "x", broken}}, {"b", says{NoOpinion, "", nil}}, {"c", says{NoOpinion, "y", nil}}}, NoOpinion, "a: x\nc: y", "broken"},

@@ -62,7 +62,7 @@ func (w *World) Create(text string) (object.Tree, error) {
 	t := w.tree(text)
 	target, o := w.write(t, "")
 	result, err := w.registry.Create(w.asking(), target, registry.Given(t), o)
-	return result.Tree, w.settled(result, err)
+	return result.Tree, w.wait(result, err)
 }
 
 // Update applies a merge patch to an object, or to its subresource, and returns the object.
@@ -73,7 +73,7 @@ func (w *World) Update(text, subresource string) (object.Tree, error) {
 	result, err := w.registry.Modify(w.asking(), target, func(old object.Tree) (object.Tree, error) {
 		return merged(old, patch).(object.Tree), nil
 	}, o)
-	return result.Tree, w.settled(result, err)
+	return result.Tree, w.wait(result, err)
 }
 
 // Have creates existing objects from YAML documents, separated by three dashes.
@@ -86,8 +86,8 @@ func (w *World) Have(texts string) {
 	}
 }
 
-// settled waits until the cache of the plugins has the write.
-func (w *World) settled(r registry.Result, err error) error {
+// wait waits until the cache of the plugins has the write.
+func (w *World) wait(r registry.Result, err error) error {
 	if err == nil && r.Revision > 0 {
 		err = w.Cache.Wait(w.ctx, r.Revision)
 	}
@@ -100,8 +100,8 @@ func (w *World) asking() context.Context {
 	return request.With(w.ctx, w.last)
 }
 
-// Said returns the audit annotation of the last write with that key.
-func (w *World) Said(key string) string {
+// Annotation returns the audit annotation of the last write with that key.
+func (w *World) Annotation(key string) string {
 	for _, a := range w.last.Annotations {
 		if a.Key == key {
 			return a.Value

@@ -40,7 +40,7 @@ func world(t *testing.T, may ...string) *admissiontest.World {
 			&certificates.Attest{Authorizer: r}, certificates.SubjectRestriction{},
 		}
 	})
-	w.User = &request.User{Name: "somebody"}
+	w.User = &request.User{Name: "jane"}
 	return w
 }
 
@@ -130,7 +130,7 @@ func TestBundles(t *testing.T) {
 	const forbidden = `clustertrustbundles.certificates.k8s.io "example.com:s:a" is forbidden: user not permitted to attest for signerName "example.com/s"`
 	tests := []struct{ name, may, text, change, want string }{
 		{"of no signer", "", bundle("name: a", ""), "", ""},
-		{"of one for which somebody attests", "attest example.com/s", bundle("name: 'example.com:s:a'", signed), "", ""},
+		{"of a signer for which the user may attest", "attest example.com/s", bundle("name: 'example.com:s:a'", signed), "", ""},
 		{"and of another one", "attest example.com/t", bundle("name: 'example.com:s:a'", signed), "", forbidden},
 		{"finalizers", "", bundle("name: 'example.com:s:a'", signed), "finalizers: [example.com/f]", ""},
 		{"labels", "", bundle("name: 'example.com:s:a'", signed), "labels: {a: b}", forbidden},
@@ -140,10 +140,10 @@ func TestBundles(t *testing.T) {
 			w := world(t, test.may)
 			write := func() error { _, err := w.Create(test.text); return err }
 			if test.change != "" {
-				somebody := w.User
+				user := w.User
 				w.User = nil // the server itself
 				w.Have(test.text)
-				w.User = somebody
+				w.User = user
 				write = func() error {
 					_, err := w.Update("{apiVersion: certificates.k8s.io/v1beta1, kind: ClusterTrustBundle, metadata: {name: 'example.com:s:a', "+test.change+"}}", "")
 					return err

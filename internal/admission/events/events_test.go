@@ -74,7 +74,7 @@ func TestConfigurations(t *testing.T) {
 	for text, want := range map[string]string{
 		"":   `the configuration is a "" of "", not a "Configuration" of "eventratelimit.admission.k8s.io/v1alpha1"`,
 		head: "limits: Invalid value: null: must not be empty",
-		head + "limits: [{type: Nobody, qps: 0, burst: -1, cacheSize: -1}]": `[limits[0].type: Unsupported value: "Nobody": supported values: "Namespace", "Server", "SourceAndObject", "User", ` +
+		head + "limits: [{type: Unknown, qps: 0, burst: -1, cacheSize: -1}]": `[limits[0].type: Unsupported value: "Unknown": supported values: "Namespace", "Server", "SourceAndObject", "User", ` +
 			`limits[0].burst: Invalid value: -1: must be positive, limits[0].qps: Invalid value: 0: must be positive, limits[0].cacheSize: Invalid value: -1: must not be negative]`,
 		head + "limits: [{type: Server, qps: 1, burst: 1}]": "",
 	} {

@@ -126,7 +126,7 @@ func (w *Webhook) Validate(ctx context.Context, a *registry.Admission) error {
 const auditPrefix = "imagepolicywebhook.image-policy.k8s.io/"
 
 func (w *Webhook) decide(ctx context.Context, a *registry.Admission, asked imagepolicyv1alpha1.ImageReviewSpec) error {
-	said, err := w.answer(ctx, asked)
+	review, err := w.answer(ctx, asked)
 	if err != nil {
 		if w.config.DefaultAllow {
 			a.Annotate(auditPrefix+"failed-open", "true")
@@ -134,14 +134,14 @@ func (w *Webhook) decide(ctx context.Context, a *registry.Admission, asked image
 		}
 		return err
 	}
-	for key, value := range said.AuditAnnotations {
+	for key, value := range review.AuditAnnotations {
 		a.Annotate(auditPrefix+key, value)
 	}
 	switch {
-	case said.Allowed:
+	case review.Allowed:
 		return nil
-	case said.Reason != "":
-		return fmt.Errorf("image policy webhook backend denied one or more images: %s", said.Reason)
+	case review.Reason != "":
+		return fmt.Errorf("image policy webhook backend denied one or more images: %s", review.Reason)
 	}
 	return errors.New("one or more images rejected by webhook backend")
 }

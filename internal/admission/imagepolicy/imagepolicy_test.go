@@ -68,8 +68,8 @@ func TestImages(t *testing.T) {
 		{"an image that is allowed", "ok:1", "", "", " yes"},
 		{"one that is not", "bad", "", refused + "one or more images rejected by webhook backend", " yes"},
 		{"one that is not, and why", "not-yours", "", refused + "image policy webhook backend denied one or more images: not-yours", " yes"},
-		{"nobody knows", "broken", "", refused + `the server responded with the status code 418 but did not return more information`, " "},
-		{"nobody knows, which is good enough", "broken", ", defaultAllow: true", "", "true "},
+		{"the webhook fails", "broken", "", refused + `the server responded with the status code 418 but did not return more information`, " "},
+		{"the webhook fails, and the default is to allow", "broken", ", defaultAllow: true", "", "true "},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestImages(t *testing.T) {
 				if got != test.want {
 					t.Errorf("%s\nwant\n%s", got, test.want)
 				}
-				if audit := w.Said(auditPrefix+"failed-open") + " " + w.Said(auditPrefix+"seen"); audit != test.audit {
+				if audit := w.Annotation(auditPrefix+"failed-open") + " " + w.Annotation(auditPrefix+"seen"); audit != test.audit {
 					t.Errorf("the audit log has %q, want %q", audit, test.audit)
 				}
 			}

@@ -17,7 +17,7 @@ const annotation = "kubernetes.io/limit-ranger"
 // fill sets the default requests and limits of a LimitRange in the containers of a pod, and lists
 // them in an annotation.
 func fill(a *registry.Admission, l *corev1.LimitRange) {
-	var said []string
+	var messages []string
 	for i := range l.Spec.Limits {
 		item := &l.Spec.Limits[i]
 		if item.Type != corev1.LimitTypeContainer {
@@ -30,13 +30,13 @@ func fill(a *registry.Admission, l *corev1.LimitRange) {
 					continue
 				}
 				of := list.what + " " + kind.Text(container, "name")
-				said = append(said, set(container, "requests", item.DefaultRequest, " request for "+of)...)
-				said = append(said, set(container, "limits", item.Default, " limit for "+of)...)
+				messages = append(messages, set(container, "requests", item.DefaultRequest, " request for "+of)...)
+				messages = append(messages, set(container, "limits", item.Default, " limit for "+of)...)
 			}
 		}
 	}
-	if len(said) > 0 {
-		kind.Child(object.Metadata(a.Object), "annotations")[annotation] = "LimitRanger plugin set: " + strings.Join(said, "; ")
+	if len(messages) > 0 {
+		kind.Child(object.Metadata(a.Object), "annotations")[annotation] = "LimitRanger plugin set: " + strings.Join(messages, "; ")
 		a.Extended = true
 	}
 }
@@ -45,7 +45,7 @@ func fill(a *registry.Admission, l *corev1.LimitRange) {
 func set(container object.Tree, field string, to corev1.ResourceList, of string) []string {
 	var names []string
 	for name, quantity := range to {
-		if _, said := kind.Tree(container, "resources", field)[string(name)]; !said {
+		if _, present := kind.Tree(container, "resources", field)[string(name)]; !present {
 			kind.Child(kind.Child(container, "resources"), field)[string(name)] = quantity.String()
 			names = append(names, string(name))
 		}

@@ -114,7 +114,7 @@ func TestFollow(t *testing.T) {
 		var applied [][]string
 		f.Replace = func(objects []object.Tree) error {
 			if slices.Contains(names(objects), "bad.static.k8s.io") {
-				return errors.New("nobody can use that")
+				return errors.New("this manifest is invalid")
 			}
 			applied = append(applied, names(objects))
 			return nil
@@ -144,7 +144,7 @@ func TestFollow(t *testing.T) {
 		if !slices.EqualFunc(applied, want, slices.Equal[[]string]) {
 			t.Errorf("%q, want %q", applied, want)
 		}
-		for words, times := range map[string]int{"were not loaded": 2, "must have a name ending with": 1, "nobody can use that": 1, "reloaded admission manifest config": 2} {
+		for words, times := range map[string]int{"were not loaded": 2, "must have a name ending with": 1, "this manifest is invalid": 1, "reloaded admission manifest config": 2} {
 			if got := strings.Count(log.String(), words); got != times {
 				t.Errorf("%q is said %d times, not %d:\n%s", words, got, times, log.String())
 			}

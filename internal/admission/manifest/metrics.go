@@ -23,12 +23,12 @@ func NewMetrics(server string) *Metrics {
 	}
 	return &Metrics{
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: prefix + "automatic_reloads_total", Help: "How often the manifests of an admission plugin were loaded, by status.",
+			Name: prefix + "automatic_reloads_total", Help: "Automatic reloads of the manifests of an admission plugin, by status.",
 		}, []string{"status", "plugin", "apiserver_id_hash"}),
 		reloaded: gauge("automatic_reload_last_timestamp_seconds",
-			"When the manifests of an admission plugin were last loaded, by status.", "status", "plugin", "apiserver_id_hash"),
+			"Time of the last automatic reload of the manifests of an admission plugin, by status.", "status", "plugin", "apiserver_id_hash"),
 		inForce: gauge("last_config_info",
-			"The hash of the manifests of an admission plugin that are in force.", "plugin", "apiserver_id_hash", "hash"),
+			"Hash of the current manifests of an admission plugin.", "plugin", "apiserver_id_hash", "hash"),
 		server: configfile.Sum([]byte(server)),
 	}
 }

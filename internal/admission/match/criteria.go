@@ -113,8 +113,8 @@ func matches(r *admissionv1.RuleWithOperations, q *question, f *Form) bool {
 		})
 }
 
-func has(items []string, asked string) bool {
-	return slices.ContainsFunc(items, func(item string) bool { return item == "*" || item == asked })
+func has(items []string, value string) bool {
+	return slices.ContainsFunc(items, func(item string) bool { return item == "*" || item == value })
 }
 
 func inScope(scope *admissionv1.ScopeType, namespaced bool) bool {

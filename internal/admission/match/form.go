@@ -20,8 +20,8 @@ type Form struct {
 	fixed bool
 }
 
-// Asked returns the form of the client's request.
-func Asked(a *registry.Admission) *Form {
+// RequestForm returns the form of the client's request.
+func RequestForm(a *registry.Admission) *Form {
 	return newForm(a.Target.Definition, a.Target.Version, a.Target.Subresource)
 }
 

@@ -137,7 +137,7 @@ func TestMatch(t *testing.T) {
 			yes: "CREATE v1 namespaces dev\nUPDATE v1 namespaces prod", no: "DELETE v1 namespaces prod\nUPDATE v1 namespaces/status prod"},
 		{name: "the object", criteria: "objectSelector: {matchLabels: {app: web}}", yes: "CREATE v1 pods prod/a"},
 		{name: "another object", criteria: "objectSelector: {matchLabels: {app: api}}", no: "CREATE v1 pods prod/a"},
-		{name: "a selector that nobody understands", criteria: "objectSelector: {matchExpressions: [{key: a, operator: Like}]}",
+		{name: "a selector with an unknown operator", criteria: "objectSelector: {matchExpressions: [{key: a, operator: Like}]}",
 			yes: "CREATE v1 pods prod/a", err: `Internal error occurred: "Like" is not a valid label selector operator`},
 		{name: "which does not matter", criteria: "objectSelector: {matchExpressions: [{key: a, operator: Like}]}\nnamespaceSelector: {matchLabels: {env: dev}}",
 			no: "CREATE v1 pods prod/a"},
@@ -285,10 +285,10 @@ func TestViews(t *testing.T) {
 	w.Change(view(1, "v1alpha1"), changed)
 	view(1, "changed ")
 	if a.Object["through"] != "" {
-		t.Error("nobody has asked for another form yet")
+		t.Error("the object changed before a request for another version")
 	}
 	view(2, "changed v1v1beta1")
-	if err := w.Settle(t.Context()); err != nil || !a.Changed || a.Object["through"] != "changed v1" {
+	if err := w.ConvertBack(t.Context()); err != nil || !a.Changed || a.Object["through"] != "changed v1" {
 		t.Errorf("%v, %v", a.Object, err)
 	}
 }

@@ -29,11 +29,11 @@ func NewMetrics() *Metrics {
 	}
 	return &Metrics{
 		evaluations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "apiserver", Subsystem: "admission", Name: "match_condition_evaluation_seconds", Help: "How long match conditions took.",
+			Namespace: "apiserver", Subsystem: "admission", Name: "match_condition_evaluation_seconds", Help: "Duration of the evaluation of match conditions in seconds.",
 			Buckets: []float64{0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25},
 		}, labels),
-		errors:    counter("match_condition_evaluation_errors_total", "Match conditions that could not be evaluated."),
-		exclusion: counter("match_condition_exclusions_total", "Writes that match conditions have excluded."),
+		errors:    counter("match_condition_evaluation_errors_total", "Match conditions that failed with an error."),
+		exclusion: counter("match_condition_exclusions_total", "Requests that match conditions excluded."),
 	}
 }
 

@@ -131,7 +131,7 @@ func (w *Write) View(ctx context.Context, f *Form) (*View, error) {
 			return v, nil
 		}
 	}
-	if err := w.Settle(ctx); err != nil {
+	if err := w.ConvertBack(ctx); err != nil {
 		return nil, err
 	}
 	old, err := w.Old(ctx)
@@ -165,14 +165,14 @@ func (w *Write) Change(v *View, changed object.Tree) {
 	w.Changed = true
 }
 
-// Settle converts the last change back to the form of the request.
-func (w *Write) Settle(ctx context.Context) error {
+// ConvertBack converts the last change back to the form of the request.
+func (w *Write) ConvertBack(ctx context.Context) error {
 	if w.ahead == nil {
 		return nil
 	}
 	v := w.ahead
 	t := v.Object
-	if to := Asked(w.Admission); to.Kind != v.Kind {
+	if to := RequestForm(w.Admission); to.Kind != v.Kind {
 		var err error
 		if t, err = to.show(ctx, t); err != nil {
 			return err

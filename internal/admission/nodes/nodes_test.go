@@ -32,17 +32,17 @@ func TestTaints(t *testing.T) {
 	}
 }
 
-// nobody denies all permissions.
-type nobody struct{}
+// noOpinion denies all permissions.
+type noOpinion struct{}
 
-func (nobody) Authorize(context.Context, *authz.Attributes) (authz.Decision, string, error) {
+func (noOpinion) Authorize(context.Context, *authz.Attributes) (authz.Decision, string, error) {
 	return authz.NoOpinion, "", nil
 }
 
 func restricted(t *testing.T) *admissiontest.World {
 	w := admissiontest.New(t, func(w *admissiontest.World) []any {
 		return []any{&nodes.Restriction{
-			Authorizer:      nobody{},
+			Authorizer:      noOpinion{},
 			Pods:            stored.List[corev1.Pod](w.Cache, w.Kinds, corev1.Resource("pods")),
 			Nodes:           stored.List[corev1.Node](w.Cache, w.Kinds, corev1.Resource("nodes")),
 			ServiceAccounts: stored.List[corev1.ServiceAccount](w.Cache, w.Kinds, corev1.Resource("serviceaccounts")),
@@ -93,7 +93,7 @@ func TestRestriction(t *testing.T) {
 			`csinodes.storage.k8s.io "n2" is forbidden: can only access CSINode with the same name as the requesting node`},
 		{"a slice of another node", `{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: s}, spec: {driver: d, nodeName: n2, pool: {name: p, generation: 1, resourceSliceCount: 1}}}`, "create",
 			`resourceslices.resource.k8s.io "s" is forbidden: can only create ResourceSlice with the same NodeName as the requesting node`},
-		{"what is nobody's", `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`, "create", ""},
+		{"an object of no node", `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`, "create", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestIdentity(t *testing.T) {
 		want string
 	}{
 		{request.User{Name: "system:node:n2"}, ""},
-		{request.User{Name: "somebody", Groups: []string{"system:nodes"}}, ""},
+		{request.User{Name: "jane", Groups: []string{"system:nodes"}}, ""},
 		{request.User{Name: "system:node:", Groups: []string{"system:nodes"}}, `nodes "n1" is forbidden: could not determine node from user "system:node:"`},
 	} {
 		w := restricted(t)

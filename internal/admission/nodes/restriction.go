@@ -76,8 +76,8 @@ func (r *Restriction) Mutate(ctx context.Context, a *registry.Admission) error {
 	return nil
 }
 
-// asked returns the name of the written object.
-func (q *question) asked() string {
+// objectName returns the name of the written object.
+func (q *question) objectName() string {
 	if q.Target.Name != "" {
 		return q.Target.Name
 	}
@@ -86,7 +86,7 @@ func (q *question) asked() string {
 
 // nodeObject checks a write of a Node: only its own, and without fields that decide scheduling.
 func (q *question) nodeObject(ctx context.Context) error {
-	if name := q.asked(); name != q.node {
+	if name := q.objectName(); name != q.node {
 		return q.refuse("node %q is not allowed to modify node %q", q.node, name)
 	}
 	config := kind.Value(q.Object, "spec", "configSource")
@@ -161,7 +161,7 @@ func (q *question) lease(context.Context) error {
 	if q.Target.Namespace != corev1.NamespaceNodeLease {
 		return q.refuse("can only access leases in the %q system namespace", corev1.NamespaceNodeLease)
 	}
-	if q.asked() != q.node {
+	if q.objectName() != q.node {
 		return q.refuse("can only access node lease with the same name as the requesting node")
 	}
 	return nil
@@ -169,7 +169,7 @@ func (q *question) lease(context.Context) error {
 
 // csiNode checks a write of a CSINode: only its own.
 func (q *question) csiNode(context.Context) error {
-	if q.asked() != q.node {
+	if q.objectName() != q.node {
 		return q.refuse("can only access CSINode with the same name as the requesting node")
 	}
 	if q.Target.Subresource == "status" {

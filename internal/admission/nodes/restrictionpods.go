@@ -126,7 +126,7 @@ func (q *question) eviction(ctx context.Context) error {
 	if q.Operation != registry.Create {
 		return q.refuse("unexpected operation %s", q.Operation)
 	}
-	name := q.asked()
+	name := q.objectName()
 	if name == "" {
 		return q.refuse("could not determine pod from request data")
 	}

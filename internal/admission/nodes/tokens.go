@@ -52,11 +52,11 @@ func (q *question) serviceAccount(ctx context.Context) error {
 
 // audience checks that a pod has a volume with a token for the audience, or that RBAC allows the
 // node to request tokens for it.
-func (q *question) audience(ctx context.Context, asked []string, pod *corev1.Pod) error {
-	if len(asked) > 1 {
+func (q *question) audience(ctx context.Context, audiences []string, pod *corev1.Pod) error {
+	if len(audiences) > 1 {
 		return errors.New("node may only request 0 or 1 audiences")
 	}
-	audience := strings.Join(asked, "")
+	audience := strings.Join(audiences, "")
 	wanted, err := q.wants(ctx, pod, audience)
 	if err != nil {
 		return fmt.Errorf("error validating audience %q: %w", audience, err)
@@ -215,40 +215,40 @@ func (q *question) podCertificate(ctx context.Context) error {
 
 // certificateOf checks that the request names the pod correctly, and that the pod has a volume for
 // the certificate.
-func (q *question) certificateOf(ctx context.Context, pod *corev1.Pod, asked *certificatesv1.PodCertificateRequestSpec) error {
-	named := q.Target.Namespace + "/" + asked.PodName
+func (q *question) certificateOf(ctx context.Context, pod *corev1.Pod, request *certificatesv1.PodCertificateRequestSpec) error {
+	named := q.Target.Namespace + "/" + request.PodName
 	_, mirrors := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	switch {
-	case asked.PodUID != pod.UID:
-		return unknown("PodCertificateRequest for pod %q contains pod UID (%q) which differs from running pod %q", named, asked.PodUID, string(pod.UID))
-	case types.NodeName(pod.Spec.NodeName) != asked.NodeName:
-		return q.refuse("pod %q is not running on node %q named in the PodCertificateRequest", named, asked.NodeName)
+	case request.PodUID != pod.UID:
+		return unknown("PodCertificateRequest for pod %q contains pod UID (%q) which differs from running pod %q", named, request.PodUID, string(pod.UID))
+	case types.NodeName(pod.Spec.NodeName) != request.NodeName:
+		return q.refuse("pod %q is not running on node %q named in the PodCertificateRequest", named, request.NodeName)
 	case mirrors:
 		return q.refuse("pod %q is a mirror pod", named)
-	case asked.ServiceAccountName != pod.Spec.ServiceAccountName:
-		return q.refuse("PodCertificateRequest for pod %q contains serviceAccountName (%q) that differs from running pod (%q)", named, asked.ServiceAccountName, pod.Spec.ServiceAccountName)
+	case request.ServiceAccountName != pod.Spec.ServiceAccountName:
+		return q.refuse("PodCertificateRequest for pod %q contains serviceAccountName (%q) that differs from running pod (%q)", named, request.ServiceAccountName, pod.Spec.ServiceAccountName)
 	}
-	account, err := q.by.ServiceAccounts.Read(ctx, q.Target.Namespace, asked.ServiceAccountName)
-	of := q.Target.Namespace + "/" + asked.ServiceAccountName
+	account, err := q.by.ServiceAccounts.Read(ctx, q.Target.Namespace, request.ServiceAccountName)
+	of := q.Target.Namespace + "/" + request.ServiceAccountName
 	switch {
 	case err != nil:
 		return q.refuse("while retrieving service account %q named in the PodCertificateRequest: %w", of, err)
 	case account == nil:
-		return unknown("while retrieving service account %q named in the PodCertificateRequest: %v", of, status.NotFound(corev1.Resource("serviceaccount"), asked.ServiceAccountName))
-	case asked.ServiceAccountUID != account.UID:
-		return unknown("PodCertificateRequest for pod %q names service account UID %q, which differs from the running service account (%q)", named, asked.ServiceAccountUID, account.UID)
-	case mounts(pod, asked.SignerName):
+		return unknown("while retrieving service account %q named in the PodCertificateRequest: %v", of, status.NotFound(corev1.Resource("serviceaccount"), request.ServiceAccountName))
+	case request.ServiceAccountUID != account.UID:
+		return unknown("PodCertificateRequest for pod %q names service account UID %q, which differs from the running service account (%q)", named, request.ServiceAccountUID, account.UID)
+	case mounts(pod, request.SignerName):
 		return nil
 	}
 	// role names cannot contain a slash
-	allowed, err := q.may(ctx, "request-serviceaccounts-podcertificate-signer", strings.ReplaceAll(asked.SignerName, "/", ":"), asked.ServiceAccountName)
+	allowed, err := q.may(ctx, "request-serviceaccounts-podcertificate-signer", strings.ReplaceAll(request.SignerName, "/", ":"), request.ServiceAccountName)
 	switch {
 	case allowed:
 		return nil
 	case err != nil:
-		return q.refuse("error authorizing %s to request podcertificaterequests for signer %q: %w", q.User.Name, asked.SignerName, err)
+		return q.refuse("error authorizing %s to request podcertificaterequests for signer %q: %w", q.User.Name, request.SignerName, err)
 	}
-	return q.refuse("pod %q does not mount a podCertificate projected volume for signer %q", named, asked.SignerName)
+	return q.refuse("pod %q does not mount a podCertificate projected volume for signer %q", named, request.SignerName)
 }
 
 // mounts reports whether a pod has a volume with a certificate of a signer.

@@ -32,12 +32,12 @@ func TestOwners(t *testing.T) {
 	)
 	tests := []struct{ name, may, was, now, want string }{
 		{"owners of a new object", "", "", plain, ""},
-		{"of one that somebody may delete", "delete configmaps dev c", "[]", plain, ""},
+		{"of an object that the user may delete", "delete configmaps dev c", "[]", plain, ""},
 		{"of one that they may not", "", "[]", plain, forbidden + "an ownerRef on a resource you can't delete: no rule, <nil>"},
 		{"taken away from it", "", plain, "null", forbidden + "an ownerRef on a resource you can't delete: no rule, <nil>"},
 		{"as they were", "", blocking, blocking, ""},
 		{"that stay because of a new object", "", "", blocking, forbidden + "blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: no rule, <nil>"},
-		{"that somebody may finalize", "update pods/finalizers dev p", "", blocking, ""},
+		{"of an owner that the user may finalize", "update pods/finalizers dev p", "", blocking, ""},
 		{"that are in no namespace", "update nodes/finalizers  x", "", node, ""},
 		{"who may finalize anything", "update */finalizers  *", "", unserved, ""},
 		{"of a kind that is not served", "", "", unserved, forbidden + `blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion v2 Kind Pod: no matches for kind "Pod" in version "v2"`},
@@ -57,7 +57,7 @@ func TestOwners(t *testing.T) {
 				w.Have(text + test.was + "}}") // by the server itself
 				write = func() error { _, err := w.Update(text+test.now+"}}", ""); return err }
 			}
-			w.User = &request.User{Name: "somebody"}
+			w.User = &request.User{Name: "jane"}
 			got := ""
 			if err := write(); err != nil {
 				got = err.Error()

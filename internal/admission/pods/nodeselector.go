@@ -78,11 +78,11 @@ func (n *NodeSelector) selectorOf(ctx context.Context, a *registry.Admission) (l
 	if err != nil {
 		return nil, err
 	}
-	said, ok := namespace.Annotations[selectorAnnotation]
+	annotation, ok := namespace.Annotations[selectorAnnotation]
 	if !ok {
-		said = n.Selectors[everyNamespace]
+		annotation = n.Selectors[everyNamespace]
 	}
-	selector, err := labels.ConvertSelectorToLabelsMap(said)
+	selector, err := labels.ConvertSelectorToLabelsMap(annotation)
 	if err != nil {
 		return nil, err
 	}

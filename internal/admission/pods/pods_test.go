@@ -146,8 +146,8 @@ func TestNodeSelector(t *testing.T) {
 		{"not the opposite", config, ``, `nodeSelector: {pool: mine},`, `pods "p" is forbidden: pod node label selector conflicts with its namespace node label selector`},
 		{"the one of the namespace", ``, `a=b, c = d`, ``, `{"a":"b","c":"d"}`},
 		{"none", ``, ``, `nodeSelector: {c: d},`, `{"c":"d"}`},
-		{"one that nobody can read", ``, `a`, ``, `invalid selector: [a]`},
-		{"a configuration that nobody can read", `{`, ``, ``, ``},
+		{"an invalid selector", ``, `a`, ``, `invalid selector: [a]`},
+		{"an invalid configuration", `{`, ``, ``, ``},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

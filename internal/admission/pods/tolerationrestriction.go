@@ -55,11 +55,11 @@ func (t *TolerationRestriction) Mutate(ctx context.Context, a *registry.Admissio
 	}
 	var more []corev1.Toleration
 	if a.Operation == registry.Create {
-		said, err := t.of(ctx, a, defaultAnnotation)
+		tolerations, err := t.of(ctx, a, defaultAnnotation)
 		if err != nil {
 			return err
 		}
-		if more = said; more == nil {
+		if more = tolerations; more == nil {
 			more = slices.Clone(t.Config.Default)
 		}
 	}
@@ -106,13 +106,13 @@ func (t *TolerationRestriction) of(ctx context.Context, a *registry.Admission, a
 	if err != nil {
 		return nil, err
 	}
-	said, ok := namespace.Annotations[annotation]
+	text, ok := namespace.Annotations[annotation]
 	if !ok {
 		return nil, nil
 	}
 	var tolerations []corev1.Toleration
-	if said != "" {
-		err = json.Unmarshal([]byte(said), &tolerations)
+	if text != "" {
+		err = json.Unmarshal([]byte(text), &tolerations)
 	}
 	return append([]corev1.Toleration{}, tolerations...), err
 }

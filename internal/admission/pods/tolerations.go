@@ -60,20 +60,20 @@ func (ExtendedResourceToleration) Mutate(_ context.Context, a *registry.Admissio
 	if !a.Is(pods, "", registry.Create, registry.Update) {
 		return nil
 	}
-	var asked []string
+	var requested []string
 	eachContainer(specOf(a), func(list string, _ int, c object.Tree) {
 		for name := range kind.Tree(c, "resources", "requests") {
 			if list != "ephemeralContainers" && kind.IsExtended(corev1.ResourceName(name)) {
-				asked = append(asked, name)
+				requested = append(requested, name)
 			}
 		}
 	})
-	if len(asked) == 0 {
+	if len(requested) == 0 {
 		return nil
 	}
-	slices.Sort(asked)
+	slices.Sort(requested)
 	tolerations := partOf(specOf(a), "tolerations").Tolerations
-	for _, name := range slices.Compact(asked) {
+	for _, name := range slices.Compact(requested) {
 		tolerations = tolerate(tolerations, corev1.Toleration{
 			Key: name, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
 		})

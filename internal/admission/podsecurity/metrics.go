@@ -20,10 +20,10 @@ func NewMetrics() *Metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append(labels, about...))
 	}
 	m := &Metrics{
-		evaluations: count("pod_security_evaluations_total", "Pods and templates of pods that were held against a standard, without those that are exempt.",
+		evaluations: count("pod_security_evaluations_total", "Evaluations of pods and pod templates by a Pod Security Standard, without exempt ones.",
 			"decision", "policy_level", "policy_version", "mode"),
-		exemptions: count("pod_security_exemptions_total", "Requests that are exempt from all standards."),
-		errors: count("pod_security_errors_total", "Errors that were in the way. Those that are not fatal may have had the strictest standard in place of the one that is meant.",
+		exemptions: count("pod_security_exemptions_total", "Requests exempt from Pod Security Standards."),
+		errors: count("pod_security_errors_total", "Errors that prevented a regular evaluation. After one that is not fatal, the restricted level may apply instead of the configured one.",
 			"fatal"),
 	}
 	// The common series exist from the start, so that a rate has a first value.

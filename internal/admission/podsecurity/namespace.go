@@ -26,7 +26,7 @@ func (p *Plugin) validateNamespace(ctx context.Context, a *registry.Admission) e
 	labels := kind.Pairs(a.Object, "metadata", "labels")
 	is, errs := api.PolicyToEvaluate(labels, p.config.standards)
 	name := object.Name(a.Object)
-	invalid := func() error { return status.Invalid(a.Target.Definition.ToldKind(), name, errs) }
+	invalid := func() error { return status.Invalid(a.Target.Definition.ErrorKind(), name, errs) }
 	exempt := slices.Contains(p.config.Exemptions.Namespaces, name)
 	if a.Operation == registry.Create {
 		if len(errs) > 0 {
@@ -63,7 +63,7 @@ func (p *Plugin) warnExempt(a *registry.Admission, name string, is api.Policy, l
 	if is.FullyPrivileged() || is.Equivalent(&p.config.standards) {
 		return
 	}
-	var said []string
+	var levels []string
 	for _, mode := range []struct {
 		name           string
 		of             api.LevelVersion
@@ -76,23 +76,23 @@ func (p *Plugin) warnExempt(a *registry.Admission, name string, is api.Policy, l
 		_, level := labels[mode.level]
 		_, version := labels[mode.version]
 		if mode.of.Level != api.LevelPrivileged && (level || version) {
-			said = append(said, mode.name+"="+mode.of.String())
+			levels = append(levels, mode.name+"="+mode.of.String())
 		}
 	}
-	a.Warn(fmt.Sprintf("namespace %q is exempt from Pod Security, and the policy (%s) will be ignored", name, strings.Join(said, ", ")))
+	a.Warn(fmt.Sprintf("namespace %q is exempt from Pod Security, and the policy (%s) will be ignored", name, strings.Join(levels, ", ")))
 }
 
 const (
 	// most limits the number of pods that are checked for a namespace.
 	most = 3000
-	// patience limits the time of that check. A shorter deadline of the client limits it further.
-	patience = time.Second
+	// evaluationTimeout limits the time of that check. A shorter deadline of the client limits it further.
+	evaluationTimeout = time.Second
 )
 
 // violations describes the pods of a namespace that violate a level. Pods of one controller are
 // alike, so one of each controller is checked first.
 func (p *Plugin) violations(ctx context.Context, namespace string, v api.LevelVersion) []string {
-	wait := patience
+	wait := evaluationTimeout
 	if deadline, ok := ctx.Deadline(); ok {
 		wait = min(wait, time.Until(deadline)/2)
 	}

@@ -90,7 +90,7 @@ func TestSays(t *testing.T) {
 		"audit-violations": `would violate PodSecurity "restricted:latest": ` + root,
 		"exempt":           "",
 	} {
-		if got := w.Said(prefix + key); got != want {
+		if got := w.Annotation(prefix + key); got != want {
 			t.Errorf("%s: %s, want %s", key, got, want)
 		}
 	}
@@ -194,16 +194,16 @@ func TestConfigured(t *testing.T) {
 	if _, err := w.Create(pod(onHost)); err == nil || err.Error() != refused {
 		t.Error(err)
 	}
-	if _, err := w.Create(pod("runtimeClassName: free, " + onHost)); err != nil || w.Said(prefix+"exempt") != "runtimeClass" {
-		t.Error(err, w.Said(prefix+"exempt"))
+	if _, err := w.Create(pod("runtimeClassName: free, " + onHost)); err != nil || w.Annotation(prefix+"exempt") != "runtimeClass" {
+		t.Error(err, w.Annotation(prefix+"exempt"))
 	}
 	w.User = &request.User{Name: "eve"}
-	if _, err := w.Create(strings.Replace(pod(onHost), "name: p", "name: q", 1)); err != nil || w.Said(prefix+"exempt") != "user" {
-		t.Error(err, w.Said(prefix+"exempt"))
+	if _, err := w.Create(strings.Replace(pod(onHost), "name: p", "name: q", 1)); err != nil || w.Annotation(prefix+"exempt") != "user" {
+		t.Error(err, w.Annotation(prefix+"exempt"))
 	}
 	w = world(t, strings.Replace(config, "usernames: [eve]", "namespaces: [dev]", 1), "a: b")
-	if _, err := w.Create(pod(onHost)); err != nil || w.Said(prefix+"exempt") != "namespace" {
-		t.Error(err, w.Said(prefix+"exempt"))
+	if _, err := w.Create(pod(onHost)); err != nil || w.Annotation(prefix+"exempt") != "namespace" {
+		t.Error(err, w.Annotation(prefix+"exempt"))
 	}
 	_, err := w.Update("{apiVersion: v1, kind: Namespace, metadata: {name: dev, labels: {"+restricted+", "+prefix+"audit-version: v1.20}}}", "")
 	if got, want := answer(w, err), `namespace "dev" is exempt from Pod Security, and the policy (enforce=restricted:latest) will be ignored`; got != want {

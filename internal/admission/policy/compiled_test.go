@@ -25,7 +25,7 @@ func TestIdle(t *testing.T) {
 		use(2*idleAfter+time.Second, 2)
 		time.Sleep(time.Hour)
 		if p.now.Load() != nil {
-			t.Error("it is kept although nobody uses it")
+			t.Error("an unused program is still cached")
 		}
 	})
 }

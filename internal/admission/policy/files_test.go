@@ -56,7 +56,7 @@ func TestFiles(t *testing.T) {
 		{"another", `{apiVersion: v1, kind: ConfigMap, metadata: {name: free}}`, "null"},
 		{"a policy", fmt.Sprintf(validating, "held", `validations: [{expression: 'true'}]`),
 			`422 Invalid: validatingadmissionpolicies.admissionregistration.k8s.io "held" is forbidden: ` + of + ` denied request: from a file`},
-		{"a review, which nobody is asked about", `{apiVersion: authentication.k8s.io/v1, kind: TokenReview, metadata: {name: held}}`, `null`},
+		{"a review: exempt from admission", `{apiVersion: authentication.k8s.io/v1, kind: TokenReview, metadata: {name: held}}`, `null`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestFilesRefused(t *testing.T) {
 			folder := t.TempDir()
 			place(t, folder, "a.yaml", test.files...)
 			kinds := resource.NewSet(builtin.Definitions())
-			_, err := policy.NewValidating(policy.Parts{
+			_, err := policy.NewValidating(policy.Dependencies{
 				Cache: watchcache.New(memkv.New(memkv.Options{}), watchcache.Options{}), Core: kinds, Manifests: manifest.NewMetrics("server"), Log: slog.New(slog.DiscardHandler),
 			}, &policy.Config{StaticManifestsDir: folder})
 			want := strings.ReplaceAll(test.want, "DIR", folder)

@@ -29,9 +29,9 @@ func newOutcomes(kind string, labels ...string) outcomes {
 	subsystem := kind + "_admission_policy"
 	return outcomes{
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "apiserver", Subsystem: subsystem, Name: "check_total",
-			Help: "Expressions of policies that were evaluated, by policy and binding, and by what came of it."}, labels),
+			Help: "Evaluated expressions of admission policies, by policy, binding and result."}, labels),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "apiserver", Subsystem: subsystem, Name: "check_duration_seconds",
-			Help:    "How long expressions of policies took, by policy and binding, and by what came of it.",
+			Help:    "Duration of the evaluation of policy expressions in seconds, by policy, binding and result.",
 			Buckets: []float64{0.0000005, 0.001, 0.01, 0.1, 1.0}}, labels),
 	}
 }

@@ -49,7 +49,7 @@ func compileMutating(shared *celpolicy.Shared, s *policySpec) *mutating {
 type Mutating struct{ plugin[mutating] }
 
 // NewMutating returns the plugin MutatingAdmissionPolicy.
-func NewMutating(parts Parts, c *Config) (*Mutating, error) {
+func NewMutating(parts Dependencies, c *Config) (*Mutating, error) {
 	m := &Mutating{}
 	return m, m.init(parts, c, kinds{"MutatingAdmissionPolicy", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}, compileMutating)
 }
@@ -199,7 +199,7 @@ func (x *change) invoke(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := x.w.Settle(ctx); err != nil {
+	if err := x.w.ConvertBack(ctx); err != nil {
 		return status.Internal(fmt.Errorf("failed to convert object: %w", err))
 	}
 	if x.made { // as in Kubernetes, even a policy whose own mutation made the change

@@ -19,7 +19,7 @@ import (
 
 // params reads the parameters of policies, of any kind, and caches them.
 type params struct {
-	Parts
+	Dependencies
 
 	mu         sync.RWMutex
 	remembered map[string]remembered // by the keys of objects

@@ -16,7 +16,7 @@ import (
 func TestParamsAreDecodedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		decoded := 0
-		p := &params{Parts: Parts{Decode: func(context.Context, *resource.Definition, *resource.Version, *watchcache.Object) (object.Tree, error) {
+		p := &params{Dependencies: Dependencies{Decode: func(context.Context, *resource.Definition, *resource.Version, *watchcache.Object) (object.Tree, error) {
 			decoded++
 			return object.Tree{"number": decoded}, nil
 		}}}

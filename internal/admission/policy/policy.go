@@ -23,8 +23,8 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Parts are the dependencies of the plugins.
-type Parts struct {
+// Dependencies are the dependencies of the plugins.
+type Dependencies struct {
 	Cache *watchcache.Cache
 	// Core are the built-in kinds, Catalog all served kinds.
 	Core    *resource.Set
@@ -44,7 +44,7 @@ type Parts struct {
 // A plugin is the common part of both plugins.
 type plugin[C any] struct {
 	policies[C]
-	parts      Parts
+	parts      Dependencies
 	params     params
 	namespaces *stored.Lister[corev1.Namespace]
 	folder     *manifest.Folder // of manifest files; nil without them
@@ -54,9 +54,9 @@ type plugin[C any] struct {
 // resources of policies and bindings.
 type kinds struct{ plugin, policies, bindings string }
 
-func (p *plugin[C]) init(parts Parts, c *Config, of kinds, compile func(*celpolicy.Shared, *policySpec) *C) error {
+func (p *plugin[C]) init(parts Dependencies, c *Config, of kinds, compile func(*celpolicy.Shared, *policySpec) *C) error {
 	p.parts = parts
-	p.params.Parts = parts
+	p.params.Dependencies = parts
 	p.namespaces = stored.List[corev1.Namespace](parts.Cache, parts.Core, corev1.Resource("namespaces"))
 	p.compile = func(s *policySpec) *C { return compile(parts.Shared, s) }
 	p.log = parts.Log

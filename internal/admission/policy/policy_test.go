@@ -44,7 +44,7 @@ type world struct {
 	shared   *celpolicy.Shared
 	metrics  *policy.Metrics
 	counted  *match.Metrics
-	parts    policy.Parts
+	parts    policy.Dependencies
 	backend  kv.Backend
 
 	warnings []string
@@ -65,7 +65,7 @@ func newWorldWithFiles(t *testing.T, c *policy.Config) *world {
 	t.Cleanup(func() { cancel(); <-done; _ = backend.Close() })
 	catalog := &resource.Catalog{}
 	catalog.Swap(w.kinds)
-	parts := policy.Parts{
+	parts := policy.Dependencies{
 		Cache: cache, Core: w.kinds, Catalog: catalog, Authorizer: onlyGet{}, Shared: w.shared,
 		Metrics: w.metrics, Manifests: manifest.NewMetrics("server"), Log: slog.New(slog.DiscardHandler),
 		Decode: func(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error) {

@@ -32,7 +32,7 @@ const (
 type Validating struct{ plugin[validating] }
 
 // NewValidating returns the plugin ValidatingAdmissionPolicy.
-func NewValidating(parts Parts, c *Config) (*Validating, error) {
+func NewValidating(parts Dependencies, c *Config) (*Validating, error) {
 	v := &Validating{}
 	return v, v.init(parts, c, kinds{"ValidatingAdmissionPolicy", "validatingadmissionpolicies", "validatingadmissionpolicybindings"}, compileValidating)
 }

@@ -36,7 +36,7 @@ func TestTurns(t *testing.T) {
 					return
 				}
 				if writing || after != last {
-					t.Errorf("after %d, want %d; somebody else writes: %v", after, last, writing)
+					t.Errorf("after %d, want %d; a concurrent writer: %v", after, last, writing)
 				}
 				writing = true
 				time.Sleep(time.Millisecond)

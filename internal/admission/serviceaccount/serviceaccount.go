@@ -121,9 +121,9 @@ func (p *Plugin) account(ctx context.Context, a *registry.Admission) (*corev1.Se
 }
 
 const (
-	// patience limits the wait for the default account of a new namespace.
-	patience  = 1500 * time.Millisecond
-	lookAgain = 50 * time.Millisecond
+	// accountTimeout limits the wait for the default account of a new namespace.
+	accountTimeout = 1500 * time.Millisecond
+	lookAgain      = 50 * time.Millisecond
 )
 
 // find returns an account, or nil. A controller creates the default account shortly after the
@@ -133,7 +133,7 @@ func (p *Plugin) find(ctx context.Context, namespace, name string) (*corev1.Serv
 	if account != nil || err != nil || name != Default {
 		return account, err
 	}
-	soon, cancel := context.WithTimeout(ctx, patience)
+	soon, cancel := context.WithTimeout(ctx, accountTimeout)
 	defer cancel()
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()

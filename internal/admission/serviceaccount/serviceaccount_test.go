@@ -48,7 +48,7 @@ func TestGives(t *testing.T) {
 		{"no volume, if the account has none", `{serviceAccountName: tokenless, containers: [{name: c, image: i}]}`, "spec.volumes", ""},
 		{"no volume, if the pod wants none", `{automountServiceAccountToken: false, containers: [{name: c, image: i}]}`, "spec.volumes", ""},
 		{"no second volume", `{volumes: [{name: kube-api-access-mine, emptyDir: {}}], containers: [{name: c, image: i}]}`, "spec.volumes", `[{"emptyDir":{},"name":"kube-api-access-mine"}]`},
-		{"no volume for nobody", `{volumes: [{name: v, emptyDir: {}}], containers: [{name: c, image: i, volumeMounts: [{name: v, mountPath: /var/run/secrets/kubernetes.io/serviceaccount}]}]}`,
+		{"no volume without a container", `{volumes: [{name: v, emptyDir: {}}], containers: [{name: c, image: i, volumeMounts: [{name: v, mountPath: /var/run/secrets/kubernetes.io/serviceaccount}]}]}`,
 			"spec.volumes", `[{"emptyDir":{},"name":"v"}]`},
 	}
 	for _, test := range tests {

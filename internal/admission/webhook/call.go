@@ -37,9 +37,9 @@ func (e *callError) Error() string {
 func (e *callError) Unwrap() error { return e.reason }
 
 // A rejection is the error of a webhook that rejects a write.
-type rejection struct{ told *status.Error }
+type rejection struct{ status *status.Error }
 
-func (e *rejection) Error() string { return e.told.Error() }
+func (e *rejection) Error() string { return e.status.Error() }
 
 func (h *hook) failed(told *status.Error, format string, args ...any) *callError {
 	return &callError{h.name, fmt.Errorf(format, args...), told}
@@ -63,12 +63,12 @@ func (p *plugin) call(ctx context.Context, h *hook, w *match.Write, v *match.Vie
 	defer cancel()
 	reply, err := p.Poster.Post(ctx, &h.to, client.Call{Body: body, Timeout: left(ctx), MaxReply: maxReply})
 	if err != nil {
-		told := status.Unavailable("error calling webhook")
+		response := status.Unavailable("error calling webhook")
 		var known *status.Error
 		if errors.As(err, &known) {
-			told = known
+			response = known
 		}
-		return nil, h.failed(told, "failed to call webhook: %w", err)
+		return nil, h.failed(response, "failed to call webhook: %w", err)
 	}
 	decoded, err := decodeAnswer(version, reply.Body)
 	if err != nil {
@@ -106,17 +106,17 @@ func (h *hook) checkDryRun(a *registry.Admission) error {
 }
 
 // tell passes on audit annotations and warnings of an answer, and returns its rejection.
-func (h *hook) tell(a *registry.Admission, said *answer) error {
-	for _, key := range slices.Sorted(maps.Keys(said.AuditAnnotations)) {
-		annotate(a, h.name+"/"+key, said.AuditAnnotations[key])
+func (h *hook) tell(a *registry.Admission, response *answer) error {
+	for _, key := range slices.Sorted(maps.Keys(response.AuditAnnotations)) {
+		annotate(a, h.name+"/"+key, response.AuditAnnotations[key])
 	}
-	for _, warning := range said.Warnings {
+	for _, warning := range response.Warnings {
 		a.Warn(warning)
 	}
-	if said.Allowed {
+	if response.Allowed {
 		return nil
 	}
-	return &rejection{denied(h.name, said.Result)}
+	return &rejection{denied(h.name, response.Result)}
 }
 
 // annotate adds an audit annotation if its key is valid.
@@ -126,9 +126,9 @@ func annotate(a *registry.Admission, key, value string) {
 	}
 }
 
-// settle decides about a write after a call. A rejection or a failed call is an error, unless the
+// applyFailurePolicy decides about a write after a call. A rejection or a failed call is an error, unless the
 // failure policy ignores the failure; open is called then.
-func (p *plugin) settle(ctx context.Context, h *hook, a *registry.Admission, err error, took time.Duration, open func()) error {
+func (p *plugin) applyFailurePolicy(ctx context.Context, h *hook, a *registry.Admission, err error, took time.Duration, open func()) error {
 	var call *callError
 	var refused *rejection
 	switch {
@@ -136,8 +136,8 @@ func (p *plugin) settle(ctx context.Context, h *hook, a *registry.Admission, err
 		p.Metrics.answered(h, p.kind, a.Operation, took)
 		return nil
 	case errors.As(err, &refused):
-		p.Metrics.refused(h, p.kind, a.Operation, took, int(refused.told.ErrStatus.Code))
-		return refused.told
+		p.Metrics.refused(h, p.kind, a.Operation, took, int(refused.status.ErrStatus.Code))
+		return refused.status
 	case !errors.As(err, &call):
 		p.Metrics.broken(h, p.kind, a.Operation, took)
 		return err

@@ -26,13 +26,13 @@ func NewMetrics(conditions *match.Metrics) *Metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "apiserver", Subsystem: "admission", Name: name, Help: help, Buckets: buckets}, labels)
 	}
 	return &Metrics{
-		durations: histogram("webhook_admission_duration_seconds", "How long calls of admission webhooks took.",
+		durations: histogram("webhook_admission_duration_seconds", "Duration of calls of admission webhooks in seconds.",
 			[]float64{0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10, 25}, "name", "type", "operation", "rejected"),
-		requests: counter("webhook_request_total", "Calls of admission webhooks, by the code of the answer.",
+		requests: counter("webhook_request_total", "Calls of admission webhooks, by response code.",
 			"name", "type", "operation", "code", "rejected"),
-		rejections: counter("webhook_rejection_count", "Writes that failed because of an admission webhook, by the reason.",
+		rejections: counter("webhook_rejection_count", "Requests rejected because of an admission webhook, by reason.",
 			"name", "type", "operation", "error_type", "rejection_code"),
-		opens: counter("webhook_fail_open_count", "Writes that went on although an admission webhook could not be asked.",
+		opens: counter("webhook_fail_open_count", "Failed calls of admission webhooks whose failurePolicy is Ignore.",
 			"name", "type"),
 		conditions: conditions,
 	}
@@ -47,9 +47,9 @@ func (m *Metrics) Collectors() []prometheus.Collector {
 const maxCode = 600
 
 func (m *Metrics) observe(h *hook, kind string, operation registry.Operation, took time.Duration, code int, rejected bool) {
-	said := strconv.FormatBool(rejected)
-	m.requests.WithLabelValues(h.name, kind, string(operation), strconv.Itoa(min(code, maxCode)), said).Inc()
-	m.durations.WithLabelValues(h.name, kind, string(operation), said).Observe(took.Seconds())
+	label := strconv.FormatBool(rejected)
+	m.requests.WithLabelValues(h.name, kind, string(operation), strconv.Itoa(min(code, maxCode)), label).Inc()
+	m.durations.WithLabelValues(h.name, kind, string(operation), label).Observe(took.Seconds())
 }
 
 func (m *Metrics) reject(h *hook, kind string, operation registry.Operation, reason string, code int) {

@@ -74,7 +74,7 @@ func (p *Mutating) Mutate(ctx context.Context, a *registry.Admission) error {
 			return err
 		}
 	}
-	if err := w.Settle(ctx); err != nil {
+	if err := w.ConvertBack(ctx); err != nil {
 		return status.Internal(err)
 	}
 	if len(m.asked) > 0 {
@@ -91,17 +91,17 @@ func (p *Mutating) ask(ctx context.Context, h *hook, w *match.Write, v *match.Vi
 	}
 	key := fmt.Sprintf("mutation.webhook.admission.k8s.io/round_%d_index_%d", round, h.place)
 	begun := time.Now()
-	said, err := p.call(ctx, h, w, v, true)
+	response, err := p.call(ctx, h, w, v, true)
 	request.From(ctx).Wait(time.Since(begun))
 	if err == nil {
-		err = h.tell(w.Admission, said)
+		err = h.tell(w.Admission, response)
 	}
 	changed := false
 	if err == nil {
-		changed, err = h.change(w, v, said, round)
+		changed, err = h.change(w, v, response, round)
 	}
 	w.Annotate(key, encode(mutation{h.configuration, h.name, changed}))
-	err = p.settle(ctx, h, w.Admission, err, time.Since(begun), func() { w.Annotate("failed-open."+key, h.name) })
+	err = p.applyFailurePolicy(ctx, h, w.Admission, err, time.Since(begun), func() { w.Annotate("failed-open."+key, h.name) })
 	if changed {
 		m.changed()
 		w.Reinvoke()
@@ -145,11 +145,11 @@ func retype(t, old object.Tree) {
 }
 
 // change applies the patch of an answer, and reports whether the object has changed.
-func (h *hook) change(w *match.Write, v *match.View, said *answer, round int) (bool, error) {
-	if len(said.Patch) == 0 {
+func (h *hook) change(w *match.Write, v *match.View, response *answer, round int) (bool, error) {
+	if len(response.Patch) == 0 {
 		return false, nil
 	}
-	operations, err := apply.DecodeOperations(said.Patch)
+	operations, err := apply.DecodeOperations(response.Patch)
 	if err != nil {
 		return false, h.failed(status.Unavailable("error decoding patch in webhook response"), "received undecodable patch in webhook response: %w", err)
 	}
@@ -158,8 +158,8 @@ func (h *hook) change(w *match.Write, v *match.View, said *answer, round int) (b
 		return false, nil
 	case v.Object == nil:
 		return false, status.Internal(fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation", h.name))
-	case said.patchType != admissionv1.PatchTypeJSONPatch:
-		return false, h.failed(denied(h.name, said.Result), "unsupported patch type %q", said.patchType)
+	case response.patchType != admissionv1.PatchTypeJSONPatch:
+		return false, h.failed(denied(h.name, response.Result), "unsupported patch type %q", response.patchType)
 	}
 	changed, err := operations.Apply(v.Object)
 	if err == nil && v.Version.HasGoType() {
@@ -173,7 +173,7 @@ func (h *hook) change(w *match.Write, v *match.View, said *answer, round int) (b
 		return false, status.Internal(err)
 	}
 	w.AnnotateRequest(fmt.Sprintf("patch.webhook.admission.k8s.io/round_%d_index_%d", round, h.place),
-		encode(patch{h.configuration, h.name, json.RawMessage(said.Patch), string(admissionv1.PatchTypeJSONPatch)}))
+		encode(patch{h.configuration, h.name, json.RawMessage(response.Patch), string(admissionv1.PatchTypeJSONPatch)}))
 	if object.Equal(v.Object, changed) {
 		return false, nil
 	}

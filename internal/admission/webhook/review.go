@@ -41,7 +41,7 @@ func review(version, uid string, w *match.Write, v *match.View) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	asked := match.Asked(w.Admission)
+	asked := match.RequestForm(w.Admission)
 	t := object.Tree{
 		"uid":             uid,
 		"kind":            kindTree(v.Kind),

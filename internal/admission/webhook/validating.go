@@ -90,7 +90,7 @@ func (p *Validating) conclude(ctx context.Context, a *registry.Admission, questi
 		if err == nil {
 			err = q.hook.tell(a, q.said)
 		}
-		err = p.settle(ctx, q.hook, a, err, q.took, func() {
+		err = p.applyFailurePolicy(ctx, q.hook, a, err, q.took, func() {
 			a.Annotate(fmt.Sprintf("failed-open.validating.webhook.admission.k8s.io/round_0_index_%d", i), q.hook.name)
 		})
 		if first == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/app/etcddoor"
+	"github.com/anykind/anykind/internal/app/fakeetcd"
 	"github.com/anykind/anykind/internal/network/pki"
 	"github.com/anykind/anykind/internal/store/atomicfile"
 )
@@ -100,7 +100,7 @@ func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, 
 	}
 	f.Serve.gates.offer = f.gates.offer
 	f.controllers = app.OwnControllers(controllers)
-	if len(f.etcd.Servers) == 1 && etcddoor.Is(context.Background(), f.etcd.Servers[0]) {
+	if len(f.etcd.Servers) == 1 && fakeetcd.Is(context.Background(), f.etcd.Servers[0]) {
 		f.etcd = app.Etcd{}
 	}
 	o, err := f.Serve.Options(log)

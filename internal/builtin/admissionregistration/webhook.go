@@ -208,12 +208,12 @@ func warnOfRules(c *rule.Check, hooks []admissionv1.ValidatingWebhook) {
 			if slices.Contains(r.APIGroups, all) || slices.Contains(r.Resources, all) {
 				continue
 			}
-			said := sets.New[metav1.GroupResource]()
+			reported := sets.New[metav1.GroupResource]()
 			for _, group := range r.APIGroups {
 				for _, name := range r.Resources {
 					gr := metav1.GroupResource{Group: group, Resource: name}
-					if unasked.Has(gr) && !said.Has(gr) {
-						said.Insert(gr)
+					if unasked.Has(gr) && !reported.Has(gr) {
+						reported.Insert(gr)
 						c.Warn("%s: %s is excluded from admission webhooks; this rule will have no effect",
 							c.At("webhooks", i, "rules", j).Path(), fmt.Sprintf("%s.%s", name, group))
 					}

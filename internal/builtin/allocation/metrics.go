@@ -34,12 +34,12 @@ func newMetrics() metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	return metrics{
-		addresses:     counter(addressMetric+"allocation_total", "Cluster IPs that were chosen.", "cidr", "scope"),
-		addressErrors: counter(addressMetric+"allocation_errors_total", "Cluster IPs that could not be chosen.", "cidr", "scope"),
-		ports:         counter(portMetric+"allocation_total", "Node ports that were chosen.", "scope"),
-		portErrors:    counter(portMetric+"allocation_errors_total", "Node ports that could not be chosen.", "scope"),
+		addresses:     counter(addressMetric+"allocation_total", "Allocated cluster IPs, by CIDR and scope.", "cidr", "scope"),
+		addressErrors: counter(addressMetric+"allocation_errors_total", "Failed allocations of cluster IPs, by CIDR and scope.", "cidr", "scope"),
+		ports:         counter(portMetric+"allocation_total", "Allocated node ports, by scope.", "scope"),
+		portErrors:    counter(portMetric+"allocation_errors_total", "Failed allocations of node ports, by scope.", "scope"),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: addressMetric + "allocation_duration_seconds", Help: "How long it took to choose a cluster IP.", Buckets: prometheus.DefBuckets,
+			Name: addressMetric + "allocation_duration_seconds", Help: "Duration of the allocation of a cluster IP in seconds.", Buckets: prometheus.DefBuckets,
 		}, []string{"cidr"}),
 	}
 }
@@ -76,15 +76,15 @@ func (a *Allocator) Collectors() []prometheus.Collector {
 // scrape.
 type gauges struct{ a *Allocator }
 
-// gaugePatience limits the time of that computation.
-const gaugePatience = 5 * time.Second
+// gaugeTimeout limits the time of that computation.
+const gaugeTimeout = 5 * time.Second
 
 var (
 	cidrLabel          = []string{"cidr"}
-	addressesTaken     = prometheus.NewDesc(addressMetric+"allocated_ips", "Cluster IPs that Services have.", cidrLabel, nil)
-	addressesAvailable = prometheus.NewDesc(addressMetric+"available_ips", "Cluster IPs that no Service has.", cidrLabel, nil)
-	portsTaken         = prometheus.NewDesc(portMetric+"allocated_ports", "Node ports that Services have.", nil, nil)
-	portsAvailable     = prometheus.NewDesc(portMetric+"available_ports", "Node ports that no Service has.", nil, nil)
+	addressesTaken     = prometheus.NewDesc(addressMetric+"allocated_ips", "Cluster IPs in use, by CIDR.", cidrLabel, nil)
+	addressesAvailable = prometheus.NewDesc(addressMetric+"available_ips", "Available cluster IPs, by CIDR.", cidrLabel, nil)
+	portsTaken         = prometheus.NewDesc(portMetric+"allocated_ports", "Node ports in use.", nil, nil)
+	portsAvailable     = prometheus.NewDesc(portMetric+"available_ports", "Available node ports.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -96,7 +96,7 @@ func (*gauges) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector. It omits gauges that it cannot compute.
 func (g *gauges) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), gaugePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), gaugeTimeout)
 	defer cancel()
 	show := func(taken, available *prometheus.Desc, n, all float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(taken, prometheus.GaugeValue, n, labels...)

@@ -133,10 +133,10 @@ func validateDeploymentStatus(c *rule.Check, d, old *appsv1.Deployment) {
 	s := &d.Status
 	c.Fields(s, "status")
 	c = c.At("status")
-	c.At("updatedReplicas").NoMore(s.UpdatedReplicas, s.Replicas, "status.replicas")
-	c.At("readyReplicas").NoMore(s.ReadyReplicas, s.Replicas, "status.replicas")
-	c.At("availableReplicas").NoMore(s.AvailableReplicas, s.Replicas, "status.replicas")
-	c.At("availableReplicas").NoMore(s.AvailableReplicas, s.ReadyReplicas, "readyReplicas")
+	c.At("updatedReplicas").AtMost(s.UpdatedReplicas, s.Replicas, "status.replicas")
+	c.At("readyReplicas").AtMost(s.ReadyReplicas, s.Replicas, "status.replicas")
+	c.At("availableReplicas").AtMost(s.AvailableReplicas, s.Replicas, "status.replicas")
+	c.At("availableReplicas").AtMost(s.AvailableReplicas, s.ReadyReplicas, "readyReplicas")
 	c.At("collisionCount").Counts(s.CollisionCount, old.Status.CollisionCount)
 }
 

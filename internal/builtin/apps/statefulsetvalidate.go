@@ -144,11 +144,11 @@ func validateStatefulSetStatus(c *rule.Check, set, old *appsv1.StatefulSet) {
 	s := &set.Status
 	c.Fields(s, "status")
 	c = c.At("status")
-	c.At("readyReplicas").NoMore(s.ReadyReplicas, s.Replicas, "status.replicas")
-	c.At("currentReplicas").NoMore(s.CurrentReplicas, s.Replicas, "status.replicas")
-	c.At("updatedReplicas").NoMore(s.UpdatedReplicas, s.Replicas, "status.replicas")
-	c.At("availableReplicas").NoMore(s.AvailableReplicas, s.Replicas, "status.replicas")
-	c.At("availableReplicas").NoMore(s.AvailableReplicas, s.ReadyReplicas, "status.readyReplicas")
+	c.At("readyReplicas").AtMost(s.ReadyReplicas, s.Replicas, "status.replicas")
+	c.At("currentReplicas").AtMost(s.CurrentReplicas, s.Replicas, "status.replicas")
+	c.At("updatedReplicas").AtMost(s.UpdatedReplicas, s.Replicas, "status.replicas")
+	c.At("availableReplicas").AtMost(s.AvailableReplicas, s.Replicas, "status.replicas")
+	c.At("availableReplicas").AtMost(s.AvailableReplicas, s.ReadyReplicas, "status.readyReplicas")
 	c.At("collisionCount").Counts(s.CollisionCount, old.Status.CollisionCount)
 }
 

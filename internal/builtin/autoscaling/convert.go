@@ -54,7 +54,7 @@ func toNew(obj map[string]any) {
 	spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference(old.Spec.ScaleTargetRef)
 	spec.MinReplicas, spec.MaxReplicas = old.Spec.MinReplicas, old.Spec.MaxReplicas
 	var metrics []autoscalingv1.MetricSpec
-	if said(obj, metricsAnnotation, &metrics) {
+	if decodeAnnotation(obj, metricsAnnotation, &metrics) {
 		spec.Metrics = each(metrics, newMetric)
 	}
 	if n := old.Spec.TargetCPUUtilizationPercentage; n != nil {
@@ -64,13 +64,13 @@ func toNew(obj map[string]any) {
 		spec.Metrics = []autoscalingv2.MetricSpec{cpu(defaultUtilization)}
 	}
 	var b behavior
-	if said(obj, behaviorAnnotation, &b) && b != (behavior{}) {
+	if decodeAnnotation(obj, behaviorAnnotation, &b) && b != (behavior{}) {
 		spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: b.ScaleUp.asNew(), ScaleDown: b.ScaleDown.asNew()}
 	}
 	status.ObservedGeneration, status.LastScaleTime = old.Status.ObservedGeneration, old.Status.LastScaleTime
 	status.CurrentReplicas, status.DesiredReplicas = old.Status.CurrentReplicas, old.Status.DesiredReplicas
 	var current []autoscalingv1.MetricStatus
-	if said(obj, currentAnnotation, &current) {
+	if decodeAnnotation(obj, currentAnnotation, &current) {
 		status.CurrentMetrics = each(current, newCurrent)
 	} else if n := old.Status.CurrentCPUUtilizationPercentage; n != nil {
 		status.CurrentMetrics = []autoscalingv2.MetricStatus{{
@@ -78,13 +78,13 @@ func toNew(obj map[string]any) {
 			Resource: &autoscalingv2.ResourceMetricStatus{Name: corev1.ResourceCPU, Current: autoscalingv2.MetricValueStatus{AverageUtilization: n}},
 		}}
 	}
-	_ = said(obj, conditionsAnnotation, &status.Conditions)
+	_ = decodeAnnotation(obj, conditionsAnnotation, &status.Conditions)
 	dropSaid(obj)
 	replace(obj, spec, status)
 }
 
-// said decodes an annotation.
-func said(obj map[string]any, annotation string, into any) bool {
+// decodeAnnotation decodes an annotation.
+func decodeAnnotation(obj map[string]any, annotation string, into any) bool {
 	text, ok := kind.Value(obj, "metadata", "annotations", annotation).(string)
 	return ok && json.Unmarshal([]byte(text), into) == nil
 }

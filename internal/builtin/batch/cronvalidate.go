@@ -83,23 +83,23 @@ func parseSchedule(schedule string) (err error) {
 // timeZonePart matches the parts of a time zone name between slashes.
 var timeZonePart = rule.Pattern(`^[A-Za-z\.\-_0-9+]{1,14}$`)
 
-func validateTimeZone(c *rule.Check, said *string) {
-	zone := *said
+func validateTimeZone(c *rule.Check, timeZone *string) {
+	zone := *timeZone
 	if zone == "" {
-		c.Invalid(said, "timeZone must be nil or non-empty string")
+		c.Invalid(timeZone, "timeZone must be nil or non-empty string")
 		return
 	}
 	for part := range strings.SplitSeq(zone, "/") {
 		if part == "." || part == ".." || strings.HasPrefix(part, "-") || !timeZonePart().MatchString(part) {
-			c.Invalid(said, "unknown time zone "+zone)
+			c.Invalid(timeZone, "unknown time zone "+zone)
 			return
 		}
 	}
 	if strings.EqualFold(zone, "Local") {
-		c.Invalid(said, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones")
+		c.Invalid(timeZone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones")
 	}
 	if _, err := time.LoadLocation(zone); err != nil {
-		c.Invalid(said, err.Error())
+		c.Invalid(timeZone, err.Error())
 	}
 }
 

@@ -24,8 +24,8 @@ func NewMetrics() *Metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "apiserver_certificates_registry_" + name, Help: help}, []string{"signerName"})
 	}
 	return &Metrics{
-		requested: counter("csr_requested_duration_total", "Certificates that were issued for requests with a duration, by the signer if it is one of Kubernetes."),
-		honored:   counter("csr_honored_duration_total", "Those of them that are valid for about that duration."),
+		requested: counter("csr_requested_duration_total", "Certificates issued for requests with a duration, by signer; other for signers outside kubernetes.io."),
+		honored:   counter("csr_honored_duration_total", "Certificates issued with the requested duration, within a tolerance, by signer."),
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // componentStatuses reports the health of the store and of other components. They are not stored.
-func componentStatuses(o Others) *resource.Definition {
+func componentStatuses(o Dependencies) *resource.Definition {
 	reader := components{
 		checks: map[string]func(context.Context) (bool, string){
 			"scheduler":          asking(o.Network, "https://127.0.0.1:10259/healthz"),

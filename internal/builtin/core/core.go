@@ -13,9 +13,9 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Others are dependencies of kinds of the group: other kinds, a transport to pods, and the issuer
+// Dependencies are dependencies of kinds of the group: other kinds, a transport to pods, and the issuer
 // of service account tokens.
-type Others struct {
+type Dependencies struct {
 	Pods, Nodes, EndpointSlices *resource.Definition
 	Network                     http.RoundTripper
 	Tokens                      *serviceaccount.Issuer
@@ -26,7 +26,7 @@ type Others struct {
 }
 
 // Definitions returns the kinds of the group, except Nodes.
-func Definitions(o Others) []*resource.Definition {
+func Definitions(o Dependencies) []*resource.Definition {
 	secrets := secrets()
 	return []*resource.Definition{
 		namespaces(), configMaps(), secrets, serviceAccounts(o, secrets), services(o), endpoints(), componentStatuses(o),

@@ -14,7 +14,7 @@ import (
 
 // services returns the kind Service. GiveAddresses adds the allocation of cluster IPs and node
 // ports.
-func services(o Others) *resource.Definition {
+func services(o Dependencies) *resource.Definition {
 	visit := &serviceVisit{pods: o.Pods, slices: o.EndpointSlices, network: o.Network}
 	visit.services = kind.New(resource.Definition{
 		Plural: "services", Singular: "service", Kind: "Service", ShortNames: []string{"svc"}, Categories: []string{"all"},

@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-func serviceAccounts(o Others, secrets *resource.Definition) *resource.Definition {
+func serviceAccounts(o Dependencies, secrets *resource.Definition) *resource.Definition {
 	tokens := &tokenCreater{issuer: o.Tokens, secrets: secrets, pods: o.Pods, nodes: o.Nodes}
 	tokens.accounts = kind.Kind[corev1.ServiceAccount, corev1.ServiceAccountList]{
 		Definition: resource.Definition{

@@ -65,18 +65,18 @@ func nameOfDevice(m map[string]any) deviceName {
 // dropDerived drops derived attributes, a disabled feature, unless the old claim has some.
 func dropDerived(spec, old map[string]any) {
 	const name = "derivedAttributes"
-	for _, r := range asked(old) {
+	for _, r := range requestsOf(old) {
 		if len(kind.List(r, name)) > 0 {
 			return
 		}
 	}
-	for _, r := range asked(spec) {
+	for _, r := range requestsOf(spec) {
 		delete(r, name)
 	}
 }
 
-// asked returns the requests of a claim and their subrequests.
-func asked(spec map[string]any) (all []map[string]any) {
+// requestsOf returns the requests of a claim and their subrequests.
+func requestsOf(spec map[string]any) (all []map[string]any) {
 	for _, r := range kind.List(spec, "devices", "requests") {
 		if exactly := kind.Tree(treeOf(r), "exactly"); exactly != nil {
 			all = append(all, exactly)

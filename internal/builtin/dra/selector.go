@@ -40,13 +40,13 @@ func validateExpression(c *rule.Check, expression string) {
 		CompileCELExpression(expression, devicecel.Options{EnvType: &env})
 	switch {
 	case result.Error != nil:
-		c.Add(told(c, expression, result.Error))
+		c.Add(fieldError(c, expression, result.Error))
 	case result.MaxCost > resourcev1.CELSelectorExpressionMaxCost:
 		c.Forbidden("too complex, exceeds cost limit")
 	}
 }
 
-func told(c *rule.Check, expression string, wrong *apicel.Error) *field.Error {
+func fieldError(c *rule.Check, expression string, wrong *apicel.Error) *field.Error {
 	switch wrong.Type {
 	case apicel.ErrorTypeRequired:
 		return field.Required(c.Path(), wrong.Detail)

@@ -11,9 +11,9 @@ import (
 func Schemas() map[string]flowcontrolv1.FlowSchemaSpec {
 	out := maps.Clone(fixedSchemas)
 	for name, s := range map[string]flowcontrolv1.FlowSchemaSpec{
-		"kube-controller-manager":      schema(800, "workload-high", byNamespace, whole(user("system:kube-controller-manager"))),
-		"kube-scheduler":               schema(800, "workload-high", byNamespace, whole(user("system:kube-scheduler"))),
-		"kube-system-service-accounts": schema(900, "workload-high", byNamespace, whole(systemAccounts)),
+		"kube-controller-manager":      schema(800, "workload-high", byNamespace, allRequests(user("system:kube-controller-manager"))),
+		"kube-scheduler":               schema(800, "workload-high", byNamespace, allRequests(user("system:kube-scheduler"))),
+		"kube-system-service-accounts": schema(900, "workload-high", byNamespace, allRequests(systemAccounts)),
 		"service-accounts":             schema(9000, "workload-low", byUser, anything("system:serviceaccounts")[0]),
 		"system-nodes":                 schema(500, "system", byUser, anything("system:nodes")[0]),
 		"global-default":               schema(9900, "global-default", byUser, fixedSchemas[flowcontrolv1.FlowSchemaNameCatchAll].Rules[0]),
@@ -91,8 +91,8 @@ var systemAccounts = flowcontrolv1.Subject{
 	ServiceAccount: &flowcontrolv1.ServiceAccountSubject{Namespace: "kube-system", Name: flowcontrolv1.NameAll},
 }
 
-// whole matches all requests of a subject.
-func whole(s flowcontrolv1.Subject) flowcontrolv1.PolicyRulesWithSubjects {
+// allRequests matches all requests of a subject.
+func allRequests(s flowcontrolv1.Subject) flowcontrolv1.PolicyRulesWithSubjects {
 	rules := anything()[0]
 	rules.Subjects = []flowcontrolv1.Subject{s}
 	return rules

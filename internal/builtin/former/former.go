@@ -28,7 +28,7 @@ func Find(apiVersion, kind string) (Version, bool) {
 	if v, ok := changed[gv.WithKind(kind)]; ok {
 		return v, true
 	}
-	return Version{}, same[gv.WithKind(kind)]
+	return Version{}, equalVersions[gv.WithKind(kind)]
 }
 
 // Raise converts a JSON object to another version.
@@ -39,8 +39,8 @@ func (v Version) Raise(obj map[string]any, apiVersion string) {
 	obj["apiVersion"] = apiVersion
 }
 
-// same are the versions that differ only in name.
-var same = func() map[schema.GroupVersionKind]bool {
+// equalVersions are the versions that differ only in name.
+var equalVersions = func() map[schema.GroupVersionKind]bool {
 	out := map[schema.GroupVersionKind]bool{}
 	for line := range strings.Lines(`
 		admissionregistration.k8s.io/v1alpha1 ValidatingAdmissionPolicy

@@ -134,7 +134,7 @@ func checkAnnotatedProfiles(c *rule.Check, annotations map[string]string, spec *
 	})
 }
 
-func checkSameSeccomp(c *rule.Check, said string, p *corev1.SeccompProfile) {
+func checkSameSeccomp(c *rule.Check, annotation string, p *corev1.SeccompProfile) {
 	if p == nil {
 		return
 	}
@@ -142,12 +142,12 @@ func checkSameSeccomp(c *rule.Check, said string, p *corev1.SeccompProfile) {
 	same := true
 	switch p.Type {
 	case corev1.SeccompProfileTypeUnconfined:
-		same = said == corev1.SeccompProfileNameUnconfined
+		same = annotation == corev1.SeccompProfileNameUnconfined
 	case corev1.SeccompProfileTypeRuntimeDefault:
-		same = said == corev1.SeccompProfileRuntimeDefault || said == corev1.DeprecatedSeccompProfileDockerDefault
+		same = annotation == corev1.SeccompProfileRuntimeDefault || annotation == corev1.DeprecatedSeccompProfileDockerDefault
 	case corev1.SeccompProfileTypeLocalhost:
 		var file string
-		if file, same = strings.CutPrefix(said, corev1.SeccompLocalhostProfileNamePrefix); same && !isText(p.LocalhostProfile, file) {
+		if file, same = strings.CutPrefix(annotation, corev1.SeccompLocalhostProfileNamePrefix); same && !isText(p.LocalhostProfile, file) {
 			c.At("localhostProfile").Forbidden("seccomp profile in annotation and field must match")
 		}
 	}
@@ -156,19 +156,19 @@ func checkSameSeccomp(c *rule.Check, said string, p *corev1.SeccompProfile) {
 	}
 }
 
-func checkSameAppArmor(c *rule.Check, said string, p *corev1.AppArmorProfile) {
+func checkSameAppArmor(c *rule.Check, annotation string, p *corev1.AppArmorProfile) {
 	if p == nil {
 		return
 	}
 	same := true
 	switch p.Type {
 	case corev1.AppArmorProfileTypeUnconfined:
-		same = said == corev1.DeprecatedAppArmorBetaProfileNameUnconfined
+		same = annotation == corev1.DeprecatedAppArmorBetaProfileNameUnconfined
 	case corev1.AppArmorProfileTypeRuntimeDefault:
-		same = said == corev1.DeprecatedAppArmorBetaProfileRuntimeDefault
+		same = annotation == corev1.DeprecatedAppArmorBetaProfileRuntimeDefault
 	case corev1.AppArmorProfileTypeLocalhost:
 		var name string
-		if name, same = strings.CutPrefix(said, corev1.DeprecatedAppArmorBetaProfileNamePrefix); same && !isText(p.LocalhostProfile, name) {
+		if name, same = strings.CutPrefix(annotation, corev1.DeprecatedAppArmorBetaProfileNamePrefix); same && !isText(p.LocalhostProfile, name) {
 			c.At("localhostProfile").Forbidden("apparmor profile in annotation and field must match")
 		}
 	}

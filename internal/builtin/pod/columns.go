@@ -44,11 +44,11 @@ var podCells = kind.Cells{
 // rowConditions returns the row condition of a terminated pod.
 func rowConditions(pod map[string]any) []metav1.TableRowCondition {
 	phase := kind.Text(pod, "status", "phase")
-	said := map[string]string{string(corev1.PodSucceeded): "The pod has completed successfully.", string(corev1.PodFailed): "The pod failed."}
-	if said[phase] == "" {
+	messages := map[string]string{string(corev1.PodSucceeded): "The pod has completed successfully.", string(corev1.PodFailed): "The pod failed."}
+	if messages[phase] == "" {
 		return nil
 	}
-	return []metav1.TableRowCondition{{Type: metav1.RowCompleted, Status: metav1.ConditionTrue, Reason: phase, Message: said[phase]}}
+	return []metav1.TableRowCondition{{Type: metav1.RowCompleted, Status: metav1.ConditionTrue, Reason: phase, Message: messages[phase]}}
 }
 
 func restarts(pod map[string]any) any {

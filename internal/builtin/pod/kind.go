@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-func pods(b *binder, bound *resource.Definition, o Others) *resource.Definition {
+func pods(b *binder, bound *resource.Definition, o Dependencies) *resource.Definition {
 	evict := &evictor{budgets: o.Budgets}
 	node := &connecter{nodes: o.Nodes, kubelets: o.Kubelets}
 	page := &visit{network: o.Network}

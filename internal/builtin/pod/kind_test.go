@@ -29,7 +29,7 @@ func podOf(t testing.TB, text string) map[string]any {
 // write runs the hooks of a write and returns the errors.
 func write(t testing.TB, pod, old map[string]any, subresource string) []string {
 	t.Helper()
-	d := pods(nil, nil, Others{Rules: rules})
+	d := pods(nil, nil, Dependencies{Rules: rules})
 	v := d.StorageVersion()
 	revert, validate := v.Revert, d.Validate
 	if s := v.Subresource(subresource); s != nil {

@@ -148,15 +148,15 @@ func (l logStream) ask(ctx context.Context) (*http.Response, error) {
 		return answer, nil
 	}
 	defer answer.Body.Close()
-	said, err := io.ReadAll(io.LimitReader(answer.Body, maxRefusal))
+	message, err := io.ReadAll(io.LimitReader(answer.Body, maxRefusal))
 	switch code := answer.StatusCode; {
 	case err != nil:
 		return nil, status.Internal(err)
 	case code == http.StatusInternalServerError:
-		return nil, status.Internal(errors.New(string(said)))
+		return nil, status.Internal(errors.New(string(message)))
 	case code == http.StatusBadRequest:
-		return nil, status.BadRequest("%s", said)
+		return nil, status.BadRequest("%s", message)
 	default:
-		return nil, apierrors.NewGenericServerResponse(code, "", schema.GroupResource{Resource: "pods/log"}, l.name, string(said), 0, false)
+		return nil, apierrors.NewGenericServerResponse(code, "", schema.GroupResource{Resource: "pods/log"}, l.name, string(message), 0, false)
 	}
 }

@@ -18,8 +18,8 @@ type Replicas struct{ All, Labeled, Ready, Available int32 }
 
 // ValidateReplicas rejects counts in a status at c that exceed the number of pods.
 func ValidateReplicas(c *rule.Check, r Replicas) {
-	c.At("fullyLabeledReplicas").NoMore(r.Labeled, r.All, "status.replicas")
-	c.At("readyReplicas").NoMore(r.Ready, r.All, "status.replicas")
-	c.At("availableReplicas").NoMore(r.Available, r.All, "status.replicas")
-	c.At("availableReplicas").NoMore(r.Available, r.Ready, "readyReplicas")
+	c.At("fullyLabeledReplicas").AtMost(r.Labeled, r.All, "status.replicas")
+	c.At("readyReplicas").AtMost(r.Ready, r.All, "status.replicas")
+	c.At("availableReplicas").AtMost(r.Available, r.All, "status.replicas")
+	c.At("availableReplicas").AtMost(r.Available, r.Ready, "readyReplicas")
 }

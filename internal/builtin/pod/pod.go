@@ -18,8 +18,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Others are the rules of pods, related kinds, and transports to pods.
-type Others struct {
+// Dependencies are the rules of pods, related kinds, and transports to pods.
+type Dependencies struct {
 	// Rules are the rules of a Policy.
 	Rules func() *rule.Set
 	// Budgets is the kind PodDisruptionBudget. Evictions is the kind Eviction.
@@ -30,7 +30,7 @@ type Others struct {
 }
 
 // Definitions returns pods and bindings.
-func Definitions(o Others) []*resource.Definition {
+func Definitions(o Dependencies) []*resource.Definition {
 	b := &binder{}
 	bound := bindingKind(b)
 	b.pods = pods(b, bound, o)
@@ -39,13 +39,13 @@ func Definitions(o Others) []*resource.Definition {
 
 // gracePeriod returns the requested grace period, or that of the pod. It is 0 for a pod without a
 // node, or one that has terminated.
-func gracePeriod(pod map[string]any, asked *int64) int64 {
+func gracePeriod(pod map[string]any, requested *int64) int64 {
 	phase := corev1.PodPhase(kind.Text(pod, "status", "phase"))
 	switch seconds, _ := kind.Value(pod, "spec", "terminationGracePeriodSeconds").(int64); {
 	case kind.Text(pod, "spec", "nodeName") == "", phase == corev1.PodFailed, phase == corev1.PodSucceeded:
 		return 0
-	case asked != nil:
-		return *asked
+	case requested != nil:
+		return *requested
 	default:
 		return seconds
 	}

@@ -18,7 +18,7 @@ func completeResources(tree map[string]any) {
 	whole := spec.Resources
 	add := func(field string, list *corev1.ResourceList, name corev1.ResourceName, from corev1.ResourceList) {
 		quantity, ok := from[name]
-		if _, said := (*list)[name]; said || !ok || !isPodResource(name) {
+		if _, present := (*list)[name]; present || !ok || !isPodResource(name) {
 			return
 		}
 		if *list == nil {

@@ -208,10 +208,10 @@ func subresource(t testing.TB, all map[string]*runtime.Scheme, d *resource.Defin
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Kind, s.Connecter, s.PathsBelow = kind, nobody{}, name == "proxy"
+		s.Kind, s.Connecter, s.PathsBelow = kind, unreachable{}, name == "proxy"
 		s.Options = reflect.ValueOf(options).Elem().Interface().(resource.Options)
 	case name == "log":
-		s.Connecter, s.Options = nobody{}, corev1.PodLogOptions{}
+		s.Connecter, s.Options = unreachable{}, corev1.PodLogOptions{}
 	case kind.Kind != d.Kind:
 		body := version(t, all[kind.Group], kind, "")
 		body.Storage = true
@@ -220,11 +220,11 @@ func subresource(t testing.TB, all map[string]*runtime.Scheme, d *resource.Defin
 	return s
 }
 
-// nobody is a Connecter without a target.
-type nobody struct{}
+// unreachable is a Connecter without a target.
+type unreachable struct{}
 
-func (nobody) Connect(context.Context, resource.Connection) (http.Handler, error) {
-	return nil, fmt.Errorf("there is nobody")
+func (unreachable) Connect(context.Context, resource.Connection) (http.Handler, error) {
+	return nil, fmt.Errorf("no target")
 }
 
 func catalog(definitions []*resource.Definition) *resource.Catalog {

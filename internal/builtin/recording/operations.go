@@ -43,14 +43,14 @@ func (d *documents) operations(kinds []*kind) (map[string][]string, error) {
 	for subject, v3 := range out {
 		slices.Sort(v3)
 		slices.Sort(v2[subject])
-		var said []string
+		var lines []string
 		for _, line := range without(v2[subject], v3) {
-			said = append(said, "v2 has "+line)
+			lines = append(lines, "v2 has "+line)
 		}
 		for _, line := range without(v3, v2[subject]) {
-			said = append(said, "v2 has not "+line)
+			lines = append(lines, "v2 has not "+line)
 		}
-		out[subject] = slices.Concat(v3, said)
+		out[subject] = slices.Concat(v3, lines)
 	}
 	return out, nil
 }
@@ -204,8 +204,8 @@ func (n *names) item(doc object, path string, item object) (out []string, err er
 
 // operation returns the line of one operation. v3 and v2 have equal lines for equal operations.
 func (n *names) operation(doc object, line string, o object) (string, error) {
-	if said := fmt.Sprint(o["description"]); n.kind != nil && strings.HasPrefix(said, "create ") && len(strings.Fields(said)) < 4 {
-		n.kind.called = strings.TrimPrefix(said, "create ")
+	if description := fmt.Sprint(o["description"]); n.kind != nil && strings.HasPrefix(description, "create ") && len(strings.Fields(description)) < 4 {
+		n.kind.called = strings.TrimPrefix(description, "create ")
 	}
 	line += " " + n.id(fmt.Sprint(o["operationId"])) + fmt.Sprintf(" %q", n.text(fmt.Sprint(o["description"])))
 	if action, ok := o["x-kubernetes-action"]; ok {

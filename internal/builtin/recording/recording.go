@@ -113,14 +113,14 @@ func (r Recording) Has(subject string) bool {
 // for theirs or "+" for ours. If the order of common subjects differs, the last line says so.
 func Differences(theirs, ours Recording) []string {
 	var out []string
-	said := func(r Recording) map[string]*Block {
+	blocks := func(r Recording) map[string]*Block {
 		m := map[string]*Block{}
 		for _, b := range r {
 			m[b.Subject] = b
 		}
 		return m
 	}
-	t, o := said(theirs), said(ours)
+	t, o := blocks(theirs), blocks(ours)
 	for _, subject := range slices.Sorted(maps.Keys(union(t, o))) {
 		switch {
 		case t[subject] == nil:

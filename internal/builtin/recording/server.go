@@ -260,8 +260,8 @@ func (s Server) putting(k *kind) error {
 	if k.scoped {
 		path += "/namespaces/default"
 	}
-	body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"nobody"}}`, k.group.groupVersion(k.version), k.name)
-	code, _, err := s(http.MethodPut, path+"/"+k.plural+"/nobody?dryRun=All", plain, body)
+	body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"missing"}}`, k.group.groupVersion(k.version), k.name)
+	code, _, err := s(http.MethodPut, path+"/"+k.plural+"/missing?dryRun=All", plain, body)
 	if err == nil && code != http.StatusNotFound {
 		b := k.blocks[0]
 		b.Facts = append(b.Facts, "put creates")

@@ -11,8 +11,8 @@ func (c *Check) Counts(value, old *int32) {
 	}
 }
 
-// NoMore rejects a number greater than another one.
-func (c *Check) NoMore(n, than int32, name string) {
+// AtMost rejects a number greater than another one.
+func (c *Check) AtMost(n, than int32, name string) {
 	if n > than {
 		c.Invalid(n, "cannot be greater than "+name)
 	}

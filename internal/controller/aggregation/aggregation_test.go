@@ -44,7 +44,7 @@ func TestAggregation(t *testing.T) {
 	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, func(w *controllertest.World) {
 		check := func(name, want string) {
 			t.Helper()
-			w.Settle()
+			w.Wait()
 			var got []any
 			list, _ := w.Get("clusterrole " + name)["rules"].([]any)
 			for _, r := range list {

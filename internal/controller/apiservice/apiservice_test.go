@@ -35,7 +35,7 @@ func shown(t object.Tree) string {
 
 func check(w *controllertest.World, name, want string) {
 	w.T.Helper()
-	w.Settle()
+	w.Wait()
 	if got := shown(w.Get("apiservice " + name)); got != want {
 		w.T.Errorf("%s is %s, want %s", name, got, want)
 	}
@@ -97,7 +97,7 @@ func TestLeft(t *testing.T) {
 			w.Store("apiservice "+name, fmt.Sprintf(`{metadata: {%s}, spec: {group: %s, version: v1, groupPriorityMinimum: 5, versionPriority: 6}}`, labels, group))
 		}
 		w.Start()
-		w.Settle()
+		w.Wait()
 		check(w, "v1.gone.dev", "none")
 		check(w, "v1.old.dev", "none")
 		check(w, "v1.mine.dev", " mine.dev 5/6 ")

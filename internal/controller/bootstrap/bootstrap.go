@@ -139,13 +139,13 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	}
 	return own.Change(ctx, d, found.Key, found.UID, "", func(obj object.Tree) bool {
 		says := kind.Text(obj, "metadata", "annotations", flowcontrolv1.AutoUpdateAnnotationKey)
-		said, err := strconv.ParseBool(says)
+		update, err := strconv.ParseBool(says)
 		if err != nil {
-			said = object.Generation(obj) == 1
+			update = object.Generation(obj) == 1
 		}
-		keep := said || flowcontrol.IsFixed(t.Key)
+		keep := update || flowcontrol.IsFixed(t.Key)
 		changed := false
-		if err != nil || said != keep {
+		if err != nil || update != keep {
 			kind.Put(kind.Child(kind.Child(obj, "metadata"), "annotations"), flowcontrolv1.AutoUpdateAnnotationKey, strconv.FormatBool(keep))
 			changed = true
 		}

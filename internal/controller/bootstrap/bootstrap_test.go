@@ -43,17 +43,17 @@ func TestKept(t *testing.T) {
 	const limited = `type: Limited, limited: {nominalConcurrencyShares: %d, lendablePercent: 33, limitResponse: {type: Queue, queuing: {queues: 64, handSize: 6, queueLengthLimit: 50}}}`
 	const annotated = `annotations: {apf.kubernetes.io/autoupdate-spec: "%s"}`
 	for _, tt := range []struct{ name, metadata, want string }{
-		{name: "somebody says that it is kept", metadata: fmt.Sprintf(annotated, "true"), want: "30 true"},
-		{name: "somebody says that it is not", metadata: fmt.Sprintf(annotated, "false"), want: "7 false"},
-		{name: "nobody has changed it", metadata: "generation: 1", want: "30 true"},
-		{name: "somebody has changed it", metadata: "generation: 2", want: "7 false"},
+		{name: "the annotation is true", metadata: fmt.Sprintf(annotated, "true"), want: "30 true"},
+		{name: "the annotation is false", metadata: fmt.Sprintf(annotated, "false"), want: "7 false"},
+		{name: "no annotation, generation 1", metadata: "generation: 1", want: "30 true"},
+		{name: "no annotation, generation 2", metadata: "generation: 2", want: "7 false"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := controllertest.New(t, []controller.Descriptor{{Name: Name, New: New}})
 				w.Store("prioritylevelconfiguration system", fmt.Sprintf(`{metadata: {%s}, spec: {`+limited+`}}`, tt.metadata, 7))
 				w.Start()
-				w.Settle()
+				w.Wait()
 				got := w.Get("prioritylevelconfiguration system")
 				if got := fmt.Sprint(kind.Value(got, "spec", "limited", "nominalConcurrencyShares"), " ", says(got)); got != tt.want {
 					t.Errorf("it has %s, want %s", got, tt.want)
@@ -72,7 +72,7 @@ func TestDeleted(t *testing.T) {
 		for name, kept := range map[string]string{"old": "true", "mine": "false"} {
 			w.Store("flowschema "+name, fmt.Sprintf(`{metadata: {annotations: {apf.kubernetes.io/autoupdate-spec: %q}}, spec: {matchingPrecedence: 5, priorityLevelConfiguration: {name: exempt}}}`, kept))
 		}
-		w.Settle()
+		w.Wait()
 		for what, there := range map[string]bool{
 			"flowschema service-accounts": true, "flowschema old": false, "flowschema mine": true, "priorityclass system-node-critical": false,
 		} {
@@ -89,7 +89,7 @@ func TestExempt(t *testing.T) {
 		w.Edit("prioritylevelconfiguration exempt", func(t object.Tree) {
 			kind.Tree(t, "spec", "exempt")["nominalConcurrencyShares"] = int64(3)
 		})
-		w.Settle()
+		w.Wait()
 		if got := kind.Value(w.Get("prioritylevelconfiguration exempt"), "spec", "exempt", "nominalConcurrencyShares"); fmt.Sprint(got) != "3" {
 			t.Errorf("it has %v shares", got)
 		}

@@ -48,7 +48,7 @@ func in(t *testing.T, test func(w *controllertest.World)) {
 // check compares the signatures in the ConfigMap with the expected ones.
 func check(t *testing.T, w *controllertest.World, signatures ...string) {
 	t.Helper()
-	w.Settle()
+	w.Wait()
 	want := []string{"kubeconfig", "other"}
 	for _, id := range signatures {
 		want = append(want, "jws-kubeconfig-"+id)
@@ -88,7 +88,7 @@ func TestSignature(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		verify := func(content string) {
 			t.Helper()
-			w.Settle()
+			w.Wait()
 			text, _ := w.Get(info)["data"].(object.Tree)["jws-kubeconfig-aaaaaa"].(string)
 			parsed, err := jose.ParseDetached(text, []byte(content), []jose.SignatureAlgorithm{jose.HS256})
 			if err != nil {
@@ -107,7 +107,7 @@ func TestSignature(t *testing.T) {
 		w.Edit(info, func(t object.Tree) { t["data"].(object.Tree)["jws-kubeconfig-aaaaaa"] = "forged" })
 		verify("clusters: [{}]")
 		w.Edit(info, func(t object.Tree) { t["data"] = object.Tree{"other": "stays"} })
-		w.Settle()
+		w.Wait()
 		if data := w.Get(info)["data"].(object.Tree); len(data) != 1 {
 			t.Errorf("there is nothing to sign, and %v", data)
 		}

@@ -46,19 +46,19 @@ const what = "configmap kube-system/extension-apiserver-authentication"
 // in runs a test in a world with the namespace kube-system.
 func in(t *testing.T, trust Trust, test func(w *controllertest.World)) {
 	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New(trust)}}, func(w *controllertest.World) {
-		w.Settle()
+		w.Wait()
 		if w.Get(what) != nil {
 			t.Error("the ConfigMap is there before its namespace")
 		}
 		w.Create("namespace kube-system")
-		w.Settle()
+		w.Wait()
 		test(w)
 	})
 }
 
 func check(t *testing.T, w *controllertest.World, want object.Tree) {
 	t.Helper()
-	w.Settle()
+	w.Wait()
 	if got := w.Get(what); !object.Equal(got["data"], want) {
 		t.Errorf("data %v, want %v", got["data"], want)
 	}

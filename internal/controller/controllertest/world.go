@@ -70,7 +70,7 @@ func In(t *testing.T, controllers []controller.Descriptor, test func(w *World)) 
 		w := New(t, controllers)
 		w.Start()
 		w.Create("namespace dev")
-		w.Settle()
+		w.Wait()
 		test(w)
 	})
 }
@@ -206,8 +206,8 @@ func Custom(kind string, namespaced bool) *resource.Definition {
 	})
 }
 
-// Settle waits until all goroutines are blocked.
-func (w *World) Settle() { synctest.Wait() }
+// Wait waits until all goroutines are blocked.
+func (w *World) Wait() { synctest.Wait() }
 
 // Sleep advances the fake clock.
 func (w *World) Sleep(d time.Duration) {
@@ -336,7 +336,7 @@ func (w *World) Store(what, text string) {
 // Warnings returns the reasons of all Events, sorted by name of the Event.
 func (w *World) Warnings() (reasons []string) {
 	w.T.Helper()
-	w.Settle()
+	w.Wait()
 	page, err := w.Backend.List(w.Ctx, kv.Range{Prefix: w.Kinds["event"].StoragePrefix})
 	if err != nil {
 		w.T.Fatal(err)
@@ -399,12 +399,12 @@ func (w *World) Get(what string) object.Tree {
 	return t
 }
 
-// Shows settles and then compares all objects, except Events and the default objects of namespaces,
+// Shows waits and then compares all objects, except Events and the default objects of namespaces,
 // with want. Each line is an object, with its finalizers in brackets, "going" if it is being
 // deleted, and the names of its owners after an arrow.
 func (w *World) Shows(want string) {
 	w.T.Helper()
-	w.Settle()
+	w.Wait()
 	want = strings.TrimSpace(strings.ReplaceAll(want, "\t", ""))
 	if got := w.dump(); got != want {
 		w.T.Fatalf("there is\n%s\n\nwant\n%s", got, want)

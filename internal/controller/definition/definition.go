@@ -29,8 +29,8 @@ import (
 // Name is the name of the controller. In Kubernetes --controllers cannot name it.
 const Name = "customresourcedefinition-finalizing-controller"
 
-// patience is the time after which the status reports that objects of a deleted kind remain.
-const patience = time.Minute
+// reportAfter is the time after which the status reports that objects of a deleted kind remain.
+const reportAfter = time.Minute
 
 // A Controller finalizes CustomResourceDefinitions. The key of its tasks is the name of a
 // definition.

@@ -29,7 +29,7 @@ type world struct{ *controllertest.World }
 func in(t *testing.T, test func(w *world)) {
 	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, func(w *controllertest.World) {
 		w.Define("Widget", true)
-		w.Settle()
+		w.Wait()
 		test(&world{w})
 	})
 }
@@ -37,7 +37,7 @@ func in(t *testing.T, test func(w *world)) {
 // get returns the definition of Widgets, or nil.
 func (w *world) get() *v1.CustomResourceDefinition {
 	w.T.Helper()
-	w.Settle()
+	w.Wait()
 	t := w.Get(widgets)
 	if t == nil {
 		return nil
@@ -123,7 +123,7 @@ func TestDeleteOfWhatWasNeverServed(t *testing.T) {
 			t["spec"].(object.Tree)["names"] = object.Tree{"plural": "others", "kind": "Widget"}
 		}, controllertest.Finalizer("example.com/hold"))
 		w.Delete("customresourcedefinition others.test.example.com", "")
-		w.Settle()
+		w.Wait()
 		if text := fmt.Sprint(w.Get("customresourcedefinition others.test.example.com")["status"]); !strings.Contains(text, "resource was never established") {
 			t.Errorf("the status is %s", text)
 		}
@@ -199,7 +199,7 @@ func TestHeldObject(t *testing.T) {
 		w.Delete(widgets, "")
 		const waits = "True InstanceDeletionInProgress: CustomResource deletion is in progress"
 		for range 3 {
-			w.Sleep(patience - time.Nanosecond)
+			w.Sleep(reportAfter - time.Nanosecond)
 			w.says(waits)
 			w.Sleep(time.Nanosecond)
 			w.says("True InstanceDeletionCheck: could not confirm zero CustomResources remaining: context deadline exceeded")
@@ -238,7 +238,7 @@ func TestOverlappingBuiltIn(t *testing.T) {
 		w.Kinds["lead"] = controllertest.Custom("Lead", true)
 		w.Edit("customresourcedefinition leads.test.example.com", func(t object.Tree) { object.SetFinalizers(t, []string{"example.com/hold"}) })
 		w.Delete("customresourcedefinition leads.test.example.com", "")
-		w.Settle()
+		w.Wait()
 		if text := fmt.Sprint(w.Get("customresourcedefinition leads.test.example.com")["status"]); !strings.Contains(text, "instances overlap with built-in resources in storage") {
 			t.Errorf("the status is %s", text)
 		}
@@ -258,14 +258,14 @@ func TestRemembersWhatIsDeletedOnly(t *testing.T) {
 	}}}, func(w *controllertest.World) {
 		w.Define("Widget", true)
 		w.Create("widget dev/one", controllertest.Finalizer("example.com/hold"))
-		w.Settle()
+		w.Wait()
 		if c.leftovers.Any() || !q.Idle() {
 			t.Error("a definition is remembered that stays")
 		}
 		w.Delete(widgets, "")
-		w.Settle()
+		w.Wait()
 		if !c.leftovers.Any() {
-			t.Error("nobody waits for the object that is left")
+			t.Error("the controller forgot a definition with a remaining object")
 		}
 		w.Release("widget dev/one")
 		w.Shows(``)

@@ -18,7 +18,7 @@ import (
 const deleters = 16
 
 // removeObjects deletes all objects of a kind and reports whether none remain. Objects with
-// finalizers may take any time. The task runs again when they are gone, or when patience has
+// finalizers may take any time. The task runs again when they are gone, or when reportAfter has
 // passed.
 func (c *Controller) removeObjects(ctx context.Context, t controller.Task, d *controller.Definition) (none bool, err error) {
 	prefix := objectsOf(d.Name)
@@ -48,7 +48,7 @@ func (c *Controller) removeObjects(ctx context.Context, t controller.Task, d *co
 	if since.IsZero() {
 		since = now
 	}
-	if now.Sub(since) >= patience {
+	if now.Sub(since) >= reportAfter {
 		c.leftovers.End(prefix, left, time.Time{})
 		return false, c.failed(ctx, d, "InstanceDeletionCheck", "could not confirm zero CustomResources remaining", context.DeadlineExceeded)
 	}
@@ -56,7 +56,7 @@ func (c *Controller) removeObjects(ctx context.Context, t controller.Task, d *co
 		c.queue.Add(t) // They are gone by now.
 		return false, nil
 	}
-	c.queue.After(t, since.Add(patience).Sub(now))
+	c.queue.After(t, since.Add(reportAfter).Sub(now))
 	return false, nil
 }
 

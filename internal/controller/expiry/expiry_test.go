@@ -59,7 +59,7 @@ func TestEvents(t *testing.T) {
 // has compares the names of the Events.
 func (w *world) has(want string) {
 	w.T.Helper()
-	w.Settle()
+	w.Wait()
 	var names []string
 	page, _ := w.Backend.List(w.Ctx, kv.Range{Prefix: w.Kinds["event"].NamespacePrefix("dev")})
 	for _, r := range page.Records {

@@ -43,7 +43,7 @@ func TestDangling(t *testing.T) {
 		{name: "names another", change: func(w *controllertest.World) {
 			w.Edit("flowschema f", func(t object.Tree) { kind.Tree(t, "spec", "priorityLevelConfiguration")["name"] = "b" })
 		}, want: "True NotFound " + fmt.Sprintf(none, "b"), hours: 1},
-		{name: "somebody lies", level: true, change: func(w *controllertest.World) {
+		{name: "a wrong condition", level: true, change: func(w *controllertest.World) {
 			w.Store("flowschema f", fmt.Sprintf(of, "a", `{type: Dangling, status: "True"}`))
 		}, want: "False Found " + found, hours: 1},
 	} {
@@ -54,11 +54,11 @@ func TestDangling(t *testing.T) {
 					w.Store("prioritylevelconfiguration a", level)
 				}
 				w.Store("flowschema f", fmt.Sprintf(of, "a", strings.Join([]string{`{type: Other, status: "True"}`, tt.has}, ", ")))
-				w.Settle()
+				w.Wait()
 				if tt.change != nil {
 					w.Sleep(time.Hour)
 					tt.change(w)
-					w.Settle()
+					w.Wait()
 				}
 				var got, at string
 				for _, one := range kind.List(w.Get("flowschema f"), "status", "conditions") {
@@ -82,7 +82,7 @@ func TestOthers(t *testing.T) {
 	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, func(w *controllertest.World) {
 		w.Store("flowschema f", fmt.Sprintf(`{metadata: {managedFields: [{manager: me, operation: Update, apiVersion: %s, fieldsType: FieldsV1, fieldsV1: {'f:spec': {}}}]}, %s`,
 			flowcontrolv1.SchemeGroupVersion, fmt.Sprintf(of, "a", `{type: Other, status: "True"}`)[1:]))
-		w.Settle()
+		w.Wait()
 		got := w.Get("flowschema f")
 		if n := len(kind.List(got, "status", "conditions")); n != 2 {
 			t.Errorf("there are %d conditions", n)

@@ -151,7 +151,7 @@ func TestForegroundUnblocked(t *testing.T) {
 		w.Create("lead dev/parent")
 		w.Create("lead dev/child", controllertest.Blocking("lead dev/parent"), controllertest.Finalizer("test.example.com/f"))
 		w.Delete("lead dev/parent", foreground)
-		w.Settle()
+		w.Wait()
 		w.Edit("lead dev/child", func(t object.Tree) { delete(object.Metadata(t), "ownerReferences") })
 		w.Shows(`lead dev/child [test.example.com/f] going`)
 	})
@@ -231,7 +231,7 @@ func TestOtherNamespace(t *testing.T) {
 		// A cluster-scoped object stays; the invalid owner is reported.
 		w.Create("namespace default")
 		w.Create("hub child", controllertest.Owner("lead ops/parent"))
-		w.Settle()
+		w.Wait()
 		w.Delete("lead ops/parent", "")
 		w.Shows(`
 			hub child <- parent
@@ -277,12 +277,12 @@ func TestDependentOfUnknownKindIsForgotten(t *testing.T) {
 			w.Create("configmap dev/a", func(_ *controllertest.World, t object.Tree) {
 				object.Metadata(t)["ownerReferences"] = []any{object.Tree{"apiVersion": "apps.example.com/v1", "kind": "Deployment", "name": "d", "uid": "d"}}
 			})
-			w.Settle()
+			w.Wait()
 			if w.queue.Idle() {
 				t.Error("an object whose owner may come to be known is not waited for")
 			}
 			w.Delete("configmap dev/a", "")
-			w.Settle()
+			w.Wait()
 		}
 		if !w.queue.Idle() {
 			t.Error("tasks of an object that is gone are remembered")
@@ -301,7 +301,7 @@ func TestRestart(t *testing.T) {
 		w.Create("lead dev/dangling", controllertest.Owner("lead dev/gone"))
 		w.Create("lead dev/held", controllertest.Owner("lead dev/waits"), controllertest.Finalizer("test.example.com/f"))
 		w.Delete("lead dev/waits", foreground)
-		w.Settle()
+		w.Wait()
 		w.Stop()
 		w.Delete("lead dev/leaves", orphaning)
 		w.Delete("lead dev/gone", "")
@@ -334,12 +334,12 @@ func TestTwoServers(t *testing.T) {
 			w.Create(fmt.Sprint("configmap dev/", i), controllertest.Owner(fmt.Sprint("lead dev/", i)))
 		}
 		w.Delete("hub parent", foreground)
-		w.Settle()
+		w.Wait()
 		w.Sleep(controller.LongestRetry)
 		w.Shows(``)
 		w.Create("lead dev/a", controllertest.Finalizer("test.example.com/f"))
 		w.Delete("namespace dev", "")
-		w.Settle()
+		w.Wait()
 		w.Release("lead dev/a")
 		w.Sleep(controller.LongestRetry)
 		w.Shows(``)
@@ -354,18 +354,18 @@ func TestRemembersOwnersOnly(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("lead dev/a")
 		w.Create("lead dev/b")
-		w.Settle()
+		w.Wait()
 		l := w.found
 		if len(l.owners.nodes)+len(l.owners.families) > 0 {
 			t.Error("objects without owners are remembered")
 		}
 		w.Create("lead dev/child", controllertest.Owner("lead dev/a"), controllertest.Owner("lead dev/b"))
-		w.Settle()
+		w.Wait()
 		if len(l.owners.nodes) != 1 || len(l.owners.families) != 2 {
 			t.Errorf("%d dependents of %d owners are remembered, want 1 of 2", len(l.owners.nodes), len(l.owners.families))
 		}
 		w.Delete("lead dev/a", orphaning)
-		w.Settle()
+		w.Wait()
 		w.Delete("lead dev/b", foreground)
 		w.Shows(``)
 		if len(l.owners.nodes)+len(l.owners.families) > 0 || !w.queue.Idle() {

@@ -108,7 +108,7 @@ func (w *world) live(random *rand.Rand) {
 			w.Stop()
 			w.Start()
 		case random.IntN(10) == 0:
-			w.Settle()
+			w.Wait()
 		case w.Get(a) == nil:
 			_ = w.TryCreate(a, func(_ *controllertest.World, t object.Tree) {
 				if owner := w.Get(b); owner != nil && (strings.HasPrefix(b, "hub") || !strings.HasPrefix(a, "hub")) {

@@ -21,14 +21,14 @@ func in(t *testing.T, s Server, test func(w *controllertest.World)) {
 		w.Create("namespace default")
 		w.Store("servicecidr kubernetes", `{spec: {cidrs: [10.0.0.0/24]}}`)
 		w.Start()
-		w.Settle()
+		w.Wait()
 		test(w)
 	})
 }
 
 // shown formats the addresses in the Endpoints and the EndpointSlice.
 func shown(w *controllertest.World) string {
-	w.Settle()
+	w.Wait()
 	endpoints, slice := w.Get("endpoints default/kubernetes"), w.Get("endpointslice default/kubernetes")
 	out := ""
 	for _, s := range kind.List(endpoints, "subsets") {
@@ -132,7 +132,7 @@ func TestLeases(t *testing.T) {
 }
 
 // With --endpoint-reconciler-type=none, the controller does not write endpoints.
-func TestNobodyReconciles(t *testing.T) {
+func TestNoEndpointReconciler(t *testing.T) {
 	in(t, Server{Address: netip.MustParseAddrPort("192.0.2.1:6443")}, func(w *controllertest.World) {
 		check(t, w, "| ")
 		if w.Get("service default/kubernetes") == nil {

@@ -118,7 +118,7 @@ func (c *Cleaner) trackedSince(ctx context.Context) (time.Time, error) {
 	if err != nil || found == nil {
 		return time.Time{}, err
 	}
-	day, ok := since(found.JSON)
+	day, ok := trackedSince(found.JSON)
 	if !ok {
 		return time.Time{}, nil
 	}

@@ -119,7 +119,7 @@ func TestTracking(t *testing.T) {
 		today := time.Now().UTC().Format(serviceaccount.DateFormat)
 		check := func(want string) {
 			t.Helper()
-			w.Settle()
+			w.Wait()
 			if got := fmt.Sprint(w.Get(name)["data"]); got != want {
 				t.Fatalf("it says %s, want %s", got, want)
 			}

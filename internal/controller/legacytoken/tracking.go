@@ -88,8 +88,8 @@ func (c *Tracker) Do(ctx context.Context, t controller.Task) error {
 	return err
 }
 
-// since returns the day in the ConfigMap, and whether it has one.
-func since(configMap []byte) (time.Time, bool) {
+// trackedSince returns the day in the ConfigMap, and whether it has one.
+func trackedSince(configMap []byte) (time.Time, bool) {
 	var m struct{ Data map[string]string }
 	if err := json.Unmarshal(configMap, &m); err != nil {
 		return time.Time{}, false

@@ -49,21 +49,21 @@ func (c *Controller) beginDefinition(ctx context.Context, m *migration) error {
 // since the start, all objects are in the storage version.
 func (c *Controller) endDefinition(ctx context.Context, of schema.GroupResource, succeeded bool) error {
 	return c.changeDefinition(ctx, of, func(t object.Tree) bool {
-		said := controller.Condition{
+		condition := controller.Condition{
 			Type: string(apiextensionsv1.StorageMigrating), Reason: "MigrationFailed", Message: "The migration has failed",
 			ObservedGeneration: object.Generation(t),
 		}
 		if !succeeded {
-			return controller.SetConditions(t, object.Timestamp(c.objects.Now()), said)
+			return controller.SetConditions(t, object.Timestamp(c.objects.Now()), condition)
 		}
-		said.Reason = "MigrationSucceeded"
-		trimmed := beganWith(t, said.ObservedGeneration)
+		condition.Reason = "MigrationSucceeded"
+		trimmed := beganWith(t, condition.ObservedGeneration)
 		if trimmed {
-			said.Message = "The migration has succeeded and the stored versions have been updated"
+			condition.Message = "The migration has succeeded and the stored versions have been updated"
 		} else {
-			said.Message = "The migration has succeeded but the stored versions have not been updated due to a generation mismatch"
+			condition.Message = "The migration has succeeded but the stored versions have not been updated due to a generation mismatch"
 		}
-		changed := controller.SetConditions(t, object.Timestamp(c.objects.Now()), said)
+		changed := controller.SetConditions(t, object.Timestamp(c.objects.Now()), condition)
 		if trimmed {
 			changed = trim(t) || changed
 		}

@@ -27,7 +27,7 @@ func of(group, plural string) controllertest.Feature {
 
 // state returns the state of a migration.
 func (w *world) state(name string) string {
-	w.Settle()
+	w.Wait()
 	var out []string
 	status, _ := w.Get("storageversionmigration " + name)["status"].(object.Tree)
 	conditions, _ := status["conditions"].([]any)

@@ -109,12 +109,12 @@ func migrationEnds(failure string) []controller.Condition {
 	return []controller.Condition{over, {Type: string(migrationv1.MigrationSucceeded), Status: true, Reason: "StorageVersionMigrationSucceeded", Message: "Migration completed"}}
 }
 
-// kindPatience is the time to wait for a kind that is not served yet.
-const kindPatience = time.Minute
+// servedTimeout is the time to wait for a kind that is not served yet.
+const servedTimeout = time.Minute
 
 // waitsForKind returns how long the migration continues to wait for its kind.
 func (m *migration) waitsForKind(now time.Time) time.Duration {
-	return m.CreationTimestamp.Add(kindPatience).Sub(now)
+	return m.CreationTimestamp.Add(servedTimeout).Sub(now)
 }
 
 var migratedBy = metav1.Verbs{"update", "patch", "list"} // the verbs that Kubernetes requires

@@ -34,24 +34,24 @@ func (c *contents) conditions() []controller.Condition {
 		discovery = c.unrefreshed.Error()
 	}
 	return []controller.Condition{
-		said(corev1.NamespaceDeletionDiscoveryFailure, discovery, "DiscoveryFailed", discovery,
+		condition(corev1.NamespaceDeletionDiscoveryFailure, discovery, "DiscoveryFailed", discovery,
 			"ResourcesDiscovered", "All resources successfully discovered"),
-		said(corev1.NamespaceDeletionGVParsingFailure, "", "", "",
+		condition(corev1.NamespaceDeletionGVParsingFailure, "", "", "",
 			"ParsedGroupVersions", "All legacy kube types successfully parsed"),
-		said(corev1.NamespaceDeletionContentFailure, strings.Join(messages, ", "), "ContentDeletionFailed",
+		condition(corev1.NamespaceDeletionContentFailure, strings.Join(messages, ", "), "ContentDeletionFailed",
 			fmt.Sprintf("Failed to delete all resource types, %d remaining: %s", len(messages), strings.Join(messages, ", ")),
 			"ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
-		said(corev1.NamespaceContentRemaining, strings.Join(resources, ", "), "SomeResourcesRemain",
+		condition(corev1.NamespaceContentRemaining, strings.Join(resources, ", "), "SomeResourcesRemain",
 			"Some resources are remaining: "+strings.Join(resources, ", "),
 			"ContentRemoved", "All content successfully removed"),
-		said(corev1.NamespaceFinalizersRemaining, strings.Join(finalizers, ", "), "SomeFinalizersRemain",
+		condition(corev1.NamespaceFinalizersRemaining, strings.Join(finalizers, ", "), "SomeFinalizersRemain",
 			"Some content in the namespace has finalizers remaining: "+strings.Join(finalizers, ", "),
 			"ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 	}
 }
 
-// said returns a condition that is true if something is wrong.
-func said(kind corev1.NamespaceConditionType, wrong, reason, message, okReason, okMessage string) controller.Condition {
+// condition returns a condition that is true if something is wrong.
+func condition(kind corev1.NamespaceConditionType, wrong, reason, message, okReason, okMessage string) controller.Condition {
 	if wrong == "" {
 		return controller.Condition{Type: string(kind), Reason: okReason, Message: okMessage}
 	}

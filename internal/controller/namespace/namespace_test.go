@@ -165,7 +165,7 @@ func TestNamespaceStrangeKinds(t *testing.T) {
 		hidden, broken := controllertest.Custom("Hidden", true), controllertest.Custom("Broken", true)
 		hidden.Versions[0].Served = false
 		var up atomic.Bool
-		broken.Since = 1 << 40
+		broken.CompleteSince = 1 << 40
 		broken.Convert = func(_ context.Context, objs []map[string]any, _ string) ([]map[string]any, error) {
 			if !up.Load() {
 				return nil, errors.New("the webhook is down")
@@ -214,7 +214,7 @@ func TestNamespaceLooksSeldom(t *testing.T) {
 			w.Create(fmt.Sprint("lead dev/", i), controllertest.Finalizer("test.example.com/f"))
 		}
 		w.Delete("namespace dev", "")
-		w.Settle()
+		w.Wait()
 		var looks atomic.Int32
 		w.Refresh = func() { looks.Add(1) }
 		for i := range n {
@@ -233,7 +233,7 @@ func TestNamespaceRestart(t *testing.T) {
 	in(t, func(w *world) {
 		w.Create("lead dev/a", controllertest.Finalizer("test.example.com/f"))
 		w.Delete("namespace dev", metav1.DeletePropagationForeground)
-		w.Settle()
+		w.Wait()
 		w.Stop()
 		w.Release("lead dev/a")
 		w.Create("namespace ops")

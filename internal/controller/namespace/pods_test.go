@@ -32,7 +32,7 @@ func (w *world) kill(what string) {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	w.Settle()
+	w.Wait()
 }
 
 // A pod has its grace period before its namespace is deleted; a pod without a node has none. The

@@ -108,8 +108,8 @@ func Check(set *resource.Set, p *admissionregistrationv1.ValidatingAdmissionPoli
 	}
 	var warnings []any
 	warn := func(at *field.Path, expression string) {
-		if said := checker.Check(expression); said != "" {
-			warnings = append(warnings, object.Tree{"fieldRef": at.String(), "warning": said})
+		if warning := checker.Check(expression); warning != "" {
+			warnings = append(warnings, object.Tree{"fieldRef": at.String(), "warning": warning})
 		}
 	}
 	for i, v := range p.Spec.Validations {

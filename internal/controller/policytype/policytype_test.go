@@ -30,7 +30,7 @@ func TestWarnings(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, func(w *controllertest.World) {
 				w.Store("validatingadmissionpolicy p", "{metadata: {generation: 1}, spec: {"+strings.Replace(rules, "%s", test.resources, 1)+test.spec+"}}")
-				w.Settle()
+				w.Wait()
 				status := kind.Tree(w.Get("validatingadmissionpolicy p"), "status")
 				if fmt.Sprint(status["observedGeneration"]) != "1" {
 					w.T.Fatalf("%v", status)

@@ -21,7 +21,7 @@ func TestPublish(t *testing.T) {
 	}{
 		{"there is none", "", []string{mine, `"caBundle":"Y2E="`, `"group":"example.com"`, `"versionPriority":100`, label}, "", 1},
 		{"it is right", `{metadata: {labels: {app.kubernetes.io/managed-by: anykind}}, spec: {group: example.com, version: v1, caBundle: Y2E=, service: {namespace: system, name: anykind}}}`, []string{mine}, "", 0},
-		{"somebody has made it", `{spec: {group: example.com, version: v1, versionPriority: 7, service: {namespace: system, name: anykind}}}`,
+		{"another client has created it", `{spec: {group: example.com, version: v1, versionPriority: 7, service: {namespace: system, name: anykind}}}`,
 			[]string{mine, `"caBundle":"Y2E="`, `"versionPriority":7`}, label, 1},
 		{"it leads to another Service", `{spec: {group: example.com, version: v1, service: {namespace: system, name: other}}}`, []string{`"other"`}, "caBundle", 0},
 		{"it is served by the cluster", `{spec: {group: example.com, version: v1}}`, []string{"example.com"}, "caBundle", 0},

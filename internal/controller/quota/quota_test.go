@@ -28,7 +28,7 @@ func in(t *testing.T, test func(w *controllertest.World)) {
 		w := world(t)
 		w.Start()
 		w.Create("namespace dev")
-		w.Settle()
+		w.Wait()
 		test(w)
 	})
 }
@@ -123,7 +123,7 @@ func TestPods(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		w.Create("resourcequota dev/q", with(`{hard: {pods: 5, requests.cpu: 2, limits.memory: 1Gi}}`))
 		w.Create("resourcequota dev/ends", with(`{hard: {pods: 5}, scopes: [Terminating]}`))
-		w.Settle()
+		w.Wait()
 		pod := `{%s containers: [{name: c, image: i, resources: {requests: {cpu: 500m}, limits: {memory: 128Mi, cpu: 1}}}]}`
 		w.Create("pod dev/a", with(fmt.Sprintf(pod, "")))
 		w.Create("pod dev/b", with(fmt.Sprintf(pod, "activeDeadlineSeconds: 5,")))
@@ -148,7 +148,7 @@ func TestPods(t *testing.T) {
 func TestResync(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		w.Create("resourcequota dev/q", with(`{hard: {configmaps: 3}}`))
-		w.Settle()
+		w.Wait()
 		editStatus(w, "resourcequota dev/q", func(status object.Tree) { status["used"] = object.Tree{"configmaps": "2"} })
 		if got := used(w, "dev/q"); got != "configmaps=2" {
 			t.Errorf("used %s", got)

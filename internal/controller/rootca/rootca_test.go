@@ -18,7 +18,7 @@ func TestProvided(t *testing.T) {
 	}, func(w *controllertest.World) {
 		check := func() {
 			t.Helper()
-			w.Settle()
+			w.Wait()
 			account, trust := w.Get("serviceaccount dev/default"), w.Get("configmap dev/kube-root-ca.crt")
 			if account == nil || trust == nil {
 				t.Fatalf("account %v, trust %v", account, trust)
@@ -39,14 +39,14 @@ func TestProvided(t *testing.T) {
 		w.Edit("configmap dev/kube-root-ca.crt", func(t object.Tree) {
 			object.Metadata(t)["annotations"] = object.Tree{descriptionKey: "my own"}
 		})
-		w.Settle()
+		w.Wait()
 		if got := object.Metadata(w.Get("configmap dev/kube-root-ca.crt"))["annotations"]; fmt.Sprint(got) != "map["+descriptionKey+":my own]" {
 			t.Errorf("annotations %v", got)
 		}
 
 		w.Create("lead dev/a", controllertest.Finalizer("test.example.com/f"))
 		w.Delete("namespace dev", "")
-		w.Settle()
+		w.Wait()
 		if w.Get("serviceaccount dev/default") != nil || w.Get("configmap dev/kube-root-ca.crt") != nil {
 			t.Error("they were made again")
 		}

@@ -19,7 +19,7 @@ const own = "lease kube-system/apiserver-uv34gb2cz3snqs6h47hhg4cei4"
 func in(t *testing.T, test func(w *controllertest.World)) {
 	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New(server)}}, func(w *controllertest.World) {
 		w.Create("namespace kube-system")
-		w.Settle()
+		w.Wait()
 		test(w)
 	})
 }
@@ -29,7 +29,7 @@ func TestOwnLease(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		check := func(when string) {
 			t.Helper()
-			w.Settle()
+			w.Wait()
 			lease := w.Get(own)
 			if lease == nil {
 				t.Fatalf("%s: there is no Lease of the server", when)
@@ -80,7 +80,7 @@ func TestExpired(t *testing.T) {
 		w.Create("lease dev/elsewhere", lease(2*time.Hour, of))
 		there := func(want ...string) {
 			t.Helper()
-			w.Settle()
+			w.Wait()
 			wanted := map[string]bool{}
 			for _, name := range want {
 				wanted[name] = true

@@ -50,7 +50,7 @@ func TestFilled(t *testing.T) {
 		w.Create("secret dev/t", tokenOf("robot"))
 		check := func() {
 			t.Helper()
-			w.Settle()
+			w.Wait()
 			if ca, ns := data(w, "ca.crt"), data(w, "namespace"); ca != "trust me" || ns != "dev" || strings.Count(data(w, "token"), ".") != 2 {
 				t.Fatalf("ca %q, namespace %q, token %q", ca, ns, data(w, "token"))
 			}
@@ -72,7 +72,7 @@ func TestFilled(t *testing.T) {
 
 		// Other Secrets stay unchanged.
 		w.Create("secret dev/other")
-		w.Settle()
+		w.Wait()
 		if w.Get("secret dev/other")["data"] != nil {
 			t.Error("a Secret of another type was filled")
 		}
@@ -84,12 +84,12 @@ func TestFilledLater(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		w.Stop()
 		w.Create("secret dev/t", tokenOf("robot"))
-		w.Settle()
+		w.Wait()
 		if w.Get("secret dev/t")["data"] != nil {
 			t.Fatal("the controller still runs")
 		}
 		w.Start()
-		w.Settle()
+		w.Wait()
 		if data(w, "token") == "" {
 			t.Error("there is no token")
 		}
@@ -103,7 +103,7 @@ func TestGone(t *testing.T) {
 		w.Create("secret dev/a", tokenOf("robot"))
 		w.Create("secret dev/b", tokenOf("robot"))
 		w.Create("secret dev/c", tokenOf("other"))
-		w.Create("secret dev/d", tokenOf("nobody"))
+		w.Create("secret dev/d", tokenOf("missing"))
 		w.Create("secret dev/e", tokenOf("other"), func(_ *controllertest.World, t object.Tree) {
 			kind.Child(object.Metadata(t), "annotations")["kubernetes.io/service-account.uid"] = "of another one"
 		})
@@ -127,12 +127,12 @@ func TestUnlisted(t *testing.T) {
 	in(t, func(w *controllertest.World) {
 		w.Create("secret dev/a", tokenOf("robot"))
 		w.Create("secret dev/b", tokenOf("robot"))
-		w.Settle()
+		w.Wait()
 		w.Edit("serviceaccount dev/robot", func(t object.Tree) {
 			t["secrets"] = []any{object.Tree{"name": "a"}, object.Tree{"name": "b"}, object.Tree{"name": "elsewhere"}}
 		})
 		w.Delete("secret dev/a", "")
-		w.Settle()
+		w.Wait()
 		list := kind.List(w.Get("serviceaccount dev/robot"), "secrets")
 		if want := []any{object.Tree{"name": "b"}, object.Tree{"name": "elsewhere"}}; !object.Equal(list, want) {
 			t.Errorf("it lists %v", list)

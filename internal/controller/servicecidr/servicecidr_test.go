@@ -23,8 +23,8 @@ func TestServiceCIDR(t *testing.T) {
 	}{
 		{name: "none", flags: "10.0.0.0/24", want: "10.0.0.0/24 " + ready},
 		{name: "ready already", stored: `{spec: {cidrs: [10.0.0.0/24]}, status: {conditions: [{type: Ready, status: "True", message: long ago}]}}`, flags: "10.0.0.0/24", want: "10.0.0.0/24 Ready=True long ago"},
-		{name: "somebody says that it is not", stored: `{spec: {cidrs: [10.0.0.0/24]}, status: {conditions: [{type: Ready, status: "False", message: why}]}}`, flags: "10.0.0.0/24", want: "10.0.0.0/24 Ready=False why"},
-		{name: "nobody knows", stored: `{spec: {cidrs: [10.0.0.0/24]}, status: {conditions: [{type: Ready, status: Unknown}, {type: A, status: "True", message: b}]}}`, flags: "10.0.0.0/24",
+		{name: "Ready is False", stored: `{spec: {cidrs: [10.0.0.0/24]}, status: {conditions: [{type: Ready, status: "False", message: why}]}}`, flags: "10.0.0.0/24", want: "10.0.0.0/24 Ready=False why"},
+		{name: "Ready is Unknown", stored: `{spec: {cidrs: [10.0.0.0/24]}, status: {conditions: [{type: Ready, status: Unknown}, {type: A, status: "True", message: b}]}}`, flags: "10.0.0.0/24",
 			want: "10.0.0.0/24 " + ready + " A=True b"},
 		{name: "another family is added", stored: `{spec: {cidrs: [10.0.0.0/24]}}`, flags: "10.0.0.0/24,fd00::/112", want: "10.0.0.0/24 fd00::/112 " + ready},
 		{name: "another range", stored: `{spec: {cidrs: [10.1.0.0/24]}}`, flags: "10.0.0.0/24", want: "10.1.0.0/24", warned: "[KubernetesDefaultServiceCIDRInconsistent]"},
@@ -32,7 +32,7 @@ func TestServiceCIDR(t *testing.T) {
 		{name: "held while it is deleted", flags: "10.0.0.0/24", change: func(w *controllertest.World) {
 			w.Edit("servicecidr kubernetes", func(t object.Tree) { object.SetFinalizers(t, []string{"networking.k8s.io/service-cidr-finalizer"}) })
 			w.Delete("servicecidr kubernetes", "")
-			w.Settle()
+			w.Wait()
 			if !object.Deleting(w.Get("servicecidr kubernetes")) {
 				w.T.Error("it is not held")
 			}
@@ -51,10 +51,10 @@ func TestServiceCIDR(t *testing.T) {
 					w.Store("servicecidr kubernetes", tt.stored)
 				}
 				w.Start()
-				w.Settle()
+				w.Wait()
 				if tt.change != nil {
 					tt.change(w)
-					w.Settle()
+					w.Wait()
 				}
 				if got := shown(w.Get("servicecidr kubernetes")); got != tt.want {
 					t.Errorf("got %s, want %s", got, tt.want)

@@ -34,14 +34,14 @@ func in(t *testing.T, stored map[string]string, test func(w *controllertest.Worl
 			w.Store(what, text)
 		}
 		w.Start()
-		w.Settle()
+		w.Wait()
 		test(w)
 	})
 }
 
 // owners formats the owner of each address.
 func owners(w *controllertest.World) string {
-	w.Settle()
+	w.Wait()
 	page, err := w.Backend.List(w.Ctx, kv.Range{Prefix: "/registry/ipaddresses/"})
 	if err != nil {
 		w.T.Fatal(err)
@@ -73,7 +73,7 @@ func TestAddresses(t *testing.T) {
 	}{
 		{"all in order", map[string]string{"service dev/a": hasOne, "ipaddress 10.0.0.1": `{` + labels + `, ` + ofA + `}`}, "10.0.0.1=a", "10.0.0.1=a", "[]"},
 		{"not allocated", map[string]string{"service dev/a": hasOne}, "10.0.0.1=a", "10.0.0.1=a", "[ClusterIPNotAllocated]"},
-		{"of nobody's", map[string]string{"service dev/a": hasOne, "ipaddress 10.0.0.1": `{` + labels + `, spec: {parentRef: {resource: services, namespace: dev, name: b}}}`},
+		{"of a missing Service", map[string]string{"service dev/a": hasOne, "ipaddress 10.0.0.1": `{` + labels + `, spec: {parentRef: {resource: services, namespace: dev, name: b}}}`},
 			"10.0.0.1=a", "10.0.0.1=a", "[ClusterIPNotAllocated]"},
 		{"of something else", map[string]string{"service dev/a": hasOne, "ipaddress 10.0.0.1": `{spec: {parentRef: {group: g, resource: gates, name: g}}}`},
 			"10.0.0.1=a", "10.0.0.1=a", "[ClusterIPNotAllocated]"},
@@ -84,7 +84,7 @@ func TestAddresses(t *testing.T) {
 			"", "", "[ClusterIPOutOfRange]"},
 		{"no address", map[string]string{"service dev/a": `{spec: {type: ClusterIP, clusterIP: x, clusterIPs: [x], ports: [{port: 80}]}}`}, "", "", "[ClusterIPNotValid]"},
 		{"leaked", map[string]string{"ipaddress 10.0.0.1": `{` + labels + `, ` + ofA + `}`}, "10.0.0.1=a", "", "[IPAddressNotAllocated]"},
-		{"somebody else's", map[string]string{"ipaddress 10.0.0.1": `{` + ofA + `}`}, "10.0.0.1=a", "10.0.0.1=a", "[]"},
+		{"not managed by the allocator", map[string]string{"ipaddress 10.0.0.1": `{` + ofA + `}`}, "10.0.0.1=a", "10.0.0.1=a", "[]"},
 		{"wrong reference", map[string]string{"ipaddress 10.0.0.2": `{` + labels + `, ` + ofA + `}`, "ipaddress 10.0.0.1": `{` + labels + `, ` + ofA + `}`, "service dev/a": hasOne},
 			"10.0.0.1=a 10.0.0.2=a", "10.0.0.1=a", "[IPAddressWrongReference]"},
 		{"modified", map[string]string{"ipaddress 10.0.0.2": `{` + labels + `, spec: {parentRef: {resource: pods, name: p}}}`}, "", "", "[IPAddressNotAllocated]"},
@@ -174,7 +174,7 @@ func TestANamespaceGivesBack(t *testing.T) {
 
 // recorded returns the ports of the record.
 func recorded(w *controllertest.World) (ports []int) {
-	w.Settle()
+	w.Wait()
 	record, err := w.Backend.Get(w.Ctx, resource.NodePortsKey, kv.Latest)
 	if err != nil {
 		return nil

@@ -43,7 +43,7 @@ func TestExpired(t *testing.T) {
 		})
 		rest := func(names ...string) {
 			t.Helper()
-			w.Settle()
+			w.Wait()
 			want := map[string]bool{}
 			for _, name := range names {
 				want[name] = true

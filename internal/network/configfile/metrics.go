@@ -26,12 +26,12 @@ func NewMetrics(of, server string) *Metrics {
 	return &Metrics{
 		Reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "automatic_reloads_total",
-			Help: "How often the " + of + " configuration was loaded again, by status.",
+			Help: "Automatic reloads of the " + of + " configuration, by status.",
 		}, []string{"status", "apiserver_id_hash"}),
 		reloaded: gauge("automatic_reload_last_timestamp_seconds",
-			"When the "+of+" configuration was last loaded again, by status.", "status", "apiserver_id_hash"),
+			"Time of the last automatic reload of the "+of+" configuration, by status.", "status", "apiserver_id_hash"),
 		InForce: gauge("last_config_info",
-			"The hash of the "+of+" configuration that is in force.", "apiserver_id_hash", "hash"),
+			"Hash of the current "+of+" configuration.", "apiserver_id_hash", "hash"),
 		server: Sum([]byte(server)),
 	}
 }

@@ -50,7 +50,7 @@ func TestDialService(t *testing.T) {
 		resolve egress.Resolver
 		err     string // "" for success
 	}{
-		{"nobody resolves", nil, "services cannot be resolved"},
+		{"no resolver", nil, "services cannot be resolved"},
 		{"no address", func(context.Context, egress.Service) ([]string, error) { return nil, nil }, "the service has no address"},
 		{"an error", func(context.Context, egress.Service) ([]string, error) { return nil, errors.New("no such service") }, "no such service"},
 		{"an address", func(_ context.Context, s egress.Service) ([]string, error) {

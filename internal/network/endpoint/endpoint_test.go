@@ -80,7 +80,7 @@ func TestResolve(t *testing.T) {
 		{name: "only who is ready", objects: []string{clusterIP, slice("hooks", "IPv4",
 			`{"addresses":["10.1.0.1"],"conditions":{"ready":false}},{"addresses":["10.1.0.2"],"conditions":{"ready":true}},{"addresses":["10.1.0.3"],"conditions":{}}`, hook)},
 			want: "10.1.0.2:8443 10.1.0.3:8443"},
-		{name: "nobody is ready", objects: []string{clusterIP, slice("hooks", "IPv4", `{"addresses":["10.1.0.1"],"conditions":{"ready":false}}`, hook)},
+		{name: "no ready endpoint", objects: []string{clusterIP, slice("hooks", "IPv4", `{"addresses":["10.1.0.1"],"conditions":{"ready":false}}`, hook)},
 			err: `no endpoints available for service "hooks"`},
 		{name: "many slices", objects: []string{clusterIP,
 			slice("hooks", "IPv4", `{"addresses":["10.1.0.1"]}`, hook), slice("other", "IPv4", `{"addresses":["10.1.0.2"]}`, hook), slice("hooks", "IPv4", `{"addresses":["10.1.0.3"]}`, hook)},
@@ -89,7 +89,7 @@ func TestResolve(t *testing.T) {
 			service(`{"type":"ClusterIP","ipFamilies":["IPv6","IPv4"],"ports":[{"name":"hook","port":443}]}`),
 			slice("hooks", "IPv4", `{"addresses":["10.1.0.1"]}`, hook), slice("hooks", "IPv6", `{"addresses":["fd00::1"]}`, hook)},
 			want: "[fd00::1]:8443"},
-		{name: "the other one, if nobody is ready in it", objects: []string{
+		{name: "the other slice, without a ready endpoint in the first", objects: []string{
 			service(`{"type":"ClusterIP","ipFamilies":["IPv6","IPv4"],"ports":[{"name":"hook","port":443}]}`),
 			slice("hooks", "IPv4", `{"addresses":["10.1.0.1"]}`, hook), slice("hooks", "IPv6", `{"addresses":["fd00::1"],"conditions":{"ready":false}}`, hook)},
 			want: "10.1.0.1:8443"},

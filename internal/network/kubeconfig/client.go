@@ -51,7 +51,7 @@ func Users(name string) (map[string]*User, error) {
 	all := make(map[string]*User, len(k.users))
 	for name, u := range k.users {
 		if u.Exec != nil {
-			return nil, fmt.Errorf("user %q: kubeconfig: credentials from an exec plugin are not supported here: name a user with a certificate or a token", name)
+			return nil, fmt.Errorf("user %q: kubeconfig: exec is not supported here: use a client certificate or a token", name)
 		}
 		if all[name], err = newUser(&u); err != nil {
 			return nil, fmt.Errorf("user %q: %w", name, err)
@@ -62,7 +62,7 @@ func Users(name string) (map[string]*User, error) {
 
 func newUser(u *user) (*User, error) {
 	if u.Provider != nil {
-		return nil, errors.New("kubeconfig: auth-provider is not supported, as in kubectl: name a user with exec, a certificate or a token")
+		return nil, errors.New("kubeconfig: auth-provider is not supported, as in kubectl: use exec, a client certificate or a token")
 	}
 	out := &User{token: u.Token, tokenFile: u.TokenFile, username: u.Username, password: u.Password}
 	pair, err := u.pair()
@@ -84,7 +84,7 @@ func (u *user) pair() (*tls.Certificate, error) {
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: the client certificate: %w", err)
+		return nil, fmt.Errorf("kubeconfig: client certificate and key: %w", err)
 	}
 	return &pair, nil
 }
@@ -131,15 +131,15 @@ func (u *User) Sign(r *http.Request) error {
 }
 
 func newConfig(c *cluster, u *user) (*Config, error) {
-	who, err := newUser(u)
+	user, err := newUser(u)
 	if err != nil {
 		return nil, err
 	}
 	server, err := url.Parse(c.Server)
 	if err != nil || server.Host == "" || server.Scheme != "https" && server.Scheme != "http" {
-		return nil, fmt.Errorf("kubeconfig: the server is %q: want a URL such as https://127.0.0.1:6443", c.Server)
+		return nil, fmt.Errorf("kubeconfig: server is %q: want a URL such as https://127.0.0.1:6443", c.Server)
 	}
-	out := &Config{URL: strings.TrimRight(server.String(), "/"), User: who, proxy: http.ProxyFromEnvironment, plain: c.DisableCompression}
+	out := &Config{URL: strings.TrimRight(server.String(), "/"), User: user, proxy: http.ProxyFromEnvironment, plain: c.DisableCompression}
 	if c.Proxy != "" {
 		proxy, err := url.Parse(c.Proxy)
 		if err != nil {
@@ -150,11 +150,11 @@ func newConfig(c *cluster, u *user) (*Config, error) {
 	if out.as, err = u.impersonation(); err != nil {
 		return nil, err
 	}
-	if out.tls, err = tlsConfig(c, who); err != nil {
+	if out.tls, err = tlsConfig(c, user); err != nil {
 		return nil, err
 	}
 	// Other credentials take precedence over those of the program.
-	if u.Exec != nil && u.Token == "" && u.TokenFile == "" && u.Username == "" && who.Certificate == nil {
+	if u.Exec != nil && u.Token == "" && u.TokenFile == "" && u.Username == "" && user.Certificate == nil {
 		if out.program, err = newProgramCredentials(u.Exec, c); err != nil {
 			return nil, err
 		}
@@ -172,7 +172,7 @@ func tlsConfig(c *cluster, u *User) (*tls.Config, error) {
 	if len(ca) > 0 {
 		out.RootCAs = x509.NewCertPool()
 		if !out.RootCAs.AppendCertsFromPEM(ca) {
-			return nil, errors.New("kubeconfig: certificate-authority has no certificate")
+			return nil, errors.New("kubeconfig: certificate-authority has no PEM certificate")
 		}
 	}
 	return out, nil

@@ -213,6 +213,6 @@ func TestReadCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := ReadCluster(path); err == nil || !strings.Contains(err.Error(), `has no cluster "anykind"`) {
-		t.Errorf("a file of somebody else: %v", err)
+		t.Errorf("a kubeconfig without our cluster: %v", err)
 	}
 }

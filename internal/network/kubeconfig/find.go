@@ -152,7 +152,7 @@ func (k *known) choose(o *Options) (c cluster, u user, err error) {
 		return c, u, fmt.Errorf("kubeconfig: no context %q", name)
 	}
 	if c, ok = k.clusters[of.Cluster]; name != "" && o.Cluster == "" && !ok {
-		return c, u, fmt.Errorf("kubeconfig: no cluster %q of the context %q", of.Cluster, name)
+		return c, u, fmt.Errorf("kubeconfig: context %q: no cluster %q", name, of.Cluster)
 	}
 	u = k.users[of.User] // without credentials the user is anonymous
 	if o.Cluster != "" {

@@ -81,7 +81,7 @@ contexts:
 - {name: basic, context: {cluster: here, user: basic}}
 - {name: program, context: {cluster: here, user: program}}
 - {name: broken, context: {cluster: here, user: broken}}
-- {name: nobody, context: {cluster: here, user: gone}}
+- {name: userless, context: {cluster: here, user: gone}}
 - {name: nowhere, context: {cluster: gone, user: me}}
 `, url, base64.StdEncoding.EncodeToString(ca)))
 	two := write(t, dir, "two", fmt.Sprintf(`
@@ -102,7 +102,7 @@ contexts: [{name: insecure, context: {cluster: insecure, user: me}}]
 		{"files before the environment", odd, kubeconfig.Options{Files: []string{one}}, "as Bearer secret"},
 		{"another context, files from its folder", one, kubeconfig.Options{Context: "relative"}, "as Bearer of-a-file"},
 		{"a password", one, kubeconfig.Options{Context: "basic"}, "as Basic YTpi"},
-		{"a user that is not there", one, kubeconfig.Options{Context: "nobody"}, "as "},
+		{"a user that is not there", one, kubeconfig.Options{Context: "userless"}, "as "},
 		{"two files: the first is right", two + ":" + one, kubeconfig.Options{}, "as Bearer another"},
 		{"two files: contexts of both", one + ":" + two, kubeconfig.Options{Context: "insecure"}, "as Bearer secret"},
 		{"a file that is not there", one + ":" + filepath.Join(dir, "gone"), kubeconfig.Options{}, "as Bearer secret"},
@@ -116,8 +116,8 @@ contexts: [{name: insecure, context: {cluster: insecure, user: me}}]
 		{"no such context", one, kubeconfig.Options{Context: "x"}, `no context "x"`},
 		{"no such cluster", one, kubeconfig.Options{Context: "nowhere"}, `no cluster "gone"`},
 		{"an auth-provider", one, kubeconfig.Options{Context: "program"}, "auth-provider is not supported"},
-		{"no certificate", one, kubeconfig.Options{Context: "broken"}, "the client certificate: "},
-		{"no URL", one, kubeconfig.Options{Server: "here:1"}, `the server is "here:1": want a URL`},
+		{"no certificate", one, kubeconfig.Options{Context: "broken"}, "client certificate and key: "},
+		{"no URL", one, kubeconfig.Options{Server: "here:1"}, `server is "here:1": want a URL`},
 		{"an unknown authority", "", kubeconfig.Options{Server: url}, "certificate signed by unknown authority"},
 	} {
 		t.Setenv("KUBECONFIG", tt.env)

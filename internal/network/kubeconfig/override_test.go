@@ -58,15 +58,15 @@ contexts:
 		{"another cluster", kubeconfig.Options{Context: "two", Cluster: "one"}, "Authorization=Bearer yours"},
 		{"a token before a file of one", kubeconfig.Options{Token: "flag"}, "Authorization=Bearer flag"},
 		{"another server", kubeconfig.Options{Cluster: "named", Server: s.URL}, "Authorization=Bearer of-a-file"},
-		{"as somebody else", kubeconfig.Options{User: "you", As: "jane", AsUID: "7", AsGroups: []string{"a", "b"}, AsExtra: map[string][]string{"example.com/x": {"1", "2"}}},
+		{"impersonation", kubeconfig.Options{User: "you", As: "jane", AsUID: "7", AsGroups: []string{"a", "b"}, AsExtra: map[string][]string{"example.com/x": {"1", "2"}}},
 			"Authorization=Bearer yours Impersonate-Extra-Example.com%2fx=1,2 Impersonate-Group=a,b Impersonate-Uid=7 Impersonate-User=jane"},
 		{"as the file says", kubeconfig.Options{User: "boss"}, "Authorization=Bearer mine Impersonate-Group=a,b Impersonate-User=jane"},
 		{"as the file says, with other groups", kubeconfig.Options{User: "boss", AsGroups: []string{"c"}}, "Authorization=Bearer mine Impersonate-Group=c Impersonate-User=jane"},
-		{"groups of nobody", kubeconfig.Options{AsGroups: []string{"c"}}, "but no user: set --as"},
+		{"impersonated groups without a user", kubeconfig.Options{AsGroups: []string{"c"}}, "but no user: set --as"},
 		{"no such cluster", kubeconfig.Options{Cluster: "x"}, `no cluster "x"`},
 		{"no such user", kubeconfig.Options{User: "x"}, `no user "x"`},
 		{"a proxy that is not there", kubeconfig.Options{Proxy: "http://127.0.0.1:1"}, "proxyconnect tcp"},
-		{"an authority in place of none", kubeconfig.Options{CAFile: write(t, dir, "ca", "no certificate")}, "certificate-authority has no certificate"},
+		{"an authority in place of none", kubeconfig.Options{CAFile: write(t, dir, "ca", "no certificate")}, "certificate-authority has no PEM certificate"},
 		{"another name of the server", kubeconfig.Options{TLSServerName: "example.com", CAFile: ""}, "Authorization=Bearer of-a-file"},
 	} {
 		tt.o.Files = []string{file}

@@ -44,13 +44,13 @@ const (
 func (p *program) validate() error {
 	switch {
 	case !slices.Contains([]string{credentialGroup + "v1", credentialGroup + "v1beta1"}, p.APIVersion):
-		return fmt.Errorf("kubeconfig: the apiVersion of a user's exec is %q: want %sv1 or %[2]sv1beta1", p.APIVersion, credentialGroup)
+		return fmt.Errorf("kubeconfig: exec.apiVersion is %q: want %sv1 or %[2]sv1beta1", p.APIVersion, credentialGroup)
 	case p.Command == "":
-		return errors.New("kubeconfig: a user's exec has no command")
+		return errors.New("kubeconfig: exec.command is empty")
 	case p.InteractiveMode == "" && p.APIVersion == credentialGroup+"v1beta1":
 		p.InteractiveMode = ifAvailable
 	case !slices.Contains([]string{never, ifAvailable, always}, p.InteractiveMode):
-		return fmt.Errorf("kubeconfig: the interactiveMode of a user's exec is %q: want %s, %s or %s", p.InteractiveMode, never, ifAvailable, always)
+		return fmt.Errorf("kubeconfig: exec.interactiveMode is %q: want %s, %s or %s", p.InteractiveMode, never, ifAvailable, always)
 	}
 	return nil
 }
@@ -80,9 +80,9 @@ type credential struct {
 
 // programCredentials caches the credentials of a plugin until they expire.
 type programCredentials struct {
-	program program
-	told    execCredential
-	stdin   *os.File
+	program  program
+	execInfo execCredential
+	stdin    *os.File
 
 	mu  sync.Mutex // also prevents parallel runs: the plugin may prompt
 	now *credential
@@ -93,17 +93,17 @@ func newProgramCredentials(p *program, c *cluster) (*programCredentials, error) 
 	if err := s.program.validate(); err != nil {
 		return nil, err
 	}
-	s.told.APIVersion, s.told.Kind = p.APIVersion, credentialKind
+	s.execInfo.APIVersion, s.execInfo.Kind = p.APIVersion, credentialKind
 	if p.ProvideCluster {
 		var err error
-		s.told.Spec.Cluster, err = c.told()
+		s.execInfo.Spec.Cluster, err = c.execCluster()
 		return s, err
 	}
 	return s, nil
 }
 
-// told returns the cluster information for a plugin.
-func (c *cluster) told() (map[string]any, error) {
+// execCluster returns the cluster information for a plugin.
+func (c *cluster) execCluster() (map[string]any, error) {
 	ca, err := either(c.CA, c.CAFile)
 	if err != nil {
 		return nil, err
@@ -168,12 +168,12 @@ func (s *programCredentials) refused(c *credential) {
 
 // ask runs the plugin.
 func (s *programCredentials) ask(ctx context.Context) (*credential, error) {
-	told := s.told
+	input := s.execInfo
 	terminal := isTerminal(s.stdin)
-	if told.Spec.Interactive = terminal && s.program.InteractiveMode != never; !terminal && s.program.InteractiveMode == always {
-		return nil, errors.New("it is interactive, but standard input is not a terminal")
+	if input.Spec.Interactive = terminal && s.program.InteractiveMode != never; !terminal && s.program.InteractiveMode == always {
+		return nil, errors.New("interactiveMode is Always, but standard input is not a terminal")
 	}
-	info, err := json.Marshal(told)
+	info, err := json.Marshal(input)
 	if err != nil {
 		return nil, err
 	}
@@ -185,12 +185,12 @@ func (s *programCredentials) ask(ctx context.Context) (*credential, error) {
 	}
 	run.Env = append(run.Env, "KUBERNETES_EXEC_INFO="+string(info))
 	run.Stdout, run.Stderr = &stdout, os.Stderr
-	if told.Spec.Interactive {
+	if input.Spec.Interactive {
 		run.Stdin = s.stdin
 	}
 	err = run.Run()
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
-		return nil, errors.New(strings.TrimSuffix("it is not installed: "+s.program.InstallHint, ": "))
+		return nil, errors.New(strings.TrimSuffix("the command is not installed: "+s.program.InstallHint, ": "))
 	}
 	if err != nil {
 		return nil, err
@@ -202,13 +202,13 @@ func (s *programCredentials) ask(ctx context.Context) (*credential, error) {
 func (s *programCredentials) read(printed []byte) (*credential, error) {
 	var got execCredential
 	if err := json.Unmarshal(printed, &got); err != nil {
-		return nil, fmt.Errorf("it printed no %s: %w", credentialKind, err)
+		return nil, fmt.Errorf("its output is no %s: %w", credentialKind, err)
 	}
 	switch {
-	case got.APIVersion != s.told.APIVersion || got.Kind != credentialKind:
-		return nil, fmt.Errorf("it printed %q of %q, want %s of %s", got.Kind, got.APIVersion, credentialKind, s.told.APIVersion)
+	case got.APIVersion != s.execInfo.APIVersion || got.Kind != credentialKind:
+		return nil, fmt.Errorf("its output is %q of %q, want %s of %s", got.Kind, got.APIVersion, credentialKind, s.execInfo.APIVersion)
 	case got.Status == nil || got.Status.Token == "" && got.Status.Certificate == "" && got.Status.Key == "":
-		return nil, errors.New("it printed neither a token nor a certificate")
+		return nil, errors.New("its output has neither a token nor a client certificate")
 	}
 	out := &credential{token: got.Status.Token}
 	if got.Status.Expires != nil {
@@ -217,7 +217,7 @@ func (s *programCredentials) read(printed []byte) (*credential, error) {
 	if got.Status.Certificate != "" || got.Status.Key != "" {
 		pair, err := tls.X509KeyPair([]byte(got.Status.Certificate), []byte(got.Status.Key))
 		if err != nil {
-			return nil, fmt.Errorf("the client certificate: %w", err)
+			return nil, fmt.Errorf("the client certificate of its output: %w", err)
 		}
 		out.certificate = &pair
 	}

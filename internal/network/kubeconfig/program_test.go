@@ -42,12 +42,12 @@ func TestProgram(t *testing.T) {
 		{"one that has expired", `command: ./giver, interactiveMode: Never, args: [',"expirationTimestamp":"2020-01-01T00:00:00Z"']`, "", "", []string{"Bearer t1", "Bearer t2"}},
 		{"one that is refused", "command: ./giver, interactiveMode: IfAvailable", "Bearer t1", "", []string{"Bearer t1", "Bearer t2", "Bearer t2"}},
 		{"a token of the options", "command: ./giver, interactiveMode: Never", "", "mine", []string{"Bearer mine"}},
-		{"not installed", "command: nosuchprogram, interactiveMode: Never, installHint: get it", "", "", []string{"credentials of nosuchprogram: it is not installed: get it"}},
-		{"nobody to ask", "command: ./giver, interactiveMode: Always", "", "", []string{"standard input is not a terminal"}},
+		{"not installed", "command: nosuchprogram, interactiveMode: Never, installHint: get it", "", "", []string{"credentials of nosuchprogram: the command is not installed: get it"}},
+		{"no terminal", "command: ./giver, interactiveMode: Always", "", "", []string{"standard input is not a terminal"}},
 		{"another version", "command: ./giver, interactiveMode: Never, apiVersion: client.authentication.k8s.io/v1beta1", "", "", []string{"want ExecCredential of client.authentication.k8s.io/v1beta1"}},
 		{"no version", "command: ./giver, apiVersion: v1", "", "", []string{"want client.authentication.k8s.io/v1 or"}},
 		{"no mode", "command: ./giver", "", "", []string{"want Never, IfAvailable or Always"}},
-		{"prints something else", "command: echo, args: [hello], interactiveMode: Never", "", "", []string{"it printed no ExecCredential"}},
+		{"prints something else", "command: echo, args: [hello], interactiveMode: Never", "", "", []string{"its output is no ExecCredential"}},
 		{"fails", "command: 'false', interactiveMode: Never", "", "", []string{"exit status 1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -80,8 +80,8 @@ contexts: [{name: c, context: {cluster: c, user: u}}]
 					t.Errorf("request %d: got %q, want %q", i+1, got, want)
 				}
 			}
-			told, _ := os.ReadFile(filepath.Join(dir, "told"))
-			if line, _, _ := strings.Cut(string(told), "\n"); line != "" && (!strings.Contains(line, `"spec":{"interactive":false,"cluster":{`) || !strings.Contains(line, `"config":{"audience":"me"}`) || !strings.Contains(line, s.URL)) {
+			input, _ := os.ReadFile(filepath.Join(dir, "told"))
+			if line, _, _ := strings.Cut(string(input), "\n"); line != "" && (!strings.Contains(line, `"spec":{"interactive":false,"cluster":{`) || !strings.Contains(line, `"config":{"audience":"me"}`) || !strings.Contains(line, s.URL)) {
 				t.Errorf("it was told %s", line)
 			}
 		})

@@ -144,7 +144,7 @@ func (n *Namespaces) set(ctx context.Context, found *metav1.PartialObjectMetadat
 		}
 		// A terminating copy stays terminating, even if the cluster has a new namespace of that
 		// name.
-		if before.DeletionTimestamp != nil || same(&before, next) {
+		if before.DeletionTimestamp != nil || equal(&before, next) {
 			return true, nil
 		}
 		expect = record.Revision
@@ -178,8 +178,8 @@ func copyOf(found *metav1.PartialObjectMetadata) *corev1.Namespace {
 	return n
 }
 
-// same reports whether two copies have equal content.
-func same(a, b *corev1.Namespace) bool {
+// equal reports whether two copies have equal content.
+func equal(a, b *corev1.Namespace) bool {
 	return a.UID == b.UID && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) && b.DeletionTimestamp == nil
 }
 

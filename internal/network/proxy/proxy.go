@@ -156,11 +156,11 @@ func failed(w http.ResponseWriter, r *http.Request, err error) {
 
 // moved rewrites a redirect to the same server, so that it leads through us.
 func moved(a *http.Response, below, host string) error {
-	said := a.Header.Get("Location")
-	if said == "" {
+	location := a.Header.Get("Location")
+	if location == "" {
 		return nil
 	}
-	to, err := url.Parse(said)
+	to, err := url.Parse(location)
 	if err != nil {
 		return status.Internal(fmt.Errorf("error trying to parse Location header: %w", err))
 	}

@@ -48,7 +48,7 @@ func front(t *testing.T) *httptest.Server {
 	}
 	transport := proxy.Transport(new(net.Dialer).DialContext)
 	t.Cleanup(transport.CloseIdleConnections)
-	nobody := closed(t)
+	unused := closed(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		first, below, found := strings.Cut(r.URL.Path[1:], "/")
 		if found {
@@ -63,9 +63,9 @@ func front(t *testing.T) *httptest.Server {
 		case "s":
 			proxy.Stream{To: proxy.At("http", at.Hostname(), at.Port(), below), Transport: transport}.ServeHTTP(w, r)
 		case "gone":
-			proxy.Page{To: proxy.At("http", "127.0.0.1", nobody, below), Transport: transport}.ServeHTTP(w, r)
+			proxy.Page{To: proxy.At("http", "127.0.0.1", unused, below), Transport: transport}.ServeHTTP(w, r)
 		case "s-gone":
-			proxy.Stream{To: proxy.At("http", "127.0.0.1", nobody, below), Transport: transport}.ServeHTTP(w, r)
+			proxy.Stream{To: proxy.At("http", "127.0.0.1", unused, below), Transport: transport}.ServeHTTP(w, r)
 		}
 	}))
 	t.Cleanup(s.Close)

@@ -23,7 +23,7 @@ func TestValuesOfOneKeyAreOne(t *testing.T) {
 	runtime.KeepAlive(one)
 }
 
-func TestWhatNobodyUsesIsForgotten(t *testing.T) {
+func TestUnusedValuesAreCollected(t *testing.T) {
 	var table Table[int, thing]
 	kept := table.Put(0, &thing{"kept"})
 	for i := range 10 {

@@ -89,13 +89,13 @@ func (w *writer) inOrder(fields []*field, spans []span) {
 	for _, f := range fields {
 		switch {
 		case f.inline != nil:
-			if f.optional && !slices.ContainsFunc(f.inline, func(f *field) bool { return f.said(spans) }) {
+			if f.optional && !slices.ContainsFunc(f.inline, func(f *field) bool { return f.present(spans) }) {
 				continue
 			}
 			from := len(w.order)
 			w.inOrder(f.inline, spans)
 			w.order = prefix(w.order, from, f.tag)
-		case f.said(spans):
+		case f.present(spans):
 			s := spans[f.slot]
 			w.order = append(w.order, w.out[s.from:s.to]...)
 		default:
@@ -104,10 +104,10 @@ func (w *writer) inOrder(fields []*field, spans []span) {
 	}
 }
 
-// said reports whether the document has a field, or a field of an inline struct.
-func (f *field) said(spans []span) bool {
+// present reports whether the document has a field, or a field of an inline struct.
+func (f *field) present(spans []span) bool {
 	if f.inline != nil {
-		return slices.ContainsFunc(f.inline, func(f *field) bool { return f.said(spans) })
+		return slices.ContainsFunc(f.inline, func(f *field) bool { return f.present(spans) })
 	}
 	return f.slot >= 0 && spans[f.slot] != span{}
 }

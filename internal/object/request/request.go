@@ -68,8 +68,8 @@ func (q *Request) TakeSeen() (revision int64, ok bool) {
 
 // A Place is a request's place in the limit of requests in flight.
 type Place interface {
-	// Leave frees the place, once, while another server works on the request.
-	Leave()
+	// Release frees the place, once, while another server works on the request.
+	Release()
 }
 
 // Access checks further rights of an authorized user.

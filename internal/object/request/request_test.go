@@ -11,7 +11,7 @@ import (
 func TestFrom(t *testing.T) {
 	r := httptest.NewRequest("GET", "/api/v1/namespaces/x/configmaps/y", nil)
 	if q, u := request.From(r.Context()), request.UserFrom(r.Context()); q != nil || u != nil {
-		t.Errorf("a request of nobody: %v, %v", q, u)
+		t.Errorf("a context without a Request: %v, %v", q, u)
 	}
 	parsed := request.InfoOf(r)
 	if parsed.Verb != "get" || parsed.Resource != "configmaps" || parsed.Namespace != "x" || parsed.Name != "y" {

@@ -80,11 +80,11 @@ type Definition struct {
 	// Since is the revision from which objects are stored as this Definition serves them: pruned
 	// and defaulted by the schema of its storage version. Older objects are pruned and defaulted
 	// when they are read.
-	Since int64
-	// Unsettled: objects of any revision may be stored in another form, because other programs
+	CompleteSince int64
+	// CheckOnRead: objects of any revision may be stored in another form, because other programs
 	// write to the store, or because an object that was written in another version lacks the
 	// defaults of the storage version. Each object is then checked when it is first read.
-	Unsettled bool
+	CheckOnRead bool
 	// Guard returns the key and the last seen revision of the Definition's source. A write fails
 	// if that source has changed. Nil for a Definition that never changes.
 	Guard func() (key string, revision int64)
@@ -94,9 +94,9 @@ type Definition struct {
 	// Convert converts objects, which it may change, to a version, and returns them in order:
 	// all, or none with an error. Nil if versions differ only in their apiVersion and schema.
 	Convert func(ctx context.Context, objs []map[string]any, version string) ([]map[string]any, error)
-	// Moment returns the current number of a clock, and the oldest number from which results of
+	// ConversionClock returns the current number of a clock, and the oldest number from which results of
 	// Convert are still valid. Nil if results of Convert are valid for ever.
-	Moment func() (since, at int64)
+	ConversionClock func() (since, at int64)
 
 	// Strategy has the hooks of the kind.
 	Strategy
@@ -330,17 +330,17 @@ type FillingSchema interface {
 	Fill(obj map[string]any)
 }
 
-// A SettlingSchema is a Schema whose Complete keeps values that storage drops, such as empty
+// A DroppingSchema is a Schema whose Complete keeps values that storage drops, such as empty
 // lists and maps and fractions of seconds: they count during the write. Its methods do not change
 // obj.
-type SettlingSchema interface {
-	// Settle returns obj as a read from storage would, and reports whether it differs.
-	Settle(obj map[string]any) (out map[string]any, dropped bool)
-	// DropUnwritten is Settle, but keeps empty lists and maps that the type writes.
+type DroppingSchema interface {
+	// DropUnstored returns obj as a read from storage would, and reports whether it differs.
+	DropUnstored(obj map[string]any) (out map[string]any, dropped bool)
+	// DropUnwritten is DropUnstored, but keeps empty lists and maps that the type writes.
 	DropUnwritten(obj map[string]any) map[string]any
-	// DropEmpty does the part of Settle about lists, maps and bytes.
+	// DropEmpty does the part of DropUnstored about lists, maps and bytes.
 	DropEmpty(obj map[string]any) map[string]any
-	// DropEmptyBytes does the part of Settle about bytes.
+	// DropEmptyBytes does the part of DropUnstored about bytes.
 	DropEmptyBytes(obj map[string]any) map[string]any
 }
 
@@ -420,8 +420,8 @@ func (d *Definition) GroupVersionKind(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: d.Group, Version: version, Kind: d.Kind}
 }
 
-// ToldKind returns the kind for errors about an object.
-func (d *Definition) ToldKind() schema.GroupKind {
+// ErrorKind returns the kind for errors about an object.
+func (d *Definition) ErrorKind() schema.GroupKind {
 	if !d.StoredAs.Empty() {
 		return d.StoredAs.GroupKind()
 	}

@@ -18,7 +18,7 @@ type Strategy struct {
 
 	// GracePeriod returns the seconds between the request for a deletion and the removal of the
 	// object. asked is that of the client, nil for none. Nil for a kind without grace periods.
-	GracePeriod func(obj map[string]any, asked *int64) int64
+	GracePeriod func(obj map[string]any, requested *int64) int64
 	// OrphansDependents: by default, a deletion leaves the dependents of the object.
 	OrphansDependents bool
 	// OrphanWarning is the warning of a deletion without a propagation policy, which leaves

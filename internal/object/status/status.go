@@ -61,11 +61,11 @@ func Join(errs field.ErrorList) string {
 
 // distinct drops duplicate errors.
 func distinct(errs field.ErrorList) field.ErrorList {
-	told := make(map[string]bool, len(errs))
+	seen := make(map[string]bool, len(errs))
 	out := make(field.ErrorList, 0, len(errs))
 	for _, err := range errs {
-		if message := err.Error(); !told[message] {
-			told[message] = true
+		if message := err.Error(); !seen[message] {
+			seen[message] = true
 			out = append(out, err)
 		}
 	}

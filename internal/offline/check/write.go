@@ -38,15 +38,15 @@ func (r *Result) at(p Problem) string { return fmt.Sprintf("%s:%d:%d", r.File, p
 
 // text describes a problem of an object.
 func (r *Result) text(p Problem) string {
-	text := p.said()
+	text := p.line()
 	if id := r.id(); id != "" {
 		text = id + ": " + text
 	}
 	return strings.ReplaceAll(text, "\n", "\n    ")
 }
 
-// said formats a problem in one line, as kubectl does.
-func (p *Problem) said() string {
+// line formats a problem in one line, as kubectl does.
+func (p *Problem) line() string {
 	if p.Field == "" || strings.Contains(p.Message, p.Field) && p.Type == "" {
 		return p.Message
 	}
@@ -167,7 +167,7 @@ func (r *Report) WriteGitHub(w io.Writer) error {
 		one := &r.Results[i]
 		write := func(level string, p Problem) {
 			fmt.Fprintf(out, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", level,
-				property.Replace(one.File), p.Line, p.Column, property.Replace(one.id()), message.Replace(p.said()))
+				property.Replace(one.File), p.Line, p.Column, property.Replace(one.id()), message.Replace(p.line()))
 		}
 		for _, p := range one.Problems {
 			write("error", p)

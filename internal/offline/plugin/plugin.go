@@ -34,7 +34,7 @@ type Folder struct {
 	Copy bool
 }
 
-// What happened to a name.
+// The results of an action for a name.
 const (
 	Made     = "created"
 	Replaced = "replaced"
@@ -78,7 +78,7 @@ func find(called string) (string, error) {
 	if err != nil {
 		return own, nil
 	}
-	if at, err = filepath.Abs(at); err != nil || !same(at, own) {
+	if at, err = filepath.Abs(at); err != nil || !sameFile(at, own) {
 		return own, nil
 	}
 	return at, nil
@@ -153,7 +153,7 @@ func (f Folder) plan(i int) (string, error) {
 		return Made, nil
 	case err != nil:
 		return "", err
-	case at == f.Program || same(at, f.Program):
+	case at == f.Program || sameFile(at, f.Program):
 		return Kept, nil
 	}
 	if link := info.Mode()&fs.ModeSymlink != 0; link && (f.leads(at, i) || nowhere(at)) || (link || f.Copy) && ours(at) {
@@ -211,7 +211,7 @@ func (f Folder) Uninstall() ([]Action, error) {
 
 // InPath reports whether the folder is in PATH.
 func (f Folder) InPath() bool {
-	return slices.ContainsFunc(f.Path, func(dir string) bool { return dir != "" && same(dir, f.Dir) })
+	return slices.ContainsFunc(f.Path, func(dir string) bool { return dir != "" && sameFile(dir, f.Dir) })
 }
 
 // Overshadowed returns the names that kubectl finds in an earlier folder of PATH, with the path
@@ -223,7 +223,7 @@ func (f Folder) Overshadowed() map[string]string {
 			if dir == "" {
 				continue
 			}
-			if same(dir, f.Dir) {
+			if sameFile(dir, f.Dir) {
 				break
 			}
 			if found, err := exec.LookPath(filepath.Join(dir, name+ending())); err == nil {
@@ -235,8 +235,8 @@ func (f Folder) Overshadowed() map[string]string {
 	return out
 }
 
-// same reports whether both paths are the same file.
-func same(a, b string) bool {
+// sameFile reports whether both paths are the same file.
+func sameFile(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
 		return false

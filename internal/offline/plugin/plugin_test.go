@@ -99,7 +99,7 @@ func TestInstall(t *testing.T) {
 			link(t, "anykind", filepath.Join(top, "bin", first))
 			return filepath.Join(top, "bin", first), ""
 		}, first + " unchanged, " + second + " created", "anykind " + first + "=anykind " + second + "=" + first, there, removed, "anykind"},
-		{"over the program of somebody else", func(top string) (string, string) {
+		{"over another program", func(top string) (string, string) {
 			if err := os.WriteFile(write(t, filepath.Join(top, "bin", second)), []byte("another"), 0o755); err != nil {
 				t.Fatal(err)
 			}

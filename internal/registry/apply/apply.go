@@ -22,8 +22,8 @@ import (
 // A Patch is a decoded patch. It may be applied many times.
 type Patch struct {
 	apply func(old object.Tree) (object.Tree, error)
-	// settle brings the result of apply into the form of a decoded object. It may be nil.
-	settle func(t object.Tree)
+	// normalize brings the result of apply into the form of a decoded object. It may be nil.
+	normalize func(t object.Tree)
 	// Duplicates are the duplicate fields of the patch, and the unknown fields of a JSON patch, in the
 	// words of strict decoding.
 	Duplicates []string
@@ -36,8 +36,8 @@ type Patch struct {
 // Apply returns old with the patch applied. It does not change old and shares nothing with it.
 func (p *Patch) Apply(old object.Tree) (object.Tree, error) {
 	t, err := p.apply(old)
-	if err == nil && p.settle != nil {
-		p.settle(t)
+	if err == nil && p.normalize != nil {
+		p.normalize(t)
 	}
 	return t, err
 }
@@ -74,12 +74,12 @@ func Strategic(data []byte, prototype any) (*Patch, error) {
 	}
 	used := patch
 	shown := func() string { return fmt.Sprintf("%+v", used) }
-	settle := func(t object.Tree) {
+	normalize := func(t object.Tree) {
 		for name, v := range t {
-			t[name] = whole(v)
+			t[name] = integers(v)
 		}
 	}
-	return &Patch{Duplicates: duplicates, Shown: shown, settle: settle, apply: func(old object.Tree) (object.Tree, error) {
+	return &Patch{Duplicates: duplicates, Shown: shown, normalize: normalize, apply: func(old object.Tree) (object.Tree, error) {
 		// The library changes both of its arguments. Messages show the patch as changed.
 		used = object.CloneTree(patch)
 		out, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(object.CloneTree(old), used, meta)
@@ -95,17 +95,17 @@ func Strategic(data []byte, prototype any) (*Patch, error) {
 	}}, nil
 }
 
-// whole replaces floats without a fraction by integers: 1.0 by 1. It changes v and returns the result.
+// integers replaces floats without a fraction by integers: 1.0 by 1. It changes v and returns the result.
 // Kubernetes decodes a strategic merge into a Go type, whose integer fields accept such floats.
-func whole(v any) any {
+func integers(v any) any {
 	switch v := v.(type) {
 	case object.Tree:
 		for k, field := range v {
-			v[k] = whole(field)
+			v[k] = integers(field)
 		}
 	case []any:
 		for i, item := range v {
-			v[i] = whole(item)
+			v[i] = integers(item)
 		}
 	case float64:
 		if n := int64(v); float64(n) == v && v < math.MaxInt64 {

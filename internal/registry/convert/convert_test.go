@@ -247,7 +247,7 @@ func TestHostileAnswers(t *testing.T) {
 // not followed, bodies never logged": a webhook cannot make the server read or wait without end, or
 // connect to another address. Errors do not show the response.
 func TestHostileServers(t *testing.T) {
-	const secret = "for nobody's eyes"
+	const secret = "confidential"
 	elsewhere := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") })
 	for _, tt := range []struct {
 		name   string

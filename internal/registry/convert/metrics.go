@@ -18,11 +18,11 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "apiserver_conversion_webhook_request_total",
-			Help: "Calls of conversion webhooks, by result and sort of failure.",
+			Help: "Calls of conversion webhooks, by result and failure type.",
 		}, names),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "apiserver_conversion_webhook_duration_seconds",
-			Help:    "How long calls of conversion webhooks took, by result and sort of failure.",
+			Help:    "Duration of calls of conversion webhooks in seconds, by result and failure type.",
 			Buckets: []float64{0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60},
 		}, names),
 	}

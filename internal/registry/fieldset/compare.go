@@ -100,7 +100,7 @@ func (t *Type) compareAs(p parts, old, now any, hasOld, hasNow bool) (c Changes,
 func (m *mapping) compare(c *Changes, was, is object.Tree) {
 	for name, old := range was {
 		now, ok := is[name]
-		if ok && same(old, now) {
+		if ok && equal(old, now) {
 			continue
 		}
 		if t, key, _ := m.child(name); t != nil {
@@ -119,8 +119,8 @@ func (m *mapping) compare(c *Changes, was, is object.Tree) {
 	}
 }
 
-// same reports whether two values are certainly equal. Few values change.
-func same(a, b any) bool {
+// equal reports whether two values are certainly equal. Few values change.
+func equal(a, b any) bool {
 	switch a := a.(type) {
 	case string:
 		b, ok := b.(string)

@@ -48,7 +48,7 @@ func (x *About) resolve(name string) (any, bool) {
 		return x.namespace, true
 	case "request":
 		if x.request == nil {
-			x.request = value(x.asked())
+			x.request = value(x.requestTree())
 		}
 		return x.request, true
 	case "authorizer":
@@ -71,8 +71,8 @@ func value(t object.Tree) any {
 	return types.DefaultTypeAdapter.NativeToValue(t)
 }
 
-// asked returns the request in the form of an AdmissionReview, without the objects.
-func (x *About) asked() object.Tree {
+// requestTree returns the request in the form of an AdmissionReview, without the objects.
+func (x *About) requestTree() object.Tree {
 	a := x.Admission
 	t := object.Tree{
 		"uid":             "",

@@ -55,11 +55,11 @@ type answer struct {
 
 // Authorize implements the interface of the library of the language. That knows no context.
 func (s *answers) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	asked := attributesOf(a)
-	key := keyOf(asked)
+	attrs := attributesOf(a)
+	key := keyOf(attrs)
 	known, ok := s.known[key]
 	if !ok {
-		decision, reason, err := s.authorizer.Authorize(s.ctx, asked)
+		decision, reason, err := s.authorizer.Authorize(s.ctx, attrs)
 		known = answer{decisions[decision], reason, err}
 		s.known[key] = known
 	}
@@ -71,7 +71,7 @@ var decisions = map[authz.Decision]authorizer.Decision{
 }
 
 func attributesOf(a authorizer.Attributes) *authz.Attributes {
-	asked := &authz.Attributes{
+	attrs := &authz.Attributes{
 		Info: request.Info{
 			IsResource: a.IsResourceRequest(), Verb: a.GetVerb(), Path: a.GetPath(), Group: a.GetAPIGroup(), Version: a.GetAPIVersion(),
 			Namespace: a.GetNamespace(), Resource: a.GetResource(), Subresource: a.GetSubresource(), Name: a.GetName(),
@@ -79,11 +79,11 @@ func attributesOf(a authorizer.Attributes) *authz.Attributes {
 		Selectors: &authz.Selectors{},
 	}
 	if u := a.GetUser(); u != nil {
-		asked.User = &request.User{Name: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: u.GetExtra()}
+		attrs.User = &request.User{Name: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: u.GetExtra()}
 	}
-	asked.Selectors.Fields, asked.Selectors.FieldsErr = a.GetFieldSelector()
-	asked.Selectors.Labels, asked.Selectors.LabelsErr = a.GetLabelSelector()
-	return asked
+	attrs.Selectors.Fields, attrs.Selectors.FieldsErr = a.GetFieldSelector()
+	attrs.Selectors.Labels, attrs.Selectors.LabelsErr = a.GetLabelSelector()
+	return attrs
 }
 
 // keyOf returns equal keys for equal checks. A request has one user besides service accounts, so names

@@ -30,7 +30,7 @@ func (z onlyAda) Authorize(_ context.Context, a *authz.Attributes) (authz.Decisi
 }
 
 // widget is a write of a widget by ada.
-func widget(t *testing.T, asked *int) *About {
+func widget(t *testing.T, attrs *int) *About {
 	t.Helper()
 	v := &resource.Version{Name: "v1", Served: true, Storage: true}
 	d := resource.New(resource.Definition{Group: "example.com", Plural: "widgets", Kind: "Widget", Namespaced: true, Versions: []*resource.Version{v}})
@@ -45,7 +45,7 @@ func widget(t *testing.T, asked *int) *About {
 		Resource:   schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"},
 		Namespace:  &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"env": "test"}}},
 		Params:     object.Tree{"limit": int64(2)},
-		Authorizer: NewAuthorizer(t.Context(), onlyAda{asked}, a),
+		Authorizer: NewAuthorizer(t.Context(), onlyAda{attrs}, a),
 	}
 }
 
@@ -96,8 +96,8 @@ func TestEval(t *testing.T) {
 
 // A variable is evaluated once, and its cost is charged to the first expression that uses it.
 func TestVariablesOnce(t *testing.T) {
-	asked := 0
-	about := widget(t, &asked)
+	attrs := 0
+	about := widget(t, &attrs)
 	c := WithVariables()
 	declared := Declared{Params: true, Authorizer: true}
 	c.StoredVariable("allowed", Expression{Text: `authorizer.requestResource.check("get").allowed()`, Declared: declared})
@@ -111,8 +111,8 @@ func TestVariablesOnce(t *testing.T) {
 		}
 		costs = append(costs, before-x.Left())
 	}
-	if asked != 1 || costs[0] <= costs[1] || costs[1] != costs[2] {
-		t.Errorf("asked %d times, paid %v", asked, costs)
+	if attrs != 1 || costs[0] <= costs[1] || costs[1] != costs[2] {
+		t.Errorf("asked %d times, paid %v", attrs, costs)
 	}
 }
 

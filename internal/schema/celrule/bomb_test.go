@@ -76,7 +76,7 @@ func TestBombs(t *testing.T) {
 }
 
 // An evaluation stops when the request ends.
-func TestBombOfNobody(t *testing.T) {
+func TestBombOfCanceledRequest(t *testing.T) {
 	b := bombs()[0]
 	ctx := &endsLater{Context: context.Background(), after: 20}
 	errs := words(b.rules(t, nil).Validate(ctx, b.obj, nil, Options{Budget: part}))

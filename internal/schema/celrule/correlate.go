@@ -86,7 +86,7 @@ func (p pair) equal() bool {
 			return false
 		}
 		if p.node.listType != "map" || p.node.items == nil {
-			return same(now, was)
+			return equal(now, was)
 		}
 		old := p.node.index(was)
 		for i := range now {
@@ -107,7 +107,7 @@ func (p pair) equal() bool {
 		}
 		return true
 	default:
-		return same(p.now, p.was)
+		return equal(p.now, p.was)
 	}
 }
 

@@ -190,7 +190,7 @@ func (o *object) equalField(name string, v any, them traits.Mapper) ref.Val {
 			return types.MaybeNoSuchOverloadErr(them)
 		}
 		w, ok := they.fields[name]
-		return types.Bool(!ok || same(v, w))
+		return types.Bool(!ok || equal(v, w))
 	}
 	key := types.String(name)
 	mine, has := o.Find(key)

@@ -56,7 +56,7 @@ func TestLaziness(t *testing.T) {
 	p, reads := schemaOf(t, podLike), 0
 	rules := Lazy(func() (*apiextensionsv1.JSONSchemaProps, error) { reads++; return p, nil }, nil)
 	if rules.Compiled() || reads > 0 {
-		t.Error("compiled before anybody asked")
+		t.Error("compiled before the first use")
 	}
 	obj := objectOf(t, `{spec: {name: a, more: [{count: 1}]}}`)
 	for round := 1; round <= 2; round++ {

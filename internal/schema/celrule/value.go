@@ -132,12 +132,12 @@ func (o *opaque) ConvertToType(t ref.Type) ref.Val {
 	return types.NewErr("type conversion to '%s' not supported for values preserved by x-kubernetes-preserve-unknown-fields", t.TypeName())
 }
 
-func (o *opaque) Equal(other ref.Val) ref.Val { return types.Bool(same(o.data, other.Value())) }
+func (o *opaque) Equal(other ref.Val) ref.Val { return types.Bool(equal(o.data, other.Value())) }
 func (o *opaque) Type() ref.Type              { return types.UnknownType }
 func (o *opaque) Value() any                  { return o.data }
 
-// same compares values of an object. 1 and 1.0 are two.
-func same(a, b any) bool {
+// equal compares values of an object. 1 and 1.0 are two.
+func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
@@ -146,7 +146,7 @@ func same(a, b any) bool {
 		}
 		for k, v := range a {
 			w, ok := b[k]
-			if !ok || !same(v, w) {
+			if !ok || !equal(v, w) {
 				return false
 			}
 		}
@@ -157,7 +157,7 @@ func same(a, b any) bool {
 			return false
 		}
 		for i := range a {
-			if !same(a[i], b[i]) {
+			if !equal(a[i], b[i]) {
 				return false
 			}
 		}

@@ -54,7 +54,7 @@ func TestAccept(t *testing.T) {
 		want            string // accepted names
 		because         string
 	}{
-		{"nobody else", mine, "", nil, mine, free},
+		{"no other definition", mine, "", nil, mine, free},
 		{"others with other names", mine, "", []string{"bars bar Bar BarList b"}, mine, free},
 		{"others' kinds are not resources", mine, "", []string{"x y foos foo f2"}, mine, free},
 		{"plural", mine, "", []string{"foos x X XList"}, "- foo Foo FooList f,fo", `PluralConflict: "foos" is already in use`},

@@ -61,7 +61,7 @@ func definition(r *Registrar) *resource.Definition {
 			Warn:  resource.Looking(validation.Warnings),
 			Begin: r.begin,
 			Resolve: func(ctx context.Context, c *resource.Change) ([]resource.Mark, error) {
-				return r.settle(ctx, c.Object, c.Old)
+				return r.resolveNames(ctx, c.Object, c.Old)
 			},
 			Committed: r.Committed,
 		},

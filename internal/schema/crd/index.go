@@ -158,8 +158,8 @@ func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDe
 	for _, v := range d.Versions {
 		v.Served = v.Served && !r.servesBuiltIn(d.Group, v.Name)
 	}
-	d.Since, d.Guard = o.Revision, e.guard.get
-	d.Unsettled = r.o.Shared || len(d.Versions) > 1 && bytes.Contains(data, []byte(`"default":`))
+	d.CompleteSince, d.Guard = o.Revision, e.guard.get
+	d.CheckOnRead = r.o.Shared || len(d.Versions) > 1 && bytes.Contains(data, []byte(`"default":`))
 	e.definition = resource.New(*d)
 	return nil
 }

@@ -15,11 +15,11 @@ import (
 // markPrefix is the prefix of the keys of marks.
 const markPrefix = resource.OwnPrefix + "names/"
 
-// settle decides the status of obj by the names of the other CustomResourceDefinitions of its group,
+// resolveNames decides the status of obj by the names of the other CustomResourceDefinitions of its group,
 // unless obj is being deleted. The turn of Begin holds within this process. With other servers on the
 // same store, all writes that take or free names of a group serialize on its mark: each such write
 // moves it, and a decision about names is committed only if the mark has not moved.
-func (r *Registrar) settle(ctx context.Context, obj, old map[string]any) ([]resource.Mark, error) {
+func (r *Registrar) resolveNames(ctx context.Context, obj, old map[string]any) ([]resource.Mark, error) {
 	crd, err := typedWithoutSchemas(obj)
 	if err != nil {
 		return nil, nil // the definition is invalid or undecodable

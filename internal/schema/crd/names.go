@@ -44,12 +44,12 @@ func accept(asked, accepted names, taken claims) (names, condition) {
 	refuse := func(reason, message string) {
 		decision.Status, decision.Reason, decision.Message = v1.ConditionFalse, reason, message
 	}
-	one := func(field *string, asked string, taken map[string]bool, reason string) {
-		if asked != *field && taken[asked] {
-			refuse(reason, inUse(asked))
+	one := func(field *string, requested string, taken map[string]bool, reason string) {
+		if requested != *field && taken[requested] {
+			refuse(reason, inUse(requested))
 			return
 		}
-		*field = asked
+		*field = requested
 	}
 	one(&out.Plural, asked.Plural, taken.resources, "PluralConflict")
 	one(&out.Singular, asked.Singular, taken.resources, "SingularConflict")

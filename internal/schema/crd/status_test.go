@@ -20,7 +20,7 @@ func TestStatusIsValidated(t *testing.T) {
 		stored string
 	}{
 		{"nothing", func(s *status) { *s = status{} }, nil, "v1"},
-		{"names of nobody", func(s *status) { s.AcceptedNames = v1.CustomResourceDefinitionNames{} }, nil, "v1"},
+		{"no accepted names", func(s *status) { s.AcceptedNames = v1.CustomResourceDefinitionNames{} }, nil, "v1"},
 		{"names of another", func(s *status) { s.AcceptedNames.Plural, s.AcceptedNames.Kind = "gadgets", "Gadget" }, nil, "v1"},
 		{"plural", func(s *status) { s.AcceptedNames.Plural = "Foo_" },
 			[]string{`status.acceptedNames.plural: Invalid value: "Foo_": ` + label}, ""},

@@ -66,12 +66,12 @@ func toBeta(t object.Tree) {
 		columns(v, "jsonPath", "JSONPath")
 	}
 	for own, shared := range forAll {
-		if said, ok := agreed(versions, own); ok {
+		if value, ok := agreed(versions, own); ok {
 			for _, v := range versions {
 				delete(v, own)
 			}
-			if said != nil {
-				spec[shared] = said
+			if value != nil {
+				spec[shared] = value
 			}
 		}
 	}
@@ -122,13 +122,13 @@ func fromBeta(t object.Tree) {
 	versions := trees(spec["versions"])
 	// A field for all versions applies to each.
 	for own, shared := range forAll {
-		said := spec[shared]
+		value := spec[shared]
 		delete(spec, shared)
-		if said == nil {
+		if value == nil {
 			continue
 		}
 		for _, v := range versions {
-			v[own] = object.Clone(said)
+			v[own] = object.Clone(value)
 		}
 	}
 	delete(spec, "version")

@@ -28,7 +28,7 @@ func TestFormats(t *testing.T) {
 		}
 	}
 	if Of("my-own") != nil || Enforced("string", "my-own") || Enforced("string", "") {
-		t.Error("a format that nobody knows is enforced")
+		t.Error("an unknown format is enforced")
 	}
 	for _, f := range []struct{ typ, format string }{{"integer", "int32"}, {"integer", "int64"}, {"number", "float"}, {"number", "double"}} {
 		if !Enforced(f.typ, f.format) || Enforced("string", f.format) {

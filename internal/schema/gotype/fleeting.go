@@ -88,21 +88,21 @@ func withParts(written, read any) any {
 	return at.UTC().Format(time.RFC3339Nano)
 }
 
-// Settle returns an object of the type as Kubernetes reads it from protobuf: without empty lists and
+// DropUnstored returns an object of the type as Kubernetes reads it from protobuf: without empty lists and
 // maps, and without fractions of a second. It reports whether there was anything to drop. It does not
 // change obj. It skips metadata, in which empty managedFields have a meaning.
-func (t *Type) Settle(obj map[string]any) (out map[string]any, dropped bool) {
-	return t.settled(obj, settler{seconds: true, lists: true, nulls: true})
+func (t *Type) DropUnstored(obj map[string]any) (out map[string]any, dropped bool) {
+	return t.dropped(obj, dropper{seconds: true, lists: true, nulls: true})
 }
 
-// DropUnwritten is Settle, but keeps empty lists and maps that encoding/json writes: consumers of the
+// DropUnwritten is DropUnstored, but keeps empty lists and maps that encoding/json writes: consumers of the
 // type's JSON before storage see them.
 func (t *Type) DropUnwritten(obj map[string]any) map[string]any {
-	out, _ := t.settled(obj, settler{seconds: true, lists: true})
+	out, _ := t.dropped(obj, dropper{seconds: true, lists: true})
 	return out
 }
 
-func (t *Type) settled(obj map[string]any, s settler) (out map[string]any, dropped bool) {
+func (t *Type) dropped(obj map[string]any, s dropper) (out map[string]any, dropped bool) {
 	out, dropped = s.fields(t, obj)
 	if metadata, ok := obj["metadata"]; ok && dropped {
 		out["metadata"] = metadata
@@ -110,24 +110,24 @@ func (t *Type) settled(obj map[string]any, s settler) (out map[string]any, dropp
 	return out, dropped
 }
 
-// DropEmpty is the part of Settle for lists, maps and bytes.
+// DropEmpty is the part of DropUnstored for lists, maps and bytes.
 func (t *Type) DropEmpty(obj map[string]any) map[string]any {
-	out, _ := settler{lists: true, nulls: true}.fields(t, obj)
+	out, _ := dropper{lists: true, nulls: true}.fields(t, obj)
 	return out
 }
 
-// DropEmptyBytes is the part of Settle for bytes.
+// DropEmptyBytes is the part of DropUnstored for bytes.
 func (t *Type) DropEmptyBytes(obj map[string]any) map[string]any {
-	out, _ := settler{}.fields(t, obj)
+	out, _ := dropper{}.fields(t, obj)
 	return out
 }
 
-// A settler brings values into their stored form, and reports whether they differed. It drops empty
+// A dropper brings values into their stored form, and reports whether they differed. It drops empty
 // bytes. With seconds it also drops fractions of a second, with lists empty lists and maps. With
 // nulls, empty values that are always encoded become null.
-type settler struct{ seconds, lists, nulls bool }
+type dropper struct{ seconds, lists, nulls bool }
 
-func (s settler) settle(t *Type, v any) (settled any, changed bool) {
+func (s dropper) drop(t *Type, v any) (kept any, changed bool) {
 	switch inner := v.(type) {
 	case map[string]any:
 		switch t.form {
@@ -150,20 +150,20 @@ func (s settler) settle(t *Type, v any) (settled any, changed bool) {
 	return v, false
 }
 
-func (s settler) fields(t *Type, obj map[string]any) (out map[string]any, changed bool) {
+func (s dropper) fields(t *Type, obj map[string]any) (out map[string]any, changed bool) {
 	out = obj
 	for k, v := range obj {
 		f := t.fields[k]
 		if f.Type == nil || v == nil {
 			continue
 		}
-		settled, differs, drop := v, false, f.fleets(v) && (s.lists || f.form == formBytes)
+		kept, differs, drop := v, false, f.fleets(v) && (s.lists || f.form == formBytes)
 		switch {
 		case drop:
 		case s.nulls && !f.pointer && isNothing(f.form, v):
-			settled, differs = nil, true
+			kept, differs = nil, true
 		default:
-			settled, differs = s.settle(f.Type, v)
+			kept, differs = s.drop(f.Type, v)
 		}
 		if !differs && !drop {
 			continue
@@ -171,7 +171,7 @@ func (s settler) fields(t *Type, obj map[string]any) (out map[string]any, change
 		if !changed {
 			out, changed = maps.Clone(obj), true
 		}
-		if out[k] = settled; drop {
+		if out[k] = kept; drop {
 			delete(out, k)
 		}
 	}
@@ -191,32 +191,32 @@ func isNothing(f form, v any) bool {
 	}
 }
 
-func (s settler) values(elem *Type, obj map[string]any) (out map[string]any, changed bool) {
+func (s dropper) values(elem *Type, obj map[string]any) (out map[string]any, changed bool) {
 	out = obj
 	for k, v := range obj {
-		settled, differs := s.settle(elem, v)
+		kept, differs := s.drop(elem, v)
 		switch {
 		case !differs:
 			continue
 		case !changed:
 			out, changed = maps.Clone(obj), true
 		}
-		out[k] = settled
+		out[k] = kept
 	}
 	return out, changed
 }
 
-func (s settler) items(elem *Type, list []any) (out []any, changed bool) {
+func (s dropper) items(elem *Type, list []any) (out []any, changed bool) {
 	out = list
 	for i, v := range list {
-		settled, differs := s.settle(elem, v)
+		kept, differs := s.drop(elem, v)
 		switch {
 		case !differs:
 			continue
 		case !changed:
 			out, changed = slices.Clone(list), true
 		}
-		out[i] = settled
+		out[i] = kept
 	}
 	return out, changed
 }

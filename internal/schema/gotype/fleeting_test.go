@@ -8,12 +8,12 @@ import (
 	"github.com/anykind/anykind/internal/schema/schematest"
 )
 
-// Values that are not stored stay until the object is settled. Then the object equals the result of
+// Values that are not stored stay until DropUnstored. Then the object equals the result of
 // Coerce, except that an always encoded empty list is null.
-func TestReadAndSettle(t *testing.T) {
+func TestReadAndDropUnstored(t *testing.T) {
 	typ := Of(reflect.TypeFor[everything]())
 	const always = `inner: {}, listAlways: null, metadata: {}, quantity: "0", text: "", time: null`
-	for _, c := range []struct{ sent, read, settled string }{
+	for _, c := range []struct{ sent, read, stored string }{
 		{`{}`, `{}`, `{}`},
 		{`{list: [a], map: {a: b}}`, `{list: [a], map: {a: b}}`, `{list: [a], map: {a: b}}`},
 		{`{list: [], map: {}, data: {}, bytes: ""}`, `{list: [], map: {}, data: {}, bytes: ""}`, `{}`},
@@ -44,15 +44,15 @@ func TestReadAndSettle(t *testing.T) {
 			t.Errorf("%s: %v", c.sent, err)
 			continue
 		}
-		schematest.Same(t, c.sent+" as read", any(read), any(whole(c.read)))
+		schematest.Equal(t, c.sent+" as read", any(read), any(whole(c.read)))
 		before := object.CloneTree(read)
-		settled, dropped := typ.Settle(read)
-		schematest.Same(t, c.sent+" as stored", any(settled), any(whole(c.settled)))
-		if dropped == object.Equal(settled, read) {
+		stored, dropped := typ.DropUnstored(read)
+		schematest.Equal(t, c.sent+" as stored", any(stored), any(whole(c.stored)))
+		if dropped == object.Equal(stored, read) {
 			t.Errorf("%s: dropped is %v", c.sent, dropped)
 		}
 		if !object.Equal(read, before) {
-			t.Errorf("%s: Settle has changed what it was given", c.sent)
+			t.Errorf("%s: DropUnstored has changed its argument", c.sent)
 		}
 	}
 }
@@ -62,11 +62,11 @@ func TestDropEmpty(t *testing.T) {
 	typ := Of(reflect.TypeFor[everything]())
 	const all = `{list: [], listAlways: [], bytes: "", self: {bytes: ""}, time: "2026-01-02T03:04:05.5Z", inners: [{}]}`
 	got := typ.DropEmpty(schematest.Tree(t, all))
-	schematest.Same(t, "what is left", any(got), any(schematest.Tree(t, `{listAlways: null, self: {}, time: "2026-01-02T03:04:05.5Z", inners: [{}]}`)))
+	schematest.Equal(t, "what is left", any(got), any(schematest.Tree(t, `{listAlways: null, self: {}, time: "2026-01-02T03:04:05.5Z", inners: [{}]}`)))
 	got = typ.DropUnwritten(schematest.Tree(t, all))
-	schematest.Same(t, "what is left with what is written", any(got), any(schematest.Tree(t, `{listAlways: [], self: {}, time: "2026-01-02T03:04:05Z", inners: [{}]}`)))
+	schematest.Equal(t, "what is left with what is written", any(got), any(schematest.Tree(t, `{listAlways: [], self: {}, time: "2026-01-02T03:04:05Z", inners: [{}]}`)))
 	got = typ.DropEmptyBytes(schematest.Tree(t, all))
-	schematest.Same(t, "what is left without bytes", any(got), any(schematest.Tree(t, `{list: [], listAlways: [], self: {}, time: "2026-01-02T03:04:05.5Z", inners: [{}]}`)))
+	schematest.Equal(t, "what is left without bytes", any(got), any(schematest.Tree(t, `{list: [], listAlways: [], self: {}, time: "2026-01-02T03:04:05.5Z", inners: [{}]}`)))
 }
 
 func BenchmarkSettle(b *testing.B) {
@@ -74,6 +74,6 @@ func BenchmarkSettle(b *testing.B) {
 	obj := schematest.Tree(b, `{list: [a, b], map: {a: b, c: d}, inners: [{a: x}, {a: y}], self: {list: [a], time: "2026-01-02T03:04:05Z"}}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		typ.Settle(obj)
+		typ.DropUnstored(obj)
 	}
 }

@@ -410,8 +410,8 @@ func Of(t reflect.Type) *Type { return reader{}.read(Deref(t)) }
 // ObjectMeta is the type of every object's metadata. It is read once.
 var ObjectMeta = sync.OnceValue(func() *Type { return Of(reflect.TypeFor[metav1.ObjectMeta]()) })
 
-// Parts are the types inside a value of a type. At most one of them is set.
-type Parts struct {
+// Elements are the types inside a value of a type. At most one of them is set.
+type Elements struct {
 	Fields map[string]*Type // of a struct
 	Items  *Type            // of a list
 	Values *Type            // of a map
@@ -419,8 +419,8 @@ type Parts struct {
 	Opaque bool
 }
 
-// Parts returns the types inside a value of the type.
-func (t *Type) Parts() (p Parts) {
+// Elements returns the types inside a value of the type.
+func (t *Type) Elements() (p Elements) {
 	switch t.form {
 	case formAny, formOpaque, formQuantity, formIntOrString, formSchema, formSchemaOrBool:
 		p.Opaque = true

@@ -26,5 +26,5 @@ func TestSourceIsReadOnce(t *testing.T) {
 			return
 		}
 	}
-	t.Error("what was read is kept although nobody uses it")
+	t.Error("an unused schema is still in memory")
 }

@@ -203,36 +203,36 @@ func (c *structuralCheck) nested(p *apiextensionsv1.JSONSchemaProps, skipAnyOf b
 
 // completeValues checks that the places the junctors of values speak of are
 // specified by s. at is where s is, said where values are.
-func (c *structuralCheck) completeValues(values, s *apiextensionsv1.JSONSchemaProps, at, said *field.Path) {
+func (c *structuralCheck) completeValues(values, s *apiextensionsv1.JSONSchemaProps, at, definedIn *field.Path) {
 	if values == nil {
 		return
 	}
-	c.complete(values.Not, s, at, said.Child("not"))
+	c.complete(values.Not, s, at, definedIn.Child("not"))
 	for i := range values.AllOf {
-		c.complete(&values.AllOf[i], s, at, said.Child("allOf").Index(i))
+		c.complete(&values.AllOf[i], s, at, definedIn.Child("allOf").Index(i))
 	}
 	for i := range values.AnyOf {
-		c.complete(&values.AnyOf[i], s, at, said.Child("anyOf").Index(i))
+		c.complete(&values.AnyOf[i], s, at, definedIn.Child("anyOf").Index(i))
 	}
 	for i := range values.OneOf {
-		c.complete(&values.OneOf[i], s, at, said.Child("oneOf").Index(i))
+		c.complete(&values.OneOf[i], s, at, definedIn.Child("oneOf").Index(i))
 	}
 }
 
-func (c *structuralCheck) complete(nested, s *apiextensionsv1.JSONSchemaProps, at, said *field.Path) {
+func (c *structuralCheck) complete(nested, s *apiextensionsv1.JSONSchemaProps, at, definedIn *field.Path) {
 	if nested == nil {
 		return
 	}
-	because := func(said *field.Path) string { return "because it is defined in " + said.String() }
+	because := func(definedIn *field.Path) string { return "because it is defined in " + definedIn.String() }
 	if s == nil {
-		c.require(at, because(said))
+		c.require(at, because(definedIn))
 		return
 	}
-	c.completeValues(nested, s, at, said)
-	c.complete(Items(nested), Items(s), at.Child("items"), said.Child("items"))
+	c.completeValues(nested, s, at, definedIn)
+	c.complete(Items(nested), Items(s), at.Child("items"), definedIn.Child("items"))
 	for _, name := range propertyNames(nested.Properties) {
 		sub := nested.Properties[name]
-		there, here := said.Child("properties").Key(name), at.Child("properties").Key(name)
+		there, here := definedIn.Child("properties").Key(name), at.Child("properties").Key(name)
 		if specified, ok := s.Properties[name]; ok {
 			c.complete(&sub, &specified, here, there)
 		} else {

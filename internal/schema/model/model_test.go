@@ -54,42 +54,42 @@ properties:
 	kind := testKind
 	kind.SelectableFields = []string{".spec.a"}
 	m := Custom(p, kind)
-	schematest.Same(t, "name", m.Name, "com.example.stable.v1.CronTab")
-	schematest.Same(t, "list", m.List, "com.example.stable.v1.CronTabList")
+	schematest.Equal(t, "name", m.Name, "com.example.stable.v1.CronTab")
+	schematest.Equal(t, "list", m.List, "com.example.stable.v1.CronTabList")
 	const meta = "io.k8s.apimachinery.pkg.apis.meta.v1."
 	var names []string
 	for name := range m.Schemas {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	schematest.Same(t, "models", names, []string{
+	schematest.Equal(t, "models", names, []string{
 		m.Name, m.List, meta + "FieldsV1", meta + "ListMeta", meta + "ManagedFieldsEntry", meta + "ObjectMeta",
 		meta + "OwnerReference", meta + "ShardInfo", meta + "Time",
 	})
 
 	got := published(t, m, m.Name)
-	schematest.Same(t, "extensions", []any{got["x-kubernetes-group-version-kind"], got["x-kubernetes-selectable-fields"]}, []any{
+	schematest.Equal(t, "extensions", []any{got["x-kubernetes-group-version-kind"], got["x-kubernetes-selectable-fields"]}, []any{
 		[]any{map[string]any{"group": "stable.example.com", "version": "v1", "kind": "CronTab"}},
 		[]any{map[string]any{"fieldPath": "spec.a"}},
 	})
 	properties := got["properties"].(map[string]any)
-	schematest.Same(t, "metadata", properties["metadata"], any(map[string]any{
+	schematest.Equal(t, "metadata", properties["metadata"], any(map[string]any{
 		"description": metav1.PartialObjectMetadata{}.SwaggerDoc()["metadata"],
 		"allOf":       []any{map[string]any{"$ref": "#/components/schemas/" + meta + "ObjectMeta"}},
 	}))
 	inSpec := properties["spec"].(map[string]any)["properties"].(map[string]any)
 	emb := inSpec["emb"].(map[string]any)
-	schematest.Same(t, "fields of an embedded object", slices.Sorted(maps.Keys(emb["properties"].(map[string]any))), []string{"apiVersion", "kind", "metadata"})
-	schematest.Same(t, "required of an embedded object", emb["required"], any([]any{"kind", "apiVersion"}))
+	schematest.Equal(t, "fields of an embedded object", slices.Sorted(maps.Keys(emb["properties"].(map[string]any))), []string{"apiVersion", "kind", "metadata"})
+	schematest.Equal(t, "required of an embedded object", emb["required"], any([]any{"kind", "apiVersion"}))
 	delete(inSpec, "emb")
-	schematest.Same(t, "the rest of spec", inSpec, schematest.Tree(t, `
+	schematest.Equal(t, "the rest of spec", inSpec, schematest.Tree(t, `
 a: {type: string, pattern: ^x, nullable: true, default: x, enum: [x, xy], description: d}
 ios: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}
 map: {type: object, additionalProperties: {type: integer, format: int32, minimum: 1}}
 list: {type: array, x-kubernetes-list-type: set, items: {type: string}}
 rule: {type: integer, not: {maximum: 3}, x-kubernetes-validations: [{rule: self > 1}]}
 `))
-	schematest.Same(t, "items of the list", published(t, m, m.List)["properties"].(map[string]any)["items"], any(map[string]any{
+	schematest.Equal(t, "items of the list", published(t, m, m.List)["properties"].(map[string]any)["items"], any(map[string]any{
 		"description": "List of crontabs. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md",
 		"type":        "array", "items": map[string]any{"$ref": "#/components/schemas/" + m.Name},
 	}))
@@ -102,7 +102,7 @@ func TestCustomOfOtherSchemas(t *testing.T) {
 		m := Custom(p, testKind)
 		got := published(t, m, m.Name)
 		delete(got, "x-kubernetes-group-version-kind")
-		schematest.Same(t, schema, got, map[string]any{"type": "object"})
+		schematest.Equal(t, schema, got, map[string]any{"type": "object"})
 	}
 }
 
@@ -135,14 +135,14 @@ func TestOfType(t *testing.T) {
 			}}
 		},
 	})
-	schematest.Same(t, "name", m.Name, name)
+	schematest.Equal(t, "name", m.Name, name)
 	got := published(t, m, name)
 	properties := got["properties"].(map[string]any)
 	for _, field := range []string{"kind", "apiVersion"} {
-		schematest.Same(t, field, properties[field], any(map[string]any{"type": "string", "description": metav1.TypeMeta{}.SwaggerDoc()[field]}))
+		schematest.Equal(t, field, properties[field], any(map[string]any{"type": "string", "description": metav1.TypeMeta{}.SwaggerDoc()[field]}))
 		delete(properties, field)
 	}
-	schematest.Same(t, "model", got, schematest.Tree(t, `
+	schematest.Equal(t, "model", got, schematest.Tree(t, `
 description: It has itself.
 type: object
 required: [always, enum]
@@ -170,8 +170,8 @@ properties:
     description: "One of two.\n\nPossible enum values:\n - `+"`\\\"A\\\"`\\n - `\\\"B\\\"`"+`"
     enum: [B, A]
 `))
-	schematest.Same(t, "time", asTree(t, m.Schemas["io.k8s.apimachinery.pkg.apis.meta.v1.Time"]), schematest.Tree(t, `{type: string, format: date-time, description: "Time is a moment, to the second, as RFC 3339 writes it."}`))
-	schematest.Same(t, "int or string", asTree(t, m.Schemas["io.k8s.apimachinery.pkg.util.intstr.IntOrString"])["oneOf"], any([]any{
+	schematest.Equal(t, "time", asTree(t, m.Schemas["io.k8s.apimachinery.pkg.apis.meta.v1.Time"]), schematest.Tree(t, `{type: string, format: date-time, description: "Time is a moment, to the second, as RFC 3339 writes it."}`))
+	schematest.Equal(t, "int or string", asTree(t, m.Schemas["io.k8s.apimachinery.pkg.util.intstr.IntOrString"])["oneOf"], any([]any{
 		map[string]any{"type": "integer"}, map[string]any{"type": "string"},
 	}))
 }

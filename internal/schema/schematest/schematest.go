@@ -45,8 +45,8 @@ func Tree(t testing.TB, text string) map[string]any {
 	return out
 }
 
-// Same compares.
-func Same(t testing.TB, what string, got, want any) {
+// Equal compares.
+func Equal(t testing.TB, what string, got, want any) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("%s (-want +got):\n%s", what, d)

@@ -49,11 +49,11 @@ func (n *node) validate(v any, at *field.Path, old *correlation) field.ErrorList
 
 // errors returns the faults, each once.
 func (r *outcome) errors() field.ErrorList {
-	said := make(map[string]bool, len(r.faults))
+	seen := make(map[string]bool, len(r.faults))
 	var errs field.ErrorList
 	for _, f := range r.faults {
-		if !said[f.message] {
-			said[f.message] = true
+		if !seen[f.message] {
+			seen[f.message] = true
 			errs = append(errs, f.err)
 		}
 	}

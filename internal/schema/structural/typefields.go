@@ -20,7 +20,7 @@ func (ns nodes) of(t *gotype.Type) *node {
 	}
 	n := &node{nullable: true}
 	ns[t] = n
-	switch in := t.Parts(); {
+	switch in := t.Elements(); {
 	case in.Opaque:
 		n.preserve = true
 	case in.Items != nil:

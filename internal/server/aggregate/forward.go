@@ -111,7 +111,7 @@ func (b *Backend) enter(r *http.Request) (leave func(), ok bool) {
 		b.pool.inside.Add(-1)
 		return nil, false
 	}
-	q.Place.Leave()
+	q.Place.Release()
 	return func() { b.pool.inside.Add(-1) }, true
 }
 

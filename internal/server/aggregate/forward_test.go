@@ -105,24 +105,24 @@ func TestUnanswered(t *testing.T) {
 		}
 		s.write("v1.a.dev", spec("a.dev/v1", 10, 5, `,"service":{"namespace":"dev","name":"api","port":443}`)+well)
 		if got, want := asked(a, "/apis/a.dev/v1/roses"), "Service Unavailable: error trying to reach service: tls: failed to verify certificate: x509: "; !strings.HasPrefix(got, want) {
-			t.Errorf("a certificate that nobody knows: %s, want %s", got, want)
+			t.Errorf("a certificate of an unknown CA: %s, want %s", got, want)
 		}
 		w.Close()
 		s.write("v1.a.dev", spec("a.dev/v1", 10, 5, service)+well)
 		a.Close()
 		if got, want := asked(a, "/apis/a.dev/v1/roses"), "Service Unavailable: error trying to reach service: connection refused"; got != want {
-			t.Errorf("nobody listens: %s, want %s", got, want)
+			t.Errorf("connection refused: %s, want %s", got, want)
 		}
 		upgrade := func(r *http.Request) {
 			r.Header.Set("Connection", "Upgrade")
 			r.Header.Set("Upgrade", "SPDY/3.1")
 		}
 		if got, want := asked(a, "/apis/a.dev/v1/roses/a/exec", upgrade), "Service Unavailable: error dialing backend: connection refused"; got != want {
-			t.Errorf("nobody listens for an upgrade: %s, want %s", got, want)
+			t.Errorf("connection refused for an upgrade: %s, want %s", got, want)
 		}
 		unknown := func(r *http.Request) { request.From(r.Context()).User = nil }
 		if got, want := asked(a, "/apis/a.dev/v1/roses", unknown), "Internal Server Error: missing user"; got != want {
-			t.Errorf("nobody asks: %s, want %s", got, want)
+			t.Errorf("no user: %s, want %s", got, want)
 		}
 	})
 }

@@ -18,10 +18,10 @@ func newMetrics(services func(context.Context) *Services) *Metrics {
 	return &Metrics{
 		services: services,
 		state: prometheus.NewDesc("aggregator_unavailable_apiservice",
-			"Gauge of APIServices which are marked as unavailable broken down by APIService name.", []string{"name"}, nil),
+			"Availability of APIServices, by name: 1 if unavailable.", []string{"name"}, nil),
 		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "aggregator_unavailable_apiservice_total",
-			Help: "Counter of APIServices which are marked as unavailable broken down by APIService name and reason.",
+			Help: "Changes of APIServices to unavailable, by name and reason.",
 		}, []string{"name", "reason"}),
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A whole is aggregated discovery: all groups with their versions and resources in one document.
-type whole struct {
+// A document is aggregated discovery: all groups with their versions and resources in one document.
+type document struct {
 	doc  []byte
 	etag string
 }
@@ -31,7 +31,7 @@ func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, core b
 	if !ok {
 		return false
 	}
-	a := h.whole(r.Context(), core)
+	a := h.aggregated(r.Context(), core)
 	header := w.Header()
 	header.Set("ETag", a.etag)
 	header.Set("Vary", "Accept")
@@ -57,7 +57,7 @@ func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, core b
 }
 
 // render converts the document to another format.
-func (a *whole) render(f codec.Format) ([]byte, error) {
+func (a *document) render(f codec.Format) ([]byte, error) {
 	if f.Media != codec.Protobuf {
 		return f.Render(a.doc)
 	}
@@ -70,7 +70,7 @@ func (a *whole) render(f codec.Format) ([]byte, error) {
 
 // buildAggregate builds aggregated discovery of the core group or of all others. item returns the
 // part of one resource in one version; size is the expected length.
-func buildAggregate(groups []*group, core bool, item func(*resource.Definition, *resource.Version) []byte, others remotes, size int) *whole {
+func buildAggregate(groups []*group, core bool, item func(*resource.Definition, *resource.Version) []byte, others remotes, size int) *document {
 	doc := append(make([]byte, 0, size+1024), `{"kind":"`+aggregateKind+`","apiVersion":"`+apidiscoveryv2.SchemeGroupVersion.String()+`","metadata":{},"items":[`...)
 	first := true
 	for _, g := range groups {
@@ -84,7 +84,7 @@ func buildAggregate(groups []*group, core bool, item func(*resource.Definition, 
 		doc = appendGroup(doc, g, item, others)
 	}
 	doc = append(doc, "]}\n"...)
-	return &whole{doc: doc, etag: strconv.Quote(fmt.Sprintf("%X", sha512.Sum512(doc)))}
+	return &document{doc: doc, etag: strconv.Quote(fmt.Sprintf("%X", sha512.Sum512(doc)))}
 }
 
 func appendGroup(doc []byte, g *group, item func(*resource.Definition, *resource.Version) []byte, others remotes) []byte {
@@ -101,8 +101,8 @@ func appendGroup(doc []byte, g *group, item func(*resource.Definition, *resource
 		}
 		if v.remote == nil {
 			doc = appendVersion(doc, v, item)
-		} else if said := others[v.groupVersion(g.name)]; said != nil {
-			doc = append(doc, said...)
+		} else if remote := others[v.groupVersion(g.name)]; remote != nil {
+			doc = append(doc, remote...)
 		} else {
 			doc = append(doc, encode(apidiscoveryv2.APIVersionDiscovery{Version: v.name, Freshness: apidiscoveryv2.DiscoveryFreshnessStale})...)
 		}

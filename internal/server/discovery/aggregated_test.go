@@ -112,13 +112,13 @@ func TestAggregatedFollowsChanges(t *testing.T) {
 // The work for a changed Definition does not grow with the number of other Definitions.
 func TestItemsAreReused(t *testing.T) {
 	h, c := newHandler(t, Options{})
-	h.whole(t.Context(), false)
+	h.aggregated(t.Context(), false)
 	kept := custom(t, kites)
 	c.Swap(resource.NewSet([]*resource.Definition{kept, custom(t, skies)}))
-	h.whole(t.Context(), false)
+	h.aggregated(t.Context(), false)
 	before := h.item(kept, kept.Versions[0])
 	c.Swap(resource.NewSet([]*resource.Definition{kept}))
-	h.whole(t.Context(), false)
+	h.aggregated(t.Context(), false)
 	after := h.item(kept, kept.Versions[0])
 	if &before[0] != &after[0] {
 		t.Error("the item of an unchanged Definition was made again")
@@ -132,7 +132,7 @@ func TestWhatIsIdleIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := newHandler(t, Options{Idle: time.Minute})
 		for range 3 {
-			h.whole(t.Context(), false)
+			h.aggregated(t.Context(), false)
 			time.Sleep(50 * time.Second)
 			h.mu.Lock()
 			if h.cache.others == nil {

@@ -14,7 +14,7 @@ type cache struct {
 	view *view
 
 	// Of the view. others contains remote.
-	core, others *whole
+	core, others *document
 	remote       remotes
 	size         int // of the last aggregate: an estimate for the next
 
@@ -31,7 +31,7 @@ func (h *Handler) follow(services *aggregate.Services) *view {
 		return c.view
 	}
 	now := newView(set, services)
-	if c.view == nil || !c.view.same(now) {
+	if c.view == nil || !c.view.equal(now) {
 		c.core, c.others = nil, nil
 	}
 	c.view = now
@@ -39,8 +39,8 @@ func (h *Handler) follow(services *aggregate.Services) *view {
 	return now
 }
 
-// whole returns aggregated discovery of the core group or of all others.
-func (h *Handler) whole(ctx context.Context, core bool) *whole {
+// aggregated returns aggregated discovery of the core group or of all others.
+func (h *Handler) aggregated(ctx context.Context, core bool) *document {
 	services := h.services(ctx)
 	var said remotes
 	if !core {

@@ -117,7 +117,7 @@ func TestFormats(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	h, _ := newHandler(t, Options{})
-	const nobody = "404 page not found\n"
+	const notFound = "404 page not found\n"
 	const missing = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}` + "\n"
 	const method = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server does not allow this method on the requested resource","reason":"MethodNotAllowed","details":{},"code":405}` + "\n"
 	for _, test := range []struct {
@@ -125,9 +125,9 @@ func TestRefusals(t *testing.T) {
 		code         int
 		want         string
 	}{
-		{"GET", "/apis/nope", 404, nobody},
-		{"GET", "/apis/nope/v1", 404, nobody},
-		{"GET", "/apis/disc.anykind.dev/v9", 404, nobody},
+		{"GET", "/apis/nope", 404, notFound},
+		{"GET", "/apis/nope/v1", 404, notFound},
+		{"GET", "/apis/disc.anykind.dev/v9", 404, notFound},
 		{"GET", "/apis/coordination.k8s.io/v9", 404, missing},
 		{"GET", "/api/v2", 404, missing},
 		{"POST", "/api", 405, method},

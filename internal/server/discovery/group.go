@@ -71,11 +71,11 @@ func newView(set *resource.Set, services *aggregate.Services) *view {
 	v := &view{set: set, services: services}
 	for _, local := range set.Groups() {
 		g := &group{name: local.Name, priority: local.Priority}
-		said := services.Group(local.Name)
+		remote := services.Group(local.Name)
 		for _, name := range local.Versions {
 			if services.Lookup(local.Name, name) == nil {
 				one := version{name: name, local: local, groupPriority: local.Priority, priority: customPriority}
-				if s := find(said, name); s != nil {
+				if s := find(remote, name); s != nil {
 					one.groupPriority, one.priority = int(s.GroupPriority), int(s.VersionPriority)
 				}
 				g.versions = append(g.versions, one)
@@ -154,8 +154,8 @@ func find(g *aggregate.Group, version string) *aggregate.Service {
 	return g.Versions[i]
 }
 
-// same reports whether two views of one Set have the same content in the same order.
-func (v *view) same(other *view) bool {
+// equal reports whether two views of one Set have the same content in the same order.
+func (v *view) equal(other *view) bool {
 	return v.set == other.set && slices.EqualFunc(v.groups, other.groups, func(a, b *group) bool {
 		return a.name == b.name && slices.EqualFunc(a.versions, b.versions, func(a, b version) bool {
 			return a.name == b.name && (a.remote == nil) == (b.remote == nil)

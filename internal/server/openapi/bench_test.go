@@ -67,7 +67,7 @@ func BenchmarkWhole(b *testing.B) {
 				var peak uint64
 				for b.Loop() {
 					w := &openapitest.Discard{}
-					set, shared, _ := h.whole(nil)
+					set, shared, _ := h.v2Document(nil)
 					runtime.GC()
 					before := heap()
 					(&Options{}).writeWhole(&heapWatch{Discard: w, every: 4 << 20, peak: &peak, before: before}, form, set, shared, nil)
@@ -79,7 +79,7 @@ func BenchmarkWhole(b *testing.B) {
 		b.Run(fmt.Sprintf("%d kinds/not modified", n), func(b *testing.B) {
 			h := New(&c, Options{})
 			r := httptest.NewRequest("GET", "/openapi/v2", nil)
-			_, _, d := h.whole(nil)
+			_, _, d := h.v2Document(nil)
 			r.Header.Set("If-None-Match", strconv.Quote(d.hash))
 			b.ReportAllocs()
 			for b.Loop() {

@@ -29,8 +29,8 @@ type Options struct {
 	Build string
 	// Pages are IssuerConfiguration and IssuerKeys, if the server has these pages.
 	Pages []string
-	// Others are the API servers behind this one; nil for none.
-	Others Others
+	// Aggregated are the API servers behind this one; nil for none.
+	Aggregated Aggregated
 	// Refresh is called before a 404. It returns once the Catalog has every write that was
 	// acknowledged before the call.
 	Refresh func(context.Context) error
@@ -52,8 +52,8 @@ func New(catalog *resource.Catalog, o Options) *Handler {
 	if o.Idle == 0 {
 		o.Idle = 5 * time.Minute
 	}
-	if o.Others == nil {
-		o.Others = noServers{}
+	if o.Aggregated == nil {
+		o.Aggregated = noServers{}
 	}
 	return &Handler{catalog: catalog, options: o}
 }
@@ -97,13 +97,13 @@ func (h *Handler) other(r *http.Request, name string) (http.Handler, bool) {
 	if _, _, local := h.options.lookup(h.catalog.Set(), name); local {
 		return nil, false
 	}
-	d, ok := h.options.Others.Documents(r.Context())[name]
+	d, ok := h.options.Aggregated.Documents(r.Context())[name]
 	switch {
 	case !ok:
 		return nil, false
 	case d.Hash != "":
 		return h.converted(name, d), true
 	default:
-		return h.options.Others.Forward(d.Service), true
+		return h.options.Aggregated.Forward(d.Service), true
 	}
 }

@@ -19,21 +19,21 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate/published"
 )
 
-// Others are the API servers behind this one, with their own documents.
-type Others interface {
+// Aggregated are the API servers behind this one, with their own documents.
+type Aggregated interface {
 	// Documents returns their OpenAPI v3 documents, by name.
 	Documents(ctx context.Context) map[string]published.Document
-	// Wholes returns their OpenAPI v2 documents.
-	Wholes(ctx context.Context) []published.Whole
+	// DocumentsV2 returns their OpenAPI v2 documents.
+	DocumentsV2(ctx context.Context) []published.DocumentV2
 	// Forward returns the handler that forwards requests to the server of a version.
 	Forward(*aggregate.Service) http.Handler
 }
 
-// noServers is Others without any server.
+// noServers is Aggregated without any server.
 type noServers struct{}
 
 func (noServers) Documents(context.Context) map[string]published.Document { return nil }
-func (noServers) Wholes(context.Context) []published.Whole                { return nil }
+func (noServers) DocumentsV2(context.Context) []published.DocumentV2      { return nil }
 func (noServers) Forward(*aggregate.Service) http.Handler                 { return http.NotFoundHandler() }
 
 // foreign is the part of other servers in OpenAPI v2. It may be nil.
@@ -48,7 +48,7 @@ type foreign struct {
 
 // gather merges the documents of other servers. A definition that differs from this server's
 // definition of the same name is renamed.
-func (s *shared) gather(wholes []published.Whole, set *resource.Set) *foreign {
+func (s *shared) gather(wholes []published.DocumentV2, set *resource.Set) *foreign {
 	parts, named := partsOf(wholes, set)
 	if len(parts) == 0 {
 		return nil
@@ -99,7 +99,7 @@ func withoutWords(s spec.SchemaProps) spec.SchemaProps {
 
 // partsOf returns the parts of other servers' documents about their own versions, and the names
 // of the definitions there.
-func partsOf(wholes []published.Whole, set *resource.Set) (parts []*spec.Swagger, named map[string]bool) {
+func partsOf(wholes []published.DocumentV2, set *resource.Set) (parts []*spec.Swagger, named map[string]bool) {
 	named = map[string]bool{}
 	for _, whole := range wholes {
 		var doc spec.Swagger
@@ -125,7 +125,7 @@ func partsOf(wholes []published.Whole, set *resource.Set) (parts []*spec.Swagger
 func (h *Handler) converted(name string, d published.Document) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var doc spec.Swagger
-		for _, whole := range h.options.Others.Wholes(r.Context()) {
+		for _, whole := range h.options.Aggregated.DocumentsV2(r.Context()) {
 			if slices.Contains(whole.Services, d.Service) && doc.UnmarshalJSON(whole.JSON) == nil {
 				part := aggregator.FilterSpecByPathsWithoutSideEffects(&doc, []string{d.Service.Path() + "/"})
 				if body, err := openapiconv.ConvertV2ToV3(part).MarshalJSON(); err == nil {
@@ -232,7 +232,7 @@ func relevant(all map[string]published.Document, o *Options, set *resource.Set) 
 }
 
 // withoutJSON returns the parts that identify documents.
-func withoutJSON(wholes []published.Whole) []published.Whole {
+func withoutJSON(wholes []published.DocumentV2) []published.DocumentV2 {
 	out := slices.Clone(wholes)
 	for i := range out {
 		out[i].JSON = nil
@@ -241,7 +241,7 @@ func withoutJSON(wholes []published.Whole) []published.Whole {
 }
 
 // withSums adds the hashes of other servers' documents to an ETag.
-func withSums(hash io.Writer, wholes []published.Whole) {
+func withSums(hash io.Writer, wholes []published.DocumentV2) {
 	for _, w := range wholes {
 		for _, s := range w.Services {
 			_, _ = hash.Write([]byte(s.Name + "\n"))
@@ -250,6 +250,6 @@ func withSums(hash io.Writer, wholes []published.Whole) {
 	}
 }
 
-func sameWholes(a, b []published.Whole) bool {
-	return slices.EqualFunc(a, b, func(a, b published.Whole) bool { return a.Sum == b.Sum && slices.Equal(a.Services, b.Services) })
+func sameWholes(a, b []published.DocumentV2) bool {
+	return slices.EqualFunc(a, b, func(a, b published.DocumentV2) bool { return a.Sum == b.Sum && slices.Equal(a.Services, b.Services) })
 }

@@ -27,11 +27,11 @@ func (n *neighbour) Documents(context.Context) map[string]published.Document {
 	}
 }
 
-func (n *neighbour) Wholes(context.Context) []published.Whole {
+func (n *neighbour) DocumentsV2(context.Context) []published.DocumentV2 {
 	if n.whole == "" {
 		return nil
 	}
-	return []published.Whole{{Services: []*aggregate.Service{n.service}, JSON: []byte(n.whole), Sum: sha256.Sum256([]byte(n.whole))}}
+	return []published.DocumentV2{{Services: []*aggregate.Service{n.service}, JSON: []byte(n.whole), Sum: sha256.Sum256([]byte(n.whole))}}
 }
 
 func (n *neighbour) Forward(s *aggregate.Service) http.Handler {
@@ -52,7 +52,7 @@ const (
 
 func newNeighbour(t *testing.T, whole string) (*Handler, *neighbour) {
 	n := &neighbour{service: &aggregate.Service{Name: "v1.near.dev", Group: "near.dev", Version: "v1"}, whole: whole}
-	return New(openapitest.Catalog(t), Options{Others: n}), n
+	return New(openapitest.Catalog(t), Options{Aggregated: n}), n
 }
 
 // Version 3 documents of other servers are listed and forwarded, except those that this server

@@ -34,8 +34,8 @@ var wholeForms = []openapiForm{
 // A wholeDocument is the cached document of /openapi/v2.
 type wholeDocument struct {
 	*openDocument
-	checked bool              // against the current Set
-	others  []published.Whole // documents that were merged, without their JSON
+	checked bool                   // against the current Set
+	others  []published.DocumentV2 // documents that were merged, without their JSON
 }
 
 // serveWhole answers /openapi/v2.
@@ -52,8 +52,8 @@ func (h *Handler) serveWhole(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotAcceptable)
 		return
 	}
-	wholes := h.options.Others.Wholes(r.Context())
-	set, shared, d := h.whole(wholes)
+	wholes := h.options.Aggregated.DocumentsV2(r.Context())
+	set, shared, d := h.v2Document(wholes)
 	header.Set("Content-Type", form)
 	header.Set("ETag", strconv.Quote(d.hash))
 	if d.matches(r) {
@@ -79,8 +79,8 @@ func (d *openDocument) matches(r *http.Request) bool {
 	return false
 }
 
-// whole returns the document and its inputs.
-func (h *Handler) whole(others []published.Whole) (*resource.Set, *shared, *openDocument) {
+// v2Document returns the document and its inputs.
+func (h *Handler) v2Document(others []published.DocumentV2) (*resource.Set, *shared, *openDocument) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	set := h.follow()
@@ -100,7 +100,7 @@ func (h *Handler) whole(others []published.Whole) (*resource.Set, *shared, *open
 }
 
 // wholeHash returns the hash of a Set's document.
-func (h *Handler) wholeHash(set *resource.Set, others []published.Whole) string {
+func (h *Handler) wholeHash(set *resource.Set, others []published.DocumentV2) string {
 	var prints []fingerprint
 	for d, v := range everything(set) {
 		prints = append(prints, h.fingerprint(d, v))
@@ -116,7 +116,7 @@ func (h *Handler) wholeHash(set *resource.Set, others []published.Whole) string 
 }
 
 // writeWhole writes the document in one of its formats.
-func (o *Options) writeWhole(w io.Writer, form string, set *resource.Set, s *shared, wholes []published.Whole) {
+func (o *Options) writeWhole(w io.Writer, form string, set *resource.Set, s *shared, wholes []published.DocumentV2) {
 	s.prepare()
 	others := s.gather(wholes, set)
 	out := &v2Writer{w: w, protobuf: form == v2Protobuf}

@@ -27,7 +27,7 @@ type documentList struct {
 
 // serveDocuments answers /openapi/v3.
 func (h *Handler) serveDocuments(w http.ResponseWriter, r *http.Request) {
-	l := h.documentList(h.options.Others.Documents(r.Context()))
+	l := h.documentList(h.options.Aggregated.Documents(r.Context()))
 	// Kubernetes answers this in its aggregator, which sets no content type: http.ServeContent
 	// detects text. The aggregator honours conditions on the time. Those cannot distinguish two
 	// lists of one second, so a client could keep a list without a kind that was just created.

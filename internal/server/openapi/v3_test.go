@@ -229,7 +229,7 @@ func TestDocumentIsCachedByItsHash(t *testing.T) {
 		}
 	}
 	if built(h) != 0 {
-		t.Error("a document was made that nobody read")
+		t.Error("an unread document was built")
 	}
 
 	w = ask(h, "GET", url)
@@ -359,7 +359,7 @@ func TestWhatIsIdleIsForgotten(t *testing.T) {
 			t.Error("what is asked for all the time was forgotten")
 		}
 		if h.cache.list != nil {
-			t.Error("the list, which nobody asks for, is kept")
+			t.Error("the unused list is still cached")
 		}
 	})
 }

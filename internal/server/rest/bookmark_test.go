@@ -181,7 +181,7 @@ func testWatchRevisions(t *testing.T) {
 		{"N: strictly after N", "resourceVersion=" + first, "ADDED b, ADDED c, ADDED d, ADDED e"},
 		{"N: strictly after N", "resourceVersion=" + second, "ADDED c, ADDED d, ADDED e"},
 		{"N that is to come: strictly after N", "resourceVersion=" + later, "ADDED e"},
-		{"whoever asks for bookmarks learns where the synthetic ADDED end", "allowWatchBookmarks=true", "ADDED a, ADDED b, BOOKMARK, ADDED c, ADDED d, ADDED e"},
+		{"with bookmarks, one ends the synthetic ADDED events", "allowWatchBookmarks=true", "ADDED a, ADDED b, BOOKMARK, ADDED c, ADDED d, ADDED e"},
 		{"sendInitialEvents ends with a BOOKMARK", "allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&sendInitialEvents=true", "ADDED a, ADDED b, BOOKMARK, ADDED c, ADDED d, ADDED e"},
 		{"sendInitialEvents ends with a BOOKMARK", "allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&resourceVersion=" + second, "ADDED a, ADDED b, BOOKMARK, ADDED c, ADDED d, ADDED e"},
 		{"sendInitialEvents=false", "resourceVersionMatch=NotOlderThan&sendInitialEvents=false", "ADDED c, ADDED d, ADDED e"},

@@ -37,7 +37,7 @@ func twoVersions(t *testing.T, since int64, v1, v2 map[string]string) *resource.
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Since, d.Unsettled = since, true // as the registrar marks a kind with versions and defaults
+	d.CompleteSince, d.CheckOnRead = since, true // as the registrar marks a kind with versions and defaults
 	return d
 }
 

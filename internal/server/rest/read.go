@@ -255,7 +255,7 @@ func (h *Handler) part(ctx context.Context, target *registry.Target, view *codec
 	case view.Format.As == codec.Table:
 		return func() ([]byte, error) {
 			ctx := context.WithoutCancel(ctx) // other requests wait for it too
-			return o.Memo(cellsKey{d, v.Name}, h.registry.Moment(ctx, d), func() ([]byte, error) {
+			return o.Memo(cellsKey{d, v.Name}, h.registry.Validity(ctx, d), func() ([]byte, error) {
 				t, err := h.registry.Decode(ctx, d, v, o)
 				if err != nil {
 					return nil, err
@@ -267,7 +267,7 @@ func (h *Handler) part(ctx context.Context, target *registry.Target, view *codec
 		key, _ := view.Key()
 		return func() ([]byte, error) {
 			ctx := context.WithoutCancel(ctx)
-			return o.Memo(messageKey{d, v.Name, key}, h.registry.Moment(ctx, d), func() ([]byte, error) {
+			return o.Memo(messageKey{d, v.Name, key}, h.registry.Validity(ctx, d), func() ([]byte, error) {
 				shown, err := h.registry.View(ctx, d, v, o)
 				if err != nil {
 					return nil, err

@@ -81,8 +81,8 @@ func (e *sentEvents) of(d *resource.Definition, version string) *sent {
 
 var (
 	sentLabels                         = []string{"group", "version", "resource"}
-	sentDesc                           = prometheus.NewDesc("apiserver_watch_events_total", "Events that watches were sent.", sentLabels, nil)
-	sentSizesDesc                      = prometheus.NewDesc("apiserver_watch_events_sizes", "Sizes of the events that watches were sent, in bytes.", sentLabels, nil)
+	sentDesc                           = prometheus.NewDesc("apiserver_watch_events_total", "Watch events sent, by group, version and resource.", sentLabels, nil)
+	sentSizesDesc                      = prometheus.NewDesc("apiserver_watch_events_sizes", "Sizes of sent watch events in bytes, by group, version and resource.", sentLabels, nil)
 	_             prometheus.Collector = (*sentEvents)(nil)
 )
 

@@ -41,7 +41,7 @@ func (s *stream) overSocket(ctx context.Context, refused error) {
 			defer cancel() // the client disconnected
 			_, _ = io.Copy(io.Discard, conn)
 		}()
-		s.socket, s.patience.out = &socket{conn, s.view.Format.Media}, conn
+		s.socket, s.writeDeadline.out = &socket{conn, s.view.Format.Media}, conn
 		s.tell(ctx, refused)
 	}).ServeHTTP(hijacker{s.call.w, s.out}, s.call.Request)
 }

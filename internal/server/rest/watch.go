@@ -59,11 +59,11 @@ func (h *Handler) watch(r *call) error {
 	now := time.Now()
 	s := &stream{
 		handler: h, call: r, view: view, sent: h.sent.of(r.target.Definition, r.target.Version.Name), watch: watch,
-		out:       http.NewResponseController(r.w),
-		patience:  patience{out: http.NewResponseController(r.w)},
-		bookmarks: o.AllowWatchBookmarks,
-		end:       now.Add(h.lifetime(o.TimeoutSeconds)),
-		forget:    func() {},
+		out:           http.NewResponseController(r.w),
+		writeDeadline: writeDeadline{out: http.NewResponseController(r.w)},
+		bookmarks:     o.AllowWatchBookmarks,
+		end:           now.Add(h.lifetime(o.TimeoutSeconds)),
+		forget:        func() {},
 	}
 	s.scheduleBookmark(now)
 	if key, alike := view.Key(); alike {
@@ -81,7 +81,7 @@ func (h *Handler) watch(r *call) error {
 
 // tell runs the watch, or sends the error that refused it.
 func (s *stream) tell(ctx context.Context, refused error) {
-	defer s.patience.stop()
+	defer s.writeDeadline.stop()
 	if refused != nil {
 		s.fail(refused)
 		return
@@ -128,13 +128,13 @@ type stream struct {
 	out     *http.ResponseController
 	socket  *socket // nil for a watch over the body of an answer
 
-	patience   patience
-	bookmarks  bool
-	bookmark   time.Time // time of the next one
-	initialEnd bool      // the bookmark after the initial events is due
-	end        time.Time
-	written    bool
-	together   any // key of frames that watches share, nil if they are only for this watch
+	writeDeadline writeDeadline
+	bookmarks     bool
+	bookmark      time.Time // time of the next one
+	initialEnd    bool      // the bookmark after the initial events is due
+	end           time.Time
+	written       bool
+	together      any // key of frames that watches share, nil if they are only for this watch
 
 	// wait ends at until, the time of the next bookmark or the end.
 	wait   context.Context
@@ -247,8 +247,8 @@ func (s *stream) write(ctx context.Context, p registry.Portion) bool {
 		return s.writeMessages(ctx, p.Events)
 	}
 	if p.Shared != nil && s.together != nil {
-		moment := s.handler.registry.Moment(ctx, d)
-		frames, err := p.Shared.Memo(s.together, moment, func() ([]byte, error) { return s.frames(ctx, p.Events) })
+		validity := s.handler.registry.Validity(ctx, d)
+		frames, err := p.Shared.Memo(s.together, validity, func() ([]byte, error) { return s.frames(ctx, p.Events) })
 		if err == nil {
 			s.written = true
 			return s.send(s.sent.cutSizes(frames, len(p.Events)))
@@ -352,7 +352,7 @@ func (s *stream) frame(ctx context.Context, e registry.WatchEvent) ([]byte, erro
 	if !shared {
 		return make()
 	}
-	return e.Shared.Memo(s.key(key, string(e.Type)), s.handler.registry.Moment(ctx, target.Definition), make)
+	return e.Shared.Memo(s.key(key, string(e.Type)), s.handler.registry.Validity(ctx, target.Definition), make)
 }
 
 // scheduleBookmark computes the time of the next bookmark.
@@ -388,16 +388,16 @@ func (s *stream) open() {
 	if s.socket != nil {
 		return // the handshake has sent them
 	}
-	s.patience.begin()
-	defer s.patience.end()
+	s.writeDeadline.begin()
+	defer s.writeDeadline.end()
 	s.call.w.WriteHeader(http.StatusOK)
 	_ = s.out.Flush()
 }
 
 // send writes and flushes, and reports whether the client is connected.
 func (s *stream) send(data []byte) bool {
-	s.patience.begin()
-	defer s.patience.end()
+	s.writeDeadline.begin()
+	defer s.writeDeadline.end()
 	if s.socket != nil {
 		return s.socket.send(data)
 	}
@@ -414,8 +414,8 @@ func (s *stream) put(data []byte) bool {
 	if len(data) == 0 {
 		return true
 	}
-	s.patience.begin()
-	defer s.patience.end()
+	s.writeDeadline.begin()
+	defer s.writeDeadline.end()
 	_, err := s.call.w.Write(data)
 	return err == nil
 }

@@ -372,11 +372,11 @@ func equalBesidesManagers(a, b object.Tree) bool {
 // repeated returns the error for duplicate fields in an apply. Its body is parsed as YAML, even
 // if it is JSON.
 func repeated(media codec.Media, duplicates []string) error {
-	said := strings.Join(duplicates, ", ")
+	message := strings.Join(duplicates, ", ")
 	if media == codec.YAML {
-		said = "error converting YAML to JSON: " + said
+		message = "error converting YAML to JSON: " + message
 	}
-	return status.BadRequest("error strict decoding patch: %s", said)
+	return status.BadRequest("error strict decoding patch: %s", message)
 }
 
 func (w *writeRequest) decodePatch(patchType types.PatchType) (*apply.Patch, error) {

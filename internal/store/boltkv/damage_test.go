@@ -250,8 +250,8 @@ func TestForeignFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !s.open(t, "a bbolt file of somebody else", data) {
-		t.Error("a bbolt file of somebody else was opened")
+	if !s.open(t, "a bbolt file of another program", data) {
+		t.Error("a bbolt file of another program was opened")
 	}
 }
 

@@ -17,11 +17,11 @@ const batchBytes = 2 << 20
 // Watch implements kv.Backend. It reads later events from the tail, or from the file once the tail has
 // dropped them.
 func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error] {
-	return kv.WatchLog(ctx, after, func(after int64) (kv.Batch, <-chan struct{}, error) { return s.since(prefix, after) })
+	return kv.WatchLog(ctx, after, func(after int64) (kv.Batch, <-chan struct{}, error) { return s.eventsAfter(prefix, after) })
 }
 
-// since returns the next events after a revision, and a channel that is closed once there may be more.
-func (s *Store) since(prefix string, after int64) (kv.Batch, <-chan struct{}, error) {
+// eventsAfter returns the next events after a revision, and a channel that is closed once there may be more.
+func (s *Store) eventsAfter(prefix string, after int64) (kv.Batch, <-chan struct{}, error) {
 	s.mu.RLock()
 	after, err := s.resolve(after)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 
 // The time that a write waits for a connection, and the interval of its checks.
 const (
-	connectPatience = 3 * time.Second
-	connectRetry    = 50 * time.Millisecond
+	connectTimeout = 3 * time.Second
+	connectRetry   = 50 * time.Millisecond
 )
 
 // Commit implements kv.Backend. It is one transaction: it compares where the keys
@@ -70,9 +70,9 @@ func (s *Store) transact(caller context.Context, w *kv.Write) (*clientv3.TxnResp
 		compares = append(compares, clientv3.Compare(clientv3.ModRevision(guarded), "=", g.Revision))
 		reads = append(reads, clientv3.OpGet(guarded, clientv3.WithKeysOnly()))
 	}
-	ctx, cancel := context.WithTimeout(caller, patience)
+	ctx, cancel := context.WithTimeout(caller, callTimeout)
 	defer cancel()
-	for until := time.Now().Add(connectPatience); ; {
+	for until := time.Now().Add(connectTimeout); ; {
 		ctx, attempt := attempting(ctx)
 		resp, err := s.client.Txn(ctx).If(compares...).Then(changes...).Else(reads...).Commit()
 		err = attempt.outcome(err)

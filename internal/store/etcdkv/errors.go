@@ -15,20 +15,20 @@ import (
 
 // readError puts the error of a read at a revision into the words of the
 // contract.
-func (s *Store) readError(caller context.Context, err error, asked int64) error {
+func (s *Store) readError(caller context.Context, err error, requested int64) error {
 	switch {
 	case caller.Err() != nil && s.ctx.Err() == nil:
 		return caller.Err()
 	case s.ctx.Err() != nil:
 		return kv.ErrClosed
 	case errors.Is(err, rpctypes.ErrCompacted):
-		return s.compacted(caller, asked)
+		return s.compacted(caller, requested)
 	case errors.Is(err, rpctypes.ErrFutureRev):
 		newest, err := s.Revision(caller)
 		if err != nil {
 			return err
 		}
-		return &kv.FutureError{Asked: asked, Newest: newest}
+		return &kv.FutureError{Asked: requested, Newest: newest}
 	}
 	return unavailable(err)
 }
@@ -38,12 +38,12 @@ func unavailable(err error) error {
 }
 
 // compacted returns the error for a compacted revision.
-func (s *Store) compacted(ctx context.Context, asked int64) error {
+func (s *Store) compacted(ctx context.Context, requested int64) error {
 	oldest, err := s.oldest(ctx)
 	if err != nil {
 		return err
 	}
-	return &kv.CompactedError{Asked: asked, Oldest: oldest}
+	return &kv.CompactedError{Asked: requested, Oldest: oldest}
 }
 
 // oldest returns the oldest revision that is not compacted. etcd returns it only to a watch that

@@ -29,8 +29,8 @@ import (
 )
 
 const (
-	// patience is the timeout of one call of etcd.
-	patience = 10 * time.Second
+	// callTimeout is the timeout of one call of etcd.
+	callTimeout = 10 * time.Second
 	// Keepalive of connections: an idle connection is probed, and closed without an answer.
 	keepAlive        = 10 * time.Second
 	keepAliveTimeout = 5 * time.Second
@@ -88,7 +88,7 @@ func Open(o Options) (*Store, error) {
 	dialing := []grpc.DialOption{
 		grpc.WithChainStreamInterceptor(s.openStream),
 		grpc.WithStatsHandler(sentStats{}),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: patience}),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: callTimeout}),
 	}
 	if o.Dial != nil {
 		dialing = append(dialing, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
@@ -98,7 +98,7 @@ func Open(o Options) (*Store, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:            o.Endpoints,
 		TLS:                  o.TLS,
-		DialTimeout:          patience,
+		DialTimeout:          callTimeout,
 		DialKeepAliveTime:    keepAlive,
 		DialKeepAliveTimeout: keepAliveTimeout,
 		MaxCallSendMsgSize:   o.MaxValueBytes + sendMore,
@@ -142,7 +142,7 @@ func (s *Store) begin(caller context.Context) (context.Context, func(), error) {
 	if err := s.where.err(); err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(caller, patience)
+	ctx, cancel := context.WithTimeout(caller, callTimeout)
 	stop := context.AfterFunc(s.ctx, cancel)
 	return ctx, func() { stop(); cancel() }, nil
 }

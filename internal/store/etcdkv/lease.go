@@ -21,7 +21,7 @@ func (s *Store) Lease(caller context.Context, key string, value []byte, life tim
 	if err := s.where.err(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(caller, patience)
+	ctx, cancel := context.WithTimeout(caller, callTimeout)
 	defer cancel()
 	ctx, attempt := attempting(ctx)
 	lease, err := s.client.Grant(ctx, max(1, int64(life/time.Second)))

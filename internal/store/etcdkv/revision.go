@@ -8,9 +8,9 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// askPatience is the timeout of a request for the newest revision. A lost leader is replaced within
+// revisionTimeout is the timeout of a request for the newest revision. A lost leader is replaced within
 // that time; the waiting read can be retried.
-const askPatience = 5 * time.Second
+const revisionTimeout = 5 * time.Second
 
 // A turn is one request for the newest revision, shared by all callers that came before it was sent.
 type turn struct {
@@ -90,7 +90,7 @@ func (q *turns) fail(err error) {
 
 // ask reads the newest revision, and requests the progress of the watches up to it.
 func (s *Store) ask() (int64, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, askPatience)
+	ctx, cancel := context.WithTimeout(s.ctx, revisionTimeout)
 	defer cancel()
 	resp, err := s.get(ctx, s.options.Prefix, kv.Latest)
 	switch {

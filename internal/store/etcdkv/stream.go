@@ -71,14 +71,14 @@ func (s *stream) RecvMsg(m any) error {
 		if err := s.ClientStream.RecvMsg(m); err != nil {
 			return err
 		}
-		if response, ok := m.(*pb.WatchResponse); !ok || s.whole(response) {
+		if response, ok := m.(*pb.WatchResponse); !ok || s.completeRevisions(response) {
 			return nil
 		}
 	}
 }
 
-// whole turns a part into a response of complete revisions. It reports false if there is none.
-func (s *stream) whole(r *pb.WatchResponse) bool {
+// completeRevisions turns a part into a response of complete revisions. It reports false if there is none.
+func (s *stream) completeRevisions(r *pb.WatchResponse) bool {
 	if len(s.rest) > 0 {
 		r.Events = append(s.rest, r.Events...)
 		s.rest = nil

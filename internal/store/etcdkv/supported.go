@@ -8,13 +8,13 @@ import (
 )
 
 // Timeout of a version request; a member that does not respond is not counted.
-const versionPatience = 2 * time.Second
+const versionTimeout = 2 * time.Second
 
 // Supported returns an error if a member of etcd is too old. Before 3.4.31 and 3.5.13, etcd may report
 // a watch progress that is too high. Before 3.4 it does not report progress on request, so a
 // consistent read would have no end.
 func (s *Store) Supported(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, versionPatience)
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	versions := make([]string, len(s.options.Endpoints))
 	var asking sync.WaitGroup

@@ -25,16 +25,16 @@ const (
 
 // A watch is the state of one range over a sequence.
 type watch struct {
-	store  *Store
-	caller context.Context
-	ctx    context.Context // of the watch of etcd
-	seen   int64
-	unread *kv.Queue
-	wanted atomic.Int64 // newest known revision
-	asked  atomic.Int64 // newest revision for which a reader waits
-	kicked chan struct{}
-	ask    *time.Timer
-	wait   time.Duration
+	store     *Store
+	caller    context.Context
+	ctx       context.Context // of the watch of etcd
+	seen      int64
+	unread    *kv.Queue
+	wanted    atomic.Int64 // newest known revision
+	requested atomic.Int64 // newest revision for which a reader waits
+	kicked    chan struct{}
+	ask       *time.Timer
+	wait      time.Duration
 
 	pending bool // ask is running
 
@@ -122,7 +122,7 @@ func (w *watch) receive(responses clientv3.WatchChan) error {
 				w.schedule(minAsk)
 			}
 		case <-w.kicked:
-			if w.asked.Load() > w.seen {
+			if w.requested.Load() > w.seen {
 				w.requestProgress()
 			}
 			// Another write must not postpone a scheduled request.
@@ -141,7 +141,7 @@ func (w *watch) receive(responses clientv3.WatchChan) error {
 // schedule schedules a progress request if one is needed.
 func (w *watch) schedule(wait time.Duration) {
 	w.wait = wait
-	w.pending = max(w.wanted.Load(), w.asked.Load()) > w.seen
+	w.pending = max(w.wanted.Load(), w.requested.Load()) > w.seen
 	if w.pending {
 		w.ask.Reset(wait)
 	} else {
@@ -227,7 +227,7 @@ func (s *Store) expect(revision int64) {
 
 // hurry requests the progress of the watches up to a revision for which a reader waits.
 func (s *Store) hurry(revision int64) {
-	s.each(func(w *watch) { raise(&w.asked, revision) })
+	s.each(func(w *watch) { raise(&w.requested, revision) })
 }
 
 func (s *Store) each(tell func(*watch)) {

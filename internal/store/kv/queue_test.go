@@ -84,7 +84,7 @@ func TestQueueThatIsFull(t *testing.T) {
 		second := waits()
 		q.End(kv.ErrClosed)
 		if synctest.Wait(); !second.Load() {
-			t.Error("somebody waits for room in a queue that has ended")
+			t.Error("a writer waits for room in a closed queue")
 		}
 	})
 }

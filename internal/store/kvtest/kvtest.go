@@ -32,7 +32,7 @@ type Option func(*options)
 type options struct {
 	except     map[Exception]bool
 	valueLimit int
-	patience   time.Duration
+	timeout    time.Duration
 }
 
 // Except allows a backend to differ.
@@ -50,14 +50,14 @@ func ValueLimit(bytes int) Option {
 	return func(o *options) { o.valueLimit = bytes }
 }
 
-// Patience sets the time after which a test gives up waiting, by default a minute. Tests measure
+// Timeout sets the time after which a test gives up waiting, by default a minute. Tests measure
 // nothing by it.
-func Patience(d time.Duration) Option {
-	return func(o *options) { o.patience = d }
+func Timeout(d time.Duration) Option {
+	return func(o *options) { o.timeout = d }
 }
 
 func collectOptions(given []Option) options {
-	o := options{except: map[Exception]bool{}, patience: time.Minute}
+	o := options{except: map[Exception]bool{}, timeout: time.Minute}
 	for _, option := range given {
 		option(&o)
 	}

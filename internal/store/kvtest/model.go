@@ -126,8 +126,8 @@ func (m *model) compact(revision int64) error {
 	return nil
 }
 
-// since returns the events that a watch of prefix must deliver after a revision.
-func (m *model) since(prefix string, after int64) ([]kv.Event, error) {
+// eventsAfter returns the events that a watch of prefix must deliver after a revision.
+func (m *model) eventsAfter(prefix string, after int64) ([]kv.Event, error) {
 	after, err := m.resolve(after)
 	if err != nil {
 		return nil, err

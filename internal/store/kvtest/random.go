@@ -31,7 +31,7 @@ func runModel(t *testing.T, o options, open func(testing.TB) kv.Backend, reopen 
 				}
 			})
 			b := open(t)
-			ctx, cancel := context.WithTimeout(t.Context(), o.patience)
+			ctx, cancel := context.WithTimeout(t.Context(), o.timeout)
 			defer cancel()
 			first, err := b.Revision(ctx)
 			if err != nil {
@@ -72,15 +72,15 @@ func (r *random) step() {
 		r.watch()
 	case n < 96:
 		revision := r.revision()
-		r.same(fmt.Sprintf("compact %d", revision), "", r.backend.Compact(r.ctx, revision), "", r.model.compact(revision))
+		r.compare(fmt.Sprintf("compact %d", revision), "", r.backend.Compact(r.ctx, revision), "", r.model.compact(revision))
 	default:
 		got, err := r.backend.Revision(r.ctx)
-		r.same("revision", got, err, r.model.newest(), nil)
+		r.compare("revision", got, err, r.model.newest(), nil)
 	}
 }
 
-// same compares the result of an operation with the expected one.
-func (r *random) same(what string, got any, gotErr error, want any, wantErr error) {
+// compare compares the result of an operation with the expected one.
+func (r *random) compare(what string, got any, gotErr error, want any, wantErr error) {
 	r.t.Helper()
 	if !sameError(gotErr, wantErr) {
 		r.t.Errorf("%s: got error %v, want %v", what, gotErr, wantErr)
@@ -147,14 +147,14 @@ func (r *random) commit() {
 	}
 	got, gotErr := r.backend.Commit(r.ctx, w)
 	want, wantErr := r.model.commit(w)
-	r.same(fmt.Sprintf("commit %q at %d guarded by %v with %v", w.Key, w.Expect, w.Guards, w.With), got, gotErr, want, wantErr)
+	r.compare(fmt.Sprintf("commit %q at %d guarded by %v with %v", w.Key, w.Expect, w.Guards, w.With), got, gotErr, want, wantErr)
 }
 
 func (r *random) get() {
 	key, revision := r.key(), r.revision()
 	got, gotErr := r.backend.Get(r.ctx, key, revision)
 	want, wantErr := r.model.get(key, revision)
-	r.same(fmt.Sprintf("get %q at %d", key, revision), got, gotErr, want, wantErr)
+	r.compare(fmt.Sprintf("get %q at %d", key, revision), got, gotErr, want, wantErr)
 }
 
 func (r *random) list() {
@@ -167,13 +167,13 @@ func (r *random) list() {
 	}
 	got, gotErr := r.backend.List(r.ctx, q)
 	want, wantErr := r.model.list(q)
-	r.same(fmt.Sprintf("list %+v", q), got, gotErr, want, wantErr)
+	r.compare(fmt.Sprintf("list %+v", q), got, gotErr, want, wantErr)
 }
 
 // watch reads from a revision to the newest event of a prefix.
 func (r *random) watch() {
 	prefix, after := r.prefix(), r.revision()
-	want, wantErr := r.model.since(prefix, after)
+	want, wantErr := r.model.eventsAfter(prefix, after)
 	if len(want) == 0 && wantErr == nil {
 		return
 	}
@@ -193,5 +193,5 @@ func (r *random) watch() {
 		}
 		return b.String()
 	}
-	r.same(fmt.Sprintf("watch %q after %d", prefix, after), lines(got), gotErr, lines(want), wantErr)
+	r.compare(fmt.Sprintf("watch %q after %d", prefix, after), lines(got), gotErr, lines(want), wantErr)
 }

@@ -161,7 +161,7 @@ var watchTests = []test{
 			}
 		}
 	}},
-	{"a slow consumer delays nobody and misses nothing", testWatchSlow},
+	{"a slow consumer delays no other one and misses nothing", testWatchSlow},
 	{"a consumer too slow for what is kept is told so", testWatchTooSlow},
 }
 

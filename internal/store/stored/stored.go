@@ -45,13 +45,13 @@ func Follow(cache *watchcache.Cache, set *resource.Set, kinds []schema.GroupReso
 // errUnread says that nothing can be read yet.
 var errUnread = errors.New("stored objects cannot be read yet")
 
-// patience limits the wait for the store of a request that concerns no object.
-const patience = time.Second
+// storeTimeout limits the wait for the store of a request that concerns no object.
+const storeTimeout = time.Second
 
 // RefreshSoon is Refresh for health checks and other requests that concern no object: if the store
 // does not respond, the present data is enough.
 func (f *Follower) RefreshSoon(ctx context.Context) error {
-	soon, cancel := context.WithTimeout(ctx, patience)
+	soon, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	err := f.Refresh(soon)
 	if err != nil && ctx.Err() == nil && f != nil && f.known.Load() {
@@ -121,7 +121,7 @@ func (f *Follower) catchUp(ctx context.Context) error {
 		return ctx.Err()
 	}
 	for kind := range f.resources {
-		events, whole, now, err := f.resources[kind].Since(ctx, f.at[kind].Load())
+		events, whole, now, err := f.resources[kind].EventsSince(ctx, f.at[kind].Load())
 		if err != nil {
 			return err
 		}

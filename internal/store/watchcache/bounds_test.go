@@ -115,7 +115,7 @@ func TestHotHistory(t *testing.T) {
 	s := use(t, c, "/registry/a/")
 	for range 2 * hotHistory {
 		write("/registry/a/a", 0)
-		s.history.events[len(s.history.events)-1].Memo("frame", Moment{}, func() ([]byte, error) { return nil, nil })
+		s.history.events[len(s.history.events)-1].Memo("frame", Validity{}, func() ([]byte, error) { return nil, nil })
 	}
 	n := 0
 	for _, e := range s.history.events {
@@ -156,7 +156,7 @@ func TestKeptSnapshots(t *testing.T) {
 		time.Sleep(keepFor + 1)
 		write("/registry/a/a", 0)
 		if n := len(s.kept.list); n != 0 {
-			t.Errorf("%d snapshots are kept that nobody uses", n)
+			t.Errorf("%d unused snapshots are kept", n)
 		}
 	})
 }
@@ -211,7 +211,7 @@ func TestSharedPortions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := batch.Memo("text", Moment{}, func() ([]byte, error) {
+		text, err := batch.Memo("text", Validity{}, func() ([]byte, error) {
 			computed++
 			var all []byte
 			for _, e := range batch.Events {

@@ -19,7 +19,7 @@ func bySaid(looks *int) watchcache.Indexer {
 	return watchcache.Indexer{Key: "said", Value: func(_ context.Context, o *watchcache.Object) (string, error) {
 		*looks++
 		if said(o) == "?" {
-			return "", errors.New("nobody can tell")
+			return "", errors.New("no value")
 		}
 		return said(o), nil
 	}}

@@ -14,9 +14,9 @@ const maxMemos = 8
 // is empty.
 type memos struct{ first atomic.Pointer[memo] }
 
-// A Moment is the time of a request. Results computed at Since or later are valid, and new ones are
+// A Validity is the time of a request. Results computed at Since or later are valid, and new ones are
 // computed at At. The zero value is for results that never expire.
-type Moment struct{ Since, At int64 }
+type Validity struct{ Since, At int64 }
 
 type memo struct {
 	key   any
@@ -34,14 +34,14 @@ type call struct {
 }
 
 // over reports whether c, which may be nil, has ended and is not valid at m.
-func (c *call) over(m Moment) bool { return c == nil || c.done == nil && c.at < m.Since }
+func (c *call) over(m Validity) bool { return c == nil || c.done == nil && c.at < m.Since }
 
-func (m *memos) get(key any, moment Moment, compute func() ([]byte, error)) ([]byte, error) {
+func (m *memos) get(key any, validity Validity, compute func() ([]byte, error)) ([]byte, error) {
 	n := m.named(key)
 	for {
 		c := n.call.Load()
-		if c.over(moment) {
-			now := &call{done: make(chan struct{}), at: moment.At, err: errors.New("the computation panicked")}
+		if c.over(validity) {
+			now := &call{done: make(chan struct{}), at: validity.At, err: errors.New("the computation panicked")}
 			if n.call.CompareAndSwap(c, now) {
 				n.run(now, compute)
 				return now.value, now.err
@@ -51,7 +51,7 @@ func (m *memos) get(key any, moment Moment, compute func() ([]byte, error)) ([]b
 		if c.done != nil {
 			<-c.done
 		}
-		if c.at >= moment.Since {
+		if c.at >= validity.Since {
 			return c.value, c.err
 		}
 	}
@@ -77,29 +77,29 @@ func (m *memos) named(key any) *memo {
 }
 
 // claim makes the caller compute the result of key, unless it is computed already or in progress. The
-// caller must call settle.
-func (m *memos) claim(key any, moment Moment) (settle func(value []byte, err error), ok bool) {
+// caller must call publish.
+func (m *memos) claim(key any, validity Validity) (publish func(value []byte, err error), ok bool) {
 	n := m.named(key)
 	was := n.call.Load()
-	c := &call{done: make(chan struct{}), at: moment.At}
-	if !was.over(moment) || !n.call.CompareAndSwap(was, c) {
+	c := &call{done: make(chan struct{}), at: validity.At}
+	if !was.over(validity) || !n.call.CompareAndSwap(was, c) {
 		return nil, false
 	}
 	return func(value []byte, err error) {
 		c.value, c.err = value, err
-		n.settle(c)
+		n.publish(c)
 	}, true
 }
 
 func (m *memos) forget() { m.first.Store(nil) }
 
 func (n *memo) run(c *call, compute func() ([]byte, error)) {
-	defer n.settle(c)
+	defer n.publish(c)
 	c.value, c.err = compute()
 }
 
-// settle publishes the outcome of a computation. Only values are kept.
-func (n *memo) settle(c *call) {
+// publish publishes the outcome of a computation. Only values are kept.
+func (n *memo) publish(c *call) {
 	if c.err == nil {
 		n.call.Store(&call{at: c.at, value: c.value})
 	} else {

@@ -31,7 +31,7 @@ func TestMemo(t *testing.T) {
 		{key: version("v2"), result: "two", want: "two", computed: 4}, // an error is not kept
 		{key: version("v1"), result: "other", want: "one", computed: 4},
 	} {
-		got, err := o.Memo(step.key, Moment{}, compute(step.result, step.err))
+		got, err := o.Memo(step.key, Validity{}, compute(step.result, step.err))
 		if string(got) != step.want || err != step.wantErr || computed != step.computed {
 			t.Errorf("%v: %q, %v after %d computations; want %q, %v after %d",
 				step.key, got, err, computed, step.want, step.wantErr, step.computed)
@@ -46,7 +46,7 @@ func TestMemoConcurrently(t *testing.T) {
 	for i := range 64 {
 		users.Go(func() {
 			key := i % len(computed)
-			got, err := o.Memo(key, Moment{}, func() ([]byte, error) {
+			got, err := o.Memo(key, Validity{}, func() ([]byte, error) {
 				computed[key].Add(1)
 				return fmt.Append(nil, key), nil
 			})
@@ -72,9 +72,9 @@ func TestMemoPanics(t *testing.T) {
 				t.Error("the panic was swallowed")
 			}
 		}()
-		o.Memo("key", Moment{}, func() ([]byte, error) { panic("broken") })
+		o.Memo("key", Validity{}, func() ([]byte, error) { panic("broken") })
 	}()
-	if got, err := o.Memo("key", Moment{}, func() ([]byte, error) { return []byte("well"), nil }); string(got) != "well" || err != nil {
+	if got, err := o.Memo("key", Validity{}, func() ([]byte, error) { return []byte("well"), nil }); string(got) != "well" || err != nil {
 		t.Errorf("then %q, %v", got, err)
 	}
 }
@@ -83,7 +83,7 @@ func TestMemoPanics(t *testing.T) {
 func TestMemoForgets(t *testing.T) {
 	var o Object
 	for i := range 100 {
-		o.Memo(i, Moment{}, func() ([]byte, error) { return nil, nil })
+		o.Memo(i, Validity{}, func() ([]byte, error) { return nil, nil })
 	}
 	n := 0
 	for m := o.memos.first.Load(); m != nil; m = m.next {
@@ -94,46 +94,46 @@ func TestMemoForgets(t *testing.T) {
 	}
 }
 
-// The claimant of an object computes for all callers until it settles; later callers find the value.
+// The claimant of an object computes for all callers until it publishes; later callers find the value.
 func TestClaim(t *testing.T) {
 	var o Object
 	compute := func() ([]byte, error) { return []byte("by memo"), nil }
-	settle, ok := o.Claim("v1", Moment{})
+	publish, ok := o.Claim("v1", Validity{})
 	if !ok {
-		t.Fatal("what nobody has computed cannot be claimed")
+		t.Fatal("a memo without a value cannot be claimed")
 	}
-	if _, ok := o.Claim("v1", Moment{}); ok {
+	if _, ok := o.Claim("v1", Validity{}); ok {
 		t.Error("it was claimed twice")
 	}
 	waiting := make(chan error)
 	go func() {
-		_, err := o.Memo("v1", Moment{}, compute)
+		_, err := o.Memo("v1", Validity{}, compute)
 		waiting <- err
 	}()
 	failure := errors.New("the webhook is down")
-	settle(nil, failure)
+	publish(nil, failure)
 	// Earlier callers share the error; later ones compute.
 	if err := <-waiting; err != nil && err != failure {
 		t.Errorf("got %v", err)
 	}
 
-	settle, ok = o.Claim("v2", Moment{})
+	publish, ok = o.Claim("v2", Validity{})
 	if !ok {
 		t.Fatal("another key cannot be claimed")
 	}
-	settle([]byte("by claim"), nil)
-	if got, err := o.Memo("v2", Moment{}, compute); string(got) != "by claim" || err != nil {
+	publish([]byte("by claim"), nil)
+	if got, err := o.Memo("v2", Validity{}, compute); string(got) != "by claim" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if _, ok := o.Claim("v2", Moment{}); ok {
+	if _, ok := o.Claim("v2", Validity{}); ok {
 		t.Error("what is computed was claimed")
 	}
 }
 
-// A result from before a caller's moment is not valid for it, even if it is still being computed.
+// A result from before a caller's validity is not valid for it, even if it is still being computed.
 func TestMemoOfAMoment(t *testing.T) {
 	var o Object
-	get := func(m Moment, result string) string {
+	get := func(m Validity, result string) string {
 		value, err := o.Memo("v1", m, func() ([]byte, error) { return []byte(result), nil })
 		if err != nil {
 			t.Fatal(err)
@@ -141,32 +141,32 @@ func TestMemoOfAMoment(t *testing.T) {
 		return string(value)
 	}
 	for _, step := range []struct {
-		moment       Moment
+		validity     Validity
 		result, want string
 	}{
-		{Moment{Since: 0, At: 5}, "one", "one"},
-		{Moment{Since: 5, At: 9}, "two", "one"},
-		{Moment{Since: 6, At: 10}, "three", "three"},
-		{Moment{Since: 0, At: 11}, "four", "three"}, // later serves as well
-		{Moment{Since: 12, At: 12}, "five", "five"},
+		{Validity{Since: 0, At: 5}, "one", "one"},
+		{Validity{Since: 5, At: 9}, "two", "one"},
+		{Validity{Since: 6, At: 10}, "three", "three"},
+		{Validity{Since: 0, At: 11}, "four", "three"}, // later serves as well
+		{Validity{Since: 12, At: 12}, "five", "five"},
 	} {
-		if got := get(step.moment, step.result); got != step.want {
-			t.Errorf("%+v: got %s, want %s", step.moment, got, step.want)
+		if got := get(step.validity, step.result); got != step.want {
+			t.Errorf("%+v: got %s, want %s", step.validity, got, step.want)
 		}
 	}
 	if n := o.memos.first.Load().count; n != 1 {
 		t.Errorf("%d results are kept of one key", n)
 	}
-	if _, ok := o.Claim("v1", Moment{Since: 12, At: 13}); ok {
+	if _, ok := o.Claim("v1", Validity{Since: 12, At: 13}); ok {
 		t.Error("what serves can be claimed")
 	}
-	settle, ok := o.Claim("v1", Moment{Since: 13, At: 13})
+	publish, ok := o.Claim("v1", Validity{Since: 13, At: 13})
 	if !ok {
 		t.Fatal("what serves no more cannot be claimed")
 	}
 	later := make(chan string)
-	go func() { later <- get(Moment{Since: 14, At: 14}, "seven") }()
-	settle([]byte("six"), nil)
+	go func() { later <- get(Validity{Since: 14, At: 14}, "seven") }()
+	publish([]byte("six"), nil)
 	if got := <-later; got != "seven" {
 		t.Errorf("who asked for what is later got %s", got)
 	}

@@ -28,14 +28,14 @@ func newObject(key string, value []byte, revision int64) *Object {
 // dropped or a request needs a newer one. Concurrent callers wait for one computation and share its
 // error; errors are not kept, and the next caller computes again. So compute must not depend on the
 // caller. A key is comparable. An object with many keys drops old ones.
-func (o *Object) Memo(key any, m Moment, compute func() ([]byte, error)) ([]byte, error) {
+func (o *Object) Memo(key any, m Validity, compute func() ([]byte, error)) ([]byte, error) {
 	return o.memos.get(key, m, compute)
 }
 
 // Claim is for batches of computations. If the result of the key is neither computed nor in progress,
-// the caller must compute it and must call settle in any case. All other callers wait until then. So a
-// claimant must not wait for others before it has settled all its claims.
-func (o *Object) Claim(key any, m Moment) (settle func(value []byte, err error), ok bool) {
+// the caller must compute it and must call publish in any case. All other callers wait until then. So a
+// claimant must not wait for others before it has published all its claims.
+func (o *Object) Claim(key any, m Validity) (publish func(value []byte, err error), ok bool) {
 	return o.memos.claim(key, m)
 }
 
@@ -59,7 +59,7 @@ func (e *Event) Key() string {
 }
 
 // Memo is Object.Memo for results derived from an event. They are kept while the event is recent.
-func (e *Event) Memo(key any, m Moment, compute func() ([]byte, error)) ([]byte, error) {
+func (e *Event) Memo(key any, m Validity, compute func() ([]byte, error)) ([]byte, error) {
 	return e.memos.get(key, m, compute)
 }
 

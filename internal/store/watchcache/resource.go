@@ -144,9 +144,9 @@ func (r *Resource) Changed() int64 {
 	return 0
 }
 
-// Since returns the events of the resource after a revision, and the revision of the last one. If the
+// EventsSince returns the events of the resource after a revision, and the revision of the last one. If the
 // history of the cache does not reach so far, whole is the present state.
-func (r *Resource) Since(ctx context.Context, revision int64) (events []*Event, whole *Snapshot, now int64, err error) {
+func (r *Resource) EventsSince(ctx context.Context, revision int64) (events []*Event, whole *Snapshot, now int64, err error) {
 	s, err := r.acquire(ctx)
 	if err != nil {
 		return nil, nil, 0, err

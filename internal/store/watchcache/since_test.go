@@ -17,7 +17,7 @@ func TestSince(t *testing.T) {
 	step := func(want string) {
 		t.Helper()
 		before := r.Changed()
-		events, whole, now, err := r.Since(t.Context(), at)
+		events, whole, now, err := r.EventsSince(t.Context(), at)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ type Batch struct {
 
 // Memo is Object.Memo for results derived from all events of the batch. Watchers of the same keys at
 // the same position get the same batch.
-func (b *Batch) Memo(key any, m Moment, compute func() ([]byte, error)) ([]byte, error) {
+func (b *Batch) Memo(key any, m Validity, compute func() ([]byte, error)) ([]byte, error) {
 	if b.memos == nil {
 		return compute()
 	}

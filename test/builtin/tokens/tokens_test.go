@@ -86,7 +86,7 @@ func newPair(t testing.TB) *pair {
 	o := serviceaccount.Options{Issuers: []string{tokenIssuer}}
 	f.issuer = serviceaccount.NewIssuer(o)
 	f.issuer.Use(keys)
-	f.ours = serviceaccount.NewAuthenticator(o, serviceaccount.Parts{
+	f.ours = serviceaccount.NewAuthenticator(o, serviceaccount.Dependencies{
 		Keys: keys, Cache: storedCache(t), Log: slog.New(slog.DiscardHandler),
 		Accounts: plural("serviceaccounts", true), Secrets: plural("secrets", true), Pods: plural("pods", true), Nodes: plural("nodes", false),
 	})

@@ -21,10 +21,10 @@ import (
 
 func main() {
 	var o options
-	flag.StringVar(&o.what, "what", "", "run only these `sections`: run_NAME_tests is called NAME")
+	flag.StringVar(&o.what, "what", "", "run only these `sections`: NAME for run_NAME_tests")
 	flag.BoolVar(&o.reference, "reference", false, "run the suite with the published kube-apiserver, too")
-	flag.DurationVar(&o.timeout, "timeout", time.Hour, "end a suite that takes longer")
-	flag.BoolVar(&o.verbose, "v", false, "show all that the suite says")
+	flag.DurationVar(&o.timeout, "timeout", time.Hour, "time limit for a suite")
+	flag.BoolVar(&o.verbose, "v", false, "show the whole output of the suite")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -29,9 +29,9 @@ import (
 func main() {
 	var o options
 	flag.StringVar(&o.focus, "focus", focus, "run only tests that match this `regexp`")
-	flag.StringVar(&o.skip, "skip", skip, "do not run tests that match this `regexp`")
+	flag.StringVar(&o.skip, "skip", skip, "skip tests that match this `regexp`")
 	flag.BoolVar(&o.reference, "reference", false, "run the tests with the published kube-apiserver, too")
-	flag.DurationVar(&o.timeout, "timeout", time.Hour, "end a run that takes longer")
+	flag.DurationVar(&o.timeout, "timeout", time.Hour, "time limit for a run")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -27,11 +27,11 @@ import (
 
 func main() {
 	var o options
-	flag.StringVar(&o.dir, "dir", "", "keep the copy of the tests, and what they say, in the folder integration of this `folder`")
-	flag.StringVar(&o.packages, "packages", "", "run only these `packages`, with commas between")
+	flag.StringVar(&o.dir, "dir", "", "keep the copy of the tests and their output in the folder integration of this `folder`")
+	flag.StringVar(&o.packages, "packages", "", "run only these comma-separated `packages`")
 	flag.StringVar(&o.run, "run", "", "run only tests that match this `regexp`")
-	flag.BoolVar(&o.reference, "reference", false, "run the tests with the server they were made for, too")
-	flag.DurationVar(&o.timeout, "timeout", 20*time.Minute, "end a package that takes longer")
+	flag.BoolVar(&o.reference, "reference", false, "run the tests with the published kube-apiserver, too")
+	flag.DurationVar(&o.timeout, "timeout", 20*time.Minute, "time limit for a package")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -185,7 +185,7 @@ func (s *suite) startEtcd(program string) (stop func(), err error) {
 		_ = cmd.Process.Kill()
 		<-ended
 	}
-	for patience := time.After(time.Minute); ; {
+	for timeout := time.After(time.Minute); ; {
 		if c, err := net.Dial("tcp", strings.TrimPrefix(urls[0], "http://")); err == nil {
 			c.Close()
 			return stop, nil
@@ -193,7 +193,7 @@ func (s *suite) startEtcd(program string) (stop func(), err error) {
 		select {
 		case err := <-ended:
 			return nil, fmt.Errorf("it ended: %w", err)
-		case <-patience:
+		case <-timeout:
 			stop()
 			return nil, fmt.Errorf("it does not listen at %s", urls[0])
 		case <-time.After(50 * time.Millisecond):

@@ -10,7 +10,7 @@ import (
 const list = `
 # About a.
 fail a it is not there yet
-  says nobody home
+  says no answer
 flaky b a pod may be faster
 skip c it never ends
 both d there is no network
@@ -27,7 +27,7 @@ func read(t *testing.T, text string) (List, error) {
 
 func TestRead(t *testing.T) {
 	l, err := read(t, list)
-	if err != nil || len(l) != 4 || l["a"].Says[0] != "nobody home" || l["b"].Reason != "a pod may be faster" {
+	if err != nil || len(l) != 4 || l["a"].Says[0] != "no answer" || l["b"].Reason != "a pod may be faster" {
 		t.Errorf("%v, %v", l, err)
 	}
 	for _, wrong := range []string{"fail a", "maybe a it fails", "fail a why\nskip a why"} {
@@ -43,7 +43,7 @@ func TestVerdict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	right := Run{{Name: "a", Said: "nobody home"}, {Name: "b", Passed: true}, {Name: "d"}, {Name: "e", Passed: true}, {Name: "f", Skipped: true}}
+	right := Run{{Name: "a", Said: "no answer"}, {Name: "b", Passed: true}, {Name: "d"}, {Name: "e", Passed: true}, {Name: "f", Skipped: true}}
 	if err := l.Verdict(right, false); err != nil {
 		t.Error(err)
 	}

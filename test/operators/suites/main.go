@@ -21,7 +21,7 @@ import (
 
 func main() {
 	only := flag.String("run", "", "run only packages whose path matches this `regexp`")
-	timeout := flag.Duration("timeout", 20*time.Minute, "end a package that takes longer")
+	timeout := flag.Duration("timeout", 20*time.Minute, "time limit for a package")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

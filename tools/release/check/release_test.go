@@ -14,9 +14,9 @@ import (
 )
 
 var (
-	whole = flag.Bool("release", false, "make two releases, which takes as long as building the program twelve times")
-	cold  = flag.Bool("cold", false, "build the second one with a cache of its own, so that nothing of the first is in it")
-	made  = flag.String("made", "", "look into this `folder`, which make release made of this commit, in place of making any")
+	whole = flag.Bool("release", false, "make two releases; takes as long as twelve builds of the program")
+	cold  = flag.Bool("cold", false, "build the second release with its own build cache")
+	made  = flag.String("made", "", "check the release of this commit in this `folder` instead of making one")
 )
 
 const top = "../../.."

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-var inUnit = flag.String("in-unit", "", "the kubeconfig of a server that is run by its unit, for the tests that are started there")
+var inUnit = flag.String("in-unit", "", "`kubeconfig` of a server in a systemd unit, for tests that run there")
 
 // probe checks the server under systemd. Each command has to succeed.
 const probe = `set -euxo pipefail

@@ -85,7 +85,7 @@ thing make \(aq.*\(aq
 func TestRoffUnderstands(t *testing.T) {
 	groff, err := exec.LookPath("groff")
 	if err != nil {
-		t.Skip("no groff here: nobody else reads the pages")
+		t.Skip("groff is not installed")
 	}
 	for name, page := range book.Pages(described()) {
 		cmd := exec.Command(groff, "-man", "-Tutf8", "-ww")

@@ -82,7 +82,7 @@ func TestWrongSum(t *testing.T) {
 
 func TestLicense(t *testing.T) {
 	const (
-		mit    = "Copyright Somebody\n\nPermission is hereby granted, free of charge, to any person\nobtaining a copy of this software and so on"
+		mit    = "Copyright Jane Doe\n\nPermission is hereby granted, free of charge, to any person\nobtaining a copy of this software and so on"
 		apache = "                Apache License\n          Version 2.0, January 2004\n"
 		bsd2   = "Redistribution and use in source and binary forms, with or without\nmodification, are permitted"
 		bsd3   = bsd2 + " ... may not be used to endorse or promote products\nderived from"

@@ -70,7 +70,7 @@ func TestBootstrapToken(t *testing.T) {
 		{"another usage", good, with(authenticationKey, "false"), nil},
 		{"usage in capitals", good, with(authenticationKey, "True"), nil},
 		{"no usage", good, with(authenticationKey, ""), nil},
-		{"a group of somebody else", good, with(groupsKey, "system:masters"), nil},
+		{"a group outside system:bootstrappers", good, with(groupsKey, "system:masters"), nil},
 		{"one bad group among good ones", good, with(groupsKey, "system:bootstrappers:a,system:masters"), nil},
 		{"a group with a line feed", good, with(groupsKey, "system:bootstrappers:a\n"), nil},
 		{"an empty group", good, with(groupsKey, "system:bootstrappers:a,"), nil},

@@ -41,7 +41,7 @@ type Trust struct {
 type state struct {
 	data             map[string]string // as last read
 	clients, proxies *pki.Authorities
-	said             authn.Proxies
+	frontProxies     authn.Proxies
 }
 
 // New returns the Trust of a cluster. It trusts no certificate until it is loaded.
@@ -58,8 +58,8 @@ func (t *Trust) Clients() *pki.Authorities { return t.state.Load().clients }
 // Proxies returns the CAs of front proxies. Said restricts them further.
 func (t *Trust) Proxies() *pki.Authorities { return t.state.Load().proxies }
 
-// Said returns the allowed names and headers of front proxies with a certificate of Proxies.
-func (t *Trust) Said() authn.Proxies { return t.state.Load().said }
+// FrontProxies returns the allowed names and headers of front proxies with a certificate of Proxies.
+func (t *Trust) FrontProxies() authn.Proxies { return t.state.Load().frontProxies }
 
 // Load reads the ConfigMap. A missing ConfigMap is no error: it may be created later.
 func (t *Trust) Load(ctx context.Context) error {
@@ -116,7 +116,7 @@ func (t *Trust) Set(_ context.Context, found *corev1.ConfigMap) error {
 
 // with returns the state after data. An error comes with the state of all valid entries.
 func (s *state) with(data map[string]string) (*state, error) {
-	next := &state{data: maps.Clone(data), clients: s.clients, proxies: s.proxies, said: s.said}
+	next := &state{data: maps.Clone(data), clients: s.clients, proxies: s.proxies, frontProxies: s.frontProxies}
 	var errs []error
 	authorities := func(key string, before *pki.Authorities) *pki.Authorities {
 		if data[key] == "" || data[key] == s.data[key] {
@@ -131,12 +131,12 @@ func (s *state) with(data map[string]string) (*state, error) {
 	}
 	next.clients = authorities(authn.ClientCAKey, s.clients)
 	next.proxies = authorities(authn.ProxyCAKey, s.proxies)
-	said, err := proxiesOf(data)
+	frontProxies, err := proxiesOf(data)
 	if err != nil {
 		errs = append(errs, err)
 	} else {
-		next.said = said
-		if !slices.Equal(said.AllowedNames, s.said.AllowedNames) && next.proxies == s.proxies {
+		next.frontProxies = frontProxies
+		if !slices.Equal(frontProxies.AllowedNames, s.frontProxies.AllowedNames) && next.proxies == s.proxies {
 			next.proxies = pki.NewAuthorities(s.proxies.Certificates...)
 		}
 	}
@@ -144,17 +144,17 @@ func (s *state) with(data map[string]string) (*state, error) {
 }
 
 // proxiesOf parses the allowed names and headers of front proxies.
-func proxiesOf(data map[string]string) (said authn.Proxies, err error) {
+func proxiesOf(data map[string]string) (frontProxies authn.Proxies, err error) {
 	for key, into := range map[string]*[]string{
-		authn.AllowedNamesKey: &said.AllowedNames, authn.UsernameHeadersKey: &said.Headers.Username, authn.UIDHeadersKey: &said.Headers.UID,
-		authn.GroupHeadersKey: &said.Headers.Group, authn.ExtraHeadersPrefixKey: &said.Headers.ExtraPrefix,
+		authn.AllowedNamesKey: &frontProxies.AllowedNames, authn.UsernameHeadersKey: &frontProxies.Headers.Username, authn.UIDHeadersKey: &frontProxies.Headers.UID,
+		authn.GroupHeadersKey: &frontProxies.Headers.Group, authn.ExtraHeadersPrefixKey: &frontProxies.Headers.ExtraPrefix,
 	} {
 		if data[key] == "" {
 			continue
 		}
 		if err := json.Unmarshal([]byte(data[key]), into); err != nil {
-			return said, fmt.Errorf("%s: %w", key, err)
+			return frontProxies, fmt.Errorf("%s: %w", key, err)
 		}
 	}
-	return said, nil
+	return frontProxies, nil
 }

@@ -53,10 +53,10 @@ func TestTrust(t *testing.T) {
 	if err := trust.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	said := trust.Said()
+	frontProxies := trust.FrontProxies()
 	if !trust.Clients().Shares(pki.NewAuthorities(clients.Authority())) || !trust.Proxies().Shares(pki.NewAuthorities(proxies.Authority())) ||
-		!slices.Equal(said.AllowedNames, []string{"front"}) || !slices.Equal(said.Headers.Username, []string{"X-Remote-User"}) || said.Headers.UID != nil {
-		t.Errorf("%+v", said)
+		!slices.Equal(frontProxies.AllowedNames, []string{"front"}) || !slices.Equal(frontProxies.Headers.Username, []string{"X-Remote-User"}) || frontProxies.Headers.UID != nil {
+		t.Errorf("%+v", frontProxies)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -71,7 +71,7 @@ func TestTrust(t *testing.T) {
 	was := trust.Proxies()
 	data[authn.AllowedNamesKey] = `["front","other"]`
 	server.Put(path, configMap(t, data))
-	until(func() bool { return len(trust.Said().AllowedNames) == 2 })
+	until(func() bool { return len(trust.FrontProxies().AllowedNames) == 2 })
 	if trust.Proxies() == was || !trust.Proxies().Shares(was) {
 		t.Error("the authorities are remembered with the names before")
 	}
@@ -79,12 +79,12 @@ func TestTrust(t *testing.T) {
 	data[authn.GroupHeadersKey] = "nonsense"
 	server.Put(path, configMap(t, data))
 	until(func() bool { return trust.Proxies().Shares(pki.NewAuthorities(next.Authority())) })
-	if !trust.Clients().Shares(pki.NewAuthorities(clients.Authority())) || !slices.Equal(trust.Said().Headers.Group, []string{"X-Remote-Group"}) {
+	if !trust.Clients().Shares(pki.NewAuthorities(clients.Authority())) || !slices.Equal(trust.FrontProxies().Headers.Group, []string{"X-Remote-Group"}) {
 		t.Error("what cannot be read has an effect")
 	}
 	server.Delete(path)
 	if err := trust.Load(t.Context()); err != nil || len(trust.Clients().Certificates) != 1 {
-		t.Errorf("nobody is trusted any more: %v", err)
+		t.Errorf("after deletion of the ConfigMap: no CA, %v", err)
 	}
 }
 

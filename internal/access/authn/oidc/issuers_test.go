@@ -44,7 +44,7 @@ func follow(t *testing.T, text string) *followed {
 		t.Fatal(err)
 	}
 	go f.s.Follow(t.Context())
-	f.settle()
+	f.awaitReload()
 	return f
 }
 
@@ -58,8 +58,8 @@ func (f *followed) write(text string) {
 	}
 }
 
-// settle waits until a change of the file is detected.
-func (f *followed) settle() {
+// awaitReload waits until a change of the file is detected.
+func (f *followed) awaitReload() {
 	time.Sleep(configfile.LookAgain)
 	synctest.Wait()
 }
@@ -128,17 +128,17 @@ func TestReload(t *testing.T) {
 		f.knows("a")
 		f.reloads(0, 0)
 		f.write(configText(simple("https://b"), simple("https://a")))
-		f.settle()
+		f.awaitReload()
 		f.knows("ab")
 		f.reloads(1, 0)
 		f.write(configText(simple("https://b")))
-		f.settle()
+		f.awaitReload()
 		f.knows("b")
 		f.reloads(2, 0)
 		for n, bad := range []string{"", "jwt: [", configText(simple("http://a")), configText(simple("https://a")) + "anonymous: {enabled: true}\n",
 			configText(simple("https://a")) + "unknown: 1\n", strings.Replace(configText(), "Authentication", "Authorization", 1)} {
 			f.write(bad)
-			f.settle()
+			f.awaitReload()
 			f.knows("b")
 			time.Sleep(2 * configfile.RetryAfter)
 			synctest.Wait()
@@ -146,7 +146,7 @@ func TestReload(t *testing.T) {
 			f.reloads(2, float64(n+1))
 		}
 		f.write(configText(simple("https://b")))
-		f.settle()
+		f.awaitReload()
 		f.knows("b")
 		if got := len(gather(t, f.s.options.Metrics.config.InForce)); got != 1 {
 			t.Errorf("%d configurations are in force", got)
@@ -172,7 +172,7 @@ func TestReloadUnreadable(t *testing.T) {
 		f.knows("a")
 		f.reloads(0, 3)
 		f.write(configText(simple("https://b")))
-		f.settle()
+		f.awaitReload()
 		f.knows("b")
 		f.reloads(1, 3)
 	})
@@ -184,14 +184,14 @@ func TestReloadWaitsForIssuers(t *testing.T) {
 		f := follow(t, configText(simple("https://a")))
 		f.n.serve("b", nil)
 		f.write(configText(simple("https://b")))
-		f.settle()
+		f.awaitReload()
 		f.knows("a")
 		f.reloads(0, 0)
 		time.Sleep(readyWithin)
 		synctest.Wait()
 		f.knows("a")
 		f.reloads(0, 1)
-		if want := `oidc: authenticator for issuer \"https://b\" is not healthy: Get \"https://b/.well-known/openid-configuration\": nobody at b`; !strings.Contains(strings.ReplaceAll(f.log.String(), `\\\"`, `\"`), want) {
+		if want := `oidc: authenticator for issuer \"https://b\" is not healthy: Get \"https://b/.well-known/openid-configuration\": no server at b`; !strings.Contains(strings.ReplaceAll(f.log.String(), `\\\"`, `\"`), want) {
 			t.Errorf("the log does not say %s:\n%s", want, &f.log)
 		}
 		f.n.newProvider("b", "one")
@@ -209,7 +209,7 @@ func TestOldIssuersEnd(t *testing.T) {
 		f.knows("a")
 		old := f.s.current.Load().issuers["https://a"]
 		f.write(configText(simple("https://b")))
-		f.settle()
+		f.awaitReload()
 		f.knows("b")
 		if old.ctx.Err() != nil {
 			t.Error("old issuers ended at once")
@@ -232,7 +232,7 @@ func TestMetrics(t *testing.T) {
 		f := follow(t, configText(simple("https://a")))
 		f.knows("a")
 		f.write("{")
-		f.settle()
+		f.awaitReload()
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(f.s.options.Metrics.Collectors()...)
 		families, err := registry.Gather()

@@ -27,13 +27,13 @@ func NewMetrics(server string) *Metrics {
 	return &Metrics{
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "apiserver_authentication_jwt_authenticator_latency_seconds",
-			Help:    "How long it took to authenticate a JSON web token that was not in the cache, by result and issuer.",
+			Help:    "Duration of the authentication of uncached JWTs in seconds, by result and issuer.",
 			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"result", "jwt_issuer_hash"}),
 		fetched: gauge("apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds",
-			"When the keys of an issuer were last fetched, by result.", "result", "jwt_issuer_hash", "apiserver_id_hash"),
+			"Time of the last fetch of the keys of an issuer, by result.", "result", "jwt_issuer_hash", "apiserver_id_hash"),
 		keySet: gauge("apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info",
-			"The hash of the keys of an issuer that were fetched last.", "jwt_issuer_hash", "apiserver_id_hash", "hash"),
+			"Hash of the last fetched keys of an issuer.", "jwt_issuer_hash", "apiserver_id_hash", "hash"),
 		config:    configfile.NewMetrics("authentication", server),
 		serverSum: configfile.Sum([]byte(server)),
 	}

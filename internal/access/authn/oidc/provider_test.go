@@ -59,7 +59,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	handler := n.hosts[r.URL.Host]
 	n.mu.Unlock()
 	if handler == nil {
-		return nil, fmt.Errorf("nobody at %s", r.URL.Host)
+		return nil, fmt.Errorf("no server at %s", r.URL.Host)
 	}
 	if err := r.Context().Err(); err != nil {
 		return nil, err

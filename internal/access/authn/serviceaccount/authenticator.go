@@ -34,8 +34,8 @@ type Authenticator struct {
 	good, bad *bounded.Cache[tokenID, *verdict]
 }
 
-// Parts are the dependencies of an Authenticator.
-type Parts struct {
+// Dependencies are the dependencies of an Authenticator.
+type Dependencies struct {
 	Keys  Keys
 	Cache *watchcache.Cache
 	// The kinds of objects that tokens are bound to.
@@ -49,7 +49,7 @@ type Parts struct {
 }
 
 // NewAuthenticator returns an Authenticator with options.
-func NewAuthenticator(o Options, p Parts) *Authenticator {
+func NewAuthenticator(o Options, p Dependencies) *Authenticator {
 	a := &Authenticator{
 		keys: p.Keys, issuers: o.IssuersOf(), audiences: o.AudiencesOf(), lookup: !o.SkipLookup,
 		stored: newStored(p), use: p.Use, metrics: p.Metrics, log: p.Log, now: p.Now,

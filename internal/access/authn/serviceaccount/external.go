@@ -146,18 +146,18 @@ func (k *External) fetch(ctx context.Context) error {
 }
 
 func (k *External) fetchLocked(ctx context.Context) error {
-	said, err := k.signer.FetchKeys(ctx)
+	response, err := k.signer.FetchKeys(ctx)
 	if err != nil {
 		return fmt.Errorf("while fetching token verification keys: while getting externally supported jwt signing keys: %w", err)
 	}
-	all, err := verifiersOf(said)
+	all, err := verifiersOf(response)
 	if err != nil {
 		return fmt.Errorf("while fetching token verification keys: %w", err)
 	}
-	next := &externalKeys{all: all, at: said.At, refresh: time.Now().Add(time.Duration(said.RefreshSeconds) * time.Second), generation: 1}
+	next := &externalKeys{all: all, at: response.At, refresh: time.Now().Add(time.Duration(response.RefreshSeconds) * time.Second), generation: 1}
 	if old := k.now.Load(); old != nil {
 		next.generation = old.generation
-		if !next.same(old) {
+		if !next.equal(old) {
 			next.generation++
 		}
 	}
@@ -165,8 +165,8 @@ func (k *External) fetchLocked(ctx context.Context) error {
 	return nil
 }
 
-// same reports whether two sets have the same keys.
-func (e *externalKeys) same(other *externalKeys) bool {
+// equal reports whether two sets have the same keys.
+func (e *externalKeys) equal(other *externalKeys) bool {
 	if len(e.all) != len(other.all) {
 		return false
 	}

@@ -75,18 +75,18 @@ func (i *Issuer) Issue(ctx context.Context, g Grant, now time.Time) (token, id s
 	after := func(seconds int64) *jwt.NumericDate {
 		return jwt.NewNumericDate(now.Add(time.Duration(seconds) * time.Second))
 	}
-	said := grantedClaims{Audience: g.Audiences, Kubernetes: bound{Namespace: g.Namespace, Account: g.Account, Pod: g.Pod, Secret: g.Secret, Node: g.Node}}
+	claims := grantedClaims{Audience: g.Audiences, Kubernetes: bound{Namespace: g.Namespace, Account: g.Account, Pod: g.Pod, Secret: g.Secret, Node: g.Node}}
 	seconds := g.Seconds
 	if i.extends && g.Pod != nil && seconds == warningExpiration && i.isMine(g.Audiences) {
-		said.Kubernetes.WarnAfter = after(seconds)
+		claims.Kubernetes.WarnAfter = after(seconds)
 		seconds = i.extended
 	}
-	said.Claims = jwt.Claims{
+	claims.Claims = jwt.Claims{
 		ID: uuid.NewString(), Issuer: i.name, Subject: request.ServiceAccount(g.Namespace, g.Account.Name),
 		IssuedAt: after(0), NotBefore: after(0), Expiry: after(seconds),
 	}
-	token, err = i.sign(ctx, said)
-	return token, said.ID, err
+	token, err = i.sign(ctx, claims)
+	return token, claims.ID, err
 }
 
 // grantedClaims are the claims of a requested token.

@@ -28,7 +28,7 @@ type kind struct {
 	definition *resource.Definition
 }
 
-func newStored(p Parts) stored {
+func newStored(p Dependencies) stored {
 	of := func(d *resource.Definition) kind { return kind{p.Cache.Resource(d.StoragePrefix), d} }
 	return stored{cache: p.Cache, accounts: of(p.Accounts), secrets: of(p.Secrets), pods: of(p.Pods), nodes: of(p.Nodes)}
 }

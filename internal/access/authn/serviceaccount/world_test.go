@@ -54,7 +54,7 @@ func newWorld(t testing.TB, o Options, k Keys) *world {
 	cache := watchcache.New(w.backend, watchcache.Options{})
 	w.Issuer = NewIssuer(o)
 	w.Issuer.Use(k)
-	w.Authenticator = NewAuthenticator(o, Parts{
+	w.Authenticator = NewAuthenticator(o, Dependencies{
 		Keys: k, Cache: cache, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return w.at },
 		Accounts: definition("serviceaccounts", true), Secrets: definition("secrets", true),
 		Pods: definition("pods", true), Nodes: definition("nodes", false),

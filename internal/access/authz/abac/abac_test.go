@@ -25,7 +25,7 @@ func load(t *testing.T, text string) (Policies, error) {
 func TestAuthorize(t *testing.T) {
 	const v1beta1 = `{"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": {`
 	bob := &request.User{Name: "bob", Groups: []string{"team", request.Authenticated}}
-	nobody := &request.User{Name: request.Anonymous, Groups: []string{request.Unauthenticated}}
+	anonymous := &request.User{Name: request.Anonymous, Groups: []string{request.Unauthenticated}}
 	pods := request.Info{IsResource: true, Verb: "get", Resource: "pods", Namespace: "one"}
 	deletion := request.Info{IsResource: true, Verb: "delete", Group: "apps", Resource: "deployments", Namespace: "two"}
 	node := request.Info{IsResource: true, Verb: "get", Resource: "nodes"}
@@ -62,7 +62,7 @@ func TestAuthorize(t *testing.T) {
 			if decision, _, _ := policies.Authorize(t.Context(), &authz.Attributes{User: bob, Info: info}); decision == authz.Allow {
 				got = append(got, info)
 			}
-			if decision, reason, _ := policies.Authorize(t.Context(), &authz.Attributes{User: nobody, Info: info}); decision == authz.Allow {
+			if decision, reason, _ := policies.Authorize(t.Context(), &authz.Attributes{User: anonymous, Info: info}); decision == authz.Allow {
 				unknown++
 			} else if reason != "No policy matched." {
 				t.Errorf("%s: %s", tt.line, reason)

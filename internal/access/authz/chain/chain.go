@@ -56,7 +56,7 @@ type Chain struct {
 func New(c *Config, o Options) (*Chain, error) {
 	s := &Chain{options: o, initial: c, decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "apiserver_authorization_decisions_total",
-		Help: "Decisions of authorizers, without those that had no opinion, by type, name and decision.",
+		Help: "Final decisions (allowed or denied) of authorizers, by type, name and decision.",
 	}, []string{"type", "name", "decision"})}
 	if len(c.local()) < len(c.Authorizers) || c.file != "" {
 		s.webhooks = webhook.NewMetrics()
@@ -168,7 +168,7 @@ func (s *Chain) webhook(name, path string, c *apiserver.WebhookConfiguration) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	client.Observe = func(ctx context.Context, took time.Duration, err error) { s.webhooks.Asked(ctx, name, took, err) }
+	client.Observe = func(ctx context.Context, took time.Duration, err error) { s.webhooks.Called(ctx, name, took, err) }
 	o := webhook.Options{
 		Server: client, Version: c.SubjectAccessReviewVersion, OnError: authz.Deny, Log: s.options.Log.With("authorizer", name),
 		FailedOpen: func(err error) { s.webhooks.FailedOpen(name, err) },

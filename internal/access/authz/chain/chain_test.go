@@ -197,8 +197,8 @@ func TestReload(t *testing.T) {
 	}
 	var log bytes.Buffer
 	s := c.chain(t, &log)
-	const nobody = "NoOpinion rbac: Everything is forbidden."
-	if got := s.says(t, "ann", "get"); got != nobody {
+	const noOpinion = "NoOpinion rbac: Everything is forbidden."
+	if got := s.says(t, "ann", "get"); got != noOpinion {
 		t.Error(got)
 	}
 	gone := newHook(t, "", "")
@@ -213,7 +213,7 @@ func TestReload(t *testing.T) {
 		{"without roles", header + h.entry("w", "Deny", ""), "missing required types: [RBAC]", true, "Allow asked about ann"},
 		{"with nodes", header + byRoles + "\n- {type: Node, name: node}", "authorizer type Node is not allowed if it was not enabled at initial server startup", true, "Allow asked about ann"},
 		{"a kubeconfig that is none", header + byRoles + gone.entry("w", "Deny", ""), "cannot", false, "Allow asked about ann"},
-		{"roles", header + byRoles, "", true, nobody},
+		{"roles", header + byRoles, "", true, noOpinion},
 		{"all", header + byRoles + "\n- {type: AlwaysAllow, name: alwaysallow}", "", true, "Allow"},
 	} {
 		if tt.err == "cannot" {

@@ -33,10 +33,10 @@ const (
 )
 
 // as returns the impersonated user, or the error of the first denial.
-func (c *check) as(ctx context.Context, wanted *request.User, asked *authz.Attributes) (*As, error) {
+func (c *check) as(ctx context.Context, wanted *request.User, attrs *authz.Attributes) (*As, error) {
 	if c.constrained() {
-		on := *asked
-		on.User, on.Verb = c.asking, c.verbOn(asked.Verb)
+		on := *attrs
+		on.User, on.Verb = c.asking, c.verbOn(attrs.Verb)
 		if err := c.allowed(ctx, &on); err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func (c *check) as(ctx context.Context, wanted *request.User, asked *authz.Attri
 func (c *check) allowed(ctx context.Context, a *authz.Attributes) error {
 	begun := time.Now()
 	decision, reason, err := c.authorizer.Authorize(ctx, a)
-	c.metrics.asked(c.mode, decision == authz.Allow, begun)
+	c.metrics.authorized(c.mode, decision == authz.Allow, begun)
 	switch {
 	case decision == authz.Allow:
 		return nil

@@ -46,24 +46,24 @@ func New(z authz.Authorizer) *Impersonator {
 //
 // There are several modes. The mode that last allowed the same user comes first, then the others in
 // order. A denial has the message of the first mode.
-func (i *Impersonator) As(ctx context.Context, h http.Header, asked *authz.Attributes) (*As, error) {
+func (i *Impersonator) As(ctx context.Context, h http.Header, attrs *authz.Attributes) (*As, error) {
 	wanted, err := read(h)
 	if wanted == nil || err != nil {
 		return nil, err
 	}
 	begun := time.Now()
-	m, as, err := i.choose(ctx, wanted, asked)
+	m, as, err := i.choose(ctx, wanted, attrs)
 	i.metrics.attempted(m, begun)
 	return as, err
 }
 
 // choose returns the first mode that allows the impersonation, and the impersonated user.
-func (i *Impersonator) choose(ctx context.Context, wanted *request.User, asked *authz.Attributes) (*mode, *As, error) {
+func (i *Impersonator) choose(ctx context.Context, wanted *request.User, attrs *authz.Attributes) (*mode, *As, error) {
 	var refused error
-	last, ok := i.recent.Get(asked.User.Name)
+	last, ok := i.recent.Get(attrs.User.Name)
 	if ok {
 		var as *As
-		if as, refused = i.try(ctx, last, wanted, asked); as != nil {
+		if as, refused = i.try(ctx, last, wanted, attrs); as != nil {
 			return last, as, nil
 		}
 	}
@@ -71,9 +71,9 @@ func (i *Impersonator) choose(ctx context.Context, wanted *request.User, asked *
 		if &modes[m] == last {
 			continue
 		}
-		as, err := i.try(ctx, &modes[m], wanted, asked)
+		as, err := i.try(ctx, &modes[m], wanted, attrs)
 		if as != nil {
-			i.recent.Add(asked.User.Name, &modes[m])
+			i.recent.Add(attrs.User.Name, &modes[m])
 			return &modes[m], as, nil
 		}
 		if refused == nil {
@@ -84,12 +84,12 @@ func (i *Impersonator) choose(ctx context.Context, wanted *request.User, asked *
 }
 
 // try checks one mode. It returns nil and no error if the mode does not apply.
-func (i *Impersonator) try(ctx context.Context, m *mode, wanted *request.User, asked *authz.Attributes) (*As, error) {
-	if !m.isFor(wanted, asked.User) {
+func (i *Impersonator) try(ctx context.Context, m *mode, wanted *request.User, attrs *authz.Attributes) (*As, error) {
+	if !m.isFor(wanted, attrs.User) {
 		return nil, nil
 	}
-	c := &check{mode: m, authorizer: i.authorizer, metrics: i.metrics, asking: m.shown(asked.User)}
-	return c.as(ctx, wanted, asked)
+	c := &check{mode: m, authorizer: i.authorizer, metrics: i.metrics, asking: m.shown(attrs.User)}
+	return c.as(ctx, wanted, attrs)
 }
 
 // read parses the impersonated user, or returns nil.

@@ -36,7 +36,7 @@ func TestAs(t *testing.T) {
 		want    *As
 		refused string
 	}{
-		{"nobody is wanted", nil, http.Header{"Impersonate-User": {""}, "User-Agent": {"kubectl"}}, nil, ""},
+		{"an empty header", nil, http.Header{"Impersonate-User": {""}, "User-Agent": {"kubectl"}}, nil, ""},
 		{"without a name", nil, http.Header{"Impersonate-Group": {"g"}}, nil,
 			`requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} without impersonating a user name`},
 		{"not allowed", nil, http.Header{"Impersonate-User": {"eve"}}, nil,
@@ -54,7 +54,7 @@ func TestAs(t *testing.T) {
 			&As{User: &request.User{Name: "system:serviceaccount:n:s", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:n", request.Authenticated}}}, ""},
 		{"a constrained node has its group", rights{"impersonate-on:arbitrary-node:get pods p", "impersonate:arbitrary-node nodes n"}, http.Header{"Impersonate-User": {"system:node:n"}},
 			&As{User: &request.User{Name: "system:node:n", Groups: []string{"system:nodes", request.Authenticated}}, Constraint: "impersonate:arbitrary-node"}, ""},
-		{"nobody in particular", rights{"impersonate users system:anonymous"}, http.Header{"Impersonate-User": {request.Anonymous}},
+		{"the anonymous user", rights{"impersonate users system:anonymous"}, http.Header{"Impersonate-User": {request.Anonymous}},
 			&As{User: &request.User{Name: request.Anonymous, Groups: []string{request.Unauthenticated}}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,9 +23,9 @@ func newMetrics() *metrics {
 	}
 	return &metrics{
 		attempts:      counter("attempts_total", "Impersonation attempts, by mode and decision."),
-		attemptsTook:  histogram("attempts_duration_seconds", "Duration of impersonation attempts, by mode and decision."),
-		questions:     counter("authorization_attempts_total", "Authorizations of impersonation, by mode and decision."),
-		questionsTook: histogram("authorization_attempts_duration_seconds", "Duration of authorizations of impersonation, by mode and decision."),
+		attemptsTook:  histogram("attempts_duration_seconds", "Duration of impersonation attempts in seconds, by mode and decision."),
+		questions:     counter("authorization_attempts_total", "Authorization checks for impersonation, by mode and decision."),
+		questionsTook: histogram("authorization_attempts_duration_seconds", "Duration of authorization checks for impersonation in seconds, by mode and decision."),
 	}
 }
 
@@ -39,16 +39,16 @@ func (i *Impersonator) Collectors() []prometheus.Collector {
 func (m *metrics) attempted(in *mode, begun time.Time) {
 	name := ""
 	if in != nil {
-		name = in.told()
+		name = in.metricName()
 	}
 	labels := []string{name, decision(in != nil)}
 	m.attempts.WithLabelValues(labels...).Inc()
 	m.attemptsTook.WithLabelValues(labels...).Observe(time.Since(begun).Seconds())
 }
 
-// asked counts one call of the authorizer.
-func (m *metrics) asked(in *mode, allowed bool, begun time.Time) {
-	labels := []string{in.told(), decision(allowed)}
+// authorized counts one call of the authorizer.
+func (m *metrics) authorized(in *mode, allowed bool, begun time.Time) {
+	labels := []string{in.metricName(), decision(allowed)}
 	m.questions.WithLabelValues(labels...).Inc()
 	m.questionsTook.WithLabelValues(labels...).Observe(time.Since(begun).Seconds())
 }
@@ -60,8 +60,8 @@ func decision(allowed bool) string {
 	return "denied"
 }
 
-// told returns the name of the mode in metrics.
-func (m *mode) told() string {
+// metricName returns the name of the mode in metrics.
+func (m *mode) metricName() string {
 	if !m.constrained() {
 		return "legacy"
 	}

@@ -46,9 +46,9 @@ func BenchmarkAuthorize(b *testing.B) {
 		{"allowed in the cluster", "get pods n1/a", &request.User{Name: "user1", Groups: groups}, authz.Allow},
 		{"allowed in the namespace", "update deployments.apps/scale n4/a", &request.User{Name: "user4", Groups: groups}, authz.Allow},
 		{"refused", "delete pods n4/a", &request.User{Name: "user4", Groups: groups}, authz.NoOpinion},
-		{"unknown", "get pods n4/a", &request.User{Name: "nobody", Groups: []string{request.Authenticated}}, authz.NoOpinion},
-		{"allowed by one of 2,500", "get things.group37.example.com n1/a", &request.User{Name: "nobody", Groups: []string{"all1"}}, authz.Allow},
-		{"refused by all of 2,500", "delete pods n1/a", &request.User{Name: "nobody", Groups: []string{"all1"}}, authz.NoOpinion},
+		{"unknown", "get pods n4/a", &request.User{Name: "guest", Groups: []string{request.Authenticated}}, authz.NoOpinion},
+		{"allowed by one of 2,500", "get things.group37.example.com n1/a", &request.User{Name: "guest", Groups: []string{"all1"}}, authz.Allow},
+		{"refused by all of 2,500", "delete pods n1/a", &request.User{Name: "guest", Groups: []string{"all1"}}, authz.NoOpinion},
 		{"path", "get /metrics", &request.User{Name: "user1", Groups: groups}, authz.Allow},
 	} {
 		b.Run(bb.name, func(b *testing.B) {

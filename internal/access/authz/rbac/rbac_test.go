@@ -370,7 +370,7 @@ rules: [{nonResourceURLs: [/livez], verbs: [get]}]`)
 		t.Error(got)
 	}
 	if decision, _, err := w.Authorize(t.Context(), asked(nil, "get pods")); decision != authz.NoOpinion || err != nil {
-		t.Errorf("of nobody: %v %v", decision, err)
+		t.Errorf("without a user: %v %v", decision, err)
 	}
 	if err := w.backend.Close(); err != nil {
 		t.Fatal(err)

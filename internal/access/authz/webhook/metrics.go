@@ -30,12 +30,12 @@ func NewMetrics() *Metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + name, Help: help, Buckets: buckets}, labels)
 	}
 	return &Metrics{
-		evaluations: counter("webhook_evaluations_total", "Requests to authorization webhooks, by name and result.", "name", "result"),
-		failedOpen:  counter("webhook_evaluations_fail_open_total", "Authorization webhooks that had no opinion because they could not be asked, by name and result.", "name", "result"),
-		duration:    histogram("webhook_duration_seconds", "How long requests to authorization webhooks took, by name and result.", prometheus.DefBuckets, "name", "result"),
-		matchErrors: counter("match_condition_evaluation_errors_total", "Requests for which the match conditions of an authorization webhook failed.", "type", "name"),
-		exclusions:  counter("match_condition_exclusions_total", "Requests about which an authorization webhook was not asked because of its match conditions.", "type", "name"),
-		matching: histogram("match_condition_evaluation_seconds", "How long the match conditions of an authorization webhook took.",
+		evaluations: counter("webhook_evaluations_total", "Calls of authorization webhooks, by name and result.", "name", "result"),
+		failedOpen:  counter("webhook_evaluations_fail_open_total", "Failed calls of authorization webhooks that fail open (NoOpinion), by name and result.", "name", "result"),
+		duration:    histogram("webhook_duration_seconds", "Duration of calls of authorization webhooks in seconds, by name and result.", prometheus.DefBuckets, "name", "result"),
+		matchErrors: counter("match_condition_evaluation_errors_total", "Match conditions of authorization webhooks that failed, by type and name.", "type", "name"),
+		exclusions:  counter("match_condition_exclusions_total", "Requests that the match conditions of an authorization webhook excluded, by type and name.", "type", "name"),
+		matching: histogram("match_condition_evaluation_seconds", "Duration of the match conditions of authorization webhooks in seconds, by type and name.",
 			[]float64{.001, .005, .01, .025, .1, .2, .25}, "type", "name"),
 	}
 }
@@ -48,8 +48,8 @@ func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.evaluations, m.failedOpen, m.duration, m.matchErrors, m.exclusions, m.matching}
 }
 
-// Asked records the result of a call.
-func (m *Metrics) Asked(ctx context.Context, name string, took time.Duration, err error) {
+// Called records the result of a call.
+func (m *Metrics) Called(ctx context.Context, name string, took time.Duration, err error) {
 	result := resultOf(err)
 	if err != nil && ctx.Err() != nil {
 		result = "canceled"

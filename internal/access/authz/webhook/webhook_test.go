@@ -93,7 +93,7 @@ func TestSpec(t *testing.T) {
 			`{"resourceAttributes":{"namespace":"n","verb":"get","group":"apps","version":"v1","resource":"pods","subresource":"status","name":"x"},"user":"eve","group":["g"],"extra":{"k":["v","w"]},"uid":"7"}`},
 		{"a path", func(a *authz.Attributes) { a.Info = request.Info{Verb: "get", Path: "/logs"} },
 			`{"nonResourceAttributes":{"path":"/logs","verb":"get"},"user":"eve"}`, ""},
-		{"nobody", func(a *authz.Attributes) { a.User = nil }, pods + `}}`, ""},
+		{"no user", func(a *authz.Attributes) { a.User = nil }, pods + `}}`, ""},
 		{"fields", selects("spec.nodeName=a,metadata.name!=b", ""),
 			pods + `,"fieldSelector":{"requirements":[{"key":"metadata.name","operator":"NotIn","values":["b"]},{"key":"spec.nodeName","operator":"In","values":["a"]}]}},"user":"eve"}`, ""},
 		{"labels", selects("", "a=1,b!=2,c in (3),d notin (4),e,!f"),

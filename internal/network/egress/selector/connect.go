@@ -60,16 +60,16 @@ func ask(ctx context.Context, conn net.Conn, proxy, address string) error {
 	if _, err := fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", address); err != nil {
 		return failed(err)
 	}
-	said := bufio.NewReader(io.LimitReader(conn, maxAnswer))
-	answer, err := http.ReadResponse(said, nil)
+	reader := bufio.NewReader(io.LimitReader(conn, maxAnswer))
+	answer, err := http.ReadResponse(reader, nil)
 	if err != nil {
 		return failed(err)
 	}
 	switch {
 	case answer.StatusCode != http.StatusOK:
 		return fmt.Errorf("proxy error from %s while dialing %s, code %d: %s", proxy, address, answer.StatusCode, answer.Status)
-	case said.Buffered() > 0: // in every protocol the client speaks first
-		return fmt.Errorf("unexpected %d bytes of buffered data from CONNECT proxy %q", said.Buffered(), proxy)
+	case reader.Buffered() > 0: // in every protocol the client speaks first
+		return fmt.Errorf("unexpected %d bytes of buffered data from CONNECT proxy %q", reader.Buffered(), proxy)
 	case !stop():
 		return failed(ctx.Err())
 	}

@@ -125,7 +125,7 @@ func TestHTTPConnect(t *testing.T) {
 
 func echoes(t *testing.T, conn net.Conn) {
 	t.Helper()
-	const line = "is anybody there?"
+	const line = "a line to echo"
 	if _, err := io.WriteString(conn, line); err != nil {
 		t.Error(err)
 	}

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// patience limits the wait of a tunnel for its reader, and for the acknowledgement of a
+	// tunnelTimeout limits the wait of a tunnel for its reader, and for the acknowledgement of a
 	// close. A tunnel that is not read blocks all tunnels of its agent.
-	patience = 10 * time.Second
+	tunnelTimeout = 10 * time.Second
 	// ahead limits the packets that are received but not yet read.
 	ahead = 10
 	// maxData limits the data of a packet.
@@ -243,7 +243,7 @@ func (t *tunnel) answer(a dialled) bool {
 
 // deliver passes data to the reader, and waits for it.
 func (t *tunnel) deliver(data []byte) bool {
-	late := time.NewTimer(patience)
+	late := time.NewTimer(tunnelTimeout)
 	defer late.Stop()
 	select {
 	case t.data <- data:
@@ -284,7 +284,7 @@ func (t *tunnel) close(last *client.Packet) {
 	t.closing.Do(func() {
 		close(t.closed)
 		go func() {
-			defer time.AfterFunc(patience, t.cancel).Stop()
+			defer time.AfterFunc(tunnelTimeout, t.cancel).Stop()
 			select {
 			case <-t.done:
 				return

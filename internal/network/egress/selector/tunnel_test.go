@@ -132,7 +132,7 @@ func awaitEnd(t *testing.T, conn net.Conn) {
 	t.Helper()
 	select {
 	case <-conn.(*tunnelConn).done:
-	case <-time.After(patience / 2):
+	case <-time.After(tunnelTimeout / 2):
 		t.Error("the tunnel did not end")
 	}
 }
@@ -227,7 +227,7 @@ func TestTunnelThatBreaks(t *testing.T) {
 		}
 		awaitEnd(t, conn)
 		if _, err := io.WriteString(conn, "hello"); err == nil {
-			t.Error("something was sent to nobody")
+			t.Error("a write to a closed tunnel succeeded")
 		}
 		conn.Close()
 		if got := counted(t, way); strings.Contains(got, "client_connections") {

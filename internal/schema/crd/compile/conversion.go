@@ -39,7 +39,7 @@ func (c *Conversion) add(d *resource.Definition, crd *v1.CustomResourceDefinitio
 		ReviewVersions: hook.ConversionReviewVersions,
 		Metrics:        c.Metrics,
 	}
-	d.Convert, d.Moment = w.Convert, w.Moment
+	d.Convert, d.ConversionClock = w.Convert, w.Clock
 }
 
 func refuseToConvert(context.Context, []map[string]any, string) ([]map[string]any, error) {

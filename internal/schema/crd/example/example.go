@@ -63,8 +63,8 @@ func makers() []maker {
 	return []maker{{simple: true, defaults: true}, {simple: true, defaults: true, rules: true}, {defaults: true}, {}, {simple: true, deep: true}}
 }
 
-// asked returns the first field that a rule requires: has(self.name), but not !has(self.name).
-var asked = regexp.MustCompile(`(?:^|[^!])has\(self\.([\w.]+)\)`)
+// requiredField returns the first field that a rule requires: has(self.name), but not !has(self.name).
+var requiredField = regexp.MustCompile(`(?:^|[^!])has\(self\.([\w.]+)\)`)
 
 // value is a value that a schema probably accepts. Wanted are paths of fields that it should have.
 func (m maker) value(s *v1.JSONSchemaProps, name string, depth int, wanted []string) any {
@@ -105,7 +105,7 @@ func decoded(v *v1.JSON) (value any) {
 
 func (m maker) object(s *v1.JSONSchemaProps, depth int, wanted []string) any {
 	for _, r := range s.XValidations {
-		if found := asked.FindStringSubmatch(r.Rule); found != nil && m.rules {
+		if found := requiredField.FindStringSubmatch(r.Rule); found != nil && m.rules {
 			wanted = append(wanted, found[1])
 		}
 	}

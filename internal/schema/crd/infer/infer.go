@@ -141,7 +141,7 @@ func (s *Samples) Definition(kind schema.GroupKind, o Options) Result {
 		}
 	}
 	if k.objects < o.MinSamples {
-		r.Notes = append(r.Notes, Note{Text: fmt.Sprintf("of fewer than %d samples little is required, and nothing is an enum (--min-samples)", o.MinSamples)})
+		r.Notes = append(r.Notes, Note{Text: fmt.Sprintf("with fewer than %d samples, few fields are required and no field is an enum (--min-samples)", o.MinSamples)})
 	}
 	names := slices.SortedFunc(maps.Keys(k.versions), func(a, b string) int { return -version.CompareKubeAwareVersionStrings(a, b) })
 	for i, name := range names {
@@ -152,7 +152,7 @@ func (s *Samples) Definition(kind schema.GroupKind, o Options) Result {
 		r.Notes = append(r.Notes, b.notes...)
 	}
 	if len(names) > 1 {
-		r.Notes = append(r.Notes, Note{Text: fmt.Sprintf("%s is stored, and other versions are converted by their name alone: fields that it does not have are lost. anykind check --round-trip shows which", names[0])})
+		r.Notes = append(r.Notes, Note{Text: fmt.Sprintf("%s is the storage version, and there is no conversion webhook: fields that it lacks are lost. Find them with anykind check --round-trip", names[0])})
 	}
 	return r
 }
@@ -165,7 +165,7 @@ func (k *sampled) scope(kind string) (scope v1.ResourceScope, guess string) {
 	case k.withoutNamespace > 0:
 		return v1.ClusterScoped, ""
 	case ofCluster(kind):
-		return v1.ClusterScoped, "no sample has a namespace: by the name of the kind it is taken for one of the cluster (--scope)"
+		return v1.ClusterScoped, "no sample has a namespace: the name of the kind suggests the scope Cluster (--scope)"
 	}
-	return v1.NamespaceScoped, "no sample has a namespace: the kind is taken for a namespaced one (--scope)"
+	return v1.NamespaceScoped, "no sample has a namespace: the scope defaults to Namespaced (--scope)"
 }

@@ -39,12 +39,12 @@ func (b *builder) schema(at path, name string, p *place) v1.JSONSchemaProps {
 	kinds := p.kinds()
 	switch {
 	case len(kinds) == 0:
-		b.note(at, "the samples have only null here: anything is kept")
+		b.note(at, "the samples have only null here: any value is accepted")
 		s = anything()
 	case len(kinds) == 2 && kinds[0] == ofInteger && kinds[1] == ofString:
 		s = intOrString(p.text.is(quantity))
 	case len(kinds) > 1:
-		b.note(at, "the samples have %s here: anything is kept", listed(kinds))
+		b.note(at, "the samples have %s here: any value is accepted", listed(kinds))
 		s = anything()
 	case kinds[0] == ofString:
 		s = b.text(at, name, p)
@@ -115,7 +115,7 @@ func (b *builder) array(at path, name string, p *place) v1.JSONSchemaProps {
 	s := v1.JSONSchemaProps{Type: string(ofArray)}
 	l := &p.list
 	if l.each().seen == 0 {
-		b.note(at, "the lists of the samples are empty: any items are kept")
+		b.note(at, "the lists of the samples are empty: any items are accepted")
 		items := anything()
 		s.Items = &v1.JSONSchemaPropsOrArray{Schema: &items}
 		return s

@@ -22,7 +22,7 @@ func (b *builder) root(p *place) v1.JSONSchemaProps {
 	s := v1.JSONSchemaProps{Type: string(ofObject)}
 	f := &p.object
 	if f.values != nil {
-		b.note("", "objects have too many different fields to describe: all are kept")
+		b.note("", "objects have too many different fields to list: all fields are preserved")
 		s.XPreserveUnknownFields = new(true)
 		return s
 	}

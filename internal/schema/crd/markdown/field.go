@@ -44,9 +44,9 @@ func kept(s *v1.JSONSchemaProps) bool {
 	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 }
 
-// said returns the description of a field for a table cell. An object with a section of its own is
+// description returns the description of a field for a table cell. An object with a section of its own is
 // described there.
-func said(s, inner *v1.JSONSchemaProps) string {
+func description(s, inner *v1.JSONSchemaProps) string {
 	var all []string
 	if text := cell(s.Description); text != "" {
 		all = append(all, text)

@@ -276,7 +276,7 @@ func (p *page) object(d *v1.CustomResourceDefinition, v *v1.CustomResourceDefini
 		if slices.Contains(s.Required, name) {
 			required = "yes"
 		}
-		p.row(code(name), typ, required, said(&field, inner))
+		p.row(code(name), typ, required, description(&field, inner))
 	}
 	for _, b := range below {
 		p.object(d, v, b.path, b.schema)

@@ -22,7 +22,7 @@ func (t *translation) junctors(path string, in map[string]any, s v1.JSONSchemaPr
 		}
 	}
 	if in["not"] != nil {
-		t.note(path, "not is not checked; a rule in CEL could say it")
+		t.note(path, "not is not checked; use a CEL rule")
 	}
 	return s
 }
@@ -60,7 +60,7 @@ func (t *translation) alternatives(path, keyword string, branches []any, around 
 		}
 		return s
 	case len(exact) > 0:
-		t.note(path, "%s is not checked: branches that differ in what is required, and in more", keyword)
+		t.note(path, "%s is not checked: its branches differ in more than required", keyword)
 	}
 	if len(all) == 0 {
 		s := anything()
@@ -131,7 +131,7 @@ func (t *translation) either(path, keyword string, a, b v1.JSONSchemaProps) v1.J
 		s.Type, s.XIntOrString = "", true
 		return s
 	default:
-		t.note(path, "values can be %s: anything is kept", strings.Join(kinds, " or "))
+		t.note(path, "values can be %s: any value is accepted", strings.Join(kinds, " or "))
 		return v1.JSONSchemaProps{Description: a.Description, Nullable: s.Nullable, XPreserveUnknownFields: new(true)}
 	}
 	switch {
@@ -207,7 +207,7 @@ func (t *translation) merge(path string, a, b v1.JSONSchemaProps) v1.JSONSchemaP
 		return onto(a, b)
 	}
 	if typeOf(&a) != typeOf(&b) {
-		t.note(path, "allOf has %s and %s, which no value is: the first counts", typeOf(&a), typeOf(&b))
+		t.note(path, "allOf has the types %s and %s, which exclude each other: the first is used", typeOf(&a), typeOf(&b))
 		return a
 	}
 	s := a
@@ -224,7 +224,7 @@ func (t *translation) merge(path string, a, b v1.JSONSchemaProps) v1.JSONSchemaP
 			x.Field(i).Set(y.Field(i))
 		case name == "XPreserveUnknownFields":
 		default:
-			t.note(path, "%s is said twice; the first counts", lower(name))
+			t.note(path, "%s is set twice: the first value is used", lower(name))
 		}
 	}
 	s.Required = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(a.Required), b.Required...))))
@@ -242,7 +242,7 @@ func (t *translation) merge(path string, a, b v1.JSONSchemaProps) v1.JSONSchemaP
 	if len(s.Properties) > 0 { // an object without fields preserves all
 		s.XPreserveUnknownFields = nil
 		if s.AdditionalProperties != nil {
-			t.note(path, "fields without a name are not checked beside those with one: all are kept")
+			t.note(path, "additionalProperties is not checked beside properties: all fields are preserved")
 			s.AdditionalProperties, s.XPreserveUnknownFields = nil, new(true)
 		}
 	}

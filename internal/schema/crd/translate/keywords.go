@@ -26,10 +26,10 @@ func silent() []string {
 // lost returns the keywords that structural schemas lack, with the missing check.
 func lost() map[string]string {
 	return map[string]string{
-		"if":                "a rule in CEL could say it",
-		"dependentRequired": "a rule in CEL could say it", "dependentSchemas": "a rule in CEL could say it", "dependencies": "a rule in CEL could say it",
-		"propertyNames": "a rule in CEL could say it: self.all(key, key.matches(...))",
-		"contains":      "a rule in CEL could say it: self.exists(item, ...)", "minContains": "", "maxContains": "",
+		"if":                "use a CEL rule",
+		"dependentRequired": "use a CEL rule", "dependentSchemas": "use a CEL rule", "dependencies": "use a CEL rule",
+		"propertyNames": "use a CEL rule: self.all(key, key.matches(...))",
+		"contains":      "use a CEL rule: self.exists(item, ...)", "minContains": "", "maxContains": "",
 		"unevaluatedItems": "", "contentSchema": "", "$dynamicRef": "", "$recursiveRef": "",
 	}
 }
@@ -39,7 +39,7 @@ func (t *translation) schema(path string, v any) v1.JSONSchemaProps {
 	in, ok := v.(map[string]any)
 	if !ok {
 		if allowed, isBool := v.(bool); isBool && !allowed {
-			t.note(path, "nothing is allowed here, which a structural schema cannot say: anything is kept")
+			t.note(path, "a structural schema cannot forbid all values: any value is accepted")
 		}
 		return anything()
 	}
@@ -99,7 +99,7 @@ func (t *translation) typesOf(path string, in map[string]any, s *v1.JSONSchemaPr
 	case slices.Equal(names, []string{"integer", "number"}):
 		s.Type = "number"
 	case len(names) > 1:
-		t.note(path, "values can be %s: anything is kept", strings.Join(names, " or "))
+		t.note(path, "values can be %s: any value is accepted", strings.Join(names, " or "))
 		*s = v1.JSONSchemaProps{Description: s.Description, Nullable: s.Nullable, XPreserveUnknownFields: new(true)}
 	}
 }
@@ -198,7 +198,7 @@ func (t *translation) values(path string, in map[string]any, s *v1.JSONSchemaPro
 		s.MinLength, s.MaxLength = count(in["minLength"]), count(in["maxLength"])
 		if pattern, ok := in["pattern"].(string); ok {
 			if _, err := regexp.Compile(pattern); err != nil {
-				t.note(path, "the pattern %s is none of RE2, and left out", pattern)
+				t.note(path, "the pattern %s is not valid in RE2 and is omitted", pattern)
 			} else {
 				s.Pattern = pattern
 			}
@@ -211,7 +211,7 @@ func (t *translation) values(path string, in map[string]any, s *v1.JSONSchemaPro
 		if format.Enforced(s.Type, name) {
 			s.Format = name
 		} else {
-			t.note(path, "no server enforces the format %s: it is left out", name)
+			t.note(path, "servers do not enforce the format %s: it is omitted", name)
 		}
 	}
 }
@@ -260,16 +260,16 @@ func (t *translation) object(path string, in map[string]any, s *v1.JSONSchemaPro
 	switch {
 	case len(patterns) == 1 && len(s.Properties) == 0 && (!hasOthers || others == false):
 		for _, pattern := range slices.Sorted(maps.Keys(patterns)) {
-			t.note(path, "that keys match %s is not checked; a rule in CEL could say it", pattern)
+			t.note(path, "the pattern %s of keys is not checked; use a CEL rule", pattern)
 			t.mapOf(path, patterns[pattern], s)
 		}
 	case len(patterns) > 0:
-		t.note(path, "fields whose names match a pattern are not checked: all are kept")
+		t.note(path, "patternProperties is not checked: all fields are preserved")
 		s.XPreserveUnknownFields = new(true)
 	case others == true, !hasOthers && len(s.Properties) == 0:
 		s.XPreserveUnknownFields = new(true)
 	case hasOthers && others != false && len(s.Properties) > 0:
-		t.note(path, "fields without a name are not checked beside those with one: all are kept")
+		t.note(path, "additionalProperties is not checked beside properties: all fields are preserved")
 		s.XPreserveUnknownFields = new(true)
 	case hasOthers && others != false:
 		t.mapOf(path, others, s)
@@ -298,7 +298,7 @@ func (t *translation) array(path string, in map[string]any, s *v1.JSONSchemaProp
 	}
 	switch {
 	case isTuple:
-		t.note(path, "items that differ by their place (%d) are not checked: any are kept", len(tuple))
+		t.note(path, "the %d schemas of positions in the list are not checked: any items are accepted", len(tuple))
 	case in["items"] != nil:
 		items = t.schema(path+"[]", in["items"])
 	}
@@ -307,7 +307,7 @@ func (t *translation) array(path string, in map[string]any, s *v1.JSONSchemaProp
 		if items.Type != "" && items.Type != "object" && items.Type != "array" && !items.Nullable {
 			s.XListType = new("set")
 		} else {
-			t.note(path, "that items are unique is not checked: they are no scalars")
+			t.note(path, "uniqueItems is not checked: the items are not scalars")
 		}
 	}
 }

@@ -54,7 +54,7 @@ func Schema(document map[string]any, typ string) (*Result, error) {
 	}
 	bare(&whole)
 	for _, keyword := range slices.Sorted(maps.Keys(t.ignored)) {
-		t.notes = append(t.notes, Note{Text: fmt.Sprintf("%s is left out, %s", keyword, times(t.ignored[keyword]))})
+		t.notes = append(t.notes, Note{Text: fmt.Sprintf("%s is omitted, %s", keyword, times(t.ignored[keyword]))})
 	}
 	return &Result{Type: name, Schema: &whole, Notes: t.notes}, nil
 }
@@ -137,7 +137,7 @@ func (t *translation) refer(ref string) (any, error) {
 	if !ok {
 		id, _ := t.document["$id"].(string)
 		if pointer, ok = strings.CutPrefix(ref, id+"#"); !ok || id == "" {
-			return nil, errors.New("the reference leads to another document")
+			return nil, errors.New("the reference is to another document")
 		}
 	}
 	var at any = t.document
@@ -147,7 +147,7 @@ func (t *translation) refer(ref string) (any, error) {
 		}
 		tree, _ := at.(map[string]any)
 		if at = tree[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]; at == nil {
-			return nil, errors.New("the reference leads nowhere")
+			return nil, errors.New("the target of the reference is missing")
 		}
 	}
 	return at, nil
@@ -161,11 +161,11 @@ func (t *translation) reference(path, ref string, beside map[string]any) v1.JSON
 		return described(known, beside)
 	}
 	if slices.Contains(t.within, ref) {
-		t.note(path, "%s has itself in it: anything is kept from here on", name)
+		t.note(path, "%s is recursive: any value is accepted from here on", name)
 		return described(anything(), beside)
 	}
 	if err != nil {
-		t.note(path, "%s is not followed, for %v: anything is kept", ref, err)
+		t.note(path, "%s is not resolved: %v; any value is accepted", ref, err)
 		return described(anything(), beside)
 	}
 	t.within = append(t.within, ref)

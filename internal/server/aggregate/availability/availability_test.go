@@ -103,7 +103,7 @@ const named = `spec: {group: dev, version: v1, groupPriorityMinimum: 5, versionP
 // condition returns the condition of an APIService as text.
 func condition(w *controllertest.World, name string) string {
 	w.T.Helper()
-	w.Settle()
+	w.Wait()
 	for _, one := range kind.List(w.Get("apiservice "+name), "status", "conditions") {
 		c, _ := one.(object.Tree)
 		return fmt.Sprintf("%v=%v %v: %v", c["type"], c["status"], c["reason"], c["message"])
@@ -194,7 +194,7 @@ func TestProbes(t *testing.T) {
 		before = s.asked.Load()
 		w.Sleep(2 * again)
 		if s.asked.Load() != before {
-			t.Error("it is asked although nobody wants to know")
+			t.Error("the API server is called after deletion of its APIService")
 		}
 		if got := metrics(t, others); strings.Contains(got, "apiservice v1.dev") {
 			t.Error("what is gone is still shown:", got)

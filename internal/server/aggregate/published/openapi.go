@@ -17,8 +17,8 @@ import (
 // Backend does not serve v3.
 type index map[string]string
 
-// A whole is the OpenAPI v2 document of a Backend with its hash. It is empty if there is none.
-type whole struct {
+// A documentV2 is the OpenAPI v2 document of a Backend with its hash. It is empty if there is none.
+type documentV2 struct {
 	json []byte
 	sum  [sha256.Size]byte
 }
@@ -41,10 +41,10 @@ func (l *Library) Documents(ctx context.Context, services *aggregate.Services) m
 	out := map[string]Document{}
 	var mu sync.Mutex
 	each(services, func(all []*aggregate.Service) {
-		found, asked, _ := l.index.get(ctx, all, Patience) // On an error the previous answer is used.
-		var doc whole
+		found, asked, _ := l.index.get(ctx, all, ClientTimeout) // On an error the previous answer is used.
+		var doc documentV2
 		if asked && found == nil {
-			doc, _, _ = l.whole.get(ctx, all, Patience)
+			doc, _, _ = l.v2.get(ctx, all, ClientTimeout)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -94,8 +94,8 @@ func fetchIndex(ctx context.Context, services []*aggregate.Service, before index
 	return found, a.header.Get("ETag"), nil
 }
 
-// A Whole is the OpenAPI v2 document of a Backend.
-type Whole struct {
+// A DocumentV2 is the OpenAPI v2 document of a Backend.
+type DocumentV2 struct {
 	// Services are the versions of the Backend, in the order of discovery.
 	Services []*aggregate.Service
 	JSON     []byte
@@ -103,23 +103,23 @@ type Whole struct {
 	Sum [sha256.Size]byte
 }
 
-// Wholes returns the OpenAPI v2 documents of all Backends that serve one, in the order of
+// DocumentsV2 returns the OpenAPI v2 documents of all Backends that serve one, in the order of
 // discovery.
-func (l *Library) Wholes(ctx context.Context, services *aggregate.Services) []Whole {
+func (l *Library) DocumentsV2(ctx context.Context, services *aggregate.Services) []DocumentV2 {
 	if !services.Remote() {
 		return nil
 	}
-	found := map[place]Whole{}
+	found := map[place]DocumentV2{}
 	var mu sync.Mutex
 	each(services, func(all []*aggregate.Service) {
-		doc, has, _ := l.whole.get(ctx, all, Patience) // On an error the previous answer is used.
+		doc, has, _ := l.v2.get(ctx, all, ClientTimeout) // On an error the previous answer is used.
 		mu.Lock()
 		defer mu.Unlock()
 		if has && len(doc.json) > 0 {
-			found[placeOf(all[0].Backend)] = Whole{Services: all, JSON: doc.json, Sum: doc.sum}
+			found[placeOf(all[0].Backend)] = DocumentV2{Services: all, JSON: doc.json, Sum: doc.sum}
 		}
 	})
-	var out []Whole
+	var out []DocumentV2
 	for _, all := range byPlace(services) {
 		if w, ok := found[placeOf(all[0].Backend)]; ok {
 			out = append(out, w)
@@ -128,20 +128,20 @@ func (l *Library) Wholes(ctx context.Context, services *aggregate.Services) []Wh
 	return out
 }
 
-func fetchWhole(ctx context.Context, services []*aggregate.Service, before whole, etag string) (whole, string, error) {
+func fetchWhole(ctx context.Context, services []*aggregate.Service, before documentV2, etag string) (documentV2, string, error) {
 	const path = "/openapi/v2"
 	a, err := ask(ctx, services[0].Backend, path, "application/json", etag, mostOfV2)
 	switch {
 	case err != nil:
-		return whole{}, "", err
+		return documentV2{}, "", err
 	case a.code == http.StatusNotModified && etag != "":
 		return before, etag, nil
 	case a.code == http.StatusNotFound:
-		return whole{}, "", nil
+		return documentV2{}, "", nil
 	case a.code != http.StatusOK:
-		return whole{}, "", fmt.Errorf("the service answers %s with code %d", path, a.code)
+		return documentV2{}, "", fmt.Errorf("the service answers %s with code %d", path, a.code)
 	case !json.Valid(a.body):
-		return whole{}, "", errors.New("the OpenAPI v2 of the service is no JSON")
+		return documentV2{}, "", errors.New("the OpenAPI v2 of the service is no JSON")
 	}
-	return whole{a.body, sha256.Sum256(a.body)}, a.header.Get("ETag"), nil
+	return documentV2{a.body, sha256.Sum256(a.body)}, a.header.Get("ETag"), nil
 }

@@ -25,9 +25,9 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate"
 )
 
-// Patience limits the wait of a client for the first answer of a Backend. The client may want
+// ClientTimeout limits the wait of a client for the first answer of a Backend. The client may want
 // something else altogether.
-const Patience = 2 * time.Second
+const ClientTimeout = 2 * time.Second
 
 // Limits for the size and the duration of an answer. OpenAPI v2 is one document about all
 // resources.
@@ -48,7 +48,7 @@ type Options struct {
 type Library struct {
 	resources shelf[versions]
 	index     shelf[index]
-	whole     shelf[whole]
+	v2        shelf[documentV2]
 }
 
 // New returns an empty Library.
@@ -59,7 +59,7 @@ func New(o Options) *Library {
 	return &Library{
 		resources: shelf[versions]{idle: o.Idle, longest: longest, fetch: fetchVersions, anyway: true},
 		index:     shelf[index]{idle: o.Idle, longest: longest, fetch: fetchIndex},
-		whole:     shelf[whole]{idle: o.Idle, longest: longestForV2, fetch: fetchWhole},
+		v2:        shelf[documentV2]{idle: o.Idle, longest: longestForV2, fetch: fetchWhole},
 	}
 }
 

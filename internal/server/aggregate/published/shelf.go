@@ -44,15 +44,15 @@ type page[T any] struct {
 	err      error // of the last request
 	failures int
 
-	asked  time.Time // start of the last request
-	asking chan struct{}
-	of     map[*aggregate.Service]bool // services of the last request
-	used   time.Time
+	requestedAt time.Time // start of the last request
+	asking      chan struct{}
+	of          map[*aggregate.Service]bool // services of the last request
+	used        time.Time
 }
 
-// get returns the page of the Backend of services. It waits, up to patience, only if the cached
+// get returns the page of the Backend of services. It waits, up to timeout, only if the cached
 // page is missing or too old. With an error, the value is the previous one, if any.
-func (s *shelf[T]) get(ctx context.Context, services []*aggregate.Service, patience time.Duration) (value T, has bool, err error) {
+func (s *shelf[T]) get(ctx context.Context, services []*aggregate.Service, timeout time.Duration) (value T, has bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.page(placeOf(services[0].Backend))
@@ -62,13 +62,13 @@ func (s *shelf[T]) get(ctx context.Context, services []*aggregate.Service, patie
 		if !s.anyway {
 			return p.value, p.has, errUnavailable
 		}
-		patience = 0
+		timeout = 0
 	}
 	if p.asking == nil && p.due(now, services) {
 		s.ask(p, now, services)
 	}
 	if p.asking != nil && !p.fit(now, services) {
-		left := patience - now.Sub(p.asked)
+		left := timeout - now.Sub(p.requestedAt)
 		asking := p.asking
 		s.mu.Unlock()
 		wait(ctx, asking, left)
@@ -135,7 +135,7 @@ func (p *page[T]) due(now time.Time, services []*aggregate.Service) bool {
 	if p.err != nil {
 		pause = min(firstRetry<<min(p.failures-1, 10), refresh)
 	}
-	return !p.about(services) || now.Sub(p.asked) >= pause
+	return !p.about(services) || now.Sub(p.requestedAt) >= pause
 }
 
 // fit reports whether the cached page serves while a request is in flight. It does if it is not
@@ -147,7 +147,7 @@ func (p *page[T]) fit(now time.Time, services []*aggregate.Service) bool {
 	if p.asking != nil && !p.has && p.failures == 0 {
 		return false
 	}
-	return p.failures > 0 || now.Sub(p.asked) < old
+	return p.failures > 0 || now.Sub(p.requestedAt) < old
 }
 
 // ask starts a request. Callers wait for p.asking.
@@ -156,9 +156,9 @@ func (s *shelf[T]) ask(p *page[T], now time.Time, services []*aggregate.Service)
 	if changed {
 		p.failures = 0
 	}
-	since := p.asked
+	since := p.requestedAt
 	done := make(chan struct{})
-	p.asking, p.asked = done, now
+	p.asking, p.requestedAt = done, now
 	before, etag := p.value, p.etag
 	of := map[*aggregate.Service]bool{}
 	for _, one := range services {

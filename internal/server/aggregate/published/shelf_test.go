@@ -19,17 +19,17 @@ type said struct {
 
 // A desk puts one server behind a shelf.
 type desk struct {
-	t     *testing.T
-	shelf shelf[string]
-	said  said
-	asked int
-	etag  string // of the request
+	t           *testing.T
+	shelf       shelf[string]
+	said        said
+	requestedAt int
+	etag        string // of the request
 }
 
 func newDesk(t *testing.T) *desk {
 	d := &desk{t: t}
 	d.shelf = shelf[string]{idle: 5 * time.Minute, longest: longest, fetch: func(ctx context.Context, _ []*aggregate.Service, before, etag string) (string, string, error) {
-		d.asked++
+		d.requestedAt++
 		d.etag = etag
 		s := d.said
 		select {
@@ -53,7 +53,7 @@ func service(available bool) *aggregate.Service {
 func (d *desk) get(s *aggregate.Service, want string, failed bool, after time.Duration) {
 	d.t.Helper()
 	start := time.Now()
-	got, _, err := d.shelf.get(d.t.Context(), []*aggregate.Service{s}, Patience)
+	got, _, err := d.shelf.get(d.t.Context(), []*aggregate.Service{s}, ClientTimeout)
 	if took := time.Since(start); got != want || failed != (err != nil) || took != after {
 		d.t.Errorf("got %q and the error %v after %v, want %q, an error: %t, after %v", got, err, took, want, failed, after)
 	}
@@ -62,8 +62,8 @@ func (d *desk) get(s *aggregate.Service, want string, failed bool, after time.Du
 func (d *desk) wasAsked(times int) {
 	d.t.Helper()
 	synctest.Wait()
-	if d.asked != times {
-		d.t.Errorf("it was asked %d times, want %d", d.asked, times)
+	if d.requestedAt != times {
+		d.t.Errorf("it was asked %d times, want %d", d.requestedAt, times)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, s := newDesk(t), service(true)
 		d.said = said{after: time.Hour}
-		d.get(s, "", true, Patience)
+		d.get(s, "", true, ClientTimeout)
 		d.get(s, "", true, 0)
 		time.Sleep(longest)
 		d.get(s, "", true, 0)

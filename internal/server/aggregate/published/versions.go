@@ -32,14 +32,14 @@ type Version struct {
 type versions map[schema.GroupVersion]*Version
 
 // Versions returns the discovery of the versions of all Backends.
-func (l *Library) Versions(ctx context.Context, services *aggregate.Services, patience time.Duration) map[schema.GroupVersion]*Version {
+func (l *Library) Versions(ctx context.Context, services *aggregate.Services, timeout time.Duration) map[schema.GroupVersion]*Version {
 	if !services.Remote() {
 		return nil
 	}
 	out := map[schema.GroupVersion]*Version{}
 	var mu sync.Mutex
 	each(services, func(all []*aggregate.Service) {
-		found, _, err := l.resources.get(ctx, all, patience)
+		found, _, err := l.resources.get(ctx, all, timeout)
 		mu.Lock()
 		defer mu.Unlock()
 		for _, s := range all {

@@ -44,10 +44,10 @@ type demand struct {
 var verbs = map[string]string{http.MethodGet: "get", http.MethodPut: "put", http.MethodDelete: "delete"}
 
 // send sends a request. An answer other than success is an error in the words of client-go.
-func (o *Others) send(ctx context.Context, d demand) (io.ReadCloser, error) {
+func (o *Servers) send(ctx context.Context, d demand) (io.ReadCloser, error) {
 	_, name := d.place.object()
-	unable := func(code int, said string) error {
-		return apierrors.NewGenericServerResponse(code, verbs[d.method], d.place.GroupResource(), name, said, 0, true)
+	unable := func(code int, message string) error {
+		return apierrors.NewGenericServerResponse(code, verbs[d.method], d.place.GroupResource(), name, message, 0, true)
 	}
 	s := o.aggregator.Services(ctx).Lookup(d.place.Group, d.place.Version)
 	if s == nil {
@@ -77,16 +77,16 @@ func (o *Others) send(ctx context.Context, d demand) (io.ReadCloser, error) {
 		return answer.Body, nil
 	}
 	defer answer.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20)) // The error has what arrived.
+	body, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20)) // The error has what arrived.
 	var status metav1.Status
-	if json.Unmarshal(said, &status) == nil && status.Kind == "Status" && status.Status == metav1.StatusFailure {
+	if json.Unmarshal(body, &status) == nil && status.Kind == "Status" && status.Status == metav1.StatusFailure {
 		return nil, &apierrors.StatusError{ErrStatus: status}
 	}
-	return nil, unable(answer.StatusCode, strings.TrimSpace(string(said)))
+	return nil, unable(answer.StatusCode, strings.TrimSpace(string(body)))
 }
 
 // ask sends a request and reads the answer.
-func (o *Others) ask(ctx context.Context, d demand) ([]byte, error) {
+func (o *Servers) ask(ctx context.Context, d demand) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	body, err := o.send(ctx, d)
@@ -122,8 +122,8 @@ func unexpected(d *metav1.StatusDetails) bool {
 	return false
 }
 
-// Get implements controller.Others.
-func (o *Others) Get(ctx context.Context, key string) ([]byte, error) {
+// Get implements controller.Aggregated.
+func (o *Servers) Get(ctx context.Context, key string) ([]byte, error) {
 	p, err := parse(key)
 	if err != nil {
 		return nil, err
@@ -136,8 +136,8 @@ func (o *Others) Get(ctx context.Context, key string) ([]byte, error) {
 	return body, err
 }
 
-// Put implements controller.Others.
-func (o *Others) Put(ctx context.Context, key string, body []byte) error {
+// Put implements controller.Aggregated.
+func (o *Servers) Put(ctx context.Context, key string, body []byte) error {
 	p, err := parse(key)
 	if err != nil {
 		return err
@@ -147,8 +147,8 @@ func (o *Others) Put(ctx context.Context, key string, body []byte) error {
 	return err
 }
 
-// Delete implements controller.Others.
-func (o *Others) Delete(ctx context.Context, key string, options *metav1.DeleteOptions) error {
+// Delete implements controller.Aggregated.
+func (o *Servers) Delete(ctx context.Context, key string, options *metav1.DeleteOptions) error {
 	p, err := parse(key)
 	if err != nil {
 		return err
@@ -173,14 +173,14 @@ type list struct {
 	Items    []json.RawMessage
 }
 
-// Pages implements controller.Others.
-func (o *Others) Pages(ctx context.Context, prefix string, do func(kv.Page)) error {
+// Pages implements controller.Aggregated.
+func (o *Servers) Pages(ctx context.Context, prefix string, do func(kv.Page)) error {
 	_, err := o.pages(ctx, prefix, do)
 	return err
 }
 
 // pages is Pages, and returns the resource version at which a watch starts.
-func (o *Others) pages(ctx context.Context, prefix string, do func(kv.Page)) (revision string, err error) {
+func (o *Servers) pages(ctx context.Context, prefix string, do func(kv.Page)) (revision string, err error) {
 	p, err := parse(prefix)
 	if err != nil {
 		return "", err

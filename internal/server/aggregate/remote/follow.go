@@ -14,9 +14,9 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Follow implements controller.Others. It retries every failure; a new list finds the changes in
+// Follow implements controller.Aggregated. It retries every failure; a new list finds the changes in
 // between.
-func (o *Others) Follow(ctx context.Context, d *resource.Definition) iter.Seq[kv.Event] {
+func (o *Servers) Follow(ctx context.Context, d *resource.Definition) iter.Seq[kv.Event] {
 	return func(yield func(kv.Event) bool) {
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
@@ -27,7 +27,7 @@ func (o *Others) Follow(ctx context.Context, d *resource.Definition) iter.Seq[kv
 
 // A follower follows the objects of one kind. It implements cluster.Collector.
 type follower struct {
-	others  *Others
+	others  *Servers
 	prefix  string
 	watches bool
 	known   map[string]known // all existing objects

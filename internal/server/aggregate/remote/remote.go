@@ -25,11 +25,11 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate/published"
 )
 
-// patience limits a controller's wait for discovery.
-const patience = 10 * time.Second
+// discoveryTimeout limits a controller's wait for discovery.
+const discoveryTimeout = 10 * time.Second
 
-// Others are the API servers behind this one. It implements controller.Others.
-type Others struct {
+// Servers are the API servers behind this one. It implements controller.Aggregated.
+type Servers struct {
 	aggregator *aggregate.Aggregator
 	library    *published.Library
 	user       *request.User
@@ -38,12 +38,12 @@ type Others struct {
 
 // New returns the servers of an Aggregator, with the kinds that they publish. Failed watches are
 // logged.
-func New(a *aggregate.Aggregator, l *published.Library, log *slog.Logger) *Others {
-	return &Others{aggregator: a, library: l, user: aggregate.Self(), log: log}
+func New(a *aggregate.Aggregator, l *published.Library, log *slog.Logger) *Servers {
+	return &Servers{aggregator: a, library: l, user: aggregate.Self(), log: log}
 }
 
-// As implements controller.Others.
-func (o *Others) As(account string) controller.Others {
+// As implements controller.Aggregated.
+func (o *Servers) As(account string) controller.Aggregated {
 	own := *o
 	own.user = &request.User{
 		Name:   "system:serviceaccount:kube-system:" + account,
@@ -52,17 +52,17 @@ func (o *Others) As(account string) controller.Others {
 	return &own
 }
 
-// Any implements controller.Others.
-func (o *Others) Any(ctx context.Context) bool { return o.aggregator.Services(ctx).Remote() }
+// Any implements controller.Aggregated.
+func (o *Servers) Any(ctx context.Context) bool { return o.aggregator.Services(ctx).Remote() }
 
-// Kinds implements controller.Others. The Definition of a kind has all its versions, the
+// Kinds implements controller.Aggregated. The Definition of a kind has all its versions, the
 // preferred one first: objects are read in that one.
-func (o *Others) Kinds(ctx context.Context) ([]*resource.Definition, error) {
+func (o *Servers) Kinds(ctx context.Context) ([]*resource.Definition, error) {
 	services := o.aggregator.Services(ctx)
 	if !services.Remote() {
 		return nil, nil
 	}
-	found := o.library.Versions(ctx, services, patience)
+	found := o.library.Versions(ctx, services, discoveryTimeout)
 	var failed []schema.GroupVersion
 	var kinds []*resource.Definition
 	for s := range services.Remotes() {

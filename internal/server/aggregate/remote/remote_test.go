@@ -108,7 +108,7 @@ func TestInterruptionsAreLogged(t *testing.T) {
 		cancel()
 	}), nil))
 	d := resource.New(resource.Definition{Group: roses.Group, Plural: "roses", Kind: "Rose", StoragePrefix: "/nowhere/"})
-	for range (&Others{log: log}).Follow(ctx, d) {
+	for range (&Servers{log: log}).Follow(ctx, d) {
 		t.Error("an event of nowhere")
 	}
 	if len(lines) != 1 || !strings.Contains(lines[0], "resource=roses.flowers.dev") || !strings.Contains(lines[0], "not the key of an object") {

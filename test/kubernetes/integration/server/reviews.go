@@ -58,7 +58,7 @@ func (r Reviews) serve(w http.ResponseWriter, asked *http.Request) {
 		}
 		answer = a
 	default:
-		err = fmt.Errorf("nobody answers a %s", review.Kind)
+		err = fmt.Errorf("no handler for a %s", review.Kind)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)

@@ -24,13 +24,13 @@ func newMetrics() metrics {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: "[ALPHA] " + help})
 	}
 	return metrics{
-		signed:    counter("sign_request_total", "Tokens that the external signer was asked to sign."),
-		fetched:   counter("fetch_keys_request_total", "Fetches of the keys of the external signer."),
+		signed:    counter("sign_request_total", "Sign requests to the external signer, by code."),
+		fetched:   counter("fetch_keys_request_total", "Requests for the keys of the external signer, by code."),
 		fetchedAt: gauge("fetch_keys_success_timestamp", "Time of the last successful fetch of keys, in seconds."),
 		dataAt:    gauge("fetch_keys_data_timestamp", "Time of the data of the last successful fetch of keys, in seconds."),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "request_duration_seconds",
-			Help:    "[ALPHA] Duration of calls to the external signer.",
+			Help:    "[ALPHA] Duration of calls to the external signer in seconds.",
 			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}, []string{"method", "code"}),
 	}

@@ -17,17 +17,17 @@ const maxPeers = 64
 // kept tracks the validity of the responses of a webhook. Its zero value is ready for use.
 type kept struct {
 	start   sync.Once
-	began   time.Time    // origin of moments and of spans of KeepFor
+	began   time.Time    // origin of the clock and of spans of KeepFor
 	dropped atomic.Int64 // responses to earlier requests are invalid
 
 	mu    sync.Mutex
 	peers map[string]bool // peers that have responded
 }
 
-// Moment returns the present moment, and the moment of the oldest request whose response is still
+// Clock returns the present time, and the time of the oldest request whose response is still
 // valid. All responses to requests within one span of KeepFor expire at its end, together with all
 // data derived from them in the same span.
-func (w *Webhook) Moment() (since, at int64) {
+func (w *Webhook) Clock() (since, at int64) {
 	at = w.kept.now()
 	since = at - at%int64(KeepFor)
 	return max(since, w.kept.dropped.Load()), at

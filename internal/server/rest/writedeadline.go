@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// writePatience limits the time of a write of a watch. A watch whose client does not read ends;
+// writeTimeout limits the time of a write of a watch. A watch whose client does not read ends;
 // the client may reconnect.
-const writePatience = time.Minute
+const writeTimeout = time.Minute
 
-// A patience ends writes that take too long.
+// A writeDeadline ends writes that take too long.
 //
 // It sets no deadline for each write: an HTTP/2 deadline would end the stream even between two
 // writes, and costs a message to the connection. Nor does it reset its timer for each write: the
 // timer checks the deadline of the current write when it fires.
-type patience struct {
+type writeDeadline struct {
 	out interface{ SetWriteDeadline(time.Time) error }
 
 	mu      sync.Mutex
@@ -25,29 +25,29 @@ type patience struct {
 }
 
 // begin is called before a write, and end after it.
-func (p *patience) begin() {
+func (p *writeDeadline) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.writing, p.until = true, time.Now().Add(writePatience)
+	p.writing, p.until = true, time.Now().Add(writeTimeout)
 	switch {
 	case p.running:
 		return
 	case p.timer == nil:
-		p.timer = time.AfterFunc(writePatience, p.over)
+		p.timer = time.AfterFunc(writeTimeout, p.over)
 	default:
-		p.timer.Reset(writePatience)
+		p.timer.Reset(writeTimeout)
 	}
 	p.running = true
 }
 
-func (p *patience) end() {
+func (p *writeDeadline) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.writing = false
 }
 
 // stop is called after the last write.
-func (p *patience) stop() {
+func (p *writeDeadline) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timer != nil {
@@ -55,7 +55,7 @@ func (p *patience) stop() {
 	}
 }
 
-func (p *patience) over() {
+func (p *writeDeadline) over() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	left := time.Until(p.until)

@@ -1,4 +1,4 @@
-package etcddoor
+package fakeetcd
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// open starts a door.
+// open starts a fake etcd.
 func open(t *testing.T) (url string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -26,7 +26,7 @@ func open(t *testing.T) (url string) {
 }
 
 func TestPaths(t *testing.T) {
-	door := open(t)
+	fake := open(t)
 	for path, want := range map[string]string{
 		"/health":  `200 {"health":"true","reason":""}`,
 		"/readyz":  `200 {"health":"true","reason":""}`,
@@ -34,7 +34,7 @@ func TestPaths(t *testing.T) {
 		"/v3/kv":   "501 " + refusal,
 		"/":        "501 " + refusal,
 	} {
-		r, err := http.Get(door + path)
+		r, err := http.Get(fake + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,15 +63,15 @@ func TestIs(t *testing.T) {
 		io.WriteString(w, `{"etcdserver":"3.7.0","etcdcluster":"3.7.0"}`)
 	}))
 	defer other.Close()
-	door := open(t)
-	for url, want := range map[string]bool{door: true, door + "/": true, other.URL: false, "https" + door[4:]: false, "": false} {
+	fake := open(t)
+	for url, want := range map[string]bool{fake: true, fake + "/": true, other.URL: false, "https" + fake[4:]: false, "": false} {
 		if got := Is(t.Context(), url); got != want {
 			t.Errorf("%s: %t", url, got)
 		}
 	}
 }
 
-// A door that starts during the wait is found. A port that stays closed is not a door.
+// A fake etcd that starts during the wait is found. A port that stays closed is not a fake etcd.
 func TestIsThereLater(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -97,6 +97,6 @@ func TestIsThereLater(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	if is(ctx, "http://127.0.0.1:1", cancel) {
-		t.Error("nothing is a door")
+		t.Error("nothing is a fake etcd")
 	}
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/anykind/anykind/internal/registry/convert"
 )
 
-// posted is a Poster without a network.
-type posted func(ctx context.Context, call webhook.Call) (webhook.Reply, error)
+// posterFunc is a Poster without a network.
+type posterFunc func(ctx context.Context, call webhook.Call) (webhook.Reply, error)
 
-func (p posted) Post(ctx context.Context, _ *webhook.Config, call webhook.Call) (webhook.Reply, error) {
+func (p posterFunc) Post(ctx context.Context, _ *webhook.Config, call webhook.Call) (webhook.Reply, error) {
 	return p(ctx, call)
 }
 
 // Responses of a webhook are valid until a minute is over, until a call fails, or until another peer
 // responds. A rejected object and a canceled request invalidate nothing.
 func TestWhatHolds(t *testing.T) {
-	right := func(change func(r *review)) posted {
+	right := func(change func(r *review)) posterFunc {
 		return func(_ context.Context, call webhook.Call) (webhook.Reply, error) {
 			var in review
 			if err := json.Unmarshal(call.Body, &in); err != nil {
@@ -36,14 +36,14 @@ func TestWhatHolds(t *testing.T) {
 			return webhook.Reply{Body: body, Peer: "a"}, err
 		}
 	}
-	from := func(peer string) posted {
+	from := func(peer string) posterFunc {
 		return func(ctx context.Context, call webhook.Call) (webhook.Reply, error) {
 			reply, err := right(nil)(ctx, call)
 			reply.Peer = peer
 			return reply, err
 		}
 	}
-	fails := posted(func(ctx context.Context, _ webhook.Call) (webhook.Reply, error) {
+	fails := posterFunc(func(ctx context.Context, _ webhook.Call) (webhook.Reply, error) {
 		if ctx.Err() != nil {
 			return webhook.Reply{}, ctx.Err()
 		}
@@ -55,7 +55,7 @@ func TestWhatHolds(t *testing.T) {
 		name  string
 		ctx   context.Context
 		wait  time.Duration
-		next  posted // responds to one more call; nil for none
+		next  posterFunc // responds to one more call; nil for none
 		holds bool
 	}{
 		{name: "nothing happens", wait: convert.KeepFor - 1, holds: true},
@@ -74,11 +74,11 @@ func TestWhatHolds(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &convert.Webhook{Group: "example.com", ReviewVersions: []string{"v1"}}
-				call := func(ctx context.Context, p posted) {
+				call := func(ctx context.Context, p posterFunc) {
 					w.Poster = p
 					_, _ = w.Convert(ctx, []map[string]any{crontab("a")}, "v1")
 				}
-				_, at := w.Moment()
+				_, at := w.Clock()
 				call(t.Context(), right(nil))
 				time.Sleep(test.wait)
 				if test.next != nil {
@@ -88,7 +88,7 @@ func TestWhatHolds(t *testing.T) {
 					}
 					call(ctx, test.next)
 				}
-				since, now := w.Moment()
+				since, now := w.Clock()
 				if holds := at >= since; holds != test.holds {
 					t.Errorf("holds: %t, want %t", holds, test.holds)
 				}
@@ -105,14 +105,14 @@ func TestWhatHolds(t *testing.T) {
 func TestWhatIsMadeOfAnAnswerEndsWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w convert.Webhook
-		_, answered := w.Moment()
+		_, answered := w.Clock()
 		time.Sleep(convert.KeepFor - 1)
-		since, made := w.Moment()
+		since, made := w.Clock()
 		if since > answered {
 			t.Fatal("the answer does not hold")
 		}
 		time.Sleep(time.Nanosecond)
-		if since, _ := w.Moment(); since <= made {
+		if since, _ := w.Clock(); since <= made {
 			t.Error("what was made of it holds longer than the answer")
 		}
 	})

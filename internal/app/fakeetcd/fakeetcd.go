@@ -1,9 +1,9 @@
-// Package etcddoor imitates an etcd for programs that start an etcd before an API server.
+// Package fakeetcd imitates an etcd for programs that start an etcd before an API server.
 //
-// A door has no store: it reports that it is healthy and that it is a door. An API server that finds
-// a door keeps its objects in memory. Every etcd client gets an error with this explanation. The
+// A fake etcd has no store: it reports that it is healthy and that it is a fake etcd. An API server that finds
+// the fake etcd keeps its objects in memory. Every etcd client gets an error with this explanation. The
 // package does not know API servers.
-package etcddoor
+package fakeetcd
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const Version = "3.7.0"
 // refusal is the error for requests to the etcd API.
 const refusal = "this is the etcd of anykind, which stores nothing: only the kube-apiserver of anykind works with it; put a real etcd in its place, or ours in the place of kube-apiserver"
 
-// versions is the version document of a door. A real etcd has no field storage.
+// versions is the version document of a fake etcd. A real etcd has no field storage.
 type versions struct {
 	Server  string `json:"etcdserver"`
 	Cluster string `json:"etcdcluster"`
@@ -31,7 +31,7 @@ type versions struct {
 // inMemory is the value of the field storage.
 const inMemory = "memory of anykind"
 
-// Handler returns the handler of a door.
+// Handler returns the handler of a fake etcd.
 func Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, path := range []string{"/health", "/livez", "/readyz"} {
@@ -70,13 +70,13 @@ func Serving() *http.Server {
 	return s
 }
 
-// patience is the timeout of a request for the version document.
-const patience = 5 * time.Second
+// requestTimeout is the timeout of a request for the version document.
+const requestTimeout = 5 * time.Second
 
 // pause is the interval between attempts to connect to a server that does not listen yet.
 const pause = 10 * time.Millisecond
 
-// Is reports whether the server at a URL is a door. A server that does not respond is none: the
+// Is reports whether the server at a URL is a fake etcd. A server that does not respond is none: the
 // client of the store reports the error. While the port is closed, Is waits, because programs start
 // etcd and the API server at the same time.
 func Is(ctx context.Context, server string) bool {
@@ -88,7 +88,7 @@ func is(ctx context.Context, server string, wait func()) bool {
 	if !strings.HasPrefix(server, "http://") {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(server, "/")+"/version", nil)
 	if err != nil {
