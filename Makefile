@@ -16,6 +16,9 @@ COMPARED    = oracle builtin
 # The other folders of test, but for those with a target of their own.
 EVERYDAY    = $(filter-out $(PROGRAMS) $(COMPARED) changes etcd kubernetes upstream,$(notdir $(patsubst %/,%,$(wildcard test/*/))))
 patterns    = $(patsubst %,./%/...,$1)
+# make test LONG=1 tests as the gate does: with all random cases, and with bench and tools/release.
+LONG       ?=
+short       = $(if $(LONG),,-short)
 # make test RACE=1 tests with the race detector, where there is a C compiler.
 RACE       ?=
 gotest      = $(GO) -C $1 test -timeout 30m
@@ -50,14 +53,13 @@ portable: ## vet the product for macOS and Windows; make release builds it for t
 		CGO_ENABLED=0 GOOS=$$os $(GO) vet -tags grpcnotrace -trimpath ./...; \
 	done
 
-test: ## run all tests of the product, then real kubectl against it (make test RACE=1: with the race detector)
+test: ## run all tests of the product, then real kubectl against it (LONG=1: with the volumes of the gate; RACE=1: with the race detector)
 	@failed=0; try() { echo "$$*"; "$$@" || failed=1; }; \
-	try $(call raced,.) ./...; \
-	try $(call raced,envtest) ./...; \
-	try $(call raced,test) $(call patterns,$(EVERYDAY)); \
-	try $(call gotest,test) $(call patterns,$(COMPARED)); \
-	try $(call raced,bench) ./...; \
-	try $(call gotest,tools/release) ./...; \
+	try $(call raced,.) $(short) ./...; \
+	try $(call raced,envtest) $(short) ./...; \
+	try $(call raced,test) $(short) $(call patterns,$(EVERYDAY)); \
+	try $(call gotest,test) $(short) $(call patterns,$(COMPARED)); \
+	$(if $(LONG),try $(call raced,bench) ./...; try $(call gotest,tools/release) ./...;) \
 	exit $$failed
 
 quick: ## run the tests of one package and of those that import it (make quick PKG=internal/store/kv)

@@ -21,7 +21,7 @@ func TestCorpusModel(t *testing.T) {
 }
 
 func TestRandomModel(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(volume(300)) {
 		g := newGenerator(seed)
 		props := g.root()
 		if g.one(3) {
