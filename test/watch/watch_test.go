@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	duration = flag.Duration("duration", 8*time.Second, "how long is written")
+	duration = flag.Duration("duration", 8*time.Second, "how long is written; at most three seconds with -short")
 	every    = flag.Duration("every", 2*time.Second, "how often the server is stopped or killed, about")
 	writers  = flag.Int("writers", 16, "how many write")
 	watchers = flag.Int("watchers", 50, "how many watch")
@@ -33,7 +33,11 @@ func TestWatch(t *testing.T) {
 	if err := s.begin(); err != nil {
 		t.Fatal(err)
 	}
-	trouble := &Trouble{Lasts: *duration, Every: *every, Random: s.random, Strike: s.strike}
+	lasts := *duration
+	if testing.Short() {
+		lasts = min(lasts, 3*time.Second)
+	}
+	trouble := &Trouble{Lasts: lasts, Every: *every, Random: s.random, Strike: s.strike}
 	Check(t, Options{
 		Seed: *seed, Writers: *writers, Watchers: *watchers,
 		Client: s.client, Ready: trouble.Wait, Disturb: trouble.Disturb,
