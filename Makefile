@@ -8,7 +8,7 @@ GO         ?= go
 export CGO_ENABLED ?= 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . envtest test test/upstream test/upstream/admission test/kubernetes test/corpus/published test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further bench tools/release
+MODULES     = . envtest test test/upstream test/upstream/admission test/kubernetes test/corpus/published test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further bench tools
 # Folders of test that run published programs, in processes of their own.
 PROGRAMS    = controlplane aggregation egress extension operators
 # Folders of test that compare results in one process: no goroutines share anything.
@@ -59,7 +59,7 @@ test: ## run all tests of the product, then real kubectl against it (LONG=1: wit
 	try $(call raced,envtest) $(short) ./...; \
 	try $(call raced,test) $(short) $(call patterns,$(EVERYDAY)); \
 	try $(call gotest,test) $(short) $(call patterns,$(COMPARED)); \
-	$(if $(LONG),try $(call raced,bench) ./...; try $(call gotest,tools/release) ./...;) \
+	$(if $(LONG),try $(call raced,bench) ./...; try $(call gotest,tools) ./...;) \
 	exit $$failed
 
 quick: ## run the tests of one package and of those that import it (make quick PKG=internal/store/kv)
