@@ -8,7 +8,7 @@ GO         ?= go
 export CGO_ENABLED ?= 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . envtest test test/upstream test/upstream/admission test/kubernetes test/corpus/published test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further bench tools
+MODULES     = . envtest test test/upstream test/upstream/admission test/kubernetes test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further bench tools
 # Folders of test that run published programs, in processes of their own.
 PROGRAMS    = controlplane aggregation egress extension operators
 # Folders of test that compare results in one process: no goroutines share anything.

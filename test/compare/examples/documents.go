@@ -53,7 +53,7 @@ var modules = []struct {
 	paths  []string
 }{
 	{"tools/reference", []string{"k8s.io/kubernetes", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator", "k8s.io/pod-security-admission", "k8s.io/kubectl", "k8s.io/cli-runtime"}},
-	{"test/corpus/published", []string{"sigs.k8s.io/gateway-api", "github.com/cert-manager/cert-manager"}},
+	{"test/operators/published", []string{"sigs.k8s.io/gateway-api", "github.com/cert-manager/cert-manager"}},
 }
 
 // Published returns the examples of the modules and of additional folders, without duplicates.
