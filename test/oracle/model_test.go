@@ -34,6 +34,13 @@ func TestRandomModel(t *testing.T) {
 	}
 }
 
+// A root that is marked as an embedded object has the descriptions of one.
+func TestModelOfAnEmbeddedRoot(t *testing.T) {
+	compareModels(t, definition(&apiextensionsv1.JSONSchemaProps{
+		Type: "object", XEmbeddedResource: true, Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": {Type: "string"}},
+	}))
+}
+
 // definition returns a CustomResourceDefinition with one version of the schema.
 func definition(props *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
