@@ -8,7 +8,7 @@ GO         ?= go
 export CGO_ENABLED ?= 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . envtest test test/upstream test/upstream/admission test/kubernetes test/corpus/published test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further tools/kubectl bench tools/release
+MODULES     = . envtest test test/upstream test/upstream/admission test/kubernetes test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further bench tools
 # Folders of test that run published programs, in processes of their own.
 PROGRAMS    = controlplane aggregation egress extension operators
 # Folders of test that compare results in one process: no goroutines share anything.
@@ -16,6 +16,9 @@ COMPARED    = oracle builtin
 # The other folders of test, but for those with a target of their own.
 EVERYDAY    = $(filter-out $(PROGRAMS) $(COMPARED) changes etcd kubernetes upstream,$(notdir $(patsubst %/,%,$(wildcard test/*/))))
 patterns    = $(patsubst %,./%/...,$1)
+# make test LONG=1 tests as the gate does: with all random cases, and with bench and tools/release.
+LONG       ?=
+short       = $(if $(LONG),,-short)
 # make test RACE=1 tests with the race detector, where there is a C compiler.
 RACE       ?=
 gotest      = $(GO) -C $1 test -timeout 30m
@@ -50,14 +53,13 @@ portable: ## vet the product for macOS and Windows; make release builds it for t
 		CGO_ENABLED=0 GOOS=$$os $(GO) vet -tags grpcnotrace -trimpath ./...; \
 	done
 
-test: ## run all tests of the product, then real kubectl against it (make test RACE=1: with the race detector)
+test: ## run all tests of the product, then real kubectl against it (LONG=1: with the volumes of the gate; RACE=1: with the race detector)
 	@failed=0; try() { echo "$$*"; "$$@" || failed=1; }; \
-	try $(call raced,.) ./...; \
-	try $(call raced,envtest) ./...; \
-	try $(call raced,test) $(call patterns,$(EVERYDAY)); \
-	try $(call gotest,test) $(call patterns,$(COMPARED)); \
-	try $(call raced,bench) ./...; \
-	try $(call gotest,tools/release) ./...; \
+	try $(call raced,.) $(short) ./...; \
+	try $(call raced,envtest) $(short) ./...; \
+	try $(call raced,test) $(short) $(call patterns,$(EVERYDAY)); \
+	try $(call gotest,test) $(short) $(call patterns,$(COMPARED)); \
+	$(if $(LONG),try $(call raced,bench) ./...; try $(call gotest,tools) ./...;) \
 	exit $$failed
 
 quick: ## run the tests of one package and of those that import it (make quick PKG=internal/store/kv)

@@ -67,6 +67,7 @@ func TestAllocationMetrics(t *testing.T) {
 
 // Metrics have the number and the size of watch events.
 func TestSentEvents(t *testing.T) {
+	t.Parallel() // it waits for the ends of watches
 	a := start(t, Options{})
 	defer stop(t, a)
 	c := client(t, a, admin(t, a))

@@ -17,6 +17,7 @@ import (
 // The failure policy applies to a webhook that cannot be called. It does not apply to a denial, or
 // to a patch that makes the object invalid.
 func TestWebhookFailureModes(t *testing.T) {
+	t.Parallel() // it waits for timeouts
 	const fails = `Internal error occurred: failed calling webhook "hook.example.com": `
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -20,9 +20,9 @@ func TestMain(m *testing.M) {
 
 var (
 	kindsFlag     = flag.String("kinds", "", "comma-separated plurals of the kinds to compare; empty for all")
-	mutationsFlag = flag.Int("mutations", -1, "single mutations of a kind of ordinary size; 0 for all (default 300, 10,000 with -kinds)")
-	pairsFlag     = flag.Int("pairs", -1, "pairs of mutations of one struct (default 30, 2,000 with -kinds)")
-	storedFlag    = flag.Int("stored", -1, "updates of objects that are stored with a mutation (default 15, 1,000 with -kinds)")
+	mutationsFlag = flag.Int("mutations", -1, "single mutations of a kind of ordinary size; 0 for all (default 300, 100 with -short, 10,000 with -kinds)")
+	pairsFlag     = flag.Int("pairs", -1, "pairs of mutations of one struct (default 30, 10 with -short, 2,000 with -kinds)")
+	storedFlag    = flag.Int("stored", -1, "updates of objects that are stored with a mutation (default 15, 5 with -short, 1,000 with -kinds)")
 	seedFlag      = flag.Uint64("seed", 1, "decides which mutations are taken")
 	reportFlag    = flag.String("report", "", "`folder` for a report of each kind; differences are then no failure")
 )
@@ -96,6 +96,9 @@ var everyday = Plan{N: 300, Pairs: 30, Stored: 15, Seed: 1}
 // plan returns the plan from the flags.
 func plan() Plan {
 	p := everyday
+	if testing.Short() {
+		p.N, p.Pairs, p.Stored = p.N/3, p.Pairs/3, p.Stored/3
+	}
 	p.Seed = *seedFlag
 	if *kindsFlag != "" {
 		p.N, p.Pairs, p.Stored = 10_000, 2_000, 1_000

@@ -1,10 +1,10 @@
 // Package corpus returns CustomResourceDefinitions, and objects of them, for tests and benchmarks that
 // need realistic ones.
 //
-// The Gateway API and cert-manager publish theirs in Go modules. Package published lists these
-// modules, and the go command downloads and verifies them on first use. Definitions of cloud providers
-// are not available as Go modules, so package crdtest generates similar ones. The package knows the
-// files of all of them, and not their use.
+// The Gateway API and cert-manager publish theirs in Go modules. test/operators/published requires
+// these modules, and the go command downloads and verifies them on first use. Definitions of cloud
+// providers are not available as Go modules, so package crdtest generates similar ones. The package knows
+// the files of all of them, and not their use.
 package corpus
 
 import (
@@ -100,5 +100,5 @@ func (f Folder) Documents(visit func(file, document string) error) error {
 
 // modules returns the published modules.
 var modules = sync.OnceValues(func() (map[string]program.Module, error) {
-	return program.Published("test/corpus/published")
+	return program.Published("test/operators/published", gatewayAPI, certManager)
 })

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	rounds = flag.Int("rounds", 5, "number of times that the server is killed")
+	rounds = flag.Int("rounds", 5, "number of times that the server is killed; at most 2 with -short")
 	seed   = flag.Uint64("seed", 0, "of what is random; 0 takes another one each time")
 )
 
@@ -54,13 +54,21 @@ func TestCrash(t *testing.T) {
 	r := begin(t)
 	server := r.start()
 	r.prepare(server)
-	for round := range *rounds {
+	for round := range kills() {
 		server = r.round(server, round)
 	}
 	if err := server.Stop(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d rounds: %d writes acknowledged, %d events seen, revision %d", *rounds, r.ledger.acknowledged(), r.watcher.events, r.watcher.revision)
+	t.Logf("%d rounds: %d writes acknowledged, %d events seen, revision %d", kills(), r.ledger.acknowledged(), r.watcher.events, r.watcher.revision)
+}
+
+// kills returns how often a test kills its server.
+func kills() int {
+	if testing.Short() {
+		return min(*rounds, 2)
+	}
+	return *rounds
 }
 
 func newRun(t *testing.T, program string) *run {

@@ -38,7 +38,7 @@ func TestCrashGivesNothingTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stored scarce.Stored
-	for round := range *rounds {
+	for round := range kills() {
 		if err := ledger.Grant(r.Context(), r.api(server), r.random.Int64N(10)); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	rounds   = flag.Int("rounds", 12, "number of histories to record and check for each store")
+	rounds   = flag.Int("rounds", 12, "number of histories to record and check for each store; at most 4 with -short")
 	clients  = flag.Int("clients", 8, "number of clients")
 	requests = flag.Int("requests", 50, "number of requests of a client in a round")
 	seed     = flag.Uint64("seed", 0, "of what is random; 0 takes another one each time")
@@ -27,6 +27,10 @@ func TestLinear(t *testing.T) {
 		*seed = rand.Uint64()
 	}
 	t.Logf("again with -seed %d", *seed)
+	rounds := *rounds
+	if testing.Short() {
+		rounds = min(rounds, 4)
+	}
 	for _, store := range []struct{ name, dir string }{{"memory", ""}, {"disk", t.TempDir()}} {
 		t.Run(store.name, func(t *testing.T) {
 			server, err := anykind.Start(t.Context(), anykind.Options{Dir: store.dir})
@@ -43,7 +47,7 @@ func TestLinear(t *testing.T) {
 				t.Fatal(err)
 			}
 			made, took := 0, time.Duration(0)
-			for round := range *rounds {
+			for round := range rounds {
 				r, err := Check(t.Context(), Options{
 					Seed: *seed + uint64(round), Clients: *clients, Requests: *requests, Namespace: fmt.Sprintf("round-%d", round),
 					Client: func() (process.API, error) {
@@ -59,7 +63,7 @@ func TestLinear(t *testing.T) {
 				}
 				made, took = made+r.Requests, took+r.Took
 			}
-			t.Logf("%d requests in %d rounds; finding their order took %v", made, *rounds, took.Round(time.Millisecond))
+			t.Logf("%d requests in %d rounds; finding their order took %v", made, rounds, took.Round(time.Millisecond))
 		})
 	}
 }

@@ -31,7 +31,7 @@ func TestCorpusCheck(t *testing.T) {
 // Random schemas with mistakes get the same errors with the same messages.
 func TestCheckRandom(t *testing.T) {
 	wrong := 0
-	for seed := range uint64(*cases / 2) {
+	for seed := range uint64(volume(*cases / 2)) {
 		g := newGenerator(seed)
 		props := g.root()
 		if g.one(2) {
@@ -53,7 +53,7 @@ func TestCheckRandom(t *testing.T) {
 // Updates of random schemas with mistakes: unchanged mistakes are tolerated.
 func TestCheckUpdateRandom(t *testing.T) {
 	wrong := 0
-	for seed := range uint64(*cases / 2) {
+	for seed := range uint64(volume(*cases / 2)) {
 		g := newGenerator(seed)
 		old := g.root()
 		for range 1 + g.IntN(2) {

@@ -15,13 +15,21 @@ import (
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
-var cases = flag.Int("n", 500, "number of random schemas to compare")
+var cases = flag.Int("n", 500, "number of random schemas to compare; a third of them with -short")
+
+// volume returns the number of random cases: n, or a third of it with -short.
+func volume(n int) int {
+	if testing.Short() {
+		return (n + 2) / 3
+	}
+	return n
+}
 
 var kind = model.Kind{Group: "stable.example.com", Version: "v1", Kind: "CronTab", ListKind: "CronTabList", Plural: "crontabs"}
 
 // Both produce the same object and the same errors for random objects of random schemas.
 func TestCompleteRandom(t *testing.T) {
-	for seed := range uint64(*cases) {
+	for seed := range uint64(volume(*cases)) {
 		if compareSeed(t, seed); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}

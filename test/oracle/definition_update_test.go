@@ -18,7 +18,7 @@ import (
 
 // Updates between definitions with mistakes: both tolerate the same mistakes of the old one.
 func TestDefinitionUpdatesRandom(t *testing.T) {
-	compareUpdates(t, uint64(*cases/2), func(g generator) *apiextensionsv1.CustomResourceDefinition {
+	compareUpdates(t, uint64(volume(*cases/2)), func(g generator) *apiextensionsv1.CustomResourceDefinition {
 		schemas := []*apiextensionsv1.JSONSchemaProps{g.root(), g.root()}
 		if g.one(2) {
 			schemas[1] = schemas[0].DeepCopy()
@@ -39,7 +39,7 @@ func TestDefinitionUpdatesCorpus(t *testing.T) {
 			small = append(small, crd)
 		}
 	}
-	compareUpdates(t, uint64(*cases/50), func(g generator) *apiextensionsv1.CustomResourceDefinition {
+	compareUpdates(t, uint64(volume(*cases/50)), func(g generator) *apiextensionsv1.CustomResourceDefinition {
 		crd := pick(g, small...).DeepCopy()
 		crd.ResourceVersion = "1"
 		crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{StoredVersions: []string{crd.Spec.Versions[0].Name}}

@@ -3,7 +3,9 @@ package oracle
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
@@ -108,8 +110,12 @@ func (g generator) value(p *apiextensionsv1.JSONSchemaProps, depth, noise int) a
 		return g.one(2)
 	case "array":
 		list := make([]any, g.IntN(4))
+		var items *apiextensionsv1.JSONSchemaProps // nil for a mistake of spoil
+		if p.Items != nil {
+			items = p.Items.Schema
+		}
 		for i := range list {
-			list[i] = g.value(p.Items.Schema, depth-1, noise)
+			list[i] = g.value(items, depth-1, noise)
 		}
 		return list
 	case "object":
@@ -121,7 +127,7 @@ func (g generator) value(p *apiextensionsv1.JSONSchemaProps, depth, noise int) a
 
 func (g generator) fields(p *apiextensionsv1.JSONSchemaProps, depth, noise int) map[string]any {
 	m := map[string]any{}
-	for name := range p.Properties {
+	for _, name := range slices.Sorted(maps.Keys(p.Properties)) {
 		sub := p.Properties[name]
 		if !g.one(3) {
 			m[name] = g.value(&sub, depth-1, noise)

@@ -21,7 +21,7 @@ func TestCorpusModel(t *testing.T) {
 }
 
 func TestRandomModel(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(volume(300)) {
 		g := newGenerator(seed)
 		props := g.root()
 		if g.one(3) {
@@ -32,6 +32,13 @@ func TestRandomModel(t *testing.T) {
 			t.Fatalf("seed %d: %s", seed, text(props))
 		}
 	}
+}
+
+// A root that is marked as an embedded object has the descriptions of one.
+func TestModelOfAnEmbeddedRoot(t *testing.T) {
+	compareModels(t, definition(&apiextensionsv1.JSONSchemaProps{
+		Type: "object", XEmbeddedResource: true, Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": {Type: "string"}},
+	}))
 }
 
 // definition returns a CustomResourceDefinition with one version of the schema.

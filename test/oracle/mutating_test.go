@@ -41,7 +41,7 @@ import (
 func TestMutatingPolicies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	refused, changed, same := 0, 0, 0
-	for range 80 {
+	for range volume(80) {
 		w, conditions := newPolicies(t), rng.IntN(2) == 0
 		for i := range 1 + rng.IntN(3) {
 			w.addMutating(t, rng, fmt.Sprint("p", i), conditions)
@@ -68,7 +68,7 @@ func TestMutatingPolicies(t *testing.T) {
 		w.stop()
 	}
 	t.Logf("%d were changed, %d left and %d refused", changed, same, refused)
-	if changed < 40 || same < 20 || refused < 40 {
+	if changed < volume(40) || same < volume(20) || refused < volume(40) {
 		t.Error("that is too little of something to show anything")
 	}
 }

@@ -26,7 +26,7 @@ func TestOfflineRandom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for seed := range uint64(*cases) {
+	for seed := range uint64(volume(*cases)) {
 		g := newGenerator(seed)
 		props := g.root()
 		if g.one(2) {

@@ -224,7 +224,7 @@ func TestCorpusOpenAPI(t *testing.T) {
 // The published documents of generated definitions.
 func TestOpenAPIRandom(t *testing.T) {
 	compared := 0
-	for seed := range uint64(*cases / 4) {
+	for seed := range uint64(volume(*cases / 4)) {
 		g := newGenerator(seed)
 		props := g.root()
 		if g.one(2) {

@@ -49,7 +49,7 @@ func TestPolicyTypes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	warned := 0
 	ofCustom := 0
-	for range 80 {
+	for range volume(80) {
 		p := &admissionregistrationv1.ValidatingAdmissionPolicy{}
 		p.Spec.MatchConstraints = &admissionregistrationv1.MatchResources{}
 		for range 1 + rng.IntN(2) {
@@ -109,7 +109,7 @@ func TestPolicyTypes(t *testing.T) {
 		}
 		warned += len(want)
 	}
-	if warned < 60 || ofCustom < 20 {
+	if warned < volume(60) || ofCustom < volume(20) {
 		t.Errorf("%d warnings, %d of them of the custom kind, are too few to show anything", warned, ofCustom)
 	}
 }

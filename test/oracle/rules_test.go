@@ -230,7 +230,7 @@ func sortedKeys(m map[string]any) []string {
 // Random schemas with rules get the same errors.
 func TestRandomRuleVerdicts(t *testing.T) {
 	wrong, rules := 0, 0
-	for seed := range uint64(*cases / 2) {
+	for seed := range uint64(volume(*cases / 2)) {
 		g := newGenerator(seed)
 		props := g.ruled()
 		want, _ := upstreamCheck(t, props)
@@ -259,7 +259,7 @@ func TestRandomRuleVerdicts(t *testing.T) {
 // Random objects of random schemas with rules get the same errors.
 func TestRandomRuleErrors(t *testing.T) {
 	compared, failed := 0, 0
-	for seed := range uint64(*cases / 2) {
+	for seed := range uint64(volume(*cases / 2)) {
 		g := newGenerator(seed + 1e6)
 		props := g.ruled()
 		upstream := newUpstreamRules(t, props)

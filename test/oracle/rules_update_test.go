@@ -19,7 +19,7 @@ import (
 // server lacks.
 func TestRandomRuleUpdates(t *testing.T) {
 	wrong := 0
-	for seed := range uint64(*cases / 10) {
+	for seed := range uint64(volume(*cases / 10)) {
 		g := newGenerator(seed + 2e6)
 		schemas := []*apiextensionsv1.JSONSchemaProps{g.ruled(), g.ruled()}
 		for _, s := range schemas {

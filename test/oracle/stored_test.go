@@ -24,7 +24,7 @@ func TestStoredDefinitions(t *testing.T) {
 	for _, crd := range definitions(t) {
 		compareStored(t, codec, sent(t, crd))
 	}
-	for seed := range uint64(*cases / 5) {
+	for seed := range uint64(volume(*cases / 5)) {
 		g := newGenerator(seed + 9e6)
 		schemas := []*apiextensionsv1.JSONSchemaProps{g.root(), g.root()}
 		if g.one(2) {

@@ -16,7 +16,7 @@ func TestCorpusValidate(t *testing.T) {
 			v := newValidators(t, props)
 			v.props = &apiextensionsv1.JSONSchemaProps{} // too long to print
 			g := newGenerator(uint64(i))
-			for range 6 {
+			for range volume(6) {
 				old := g.whole(props, 50)
 				v.ours.Default(old)
 				obj := runtime.DeepCopyJSON(old)

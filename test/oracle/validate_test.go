@@ -17,7 +17,7 @@ import (
 // update, and in an update of the status.
 func TestValidateRandom(t *testing.T) {
 	var n tally
-	for seed := range uint64(*cases) {
+	for seed := range uint64(volume(*cases)) {
 		if n.seed(t, seed); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}

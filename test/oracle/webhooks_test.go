@@ -50,15 +50,15 @@ var requests = flag.Int("requests", 20_000, "number of random requests to match 
 // Random webhooks and random requests: the same webhooks are called, for the same resource and kind,
 // or there is the same error.
 func TestWebhooks(t *testing.T) {
-	w := newWebhooks(t)
-	for i := range *requests {
+	w, requests := newWebhooks(t), volume(*requests)
+	for i := range requests {
 		if i%4 == 0 {
 			w.replace()
 		}
 		w.send(t, w.randomRequest())
 	}
-	t.Logf("%d decisions on %d requests: %d calls, %d of them about an equivalent resource, and %d errors", w.decisions, *requests, w.calls, w.equivalent, w.errors)
-	if w.calls < *requests/10 || w.equivalent < *requests/100 || w.errors < *requests/100 {
+	t.Logf("%d decisions on %d requests: %d calls, %d of them about an equivalent resource, and %d errors", w.decisions, requests, w.calls, w.equivalent, w.errors)
+	if w.calls < requests/10 || w.equivalent < requests/100 || w.errors < requests/100 {
 		t.Error("that is too little of something to show anything")
 	}
 }

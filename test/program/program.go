@@ -1,7 +1,7 @@
 // Package program builds the programs that the tests run: anykind, and the published kubectl,
 // kube-apiserver, kube-scheduler, kube-controller-manager, sample-apiserver and etcd.
 //
-// The published ones are built from modules under tools, so tests need no installed programs, and use
+// The published ones are built from the module tools/reference, so tests need no installed programs, and use
 // the same ones on every machine. They are stored in .build at the top of the repository. With Go's
 // build cache, building one again takes a fraction of a second; the first build of kube-apiserver or
 // kube-controller-manager takes minutes.
@@ -19,8 +19,7 @@ import (
 )
 
 // Version is the version that kubectl and the published programs of Kubernetes print. It is the
-// version of k8s.io/kubernetes in tools/reference/go.mod, and of k8s.io/kubectl in
-// tools/kubectl/go.mod with the major version of Kubernetes.
+// version of k8s.io/kubernetes in tools/reference/go.mod.
 const Version = "v1.37.1"
 
 const versionFlags = "-X k8s.io/component-base/version.gitVersion=" + Version +
@@ -34,7 +33,7 @@ func Anykind() (string, error) {
 }
 
 // Kubectl returns the path of the published kubectl.
-func Kubectl() (string, error) { return build("kubectl", "tools/kubectl", ".", versionFlags) }
+func Kubectl() (string, error) { return kubernetes("kubectl") }
 
 // KubeAPIServer returns the path of the published kube-apiserver.
 func KubeAPIServer() (string, error) { return kubernetes("kube-apiserver") }
@@ -100,7 +99,7 @@ func Top() (string, error) {
 		return "", err
 	}
 	for {
-		_, err := os.Stat(filepath.Join(dir, "tools", "kubectl", "go.mod"))
+		_, err := os.Stat(filepath.Join(dir, "tools", "reference", "go.mod"))
 		if err == nil {
 			return dir, nil
 		}
@@ -109,7 +108,7 @@ func Top() (string, error) {
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("not inside the repository: no folder above has tools/kubectl/go.mod")
+			return "", errors.New("not inside the repository: no folder above has tools/reference/go.mod")
 		}
 		dir = parent
 	}

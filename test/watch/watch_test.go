@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	duration = flag.Duration("duration", 8*time.Second, "time with writes")
+	duration = flag.Duration("duration", 8*time.Second, "time with writes; at most three seconds with -short")
 	every    = flag.Duration("every", 2*time.Second, "approximate time between stops or kills of the server")
 	writers  = flag.Int("writers", 16, "number of writers")
 	watchers = flag.Int("watchers", 50, "number of watchers")
@@ -33,7 +33,11 @@ func TestWatch(t *testing.T) {
 	if err := s.begin(); err != nil {
 		t.Fatal(err)
 	}
-	trouble := &Trouble{Lasts: *duration, Every: *every, Random: s.random, Strike: s.strike}
+	lasts := *duration
+	if testing.Short() {
+		lasts = min(lasts, 3*time.Second)
+	}
+	trouble := &Trouble{Lasts: lasts, Every: *every, Random: s.random, Strike: s.strike}
 	Check(t, Options{
 		Seed: *seed, Writers: *writers, Watchers: *watchers,
 		Client: s.client, Ready: trouble.Wait, Disturb: trouble.Disturb,

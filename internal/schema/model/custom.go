@@ -25,8 +25,10 @@ func Custom(props *apiextensionsv1.JSONSchemaProps, kind Kind) resource.Model {
 	if props != nil && publishable(props) {
 		root = openAPI(props, objectMeta)
 		setProperty(&root, "metadata", objectMeta)
-		setProperty(&root, "apiVersion", typeMeta("apiVersion", ""))
-		setProperty(&root, "kind", typeMeta("kind", ""))
+		if !props.XEmbeddedResource { // an embedded object has its own descriptions of the two
+			setProperty(&root, "apiVersion", typeMeta("apiVersion", ""))
+			setProperty(&root, "kind", typeMeta("kind", ""))
+		}
 	}
 	model := resource.Model{Name: kind.model(kind.Kind), List: kind.model(kind.ListKind), Schemas: m.schemas, Keeps: kind.PreserveUnknownFields}
 	list := listModel(kind, listMeta)

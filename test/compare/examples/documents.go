@@ -52,9 +52,8 @@ var modules = []struct {
 	folder string
 	paths  []string
 }{
-	{"tools/reference", []string{"k8s.io/kubernetes", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator", "k8s.io/pod-security-admission"}},
-	{"tools/kubectl", []string{"k8s.io/kubectl", "k8s.io/cli-runtime"}},
-	{"test/corpus/published", []string{"sigs.k8s.io/gateway-api", "github.com/cert-manager/cert-manager"}},
+	{"tools/reference", []string{"k8s.io/kubernetes", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator", "k8s.io/pod-security-admission", "k8s.io/kubectl", "k8s.io/cli-runtime"}},
+	{"test/operators/published", []string{"sigs.k8s.io/gateway-api", "github.com/cert-manager/cert-manager"}},
 }
 
 // Published returns the examples of the modules and of additional folders, without duplicates.

@@ -16,8 +16,14 @@ func TestVerdicts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir, least := t.TempDir(), 1000
+	if testing.Short() {
+		least /= 3
+	}
 	for i, d := range all {
+		if testing.Short() && i%3 > 0 {
+			continue
+		}
 		text := d.Text
 		if text == nil {
 			text = d.JSON
@@ -27,7 +33,7 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 	counts := verdict.Compare(t, []string{dir}, check.Options{})
-	if t.Logf("%d documents, %v", len(all), counts); counts.Asked < 1000 {
-		t.Errorf("%d requests, want more than a thousand", counts.Asked)
+	if t.Logf("%d documents, %v", len(all), counts); counts.Asked < least {
+		t.Errorf("%d requests, want %d or more", counts.Asked, least)
 	}
 }

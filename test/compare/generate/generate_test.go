@@ -49,11 +49,19 @@ func world(t testing.TB) *World {
 	return &World{Resources: out}
 }
 
+// volume returns the number of sequences: n, or a third of it with -short.
+func volume(n uint64) uint64 {
+	if testing.Short() {
+		return n / 3
+	}
+	return n
+}
+
 // The same seed always gives the same requests.
 func TestSequencesAreOfTheirSeed(t *testing.T) {
 	a, b := world(t), world(t)
 	different := false
-	for n := range uint64(2000) {
+	for n := range volume(2000) {
 		s := Sequence(a, All(), 7, n)
 		if other := Sequence(b, All(), 7, n); !reflect.DeepEqual(s, other) {
 			t.Fatalf("sequence %d is %v once, and %v the next time", n, s, other)
@@ -71,7 +79,7 @@ func TestSequencesAreSound(t *testing.T) {
 	for _, kind := range All() {
 		t.Run(kind.Name, func(t *testing.T) {
 			labels := map[string]bool{}
-			for n := range uint64(1500) {
+			for n := range volume(1500) {
 				s := Sequence(w, []Kind{kind}, 1, n)
 				if len(s.Steps) == 0 {
 					t.Fatalf("sequence %d has no requests", n)
@@ -86,7 +94,7 @@ func TestSequencesAreSound(t *testing.T) {
 					}
 				}
 			}
-			for n := range uint64(1500) {
+			for n := range volume(1500) {
 				for _, step := range Sequence(w, []Kind{kind}, 2, n).Cleanup {
 					if !strings.Contains(step.Path, wire.Scope) {
 						t.Fatalf("sequence %d cleans up what is not its own: %s", n, step)
