@@ -100,6 +100,8 @@ func (l *auditLog) more() error {
 // take returns the events of a request, once there are n of them or the time is up, and forgets them.
 func (l *auditLog) take(ctx context.Context, id string, n int) []json.RawMessage {
 	until := time.Now().Add(time.Second)
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
 	for {
 		l.mu.Lock()
 		err := l.more()
@@ -110,7 +112,7 @@ func (l *auditLog) take(ctx context.Context, id string, n int) []json.RawMessage
 			return events
 		}
 		l.mu.Unlock()
-		time.Sleep(5 * time.Millisecond)
+		<-look.C
 	}
 }
 

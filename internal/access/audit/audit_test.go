@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +22,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/apis/audit"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
@@ -75,6 +80,72 @@ func record(t *testing.T, l *Log, method, url string) *Record {
 	r := httptest.NewRequest(method, url, nil)
 	q := &request.Request{Info: request.Parse(r), AuditID: "id", User: &request.User{Name: "jane", Groups: []string{"devs"}}}
 	return l.Begin(q, r, time.Now())
+}
+
+// An event has the JSON of json.Marshal.
+func TestEncode(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	text := func() string {
+		return []string{"", "a", "", "é", "<b>&\"", "a b", "\x00\u2028", "\xff", "x/y=1"}[r.IntN(9)]
+	}
+	texts := func() (all []string) {
+		for range r.IntN(3) {
+			all = append(all, text())
+		}
+		return all
+	}
+	user := func() authenticationv1.UserInfo {
+		u := authenticationv1.UserInfo{Username: text(), UID: text(), Groups: texts()}
+		for range r.IntN(3) {
+			if u.Extra == nil {
+				u.Extra = map[string]authenticationv1.ExtraValue{}
+			}
+			u.Extra[text()] = texts()
+		}
+		return u
+	}
+	object := func() *runtime.Unknown {
+		if r.IntN(2) == 0 {
+			return nil
+		}
+		return raw([]byte([]string{`{}`, `{ "a" : [1, 2.50] }`, `"<"`, `null`}[r.IntN(4)]))
+	}
+	for range 2000 {
+		e := auditv1.Event{
+			Level: auditv1.Level(text()), AuditID: types.UID(text()), Stage: auditv1.Stage(text()), RequestURI: text(), Verb: text(), User: user(),
+			SourceIPs: texts(), UserAgent: text(), RequestObject: object(), ResponseObject: object(),
+		}
+		if r.IntN(2) == 0 {
+			as := user()
+			e.ImpersonatedUser, e.AuthenticationMetadata = &as, &auditv1.AuthenticationMetadata{ImpersonationConstraint: text()}
+		}
+		if r.IntN(2) == 0 {
+			e.ObjectRef = &auditv1.ObjectReference{Resource: text(), Namespace: text(), Name: text(), UID: types.UID(text()), APIGroup: text(), APIVersion: text(), ResourceVersion: text(), Subresource: text()}
+		}
+		switch r.IntN(3) {
+		case 0:
+			e.ResponseStatus = &metav1.Status{Code: 200}
+		case 1:
+			e.ResponseStatus = &metav1.Status{Code: 404, Status: text(), Message: text(), Details: &metav1.StatusDetails{Name: text()}}
+		}
+		if r.IntN(2) == 0 {
+			e.RequestReceivedTimestamp, e.StageTimestamp = metav1.NewMicroTime(time.Unix(r.Int64N(1<<32), r.Int64N(1e9))), metav1.NowMicro()
+		}
+		for range r.IntN(3) {
+			if e.Annotations == nil {
+				e.Annotations = map[string]string{}
+			}
+			e.Annotations[text()] = text()
+		}
+		want, err := json.Marshal(&e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := appendEvent(nil, &e)
+		if err != nil || string(got) != string(want) {
+			t.Fatalf("%v\n%s, want\n%s", err, got, want)
+		}
+	}
 }
 
 // The first rule that matches decides. The names are those of the fields of a rule.

@@ -30,9 +30,12 @@ type entry struct {
 }
 
 func encode(e *auditv1.Event) (entry, error) {
-	data, err := json.Marshal(e)
+	data, err := appendEvent(make([]byte, 0, usual), e)
 	return entry{e, data}, err
 }
+
+// usual is the length of most events without objects.
+const usual = 1 << 10
 
 // alone is the beginning of the JSON of an event that is no item of a list.
 const alone = `{"kind":"Event","apiVersion":"audit.k8s.io/v1",`
