@@ -18,6 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/builtin/certificates"
+	"github.com/anykind/anykind/internal/network/configfile"
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/network/egress/selector"
 	"github.com/anykind/anykind/internal/network/kubelet"
@@ -26,6 +27,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema/crd/compile"
 	"github.com/anykind/anykind/internal/server"
+	"github.com/anykind/anykind/internal/store/encrypt"
 	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
@@ -128,6 +130,8 @@ type Options struct {
 	GoawayChance float64
 	// Metrics selects the exposed metrics.
 	Metrics server.MetricOptions
+	// Encryption configures encryption at rest.
+	Encryption Encryption
 	// Audit configures the audit log.
 	Audit audit.Options
 	// Limits limits concurrent requests.
@@ -158,6 +162,7 @@ type App struct {
 	caches   *authn.TokenCacheMetrics // of delegated token authentication; nil without it
 	issued   *certificates.Metrics    // certificates of CertificateSigningRequests
 	audit    *audit.Log               // nil for none
+	rekeyed  *configfile.Metrics      // reloads of the encryption configuration; nil without them
 	backend  kv.Backend
 	parts    *parts
 	server   *server.Server
@@ -208,7 +213,8 @@ func (a *App) start(ctx context.Context, o Options) error {
 	a.later(func(context.Context) error { a.audit.Close(); return nil })
 
 	a.parts = newParts(o.Log)
-	if a.backend, err = openBackend(ctx, o, a.egress.Dial(selector.Etcd), a.parts.fail); err != nil {
+	var keys *encrypt.Keyring
+	if a.backend, keys, err = openBackend(ctx, o, given.encryption.config, a.egress.Dial(selector.Etcd), a.parts.fail); err != nil {
 		return err
 	}
 	a.later(func(context.Context) error { return a.backend.Close() })
@@ -223,6 +229,14 @@ func (a *App) start(ctx context.Context, o Options) error {
 		return err
 	}
 	a.later(a.parts.stop)
+	if o.Encryption.Reload {
+		a.rekeyed = configfile.NewMetrics("encryption", serverID())
+		a.rekeyed.Begin(given.encryption.data)
+		a.parts.run("encryption", func(ctx context.Context) error {
+			o.Encryption.follow(ctx, given.encryption.data, keys, a.rekeyed, o.Log)
+			return nil
+		})
+	}
 	w, err := a.wire(ctx, o, kinds)
 	if err != nil {
 		return err

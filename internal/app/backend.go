@@ -1,25 +1,66 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 
+	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/store/boltkv"
+	"github.com/anykind/anykind/internal/store/encrypt"
+	"github.com/anykind/anykind/internal/store/etcdkv"
 	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/memkv"
+	"github.com/anykind/anykind/internal/store/transform"
 )
 
 // openBackend opens the store of the options. Its errors are for the administrator of a server that
 // fails to start. toEtcd dials etcd; nil is the default dialer.
-func openBackend(ctx context.Context, o Options, toEtcd egress.Dial, failed func(error)) (kv.Backend, error) {
+//
+// With an encryption configuration, values are encrypted in the store, which has room for what that
+// adds to them.
+func openBackend(ctx context.Context, o Options, secrets *encrypt.Config, toEtcd egress.Dial, failed func(error)) (kv.Backend, *encrypt.Keyring, error) {
+	if secrets == nil {
+		b, err := openStore(ctx, o, toEtcd, failed)
+		if err != nil {
+			return nil, nil, err
+		}
+		return formed(b, o), nil, nil
+	}
+	limit := cmp.Or(o.MaxObjectBytes, kv.DefaultMaxValueBytes)
+	o.MaxObjectBytes = limit + encrypt.Overhead
+	b, err := openStore(ctx, o, toEtcd, failed)
+	if err != nil {
+		return nil, nil, err
+	}
+	var external func(string) string
+	if store, ok := b.(*etcdkv.Store); ok {
+		external = store.External
+	}
+	keys := encrypt.NewKeyring(secrets, builtin.Stored(), external)
+	b = transform.New(b, keys, transform.Options{MaxValueBytes: o.MaxObjectBytes})
+	o.MaxObjectBytes = limit
+	return formed(b, o), keys, nil
+}
+
+// formed returns a backend for the objects as they are served. Objects in etcd have kube-apiserver's
+// storage format.
+func formed(b kv.Backend, o Options) kv.Backend {
+	if _, ok := kv.As[*etcdkv.Store](b); ok && o.Backend == nil {
+		return transform.New(b, storedForm{kinds: builtin.Stored(), cbor: o.Offer.CBOR}, transform.Options{MaxValueBytes: o.MaxObjectBytes})
+	}
+	return b
+}
+
+func openStore(ctx context.Context, o Options, toEtcd egress.Dial, failed func(error)) (kv.Backend, error) {
 	if o.Backend != nil {
 		return o.Backend, nil
 	}
 	if len(o.Etcd.Servers) > 0 {
-		return o.Etcd.open(ctx, o.Offer, o.MaxObjectBytes, toEtcd)
+		return o.Etcd.open(ctx, o.MaxObjectBytes, toEtcd)
 	}
 	if o.Dir == "" || o.InMemory {
 		return memkv.New(memkv.Options{MaxValueBytes: o.MaxObjectBytes, From: o.From.objects()}), nil

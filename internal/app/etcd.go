@@ -19,7 +19,6 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd"
 	"github.com/anykind/anykind/internal/store/etcdkv"
 	"github.com/anykind/anykind/internal/store/kv"
-	"github.com/anykind/anykind/internal/store/transform"
 )
 
 // Etcd configures a store in etcd.
@@ -51,9 +50,8 @@ func isEtcdURL(server string) bool {
 	return u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// open connects to the store, and returns when it responds. If CBOR is enabled, custom objects are
-// stored as CBOR, as in kube-apiserver.
-func (e Etcd) open(ctx context.Context, offer codec.Offer, maxBytes int, dial egress.Dial) (kv.Backend, error) {
+// open connects to the store, and returns when it responds.
+func (e Etcd) open(ctx context.Context, maxBytes int, dial egress.Dial) (kv.Backend, error) {
 	for _, server := range e.Servers {
 		if !isEtcdURL(server) {
 			return nil, fmt.Errorf("etcd server %q: want a URL such as https://127.0.0.1:2379", server)
@@ -88,14 +86,13 @@ func (e Etcd) open(ctx context.Context, offer codec.Offer, maxBytes int, dial eg
 	if err := store.Supported(ctx); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	form := storedForm{kinds: builtin.Stored(), cbor: offer.CBOR}
-	return transform.New(store, form, transform.Options{MaxValueBytes: maxBytes}), nil
+	return store, nil
 }
 
 // storedForm converts objects to and from kube-apiserver's storage format in etcd.
 type storedForm struct {
 	kinds []*resource.Definition
-	cbor  bool // custom objects are written as CBOR
+	cbor  bool // custom objects are written as CBOR, as by kube-apiserver
 }
 
 // Decode returns the JSON of a stored value. It returns an undecodable value unchanged: the reader

@@ -25,6 +25,7 @@ type files struct {
 	authorization *chain.Config
 	delegated     *delegated        // to the extended cluster; nil if this server authenticates
 	admission     map[string][]byte // configurations of plugins, by name
+	encryption    encryption
 }
 
 // readFiles reads the files of the options, without side effects. to dials the webhooks in the
@@ -61,6 +62,9 @@ func readFiles(o Options, to *egress.Dialer) (f files, err error) {
 		return f, err
 	}
 	if f.admission, err = admission.ReadConfiguration(o.Admission.ConfigFile); err != nil {
+		return f, err
+	}
+	if f.encryption, err = o.Encryption.read(); err != nil {
 		return f, err
 	}
 	if o.Kubeconfig == "" {

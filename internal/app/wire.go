@@ -255,7 +255,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Audit:           a.audit,
 		Offer:           o.Offer,
 		Catalog:         w.catalog,
-		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.accounts.signer.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), w.others.Metrics().Collectors(), a.egress.Collectors(), server.StoreSizes(a.backend, o.Log), server.ObjectCounts(a.backend, w.catalog, o.Log), objects.Collectors(), w.plugged.Collectors(), w.addresses.Collectors(), a.issued.Collectors(), a.audit.Collectors()),
+		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.accounts.signer.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), w.others.Metrics().Collectors(), a.egress.Collectors(), server.StoreSizes(a.backend, o.Log), server.ObjectCounts(a.backend, w.catalog, o.Log), objects.Collectors(), w.plugged.Collectors(), w.addresses.Collectors(), a.issued.Collectors(), a.audit.Collectors(), a.rekeyed.Collectors()),
 		Checks:          checks,
 		Pages:           []server.Page{w.page(a.backend, o.Log)},
 		Version:         o.Version,

@@ -28,6 +28,7 @@ var errConflict = errors.New("the object was written by someone else")
 // Registry gives access to all objects.
 type Registry struct {
 	backend kv.Backend
+	former  kv.Former // the backend; nil if it has one form for all values
 	cache   *watchcache.Cache
 	plugins Plugins
 	now     func() time.Time
@@ -46,6 +47,7 @@ type Options struct {
 // New returns a Registry that reads from cache and writes to backend.
 func New(backend kv.Backend, cache *watchcache.Cache, o Options) *Registry {
 	r := &Registry{backend: backend, cache: cache, plugins: o.Plugins, now: o.Now, log: o.Logger}
+	r.former, _ = kv.As[kv.Former](backend)
 	if r.now == nil {
 		r.now = time.Now
 	}

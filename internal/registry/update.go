@@ -91,6 +91,15 @@ func withoutUID(target *Target, change Change) Change {
 	}
 }
 
+// outdated reports whether the stored form of the object must change, such as its encryption.
+func (w *write) outdated(ctx context.Context) bool {
+	if w.former == nil {
+		return false
+	}
+	outdated, err := w.former.Outdated(ctx, w.target.key())
+	return err == nil && outdated
+}
+
 // commit stores the encoded object, or removes an object that nothing holds any more.
 func (w *write) commit(ctx context.Context) error {
 	if err := w.options.fits(); err != nil {
@@ -107,7 +116,7 @@ func (w *write) commit(ctx context.Context) error {
 	switch {
 	case w.current == nil:
 		w.result.Created = true
-	case !w.gone && bytes.Equal(w.encoded.JSON, w.current.JSON): // no change, so no write
+	case !w.gone && bytes.Equal(w.encoded.JSON, w.current.JSON) && !w.outdated(ctx): // no change, so no write
 		w.stored(w.current.Revision)
 		return nil
 	default:

@@ -39,6 +39,7 @@ func (f *APIServer) Add(flags *pflag.FlagSet) {
 	f.all = flags
 	flags.SortFlags = false
 	AddSection(flags, "Etcd", f.addEtcd)
+	AddSection(flags, "Encryption at rest", f.addEncryption)
 	AddSection(flags, "Secure serving", f.addServing)
 	f.addAccess(flags, app.AllowAlways)
 	AddSection(flags, "API enablement", f.addAPI)

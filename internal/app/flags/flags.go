@@ -33,6 +33,7 @@ type Serve struct {
 	tokens         tokenFlags
 	kubelet        kubeletFlags
 	network        networkFlags
+	encryption     app.Encryption
 	audit          audit.Options
 	limits         limitFlags
 	metrics        metricFlags
@@ -69,6 +70,7 @@ func (f *Serve) Add(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	AddSection(flags, "Storage", f.addStorage)
 	AddSection(flags, "Etcd", f.addEtcd)
+	AddSection(flags, "Encryption at rest", f.addEncryption)
 	AddSection(flags, "Secure serving", func(section *pflag.FlagSet) { f.addServing(section, net.IPv4(127, 0, 0, 1)) })
 	f.addAccess(flags, app.AuthorizeByRoles)
 	AddSection(flags, "API enablement", f.addAPI)
@@ -157,6 +159,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		Kubelet:                  f.kubelet.Options,
 		EgressSelectorFile:       f.network.egress,
 		GoawayChance:             float64(f.network.goaway),
+		Encryption:               f.encryption,
 		Audit:                    f.audit,
 		Limits:                   f.limits.options(),
 		Metrics:                  metrics,

@@ -16,8 +16,8 @@ type Metrics struct {
 	server string
 }
 
-// NewMetrics returns the Metrics of one configuration of a server: "authentication" or
-// "authorization".
+// NewMetrics returns the Metrics of one configuration of a server: "authentication",
+// "authorization" or "encryption".
 func NewMetrics(of, server string) *Metrics {
 	prefix := "apiserver_" + of + "_config_controller_"
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
@@ -36,8 +36,11 @@ func NewMetrics(of, server string) *Metrics {
 	}
 }
 
-// Collectors returns the collectors to register.
+// Collectors returns the collectors to register; none for nil.
 func (m *Metrics) Collectors() []prometheus.Collector {
+	if m == nil {
+		return nil
+	}
 	return []prometheus.Collector{m.Reloads, m.reloaded, m.InForce}
 }
 

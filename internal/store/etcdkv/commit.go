@@ -63,10 +63,10 @@ func (s *Store) transact(caller context.Context, w *kv.Write) (*clientv3.TxnResp
 	for c := range w.All() {
 		compares = append(compares, s.condition(c))
 		changes = append(changes, s.change(c))
-		reads = append(reads, clientv3.OpGet(s.outside(c.Key)))
+		reads = append(reads, clientv3.OpGet(s.External(c.Key)))
 	}
 	for _, g := range w.Guards {
-		guarded := s.outside(g.Key)
+		guarded := s.External(g.Key)
 		compares = append(compares, clientv3.Compare(clientv3.ModRevision(guarded), "=", g.Revision))
 		reads = append(reads, clientv3.OpGet(guarded, clientv3.WithKeysOnly()))
 	}
@@ -93,14 +93,14 @@ func (s *Store) condition(c kv.Change) clientv3.Cmp {
 	if !c.Possible() {
 		revision = -1
 	}
-	return clientv3.Compare(clientv3.ModRevision(s.outside(c.Key)), "=", revision)
+	return clientv3.Compare(clientv3.ModRevision(s.External(c.Key)), "=", revision)
 }
 
 func (s *Store) change(c kv.Change) clientv3.Op {
 	if c.Value == nil {
-		return clientv3.OpDelete(s.outside(c.Key))
+		return clientv3.OpDelete(s.External(c.Key))
 	}
-	return clientv3.OpPut(s.outside(c.Key), string(c.Value))
+	return clientv3.OpPut(s.External(c.Key), string(c.Value))
 }
 
 // conflict returns the conflict of the first key with an unexpected revision. The responses are those

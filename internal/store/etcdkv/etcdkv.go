@@ -147,9 +147,9 @@ func (s *Store) begin(caller context.Context) (context.Context, func(), error) {
 	return ctx, func() { stop(); cancel() }, nil
 }
 
-// outside returns the etcd key for a key of the contract. It also works for prefixes, which may be
+// External returns the etcd key for a key of the contract. It also works for prefixes, which may be
 // shorter than Root.
-func (s *Store) outside(key string) string {
+func (s *Store) External(key string) string {
 	if rest, ok := strings.CutPrefix(key, s.options.Root); ok {
 		return s.options.Prefix + rest
 	}

@@ -29,7 +29,7 @@ func (s *Store) Lease(caller context.Context, key string, value []byte, life tim
 		return commitError(attempt.outcome(err), len(value))
 	}
 	ctx, attempt = attempting(ctx)
-	resp, err := s.client.Put(ctx, s.outside(key), string(value), clientv3.WithLease(lease.ID))
+	resp, err := s.client.Put(ctx, s.External(key), string(value), clientv3.WithLease(lease.ID))
 	if err != nil {
 		return commitError(attempt.outcome(err), len(value))
 	}

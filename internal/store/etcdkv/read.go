@@ -13,7 +13,7 @@ const pageRecords = 1000
 
 // Get implements kv.Backend.
 func (s *Store) Get(ctx context.Context, key string, revision int64) (kv.Record, error) {
-	resp, err := s.get(ctx, s.outside(key), revision)
+	resp, err := s.get(ctx, s.External(key), revision)
 	if err != nil {
 		return kv.Record{}, err
 	}
@@ -50,10 +50,10 @@ func (s *Store) get(caller context.Context, key string, revision int64, options 
 // List implements kv.Backend. It reads page by page at the revision of the first one, so that every
 // response is small and all are of one state.
 func (s *Store) List(ctx context.Context, r kv.Range) (kv.Page, error) {
-	from := s.outside(r.Prefix)
+	from := s.External(r.Prefix)
 	end := clientv3.GetPrefixRangeEnd(from)
 	if r.After != "" {
-		from = max(from, s.outside(r.After)+"\x00")
+		from = max(from, s.External(r.After)+"\x00")
 	}
 	page := kv.Page{Revision: r.Revision}
 	for {

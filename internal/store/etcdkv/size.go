@@ -19,7 +19,7 @@ func (s *Store) Size(ctx context.Context) (int64, error) {
 
 // Count implements kv.Counter.
 func (s *Store) Count(ctx context.Context, prefix string) (int64, error) {
-	from := s.outside(prefix)
+	from := s.External(prefix)
 	resp, err := s.get(ctx, from, kv.Latest, clientv3.WithRange(clientv3.GetPrefixRangeEnd(from)), clientv3.WithCountOnly())
 	if err != nil {
 		return 0, err

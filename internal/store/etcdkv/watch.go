@@ -75,7 +75,7 @@ func (s *Store) watch(caller context.Context, prefix string, after int64, yield 
 	defer context.AfterFunc(s.ctx, cancel)()
 	w.wanted.Store(s.newest.Load())
 	w.ctx = clientv3.WithRequireLeader(metadata.AppendToOutgoingContext(ctx, slotHeader, strconv.Itoa(slot)))
-	from := s.outside(prefix)
+	from := s.External(prefix)
 	receiving.Go(func() {
 		events := s.client.Watch(w.ctx, from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(from)),
 			clientv3.WithRev(after+1), clientv3.WithPrevKV(), clientv3.WithFragment(),

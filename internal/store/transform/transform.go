@@ -149,6 +149,24 @@ func (b *Backend) Watch(ctx context.Context, prefix string, after int64) iter.Se
 	}
 }
 
+// Outdated implements kv.Former.
+func (b *Backend) Outdated(ctx context.Context, key string) (bool, error) {
+	t, ok := b.transformer.(interface {
+		Outdated(key string, stored []byte) bool
+	})
+	if !ok {
+		if below, ok := kv.As[kv.Former](b.below); ok {
+			return below.Outdated(ctx, key)
+		}
+		return false, nil
+	}
+	r, err := b.below.Get(ctx, key, kv.Latest)
+	if err != nil {
+		return false, err
+	}
+	return t.Outdated(key, r.Value), nil
+}
+
 // Revision implements kv.Backend.
 func (b *Backend) Revision(ctx context.Context) (int64, error) { return b.below.Revision(ctx) }
 
