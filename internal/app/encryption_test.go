@@ -1,0 +1,190 @@
+package app
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// encryptedBy returns an EncryptionConfiguration of Secrets and custom objects with a provider and keys
+// of these names. identity allows plain values, too.
+func encryptedBy(provider string, identity bool, names ...string) []byte {
+	var keys []string
+	for _, name := range names {
+		secret := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte(name)[:1], 32))
+		keys = append(keys, fmt.Sprintf("{name: %s, secret: %q}", name, secret))
+	}
+	text := fmt.Sprintf("apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [secrets, \"*.example.com\"]\n  providers:\n  - %s: {keys: [%s]}\n",
+		provider, strings.Join(keys, ", "))
+	if identity {
+		text += "  - identity: {}\n"
+	}
+	return []byte(text)
+}
+
+const (
+	planted = "planted-plain-text"
+	secrets = "/api/v1/namespaces/default/secrets"
+)
+
+func secretNamed(name string) string {
+	return fmt.Sprintf(`{"metadata":{"name":%q},"data":{"a":%q}}`, name, base64.StdEncoding.EncodeToString([]byte(planted)))
+}
+
+// onDisk reports whether a file of the data directory has a text.
+func onDisk(t *testing.T, dir, text string) bool {
+	t.Helper()
+	for _, content := range tree(t, dir) {
+		if strings.Contains(content, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// No file has a plain value, not even that of a deleted object. Values that were stored before stay
+// readable while identity is a provider, and a write without a change encrypts them.
+func TestEncryptionOfTheFile(t *testing.T) {
+	for _, provider := range []string{"aescbc", "aesgcm", "secretbox"} {
+		dir := t.TempDir()
+		coded := base64.StdEncoding.EncodeToString([]byte(planted))
+		a := start(t, Options{Dir: dir})
+		c := client(t, a, admin(t, a))
+		ask(t, c, "POST", a.URL()+secrets, "", secretNamed("old"))
+		stop(t, a)
+		if !onDisk(t, dir, coded) {
+			t.Fatal("the file does not have a plain Secret: the test cannot fail")
+		}
+
+		config := write(t, filepath.Join(t.TempDir(), "enc.yaml"), encryptedBy(provider, true, "k1"))
+		a = start(t, Options{Dir: dir, Encryption: Encryption{ConfigFile: config}})
+		c = client(t, a, admin(t, a))
+		_, old := ask(t, c, "GET", a.URL()+secrets+"/old", "", "")
+		before := revisionIn(old)
+		if code, answer := ask(t, c, "PUT", a.URL()+secrets+"/old", "", old); code != http.StatusOK || revisionIn(answer) == before {
+			t.Errorf("%s: an update without a change does not write a plain value again: %d %s", provider, code, answer)
+		}
+		_, old = ask(t, c, "GET", a.URL()+secrets+"/old", "", "")
+		if _, answer := ask(t, c, "PUT", a.URL()+secrets+"/old", "", old); revisionIn(answer) != revisionIn(old) {
+			t.Errorf("%s: an update without a change writes an encrypted value again", provider)
+		}
+		stop(t, a)
+
+		fresh := t.TempDir()
+		a = start(t, Options{Dir: fresh, Encryption: Encryption{ConfigFile: config}})
+		c = client(t, a, admin(t, a))
+		for _, name := range []string{"a", "b"} {
+			if code, answer := ask(t, c, "POST", a.URL()+secrets, "", secretNamed(name)); code != http.StatusCreated {
+				t.Fatalf("%d %s", code, answer)
+			}
+		}
+		ask(t, c, "DELETE", a.URL()+secrets+"/b", "", "")
+		stop(t, a)
+		if onDisk(t, fresh, coded) || onDisk(t, fresh, planted) {
+			t.Errorf("%s: a file has a plain Secret", provider)
+		}
+		if !onDisk(t, fresh, "k8s:enc:"+provider+":v1:k1:") {
+			t.Errorf("%s: no file has an encrypted value", provider)
+		}
+		a = start(t, Options{Dir: fresh, Encryption: Encryption{ConfigFile: config}})
+		if code, answer := ask(t, client(t, a, admin(t, a)), "GET", a.URL()+secrets+"/a", "", ""); code != http.StatusOK || !strings.Contains(answer, coded) {
+			t.Errorf("%s: after a restart: %d %s", provider, code, answer)
+		}
+		stop(t, a)
+	}
+}
+
+func revisionIn(object string) string {
+	_, rest, _ := strings.Cut(object, `"resourceVersion":"`)
+	revision, _, _ := strings.Cut(rest, `"`)
+	return revision
+}
+
+// Without its key, an object cannot be read, and all others can. It can be deleted.
+func TestLostKey(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(t.TempDir(), "enc.yaml")
+	write(t, config, encryptedBy("secretbox", true, "lost"))
+	a := start(t, Options{Dir: dir, Encryption: Encryption{ConfigFile: config}})
+	ask(t, client(t, a, admin(t, a)), "POST", a.URL()+secrets, "", secretNamed("lost"))
+	stop(t, a)
+
+	write(t, config, encryptedBy("secretbox", true, "new"))
+	a = start(t, Options{Dir: dir, Encryption: Encryption{ConfigFile: config}})
+	defer stop(t, a)
+	c := client(t, a, admin(t, a))
+	if code, answer := ask(t, c, "GET", a.URL()+secrets+"/lost", "", ""); code != http.StatusInternalServerError || strings.Contains(answer, planted) {
+		t.Errorf("a Secret without its key: %d %s", code, answer)
+	}
+	if code, answer := ask(t, c, "POST", a.URL()+secrets, "", secretNamed("other")); code != http.StatusCreated {
+		t.Errorf("another Secret: %d %s", code, answer)
+	}
+	if code, answer := ask(t, c, "GET", a.URL()+"/api/v1/namespaces", "", ""); code != http.StatusOK {
+		t.Errorf("another kind: %d %s", code, answer)
+	}
+	if code, answer := ask(t, c, "DELETE", a.URL()+secrets+"/lost?ignoreStoreReadErrorWithClusterBreakingPotential=true", "", ""); code != http.StatusOK {
+		t.Errorf("the deletion: %d %s", code, answer)
+	}
+	if code, answer := ask(t, c, "GET", a.URL()+secrets, "", ""); code != http.StatusOK || !strings.Contains(answer, `"other"`) {
+		t.Errorf("the list after the deletion: %d %s", code, answer)
+	}
+}
+
+// A change of the file takes effect while the server runs. One that is wrong leaves the keys as they
+// are.
+func TestReloadOfKeys(t *testing.T) {
+	dir, config := t.TempDir(), filepath.Join(t.TempDir(), "enc.yaml")
+	write(t, config, encryptedBy("aesgcm", false, "k1"))
+	a := start(t, Options{Dir: dir, Encryption: Encryption{ConfigFile: config, Reload: true}})
+	c := client(t, a, admin(t, a))
+	await := func(metric string) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; {
+			if _, metrics := ask(t, c, "GET", a.URL()+"/metrics", "", ""); strings.Contains(metrics, metric) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("metrics do not have %s", metric)
+			}
+		}
+	}
+	write(t, config, []byte("kind: EncryptionConfiguration"))
+	await(`status="failure"} 1`)
+	write(t, config, encryptedBy("aesgcm", false, "k2", "k1"))
+	await(`status="success"} 1`)
+	if code, answer := ask(t, c, "POST", a.URL()+secrets, "", secretNamed("a")); code != http.StatusCreated {
+		t.Errorf("%d %s", code, answer)
+	}
+	stop(t, a)
+	if !onDisk(t, dir, "k8s:enc:aesgcm:v1:k2:") {
+		t.Error("a later value is not encrypted with the new key")
+	}
+}
+
+func TestWrongEncryptionConfigurations(t *testing.T) {
+	for text, want := range map[string]string{
+		string(encryptedBy("aescbc", true)):                                            "Required value",
+		strings.Replace(string(encryptedBy("aescbc", true, "a")), "aescbc", "none", 1): "unknown field",
+		"apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- {resources: [secrets], providers: [{kms: {apiVersion: v2, name: a, endpoint: \"unix:///a\"}}]}\n":             "does not support KMS yet",
+		"apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- {resources: [\"*.*\"], providers: [{identity: {}}]}\n- {resources: [secrets], providers: [{identity: {}}]}\n": `"secrets" is masked by earlier rule "*.*"`,
+	} {
+		file := write(t, filepath.Join(t.TempDir(), "enc.yaml"), []byte(text))
+		e := Encryption{ConfigFile: file}
+		if _, err := e.read(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := (&Encryption{Reload: true}).read(); err == nil {
+		t.Error("a reload without a file is accepted")
+	}
+	if _, err := (&Encryption{ConfigFile: filepath.Join(t.TempDir(), "none")}).read(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+}
