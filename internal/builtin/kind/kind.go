@@ -118,7 +118,7 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 		d.Versions[0].Storage = true
 	}
 	if validatesPrefix.Has(d.Kind) {
-		d.Validate = withPrefix(d.ValidateName, d.Validate)
+		d.Validate = WithPrefix(d.ValidateName, d.Validate)
 	}
 	if d.StoragePrefix == "" {
 		d.StoragePrefix = resource.BuiltInPrefix(d.Plural)

@@ -24,15 +24,19 @@ var validatesPrefix = sets.New(
 	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
 )
 
+// validatesPrefixOfStatus has those of them whose updates of the status validate it, too.
+var validatesPrefixOfStatus = sets.New("VolumeAttachment")
+
 type validator = func(context.Context, *resource.Change) field.ErrorList
 
-// withPrefix adds the validation of metadata.generateName in updates to that of a kind.
-func withPrefix(validName func(string, bool) []string, validate validator) validator {
+// WithPrefix adds the validation of metadata.generateName in updates to that of a kind or a subresource.
+func WithPrefix(validName func(string, bool) []string, validate validator) validator {
 	if validName == nil {
 		validName = apivalidation.NameIsDNSSubdomain
 	}
 	return func(ctx context.Context, c *resource.Change) (errs field.ErrorList) {
-		if prefix := object.MetaString(c.Object, "generateName"); c.Old != nil && prefix != "" {
+		checked := c.Old != nil && (c.Subresource != "status" || validatesPrefixOfStatus.Has(object.Kind(c.Object)))
+		if prefix := object.MetaString(c.Object, "generateName"); checked && prefix != "" {
 			for _, detail := range validName(prefix, true) {
 				errs = append(errs, field.Invalid(field.NewPath("metadata", "generateName"), prefix, detail))
 			}

@@ -89,7 +89,7 @@ func changes(rules func() *rule.Set) []resource.Subresource {
 	return []resource.Subresource{
 		{
 			Name: "ephemeralcontainers", Verbs: verbs, Fields: []string{"spec.ephemeralContainers"}, NoTable: true,
-			Revert: resource.Changing(revertToEphemeralContainers), Validate: validating(rules, validateEphemeralContainers), Warn: silent,
+			Revert: resource.Changing(revertToEphemeralContainers), Validate: kind.WithPrefix(nil, validating(rules, validateEphemeralContainers)), Warn: silent,
 		},
 		{
 			Name: "resize", Verbs: verbs, Fields: resizable, NoTable: true,

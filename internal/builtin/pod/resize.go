@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -19,6 +20,9 @@ func validateResize(c *rule.Check, pod, old *corev1.Pod) {
 	case old.Spec.OS != nil && old.Spec.OS.Name == corev1.Windows:
 		c.Add(field.Forbidden(field.NewPath(""), "windows pods cannot be resized"))
 		return
+	}
+	if prefix := pod.GenerateName; prefix != "" {
+		c.At("metadata", "generateName").Invalids(prefix, apivalidation.NameIsDNSSubdomain(prefix, true))
 	}
 	validateWhole(c, pod, old)
 	found := len(c.Errors())
