@@ -31,18 +31,24 @@ func (s *Server) audited(next handler) handler {
 			x.onHeader = record.Started
 		}
 		defer func() {
-			if reason := recover(); reason != nil {
+			reason := recover()
+			switch {
+			case reason == nil || reason == http.ErrAbortHandler: // the client has left, or must not take a part for the whole
+				record.Complete(x.audited(), long)
+			default:
 				record.Panicked(reason)
+			}
+			if reason != nil {
+				x.Audit, x.onHeader = nil, nil // the answer to a panic has no events
 				panic(reason)
 			}
-			record.Complete(x.code, long)
 		}()
 		next(x, r)
 	}
 }
 
 // auditFailure prepares the audit of a request that is rejected before its user is known: its only
-// event is that of the beginning of the answer.
+// event is ResponseStarted.
 func (s *Server) auditFailure(x *exchange, r *http.Request) {
 	if record := s.options.Audit.Begin(&x.Request, r, x.started); record != nil {
 		x.Audit, x.onHeader = record, record.Started

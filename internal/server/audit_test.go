@@ -37,7 +37,14 @@ func recordedBy(t *testing.T, mode string, file string, api http.HandlerFunc, r 
 	o := everyone(api)
 	o.Audit = l
 	w := httptest.NewRecorder()
-	New(o).ServeHTTP(w, r)
+	func() {
+		defer func() {
+			if reason := recover(); reason != nil && reason != http.ErrAbortHandler {
+				panic(reason)
+			}
+		}()
+		New(o).ServeHTTP(w, r)
+	}()
 	if file == fullDisk {
 		return w.Code, nil
 	}
@@ -62,14 +69,16 @@ func TestAuditStages(t *testing.T) {
 		api     http.HandlerFunc
 		want    string
 	}{
-		"get":             {newRequest("GET", "/api/v1/namespaces/a/pods/b", "bob"), nothing, "RequestReceived ResponseComplete bob 200"},
-		"watch":           {newRequest("GET", "/api/v1/pods?watch=1", "bob"), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) }, "RequestReceived ResponseStarted ResponseComplete bob 200"},
-		"no answer":       {newRequest("GET", "/api/v1/pods?watch=1", "bob"), nothing, "RequestReceived ResponseStarted ResponseComplete bob 200"},
-		"impersonation":   {as, nothing, "RequestReceived ResponseComplete bob as eve 200"},
-		"wrong token":     {newRequest("GET", "/api/v1/pods", "unknown"), nothing, "ResponseStarted  401"},
-		"panic":           {newRequest("GET", "/api/v1/pods", "bob"), func(http.ResponseWriter, *http.Request) { panic("a defect") }, "RequestReceived Panic bob 500"},
-		"level None":      {newRequest("GET", "/api/v1/pods", "root"), nothing, ""},
-		"invalid timeout": {newRequest("GET", "/api/v1/pods?timeout=soon", "bob"), nothing, "ResponseStarted  400"},
+		"get":              {newRequest("GET", "/api/v1/namespaces/a/pods/b", "bob"), nothing, "RequestReceived ResponseComplete bob 200"},
+		"watch":            {newRequest("GET", "/api/v1/pods?watch=1", "bob"), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) }, "RequestReceived ResponseStarted ResponseComplete bob 200"},
+		"no answer":        {newRequest("GET", "/api/v1/pods?watch=1", "bob"), nothing, "RequestReceived ResponseStarted ResponseComplete bob 200"},
+		"impersonation":    {as, nothing, "RequestReceived ResponseComplete bob as eve 200"},
+		"wrong token":      {newRequest("GET", "/api/v1/pods", "unknown"), nothing, "ResponseStarted  401"},
+		"panic":            {newRequest("GET", "/api/v1/pods", "bob"), func(http.ResponseWriter, *http.Request) { panic("a defect") }, "RequestReceived Panic bob 500"},
+		"panic in a watch": {newRequest("GET", "/api/v1/pods?watch=1", "bob"), func(http.ResponseWriter, *http.Request) { panic("a defect") }, "RequestReceived Panic bob 500"},
+		"aborted answer":   {newRequest("GET", "/api/v1/pods", "bob"), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200); panic(http.ErrAbortHandler) }, "RequestReceived ResponseComplete bob 200"},
+		"level None":       {newRequest("GET", "/api/v1/pods", "root"), nothing, ""},
+		"invalid timeout":  {newRequest("GET", "/api/v1/pods?timeout=soon", "bob"), nothing, "ResponseStarted  400"},
 	} {
 		_, events := recordedBy(t, audit.Blocking, "", tt.api, tt.request)
 		got := ""

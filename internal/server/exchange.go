@@ -21,6 +21,7 @@ type exchange struct {
 	flushed bool  // parts of it may have been sent
 	// onHeader, if set, is called once with the code of the answer, before its header is written.
 	onHeader func(code int)
+	upgraded bool // to another protocol
 	asked    access
 	inside   interface{ leave() }  // limit that the request counts against; nil if none
 	noted    [2]request.Annotation // room for the annotations of every request
@@ -58,10 +59,21 @@ func (x *exchange) begin(code int) {
 // Hijack gives the connection to a handler that switches protocols.
 func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, rw, err := http.NewResponseController(x.ResponseWriter).Hijack()
-	if err == nil && x.code == 0 && x.onHeader != nil {
-		x.onHeader(http.StatusSwitchingProtocols)
+	if err == nil && x.code == 0 {
+		x.upgraded = true
+		if x.onHeader != nil {
+			x.onHeader(http.StatusSwitchingProtocols)
+		}
 	}
 	return c, rw, err
+}
+
+// audited returns the code for the audit log: 0 without an answer.
+func (x *exchange) audited() int {
+	if x.upgraded {
+		return http.StatusSwitchingProtocols
+	}
+	return x.code
 }
 
 func (x *exchange) Write(data []byte) (int, error) {

@@ -252,7 +252,7 @@ func TestFile(t *testing.T) {
 func TestRotation(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "audit.log")
-	f, err := openRotating(&FileOptions{Path: path, MaxSize: 1, MaxBackups: 2, Compress: true})
+	f, err := openRotating(&FileOptions{Path: path, MaxSize: 1, MaxBackups: 2, Compress: true}, discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestRotation(t *testing.T) {
 	line := []byte(strings.Repeat("x", 59) + "\n")
 	now := time.Now()
 	for i := range 5 {
-		if err := f.write([][]byte{line}); err != nil {
+		if _, err := f.write([][]byte{line}); err != nil {
 			t.Fatal(err)
 		}
 		if i < 4 {
@@ -269,7 +269,7 @@ func TestRotation(t *testing.T) {
 			}
 		}
 	}
-	if err := f.write([][]byte{line}); err != nil { // does not fit: the file is rotated
+	if _, err := f.write([][]byte{line}); err != nil { // does not fit: the file is rotated
 		t.Fatal(err)
 	}
 	f.tidying.Wait()
@@ -295,6 +295,59 @@ func TestRotation(t *testing.T) {
 		}
 		if data, err := io.ReadAll(z); err != nil || !bytes.Equal(data, line) {
 			t.Errorf("%s has %q, %v", r.name, data, err)
+		}
+	}
+}
+
+// A rotated file keeps its mode. If a rotation fails, the file grows and loses nothing.
+func TestRotationThatFails(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "logs")
+	path := filepath.Join(dir, "audit.log")
+	f, err := openRotating(&FileOptions{Path: path, MaxSize: 1}, discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	f.max = 100
+	line := []byte(strings.Repeat("x", 59) + "\n")
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := f.write([][]byte{line}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 || info.Size() != 60 {
+		t.Errorf("the new file: %v, %v", info, err)
+	}
+	f.options.Path = filepath.Join(dir, strings.Repeat("long", 100)) // no such name
+	for range 2 {
+		if _, err := f.write([][]byte{line}); err != nil {
+			t.Errorf("an event is lost: %v", err)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != 180 {
+		t.Errorf("the file after failed rotations: %v, %v", info, err)
+	}
+}
+
+// An event has the objects that its level allows, and no others.
+func TestLevels(t *testing.T) {
+	for level, want := range map[audit.Level][2]bool{
+		audit.LevelMetadata: {false, false}, audit.LevelRequest: {true, false}, audit.LevelRequestResponse: {true, true},
+	} {
+		l := &Log{policy: newPolicy(&audit.Policy{Rules: []audit.PolicyRule{{Level: level}}}), log: discard, metrics: newMetrics()}
+		rec := record(t, l, "POST", "/api/v1/namespaces/default/secrets")
+		rec.Object(request.ObjectMeta{Name: "a"}, func() []byte { return []byte(`{}`) })
+		rec.Answer([]byte(`{}`))
+		rec.AnswerStatus(&metav1.Status{Message: "m"}, func() []byte { return []byte(`{}`) })
+		if got := [2]bool{rec.event.RequestObject != nil, rec.event.ResponseObject != nil}; got != want || rec.event.ObjectRef.Name != "a" || rec.event.ResponseStatus.Message != "m" {
+			t.Errorf("%s: objects of request and answer %v, want %v", level, got, want)
+		}
+		patch := record(t, l, "PATCH", "/api/v1/namespaces/default/secrets/a")
+		if patch.Body([]byte(`{}`)); (patch.event.RequestObject != nil) != want[0] {
+			t.Errorf("%s: a patch is recorded: %v", level, !want[0])
 		}
 	}
 }
@@ -399,7 +452,7 @@ func TestDeadWebhook(t *testing.T) {
 		rec.Complete(201, false)
 	}
 	lost := count(t, l.metrics.errors.WithLabelValues("buffered"))
-	if waiting := l.sinks[0].waiting.Load(); waiting > 8<<20 || lost < requests-8 {
+	if waiting := l.sinks[0].waiting.Load(); waiting > 8<<20 || lost < requests-8 || lost == requests {
 		t.Errorf("%d bytes wait, %v events are lost", waiting, lost)
 	}
 	close(to.hold)

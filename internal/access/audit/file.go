@@ -4,26 +4,36 @@ import (
 	"cmp"
 	"compress/gzip"
 	"errors"
-	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // output is a writer to a file that the server did not open.
 type output struct{ *os.File }
 
-func (o output) write(events [][]byte) error {
+func (o output) write(events [][]byte) (int, error) {
+	return each(events, func(data []byte) error {
+		_, err := o.Write(data)
+		return err
+	})
+}
+
+// each writes all events, and returns the number of errors, and the last one.
+func each(events [][]byte, write func([]byte) error) (lost int, last error) {
 	for _, data := range events {
-		if _, err := o.Write(data); err != nil {
-			return err
+		if err := write(data); err != nil {
+			lost++
+			last = err
 		}
 	}
-	return nil
+	return lost, last
 }
 
 func (output) close() {}
@@ -35,9 +45,12 @@ type rotating struct {
 	max     int64 // bytes; 0 for no rotation
 
 	mu   sync.Mutex
-	file *os.File // nil after a failed rotation
+	file *os.File
 	size int64
 
+	log     *slog.Logger
+	failing bool // the last rotation failed
+	closing atomic.Bool
 	tidying sync.WaitGroup
 	tidy    sync.Mutex
 }
@@ -48,8 +61,8 @@ const (
 	gz         = ".gz"
 )
 
-func openRotating(o *FileOptions) (*rotating, error) {
-	f := &rotating{options: *o, max: int64(o.MaxSize) * megabyte}
+func openRotating(o *FileOptions, log *slog.Logger) (*rotating, error) {
+	f := &rotating{options: *o, max: int64(o.MaxSize) * megabyte, log: log}
 	if err := os.MkdirAll(filepath.Dir(o.Path), 0o700); err != nil {
 		return nil, err
 	}
@@ -60,7 +73,7 @@ func openRotating(o *FileOptions) (*rotating, error) {
 	return f, nil
 }
 
-// open opens the file at its end.
+// open opens the file at its end. A device is not rotated.
 func (f *rotating) open() error {
 	file, err := os.OpenFile(f.options.Path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -72,31 +85,29 @@ func (f *rotating) open() error {
 		return err
 	}
 	f.file, f.size = file, info.Size()
+	if !info.Mode().IsRegular() {
+		f.max = 0
+	}
 	return nil
 }
 
 // write writes each event at once, so that a file ends with a whole line.
-func (f *rotating) write(events [][]byte) error {
+func (f *rotating) write(events [][]byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, data := range events {
-		if err := f.writeOne(data); err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(events, f.writeOne)
 }
 
 func (f *rotating) writeOne(data []byte) error {
-	if f.file != nil && f.max > 0 && f.size > 0 && f.size+int64(len(data)) > f.max {
-		if err := f.rotate(time.Now()); err != nil {
-			return err
-		}
-	}
 	if f.file == nil {
-		if err := f.open(); err != nil {
-			return err
+		return os.ErrClosed
+	}
+	if f.max > 0 && f.size > 0 && f.size+int64(len(data)) > f.max {
+		err := f.rotate(time.Now())
+		if err != nil && !f.failing {
+			f.log.Error("the audit log is not rotated, and grows", "file", f.options.Path, "error", err)
 		}
+		f.failing = err != nil
 	}
 	n, err := f.file.Write(data)
 	if err != nil && n > 0 { // a part of a line would spoil the next one
@@ -107,17 +118,30 @@ func (f *rotating) writeOne(data []byte) error {
 	return err
 }
 
-// rotate renames the file. Nothing is lost if that fails: the file stays.
+// rotate renames the file, and opens a new one with its mode and owner. If that fails, events are
+// written to the old one.
 func (f *rotating) rotate(now time.Time) error {
 	stem, ext := f.parts()
 	name := filepath.Join(filepath.Dir(f.options.Path), stem+now.UTC().Format(timeInName)+ext)
 	if err := os.Rename(f.options.Path, name); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("rotating the audit log: %w", err)
+		return err
 	}
-	_ = f.file.Close()
-	f.file = nil
+	old := f.file
+	if err := f.open(); err != nil {
+		return err
+	}
+	likewise(f.file, old)
+	_ = old.Close()
 	f.clean()
-	return f.open()
+	return nil
+}
+
+// likewise gives a file the mode and, if it may, the owner of another one.
+func likewise(file, of *os.File) {
+	if info, err := of.Stat(); err == nil {
+		_ = file.Chmod(info.Mode().Perm())
+		own(file, info)
+	}
 }
 
 // parts returns the name of the file up to the time of a rotation, and after it.
@@ -134,6 +158,9 @@ func (f *rotating) clean() {
 		defer f.tidy.Unlock()
 		rotated := f.rotated()
 		for i, r := range rotated {
+			if f.closing.Load() {
+				return
+			}
 			path := filepath.Join(filepath.Dir(f.options.Path), r.name)
 			old := f.options.MaxAge > 0 && time.Since(r.at) > time.Duration(f.options.MaxAge)*24*time.Hour
 			switch {
@@ -187,6 +214,7 @@ func compress(path string) (err error) {
 			_ = os.Remove(path + gz)
 		}
 	}()
+	likewise(to, from)
 	w := gzip.NewWriter(to)
 	if _, err := io.Copy(w, from); err != nil {
 		return err
@@ -194,7 +222,9 @@ func compress(path string) (err error) {
 	return w.Close()
 }
 
+// close waits for the file that is being compressed, and leaves the others to the next start.
 func (f *rotating) close() {
+	f.closing.Store(true)
 	f.mu.Lock()
 	if f.file != nil {
 		_ = f.file.Close()

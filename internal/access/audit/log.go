@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/anykind/anykind/internal/network/kubeconfig"
 )
 
 // Options configure a Log.
@@ -92,6 +94,11 @@ func (o *Options) Check() error {
 			return err
 		}
 	}
+	if o.Webhook.ConfigFile != "" {
+		if _, err := kubeconfig.Open(o.Webhook.ConfigFile); err != nil {
+			return fmt.Errorf("initializing audit webhook: %w", err)
+		}
+	}
 	return nil
 }
 
@@ -115,14 +122,20 @@ func Open(o Options, dial func(ctx context.Context, network, address string) (ne
 	}
 	for _, s := range []struct{ kind, given string }{{"log", o.File.Path}, {"webhook", o.Webhook.ConfigFile}} {
 		if s.given != "" && l.policy == nil {
-			log.Info("No audit policy file provided, no events will be recorded for " + s.kind + " backend")
+			log.Warn("No audit policy file provided, no events will be recorded for " + s.kind + " backend")
 		}
 	}
 	if l.policy == nil || o.File.Path == "" && o.Webhook.ConfigFile == "" {
 		return nil, nil
 	}
+	for _, d := range []*Delivery{&o.File.Delivery, &o.Webhook.Delivery} {
+		if d.Mode == BlockingStrict && l.policy.omitsReceived() {
+			log.Warn("the audit mode blocking-strict rejects no request whose rule omits the stage RequestReceived")
+			break
+		}
+	}
 	if o.File.Path != "" {
-		f, err := openFile(&o.File)
+		f, err := openFile(&o.File, log)
 		if err != nil {
 			return nil, err
 		}
@@ -186,9 +199,9 @@ func (m *metrics) collectors() []prometheus.Collector {
 const standardOutput = "-"
 
 // openFile opens the file of a Log, and creates it and its folder.
-func openFile(o *FileOptions) (writer, error) {
+func openFile(o *FileOptions, log *slog.Logger) (writer, error) {
 	if o.Path == standardOutput {
 		return output{os.Stdout}, nil
 	}
-	return openRotating(o)
+	return openRotating(o, log)
 }

@@ -97,6 +97,13 @@ func (p *Policy) Decide(a *authz.Attributes) *Decision {
 	return &p.other
 }
 
+// omitsReceived reports whether a rule logs requests without the stage RequestReceived.
+func (p *Policy) omitsReceived() bool {
+	return slices.ContainsFunc(p.rules, func(r rule) bool {
+		return r.decision.Level != audit.LevelNone && r.decision.omits(audit.StageRequestReceived)
+	})
+}
+
 func (d *Decision) includes(level audit.Level) bool { return d.Level.GreaterOrEqual(level) }
 
 func (d *Decision) omits(s audit.Stage) bool { return slices.Contains(d.OmitStages, s) }

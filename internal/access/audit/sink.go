@@ -78,7 +78,8 @@ func (d *Delivery) validate(plugin string) error {
 
 // A writer writes encoded events.
 type writer interface {
-	write(events [][]byte) error
+	// write returns the number of events that it could not write, with an error.
+	write(events [][]byte) (lost int, err error)
 	close()
 }
 
@@ -135,8 +136,8 @@ func (s *sink) deliver(e entry) bool {
 		}
 		return true
 	}
-	if err := s.to.write([][]byte{data}); err != nil {
-		s.log.failed(s.plugin, err, 1)
+	if lost, err := s.to.write([][]byte{data}); err != nil {
+		s.log.failed(s.plugin, err, lost)
 		return s.Mode != BlockingStrict
 	}
 	return true
@@ -192,8 +193,8 @@ func (s *sink) collect() {
 				size += len(data)
 			}
 			defer s.waiting.Add(-int64(size))
-			if err := s.to.write(batch); err != nil {
-				s.log.failed(s.plugin, err, len(batch))
+			if lost, err := s.to.write(batch); err != nil {
+				s.log.failed(s.plugin, err, lost)
 			}
 		})
 		if s.plugin == "log" { // lines keep their order

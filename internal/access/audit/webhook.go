@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -36,7 +37,7 @@ func openWebhook(o *WebhookOptions, dial func(ctx context.Context, network, addr
 		return nil, err
 	}
 	h := &webhook{
-		url: config.URL + "?timeout=" + webhookTimeout.String(), client: config.ClientBy(dial),
+		url: config.Post("", webhookTimeout), client: config.ClientBy(dial),
 		retries: wait.Backoff{Duration: o.InitialBackoff, Factor: 1.5, Jitter: 0.2, Steps: 5},
 	}
 	h.client.Timeout = webhookTimeout
@@ -44,7 +45,7 @@ func openWebhook(o *WebhookOptions, dial func(ctx context.Context, network, addr
 	return h, nil
 }
 
-func (h *webhook) write(events [][]byte) error {
+func (h *webhook) write(events [][]byte) (lost int, err error) {
 	body := []byte(`{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[`)
 	for i, data := range events {
 		if i > 0 {
@@ -54,14 +55,14 @@ func (h *webhook) write(events [][]byte) error {
 	}
 	body = append(body, "]}\n"...)
 	var last error
-	err := wait.ExponentialBackoffWithContext(h.ctx, h.retries, func(context.Context) (bool, error) {
+	err = wait.ExponentialBackoffWithContext(h.ctx, h.retries, func(context.Context) (bool, error) {
 		last = h.post(body)
 		return last == nil, nil
 	})
-	if last != nil {
-		return last
+	if err = cmp.Or(last, err); err != nil {
+		lost = len(events)
 	}
-	return err
+	return lost, err
 }
 
 func (h *webhook) post(body []byte) error {

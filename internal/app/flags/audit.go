@@ -46,6 +46,6 @@ func addDelivery(flags *pflag.FlagSet, to string, d *audit.Delivery, defaults au
 	flags.Float32Var(&d.ThrottleQPS, name+"batch-throttle-qps", defaults.ThrottleQPS, "maximum average number of batches per second")
 	flags.IntVar(&d.Burst, name+"batch-throttle-burst", defaults.Burst, "maximum number of batches at the same moment after a time below the rate")
 	flags.BoolVar(&d.Truncate, name+"truncate-enabled", false, "remove the objects of the request and the answer from events that are too large, and drop events that are still too large")
-	flags.Int64Var(&d.MaxBatchSum, name+"truncate-max-batch-size", 10<<20, "maximum size of a batch in bytes; not smaller than that of an event")
+	flags.Int64Var(&d.MaxBatchSum, name+"truncate-max-batch-size", 10<<20, "checked only: as in kube-apiserver, events are truncated before they are batched; not smaller than the maximum size of an event")
 	flags.Int64Var(&d.MaxEventSize, name+"truncate-max-event-size", 100<<10, "maximum size of an event in bytes")
 }

@@ -199,6 +199,13 @@ const (
 	pingTime  = 15 * time.Second
 )
 
+// Post returns the URL of a request to a webhook: a path below that of the server. As in Kubernetes, a
+// query of the server is not sent.
+func (c *Config) Post(path string, timeout time.Duration) string {
+	server, _, _ := strings.Cut(c.URL, "?")
+	return server + path + "?timeout=" + timeout.String()
+}
+
 // Client returns an HTTP client that authenticates as the user.
 func (c *Config) Client() *http.Client {
 	return c.ClientBy((&net.Dialer{Timeout: dialTime}).DialContext)

@@ -57,7 +57,7 @@ func Open(file, path string, dial func(ctx context.Context, network, address str
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{url: config.URL + path + "?timeout=" + timeout.String(), http: config.ClientBy(dial), retries: Retries()}
+	c := &Client{url: config.Post(path, timeout), http: config.ClientBy(dial), retries: Retries()}
 	c.http.Timeout = timeout
 	return c, nil
 }

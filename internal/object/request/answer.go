@@ -16,10 +16,11 @@ import (
 // Fail answers with the Status of an error. It writes nothing if the client has disconnected.
 func Fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		record(r, status.Of(err))
 		return
 	}
 	if errors.Is(r.Context().Err(), context.DeadlineExceeded) {
-		failLate(w)
+		failLate(w, r)
 		return
 	}
 	s := status.Of(err)
@@ -31,8 +32,9 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // failLate answers a request whose time is up, whatever its error. As in Kubernetes, the Status
 // has no apiVersion and kind, so clients report that the server may still be working.
-func failLate(w http.ResponseWriter) {
+func failLate(w http.ResponseWriter, r *http.Request) {
 	s := status.Of(status.Timeout("request did not complete within the allotted timeout", 0))
+	record(r, s)
 	s.TypeMeta = metav1.TypeMeta{}
 	body, _ := json.Marshal(&s) // cannot fail
 	body = append(body, '\n')
@@ -51,10 +53,17 @@ func AnswerStatus(w http.ResponseWriter, r *http.Request, s metav1.Status) {
 	if code == 0 {
 		code = http.StatusOK
 	}
-	if audit := AuditOf(r.Context()); audit != nil && accepted { // as in Kubernetes
-		audit.AnswerStatus(&s, func() []byte { return codec.Format{}.RenderStatus(s) })
+	if accepted { // as in Kubernetes
+		record(r, s)
 	}
 	Answer(w, format, code, format.RenderStatus(s))
+}
+
+// record records a Status for the audit log.
+func record(r *http.Request, s metav1.Status) {
+	if audit := AuditOf(r.Context()); audit != nil {
+		audit.AnswerStatus(&s, func() []byte { return codec.Format{}.RenderStatus(s) })
+	}
 }
 
 // Answer answers with a document.
