@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/store/encrypt"
 )
 
-// What one of the two encrypts, the other decrypts, with each provider and for each form of a rule. A
+// Each of the two decrypts values of the other, with each provider and for each form of a rule. A
 // value with a wrong bit, or of another key of the store, is the same for both.
 func TestEncryption(t *testing.T) {
 	secret := func(seed byte) string { return base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{seed}, 32)) }
@@ -52,14 +52,14 @@ resources:
 	transformers := encryptionconfig.StaticTransformers(theirs.Transformers)
 	r := rand.New(rand.NewPCG(1, 2))
 	for key, resource := range map[string]schema.GroupResource{
-		"/registry/secrets/default/a":             {Resource: "secrets"},
-		"/registry/configmaps/default/a":          {Resource: "configmaps"},
-		"/registry/events/default/a":              {Resource: "events"},
-		"/registry/deployments/default/a":         {Group: "apps", Resource: "deployments"},
-		"/registry/pods/default/a":                {Resource: "pods"},
-		"/registry/services/specs/default/a":      {Resource: "services"},
-		"/registry/minions/a":                     {Resource: "nodes"},
-		"/registry/stable.example.com/crontabs/a": {Group: "stable.example.com", Resource: "crontabs"},
+		"/registry/secrets/default/a":                                {Resource: "secrets"},
+		"/registry/configmaps/default/a":                             {Resource: "configmaps"},
+		"/registry/events/default/a":                                 {Resource: "events"},
+		"/registry/deployments/default/a":                            {Group: "apps", Resource: "deployments"},
+		"/registry/pods/default/a":                                   {Resource: "pods"},
+		"/registry/services/specs/default/a":                         {Resource: "services"},
+		"/registry/minions/a":                                        {Resource: "nodes"},
+		"/registry/stable.example.com/crontabs/a":                    {Group: "stable.example.com", Resource: "crontabs"},
 		"/registry/apiextensions.k8s.io/customresourcedefinitions/a": {Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
 	} {
 		their := transformers.TransformerForResource(resource)
