@@ -125,10 +125,10 @@ func TestFlags(t *testing.T) {
 		t.Errorf("%s, %v", service.Spec.ClusterIP, err)
 	}
 	for name, set := range map[string]func(*APIServer){
-		"unknown flag: --nonsense":           func(s *APIServer) { s.Configure().Set("nonsense", "1") },
-		"anykind does not support this flag": func(s *APIServer) { s.Configure().Set("encryption-provider-config", "file") },
-		"no insecure port":                   func(s *APIServer) { s.InsecureServing = &ListenAddr{} },
-		"--insecure-port":                    func(s *APIServer) { s.Args = DefaultKubeAPIServerFlags },
+		"unknown flag: --nonsense":                             func(s *APIServer) { s.Configure().Set("nonsense", "1") },
+		"error reading encryption provider configuration file": func(s *APIServer) { s.Configure().Set("encryption-provider-config", "file") },
+		"no insecure port":                                     func(s *APIServer) { s.InsecureServing = &ListenAddr{} },
+		"--insecure-port":                                      func(s *APIServer) { s.Args = DefaultKubeAPIServerFlags },
 	} {
 		bad := &Environment{}
 		set(bad.ControlPlane.GetAPIServer())

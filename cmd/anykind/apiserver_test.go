@@ -38,7 +38,7 @@ func TestFlagsAsKubeAPIServer(t *testing.T) {
 		{"--watch-cache=maybe", `kube-apiserver: invalid argument "maybe" for "--watch-cache" flag: strconv.ParseBool: parsing "maybe": invalid syntax`},
 		{"--feature-gates=Nonsense=true", `kube-apiserver: invalid argument "Nonsense=true" for "--feature-gates" flag: unrecognized feature gate: Nonsense`},
 		{"--feature-gates=AllAlpha=perhaps", `kube-apiserver: invalid argument "AllAlpha=perhaps" for "--feature-gates" flag: invalid value of AllAlpha=perhaps, err: strconv.ParseBool: parsing "perhaps": invalid syntax`},
-		{"--etcd-servers=http://127.0.0.1:1 --encryption-provider-config=f", "kube-apiserver: --encryption-provider-config: anykind does not support this flag yet; leave it out"},
+		{"--etcd-servers=http://127.0.0.1:1 --encryption-provider-config=f", `kube-apiserver: error reading encryption provider configuration file "f": open f: no such file or directory`},
 		{"--etcd-servers=http://127.0.0.1:1 --etcd-servers-overrides=/events", "kube-apiserver: --etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated"},
 		{"--etcd-servers=http://127.0.0.1:1 --strict-transport-security-directives=max-age=1,forever", "kube-apiserver: " + flags.ErrNoDirective.Error()},
 		{"--version", "Kubernetes v1.37.1+anykind"},

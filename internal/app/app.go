@@ -229,6 +229,10 @@ func (a *App) start(ctx context.Context, o Options) error {
 		return err
 	}
 	a.later(a.parts.stop)
+	w, err := a.wire(ctx, o, kinds)
+	if err != nil {
+		return err
+	}
 	if o.Encryption.Reload {
 		a.rekeyed = configfile.NewMetrics("encryption", serverID())
 		a.rekeyed.Begin(given.encryption.data)
@@ -236,10 +240,6 @@ func (a *App) start(ctx context.Context, o Options) error {
 			o.Encryption.follow(ctx, given.encryption.data, keys, a.rekeyed, o.Log)
 			return nil
 		})
-	}
-	w, err := a.wire(ctx, o, kinds)
-	if err != nil {
-		return err
 	}
 	if err := a.useTokens(o, given, kinds, w.accounts); err != nil {
 		return err

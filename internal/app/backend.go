@@ -41,7 +41,11 @@ func openBackend(ctx context.Context, o Options, secrets *encrypt.Config, toEtcd
 		external = store.External
 	}
 	keys := encrypt.NewKeyring(secrets, builtin.Stored(), external)
-	b = transform.New(b, keys, transform.Options{MaxValueBytes: o.MaxObjectBytes})
+	most := limit
+	if external != nil { // the stored form of an object may be larger than its JSON
+		most = 2 * limit
+	}
+	b = transform.New(b, keys, transform.Options{MaxValueBytes: most})
 	o.MaxObjectBytes = limit
 	return formed(b, o), keys, nil
 }

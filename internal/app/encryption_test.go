@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anykind/anykind/internal/network/configfile"
 )
 
 // encryptedBy returns an EncryptionConfiguration of Secrets and custom objects with a provider and keys
@@ -138,33 +140,45 @@ func TestLostKey(t *testing.T) {
 }
 
 // A change of the file takes effect while the server runs. One that is wrong leaves the keys as they
-// are.
+// are. A migration stores all objects with the new key.
 func TestReloadOfKeys(t *testing.T) {
 	dir, config := t.TempDir(), filepath.Join(t.TempDir(), "enc.yaml")
 	write(t, config, encryptedBy("aesgcm", false, "k1"))
 	a := start(t, Options{Dir: dir, Encryption: Encryption{ConfigFile: config, Reload: true}})
 	c := client(t, a, admin(t, a))
-	await := func(metric string) {
+	// await reads until an answer has a text.
+	await := func(path, text string) {
 		t.Helper()
 		for deadline := time.Now().Add(time.Minute); ; {
-			if _, metrics := ask(t, c, "GET", a.URL()+"/metrics", "", ""); strings.Contains(metrics, metric) {
+			_, answer := ask(t, c, "GET", a.URL()+path, "", "")
+			if strings.Contains(answer, text) {
 				return
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("metrics do not have %s", metric)
+				t.Fatalf("%s does not have %s: %s", path, text, answer)
 			}
 		}
 	}
 	write(t, config, []byte("kind: EncryptionConfiguration"))
-	await(`status="failure"} 1`)
-	write(t, config, encryptedBy("aesgcm", false, "k2", "k1"))
-	await(`status="success"} 1`)
-	if code, answer := ask(t, c, "POST", a.URL()+secrets, "", secretNamed("a")); code != http.StatusCreated {
-		t.Errorf("%d %s", code, answer)
+	await("/metrics", `automatic_reloads_total{apiserver_id_hash="`+configfile.Sum([]byte(serverID()))+`",status="failure"} 1`)
+	ask(t, c, "POST", a.URL()+secrets, "", secretNamed("a"))
+	if !onDisk(t, dir, "k8s:enc:aesgcm:v1:k1:") {
+		t.Error("after a wrong configuration the key is no longer in force")
 	}
+	write(t, config, encryptedBy("aesgcm", false, "k2", "k1"))
+	await("/metrics", `status="success"} 1`)
+	if code, answer := ask(t, c, "POST", a.URL()+"/apis/storagemigration.k8s.io/v1/storageversionmigrations", "",
+		`{"metadata":{"name":"m"},"spec":{"resource":{"group":"","resource":"secrets"}}}`); code != http.StatusCreated {
+		t.Fatalf("%d %s", code, answer)
+	}
+	await("/apis/storagemigration.k8s.io/v1/storageversionmigrations/m", `"type":"Succeeded"`)
 	stop(t, a)
-	if !onDisk(t, dir, "k8s:enc:aesgcm:v1:k2:") {
-		t.Error("a later value is not encrypted with the new key")
+
+	write(t, config, encryptedBy("aesgcm", false, "k2"))
+	a = start(t, Options{Dir: dir, Encryption: Encryption{ConfigFile: config}})
+	defer stop(t, a)
+	if code, answer := ask(t, client(t, a, admin(t, a)), "GET", a.URL()+secrets+"/a", "", ""); code != http.StatusOK {
+		t.Errorf("after the migration the new key does not read the object: %d %s", code, answer)
 	}
 }
 

@@ -24,7 +24,7 @@ func (r *Registry) Outdated(ctx context.Context, d *resource.Definition) (object
 	v := d.StorageVersion()
 	for o := range snapshot.Scan(d.StoragePrefix, "") {
 		total++
-		if o.Err != nil || !asStored(d, v, o) {
+		if o.Err != nil || !asStored(d, v, o) || r.outdated(ctx, o.Key) {
 			objects = append(objects, o)
 		}
 	}
@@ -41,7 +41,7 @@ func (r *Registry) Rewrite(ctx context.Context, d *resource.Definition, o *watch
 	ctx = r.Anew(ctx, d)
 	for {
 		view, err := r.View(ctx, d, v, o)
-		if err != nil || bytes.Equal(view.JSON, o.JSON) {
+		if err != nil || bytes.Equal(view.JSON, o.JSON) && !r.outdated(ctx, o.Key) {
 			return err
 		}
 		_, err = r.commit(ctx, d, kv.Write{Key: o.Key, Value: view.JSON, Expect: o.Revision, Was: o.JSON})

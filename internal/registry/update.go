@@ -91,12 +91,12 @@ func withoutUID(target *Target, change Change) Change {
 	}
 }
 
-// outdated reports whether the stored form of the object must change, such as its encryption.
-func (w *write) outdated(ctx context.Context) bool {
-	if w.former == nil {
+// outdated reports whether the stored form of an object must change, such as its encryption.
+func (r *Registry) outdated(ctx context.Context, key string) bool {
+	if r.former == nil {
 		return false
 	}
-	outdated, err := w.former.Outdated(ctx, w.target.key())
+	outdated, err := r.former.Outdated(ctx, key)
 	return err == nil && outdated
 }
 
@@ -116,7 +116,7 @@ func (w *write) commit(ctx context.Context) error {
 	switch {
 	case w.current == nil:
 		w.result.Created = true
-	case !w.gone && bytes.Equal(w.encoded.JSON, w.current.JSON) && !w.outdated(ctx): // no change, so no write
+	case !w.gone && bytes.Equal(w.encoded.JSON, w.current.JSON) && !w.outdated(ctx, w.target.key()): // no change, so no write
 		w.stored(w.current.Revision)
 		return nil
 	default:

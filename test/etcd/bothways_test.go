@@ -51,6 +51,12 @@ func TestBothWaysEncrypted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A value that write has stored, and a custom object.
+	for _, plain := range []string{`"kind":"Thing"`, "v1\x12\tConfigMap"} {
+		if bytes.Contains(database, []byte(plain)) {
+			t.Errorf("etcd has %q", plain)
+		}
+	}
 	for _, provider := range []string{"aescbc", "aesgcm", "secretbox"} {
 		if !bytes.Contains(database, []byte("k8s:enc:"+provider+":v1:")) {
 			t.Errorf("no value is encrypted by %s", provider)

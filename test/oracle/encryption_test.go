@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -51,7 +53,7 @@ resources:
 	ours := encrypt.NewKeyring(parsed, builtin.Stored(), nil)
 	transformers := encryptionconfig.StaticTransformers(theirs.Transformers)
 	r := rand.New(rand.NewPCG(1, 2))
-	for key, resource := range map[string]schema.GroupResource{
+	resources := map[string]schema.GroupResource{
 		"/registry/secrets/default/a":                                {Resource: "secrets"},
 		"/registry/configmaps/default/a":                             {Resource: "configmaps"},
 		"/registry/events/default/a":                                 {Resource: "events"},
@@ -61,7 +63,9 @@ resources:
 		"/registry/minions/a":                                        {Resource: "nodes"},
 		"/registry/stable.example.com/crontabs/a":                    {Group: "stable.example.com", Resource: "crontabs"},
 		"/registry/apiextensions.k8s.io/customresourcedefinitions/a": {Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
-	} {
+	}
+	for _, key := range slices.Sorted(maps.Keys(resources)) {
+		resource := resources[key]
 		their := transformers.TransformerForResource(resource)
 		for size := range 70 {
 			plain := []byte(`{"a":"` + string(bytes.Repeat([]byte("x"), size)) + `"}`)
@@ -78,7 +82,7 @@ resources:
 			}
 			// Damage, values of other keys, and values that are not encrypted.
 			for _, damaged := range [][]byte{flip(r, sealed), flip(r, mine), sealed[:r.IntN(len(sealed))], plain} {
-				want, stale, err := their.TransformFromStorage(context.Background(), damaged, value.DefaultContext(key))
+				want, stale, err := decrypt(their, key, damaged)
 				got := ours.Decode(key, damaged)
 				switch {
 				case err != nil && bytes.HasPrefix(got, []byte("{")):
@@ -91,6 +95,55 @@ resources:
 			}
 		}
 	}
+}
+
+// Values of a key that is no longer the first one are outdated for both, also where the keys have one
+// name, or names that begin alike.
+func TestOldKeys(t *testing.T) {
+	parse := func(keys string) (*encrypt.Keyring, value.Transformer) {
+		config := "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [secrets]\n  providers: [{aesgcm: {keys: [" + keys + "]}}]\n"
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := encryptionconfig.LoadEncryptionConfig(t.Context(), file, false, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := encrypt.Parse([]byte(config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets := schema.GroupResource{Resource: "secrets"}
+		return encrypt.NewKeyring(parsed, builtin.Stored(), nil), encryptionconfig.StaticTransformers(theirs.Transformers).TransformerForResource(secrets)
+	}
+	key := func(name string, seed byte) string {
+		return fmt.Sprintf("{name: %q, secret: %q}", name, base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{seed}, 32)))
+	}
+	const at = "/registry/secrets/default/a"
+	plain := []byte(`{"a":1}`)
+	for _, old := range []string{key("b", 2), key("a", 2), key("a:b", 2)} {
+		before, _ := parse(old)
+		now, theirs := parse(key("a", 1) + ", " + old)
+		stored := before.Encode(at, plain)
+		want, stale, err := theirs.TransformFromStorage(t.Context(), stored, value.DefaultContext(at))
+		if err != nil || !stale {
+			t.Fatalf("%s: kube-apiserver reads %q, stale %v, %v", old, want, stale, err)
+		}
+		if got := now.Decode(at, stored); !bytes.Equal(got, want) || !now.Outdated(at, stored) {
+			t.Errorf("%s: read %q, outdated %v", old, got, now.Outdated(at, stored))
+		}
+	}
+}
+
+// decrypt decrypts a value. kube-apiserver panics on the beginning of a value of AES-CBC.
+func decrypt(t value.Transformer, key string, sealed []byte) (plain []byte, stale bool, err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("panic: %v", reason)
+		}
+	}()
+	return t.TransformFromStorage(context.Background(), sealed, value.DefaultContext(key))
 }
 
 // flip returns a copy of data with a flipped bit.

@@ -321,6 +321,7 @@ func TestRotationThatFails(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 || info.Size() != 60 {
 		t.Errorf("the new file: %v, %v", info, err)
 	}
+	f.tidying.Wait()
 	f.options.Path = filepath.Join(dir, strings.Repeat("long", 100)) // no such name
 	for range 2 {
 		if _, err := f.write([][]byte{line}); err != nil {

@@ -2,7 +2,6 @@ package flags
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -80,7 +79,7 @@ const endless = 100 * 365 * 24 * time.Hour
 // of --cert-dir, which it generates if they are missing. The log names flags without effect.
 // controllers is the value of ControllersVariable.
 func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, error) {
-	if err := errors.Join(f.taken.refused(), checkDirectives(f.strict)); err != nil {
+	if err := checkDirectives(f.strict); err != nil {
 		return app.Options{}, err
 	}
 	for _, name := range f.taken.given() {

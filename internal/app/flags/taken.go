@@ -2,7 +2,6 @@ package flags
 
 import (
 	_ "embed"
-	"fmt"
 	"strings"
 	"time"
 
@@ -10,7 +9,7 @@ import (
 )
 
 // kubeFlags are the flags of kube-apiserver v1.37 without effect here, one per line: the name,
-// and the type, or refused if a silent no-op would be harmful, and the default, which /flagz shows.
+// the type, and the default, which /flagz shows.
 //
 //go:embed kubeflags.txt
 var kubeFlags string
@@ -62,14 +61,4 @@ func (t *takenFlags) given() (names []string) {
 		}
 	})
 	return names
-}
-
-// refused returns an error if a flag is set that must not be a no-op.
-func (t *takenFlags) refused() (err error) {
-	t.flags.VisitAll(func(f *pflag.Flag) {
-		if f.Usage == "refused" && f.Changed && f.Value.String() != "" && err == nil {
-			err = fmt.Errorf("--%s: anykind does not support this flag yet; leave it out", f.Name)
-		}
-	})
-	return err
 }

@@ -31,7 +31,8 @@ import (
 // marked begins every encrypted value.
 const marked = "k8s:enc:"
 
-// Overhead is more than an encrypted value is longer than a plain one.
+// Overhead is more than an encrypted value is longer than a plain one, unless the name of a key is very
+// long.
 const Overhead = 1 << 10
 
 // A Config is a parsed EncryptionConfiguration.
@@ -225,7 +226,11 @@ func (k *Keyring) Outdated(name string, stored []byte) bool {
 		return false
 	case r.keys[0] == nil:
 		return encrypted
-	default:
-		return !bytes.HasPrefix(stored, []byte(r.keys[0].prefix))
+	case !bytes.HasPrefix(stored, []byte(r.keys[0].prefix)):
+		return true
 	}
+	// A later key may have the same name, or one that begins like it.
+	first := r.keys[0]
+	_, ok = first.cipher.open(stored[len(first.prefix):], k.authenticated(name))
+	return !ok
 }
