@@ -207,7 +207,7 @@ func (a *App) start(ctx context.Context, o Options) error {
 		}
 	}
 	a.later(func(context.Context) error { return ignoreClosed(a.listener.Close()) })
-	if a.audit, err = audit.Open(o.Audit, a.dialer(selector.ControlPlane).DialContext, o.Log); err != nil {
+	if a.audit, err = given.audit.Open(a.dialer(selector.ControlPlane).DialContext); err != nil {
 		return err
 	}
 	a.later(func(context.Context) error { a.audit.Close(); return nil })
@@ -274,9 +274,6 @@ func (a *App) start(ctx context.Context, o Options) error {
 // kinds.
 func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err error) {
 	if a.egress, err = selector.Open(o.EgressSelectorFile); err != nil {
-		return given, nil, err
-	}
-	if err = o.Audit.Check(); err != nil {
 		return given, nil, err
 	}
 	if given, err = readFiles(o, a.dialer(selector.ControlPlane)); err != nil {

@@ -20,43 +20,31 @@ import (
 // openBackend opens the store of the options. Its errors are for the administrator of a server that
 // fails to start. toEtcd dials etcd; nil is the default dialer.
 //
-// With an encryption configuration, values are encrypted in the store, which has room for what that
-// adds to them.
+// With an encryption configuration, values are encrypted in the store. The store has room for the
+// overhead.
 func openBackend(ctx context.Context, o Options, secrets *encrypt.Config, toEtcd egress.Dial, failed func(error)) (kv.Backend, *encrypt.Keyring, error) {
-	if secrets == nil {
-		b, err := openStore(ctx, o, toEtcd, failed)
-		if err != nil {
-			return nil, nil, err
-		}
-		return formed(b, o), nil, nil
+	limit, room := cmp.Or(o.MaxObjectBytes, kv.DefaultMaxValueBytes), o
+	if secrets != nil {
+		room.MaxObjectBytes = limit + encrypt.Overhead
 	}
-	limit := cmp.Or(o.MaxObjectBytes, kv.DefaultMaxValueBytes)
-	o.MaxObjectBytes = limit + encrypt.Overhead
-	b, err := openStore(ctx, o, toEtcd, failed)
+	b, err := openStore(ctx, room, toEtcd, failed)
 	if err != nil {
 		return nil, nil, err
 	}
-	var external func(string) string
-	if store, ok := b.(*etcdkv.Store); ok {
-		external = store.External
+	var keys *encrypt.Keyring
+	if secrets != nil {
+		most := limit
+		var external func(string) string
+		if store, ok := b.(*etcdkv.Store); ok {
+			external, most = store.External, 2*limit // the stored form of an object may be larger than its JSON
+		}
+		keys = encrypt.NewKeyring(secrets, builtin.Stored(), external)
+		b = transform.New(b, keys, transform.Options{MaxValueBytes: most})
 	}
-	keys := encrypt.NewKeyring(secrets, builtin.Stored(), external)
-	most := limit
-	if external != nil { // the stored form of an object may be larger than its JSON
-		most = 2 * limit
+	if o.Backend == nil && len(o.Etcd.Servers) > 0 { // objects in etcd have kube-apiserver's format
+		b = transform.New(b, storedForm{kinds: builtin.Stored(), cbor: o.Offer.CBOR}, transform.Options{MaxValueBytes: limit})
 	}
-	b = transform.New(b, keys, transform.Options{MaxValueBytes: most})
-	o.MaxObjectBytes = limit
-	return formed(b, o), keys, nil
-}
-
-// formed returns a backend for the objects as they are served. Objects in etcd have kube-apiserver's
-// storage format.
-func formed(b kv.Backend, o Options) kv.Backend {
-	if _, ok := kv.As[*etcdkv.Store](b); ok && o.Backend == nil {
-		return transform.New(b, storedForm{kinds: builtin.Stored(), cbor: o.Offer.CBOR}, transform.Options{MaxValueBytes: o.MaxObjectBytes})
-	}
-	return b
+	return b, keys, nil
 }
 
 func openStore(ctx context.Context, o Options, toEtcd egress.Dial, failed func(error)) (kv.Backend, error) {

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 
+	"k8s.io/apiserver/pkg/apis/apiserver"
+
 	"github.com/anykind/anykind/internal/network/configfile"
 	"github.com/anykind/anykind/internal/store/encrypt"
 )
@@ -36,16 +38,28 @@ func (e *Encryption) read() (read encryption, err error) {
 	if read.data, err = os.ReadFile(e.ConfigFile); err != nil {
 		return read, fmt.Errorf("error reading encryption provider configuration file %q: %w", e.ConfigFile, err)
 	}
-	if read.config, err = encrypt.Parse(read.data); err != nil {
+	if read.config, err = parseEncryption(read.data); err != nil {
 		return read, fmt.Errorf("encryption provider configuration file %q: %w", e.ConfigFile, err)
 	}
 	return read, nil
 }
 
+func parseEncryption(data []byte) (*encrypt.Config, error) {
+	decoded, kind, err := configfile.DecodeAny(data)
+	if err != nil {
+		return nil, fmt.Errorf("error decoding encryption provider configuration: %w", err)
+	}
+	in, ok := decoded.(*apiserver.EncryptionConfiguration)
+	if !ok {
+		return nil, fmt.Errorf("got unexpected config type: %v", kind)
+	}
+	return encrypt.New(in)
+}
+
 // follow puts changes of the file in force. Values that are read or written later use the new keys.
 func (e *Encryption) follow(ctx context.Context, data []byte, keys *encrypt.Keyring, m *configfile.Metrics, log *slog.Logger) {
 	f := configfile.File{Path: e.ConfigFile, Of: "encryption", Data: data, Metrics: m, Log: log, Load: func(_ context.Context, data []byte) (bool, error) {
-		c, err := encrypt.Parse(data)
+		c, err := parseEncryption(data)
 		if err != nil {
 			return true, err
 		}

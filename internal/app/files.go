@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 
+	"github.com/anykind/anykind/internal/access/audit"
 	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/access/authn/oidc"
 	"github.com/anykind/anykind/internal/access/authz/chain"
@@ -26,6 +27,7 @@ type files struct {
 	delegated     *delegated        // to the extended cluster; nil if this server authenticates
 	admission     map[string][]byte // configurations of plugins, by name
 	encryption    encryption
+	audit         *audit.Config // nil for no audit log
 }
 
 // readFiles reads the files of the options, without side effects. to dials the webhooks in the
@@ -65,6 +67,9 @@ func readFiles(o Options, to *egress.Dialer) (f files, err error) {
 		return f, err
 	}
 	if f.encryption, err = o.Encryption.read(); err != nil {
+		return f, err
+	}
+	if f.audit, err = audit.Read(o.Audit, o.Log); err != nil {
 		return f, err
 	}
 	if o.Kubeconfig == "" {

@@ -20,7 +20,7 @@ func AppendJSON(dst []byte, v any) []byte {
 	case bool:
 		return strconv.AppendBool(dst, v)
 	case string:
-		return appendString(dst, v)
+		return AppendString(dst, v)
 	case int64:
 		return strconv.AppendInt(dst, v, 10)
 	case float64:
@@ -62,7 +62,7 @@ func appendTree(dst []byte, t Tree) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, k)
+		dst = AppendString(dst, k)
 		dst = append(dst, ':')
 		dst = AppendJSON(dst, t[k])
 	}
@@ -100,7 +100,8 @@ var plain = func() (t [utf8.RuneSelf]bool) {
 	return t
 }()
 
-func appendString(dst []byte, s string) []byte {
+// AppendString appends a string as JSON.
+func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(s); {

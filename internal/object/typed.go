@@ -102,7 +102,7 @@ func AppendTypedJSON(dst []byte, t Tree) []byte {
 	dst = append(dst, '{')
 	for _, key := range [...]string{"kind", "apiVersion", "metadata"} {
 		if v, ok := t[key]; ok {
-			dst = append(appendString(dst, key), ':')
+			dst = append(AppendString(dst, key), ':')
 			dst = append(AppendJSON(dst, v), ',')
 		}
 	}
@@ -110,7 +110,7 @@ func AppendTypedJSON(dst []byte, t Tree) []byte {
 		switch key {
 		case "kind", "apiVersion", "metadata":
 		default:
-			dst = append(appendString(dst, key), ':')
+			dst = append(AppendString(dst, key), ':')
 			dst = append(AppendJSON(dst, t[key]), ',')
 		}
 	}

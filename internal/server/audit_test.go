@@ -28,8 +28,13 @@ func recordedBy(t *testing.T, mode string, file string, api http.HandlerFunc, r 
 	if file == "" {
 		file = filepath.Join(t.TempDir(), "audit.log")
 	}
-	l, err := audit.Open(audit.Options{PolicyFile: policy, File: audit.FileOptions{Path: file, Format: audit.JSON, Delivery: audit.Delivery{Mode: mode}}},
-		nil, slog.New(slog.DiscardHandler))
+	c, err := audit.Read(audit.Options{PolicyFile: policy, File: audit.FileOptions{
+		Path: file, Format: audit.JSON, Version: audit.Version, Delivery: audit.Delivery{Mode: mode, MaxEventSize: 1, MaxBatchSum: 1},
+	}}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := c.Open(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

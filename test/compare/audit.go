@@ -125,8 +125,8 @@ func audited(s wire.Step, id string) wire.Step {
 	return s
 }
 
-// comparable returns events without values that depend on time. A Status is equal to that of the
-// response, which is compared elsewhere; here the order of its causes would differ.
+// comparable returns events without values that depend on time. A Status is replaced by a mark:
+// the comparison of responses covers it, and the order of its causes differs.
 func comparable(events []json.RawMessage) (out []map[string]any) {
 	for _, data := range events {
 		var e map[string]any

@@ -13,10 +13,12 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
 	"k8s.io/apiserver/pkg/storage/value"
 
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/network/configfile"
 	"github.com/anykind/anykind/internal/store/encrypt"
 )
 
@@ -46,7 +48,7 @@ resources:
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := encrypt.Parse([]byte(config))
+	parsed, err := parseEncryption(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +112,7 @@ func TestOldKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		parsed, err := encrypt.Parse([]byte(config))
+		parsed, err := parseEncryption(config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,6 +146,14 @@ func decrypt(t value.Transformer, key string, sealed []byte) (plain []byte, stal
 		}
 	}()
 	return t.TransformFromStorage(context.Background(), sealed, value.DefaultContext(key))
+}
+
+func parseEncryption(config string) (*encrypt.Config, error) {
+	in, err := configfile.Decode[*apiserver.EncryptionConfiguration]([]byte(config), "EncryptionConfiguration")
+	if err != nil {
+		return nil, err
+	}
+	return encrypt.New(in)
 }
 
 // flip returns a copy of data with a flipped bit.

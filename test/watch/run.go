@@ -108,8 +108,8 @@ func (r *run) prepare() {
 	}
 }
 
-// startRevision returns the revision of a list of all watched kinds, which contain only objects of other
-// clients.
+// startRevision returns the revision of a list of all watched kinds. At this time they have only objects of
+// other clients.
 func (r *run) startRevision() int64 {
 	r.Helper()
 	first := int64(0)

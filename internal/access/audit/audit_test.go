@@ -53,10 +53,11 @@ func open(t *testing.T, o Options) *Log {
 		o.File.Format = JSON
 	}
 	o.File.Version, o.Webhook.Version = Version, Version
-	if err := o.Check(); err != nil {
+	c, err := Read(o, discard)
+	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := Open(o, (&net.Dialer{}).DialContext, discard)
+	l, err := c.Open((&net.Dialer{}).DialContext)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -551,7 +552,12 @@ func TestWrongOptions(t *testing.T) {
 
 // Without a policy, or without a sink, there is no Log, and a nil Log records nothing.
 func TestNoLog(t *testing.T) {
-	l, err := Open(Options{File: FileOptions{Path: "-"}}, nil, discard)
+	o := Options{File: FileOptions{Path: "-", Format: JSON, Version: Version, Delivery: delivery(Blocking)}}
+	c, err := Read(o, discard)
+	if c != nil || err != nil {
+		t.Fatalf("%v, %v", c, err)
+	}
+	l, err := c.Open(nil)
 	if l != nil || err != nil {
 		t.Fatalf("%v, %v", l, err)
 	}

@@ -5,8 +5,7 @@
 // Log at the stages that the Policy does not omit. A sink is a file with rotation or a webhook; its
 // Delivery decides whether a request waits for it, and bounds the memory of events that wait.
 //
-// An event is encoded once, whatever the number of sinks. Without a Log a request costs a comparison
-// with nil.
+// An event is encoded once for all sinks. Without a Log a request costs a comparison with nil.
 //
 // The package knows requests and their attributes. It does not know objects, media types or filters.
 package audit

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/anykind/anykind/internal/object"
 )
 
 // appendEvent appends the JSON of an event, as json.Marshal does, without reflection: an event is
@@ -56,7 +58,7 @@ func appendEvent(dst []byte, e *auditv1.Event) ([]byte, error) {
 	if len(e.Annotations) > 0 {
 		dst = append(appendKey(dst, "annotations"), '{')
 		for _, k := range slices.Sorted(maps.Keys(e.Annotations)) {
-			dst = appendString(append(appendString(separate(dst), k), ':'), e.Annotations[k])
+			dst = object.AppendString(append(object.AppendString(separate(dst), k), ':'), e.Annotations[k])
 		}
 		dst = append(dst, '}')
 	}
@@ -81,7 +83,7 @@ func appendField(dst []byte, key, value string, always bool) []byte {
 	if value == "" && !always {
 		return dst
 	}
-	return appendString(appendKey(dst, key), value)
+	return object.AppendString(appendKey(dst, key), value)
 }
 
 func appendList(dst []byte, key string, values []string) []byte {
@@ -94,7 +96,7 @@ func appendList(dst []byte, key string, values []string) []byte {
 func appendStrings(dst []byte, values []string) []byte {
 	dst = append(dst, '[')
 	for _, v := range values {
-		dst = appendString(separate(dst), v)
+		dst = object.AppendString(separate(dst), v)
 	}
 	return append(dst, ']')
 }
@@ -106,7 +108,7 @@ func appendUser(dst []byte, u *authenticationv1.UserInfo) []byte {
 	if len(u.Extra) > 0 {
 		dst = append(appendKey(dst, "extra"), '{')
 		for _, k := range slices.Sorted(maps.Keys(u.Extra)) {
-			dst = append(appendString(separate(dst), k), ':')
+			dst = append(object.AppendString(separate(dst), k), ':')
 			if v := u.Extra[k]; v != nil {
 				dst = appendStrings(dst, v)
 			} else {
@@ -142,17 +144,5 @@ func appendTime(dst []byte, key string, t metav1.MicroTime) []byte {
 		return append(dst, "null"...)
 	}
 	dst = t.UTC().AppendFormat(append(dst, '"'), "2006-01-02T15:04:05.000000Z07:00")
-	return append(dst, '"')
-}
-
-// appendString appends a string as json.Marshal does.
-func appendString(dst []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			data, _ := json.Marshal(s) // a string has JSON
-			return append(dst, data...)
-		}
-	}
-	dst = append(append(dst, '"'), s...)
 	return append(dst, '"')
 }

@@ -3,11 +3,11 @@ package audit
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,9 +55,7 @@ func (e *entry) withoutObjects() (entry, error) {
 	short := *e.event
 	short.RequestObject, short.ResponseObject = nil, nil
 	short.Annotations = map[string]string{truncated: "true"}
-	for k, v := range e.event.Annotations {
-		short.Annotations[k] = v
-	}
+	maps.Copy(short.Annotations, e.event.Annotations)
 	return encode(&short)
 }
 
@@ -112,7 +110,7 @@ func newEvent(q *request.Request, r *http.Request, received time.Time) auditv1.E
 		e.SourceIPs = append(e.SourceIPs, ip.String())
 	}
 	if q.User != nil {
-		e.User = userInfo(q.User)
+		e.User = q.User.Info()
 	}
 	if i := &q.Info; i.IsResource {
 		e.ObjectRef = &auditv1.ObjectReference{
@@ -120,17 +118,6 @@ func newEvent(q *request.Request, r *http.Request, received time.Time) auditv1.E
 		}
 	}
 	return e
-}
-
-func userInfo(u *request.User) authenticationv1.UserInfo {
-	info := authenticationv1.UserInfo{Username: u.Name, UID: u.UID, Groups: u.Groups}
-	for k, v := range u.Extra {
-		if info.Extra == nil {
-			info.Extra = map[string]authenticationv1.ExtraValue{}
-		}
-		info.Extra[k] = v
-	}
-	return info
 }
 
 // raw returns JSON as a part of an event.

@@ -84,22 +84,47 @@ func validateVersion(version string) error {
 	return err
 }
 
-// Check returns the errors of the options and of their files, without side effects.
-func (o *Options) Check() error {
+// A Config is valid Options with the content of their files.
+type Config struct {
+	options Options
+	policy  *Policy
+	webhook *kubeconfig.Config // nil without a webhook
+	log     *slog.Logger
+}
+
+// Read validates options and reads their files, without side effects. It returns nil for options without
+// a policy or without a sink.
+func Read(o Options, log *slog.Logger) (*Config, error) {
 	if err := o.Validate(); err != nil {
-		return err
+		return nil, err
 	}
+	c := &Config{options: o, log: log}
+	var err error
 	if o.PolicyFile != "" {
-		if _, err := ReadPolicy(o.PolicyFile, slog.New(slog.DiscardHandler)); err != nil {
-			return err
+		if c.policy, err = ReadPolicy(o.PolicyFile, log); err != nil {
+			return nil, err
 		}
 	}
 	if o.Webhook.ConfigFile != "" {
-		if _, err := kubeconfig.Open(o.Webhook.ConfigFile); err != nil {
-			return fmt.Errorf("initializing audit webhook: %w", err)
+		if c.webhook, err = kubeconfig.Open(o.Webhook.ConfigFile); err != nil {
+			return nil, fmt.Errorf("initializing audit webhook: %w", err)
 		}
 	}
-	return nil
+	for _, s := range []struct{ kind, given string }{{"log", o.File.Path}, {"webhook", o.Webhook.ConfigFile}} {
+		if s.given != "" && c.policy == nil {
+			log.Warn("No audit policy file provided, no events will be recorded for " + s.kind + " backend")
+		}
+	}
+	if c.policy == nil || o.File.Path == "" && c.webhook == nil {
+		return nil, nil
+	}
+	for _, d := range []*Delivery{&o.File.Delivery, &o.Webhook.Delivery} {
+		if d.Mode == BlockingStrict && c.policy.omitsReceived() {
+			log.Warn("the audit mode blocking-strict rejects no request whose rule omits the stage RequestReceived")
+			break
+		}
+	}
+	return c, nil
 }
 
 // A Log is the audit log of a server.
@@ -110,44 +135,21 @@ type Log struct {
 	metrics *metrics
 }
 
-// Open returns the Log of checked options, or nil if they have no policy or no sink. Connections to a
-// webhook are made by dial.
-func Open(o Options, dial func(ctx context.Context, network, address string) (net.Conn, error), log *slog.Logger) (*Log, error) {
-	l := &Log{log: log, metrics: newMetrics()}
-	if o.PolicyFile != "" {
-		var err error
-		if l.policy, err = ReadPolicy(o.PolicyFile, log); err != nil {
-			return nil, err
-		}
-	}
-	for _, s := range []struct{ kind, given string }{{"log", o.File.Path}, {"webhook", o.Webhook.ConfigFile}} {
-		if s.given != "" && l.policy == nil {
-			log.Warn("No audit policy file provided, no events will be recorded for " + s.kind + " backend")
-		}
-	}
-	if l.policy == nil || o.File.Path == "" && o.Webhook.ConfigFile == "" {
+// Open returns the Log, or nil for nil. Connections to a webhook are made by dial.
+func (c *Config) Open(dial func(ctx context.Context, network, address string) (net.Conn, error)) (*Log, error) {
+	if c == nil {
 		return nil, nil
 	}
-	for _, d := range []*Delivery{&o.File.Delivery, &o.Webhook.Delivery} {
-		if d.Mode == BlockingStrict && l.policy.omitsReceived() {
-			log.Warn("the audit mode blocking-strict rejects no request whose rule omits the stage RequestReceived")
-			break
-		}
-	}
-	if o.File.Path != "" {
-		f, err := openFile(&o.File, log)
+	l := &Log{policy: c.policy, log: c.log, metrics: newMetrics()}
+	if o := &c.options.File; o.Path != "" {
+		f, err := openFile(o, c.log)
 		if err != nil {
 			return nil, err
 		}
-		l.add("log", f, o.File.Delivery, o.File.Format == Legacy)
+		l.add("log", f, o.Delivery, o.Format == Legacy)
 	}
-	if o.Webhook.ConfigFile != "" {
-		h, err := openWebhook(&o.Webhook, dial)
-		if err != nil {
-			l.Close()
-			return nil, fmt.Errorf("initializing audit webhook: %w", err)
-		}
-		l.add("webhook", h, o.Webhook.Delivery, false)
+	if o := &c.options.Webhook; c.webhook != nil {
+		l.add("webhook", newWebhook(c.webhook, o.InitialBackoff, dial), o.Delivery, false)
 	}
 	return l, nil
 }

@@ -124,16 +124,10 @@ func (r *rule) matches(a *authz.Attributes) bool {
 	case len(r.Namespaces) > 0 || len(r.Resources) > 0:
 		return a.IsResource && r.matchesResource(a)
 	case len(r.NonResourceURLs) > 0:
-		return !a.IsResource && slices.ContainsFunc(r.NonResourceURLs, func(url string) bool { return matchesPath(url, a.Path) })
+		return !a.IsResource && slices.ContainsFunc(r.NonResourceURLs, func(url string) bool { return authz.CoversPath(url, a.Path) })
 	default:
 		return true
 	}
-}
-
-// matchesPath reports whether a path matches a URL of a rule, in which * may be the last character.
-func matchesPath(url, path string) bool {
-	prefix, wild := strings.CutSuffix(url, "*")
-	return path == url || wild && strings.HasPrefix(path, prefix)
 }
 
 func (r *rule) matchesResource(a *authz.Attributes) bool {

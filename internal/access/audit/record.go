@@ -20,7 +20,7 @@ type Record struct {
 	decision *Decision
 	request  *request.Request
 	event    auditv1.Event
-	sent     bool // the object of the request is recorded
+	recorded bool // the object of the request
 }
 
 // Begin returns the Record of a request, or nil if the policy does not select it. The Request has its
@@ -94,10 +94,10 @@ func (r *Record) WantsAnswer() bool { return r.decision.includes(audit.LevelRequ
 
 // Object implements request.Audit.
 func (r *Record) Object(o request.ObjectMeta, body func() []byte) {
-	if r.sent {
+	if r.recorded {
 		return
 	}
-	r.sent = true
+	r.recorded = true
 	if ref := r.event.ObjectRef; ref != nil {
 		if ref.Namespace == "" {
 			ref.Namespace = o.Namespace
@@ -151,7 +151,7 @@ func (r *Record) send(stage audit.Stage, at metav1.MicroTime) bool {
 	e := r.event
 	e.Stage, e.StageTimestamp = auditv1.Stage(stage), at
 	if q := r.request; q.Impersonator != nil {
-		as := userInfo(q.User)
+		as := q.User.Info()
 		e.ImpersonatedUser = &as
 		if q.Constraint != "" {
 			e.AuthenticationMetadata = &auditv1.AuthenticationMetadata{ImpersonationConstraint: q.Constraint}

@@ -31,18 +31,14 @@ type webhook struct {
 	stop    context.CancelFunc
 }
 
-func openWebhook(o *WebhookOptions, dial func(ctx context.Context, network, address string) (net.Conn, error)) (writer, error) {
-	config, err := kubeconfig.Open(o.ConfigFile)
-	if err != nil {
-		return nil, err
-	}
+func newWebhook(config *kubeconfig.Config, pause time.Duration, dial func(ctx context.Context, network, address string) (net.Conn, error)) *webhook {
 	h := &webhook{
 		url: config.Post("", webhookTimeout), client: config.ClientBy(dial),
-		retries: wait.Backoff{Duration: o.InitialBackoff, Factor: 1.5, Jitter: 0.2, Steps: 5},
+		retries: wait.Backoff{Duration: pause, Factor: 1.5, Jitter: 0.2, Steps: 5},
 	}
 	h.client.Timeout = webhookTimeout
 	h.ctx, h.stop = context.WithCancel(context.Background())
-	return h, nil
+	return h
 }
 
 func (h *webhook) write(events [][]byte) (lost int, err error) {

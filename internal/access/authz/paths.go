@@ -12,6 +12,12 @@ type Paths struct {
 	prefixes []string
 }
 
+// CoversPath reports whether a path of a rule covers a path, or another path of a rule. A * at its end
+// stands for any rest.
+func CoversPath(rule, path string) bool {
+	return rule == path || strings.HasSuffix(rule, "*") && strings.HasPrefix(path, strings.TrimRight(rule, "*"))
+}
+
 // NewPaths returns Paths. A path that ends in * is a prefix; the leading slash is optional.
 func NewPaths(paths []string) (*Paths, error) {
 	p := &Paths{exact: map[string]bool{}}

@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -84,9 +83,8 @@ func userTree(u *request.User) (object.Tree, error) {
 	if u == nil {
 		return object.Tree{}, nil
 	}
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(&authenticationv1.UserInfo{
-		Username: u.Name, UID: u.UID, Groups: u.Groups, Extra: request.ExtraAs[authenticationv1.ExtraValue](u.Extra),
-	})
+	info := u.Info()
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(&info)
 }
 
 func optionsTree(o runtime.Object) (object.Tree, error) {

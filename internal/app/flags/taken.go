@@ -36,7 +36,7 @@ func (t *takenFlags) add(to *pflag.FlagSet) {
 		case "strings":
 			t.flags.StringSlice(name, nil, usage)
 		default:
-			t.flags.String(name, "", kind)
+			t.flags.String(name, "", usage)
 		}
 		if value == "" {
 			continue

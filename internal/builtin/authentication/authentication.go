@@ -49,7 +49,7 @@ func reviewSelf(ctx context.Context, _ *resource.Change, _ *authenticationv1.Sel
 	}
 	return &authenticationv1.SelfSubjectReview{
 		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(time.Now())},
-		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: infoOf(u)},
+		Status:     authenticationv1.SelfSubjectReviewStatus{UserInfo: u.Info()},
 	}, nil
 }
 
@@ -71,7 +71,7 @@ func (u Users) review(ctx context.Context, _ *resource.Change, r *authentication
 	case len(wanted) > 0 && len(authn.Intersect(answer.Audiences, wanted)) == 0:
 		return nil, status.Internal(errors.New("error validating audiences"))
 	default:
-		r.Status.User, r.Status.Audiences = infoOf(answer.User), answer.Audiences
+		r.Status.User, r.Status.Audiences = answer.User.Info(), answer.Audiences
 	}
 	return r, nil
 }
@@ -85,10 +85,4 @@ func (u Users) authenticate(ctx context.Context, token string, audiences []strin
 		err = authn.ErrInvalidToken
 	}
 	return answer, ok, err
-}
-
-func infoOf(u *request.User) authenticationv1.UserInfo {
-	return authenticationv1.UserInfo{
-		Username: u.Name, UID: u.UID, Groups: u.Groups, Extra: request.ExtraAs[authenticationv1.ExtraValue](u.Extra),
-	}
 }

@@ -1,4 +1,4 @@
-// Package bounded is a cache with a maximum number of values, which may have a TTL. A read
+// Package bounded is a cache with a maximum number of values, and optionally a TTL. A read
 // takes a shared lock and allocates nothing.
 //
 // It does not compute values, and does not call the owner of an evicted one.

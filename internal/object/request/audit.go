@@ -30,6 +30,17 @@ type ObjectMeta struct {
 	UID                              types.UID
 }
 
+// AuditAnswer records an answer for the audit log, if its level includes it.
+func AuditAnswer(ctx context.Context, body func() ([]byte, error)) {
+	audit := AuditOf(ctx)
+	if audit == nil || !audit.WantsAnswer() {
+		return
+	}
+	if logged, err := body(); err == nil {
+		audit.Answer(logged)
+	}
+}
+
 // AuditOf returns the Audit of the request of a context, or nil.
 func AuditOf(ctx context.Context) Audit {
 	if q := From(ctx); q != nil {

@@ -3,6 +3,8 @@ package request
 import (
 	"slices"
 	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
 )
 
 // Users and groups with a meaning in Kubernetes.
@@ -19,6 +21,11 @@ type User struct {
 	UID    string
 	Groups []string
 	Extra  map[string][]string
+}
+
+// Info returns the user as the API of authentication has it.
+func (u *User) Info() authenticationv1.UserInfo {
+	return authenticationv1.UserInfo{Username: u.Name, UID: u.UID, Groups: u.Groups, Extra: ExtraAs[authenticationv1.ExtraValue](u.Extra)}
 }
 
 // Server is the user of writes on the server's own behalf, such as those of controllers.

@@ -48,9 +48,7 @@ func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, core b
 			return true
 		}
 	}
-	if audit := request.AuditOf(r.Context()); audit != nil && audit.WantsAnswer() {
-		audit.Answer(a.doc)
-	}
+	request.AuditAnswer(r.Context(), func() ([]byte, error) { return a.doc, nil })
 	header.Set("Content-Type", fmt.Sprintf("%s;g=%s;v=%s;as=%s", f.ContentType(), group, version, aggregateKind))
 	_, _ = w.Write(out)
 	return true

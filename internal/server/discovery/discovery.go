@@ -166,11 +166,7 @@ func answer(w http.ResponseWriter, r *http.Request, value runtime.Object) {
 		request.Fail(w, r, err)
 		return
 	}
-	if audit := request.AuditOf(r.Context()); audit != nil && audit.WantsAnswer() {
-		if logged, err := (codec.Format{}).RenderValue(value); err == nil {
-			audit.Answer(logged)
-		}
-	}
+	request.AuditAnswer(r.Context(), func() ([]byte, error) { return codec.Format{}.RenderValue(value) })
 	w.Header().Set("Content-Type", f.ContentType())
 	_, _ = w.Write(doc)
 }

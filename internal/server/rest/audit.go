@@ -108,25 +108,22 @@ func (r *call) answer(view *codec.View, code int, render func(*codec.View) ([]by
 	return nil
 }
 
-// auditList returns the writer of a list. done records the list, which write writes in the form of a
-// view.
-func (r *call) auditList(view *codec.View, write func(io.Writer, *codec.View) error) (io.Writer, func() error) {
+// stream writes an answer. write writes it in the form of a view. The audit log has JSON.
+func (r *call) stream(view *codec.View, write func(io.Writer, *codec.View) error) error {
 	if r.audit == nil || !r.audit.WantsAnswer() {
-		return r.w, func() error { return nil }
+		return write(r.w, view)
 	}
 	var logged bytes.Buffer
 	plain, ok := view.AsJSON()
 	if !ok {
-		return io.MultiWriter(r.w, &logged), func() error {
-			r.audit.Answer(logged.Bytes())
-			return nil
-		}
-	}
-	return r.w, func() error {
-		if err := write(&logged, plain); err != nil {
-			return err
-		}
+		err := write(io.MultiWriter(r.w, &logged), view)
 		r.audit.Answer(logged.Bytes())
-		return nil
+		return err
 	}
+	err := write(r.w, view)
+	if err := write(&logged, plain); err != nil {
+		return err
+	}
+	r.audit.Answer(logged.Bytes())
+	return err
 }

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -159,7 +158,7 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 		return err
 	}
 	r.w.Header().Set("Content-Type", view.Format.ContentType())
-	write := func(to io.Writer, view *codec.View) error {
+	err = r.stream(view, func(to io.Writer, view *codec.View) error {
 		out := view.NewList(to, codec.ListMeta{
 			ResourceVersion: l.Revision, Continue: l.Continue, RemainingItemCount: l.Remaining,
 		})
@@ -178,9 +177,8 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 			}
 		}
 		return out.Close()
-	}
-	to, audited := r.auditList(view, write)
-	if errors.Join(write(to, view), audited()) != nil {
+	})
+	if err != nil {
 		// The client must not mistake the part that it has for the whole.
 		panic(http.ErrAbortHandler)
 	}

@@ -18,11 +18,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/apis/apiserver"
-	"k8s.io/apiserver/pkg/apis/apiserver/install"
 	"k8s.io/apiserver/pkg/apis/apiserver/validation"
 
 	"github.com/anykind/anykind/internal/object/resource"
@@ -35,7 +32,7 @@ const marked = "k8s:enc:"
 // long.
 const Overhead = 1 << 10
 
-// A Config is a parsed EncryptionConfiguration.
+// A Config has the keys of an EncryptionConfiguration.
 type Config struct {
 	rings map[schema.GroupResource]ring
 }
@@ -52,18 +49,8 @@ type key struct {
 	cipher cipher
 }
 
-// Parse parses an EncryptionConfiguration. Its errors are those of kube-apiserver.
-func Parse(data []byte) (*Config, error) {
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	decoded, kind, err := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder().Decode(data, nil, nil)
-	if err != nil {
-		return nil, fmt.Errorf("error decoding encryption provider configuration: %w", err)
-	}
-	in, ok := decoded.(*apiserver.EncryptionConfiguration)
-	if !ok {
-		return nil, fmt.Errorf("got unexpected config type: %v", kind)
-	}
+// New returns the Config of an EncryptionConfiguration. Its errors are those of kube-apiserver.
+func New(in *apiserver.EncryptionConfiguration) (*Config, error) {
 	if errs := validation.ValidateEncryptionConfiguration(in, true); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
@@ -145,7 +132,7 @@ type Keyring struct {
 }
 
 // NewKeyring returns a Keyring for the keys of the built-in kinds and of all custom ones. external
-// returns the name of a key in the store, which ciphers may authenticate; nil if it is the key.
+// returns the name of a key in the store; nil if it is the key. Ciphers may authenticate that name.
 func NewKeyring(c *Config, kinds []*resource.Definition, external func(key string) string) *Keyring {
 	k := &Keyring{builtIn: map[string]schema.GroupResource{}, external: external}
 	for _, d := range kinds {

@@ -147,8 +147,8 @@ func (s *Store) begin(caller context.Context) (context.Context, func(), error) {
 	return ctx, func() { stop(); cancel() }, nil
 }
 
-// External returns the etcd key for a key of the contract. It also works for prefixes, which may be
-// shorter than Root.
+// External returns the etcd key for a key of the contract. It also works for prefixes, even for
+// those shorter than Root.
 func (s *Store) External(key string) string {
 	if rest, ok := strings.CutPrefix(key, s.options.Root); ok {
 		return s.options.Prefix + rest

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/anykind/anykind/internal/access/authz"
 )
 
 // Missing returns the part of wanted that the rules of there do not cover, as rules with a single
@@ -50,7 +52,7 @@ func covers(r, small *rbacv1.PolicyRule) bool {
 	return coversAll(r.Verbs, small.Verbs, func(has, v string) bool { return has == rbacv1.VerbAll || has == v }) &&
 		coversAll(r.APIGroups, small.APIGroups, func(has, g string) bool { return has == rbacv1.APIGroupAll || has == g }) &&
 		coversAll(r.Resources, small.Resources, coversResource) &&
-		coversAll(r.NonResourceURLs, small.NonResourceURLs, coversURL) &&
+		coversAll(r.NonResourceURLs, small.NonResourceURLs, authz.CoversPath) &&
 		(len(r.ResourceNames) == 0 || len(small.ResourceNames) > 0 && slices.Contains(r.ResourceNames, small.ResourceNames[0]))
 }
 
@@ -67,9 +69,4 @@ func coversAll(has, wanted []string, covers func(has, wanted string) bool) bool 
 func coversResource(has, resource string) bool {
 	_, subresource, under := strings.Cut(resource, "/")
 	return has == rbacv1.ResourceAll || has == resource || under && has == "*/"+subresource
-}
-
-// coversURL reports whether a path of a rule covers a path or a prefix.
-func coversURL(has, url string) bool {
-	return has == url || strings.HasSuffix(has, "*") && strings.HasPrefix(url, strings.TrimRight(has, "*"))
 }

@@ -108,8 +108,7 @@ func (r *rule) allows(q *query) bool {
 // isAbout reports whether the rule matches the path.
 func (r *rule) isAbout(path string) bool {
 	return slices.ContainsFunc(r.NonResourceURLs, func(url string) bool {
-		return url == rbacv1.NonResourceAll || url == path ||
-			strings.HasSuffix(url, "*") && strings.HasPrefix(path, strings.TrimRight(url, "*"))
+		return authz.CoversPath(url, path)
 	})
 }
 
