@@ -354,7 +354,6 @@ func (w *World) Warnings() (reasons []string) {
 // Delete deletes an object with a propagation policy, or without one if it is "".
 func (w *World) Delete(what string, policy metav1.DeletionPropagation) {
 	w.T.Helper()
-	w.Wait() // a controller must have seen the dependents of an object
 	options := &metav1.DeleteOptions{}
 	if policy != "" {
 		options.PropagationPolicy = &policy

@@ -41,6 +41,13 @@ func in(t *testing.T, test func(w *world)) {
 	})
 }
 
+// Delete deletes an object after the garbage collector has seen its dependents.
+func (w *world) Delete(what string, policy metav1.DeletionPropagation) {
+	w.T.Helper()
+	w.Wait()
+	w.World.Delete(what, policy)
+}
+
 // With background deletion the owner is deleted first, and its dependents of any kind follow.
 func TestBackground(t *testing.T) {
 	in(t, func(w *world) {
