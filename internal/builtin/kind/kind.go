@@ -21,7 +21,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
-// priorities are the group priorities in discovery.
+// priorities are the group priorities in discovery. A group has the same one in its APIServices, so that
+// the order does not depend on whether they exist.
 var priorities = map[string]int{
 	"":                             18000,
 	"apiregistration.k8s.io":       20001, // an APIService may have at most 20000
@@ -41,9 +42,9 @@ var priorities = map[string]int{
 	"coordination.k8s.io":          16500,
 	"node.k8s.io":                  16300,
 	"discovery.k8s.io":             16200,
-	"resource.k8s.io":              16100,
-	"flowcontrol.apiserver.k8s.io": 16000,
-	"internal.apiserver.k8s.io":    15900,
+	"resource.k8s.io":              16200,
+	"flowcontrol.apiserver.k8s.io": 16100,
+	"internal.apiserver.k8s.io":    16000,
 	"storagemigration.k8s.io":      15800,
 }
 
