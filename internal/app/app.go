@@ -134,8 +134,10 @@ type Options struct {
 	Encryption Encryption
 	// Audit configures the audit log.
 	Audit audit.Options
-	// Limits limits concurrent requests.
-	Limits server.Limits
+	// Limits limits concurrent requests. Their sum is distributed by FlowSchemas and
+	// PriorityLevelConfigurations, unless Unclassified is set.
+	Limits       server.Limits
+	Unclassified bool
 	// Flags are the flags of the process, for its /debug/ page.
 	Flags []string
 

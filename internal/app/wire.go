@@ -11,6 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/access/fairness"
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/admission/match"
@@ -83,7 +84,8 @@ type wired struct {
 	manifests   *manifest.Metrics
 	following   []func(context.Context) // while the server runs
 	standards   *podsecurity.Metrics
-	expressions celpolicy.Shared // of policies
+	fairness    *fairness.Dispatcher // nil without priority and fairness
+	expressions celpolicy.Shared     // of policies
 
 	accounts authn.TokenAuthenticator // of service accounts
 	keys     *serviceaccount.Discovery
@@ -113,6 +115,7 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	if err != nil {
 		return nil, err
 	}
+	w.prioritize(o)
 	w.registry = registry.New(a.backend, w.cache, registry.Options{Plugins: admitting, Logger: o.Log})
 	w.crds = crd.New(crd.Options{
 		Cache:   w.cache,
@@ -144,7 +147,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	w.server.Leases = ok
 	core := w.core
 	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
-	w.health.store, w.health.fair = backendCheck(a.backend), !o.Limits.Plain
+	w.health.store, w.health.fair = backendCheck(a.backend), !o.Unclassified
 	w.health.cache = a.parts.run("watchcache", w.cache.Run)
 	w.health.definitions = a.parts.run("customresourcedefinitions", w.crds.Run)
 	w.health.history = a.parts.run("history", func(ctx context.Context) error {
@@ -255,13 +258,14 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Audit:           a.audit,
 		Offer:           o.Offer,
 		Catalog:         w.catalog,
-		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.accounts.signer.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), w.others.Metrics().Collectors(), a.egress.Collectors(), server.StoreSizes(a.backend, o.Log), server.ObjectCounts(a.backend, w.catalog, o.Log), objects.Collectors(), w.plugged.Collectors(), w.addresses.Collectors(), a.issued.Collectors(), a.audit.Collectors(), a.rekeyed.Collectors()),
+		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.accounts.signer.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), w.others.Metrics().Collectors(), a.egress.Collectors(), server.StoreSizes(a.backend, o.Log), server.ObjectCounts(a.backend, w.catalog, o.Log), objects.Collectors(), w.plugged.Collectors(), w.addresses.Collectors(), a.issued.Collectors(), a.audit.Collectors(), w.fairness.Collectors(), a.rekeyed.Collectors()),
 		Checks:          checks,
-		Pages:           []server.Page{w.page(a.backend, o.Log)},
+		Pages:           append(fairnessPages(w.fairness), w.page(a.backend, o.Log)),
 		Version:         o.Version,
 		StrictTransport: o.StrictTransport,
 		GoawayChance:    o.GoawayChance,
 		Limits:          o.Limits,
+		Fairness:        w.fairness,
 		Metrics:         o.Metrics,
 		Flags:           o.Flags,
 		FlagValues:      o.FlagValues,

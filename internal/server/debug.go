@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/pprof"
 	"slices"
@@ -89,10 +88,9 @@ func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) {
 	p := page.New("anykind: debug")
 	p.Add(`<h1><a href="/">anykind</a> %s</h1>
 <p>Serves the API of Kubernetes %s since %s (%s).
-In flight: %s of %s reading, %s of %s writing.</p>
+In flight: %s.</p>
 <table>
-`, version.Anykind, version.GitVersion, s.started.UTC().Format(time.RFC3339), time.Since(s.started).Round(time.Second).String(),
-		fmt.Sprint(s.reading.inside.Load()), s.reading.most(), fmt.Sprint(s.writing.inside.Load()), s.writing.most())
+`, version.Anykind, version.GitVersion, s.started.UTC().Format(time.RFC3339), time.Since(s.started).Round(time.Second).String(), s.limiter.String())
 	for _, l := range links {
 		p.Add("<tr><td>")
 		p.Link(l.Path, l.Path)

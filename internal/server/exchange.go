@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/anykind/anykind/internal/access/fairness"
 	"github.com/anykind/anykind/internal/network/conn"
 	"github.com/anykind/anykind/internal/object/request"
 )
@@ -23,7 +24,8 @@ type exchange struct {
 	onHeader func(code int)
 	upgraded bool // to another protocol
 	asked    access
-	inside   interface{ leave() }  // limit that the request counts against; nil if none
+	inside   request.Place // in a limit; nil if none
+	turn     fairness.Turn
 	noted    [2]request.Annotation // room for the annotations of every request
 }
 

@@ -119,7 +119,7 @@ func (s *Server) metricsPage() http.Handler {
 
 func (s *Server) gatherer() http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(inFlight("readOnly", &s.reading), inFlight("mutating", &s.writing),
+	registry.MustRegister(inFlight{s.limiter},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(s.versions()...)
 	registry.MustRegister(s.metrics.collectors()...)
@@ -152,10 +152,24 @@ func (s *Server) versions() []prometheus.Collector {
 	}
 }
 
-func inFlight(kind string, g *gate) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name:        "apiserver_current_inflight_requests",
-		Help:        "Requests in flight, by kind (readOnly or mutating); each kind has a limit.",
-		ConstLabels: prometheus.Labels{"request_kind": kind},
-	}, func() float64 { return float64(g.inside.Load()) })
+// inFlight collects the numbers of requests in flight.
+type inFlight struct{ limiter limiter }
+
+var (
+	servingDesc = prometheus.NewDesc("apiserver_current_inflight_requests",
+		"Requests in flight, by kind (readOnly or mutating); watches only until they have begun.", []string{"request_kind"}, nil)
+	waitingDesc = prometheus.NewDesc("apiserver_current_inqueue_requests",
+		"Requests that wait in queues of priority levels, by kind (readOnly or mutating).", []string{"request_kind"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (f inFlight) Describe(to chan<- *prometheus.Desc) { to <- servingDesc; to <- waitingDesc }
+
+// Collect implements prometheus.Collector.
+func (f inFlight) Collect(to chan<- prometheus.Metric) {
+	waiting, serving := f.limiter.inFlight()
+	for i, kind := range []string{"readOnly", "mutating"} {
+		to <- prometheus.MustNewConstMetric(servingDesc, prometheus.GaugeValue, float64(serving[i]), kind)
+		to <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(waiting[i]), kind)
+	}
 }

@@ -1,25 +1,18 @@
 package server
 
 import (
-	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync/atomic"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/anykind/anykind/internal/access/fairness"
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// Limits are the maximal numbers of requests in flight. The zero value has the defaults.
-type Limits struct {
-	// Reading and Writing limit reads and writes: 0 is the default, Unlimited is no limit.
-	Reading, Writing int
-	// Plain counts requests for Leases among the others.
-	Plain bool
-}
+// Limits are the maximal numbers of requests in flight, without a Dispatcher: 0 is the default,
+// Unlimited is no limit.
+type Limits struct{ Reading, Writing int }
 
 // Unlimited is no limit.
 const Unlimited = -1
@@ -29,6 +22,53 @@ const (
 	DefaultReading = 400
 	DefaultWriting = 200
 )
+
+// Seats returns the sum of the limits, for a Dispatcher.
+func (l Limits) Seats() int {
+	return max(orDefault(l.Reading, DefaultReading), 0) + max(orDefault(l.Writing, DefaultWriting), 0)
+}
+
+// A limiter limits the requests in flight.
+type limiter interface {
+	// admit admits a request, after a wait if need be, and sets its place. Otherwise it returns the
+	// seconds after which the client may try again.
+	admit(x *exchange, r *http.Request) (retryAfter int64)
+	// inFlight returns the numbers of requests that wait and that are served, each of those that
+	// read and those that write.
+	inFlight() (waiting, serving [2]int)
+	// String describes the requests in flight for the /debug/ page.
+	String() string
+}
+
+// limited rejects requests when the server has reached its limits.
+func (s *Server) limited(next handler) handler {
+	return func(x *exchange, r *http.Request) {
+		if x.longRunning() && !x.Info.IsWatch() {
+			next(x, r)
+			return
+		}
+		if after := s.limiter.admit(x, r); after > 0 {
+			s.metrics.rejected(x, r)
+			x.Header().Set("Retry-After", strconv.FormatInt(after, 10))
+			http.Error(x, "Too many requests, please try again later.", http.StatusTooManyRequests)
+			return
+		}
+		defer x.turn.End()
+		defer x.Release()
+		next(x, r)
+	}
+}
+
+// Release implements request.Place.
+func (x *exchange) Release() {
+	if x.inside != nil {
+		x.inside.Release()
+		x.inside = nil
+	}
+}
+
+// enter sets the place of an admitted request.
+func (x *exchange) enter(p request.Place) { x.inside, x.Place = p, x }
 
 // A gate limits the requests in flight.
 type gate struct {
@@ -44,115 +84,61 @@ func (g *gate) enter() bool {
 	return true
 }
 
-func (g *gate) leave() { g.inside.Add(-1) }
-
-// most returns the limit for the /debug/ page.
-func (g *gate) most() string {
-	if g.limit == Unlimited {
-		return "any number"
-	}
-	return strconv.FormatInt(g.limit, 10)
-}
-
-// A queue limits the requests in progress. The others wait.
-type queue chan struct{}
-
-// enter reports whether the request was admitted before its context ended. A nil queue admits
-// all.
-func (q queue) enter(ctx context.Context) bool {
-	if q == nil {
-		return true
-	}
-	select {
-	case q <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (q queue) leave() {
-	if q != nil {
-		<-q
-	}
-}
-
-// newQueue returns a queue for limit requests.
-func newQueue(limit int) queue {
-	if limit == Unlimited {
-		return nil
-	}
-	return make(queue, limit)
-}
-
 // Release implements request.Place.
-func (x *exchange) Release() {
-	if x.inside != nil {
-		x.inside.leave()
-		x.inside = nil
+func (g *gate) Release() { g.inside.Add(-1) }
+
+func (g *gate) String() string {
+	if g.limit == Unlimited {
+		return fmt.Sprint(g.inside.Load(), " of any number")
 	}
+	return fmt.Sprint(g.inside.Load(), " of ", g.limit)
 }
 
-// limited rejects requests when the server has reached its limits. Watches, which mostly wait,
-// health checks, and administrators are exempt. Requests for Leases have their own queue.
-func (s *Server) limited(next handler) handler {
-	return func(x *exchange, r *http.Request) {
-		if x.longRunning() || isHealth(x.Info.Path) {
-			next(x, r)
-			return
-		}
-		if !s.options.Limits.Plain && renewsLease(&x.Request) {
-			s.queued(next, x, r)
-			return
-		}
-		g := &s.writing
-		if x.Info.IsReadOnly() {
-			g = &s.reading
-		}
-		switch {
-		case g.enter():
-			x.inside, x.Place = g, x
-			defer x.Release()
-			next(x, r)
-		case x.User.In(request.Masters):
-			next(x, r)
-		default:
-			s.metrics.rejected(x, r)
-			x.Header().Set("Retry-After", "1")
-			http.Error(x, "Too many requests, please try again later.", http.StatusTooManyRequests)
-		}
-	}
+// gates are a limiter with a gate for requests that read and one for those that write.
+type gates [2]gate
+
+func newGates(l Limits) *gates {
+	return &gates{{limit: int64(orDefault(l.Reading, DefaultReading))}, {limit: int64(orDefault(l.Writing, DefaultWriting))}}
 }
 
-// queued answers a request for a Lease, after a wait if need be.
-func (s *Server) queued(next handler, x *exchange, r *http.Request) {
-	begun := time.Now()
-	entered := s.renewing.enter(r.Context())
-	x.Wait(time.Since(begun))
-	if !entered {
-		x.fail(r, r.Context().Err())
-		return
+// admit implements limiter. Watches, which mostly wait, health checks, and administrators are
+// exempt.
+func (g *gates) admit(x *exchange, _ *http.Request) (retryAfter int64) {
+	one := &g[1]
+	if x.Info.IsReadOnly() {
+		one = &g[0]
 	}
-	x.inside, x.Place = s.renewing, x
-	defer x.Release()
-	next(x, r)
+	switch {
+	case x.Info.IsWatch() || isHealth(x.Info.Path):
+	case one.enter():
+		x.enter(one)
+	case !x.User.In(request.Masters):
+		return 1
+	}
+	return 0
 }
 
-// renewsLease reports whether a request is part of a node heartbeat or of a leader election. If
-// such requests fail, healthy nodes and leaders count as lost. Kubernetes' default FlowSchemas
-// have their own priority levels for them.
-func renewsLease(q *request.Request) bool {
-	i := &q.Info
-	if i.Resource != "leases" || i.Group != "coordination.k8s.io" || q.User.Name == request.Anonymous {
-		return false
+func (g *gates) inFlight() (waiting, serving [2]int) {
+	return waiting, [2]int{int(g[0].inside.Load()), int(g[1].inside.Load())}
+}
+
+func (g *gates) String() string { return g[0].String() + " reading, " + g[1].String() + " writing" }
+
+// fair is a limiter with the seats of priority levels.
+type fair struct{ *fairness.Dispatcher }
+
+// admit implements limiter.
+func (f fair) admit(x *exchange, r *http.Request) (retryAfter int64) {
+	if after := f.Admit(x.Header(), r, &x.Request, &x.turn); after > 0 {
+		return after
 	}
-	if i.Namespace != corev1.NamespaceNodeLease && i.Namespace != metav1.NamespaceSystem {
-		return false
-	}
-	switch i.Verb {
-	case "get", "create", "update", "patch":
-		return true
-	default:
-		return false
-	}
+	x.enter(&x.turn)
+	return 0
+}
+
+func (f fair) inFlight() (waiting, serving [2]int) { return f.InFlight() }
+
+func (f fair) String() string {
+	waiting, serving := f.InFlight()
+	return fmt.Sprintf("%d reading, %d writing; %d and %d wait", serving[0], serving[1], waiting[0], waiting[1])
 }

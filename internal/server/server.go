@@ -16,6 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/access/authz/impersonation"
+	"github.com/anykind/anykind/internal/access/fairness"
 	"github.com/anykind/anykind/internal/network/conn"
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/request"
@@ -65,6 +66,9 @@ type Options struct {
 	StrictTransport []string // directives of Strict-Transport-Security; without any, no header
 	GoawayChance    float64  // probability that an HTTP/2 request is the last of its connection
 
+	// Fairness limits the requests in flight by their priority levels. Nil limits them by Limits.
+	Fairness *fairness.Dispatcher
+
 	Limits  Limits        // of requests in flight
 	Metrics MetricOptions // what is shown
 	Timeout time.Duration // of a request that is not a watch
@@ -81,9 +85,7 @@ type Server struct {
 	metrics  *metrics
 	slis     *slis
 	access   *accessMetrics
-	reading  gate
-	writing  gate
-	renewing queue // for Leases
+	limiter  limiter
 	started  time.Time
 	draining context.Context // ends when draining begins
 	drain    context.CancelFunc
@@ -105,13 +107,14 @@ func New(o Options) *Server {
 		metrics: newMetrics(o.Catalog),
 		slis:    newSLIs(),
 		access:  newAccessMetrics(),
-		reading: gate{limit: int64(orDefault(o.Limits.Reading, DefaultReading))},
-		writing: gate{limit: int64(orDefault(o.Limits.Writing, DefaultWriting))},
+		limiter: newGates(o.Limits),
 		started: time.Now(),
 
 		impersonator: impersonation.New(o.Authorizer),
 	}
-	s.renewing = newQueue(orDefault(o.Limits.Writing, DefaultWriting))
+	if o.Fairness != nil {
+		s.limiter = fair{o.Fairness}
+	}
 	s.options.Timeout = orDefault(o.Timeout, DefaultTimeout)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	var answers http.Handler = api.Table{api.At(owns, s.ownPages()), api.Everywhere(o.API)}

@@ -245,10 +245,6 @@ func TestFullServer(t *testing.T) {
 		{"liveness", "GET", "/livez", "", 200},
 		{"readiness", "GET", "/readyz/ping", "", 200},
 		{"profile", "GET", "/debug/pprof/goroutine?debug=1", "bob", 200},
-		{"heartbeat", "PUT", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/a", "bob", 200},
-		{"leader", "PATCH", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/a", "bob", 200},
-		{"Lease of an application", "PUT", "/apis/coordination.k8s.io/v1/namespaces/a/leases/a", "bob", 429},
-		{"all heartbeats", "GET", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", "bob", 429},
 	}
 	for _, test := range tests {
 		w := ask(s, test.method, test.path, test.token)
@@ -266,20 +262,15 @@ func TestFullServer(t *testing.T) {
 	}
 }
 
-// Without limits no request is rejected. Requests for Leases are limited, and wait.
+// Without limits no request is rejected.
 func TestLimits(t *testing.T) {
-	const lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/a"
 	tests := []struct {
 		name   string
 		limits Limits
-		path   string
 		want   int // code of a second concurrent request
 	}{
-		{"none", Limits{Reading: Unlimited, Writing: Unlimited}, "/apis/g/v1/things/x", 200},
-		{"one", Limits{Reading: 1, Writing: 1}, "/apis/g/v1/things/x", 429},
-		{"no limit for Leases", Limits{Writing: Unlimited}, lease, 200},
-		{"one Lease", Limits{Writing: 1}, lease, 504},
-		{"Leases among the others", Limits{Writing: 1, Plain: true}, lease, 429},
+		{"none", Limits{Reading: Unlimited, Writing: Unlimited}, 200},
+		{"one", Limits{Reading: 1, Writing: 1}, 429},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -293,16 +284,16 @@ func TestLimits(t *testing.T) {
 			o.Limits = test.limits
 			s := New(o)
 			first := make(chan int)
-			go func() { first <- ask(s, "PUT", test.path+"?stay", "bob").Code }()
+			go func() { first <- ask(s, "PUT", "/apis/g/v1/things/x?stay", "bob").Code }()
 			<-arrived
-			if got := ask(s, "PUT", test.path+"?timeout=10ms", "bob").Code; got != test.want {
+			if got := ask(s, "PUT", "/apis/g/v1/things/x", "bob").Code; got != test.want {
 				t.Errorf("the second is answered %d, want %d", got, test.want)
 			}
 			close(release)
 			if got := <-first; got != 200 {
 				t.Errorf("the first is answered %d", got)
 			}
-			if got := ask(s, "PUT", test.path, "bob").Code; got != 200 {
+			if got := ask(s, "PUT", "/apis/g/v1/things/x", "bob").Code; got != 200 {
 				t.Errorf("the third is answered %d", got)
 			}
 		})

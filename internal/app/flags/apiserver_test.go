@@ -154,7 +154,7 @@ func TestOptionsAsKubeAPIServer(t *testing.T) {
 // Limits are those of kube-apiserver's flags. The values of kwokctl --disable-qps-limits disable
 // them.
 func TestLimitFlags(t *testing.T) {
-	none := server.Limits{Reading: server.Unlimited, Writing: server.Unlimited, Plain: true}
+	none := server.Limits{Reading: server.Unlimited, Writing: server.Unlimited}
 	for given, want := range map[string]any{
 		"": server.Limits{Reading: 400, Writing: 200},
 		"--max-requests-inflight=0 --max-mutating-requests-inflight=0 --enable-priority-and-fairness=false": none,

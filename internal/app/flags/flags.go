@@ -162,6 +162,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		Encryption:               f.encryption,
 		Audit:                    f.audit,
 		Limits:                   f.limits.options(),
+		Unclassified:             !f.limits.fair,
 		Metrics:                  metrics,
 		Kubeconfig:               f.kubeconfig,
 		Log:                      log,

@@ -17,11 +17,11 @@ type limitFlags struct {
 
 func (f *limitFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.reading, "max-requests-inflight", server.DefaultReading,
-		"maximum number of concurrent non-mutating requests, without watches; further ones are rejected with 429; 0 for no limit")
+		"with --max-mutating-requests-inflight, the number of seats that priority levels share; without --enable-priority-and-fairness, the maximum number of concurrent non-mutating requests, without watches: further ones are rejected with 429; 0 for no limit")
 	flags.IntVar(&f.writing, "max-mutating-requests-inflight", server.DefaultWriting,
-		"maximum number of concurrent mutating requests; further ones are rejected with 429; 0 for no limit")
+		"with --max-requests-inflight, the number of seats that priority levels share; without --enable-priority-and-fairness, the maximum number of concurrent mutating requests: further ones are rejected with 429; 0 for no limit")
 	flags.BoolVar(&f.fair, "enable-priority-and-fairness", true,
-		"queue requests for Leases in kube-node-lease and kube-system separately and never reject them; one of the two limits must be positive. false counts these requests like all others")
+		"dispatch requests by FlowSchemas and PriorityLevelConfigurations, so that no client makes others wait; one of --max-requests-inflight and --max-mutating-requests-inflight must be positive")
 }
 
 // check returns an error for limits that kube-apiserver rejects at its start.
@@ -45,5 +45,5 @@ func (f *limitFlags) options() server.Limits {
 		}
 		return given
 	}
-	return server.Limits{Reading: limit(f.reading), Writing: limit(f.writing), Plain: !f.fair}
+	return server.Limits{Reading: limit(f.reading), Writing: limit(f.writing)}
 }

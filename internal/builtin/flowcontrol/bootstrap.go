@@ -62,6 +62,11 @@ func Levels() map[string]flowcontrolv1.PriorityLevelConfigurationSpec {
 	return out
 }
 
+// Fixed returns the mandatory objects by name.
+func Fixed() (map[string]flowcontrolv1.FlowSchemaSpec, map[string]flowcontrolv1.PriorityLevelConfigurationSpec) {
+	return fixedSchemas, fixedLevels
+}
+
 // IsFixed reports whether the objects of that name are mandatory and immutable.
 func IsFixed(name string) bool { return fixedSchemas[name].MatchingPrecedence != 0 }
 

@@ -68,8 +68,16 @@ func (q *Request) TakeSeen() (revision int64, ok bool) {
 
 // A Place is a request's place in the limit of requests in flight.
 type Place interface {
-	// Release frees the place, once, while another server works on the request.
+	// Release frees the place, while another server works on the request, or when a watch has sent
+	// the present objects. It may be called repeatedly.
 	Release()
+}
+
+// Release frees the place of the request, if it has one. It may be called on nil.
+func (q *Request) Release() {
+	if q != nil && q.Place != nil {
+		q.Place.Release()
+	}
 }
 
 // Access checks further rights of an authorized user.

@@ -104,14 +104,15 @@ func within(r *http.Request) bool {
 // Long-running requests do not count.
 func (b *Backend) enter(r *http.Request) (leave func(), ok bool) {
 	q := request.From(r.Context())
-	if q == nil || q.Place == nil {
+	if q == nil || q.Place == nil || q.Info.IsLongRunning() {
+		q.Release()
 		return func() {}, true
 	}
 	if b.pool.inside.Add(1) > maxRequests {
 		b.pool.inside.Add(-1)
 		return nil, false
 	}
-	q.Place.Release()
+	q.Release()
 	return func() { b.pool.inside.Add(-1) }, true
 }
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
@@ -147,6 +148,9 @@ type stream struct {
 func (s *stream) run(ctx context.Context) {
 	ended := false
 	for {
+		if !s.watch.Initial() {
+			request.From(ctx).Release()
+		}
 		now := time.Now()
 		switch {
 		case !now.Before(s.end), s.call.Context().Err() != nil:

@@ -102,14 +102,34 @@ func (f *Follower) RefreshOnce(ctx context.Context) error {
 	return f.KeepUp(ctx)
 }
 
-// KeepUp brings the data to the state of the cache. It does not read the store.
+// KeepUp brings the data to the state of the cache. It reads the store only for kinds that the cache
+// has not loaded.
 func (f *Follower) KeepUp(ctx context.Context) error {
+	if f.current() {
+		return nil
+	}
+	return f.catchUp(ctx)
+}
+
+// KeepUpSoon is KeepUp for callers that can work with the present data: the store has a second to
+// respond.
+func (f *Follower) KeepUpSoon(ctx context.Context) error {
+	if f.current() {
+		return nil
+	}
+	soon, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return f.catchUp(soon)
+}
+
+// current reports whether the data has the state of the cache.
+func (f *Follower) current() bool {
 	for i := range f.resources {
 		if changed := f.resources[i].Changed(); changed == 0 || changed > f.at[i].Load() {
-			return f.catchUp(ctx)
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 // catchUp reads new changes. One call does so at a time; waiting calls then find it done.

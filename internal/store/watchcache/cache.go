@@ -135,6 +135,23 @@ func (c *Cache) Resource(prefix string) *Resource {
 	return &Resource{cache: c, prefix: prefix}
 }
 
+// Size returns the number of objects of a resource and the size of their JSON. The number is -1 if the
+// resource is not loaded.
+func (c *Cache) Size(prefix string) (objects, bytes int64) {
+	c.mu.RLock()
+	s := c.states[prefix]
+	c.mu.RUnlock()
+	if s == nil {
+		return -1, 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tree == nil {
+		return -1, 0
+	}
+	return int64(s.tree.Len()), s.bytes
+}
+
 // Forget drops a resource from memory. Its watchers get the events up to now, and then ErrGone. The
 // next use of the resource loads it again.
 func (c *Cache) Forget(prefix string) {

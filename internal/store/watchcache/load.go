@@ -83,7 +83,10 @@ func (s *state) finish(c *Cache, l *load, t *tree, page kv.Page, err error) {
 	if s.load == l {
 		s.load = nil
 		if l.err = err; err == nil {
-			s.tree = t
+			s.tree, s.bytes = t, 0
+			for _, o := range t.Values() {
+				s.bytes += o.bytes()
+			}
 			s.applied = page.Revision
 			s.history = history{floor: page.Revision}
 			s.apply(c, l.changes, l.revision, nil)

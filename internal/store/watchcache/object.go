@@ -24,6 +24,14 @@ func newObject(key string, value []byte, revision int64) *Object {
 	return o
 }
 
+// bytes returns the size of the JSON; 0 for nil.
+func (o *Object) bytes() int64 {
+	if o == nil {
+		return 0
+	}
+	return int64(len(o.JSON))
+}
+
 // Memo returns the result of compute for o and a key, and keeps it with the object until the object is
 // dropped or a request needs a newer one. Concurrent callers wait for one computation and share its
 // error; errors are not kept, and the next caller computes again. So compute must not depend on the

@@ -30,6 +30,7 @@ type state struct {
 	// an immutable copy of it, nil if it is outdated.
 	tree     *tree
 	snapshot *tree
+	bytes    int64 // of the objects in tree, as JSON
 	// applied is the revision up to which events are in the tree. It may be ahead of the feed, whose
 	// events up to it are then skipped.
 	applied int64
@@ -98,6 +99,7 @@ func (s *state) apply(c *Cache, changes []change, revision int64, woken []*group
 		if ch.object == nil && prev == nil {
 			continue
 		}
+		s.bytes += ch.object.bytes() - prev.bytes()
 		s.snapshot = nil
 		s.history.add(&Event{Object: ch.object, Prev: prev, Revision: ch.revision}, &c.options)
 		woken = s.groups.match(s.prefix, ch.key, ch.revision-1, woken)
