@@ -3,6 +3,7 @@ package fairness
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,6 +53,7 @@ type level struct {
 	synced   time.Time // when progress was computed
 	last     int       // index of the queue dispatched last
 	dealt    int       // number of hands
+	latest   *queue    // that got a request last; nil before the first one
 
 	active      int // queues with requests that wait or are served
 	queueSeats  int // seats that all queues use or wait for
@@ -79,14 +81,11 @@ type queuing struct {
 }
 
 // A dispatch has virtual times of the last dispatch, for metrics.
-type dispatch struct {
-	progress, start                 effort
-	first, last                     effort // of all queues with waiting requests
-	discountedFirst, discountedLast effort // without the presumed rest of served requests
-}
+type dispatch struct{ progress, start effort }
 
 // A queue has the requests of some flows.
 type queue struct {
+	index   int // in the level
 	waiting list
 	serving list
 	next    effort // virtual start of the next request
@@ -180,7 +179,7 @@ func (l *level) configure(q queuing, limit, denominator int, left func()) {
 	l.left = left
 	if q.queues > 0 {
 		for len(l.queues) < q.queues {
-			l.queues = append(l.queues, &queue{})
+			l.queues = append(l.queues, &queue{index: len(l.queues)})
 		}
 		// More queues than that are removed as soon as they are empty.
 	} else {
@@ -316,6 +315,7 @@ func (l *level) enqueue(t *Turn, q *queue, now time.Time) {
 	l.waiting++
 	l.waitSeats += seats
 	l.queueSeats += seats
+	l.latest = q
 	t.flow.waiting++
 	t.flow.waitSeats += seats
 	l.waitRatio.set(now, l.waiting)
@@ -350,12 +350,16 @@ func (q *queue) bound() {
 // dispatch serves the waiting requests for which there is room.
 func (l *level) dispatch(now time.Time) {
 	for l.waiting > 0 && l.seats < l.limit {
-		q := l.earliest()
+		q := l.latest
+		if l.waiting > q.waiting.n {
+			q = l.earliest()
+		}
 		t := q.waiting.first
 		if !l.hasRoom(t.work.seats()) {
 			t.flow.noRoom++
 			return
 		}
+		l.last = q.index
 		l.dequeue(t, now)
 		if t.work.Final > l.limit {
 			t.work.Final, t.work.After = l.limit, t.final.per(l.limit)
@@ -390,8 +394,7 @@ func (l *level) hasRoom(seats int) bool {
 func (l *level) earliest() *queue {
 	var best *queue
 	var finish effort
-	d := &l.atDispatch
-	at, found := l.last, l.last
+	at := l.last
 	for range l.queues {
 		if at++; at >= len(l.queues) {
 			at = 0
@@ -401,18 +404,9 @@ func (l *level) earliest() *queue {
 		if t == nil {
 			continue
 		}
-		rest := q.next - effortOf(float64(q.seats), presumedDuration)
 		if f := q.next + t.effort; best == nil || f-finish < 0 {
-			if best == nil {
-				d.first, d.last, d.discountedFirst, d.discountedLast = q.next, q.next, rest, rest
-			}
-			best, finish, found = q, f, at
+			best, finish = q, f
 		}
-		d.first, d.last = min(d.first, q.next), max(d.last, q.next)
-		d.discountedFirst, d.discountedLast = min(d.discountedFirst, rest), max(d.discountedLast, rest)
-	}
-	if l.hasRoom(best.waiting.first.work.seats()) {
-		l.last = found
 	}
 	return best
 }
@@ -533,14 +527,12 @@ func (l *level) vacate(f *flow, q *queue, seats int, now time.Time) {
 
 // remove removes a queue, of which there are too many.
 func (l *level) remove(gone *queue) {
-	for i, q := range l.queues {
-		if q == gone {
-			l.queues = append(l.queues[:i], l.queues[i+1:]...)
-			if l.last >= i {
-				l.last--
-			}
-			break
-		}
+	l.queues = slices.Delete(l.queues, gone.index, gone.index+1)
+	for i, q := range l.queues[gone.index:] {
+		q.index = gone.index + i
+	}
+	if l.last >= gone.index {
+		l.last--
 	}
 	gone.removed = true
 	l.queueSeats -= gone.seats

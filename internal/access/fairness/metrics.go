@@ -46,8 +46,6 @@ var (
 	progressDesc   = desc("current_r", "Virtual time.", ofLevel)
 	atDispatchDesc = desc("dispatch_r", "Virtual time of the last dispatch from a queue.", ofLevel)
 	startDesc      = desc("latest_s", "Virtual start of the request that was dispatched last.", ofLevel)
-	boundsDesc     = desc("next_s_bounds", "Least and largest virtual start of all queues with requests, at the last dispatch.", ofLevel, "bound")
-	discountDesc   = desc("next_discounted_s_bounds", "The same without the presumed rest of requests that are served.", ofLevel, "bound")
 
 	requestRatioDesc = desc("priority_level_request_utilization", "Share of the nanoseconds in which so many requests, relative to the limit, waited or were served.", "phase", ofLevel)
 	seatRatioDesc    = prometheus.NewDesc("apiserver_flowcontrol_priority_level_seat_utilization", "Share of the nanoseconds in which so many seats, relative to the limit, were in use.", []string{ofLevel}, prometheus.Labels{"phase": "executing"})
@@ -104,10 +102,6 @@ func (l *level) collect(to chan<- prometheus.Metric, gauge func(*prometheus.Desc
 	gauge(progressDesc, l.progress.seconds(), l.name)
 	gauge(atDispatchDesc, at.progress.seconds(), l.name)
 	gauge(startDesc, at.start.seconds(), l.name)
-	gauge(boundsDesc, at.first.seconds(), l.name, "min")
-	gauge(boundsDesc, at.last.seconds(), l.name, "max")
-	gauge(discountDesc, at.discountedFirst.seconds(), l.name, "min")
-	gauge(discountDesc, at.discountedLast.seconds(), l.name, "max")
 
 	for _, r := range []*ratio{&l.waitRatio, &l.servedRatio, &l.seatRatio, &l.demandRatio} {
 		r.count(now)
