@@ -155,23 +155,24 @@ type Options struct {
 
 // An App is a running server.
 type App struct {
-	log      *slog.Logger
-	listener net.Listener
-	identity *identity
-	tokens   authn.Tokens // authenticators of bearer tokens
-	accounts *serviceAccounts
-	issuers  *oidc.Metrics            // of external token issuers; nil without issuers
-	caches   *authn.TokenCacheMetrics // of delegated token authentication; nil without it
-	issued   *certificates.Metrics    // certificates of CertificateSigningRequests
-	audit    *audit.Log               // nil for none
-	rekeyed  *configfile.Metrics      // reloads of the encryption configuration; nil without them
-	backend  kv.Backend
-	parts    *parts
-	server   *server.Server
-	cache    *watchcache.Cache
-	catalog  *resource.Catalog
-	engines  engines
-	undo     []func(context.Context) error // steps of the start, in order
+	log        *slog.Logger
+	listener   net.Listener
+	identity   *identity
+	tokens     authn.Tokens // authenticators of bearer tokens
+	accounts   *serviceAccounts
+	issuers    *oidc.Metrics            // of external token issuers; nil without issuers
+	caches     *authn.TokenCacheMetrics // of delegated token authentication; nil without it
+	issued     *certificates.Metrics    // certificates of CertificateSigningRequests
+	audit      *audit.Log               // nil for none
+	rekeyed    *configfile.Metrics      // reloads of the encryption configuration; nil without them
+	encryption *encrypt.Metrics         // nil without encryption
+	backend    kv.Backend
+	parts      *parts
+	server     *server.Server
+	cache      *watchcache.Cache
+	catalog    *resource.Catalog
+	engines    engines
+	undo       []func(context.Context) error // steps of the start, in order
 
 	authorizer authz.Current
 	byRoles    rbac.Authorizer
@@ -220,6 +221,9 @@ func (a *App) start(ctx context.Context, o Options) error {
 		return err
 	}
 	a.later(func(context.Context) error { return a.backend.Close() })
+	if keys != nil {
+		a.later(func(context.Context) error { return keys.Close() })
+	}
 	if o.Hooks.Store != nil {
 		a.backend = o.Hooks.Store(a.backend)
 	}
@@ -231,7 +235,8 @@ func (a *App) start(ctx context.Context, o Options) error {
 		return err
 	}
 	a.later(a.parts.stop)
-	w, err := a.wire(ctx, o, kinds)
+	a.encryption = given.encryption.metrics
+	w, err := a.wire(ctx, o, kinds, keys)
 	if err != nil {
 		return err
 	}
@@ -239,7 +244,7 @@ func (a *App) start(ctx context.Context, o Options) error {
 		a.rekeyed = configfile.NewMetrics("encryption", serverID())
 		a.rekeyed.Begin(given.encryption.data)
 		a.parts.run("encryption", func(ctx context.Context) error {
-			o.Encryption.follow(ctx, given.encryption.data, keys, a.rekeyed, o.Log)
+			o.Encryption.follow(ctx, given.encryption, keys, a.rekeyed, o.Log)
 			return nil
 		})
 	}

@@ -38,7 +38,7 @@ func openBackend(ctx context.Context, o Options, secrets *encrypt.Config, toEtcd
 		if store, ok := b.(*etcdkv.Store); ok {
 			external, most = store.External, 2*limit // the stored form of an object may be larger than its JSON
 		}
-		keys = encrypt.NewKeyring(secrets, builtin.Stored(), external)
+		keys = encrypt.NewKeyring(ctx, secrets, builtin.Stored(), external)
 		b = transform.New(b, keys, transform.Options{MaxValueBytes: most})
 	}
 	if o.Backend == nil && len(o.Etcd.Servers) > 0 { // objects in etcd have kube-apiserver's format

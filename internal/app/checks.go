@@ -14,6 +14,7 @@ type health struct {
 	definitions server.Check
 	history     server.Check
 	roles       func(context.Context) error // nil if no default roles are written
+	kms         func(context.Context) error // nil if there is no KMS, and will not be one
 	// controllers is set when they run, after the server has begun to listen.
 	controllers atomic.Pointer[server.Check]
 	// fair reports that the server has the priority levels for Leases.
@@ -36,11 +37,14 @@ func (h *health) checks() []server.Check {
 	}
 	checks := []server.Check{
 		{Name: "log", Run: done},
-		{Name: "loopback-serving-certificate", Run: done, Live: true}, // the server does not call itself
-		{Name: "etcd", Run: h.store},                                  // for any backend
-		{Name: "etcd-readiness", Run: h.store, Ready: true},
-		{Name: "informer-sync", Run: h.cache.Run, Ready: true},
+		{Name: "loopback-serving-certificate", Run: done, Except: []string{"readyz"}}, // the server does not call itself
+		{Name: "etcd", Run: h.store}, // for any backend
+		{Name: "etcd-readiness", Run: h.store, Except: []string{"healthz", "livez"}},
 	}
+	if h.kms != nil {
+		checks = append(checks, server.Check{Name: "kms-providers", Run: h.kms, Except: []string{"livez"}})
+	}
+	checks = append(checks, server.Check{Name: "informer-sync", Run: h.cache.Run, Except: []string{"healthz", "livez"}})
 	add := func(run func(context.Context) error, names ...string) {
 		for _, name := range names {
 			checks = append(checks, server.Check{Name: name, Run: run})

@@ -184,21 +184,26 @@ func TestReloadOfKeys(t *testing.T) {
 
 func TestWrongEncryptionConfigurations(t *testing.T) {
 	for text, want := range map[string]string{
-		string(encryptedBy("aescbc", true)):                                            "Required value",
-		strings.Replace(string(encryptedBy("aescbc", true, "a")), "aescbc", "none", 1): "unknown field",
-		"apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- {resources: [secrets], providers: [{kms: {apiVersion: v2, name: a, endpoint: \"unix:///a\"}}]}\n":             "does not support KMS yet",
+		string(encryptedBy("aescbc", true)):                                                                                       "Required value",
+		strings.Replace(string(encryptedBy("aescbc", true, "a")), "aescbc", "none", 1):                                            "unknown field",
+		string(kmsConfig(`{name: a, endpoint: "unix:///a"}`)):                                                                     `KMS provider "a": KMSv1 is deprecated`,
+		string(kmsConfig(`{apiVersion: v2, name: a, endpoint: "http://a"}`)):                                                      `unsupported scheme "http" for KMS provider, only unix is supported`,
+		string(kmsConfig(`{apiVersion: v2, name: a, endpoint: "unix:///a", timeout: 0s}`)):                                        "timeout should be a positive value",
+		string(kmsConfig(`{apiVersion: v2, name: a, endpoint: "unix:///a", cachesize: 5}`)):                                       "cachesize is not supported in v2",
+		string(kmsConfig(`{apiVersion: v2, name: "a:b", endpoint: "unix:///a"}`)):                                                 "invalid KMS provider name a:b, must not contain ':'",
+		string(kmsConfig(`{apiVersion: v2, name: a, endpoint: "unix:///a"}`, `{apiVersion: v2, name: a, endpoint: "unix:///b"}`)): "duplicate KMS provider name a, names must be unique",
 		"apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- {resources: [\"*.*\"], providers: [{identity: {}}]}\n- {resources: [secrets], providers: [{identity: {}}]}\n": `"secrets" is masked by earlier rule "*.*"`,
 	} {
 		file := write(t, filepath.Join(t.TempDir(), "enc.yaml"), []byte(text))
 		e := Encryption{ConfigFile: file}
-		if _, err := e.read(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := e.read(nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := (&Encryption{Reload: true}).read(); err == nil {
+	if _, err := (&Encryption{Reload: true}).read(nil); err == nil {
 		t.Error("a reload without a file is accepted")
 	}
-	if _, err := (&Encryption{ConfigFile: filepath.Join(t.TempDir(), "none")}).read(); !errors.Is(err, os.ErrNotExist) {
+	if _, err := (&Encryption{ConfigFile: filepath.Join(t.TempDir(), "none")}).read(nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
 }

@@ -97,7 +97,7 @@ type storedForm struct {
 
 // Decode returns the JSON of a stored value. It returns an undecodable value unchanged: the reader
 // reports the error.
-func (f storedForm) Decode(key string, value []byte) []byte {
+func (f storedForm) Decode(_ context.Context, key string, value []byte) []byte {
 	value = builtin.StoredJSON(f.kinds, key, value)
 	if strings.HasPrefix(key, crd.Prefix) {
 		return orItself(crd.FromBeta, value)
@@ -107,15 +107,15 @@ func (f storedForm) Decode(key string, value []byte) []byte {
 
 // Encode returns the stored value of a JSON object. Built-in kinds stay JSON, which kube-apiserver
 // can read although it writes protobuf.
-func (f storedForm) Encode(key string, value []byte) []byte {
+func (f storedForm) Encode(_ context.Context, key string, value []byte) ([]byte, error) {
 	under := func(d *resource.Definition) bool { return strings.HasPrefix(key, d.StoragePrefix) }
 	switch {
 	case strings.HasPrefix(key, crd.Prefix):
-		return orItself(crd.ToBeta, value)
+		return orItself(crd.ToBeta, value), nil
 	case f.cbor && !slices.ContainsFunc(f.kinds, under):
-		return orItself(codec.ToCBOR, value)
+		return orItself(codec.ToCBOR, value), nil
 	}
-	return value
+	return value, nil
 }
 
 func orItself(rewrite func([]byte) ([]byte, error), value []byte) []byte {

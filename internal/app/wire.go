@@ -45,6 +45,7 @@ import (
 	"github.com/anykind/anykind/internal/server/discovery"
 	"github.com/anykind/anykind/internal/server/openapi"
 	"github.com/anykind/anykind/internal/server/rest"
+	"github.com/anykind/anykind/internal/store/encrypt"
 	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
@@ -134,7 +135,7 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 }
 
 // wire creates the parts, starts them, and returns once all stored objects are served.
-func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
+func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition, keys *encrypt.Keyring) (*wired, error) {
 	w, err := a.assemble(o, kinds)
 	if err != nil {
 		return nil, err
@@ -149,6 +150,12 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
 	w.health.store, w.health.fair = backendCheck(a.backend), !o.Unclassified
 	w.health.cache = a.parts.run("watchcache", w.cache.Run)
+	if keys != nil {
+		a.parts.run("reread", func(ctx context.Context) error { return reread(ctx, keys, w.cache) })
+	}
+	if o.Encryption.Reload || keys.HasKMS() {
+		w.health.kms = keys.Check
+	}
 	w.health.definitions = a.parts.run("customresourcedefinitions", w.crds.Run)
 	w.health.history = a.parts.run("history", func(ctx context.Context) error {
 		return o.retain(ctx, a.backend, func(err error) {
@@ -258,7 +265,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Audit:           a.audit,
 		Offer:           o.Offer,
 		Catalog:         w.catalog,
-		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.accounts.signer.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), w.others.Metrics().Collectors(), a.egress.Collectors(), server.StoreSizes(a.backend, o.Log), server.ObjectCounts(a.backend, w.catalog, o.Log), objects.Collectors(), w.plugged.Collectors(), w.addresses.Collectors(), a.issued.Collectors(), a.audit.Collectors(), w.fairness.Collectors(), a.rekeyed.Collectors()),
+		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.accounts.signer.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), w.others.Metrics().Collectors(), a.egress.Collectors(), server.StoreSizes(a.backend, o.Log), server.ObjectCounts(a.backend, w.catalog, o.Log), objects.Collectors(), w.plugged.Collectors(), w.addresses.Collectors(), a.issued.Collectors(), a.audit.Collectors(), w.fairness.Collectors(), a.rekeyed.Collectors(), a.encryption.Collectors()),
 		Checks:          checks,
 		Pages:           append(fairnessPages(w.fairness), w.page(a.backend, o.Log)),
 		Version:         o.Version,

@@ -202,6 +202,7 @@ func StorageError(err error) error {
 		compacted *kv.CompactedError
 		future    *kv.FutureError
 		large     *kv.TooLargeError
+		unencoded *kv.EncodeError
 	)
 	switch {
 	case errors.As(err, &compacted):
@@ -212,6 +213,8 @@ func StorageError(err error) error {
 		return status.TooLarge(fmt.Sprintf("the object has %d bytes as it is stored, which is more than etcd takes; its --max-request-bytes raises that", large.Size))
 	case errors.As(err, &large):
 		return status.TooLarge(fmt.Sprintf("the object has %d bytes as it is stored, the limit is %d; --max-object-bytes raises it", large.Size, large.Limit))
+	case errors.As(err, &unencoded):
+		return status.Internal(err)
 	case errors.Is(err, kv.ErrFull):
 		return status.Unavailable("the server has no space left to store the object; free space on the disk of its data directory and try again")
 	case errors.Is(err, kv.ErrClosed), errors.Is(err, watchcache.ErrStopped):

@@ -182,7 +182,7 @@ func (r *Registry) selected(ctx context.Context, s *Selection, target *Target, s
 		}
 		for o := range items {
 			if o.Err != nil {
-				if !yield(o, unreadable(o)) {
+				if !yield(o, r.unreadable(ctx, o)) {
 					return
 				}
 				continue

@@ -12,6 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
@@ -45,7 +46,7 @@ func converts(d *resource.Definition, v *resource.Version, o *watchcache.Object)
 // Others are converted once, or once for each validity of a conversion.
 func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Encoded, error) {
 	if o.Err != nil {
-		return object.Encoded{}, unreadable(o)
+		return object.Encoded{}, r.unreadable(ctx, o)
 	}
 	if shows(d, v, o) {
 		return o.Encoded, nil
@@ -90,7 +91,7 @@ func same(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == 
 // conversion is that of View.
 func (r *Registry) Decode(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error) {
 	if o.Err != nil {
-		return nil, unreadable(o)
+		return nil, r.unreadable(ctx, o)
 	}
 	data, shown := o.JSON, asStored(d, v, o)
 	if converts(d, v, o) {
@@ -137,8 +138,16 @@ func unconverted(err error) error {
 	return status.Internal(err)
 }
 
-func unreadable(o *watchcache.Object) error {
-	return status.Internal(fmt.Errorf("the stored object %s cannot be decoded: %w", o.Key, o.Err))
+// unreadable returns the error for an object that cannot be decoded. A value that cannot be decrypted has
+// a better reason than its bytes.
+func (r *Registry) unreadable(ctx context.Context, o *watchcache.Object) error {
+	err := o.Err
+	if r.former != nil {
+		if _, reason := r.former.Outdated(ctx, o.Key); reason != nil && !errors.Is(reason, kv.ErrNotFound) {
+			err = reason
+		}
+	}
+	return status.Internal(fmt.Errorf("the stored object %s cannot be decoded: %w", o.Key, err))
 }
 
 // refresh updates t, stored at a revision, to the present schema of its own version: it drops unknown

@@ -15,11 +15,9 @@ type Check struct {
 	Name string
 	// Run returns the problem, if any. It should return at once.
 	Run func(ctx context.Context) error
-	// Ready checks decide whether to send requests, not whether to restart the server. They are
-	// part of /readyz only.
-	Ready bool
-	// Live checks are not part of /readyz.
-	Live bool
+	// Except names the endpoints without the check: "healthz", "livez" and "readyz". A check that
+	// decides whether to send requests, and not whether to restart the server, is part of readyz only.
+	Except []string
 }
 
 // isHealth reports whether path is a health endpoint.
@@ -36,12 +34,11 @@ func (s *Server) health() map[string]http.Handler {
 			return errors.New("process is shutting down")
 		}
 		return nil
-	}}
-	ready := slices.DeleteFunc(slices.Concat([]Check{ping}, s.options.Checks, []Check{shutdown}), func(c Check) bool { return c.Live })
-	live := slices.DeleteFunc(slices.Concat([]Check{ping}, s.options.Checks), func(c Check) bool { return c.Ready })
-
+	}, Except: []string{"healthz", "livez"}}
 	all := map[string]http.Handler{}
-	for name, checks := range map[string][]Check{"healthz": live, "livez": live, "readyz": ready} {
+	for _, name := range []string{"healthz", "livez", "readyz"} {
+		checks := slices.Concat([]Check{ping}, s.options.Checks, []Check{shutdown})
+		checks = slices.DeleteFunc(checks, func(c Check) bool { return slices.Contains(c.Except, name) })
 		all["/"+name] = s.summary(name, checks)
 		for _, c := range checks {
 			all["/"+name+"/"+c.Name] = c

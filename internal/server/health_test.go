@@ -35,10 +35,10 @@ func TestSLIs(t *testing.T) {
 func TestHealth(t *testing.T) {
 	ok := func(context.Context) error { return nil }
 	bad := func(context.Context) error { return errors.New("disk on fire") }
-	well := []Check{{Name: "storage", Run: ok}, {Name: "sync", Run: ok, Ready: true}}
+	well := []Check{{Name: "storage", Run: ok}, {Name: "sync", Run: ok, Except: []string{"healthz", "livez"}}}
 	ill := []Check{{Name: "storage", Run: bad}}
-	apart := append(well, Check{Name: "loop", Run: bad, Live: true})
-	notReady := []Check{{Name: "sync", Run: bad, Ready: true}}
+	apart := append(well, Check{Name: "loop", Run: bad, Except: []string{"readyz"}})
+	notReady := []Check{{Name: "sync", Run: bad, Except: []string{"healthz", "livez"}}}
 	tests := []struct {
 		name   string
 		checks []Check

@@ -32,6 +32,9 @@ type entry struct {
 	definition *resource.Definition // nil if not served
 }
 
+// unread reports whether the stored definition could not be decoded.
+func (e *entry) unread() bool { return e.uid == "" }
+
 // A guard holds the last revision at which the stored CustomResourceDefinition matched a Definition.
 // When another Definition replaces this one, the revision stays, so that writes checked against the
 // old one fail.

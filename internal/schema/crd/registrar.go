@@ -161,7 +161,7 @@ func (r *Registrar) load(ctx context.Context, snapshot *watchcache.Snapshot) {
 	for o := range snapshot.Scan(Prefix, "") {
 		old := r.known.get(nameOf(o.Key))
 		delete(gone, nameOf(o.Key))
-		if old == nil || old.revision != o.Revision {
+		if old == nil || old.revision != o.Revision || old.unread() {
 			changes = append(changes, change{old: old, now: r.read(o, old)})
 		}
 	}

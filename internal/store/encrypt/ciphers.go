@@ -2,38 +2,48 @@ package encrypt
 
 import (
 	"bytes"
+	"context"
 	"crypto/aes"
 	stdcipher "crypto/cipher"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 
 	"golang.org/x/crypto/nacl/secretbox"
 	"k8s.io/apiserver/pkg/apis/apiserver"
+
+	"github.com/anykind/anykind/internal/store/encrypt/kms"
 )
 
-// A cipher encrypts with one key.
+// A cipher encrypts values.
 type cipher interface {
 	// seal appends the encrypted value to dst. data is authenticated, if the cipher can.
-	seal(dst, plain, data []byte) []byte
-	// open returns the plain value; ok is false if the key or the value is wrong.
-	open(sealed, data []byte) (plain []byte, ok bool)
+	seal(dst, plain, data []byte) ([]byte, error)
+	// open returns the plain value. stale reports that seal would use another key.
+	open(ctx context.Context, sealed, data []byte) (plain []byte, stale bool, err error)
 }
 
-// add adds the keys of a provider.
-func (r *ring) add(provider string, keys []apiserver.Key, newCipher func([]byte) (cipher, error)) error {
+var (
+	errShort   = errors.New("the stored data was shorter than the required size")
+	errDecrypt = errors.New("the stored data is damaged, or has another key")
+)
+
+// keysOf returns the keys of a provider.
+func keysOf(provider string, keys []apiserver.Key, newCipher func([]byte) (cipher, error)) (all []*key, err error) {
+	kind := marked + provider + ":v1:"
 	for _, k := range keys {
 		secret, err := base64.StdEncoding.DecodeString(k.Secret)
 		if err != nil {
-			return fmt.Errorf("could not obtain secret for named key %s: %w", k.Name, err)
+			return nil, fmt.Errorf("could not obtain secret for named key %s: %w", k.Name, err)
 		}
 		c, err := newCipher(secret)
 		if err != nil {
-			return fmt.Errorf("error while creating cipher for named key %s: %w", k.Name, err)
+			return nil, fmt.Errorf("error while creating cipher for named key %s: %w", k.Name, err)
 		}
-		r.keys = append(r.keys, &key{prefix: marked + provider + ":v1:" + k.Name + ":", cipher: c})
+		all = append(all, &key{prefix: kind + k.Name + ":", kind: kind, cipher: c})
 	}
-	return nil
+	return all, nil
 }
 
 // random fills b with random bytes. rand.Read does not fail.
@@ -53,17 +63,17 @@ func newGCM(secret []byte) (cipher, error) {
 	return gcm{aead}, err
 }
 
-func (c gcm) seal(dst, plain, data []byte) []byte {
+func (c gcm) seal(dst, plain, data []byte) ([]byte, error) {
 	nonce := random(make([]byte, c.NonceSize()))
-	return c.Seal(append(dst, nonce...), nonce, plain, data)
+	return c.Seal(append(dst, nonce...), nonce, plain, data), nil
 }
 
-func (c gcm) open(sealed, data []byte) ([]byte, bool) {
+func (c gcm) open(_ context.Context, sealed, data []byte) ([]byte, bool, error) {
 	if len(sealed) < c.NonceSize() {
-		return nil, false
+		return nil, false, errShort
 	}
 	plain, err := c.Open(nil, sealed[:c.NonceSize()], sealed[c.NonceSize():], data)
-	return plain, err == nil
+	return plain, false, err
 }
 
 // cbc is AES-CBC with the padding of PKCS#7. It authenticates nothing: Kubernetes keeps it for old data.
@@ -74,26 +84,25 @@ func newCBC(secret []byte) (cipher, error) {
 	return cbc{block}, err
 }
 
-func (c cbc) seal(dst, plain, _ []byte) []byte {
+func (c cbc) seal(dst, plain, _ []byte) ([]byte, error) {
 	iv := random(make([]byte, aes.BlockSize))
 	padding := aes.BlockSize - len(plain)%aes.BlockSize
 	padded := append(append(make([]byte, 0, len(plain)+padding), plain...), bytes.Repeat([]byte{byte(padding)}, padding)...)
 	stdcipher.NewCBCEncrypter(c.block, iv).CryptBlocks(padded, padded)
-	return append(append(dst, iv...), padded...)
+	return append(append(dst, iv...), padded...), nil
 }
 
-func (c cbc) open(sealed, _ []byte) ([]byte, bool) {
+func (c cbc) open(_ context.Context, sealed, _ []byte) ([]byte, bool, error) {
 	if len(sealed) < 2*aes.BlockSize || len(sealed)%aes.BlockSize != 0 {
-		return nil, false
+		return nil, false, errShort
 	}
 	plain := make([]byte, len(sealed)-aes.BlockSize)
 	stdcipher.NewCBCDecrypter(c.block, sealed[:aes.BlockSize]).CryptBlocks(plain, sealed[aes.BlockSize:])
 	padding := int(plain[len(plain)-1])
-	if padding == 0 || padding > aes.BlockSize {
-		return nil, false
+	if padding == 0 || padding > aes.BlockSize || bytes.Count(plain[len(plain)-padding:], []byte{byte(padding)}) != padding {
+		return nil, false, errDecrypt
 	}
-	size := len(plain) - padding
-	return plain[:size], bytes.Count(plain[size:], []byte{byte(padding)}) == padding
+	return plain[:len(plain)-padding], false, nil
 }
 
 type box struct{ key [32]byte }
@@ -109,15 +118,28 @@ func newSecretbox(secret []byte) (cipher, error) {
 	return c, nil
 }
 
-func (c *box) seal(dst, plain, _ []byte) []byte {
+func (c *box) seal(dst, plain, _ []byte) ([]byte, error) {
 	nonce := [boxNonce]byte(random(make([]byte, boxNonce)))
-	return secretbox.Seal(append(dst, nonce[:]...), plain, &nonce, &c.key)
+	return secretbox.Seal(append(dst, nonce[:]...), plain, &nonce, &c.key), nil
 }
 
-func (c *box) open(sealed, _ []byte) ([]byte, bool) {
+func (c *box) open(_ context.Context, sealed, _ []byte) ([]byte, bool, error) {
 	if len(sealed) < boxNonce+secretbox.Overhead {
-		return nil, false
+		return nil, false, errShort
 	}
 	nonce := [boxNonce]byte(sealed[:boxNonce])
-	return secretbox.Open(nil, sealed[boxNonce:], &nonce, &c.key)
+	plain, ok := secretbox.Open(nil, sealed[boxNonce:], &nonce, &c.key)
+	if !ok {
+		return nil, false, errDecrypt
+	}
+	return plain, false, nil
+}
+
+// external is a cipher whose key is in a KMS.
+type external struct{ *kms.Plugin }
+
+func (e external) seal(dst, plain, data []byte) ([]byte, error) { return e.Seal(dst, plain, data) }
+
+func (e external) open(ctx context.Context, sealed, data []byte) ([]byte, bool, error) {
+	return e.Open(ctx, sealed, data)
 }

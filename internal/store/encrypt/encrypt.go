@@ -5,24 +5,28 @@
 // backups have no plain value of a covered resource. The stored bytes are those of kube-apiserver: each
 // reads what the other wrote over one etcd.
 //
-// A value that no key decrypts stays as it is. Its readers fail, and other reads do not.
+// Readers of a value that no key decrypts fail, and other reads do not. The Keyring reports when such
+// values may be readable: after a new configuration, and when a KMS works again.
 //
-// The package knows keys of the store and bytes. It does not know objects, files or the processes that
-// hold keys of a KMS.
+// The package knows keys of the store and bytes. It does not know objects or files. Package kms knows the
+// plugins of a KMS.
 package encrypt
 
 import (
-	"bytes"
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
-	"strings"
-	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/apis/apiserver/validation"
 
-	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/encrypt/kms"
 )
 
 // marked begins every encrypted value.
@@ -30,48 +34,63 @@ const marked = "k8s:enc:"
 
 // Overhead is more than an encrypted value is longer than a plain one, unless the name of a key is very
 // long.
-const Overhead = 1 << 10
+const Overhead = kms.Overhead
+
+// Options of a Config. The zero value works.
+type Options struct {
+	Metrics *Metrics     // nil for none
+	Log     *slog.Logger // nil logs nothing
+}
 
 // A Config has the keys of an EncryptionConfiguration.
 type Config struct {
-	rings map[schema.GroupResource]ring
+	rings    map[schema.GroupResource]ring
+	plugins  []*kms.Plugin // in order
+	metrics  *Metrics
+	readable chan struct{} // of the Keyring
 }
 
-// A ring has the keys of a resource. The first one encrypts; "plain" values are read if it may.
+// A ring has the keys of a resource. The first one encrypts.
 type ring struct {
-	keys  []*key // in order; nil is identity
-	plain bool   // values that are not encrypted are read
+	resource string // for metrics
+	keys     []*key // in order; nil is identity
 }
 
-// A key is a named key of a provider.
+// A key is a named key of a provider, or a KMS.
 type key struct {
 	prefix string
+	kind   string // the prefix in metrics
 	cipher cipher
 }
 
-// New returns the Config of an EncryptionConfiguration. Its errors are those of kube-apiserver.
-func New(in *apiserver.EncryptionConfiguration) (*Config, error) {
+// New returns the Config of an EncryptionConfiguration. Its errors are those of kube-apiserver. A Config
+// with a KMS does not work before a Keyring has started it.
+func New(in *apiserver.EncryptionConfiguration, o Options) (*Config, error) {
 	if errs := validation.ValidateEncryptionConfiguration(in, true); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
-	c := &Config{rings: map[schema.GroupResource]ring{}}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics("")
+	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	c := &Config{rings: map[schema.GroupResource]ring{}, metrics: o.Metrics}
 	for _, r := range in.Resources {
-		ring, err := newRing(r.Providers)
+		keys, err := c.keys(r.Providers, o)
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, c.close())
 		}
 		for _, name := range r.Resources {
-			if err := c.add(schema.ParseGroupResource(name), ring); err != nil {
-				return nil, err
+			if err := c.add(schema.ParseGroupResource(name), keys); err != nil {
+				return nil, errors.Join(err, c.close())
 			}
 		}
 	}
 	return c, nil
 }
 
-// add adds the ring of a resource. A rule that an earlier one covers is an error; a resource that is
+// add adds the keys of a resource. A rule that an earlier one covers is an error; a resource that is
 // named twice has the keys of both.
-func (c *Config) add(r schema.GroupResource, keys ring) error {
+func (c *Config) add(r schema.GroupResource, keys []*key) error {
 	for _, wide := range []schema.GroupResource{{Group: r.Group, Resource: "*"}, {Group: "*", Resource: "*"}} {
 		if wide == r {
 			continue
@@ -80,8 +99,7 @@ func (c *Config) add(r schema.GroupResource, keys ring) error {
 			return fmt.Errorf("resource %q is masked by earlier rule %q", named(r), named(wide))
 		}
 	}
-	before := c.rings[r]
-	c.rings[r] = ring{slices.Concat(before.keys, keys.keys), before.plain || keys.plain}
+	c.rings[r] = ring{keys: slices.Concat(c.rings[r].keys, keys)}
 	return nil
 }
 
@@ -93,131 +111,86 @@ func named(r schema.GroupResource) string {
 	return r.String()
 }
 
-func newRing(providers []apiserver.ProviderConfiguration) (out ring, err error) {
+// keys returns the keys of providers, and adds their plugins.
+func (c *Config) keys(providers []apiserver.ProviderConfiguration, o Options) (all []*key, err error) {
 	for _, p := range providers {
+		var some []*key
 		switch {
 		case p.Identity != nil:
-			out.keys, out.plain = append(out.keys, nil), true
+			some = []*key{nil}
 		case p.AESGCM != nil:
-			err = out.add("aesgcm", p.AESGCM.Keys, newGCM)
+			some, err = keysOf("aesgcm", p.AESGCM.Keys, newGCM)
 		case p.AESCBC != nil:
-			err = out.add("aescbc", p.AESCBC.Keys, newCBC)
+			some, err = keysOf("aescbc", p.AESCBC.Keys, newCBC)
 		case p.Secretbox != nil:
-			err = out.add("secretbox", p.Secretbox.Keys, newSecretbox)
+			some, err = keysOf("secretbox", p.Secretbox.Keys, newSecretbox)
 		default:
-			err = fmt.Errorf("provider kms %q: anykind does not support KMS yet: use aescbc, aesgcm or secretbox", p.KMS.Name)
+			some, err = c.plugin(p.KMS, o)
 		}
 		if err != nil {
-			return out, err
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// plugin returns the key of a KMS, and adds its plugin.
+func (c *Config) plugin(in *apiserver.KMSConfiguration, o Options) ([]*key, error) {
+	if in.APIVersion == "v1" {
+		return nil, fmt.Errorf("KMS provider %q: KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead", in.Name)
+	}
+	p, err := kms.Open(in, kms.Options{Metrics: o.Metrics.Metrics, Log: o.Log, Readable: func() { signal(c.readable) }})
+	if err != nil {
+		return nil, err
+	}
+	c.plugins = append(c.plugins, p)
+	prefix := marked + "kms:v2:" + in.Name + ":"
+	return []*key{{prefix: prefix, kind: prefix, cipher: external{p}}}, nil
+}
+
+// start starts the plugins.
+func (c *Config) start(ctx context.Context) {
+	for _, p := range c.plugins {
+		p.Start(ctx)
+	}
+}
+
+// close ends the plugins. It may be called without start.
+func (c *Config) close() error {
+	var errs []error
+	for _, p := range c.plugins {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// check returns the problems of the plugins.
+func (c *Config) check(ctx context.Context) error {
+	var errs []error
+	for i, p := range c.plugins {
+		if err := p.Check(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("kms-provider-%d: %w", i, err))
 		}
 	}
-	return out, nil
+	return utilerrors.Reduce(utilerrors.NewAggregate(errs))
+}
+
+// grace returns the time for calls that are under way, twice the timeouts of all plugins.
+func (c *Config) grace() (d time.Duration) {
+	for _, p := range c.plugins {
+		d += 2 * p.Timeout()
+	}
+	return d
 }
 
 // of returns the ring of a resource; ok is false if the configuration does not cover it.
 func (c *Config) of(r schema.GroupResource) (found ring, ok bool) {
 	for _, rule := range []schema.GroupResource{r, {Group: r.Group, Resource: "*"}, {Group: "*", Resource: "*"}} {
 		if found, ok = c.rings[rule]; ok {
+			found.resource = r.String()
 			return found, true
 		}
 	}
 	return ring{}, false
-}
-
-// A Keyring encrypts and decrypts the values of a store with the newest configuration.
-type Keyring struct {
-	config   atomic.Pointer[Config]
-	builtIn  map[string]schema.GroupResource // by the prefix of the keys
-	external func(key string) string         // the key in the store that authenticates a value
-}
-
-// NewKeyring returns a Keyring for the keys of the built-in kinds and of all custom ones. external
-// returns the name of a key in the store; nil if it is the key. Ciphers may authenticate that name.
-func NewKeyring(c *Config, kinds []*resource.Definition, external func(key string) string) *Keyring {
-	k := &Keyring{builtIn: map[string]schema.GroupResource{}, external: external}
-	for _, d := range kinds {
-		if _, ok := k.builtIn[d.StoragePrefix]; d.Plural != "" && (!ok || d.Group == "") { // events have two groups
-			k.builtIn[d.StoragePrefix] = d.GroupResource()
-		}
-	}
-	k.config.Store(c)
-	return k
-}
-
-// Use puts a configuration in force, for values that are read or written from now on.
-func (k *Keyring) Use(c *Config) { k.config.Store(c) }
-
-// ringOf returns the ring of a key; ok is false if its values are plain.
-func (k *Keyring) ringOf(key string) (ring, bool) {
-	group, plural, _ := resource.SplitCustom(key)
-	if r, ok := k.builtIn[resource.Root+group+"/"]; ok {
-		return k.config.Load().of(r)
-	}
-	if r, ok := k.builtIn[resource.CustomPrefix(group, plural)]; ok {
-		return k.config.Load().of(r)
-	}
-	if !strings.Contains(group, ".") || strings.HasPrefix(group, ".") { // an internal key
-		return ring{}, false
-	}
-	return k.config.Load().of(schema.GroupResource{Group: group, Resource: plural})
-}
-
-func (k *Keyring) authenticated(key string) []byte {
-	if k.external != nil {
-		key = k.external(key)
-	}
-	return []byte(key)
-}
-
-// Encode implements transform.Transformer.
-func (k *Keyring) Encode(name string, plain []byte) []byte {
-	r, ok := k.ringOf(name)
-	if !ok || r.keys[0] == nil {
-		return plain
-	}
-	first := r.keys[0]
-	return first.cipher.seal([]byte(first.prefix), plain, k.authenticated(name))
-}
-
-// Decode implements transform.Transformer.
-func (k *Keyring) Decode(name string, stored []byte) []byte {
-	if !bytes.HasPrefix(stored, []byte(marked)) {
-		if r, ok := k.ringOf(name); ok && !r.plain {
-			return unreadable
-		}
-		return stored
-	}
-	r, _ := k.ringOf(name)
-	for _, key := range r.keys {
-		if key == nil || !bytes.HasPrefix(stored, []byte(key.prefix)) {
-			continue
-		}
-		// Two keys may have one name: the first one is new, the other old.
-		if plain, ok := key.cipher.open(stored[len(key.prefix):], k.authenticated(name)); ok {
-			return plain
-		}
-	}
-	return stored
-}
-
-// unreadable is the value of a plain object where only encrypted ones may be read.
-var unreadable = []byte(marked + "none: the stored value is not encrypted, and the resource has no provider identity")
-
-// Outdated reports whether a value must be written again, although it does not change: another key or
-// another provider encrypts values of the resource now.
-func (k *Keyring) Outdated(name string, stored []byte) bool {
-	r, ok := k.ringOf(name)
-	encrypted := bytes.HasPrefix(stored, []byte(marked))
-	switch {
-	case !ok:
-		return false
-	case r.keys[0] == nil:
-		return encrypted
-	case !bytes.HasPrefix(stored, []byte(r.keys[0].prefix)):
-		return true
-	}
-	// A later key may have the same name, or one that begins like it.
-	first := r.keys[0]
-	_, ok = first.cipher.open(stored[len(first.prefix):], k.authenticated(name))
-	return !ok
 }

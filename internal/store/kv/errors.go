@@ -79,6 +79,17 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("value of %d bytes is larger than the limit of %d", e.Size, e.Limit)
 }
 
+// EncodeError means that a value could not be brought into its stored form, such as encrypted. Nothing
+// was written; a retry may succeed.
+type EncodeError struct {
+	Key string
+	Err error
+}
+
+func (e *EncodeError) Error() string { return e.Err.Error() }
+
+func (e *EncodeError) Unwrap() error { return e.Err }
+
 // CorruptError gives the place of a damage. A backend that finds damage at open fails to open.
 type CorruptError struct {
 	Where  string

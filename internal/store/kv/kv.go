@@ -158,7 +158,7 @@ type Backend interface {
 	// expects Absent is always a conflict. If the context ends while the outcome is open, Commit
 	// returns ErrUncertain or waits briefly for the outcome. If the context has ended before the call,
 	// its error is returned.
-	// Errors: *ConflictError, *TooLargeError, ErrFull, ErrUncertain, ErrClosed, the context's. All but
+	// Errors: *ConflictError, *TooLargeError, *EncodeError, ErrFull, ErrUncertain, ErrClosed, the context's. All but
 	// ErrUncertain promise that nothing was written, and an error that is ErrUncertain is never the
 	// context's as well. A full store still reads, and still deletes: the other changes of a write
 	// that deletes its Key are small.

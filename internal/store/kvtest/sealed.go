@@ -1,6 +1,7 @@
 package kvtest
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -35,12 +36,12 @@ func NewSealed(t testing.TB) *Sealed {
 }
 
 // Encode seals a value.
-func (s *Sealed) Encode(key string, plain []byte) []byte {
-	return s.cipher.Seal(nil, nil, plain, []byte(key))
+func (s *Sealed) Encode(_ context.Context, key string, plain []byte) ([]byte, error) {
+	return s.cipher.Seal(nil, nil, plain, []byte(key)), nil
 }
 
 // Decode decodes a sealed value. It returns an invalid one unchanged.
-func (s *Sealed) Decode(key string, stored []byte) []byte {
+func (s *Sealed) Decode(_ context.Context, key string, stored []byte) []byte {
 	plain, err := s.cipher.Open(nil, nil, stored, []byte(key))
 	if err != nil {
 		s.fail("a value of %d bytes was not stored for %q: %v", len(stored), key, err)

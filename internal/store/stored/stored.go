@@ -141,7 +141,11 @@ func (f *Follower) catchUp(ctx context.Context) error {
 		return ctx.Err()
 	}
 	for kind := range f.resources {
-		events, whole, now, err := f.resources[kind].EventsSince(ctx, f.at[kind].Load())
+		at := f.at[kind].Load()
+		if f.resources[kind].Changed() == 0 {
+			at = 0 // it is read for the first time, or anew
+		}
+		events, whole, now, err := f.resources[kind].EventsSince(ctx, at)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/anykind/anykind/internal/store/kv"
 )
@@ -19,11 +20,18 @@ import (
 // They do not change their argument, and may return it. Decode reverses Encode for the same key; a
 // value may have many encodings.
 type Transformer interface {
-	// Decode returns the plain value. If it cannot decode a value, it returns it unchanged: the reader
-	// of that value then fails, and other reads do not.
-	Decode(key string, stored []byte) []byte
-	// Encode returns the stored value.
-	Encode(key string, plain []byte) []byte
+	// Decode returns the plain value. If it cannot decode a value, it returns one that is no object: the
+	// reader of that value then fails, and other reads do not.
+	Decode(ctx context.Context, key string, stored []byte) []byte
+	// Encode returns the stored value. With an error, nothing is written.
+	Encode(ctx context.Context, key string, plain []byte) ([]byte, error)
+}
+
+// A Former is a Transformer with several stored forms of a value, see kv.Former.
+type Former interface {
+	// Outdated reports whether Encode would return another form. Its error is the reason for which Decode
+	// cannot decode the value.
+	Outdated(ctx context.Context, key string, stored []byte) (bool, error)
 }
 
 // Options of a Backend.
@@ -55,22 +63,29 @@ func (b *Backend) Unwrap() kv.Backend { return b.below }
 
 // decode and encode keep absent values absent, and never return an absent value for a present one.
 
-func (b *Backend) decode(key string, stored []byte) []byte {
-	return present(stored, b.transformer.Decode, key)
-}
-
-func (b *Backend) encode(key string, plain []byte) []byte {
-	return present(plain, b.transformer.Encode, key)
-}
-
-func present(value []byte, transform func(string, []byte) []byte, key string) []byte {
-	if value == nil {
+func (b *Backend) decode(ctx context.Context, key string, stored []byte) []byte {
+	if stored == nil {
 		return nil
 	}
-	if made := transform(key, value); made != nil {
-		return made
+	return present(b.transformer.Decode(ctx, key, stored))
+}
+
+func (b *Backend) encode(ctx context.Context, key string, plain []byte) ([]byte, error) {
+	if plain == nil {
+		return nil, nil
 	}
-	return []byte{}
+	stored, err := b.transformer.Encode(ctx, key, plain)
+	if err != nil {
+		return nil, &kv.EncodeError{Key: key, Err: err}
+	}
+	return present(stored), nil
+}
+
+func present(value []byte) []byte {
+	if value == nil {
+		return []byte{}
+	}
+	return value
 }
 
 // Get implements kv.Backend.
@@ -79,7 +94,7 @@ func (b *Backend) Get(ctx context.Context, key string, revision int64) (kv.Recor
 	if err != nil {
 		return kv.Record{}, err
 	}
-	r.Value = b.decode(r.Key, r.Value)
+	r.Value = b.decode(ctx, r.Key, r.Value)
 	return r, nil
 }
 
@@ -91,7 +106,7 @@ func (b *Backend) List(ctx context.Context, r kv.Range) (kv.Page, error) {
 	}
 	for i := range page.Records {
 		r := &page.Records[i]
-		r.Value = b.decode(r.Key, r.Value)
+		r.Value = b.decode(ctx, r.Key, r.Value)
 	}
 	return page, nil
 }
@@ -104,33 +119,39 @@ func (b *Backend) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	if limit := b.options.MaxValueBytes; w.Size() > limit {
 		return 0, &kv.TooLargeError{Size: w.Size(), Limit: limit}
 	}
-	revision, err := b.below.Commit(ctx, b.stored(w))
-	return revision, b.plainError(err)
+	stored, err := b.stored(ctx, w)
+	if err != nil {
+		return 0, err
+	}
+	revision, err := b.below.Commit(ctx, stored)
+	return revision, b.plainError(ctx, err)
 }
 
 // stored returns the write with stored values. It has no Was: another encoding of the same value need
 // not equal the stored one.
-func (b *Backend) stored(w kv.Write) kv.Write {
-	w.Value, w.Was = b.encode(w.Key, w.Value), nil
-	if len(w.With) > 0 {
-		with := make([]kv.Change, len(w.With))
-		for i, c := range w.With {
-			c.Value = b.encode(c.Key, c.Value)
-			with[i] = c
-		}
-		w.With = with
+func (b *Backend) stored(ctx context.Context, w kv.Write) (_ kv.Write, err error) {
+	w.Was = nil
+	if w.Value, err = b.encode(ctx, w.Key, w.Value); err != nil {
+		return w, err
 	}
-	return w
+	w.With = slices.Clone(w.With)
+	for i := range w.With {
+		c := &w.With[i]
+		if c.Value, err = b.encode(ctx, c.Key, c.Value); err != nil {
+			return w, err
+		}
+	}
+	return w, nil
 }
 
 // plainError has the plain value where an error has a stored one.
-func (b *Backend) plainError(err error) error {
+func (b *Backend) plainError(ctx context.Context, err error) error {
 	var conflict *kv.ConflictError
 	if err == nil || !errors.As(err, &conflict) || conflict.Actual.Value == nil {
 		return err
 	}
 	plain := *conflict
-	plain.Actual.Value = b.decode(plain.Key, plain.Actual.Value)
+	plain.Actual.Value = b.decode(ctx, plain.Key, plain.Actual.Value)
 	return &plain
 }
 
@@ -140,7 +161,7 @@ func (b *Backend) Watch(ctx context.Context, prefix string, after int64) iter.Se
 		for batch, err := range b.below.Watch(ctx, prefix, after) {
 			for i := range batch.Events {
 				e := &batch.Events[i]
-				e.Value, e.Prev = b.decode(e.Key, e.Value), b.decode(e.Key, e.Prev)
+				e.Value, e.Prev = b.decode(ctx, e.Key, e.Value), b.decode(ctx, e.Key, e.Prev)
 			}
 			if !yield(batch, err) {
 				return
@@ -151,9 +172,7 @@ func (b *Backend) Watch(ctx context.Context, prefix string, after int64) iter.Se
 
 // Outdated implements kv.Former.
 func (b *Backend) Outdated(ctx context.Context, key string) (bool, error) {
-	t, ok := b.transformer.(interface {
-		Outdated(key string, stored []byte) bool
-	})
+	t, ok := b.transformer.(Former)
 	if !ok {
 		if below, ok := kv.As[kv.Former](b.below); ok {
 			return below.Outdated(ctx, key)
@@ -164,7 +183,7 @@ func (b *Backend) Outdated(ctx context.Context, key string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return t.Outdated(key, r.Value), nil
+	return t.Outdated(ctx, key, r.Value)
 }
 
 // Revision implements kv.Backend.

@@ -50,14 +50,14 @@ func BenchmarkContract(b *testing.B) { kvtest.Bench(b, openMemory) }
 // upper stores values of some keys in capitals.
 type upper struct{}
 
-func (upper) Encode(key string, plain []byte) []byte {
+func (upper) Encode(_ context.Context, key string, plain []byte) ([]byte, error) {
 	if strings.HasPrefix(key, "/upper/") {
-		return bytes.ToUpper(plain)
+		return bytes.ToUpper(plain), nil
 	}
-	return plain
+	return plain, nil
 }
 
-func (upper) Decode(key string, stored []byte) []byte {
+func (upper) Decode(_ context.Context, key string, stored []byte) []byte {
 	if strings.HasPrefix(key, "/upper/") {
 		return bytes.ToLower(stored)
 	}
@@ -140,8 +140,8 @@ func feed(t *testing.T, b kv.Backend, after, until int64) string {
 // nothing encodes every value as nil.
 type nothing struct{}
 
-func (nothing) Encode(string, []byte) []byte { return nil }
-func (nothing) Decode(string, []byte) []byte { return nil }
+func (nothing) Encode(context.Context, string, []byte) ([]byte, error) { return nil, nil }
+func (nothing) Decode(context.Context, string, []byte) []byte          { return nil }
 
 // A transformation cannot delete a written value, hide an existing one, or restore a deleted one.
 func TestAbsentStaysAbsent(t *testing.T) {
@@ -182,8 +182,52 @@ func TestLimitIsOfPlainValues(t *testing.T) {
 
 type double struct{}
 
-func (double) Encode(_ string, plain []byte) []byte  { return bytes.Repeat(plain, 2) }
-func (double) Decode(_ string, stored []byte) []byte { return stored[:len(stored)/2] }
+func (double) Encode(_ context.Context, _ string, plain []byte) ([]byte, error) {
+	return bytes.Repeat(plain, 2), nil
+}
+func (double) Decode(_ context.Context, _ string, stored []byte) []byte {
+	return stored[:len(stored)/2]
+}
+
+// full encodes no values of some keys.
+type full struct{ upper }
+
+var errFull = errors.New("no key")
+
+func (full) Encode(_ context.Context, key string, plain []byte) ([]byte, error) {
+	if strings.HasPrefix(key, "/full/") {
+		return nil, errFull
+	}
+	return plain, nil
+}
+
+// A write with a value that cannot be encoded changes nothing, whichever of its values it is. A deletion
+// has no value to encode.
+func TestEncodeFails(t *testing.T) {
+	store := memkv.New(memkv.Options{})
+	b := transform.New(store, full{}, transform.Options{})
+	defer b.Close()
+	revision, err := store.Commit(t.Context(), kv.Write{Key: "/full/old", Value: []byte("x")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := []byte("y")
+	for _, w := range []kv.Write{
+		{Key: "/full/old", Value: value, Expect: revision},
+		{Key: "/a", Value: value, With: []kv.Change{{Key: "/full/b", Value: value}}},
+	} {
+		var failed *kv.EncodeError
+		if _, err := b.Commit(t.Context(), w); !errors.As(err, &failed) || !errors.Is(err, errFull) || !strings.HasPrefix(failed.Key, "/full/") {
+			t.Errorf("a write of %s failed with %v", w.Key, err)
+		}
+	}
+	if now, err := store.Revision(t.Context()); err != nil || now != revision {
+		t.Errorf("the store is at %d, %v", now, err)
+	}
+	if _, err := b.Commit(t.Context(), kv.Write{Key: "/full/old", Expect: revision}); err != nil {
+		t.Errorf("a deletion: %v", err)
+	}
+}
 
 // As finds an ability of a backend below any number of decorators.
 func TestAs(t *testing.T) {

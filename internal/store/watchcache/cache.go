@@ -78,6 +78,7 @@ type Cache struct {
 	feed      feed
 	followers followers
 	watchers  atomic.Int64 // that are not closed
+	again     atomic.Bool  // the feed rereads after its next batch
 
 	mu     sync.RWMutex
 	states map[string]*state

@@ -123,6 +123,9 @@ func (c *Cache) apply(batch kv.Batch) {
 	if c.recorded.Load() > c.options.TotalHistoryBytes {
 		c.shrink()
 	}
+	if c.again.Swap(false) {
+		c.reread()
+	}
 }
 
 // route assigns each event to the resources in use whose prefix its key has, and drops the others.

@@ -1,0 +1,257 @@
+package app
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/internal/store/encrypt/kms/kmstest"
+)
+
+// kmsConfig returns an EncryptionConfiguration of Secrets with KMS providers.
+func kmsConfig(providers ...string) []byte {
+	text := "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [secrets]\n  providers:\n"
+	for _, p := range providers {
+		text += "  - kms: " + p + "\n"
+	}
+	return []byte(text)
+}
+
+func provider(name string, p *kmstest.Plugin) string {
+	return fmt.Sprintf("{apiVersion: v2, name: %s, endpoint: %q, timeout: 500ms}", name, p.Endpoint())
+}
+
+func startKMS(t *testing.T) *kmstest.Plugin {
+	t.Helper()
+	p, err := kmstest.Start(filepath.Join(t.TempDir(), "kms.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Stop() })
+	return p
+}
+
+// kmsServer is a server with an administrator.
+type kmsServer struct {
+	*testing.T
+	app    *App
+	client *http.Client
+}
+
+func startWithKMS(t *testing.T, dir, config string, reload bool) kmsServer {
+	t.Helper()
+	a := start(t, Options{Dir: dir, Encryption: Encryption{ConfigFile: config, Reload: reload}})
+	return kmsServer{t, a, client(t, a, admin(t, a))}
+}
+
+// want sends a request whose answer must have a code and a text.
+func (s kmsServer) want(method, path, body string, code int, text string) string {
+	s.Helper()
+	got, answer := ask(s.T, s.client, method, s.app.URL()+path, "", body)
+	if got != code || !strings.Contains(answer, text) {
+		s.Errorf("%s %s: %d %s, want %d %s", method, path, got, answer, code, text)
+	}
+	return answer
+}
+
+// await reads until the answer has a code and a text.
+func (s kmsServer) await(path string, code int, text string) string {
+	s.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		got, answer := ask(s.T, s.client, "GET", s.app.URL()+path, "", "")
+		if got == code && strings.Contains(answer, text) {
+			return answer
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("%s: %d %s, want %d %s", path, got, answer, code, text)
+		}
+	}
+}
+
+// A server reads after a restart what it encrypted with a KMS, and its file has no plain value. The
+// plugin has a health check, and metrics.
+func TestKMS(t *testing.T) {
+	plugin, dir := startKMS(t), t.TempDir()
+	config := write(t, filepath.Join(t.TempDir(), "enc.yaml"), kmsConfig(provider("a", plugin)))
+	s := startWithKMS(t, dir, config, false)
+	s.want("POST", secrets, secretNamed("a"), 201, "")
+	s.want("GET", "/readyz?verbose", "", 200, "[+]etcd-readiness ok\n[+]kms-providers ok\n[+]informer-sync ok")
+	s.want("GET", "/healthz/kms-providers", "", 200, "ok")
+	s.want("GET", "/livez/kms-providers", "", 404, "")
+	metrics := s.want("GET", "/metrics", "", 200, "")
+	for _, want := range []string{
+		`apiserver_storage_transformation_operations_total{resource="secrets",status="OK",transformation_type="to_storage",transformer_prefix="k8s:enc:kms:v2:a:"} 1`,
+		`apiserver_storage_transformation_duration_seconds_count{transformation_type="to_storage",transformer_prefix="k8s:enc:kms:v2:a:"} 1`,
+		`# HELP apiserver_storage_data_key_generation_duration_seconds [ALPHA]`,
+		`apiserver_storage_data_key_generation_duration_seconds_count 1`,
+		`apiserver_storage_data_key_generation_failures_total 0`,
+		`apiserver_storage_envelope_transformation_cache_misses_total 0`,
+		`apiserver_envelope_encryption_dek_source_cache_size{provider_name="a"} 1`,
+		`apiserver_envelope_encryption_kms_operations_latency_seconds_count{grpc_status_code="OK",method_name="/v2.KeyManagementService/Status",provider_name="a"} 1`,
+		`apiserver_envelope_encryption_key_id_hash_total{apiserver_id_hash="sha256:`,
+		`apiserver_envelope_encryption_key_id_hash_last_timestamp_seconds{apiserver_id_hash="sha256:`,
+		`apiserver_envelope_encryption_key_id_hash_status_last_timestamp_seconds{apiserver_id_hash="sha256:`,
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("no metric %s", want)
+		}
+	}
+	stop(t, s.app)
+	if onDisk(t, dir, planted) || !onDisk(t, dir, "k8s:enc:kms:v2:a:") {
+		t.Error("the file has a plain Secret, or no encrypted one")
+	}
+
+	s = startWithKMS(t, dir, config, false)
+	defer stop(t, s.app)
+	s.want("GET", secrets+"/a", "", 200, `"a"`)
+	if n := plugin.Decrypts.Load(); n != 1 {
+		t.Errorf("%d calls to decrypt", n)
+	}
+}
+
+// While the plugin is down, objects that were read before are served, others are not, and other kinds
+// are as always. A server that starts meanwhile serves everything once the plugin is back.
+func TestKMSDown(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(*kmstest.Plugin) (end func()){
+		"killed": func(p *kmstest.Plugin) func() {
+			if err := p.Stop(); err != nil {
+				t.Error(err)
+			}
+			return func() {
+				if err := p.Resume(); err != nil {
+					t.Error(err)
+				}
+			}
+		},
+		"hung": (*kmstest.Plugin).Hang,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plugin, dir := startKMS(t), t.TempDir()
+			config := write(t, filepath.Join(t.TempDir(), "enc.yaml"), kmsConfig(provider("a", plugin)))
+			s := startWithKMS(t, dir, config, false)
+			s.want("POST", secrets, secretNamed("old"), 201, "")
+			end := fail(plugin)
+			s.want("GET", secrets, "", 200, `"old"`)
+			s.want("POST", secrets, secretNamed("new"), 201, "") // for three minutes
+			s.want("GET", secrets+"/new", "", 200, "")
+			stop(t, s.app)
+
+			s = startWithKMS(t, dir, config, false)
+			defer stop(t, s.app)
+			s.want("GET", secrets+"/old", "", 500, "cannot be decoded: failed to decrypt DEK, error: rpc error: code = ")
+			s.want("GET", secrets, "", 500, "failed to decrypt DEK")
+			s.want("POST", secrets, secretNamed("newer"), 500, "KMS provider a: the KMS plugin has not answered yet")
+			s.want("POST", "/api/v1/namespaces/default/configmaps", `{"metadata":{"name":"c"}}`, 201, "")
+			s.want("GET", "/api/v1/namespaces", "", 200, "default")
+			s.want("GET", "/livez", "", 200, "ok")
+			s.want("GET", "/healthz", "", 500, "[-]kms-providers failed: reason withheld")
+			s.want("GET", "/readyz/kms-providers", "", 500, "internal server error: kms-provider-0: failed to perform status section of the healthz check for KMS Provider a, error: rpc error: ")
+			end()
+			s.await(secrets, 200, `"new"`)
+			s.await("/readyz", 200, "")
+			s.want("POST", secrets, secretNamed("newer"), 201, "")
+			s.want("DELETE", secrets+"/old", "", 200, "")
+		})
+	}
+}
+
+// A new key of the KMS is in force after the next poll. Writers do not notice. An update without a change
+// and a migration store objects with it, after which the old key is not needed.
+func TestRotationAtTheKMS(t *testing.T) {
+	t.Parallel()
+	plugin, dir := startKMS(t), t.TempDir()
+	config := filepath.Join(t.TempDir(), "enc.yaml")
+	write(t, config, kmsConfig(provider("a", plugin)))
+	s := startWithKMS(t, dir, config, true)
+	s.want("POST", secrets, secretNamed("a"), 201, "")
+	s.want("POST", secrets, secretNamed("b"), 201, "")
+	old := plugin.KeyID()
+
+	var writers sync.WaitGroup
+	done := make(chan struct{})
+	for w := range 4 {
+		writers.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-done:
+					return
+				default:
+					s.want("POST", secrets, secretNamed(fmt.Sprintf("w%d-%d", w, i)), 201, "")
+				}
+			}
+		})
+	}
+	plugin.Rotate()
+	encrypts := plugin.Encrypts.Load()
+	// The check polls the plugin, as health checks of a cluster do.
+	for deadline := time.Now().Add(time.Minute); plugin.Encrypts.Load() == encrypts && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		s.want("GET", "/healthz/kms-providers", "", 200, "ok")
+	}
+	time.Sleep(100 * time.Millisecond)
+	close(done)
+	writers.Wait()
+
+	object := s.want("GET", secrets+"/a", "", 200, "")
+	if again := s.want("PUT", secrets+"/a", object, 200, ""); revisionIn(again) == revisionIn(object) {
+		t.Error("an update without a change does not write an old value again")
+	}
+	s.want("POST", "/apis/storagemigration.k8s.io/v1/storageversionmigrations", `{"metadata":{"name":"m"},"spec":{"resource":{"group":"","resource":"secrets"}}}`, 201, "")
+	s.await("/apis/storagemigration.k8s.io/v1/storageversionmigrations/m", 200, `"type":"Succeeded"`)
+	stop(t, s.app)
+
+	plugin.Lose(old)
+	s = startWithKMS(t, dir, config, false)
+	defer stop(t, s.app)
+	s.want("GET", secrets, "", 200, `"w3-0"`)
+	if _, answer := ask(t, s.client, "PUT", s.app.URL()+secrets+"/b", "", s.want("GET", secrets+"/b", "", 200, "")); revisionIn(answer) == "" {
+		t.Errorf("an update after the migration: %s", answer)
+	}
+}
+
+// A reload replaces a plugin by another one, whose predecessor is no longer called. A plugin that does
+// not answer is not put in force. An object whose key was missing is served after the reload that adds it.
+func TestReloadOfKMS(t *testing.T) {
+	t.Parallel()
+	first, second, dir := startKMS(t), startKMS(t), t.TempDir()
+	config := filepath.Join(t.TempDir(), "enc.yaml")
+	write(t, config, kmsConfig(provider("first", first)))
+	s := startWithKMS(t, dir, config, true)
+	s.want("POST", secrets, secretNamed("a"), 201, "")
+	write(t, config, kmsConfig(provider("second", second), provider("first", first)))
+	s.await("/metrics", 200, `status="success"} 1`)
+	s.want("POST", secrets, secretNamed("b"), 201, "")
+	if !onDisk(t, dir, "k8s:enc:kms:v2:second:") {
+		t.Error("the new provider does not encrypt")
+	}
+	s.want("GET", secrets, "", 200, `"name":"a"`) // it is in memory from now on
+	write(t, config, kmsConfig(provider("second", second)))
+	s.await("/metrics", 200, `status="success"} 2`)
+	s.want("GET", secrets+"/a", "", 200, "")
+	stop(t, s.app)
+
+	s = startWithKMS(t, dir, config, true)
+	defer stop(t, s.app)
+	s.want("GET", secrets+"/a", "", 500, "no matching prefix found")
+	s.want("GET", secrets+"/b", "", 200, "")
+	write(t, config, kmsConfig(provider("second", second), provider("first", first)))
+	s.await(secrets, 200, `"name":"a"`)
+	write(t, config, kmsConfig(provider("second", second)))
+	s.await("/metrics", 200, `status="success"} 2`)
+	time.Sleep(2*500*time.Millisecond*2 + time.Second) // the grace
+	polls := first.Statuses.Load()
+	if err := second.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, config, kmsConfig(provider("third", second)))
+	s.await("/metrics", 200, `status="failure"} 1`)
+	if first.Statuses.Load() != polls {
+		t.Error("a plugin that was replaced is still called")
+	}
+	s.want("POST", secrets, secretNamed("c"), 201, "")
+}
