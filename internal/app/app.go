@@ -164,8 +164,8 @@ type App struct {
 	caches     *authn.TokenCacheMetrics // of delegated token authentication; nil without it
 	issued     *certificates.Metrics    // certificates of CertificateSigningRequests
 	audit      *audit.Log               // nil for none
-	rekeyed    *configfile.Metrics      // reloads of the encryption configuration; nil without them
 	encryption *encrypt.Metrics         // nil without encryption
+	rekeyed    *configfile.Metrics      // the encryption configuration; nil without one
 	backend    kv.Backend
 	parts      *parts
 	server     *server.Server
@@ -235,18 +235,12 @@ func (a *App) start(ctx context.Context, o Options) error {
 		return err
 	}
 	a.later(a.parts.stop)
-	a.encryption = given.encryption.metrics
-	w, err := a.wire(ctx, o, kinds, keys)
+	w, err := a.wire(ctx, o, kinds)
 	if err != nil {
 		return err
 	}
-	if o.Encryption.Reload {
-		a.rekeyed = configfile.NewMetrics("encryption", serverID())
-		a.rekeyed.Begin(given.encryption.data)
-		a.parts.run("encryption", func(ctx context.Context) error {
-			o.Encryption.follow(ctx, given.encryption, keys, a.rekeyed, o.Log)
-			return nil
-		})
+	if keys != nil {
+		w.encrypt(a, o, given.encryption, keys)
 	}
 	if err := a.useTokens(o, given, kinds, w.accounts); err != nil {
 		return err

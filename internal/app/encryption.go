@@ -60,6 +60,22 @@ func parseEncryption(data []byte, o encrypt.Options) (*encrypt.Config, error) {
 	return encrypt.New(in, o)
 }
 
+// encrypt starts the parts of the server that encryption needs.
+func (w *wired) encrypt(a *App, o Options, given encryption, keys *encrypt.Keyring) {
+	a.encryption, a.rekeyed = given.metrics, configfile.NewMetrics("encryption", serverID())
+	a.rekeyed.Begin(given.data)
+	a.parts.run("reread", func(ctx context.Context) error { return reread(ctx, keys, w.cache) })
+	if o.Encryption.Reload || keys.HasKMS() {
+		w.health.kms = keys.Check
+	}
+	if o.Encryption.Reload {
+		a.parts.run("encryption", func(ctx context.Context) error {
+			o.Encryption.follow(ctx, given, keys, a.rekeyed, o.Log)
+			return nil
+		})
+	}
+}
+
 // follow puts changes of the file in force. Values that are read or written later use the new keys.
 func (e *Encryption) follow(ctx context.Context, given encryption, keys *encrypt.Keyring, m *configfile.Metrics, log *slog.Logger) {
 	f := configfile.File{Path: e.ConfigFile, Of: "encryption", Data: given.data, Metrics: m, Log: log, Load: func(ctx context.Context, data []byte) (final bool, err error) {

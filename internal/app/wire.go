@@ -45,7 +45,6 @@ import (
 	"github.com/anykind/anykind/internal/server/discovery"
 	"github.com/anykind/anykind/internal/server/openapi"
 	"github.com/anykind/anykind/internal/server/rest"
-	"github.com/anykind/anykind/internal/store/encrypt"
 	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
@@ -135,7 +134,7 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 }
 
 // wire creates the parts, starts them, and returns once all stored objects are served.
-func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition, keys *encrypt.Keyring) (*wired, error) {
+func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition) (*wired, error) {
 	w, err := a.assemble(o, kinds)
 	if err != nil {
 		return nil, err
@@ -150,12 +149,6 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition,
 	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
 	w.health.store, w.health.fair = backendCheck(a.backend), !o.Unclassified
 	w.health.cache = a.parts.run("watchcache", w.cache.Run)
-	if keys != nil {
-		a.parts.run("reread", func(ctx context.Context) error { return reread(ctx, keys, w.cache) })
-	}
-	if o.Encryption.Reload || keys.HasKMS() {
-		w.health.kms = keys.Check
-	}
 	w.health.definitions = a.parts.run("customresourcedefinitions", w.crds.Run)
 	w.health.history = a.parts.run("history", func(ctx context.Context) error {
 		return o.retain(ctx, a.backend, func(err error) {

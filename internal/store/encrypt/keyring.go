@@ -92,8 +92,8 @@ func (c *Config) untilHealthy(ctx context.Context) error {
 	}
 }
 
-// HasKMS reports whether the configuration has a KMS; false for nil.
-func (k *Keyring) HasKMS() bool { return k != nil && len(k.config.Load().plugins) > 0 }
+// HasKMS reports whether the configuration has a KMS.
+func (k *Keyring) HasKMS() bool { return len(k.config.Load().plugins) > 0 }
 
 // Check returns the problems of the KMS plugins.
 func (k *Keyring) Check(ctx context.Context) error { return k.config.Load().check(ctx) }

@@ -172,7 +172,7 @@ func (p *Plugin) ask(ctx context.Context) error {
 		p.options.Metrics.invalidKeyID.WithLabelValues(p.name, code).Inc()
 		errs = append(errs, fmt.Errorf("got invalid KMSv2 KeyID hash %q: %w", Sum(s.keyID), err))
 	} else {
-		p.options.Metrics.polled.see(p.name, s.keyID)
+		p.options.Metrics.polled.see("", p.name, s.keyID)
 		errs = append(errs, p.rotate(ctx, s.keyID, began.Add(trusted)))
 	}
 	if err := utilerrors.Reduce(utilerrors.NewAggregate(errs)); err != nil {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	grpcstatus "google.golang.org/grpc/status"
+	"k8s.io/utils/lru"
 )
 
 const (
@@ -46,12 +46,11 @@ func NewMetrics(server string) *Metrics {
 		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: envelope + "kms_operations_latency_seconds",
 			Help: "Duration of calls of KMS plugins in seconds, by the code of gRPC.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 20)},
 			[]string{name, "method_name", "grpc_status_code"}),
-		used: &keyIDs{server: Sum(server),
-			total: prometheus.NewCounterVec(prometheus.CounterOpts{Name: envelope + "key_id_hash_total",
+		used: newKeyIDs(server,
+			prometheus.NewCounterVec(prometheus.CounterOpts{Name: envelope + "key_id_hash_total",
 				Help: "Uses of a key ID of a KMS."}, append([]string{"transformation_type"}, as...)),
-			last: last("key_id_hash_last_timestamp_seconds", "Time of the last use of a key ID of a KMS.", append([]string{"transformation_type"}, as...)...)},
-		polled: &keyIDs{server: Sum(server),
-			last: last("key_id_hash_status_last_timestamp_seconds", "Time of the last status of a KMS with a key ID.", as...)},
+			last("key_id_hash_last_timestamp_seconds", "Time of the last use of a key ID of a KMS.", append([]string{"transformation_type"}, as...)...)),
+		polled: newKeyIDs(server, nil, last("key_id_hash_status_last_timestamp_seconds", "Time of the last status of a KMS with a key ID.", as...)),
 		invalidKeyID: prometheus.NewCounterVec(prometheus.CounterOpts{Name: envelope + "invalid_key_id_from_status_total",
 			Help: "Invalid key IDs in the status of a KMS, by error."}, []string{name, "error"}),
 		cached: last("dek_source_cache_size", "Encrypted data keys and seeds in the cache.", name),
@@ -87,46 +86,46 @@ func (m *Metrics) observe(provider string) grpc.UnaryClientInterceptor {
 // maxKeyIDs limits the series of key IDs, whose number is that of rotations.
 const maxKeyIDs = 100
 
-// keyIDs are the metrics of key IDs. They have the last ones that were used.
+// keyIDs are the metrics of the key IDs that were used last.
 type keyIDs struct {
 	server string
 	total  *prometheus.CounterVec // nil for none
 	last   *prometheus.GaugeVec
 
 	mu   sync.Mutex
-	seen []usedKeyID // the last used first
+	seen *lru.Cache // the values of labels
 }
 
-// A usedKeyID is the key ID in the last of labels.
-type usedKeyID struct {
-	labels string // without the hashes, joined
-	keyID  string
-	values []string // of the metrics
-}
+// labels are the values of labels. use is "" in metrics of the status.
+type labels struct{ use, provider, keyID, server string }
 
-// see records the use of a key ID. The last of labels is the key ID.
-func (k *keyIDs) see(labels ...string) {
-	keyID, rest := labels[len(labels)-1], fmt.Sprint(labels[:len(labels)-1])
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	i := slices.IndexFunc(k.seen, func(u usedKeyID) bool { return u.keyID == keyID && u.labels == rest })
-	if i < 0 {
-		values := append(slices.Clone(labels[:len(labels)-1]), Sum(keyID), k.server)
-		k.seen, i = append(k.seen, usedKeyID{rest, keyID, values}), len(k.seen)
+func (l labels) values() []string {
+	if l.use == "" {
+		return []string{l.provider, l.keyID, l.server}
 	}
-	now := k.seen[i]
-	copy(k.seen[1:i+1], k.seen[:i])
-	k.seen[0] = now
-	if len(k.seen) > maxKeyIDs {
-		old := k.seen[maxKeyIDs].values
-		k.seen = k.seen[:maxKeyIDs]
+	return []string{l.use, l.provider, l.keyID, l.server}
+}
+
+func newKeyIDs(server string, total *prometheus.CounterVec, last *prometheus.GaugeVec) *keyIDs {
+	k := &keyIDs{server: Sum(server), total: total, last: last}
+	k.seen = lru.NewWithEvictionFunc(maxKeyIDs, func(key lru.Key, _ any) {
+		old := key.(labels).values()
 		k.last.DeleteLabelValues(old...)
 		if k.total != nil {
 			k.total.DeleteLabelValues(old...)
 		}
-	}
-	k.last.WithLabelValues(now.values...).SetToCurrentTime()
+	})
+	return k
+}
+
+// see records the use of a key ID.
+func (k *keyIDs) see(use, provider, keyID string) {
+	l := labels{use, provider, Sum(keyID), k.server}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.seen.Add(l, nil)
+	k.last.WithLabelValues(l.values()...).SetToCurrentTime()
 	if k.total != nil {
-		k.total.WithLabelValues(now.values...).Inc()
+		k.total.WithLabelValues(l.values()...).Inc()
 	}
 }

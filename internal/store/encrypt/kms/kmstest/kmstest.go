@@ -17,6 +17,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 	kmsapi "k8s.io/kms/apis/v2"
 )
@@ -32,6 +33,8 @@ type Plugin struct {
 	last string                 // the ID of the key that encrypts
 	hung chan struct{}          // calls wait for it; nil while they do not
 
+	// Connections counts the open connections.
+	Connections atomic.Int64
 	// Statuses, Encrypts and Decrypts count the calls.
 	Statuses, Encrypts, Decrypts atomic.Int64
 }
@@ -117,12 +120,28 @@ func (p *Plugin) Resume() error {
 	if err != nil {
 		return err
 	}
-	server, ended := grpc.NewServer(), make(chan error, 1)
+	server, ended := grpc.NewServer(grpc.StatsHandler(connections{&p.Connections})), make(chan error, 1)
 	kmsapi.RegisterKeyManagementServiceServer(server, service{Plugin: p})
 	p.server, p.ended = server, ended
 	go func() { ended <- server.Serve(l) }()
 	return nil
 }
+
+// connections counts connections.
+type connections struct{ open *atomic.Int64 }
+
+func (c connections) HandleConn(_ context.Context, s stats.ConnStats) {
+	switch s.(type) {
+	case *stats.ConnBegin:
+		c.open.Add(1)
+	case *stats.ConnEnd:
+		c.open.Add(-1)
+	}
+}
+
+func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
+func (connections) HandleRPC(context.Context, stats.RPCStats)                         {}
 
 // service has the API of a Plugin.
 type service struct {
