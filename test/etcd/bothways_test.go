@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anykind/anykind/internal/store/encrypt/kms/kmstest"
 	"github.com/anykind/anykind/test/process"
 	"github.com/anykind/anykind/test/program"
 )
@@ -42,8 +43,13 @@ func TestBothWaysEncrypted(t *testing.T) {
 	if !*bothWays {
 		t.Skip("building kube-apiserver takes minutes; make both-ways does")
 	}
+	plugin, err := kmstest.Start(filepath.Join(t.TempDir(), "kms.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plugin.Stop()
 	config := filepath.Join(t.TempDir(), "encryption.yaml")
-	if err := os.WriteFile(config, []byte(encryption), 0o600); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, encryption, plugin.Endpoint()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	m := servedBothWays(t, "--encryption-provider-config="+config)
@@ -57,10 +63,13 @@ func TestBothWaysEncrypted(t *testing.T) {
 			t.Errorf("etcd has %q", plain)
 		}
 	}
-	for _, provider := range []string{"aescbc", "aesgcm", "secretbox"} {
-		if !bytes.Contains(database, []byte("k8s:enc:"+provider+":v1:")) {
+	for _, provider := range []string{"aescbc:v1", "aesgcm:v1", "secretbox:v1", "kms:v2:both"} {
+		if !bytes.Contains(database, []byte("k8s:enc:"+provider+":")) {
 			t.Errorf("no value is encrypted by %s", provider)
 		}
+	}
+	if plugin.Decrypts.Load() < 2 {
+		t.Error("the servers have not read the values of each other")
 	}
 }
 
@@ -68,7 +77,9 @@ func TestBothWaysEncrypted(t *testing.T) {
 const encryption = `apiVersion: apiserver.config.k8s.io/v1
 kind: EncryptionConfiguration
 resources:
-- resources: [secrets, configmaps]
+- resources: [secrets, "*.coordination.k8s.io", "*.before.example.com", "*.anykind.example.com", "*.kube.example.com"]
+  providers: [{kms: {apiVersion: v2, name: both, endpoint: %q}}]
+- resources: [configmaps]
   providers: [{aescbc: {keys: [{name: a, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}}]
 - resources: ["*.apps", namespaces]
   providers: [{secretbox: {keys: [{name: a, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}}]

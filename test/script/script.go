@@ -43,6 +43,13 @@
 //	issuer token FILE
 //	    Prints a token with the claims in FILE, JSON, that is valid for an hour. It waits
 //	    until a server has fetched the keys, so that the token is accepted.
+//	kms start
+//	    Starts a KMS plugin with keys of its own. KMS is its endpoint.
+//	kms rotate
+//	    It encrypts with a new key.
+//	kms stop
+//	kms resume
+//	    Stops it as if it were killed, and starts it again.
 //	webhook start [NAME...]
 //	    Starts the conversion webhook of test/hostport, with a certificate for the
 //	    names. WEBHOOK is its address as a URL, WEBHOOK_PORT its port and CA_BUNDLE
@@ -145,6 +152,7 @@ func Run(t *testing.T, dir string, o Options) {
 		"fill":      fill,
 		"webhook":   webhookCommand,
 		"issuer":    issuerCommand,
+		"kms":       kmsCommand,
 	}
 	maps.Copy(commands, o.Commands)
 	testscript.Run(t, testscript.Params{Dir: dir, Setup: o.setup, RequireUniqueNames: true, Cmds: commands, Condition: o.condition})
@@ -186,6 +194,7 @@ func (o Options) setup(env *testscript.Env) error {
 	env.Values[backgroundKey{}] = &background{}
 	env.Values[webhookKey{}] = &webhook{}
 	env.Values[issuerKey{}] = &issuer{}
+	env.Values[kmsKey{}] = &plugin{}
 	return nil
 }
 
