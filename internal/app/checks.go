@@ -15,6 +15,8 @@ type health struct {
 	history     server.Check
 	roles       func(context.Context) error // nil if no default roles are written
 	kms         func(context.Context) error // nil if there is no KMS, and will not be one
+	// rekeys reports that the server follows its encryption configuration.
+	rekeys bool
 	// controllers is set when they run, after the server has begun to listen.
 	controllers atomic.Pointer[server.Check]
 	// fair reports that the server has the priority levels for Leases.
@@ -56,6 +58,9 @@ func (h *health) checks() []server.Check {
 		add(done, hook+"priority-and-fairness-config-consumer", hook+"priority-and-fairness-filter")
 	} else {
 		add(done, hook+"max-in-flight-filter")
+	}
+	if h.rekeys {
+		add(done, hook+"start-encryption-provider-config-automatic-reload")
 	}
 	add(h.cache.Run, hook+"storage-object-count-tracker-hook")
 	add(h.definitions.Run, hook+"start-apiextensions-informers", hook+"start-apiextensions-controllers", hook+"crd-informer-synced")

@@ -68,7 +68,7 @@ func (w *wired) encrypt(a *App, o Options, given encryption, keys *encrypt.Keyri
 	if o.Encryption.Reload || keys.HasKMS() {
 		w.health.kms = keys.Check
 	}
-	if o.Encryption.Reload {
+	if w.health.rekeys = o.Encryption.Reload; o.Encryption.Reload {
 		a.parts.run("encryption", func(ctx context.Context) error {
 			o.Encryption.follow(ctx, given, keys, a.rekeyed, o.Log)
 			return nil

@@ -136,6 +136,7 @@ func TestKMSDown(t *testing.T) {
 			config := write(t, filepath.Join(t.TempDir(), "enc.yaml"), kmsConfig(provider("a", plugin)))
 			s := startWithKMS(t, dir, config, false)
 			s.want("POST", secrets, secretNamed("old"), 201, "")
+			s.want("POST", secrets, secretNamed("gone"), 201, "")
 			end := fail(plugin)
 			s.want("GET", secrets, "", 200, `"old"`)
 			s.want("POST", secrets, secretNamed("new"), 201, "") // for three minutes
@@ -147,6 +148,8 @@ func TestKMSDown(t *testing.T) {
 			s.want("GET", secrets+"/old", "", 500, "cannot be decoded: failed to decrypt DEK, error: rpc error: code = ")
 			s.want("GET", secrets, "", 500, "failed to decrypt DEK")
 			s.want("POST", secrets, secretNamed("newer"), 500, "KMS provider a: the KMS plugin has not answered yet")
+			s.want("DELETE", secrets+"/gone", "", 200, "")
+			s.want("GET", secrets+"/gone", "", 404, "")
 			s.want("POST", "/api/v1/namespaces/default/configmaps", `{"metadata":{"name":"c"}}`, 201, "")
 			s.want("GET", "/api/v1/namespaces", "", 200, "default")
 			s.want("GET", "/livez", "", 200, "ok")
@@ -171,6 +174,7 @@ func TestRotationAtTheKMS(t *testing.T) {
 	s := startWithKMS(t, dir, config, true)
 	s.want("POST", secrets, secretNamed("a"), 201, "")
 	s.want("POST", secrets, secretNamed("b"), 201, "")
+	s.want("GET", "/readyz?verbose", "", 200, "[+]poststarthook/start-encryption-provider-config-automatic-reload ok")
 	old := plugin.KeyID()
 
 	var writers sync.WaitGroup

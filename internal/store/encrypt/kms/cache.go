@@ -27,8 +27,8 @@ type cache struct {
 	down time.Time
 	why  error
 
-	failed  chan struct{} // a source has failed
-	hurried chan struct{} // the plugin is healthy
+	failed chan struct{} // a source has failed
+	healed chan struct{} // the plugin is healthy again
 }
 
 // A cached source is decrypted, failed, or being decrypted for the first time.
@@ -42,7 +42,7 @@ type cached struct {
 }
 
 func newCache(s service, m *Metrics, name string) cache {
-	return cache{service: s, metrics: m, name: name, all: map[id]*cached{}, failed: make(chan struct{}, 1), hurried: make(chan struct{}, 1)}
+	return cache{service: s, metrics: m, name: name, all: map[id]*cached{}, failed: make(chan struct{}, 1), healed: make(chan struct{}, 1)}
 }
 
 // get returns the opener of a source. An unknown source takes a call of the KMS, which concurrent callers
@@ -132,9 +132,6 @@ func (c *cache) prune() {
 	c.metrics.cached.WithLabelValues(c.name).Set(float64(len(c.all)))
 }
 
-// hurry has failed sources tried now.
-func (c *cache) hurry() { signal(c.hurried) }
-
 func signal(to chan struct{}) {
 	select {
 	case to <- struct{}{}:
@@ -153,7 +150,7 @@ func (c *cache) retryUntil(ctx context.Context, readable func()) {
 		for pause := retryFirst; ; pause = min(2*pause, retryMost) {
 			select {
 			case <-time.After(pause):
-			case <-c.hurried:
+			case <-c.healed:
 			case <-ctx.Done():
 				return
 			}

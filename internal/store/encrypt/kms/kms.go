@@ -152,10 +152,11 @@ func (p *Plugin) Check(ctx context.Context) error {
 		return p.poll.problem
 	}
 	// Others use the result, even if this caller has left.
+	before := p.poll.problem
 	p.poll.problem = p.ask(context.WithoutCancel(ctx))
 	p.poll.at = time.Now()
-	if p.poll.problem == nil {
-		p.seeds.hurry()
+	if before != nil && p.poll.problem == nil {
+		signal(p.seeds.healed)
 	}
 	return p.poll.problem
 }

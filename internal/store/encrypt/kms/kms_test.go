@@ -139,6 +139,7 @@ func TestOneSeed(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		opens(t, p, sealed(t, p), false)
+		synctest.Wait()
 		if f.encrypts != 1 || f.calls != 0 {
 			t.Errorf("the KMS encrypted %d times and decrypted %d times", f.encrypts, f.calls)
 		}
@@ -167,6 +168,7 @@ func TestRotation(t *testing.T) {
 			opens(t, next, old, true)
 			opens(t, next, now, false)
 		}
+		synctest.Wait()
 		if f.calls != 2 || readable != 0 {
 			t.Errorf("%d calls for two sources; %d times readable", f.calls, readable)
 		}
@@ -194,6 +196,7 @@ func TestDown(t *testing.T) {
 		f.set(func() { f.down = false })
 		time.Sleep(pollIll + timeout)
 		opens(t, p, sealed(t, p), false)
+		synctest.Wait()
 		if err := p.Check(t.Context()); err != nil || f.encrypts != 1 {
 			t.Errorf("the check says %v; %d seeds", err, f.encrypts)
 		}
@@ -229,6 +232,7 @@ func TestStartsFirst(t *testing.T) {
 			opens(t, p, v, false)
 		}
 		sealed(t, p)
+		synctest.Wait()
 		if readable == 0 || readable > 2 {
 			t.Errorf("%d times readable", readable)
 		}
@@ -257,12 +261,14 @@ func TestLostKey(t *testing.T) {
 		f.set(func() { f.lost["key-1"] = false })
 		time.Sleep(retryMost)
 		opens(t, p, lost, true)
+		synctest.Wait()
 		if readable != 1 {
 			t.Errorf("%d times readable", readable)
 		}
 		time.Sleep(2 * keep)
 		f.set(func() { f.answer.keyID = "key-3" })
 		time.Sleep(2 * pollWell) // a new seed prunes the cache
+		synctest.Wait()
 		if n := len(p.seeds.all); n != 1 {
 			t.Errorf("%d sources are cached after two days", n)
 		}
