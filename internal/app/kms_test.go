@@ -154,7 +154,7 @@ func TestKMSDown(t *testing.T) {
 			s.want("GET", "/api/v1/namespaces", "", 200, "default")
 			s.want("GET", "/livez", "", 200, "ok")
 			s.want("GET", "/healthz", "", 500, "[-]kms-providers failed: reason withheld")
-			s.want("GET", "/readyz/kms-providers", "", 500, "internal server error: kms-provider-0: failed to perform status section of the healthz check for KMS Provider a, error: rpc error: ")
+			s.want("GET", "/readyz/kms-providers", "", 500, "rpc error: code = DeadlineExceeded")
 			end()
 			s.await(secrets, 200, `"new"`)
 			s.await("/readyz", 200, "")

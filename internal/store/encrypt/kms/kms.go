@@ -153,12 +153,25 @@ func (p *Plugin) Check(ctx context.Context) error {
 	}
 	// Others use the result, even if this caller has left.
 	before := p.poll.problem
-	p.poll.problem = p.ask(context.WithoutCancel(ctx))
-	p.poll.at = time.Now()
-	if before != nil && p.poll.problem == nil {
+	err := p.ask(context.WithoutCancel(ctx))
+	p.poll.problem, p.poll.at = err, time.Now()
+	if unanswered := (*unansweredError)(nil); errors.As(err, &unanswered) {
+		p.poll.problem = unanswered.err // kube-apiserver says more to the caller that has polled
+	}
+	if before != nil && err == nil {
 		signal(p.seeds.healed)
 	}
-	return p.poll.problem
+	return err
+}
+
+// unansweredError is the error of a poll without an answer.
+type unansweredError struct {
+	provider string
+	err      error
+}
+
+func (e *unansweredError) Error() string {
+	return fmt.Sprintf("failed to perform status section of the healthz check for KMS Provider %s, error: %v", e.provider, e.err)
 }
 
 // ask polls the plugin, and generates a seed for a new key ID. It needs the turn.
@@ -166,7 +179,7 @@ func (p *Plugin) ask(ctx context.Context) error {
 	began := time.Now()
 	s, err := p.service.status(ctx)
 	if err != nil {
-		return fmt.Errorf("failed to perform status section of the healthz check for KMS Provider %s, error: %w", p.name, err)
+		return &unansweredError{p.name, err}
 	}
 	errs := []error{p.checkStatus(s)}
 	if code, err := checkKeyID(s.keyID); err != nil {
