@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/store/encrypt/kms/kmstest"
+	"github.com/anykind/anykind/internal/store/memkv"
 )
 
 // kmsConfig returns an EncryptionConfiguration of Secrets with KMS providers.
@@ -258,4 +259,79 @@ func TestReloadOfKMS(t *testing.T) {
 	write(t, config, kmsConfig(provider("first", first)))
 	s.await("/metrics", 200, `status="failure"} 1`)
 	s.want("POST", secrets, secretNamed("c"), 201, "")
+}
+
+// Another server of the store encrypts with a seed of its own. While the plugin hangs, its objects are
+// unreadable here, and all others are not affected: neither their writes nor their watches.
+func TestKMSOfAnotherServer(t *testing.T) {
+	t.Parallel()
+	store := memkv.New(memkv.Options{})
+	defer store.Close()
+	plugin := startKMS(t)
+	config := write(t, filepath.Join(t.TempDir(), "enc.yaml"), kmsConfig(provider("a", plugin)))
+	var servers [2]kmsServer
+	for i := range servers {
+		a := start(t, Options{Backend: nextDoor{store}, Encryption: Encryption{ConfigFile: config}})
+		defer stop(t, a)
+		servers[i] = kmsServer{t, a, client(t, a, admin(t, a))}
+	}
+	here, there := servers[0], servers[1]
+	here.want("GET", secrets, "", 200, `"items":[]`)
+	release := plugin.Hang()
+	there.want("POST", secrets, secretNamed("there"), 201, "")
+	here.want("POST", secrets, secretNamed("here"), 201, "")
+	here.want("GET", secrets+"/there", "", 500, "failed to decrypt DEK")
+	here.want("GET", secrets+"/here", "", 200, "")
+	began := time.Now()
+	for i := range 20 {
+		there.want("PUT", secrets+"/there", secretNamed("there"), 200, "")
+		here.want("POST", "/api/v1/namespaces/default/configmaps", fmt.Sprintf(`{"metadata":{"name":"c%d"}}`, i), 201, "")
+		here.want("GET", "/api/v1/namespaces/default/configmaps", "", 200, fmt.Sprintf(`"c%d"`, i))
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("writes beside a KMS that hangs took %v", took)
+	}
+	release()
+	here.await(secrets, 200, `"there"`)
+}
+
+// Definitions and objects that another part of the server relies on are read again, too, once the plugin
+// answers.
+func TestKMSOfDefinitions(t *testing.T) {
+	t.Parallel()
+	plugin, dir := startKMS(t), t.TempDir()
+	text := strings.Replace(string(kmsConfig(provider("a", plugin))), "[secrets]", `["*.apiextensions.k8s.io", "*.rbac.authorization.k8s.io", "*.example.com"]`, 1)
+	config := write(t, filepath.Join(t.TempDir(), "enc.yaml"), []byte(text))
+	s := startWithKMS(t, dir, config, false)
+	const (
+		crds   = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+		things = "/apis/example.com/v1/things"
+		rbac   = "/apis/rbac.authorization.k8s.io/v1/"
+	)
+	s.want("POST", crds, `{"metadata":{"name":"things.example.com"},"spec":{"group":"example.com","scope":"Cluster","names":{"plural":"things","kind":"Thing"},
+		"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`, 201, "")
+	s.want("POST", things, `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"t"}}`, 201, "")
+	s.want("POST", rbac+"clusterroles", `{"metadata":{"name":"r"},"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["list"]}]}`, 201, "")
+	s.want("POST", rbac+"clusterrolebindings", `{"metadata":{"name":"r"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"r"},"subjects":[{"kind":"User","name":"alice"}]}`, 201, "")
+	stop(t, s.app)
+
+	release := plugin.Hang()
+	s = startWithKMS(t, dir, config, false)
+	defer stop(t, s.app)
+	s.want("GET", things, "", 404, "")
+	allowed := func() bool {
+		_, answer := ask(t, s.client, "POST", s.app.URL()+"/apis/authorization.k8s.io/v1/subjectaccessreviews", "",
+			`{"spec":{"user":"alice","resourceAttributes":{"namespace":"default","verb":"list","resource":"configmaps"}}}`)
+		return strings.Contains(answer, `"allowed":true`)
+	}
+	if allowed() {
+		t.Error("a role that cannot be read grants something")
+	}
+	release()
+	s.await(things, 200, `"name":"t"`)
+	for deadline := time.Now().Add(time.Minute); !allowed(); {
+		if time.Now().After(deadline) {
+			t.Fatal("a role that can be read again grants nothing")
+		}
+	}
 }
