@@ -1,0 +1,67 @@
+package stored
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
+	"github.com/anykind/anykind/internal/store/transform"
+	"github.com/anykind/anykind/internal/store/watchcache"
+)
+
+// locked decodes no value until it is open.
+type locked struct{ open atomic.Bool }
+
+func (l *locked) Encode(_ context.Context, _ string, plain []byte) ([]byte, error) { return plain, nil }
+
+func (l *locked) Decode(_ context.Context, _ string, stored []byte) []byte {
+	if l.open.Load() {
+		return stored
+	}
+	return []byte("unreadable")
+}
+
+// A Follower gets the whole state after the cache has forgotten a kind, although there was no change.
+func TestFollowerReadsAnew(t *testing.T) {
+	l := &locked{}
+	backend := transform.New(memkv.New(memkv.Options{}), l, transform.Options{})
+	cache := watchcache.New(backend, watchcache.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- cache.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	d := resource.New(resource.Definition{Plural: "limitranges", Kind: "LimitRange", Namespaced: true,
+		StoragePrefix: resource.BuiltInPrefix("limitranges"), Versions: []*resource.Version{{Name: "v1", Served: true, Storage: true}}})
+	if _, err := backend.Commit(ctx, kv.Write{Key: d.Key("n", "a"), Value: []byte(`{"metadata":{"name":"a"}}`)}); err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	f := Follow(cache, resource.NewSet([]*resource.Definition{d}), []schema.GroupResource{{Resource: "limitranges"}},
+		func(_ int, events []*watchcache.Event, whole *watchcache.Snapshot) {
+			got += fmt.Sprintf("%d events", len(events))
+			if whole != nil {
+				got += fmt.Sprintf(", readable: %v; ", whole.Get(d.Key("n", "a")).Err == nil)
+			}
+		})
+	refresh := func() {
+		t.Helper()
+		if err := f.Refresh(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refresh()
+	refresh()
+	l.open.Store(true)
+	cache.Reread()
+	refresh()
+	refresh()
+	if want := "0 events, readable: false; 0 events, readable: true; "; got != want {
+		t.Errorf("the follower got %q, want %q", got, want)
+	}
+}
