@@ -35,15 +35,15 @@ func (v *View) NewList(to io.Writer, meta ListMeta) ListWriter {
 	return v.newTextList(to, meta)
 }
 
-// A textList writes in chunks and never buffers more than one, unless the Format needs the whole
-// document.
+// A textList writes in chunks and never buffers more than one, except as CBOR.
 type textList struct {
 	view  *View
 	to    io.Writer
 	meta  ListMeta
 	buf   []byte
 	items int
-	whole bool // buffers everything until Close
+	whole bool    // buffers everything until Close
+	parts *parted // for a Format other than compact JSON; nil before the first object
 	err   error
 }
 
@@ -51,7 +51,7 @@ type textList struct {
 const listChunk = 32 << 10
 
 func (v *View) newTextList(to io.Writer, meta ListMeta) *textList {
-	l := &textList{view: v, to: to, meta: meta, whole: v.Format.Media != JSON || v.Format.Pretty}
+	l := &textList{view: v, to: to, meta: meta, whole: v.Format.Media == CBOR}
 	l.buf = make([]byte, 0, 4<<10)
 	switch v.Format.As {
 	case Table:
@@ -87,13 +87,16 @@ func (l *textList) open(kind, apiVersion string) {
 }
 
 func (l *textList) Add(e *object.Encoded, part Part) error {
+	if l.err == nil && l.items == 0 && l.view.Format.parts() {
+		l.part()
+	}
 	if l.err != nil {
 		return l.err
 	}
-	if l.items > 0 {
+	from := len(l.buf)
+	if l.items > 0 && l.parts == nil {
 		l.buf = append(l.buf, ',')
 	}
-	l.items++
 	switch l.view.Format.As {
 	case Table:
 		row, err := part()
@@ -111,6 +114,10 @@ func (l *textList) Add(e *object.Encoded, part Part) error {
 		}
 		l.buf = l.view.appendWhole(l.buf, e)
 	}
+	if l.parts != nil {
+		l.buf, l.err = l.parts.render(l.buf, from, l.items)
+	}
+	l.items++
 	if len(l.buf) >= listChunk && !l.whole {
 		l.flush()
 	}
@@ -133,20 +140,37 @@ func (l *textList) Close() error {
 	if l.items == 0 && l.view.Format.As != Whole && l.view.Format.As != Table {
 		// In Kubernetes an empty list of metadata is null.
 		l.buf = append(bytes.TrimSuffix(l.buf, []byte{'['}), "null"...)
-	} else {
+	} else if l.parts == nil {
 		l.buf = append(l.buf, ']')
 	}
-	if l.view.Format.As == Whole && !l.view.KindFirst {
-		l.buf = append(l.buf, `,"kind":`...)
-		l.buf = object.AppendJSON(l.buf, l.view.ListKind)
-		l.buf = append(l.buf, `,"metadata":`...)
-		l.buf = l.meta.append(l.buf, !l.view.OmitsEmptyContinue)
+	if l.parts != nil {
+		l.buf = append(l.buf, l.parts.after...)
+	} else {
+		l.buf, l.err = l.view.Format.Render(l.end(l.buf))
 	}
-	l.buf = append(l.buf, '}')
-	if l.buf, l.err = l.view.Format.Render(l.buf); l.err == nil {
+	if l.err == nil {
 		l.flush()
 	}
 	return l.err
+}
+
+// end appends the document after the array of objects.
+func (l *textList) end(buf []byte) []byte {
+	if l.view.Format.As == Whole && !l.view.KindFirst {
+		buf = append(buf, `,"kind":`...)
+		buf = object.AppendJSON(buf, l.view.ListKind)
+		buf = append(buf, `,"metadata":`...)
+		buf = l.meta.append(buf, !l.view.OmitsEmptyContinue)
+	}
+	return append(buf, '}')
+}
+
+// part renders the document around the objects, of which the buffer has the beginning.
+func (l *textList) part() {
+	l.parts, l.err = l.view.Format.split(l.end(append(append(l.buf, placeholder...), ']')))
+	if l.err == nil {
+		l.buf = append(l.buf[:0], l.parts.before...)
+	}
 }
 
 // append appends the metadata with sorted fields. It omits an empty continue unless always is

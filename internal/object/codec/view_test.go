@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -371,6 +372,40 @@ func BenchmarkFrame(b *testing.B) {
 	for b.Loop() {
 		if _, err := v.AppendFrame(dst, Added, e, nil, false); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// A list that is rendered object by object has the bytes of the whole document.
+func TestPartedList(t *testing.T) {
+	values := []string{
+		`"short"`, `"a long text of many words that a renderer may fold when its lines become longer than eighty characters or so, if it folds at all"`,
+		`"two\nlines\n"`, `"  leading\n\n  blanks  \n\n"`, `"\ttab: #no"`, `"the-objects"`, `""`, `null`, `1.50`, `1e3`, `[]`, `{}`, `[[],{"a":[{"b":"c"}]}]`,
+		`"ünïcode \u2028 \u0007"`, `"yes"`, `"0x1f"`, `{"z":1,"a":{"y":[1,2],"b":"x: y"}}`,
+	}
+	for _, f := range []Format{{Media: YAML}, {Pretty: true}, {Media: YAML, As: PartialMetadata, Version: "v1"}, {Pretty: true, As: Table, Version: "v1"}, {Media: YAML, As: Table, Version: "v1"}} {
+		for n := range 4 {
+			var lists [2]bytes.Buffer // rendered, and as compact JSON
+			for i, f := range []Format{f, {As: f.As, Version: f.Version}} {
+				v := things(f)
+				l := v.NewList(&lists[i], ListMeta{ResourceVersion: 9, Continue: "c"})
+				for k := range n * 5 {
+					doc := fmt.Sprintf(`{"apiVersion":"g/v2","kind":"Thing","metadata":{"name":"a%d","labels":{"k":"v"}},"spec":{"text":%s}}`, k, values[(n+k)%len(values)])
+					if err := l.Add(encoded(t, doc, 7), func() ([]byte, error) { return []byte(`["cell",1]`), nil }); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := l.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := f.Render(bytes.TrimSuffix(lists[1].Bytes(), []byte("\n")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(lists[0].Bytes(), want) {
+				t.Errorf("%+v of %d objects:\n%s\nwant\n%s", f, n*5, lists[0].Bytes(), want)
+			}
 		}
 	}
 }
