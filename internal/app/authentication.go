@@ -102,7 +102,8 @@ func (i *identity) authenticator(anonymous authn.Anonymous, tokens *authn.Tokens
 		said = append(said, i.said)
 		chain = append(chain, authn.NewFrontProxy(poolOf(i.proxies), i.said))
 	}
-	chain = append(chain, authn.NewClientCertificates(poolOf(i.clients)), authn.Bearer{Tokens: tokens})
+	i.certificates = authn.NewClientCertificates(poolOf(i.clients))
+	chain = append(chain, i.certificates, authn.Bearer{Tokens: tokens})
 	return authn.WithoutCredentials(authn.OrAnonymous(chain, anonymous), said...)
 }
 

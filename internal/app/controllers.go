@@ -129,7 +129,7 @@ func (w *wired) control(a *App, o Options) error {
 	objects := w.objects(controller.Manager, o.Log)
 	run := func(on []controller.Descriptor) func(context.Context) error {
 		return func(ctx context.Context) error {
-			engine := controller.New(controller.Options{Objects: objects, Follow: w.cache.Follow, Controllers: on})
+			engine := controller.New(controller.Options{Objects: objects, Follow: w.cache.Follow, Controllers: on, Metrics: w.queues})
 			defer a.engines.add(engine)()
 			return engine.Run(ctx)
 		}

@@ -75,6 +75,7 @@ func (e Etcd) open(ctx context.Context, maxBytes int, dial egress.Dial) (kv.Back
 		Prefix:    strings.TrimRight("/"+strings.TrimLeft(e.Prefix, "/"), "/") + "/",
 		// The stored form of an object may be larger than its JSON. etcd enforces its own limit.
 		MaxValueBytes: 2 * maxBytes,
+		Resource:      resourceOf(builtin.Stored()),
 	}
 	store, err := etcdkv.Open(options)
 	if err != nil {
@@ -87,6 +88,34 @@ func (e Etcd) open(ctx context.Context, maxBytes int, dial egress.Dial) (kv.Back
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
+}
+
+// resourceOf returns a function for the group and the plural in a key; both are "" for a key of no
+// object.
+func resourceOf(kinds []*resource.Definition) func(key string) (group, plural string) {
+	builtIn := map[string]*resource.Definition{}
+	for _, d := range kinds {
+		builtIn[d.StoragePrefix] = d
+	}
+	return func(key string) (string, string) {
+		rest := strings.TrimPrefix(key, resource.Root)
+		end := len(key) - len(rest)
+		for range 2 { // parts of a prefix
+			part := strings.IndexByte(key[end:], '/')
+			if part < 0 {
+				return "", ""
+			}
+			end += part + 1
+			if d := builtIn[key[:end]]; d != nil {
+				return d.Group, d.Plural
+			}
+		}
+		group, plural, _ := resource.SplitCustom(key[:end])
+		if strings.HasPrefix(group, ".") { // bookkeeping of the store
+			return "", ""
+		}
+		return strings.Clone(group), strings.Clone(plural)
+	}
 }
 
 // storedForm converts objects to and from kube-apiserver's storage format in etcd.

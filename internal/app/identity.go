@@ -23,6 +23,8 @@ type identity struct {
 	asProxy    func() *tls.Certificate // client certificate as a front proxy; nil for none
 	users      authn.Authenticator     // of requests
 	kubeconfig kubeconfig.Credentials
+
+	certificates *authn.ClientCertificates // one of users
 }
 
 // newIdentity creates the identity of a server that listens at an address, from the given files and

@@ -23,6 +23,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/allocation"
 	"github.com/anykind/anykind/internal/builtin/certificates"
 	"github.com/anykind/anykind/internal/builtin/usage"
+	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/network/cluster"
 	"github.com/anykind/anykind/internal/network/egress"
@@ -89,6 +90,7 @@ type wired struct {
 
 	accounts authn.TokenAuthenticator // of service accounts
 	keys     *serviceaccount.Discovery
+	queues   *controller.Metrics
 }
 
 // assemble creates the parts between the store and the handler. None of them runs yet.
@@ -109,7 +111,7 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	w.webhooks, w.conversions = webhook.New(webhook.Options{Services: w.dialer, URLs: a.dialer(selector.ControlPlane), Before: o.Hooks.Webhook}), convert.NewMetrics()
 	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
 	w.conditions, w.manifests, w.authorizer = match.NewMetrics(), manifest.NewMetrics(serverID()), &a.authorizer
-	w.plugged = admission.NewMetrics()
+	w.plugged, w.queues = admission.NewMetrics(), controller.NewMetrics()
 	w.admissions, w.policies = admissionwebhook.NewMetrics(w.conditions), policy.NewMetrics(w.conditions)
 	admitting, err := w.admit(o, core, a.admission)
 	if err != nil {
@@ -251,14 +253,42 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 			api.At(w.keys.Owns, w.keys),
 			api.Everywhere(objects),
 		},
-		TLS:             a.identity.tls,
-		ClientCAs:       a.identity.told(),
-		Authenticator:   a.identity.users,
-		Authorizer:      &a.authorizer,
-		Audit:           a.audit,
-		Offer:           o.Offer,
-		Catalog:         w.catalog,
-		Collectors:      slices.Concat(w.conversions.Collectors(), w.admissions.Collectors(), w.policies.Collectors(), w.conditions.Collectors(), w.standards.Collectors(), w.manifests.Collectors(), a.accounts.metrics.Collectors(), a.accounts.signer.Collectors(), a.issuers.Collectors(), a.caches.Collectors(), a.chain.Collectors(), w.others.Metrics().Collectors(), a.egress.Collectors(), server.StoreSizes(a.backend, o.Log), server.ObjectCounts(a.backend, w.catalog, o.Log), objects.Collectors(), w.plugged.Collectors(), w.addresses.Collectors(), a.issued.Collectors(), a.audit.Collectors(), w.fairness.Collectors(), a.rekeyed.Collectors(), a.encryption.Collectors()),
+		TLS:           a.identity.tls,
+		ClientCAs:     a.identity.told(),
+		Authenticator: a.identity.users,
+		Authorizer:    &a.authorizer,
+		Audit:         a.audit,
+		Offer:         o.Offer,
+		Catalog:       w.catalog,
+		Collectors: slices.Concat(
+			w.conversions.Collectors(),
+			w.admissions.Collectors(),
+			w.policies.Collectors(),
+			w.conditions.Collectors(),
+			w.standards.Collectors(),
+			w.manifests.Collectors(),
+			a.accounts.metrics.Collectors(),
+			a.accounts.signer.Collectors(),
+			a.issuers.Collectors(),
+			a.caches.Collectors(),
+			a.chain.Collectors(),
+			w.others.Metrics().Collectors(),
+			a.egress.Collectors(),
+			server.StoreSizes(a.backend, o.Log),
+			server.ObjectCounts(a.backend, w.catalog, o.Log),
+			objects.Collectors(),
+			w.plugged.Collectors(),
+			w.addresses.Collectors(),
+			a.issued.Collectors(),
+			a.audit.Collectors(),
+			w.fairness.Collectors(),
+			a.rekeyed.Collectors(),
+			a.encryption.Collectors(),
+			w.queues.Collectors(),
+			server.StoreCalls(a.backend),
+			w.webhooks.Collectors(),
+			a.identity.certificates.Collectors(),
+		),
 		Checks:          checks,
 		Pages:           append(fairnessPages(w.fairness), w.page(a.backend, o.Log)),
 		Version:         o.Version,

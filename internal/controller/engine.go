@@ -22,6 +22,8 @@ type Options struct {
 	// Workers limits the concurrent tasks of one controller; 16 if 0. Each controller has its own
 	// limit.
 	Workers int
+	// Metrics describe the queues; nil for none.
+	Metrics *Metrics
 }
 
 // An Engine runs controllers over one store.
@@ -70,6 +72,9 @@ func New(o Options) *Engine {
 	if o.Workers == 0 {
 		o.Workers = 16
 	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics()
+	}
 	e := &Engine{
 		objects: o.Objects,
 		follow:  o.Follow,
@@ -79,6 +84,7 @@ func New(o Options) *Engine {
 	}
 	for _, d := range o.Controllers {
 		q := newQueue(o.Workers, e.objects.Logger.With("controller", d.Name))
+		o.Metrics.follow(d.Name, q)
 		m := member{Controller: d.New(&e.objects, q), queue: q}
 		q.do = m.Do
 		for _, prefix := range m.Keys() {

@@ -20,6 +20,7 @@ type Queue struct {
 	limit int
 	do    func(context.Context, Task) error
 	log   *slog.Logger
+	counts
 
 	running sync.WaitGroup
 
@@ -39,13 +40,19 @@ type entry struct {
 	failures int
 	timer    *time.Timer
 	due      time.Time // of timer
+	added    time.Time // when it became pending
+	began    time.Time // when it began to run
 }
 
 // newQueue returns a Queue that accepts tasks at once, and runs them with do after its start. do
 // must be set before that.
 func newQueue(limit int, log *slog.Logger) *Queue { return &Queue{limit: limit, log: log} }
 
-func (q *Queue) start(ctx context.Context) { q.ctx = ctx }
+func (q *Queue) start(ctx context.Context) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ctx = ctx
+}
 
 // Add queues tasks. A running task runs once more; a pending task stays as it is.
 func (q *Queue) Add(tasks ...Task) {
@@ -65,7 +72,8 @@ func (q *Queue) push(t Task) {
 	if e.pending || q.ctx.Err() != nil {
 		return
 	}
-	e.pending = true
+	e.pending, e.added = true, time.Now()
+	q.adds.Inc()
 	q.pending = append(q.pending, t)
 	q.employ(1)
 }
@@ -161,7 +169,8 @@ func (q *Queue) pop() (Task, bool) {
 		if q.pending = q.pending[1:]; len(q.pending) == 0 {
 			q.pending = nil
 		}
-		e.pending, e.running = false, true
+		e.pending, e.running, e.began = false, true, time.Now()
+		q.waited.Observe(e.began.Sub(e.added).Seconds())
 		return t, true
 	}
 	return Task{}, false
@@ -170,6 +179,7 @@ func (q *Queue) pop() (Task, bool) {
 func (q *Queue) done(t Task, err error) {
 	e := q.entries[t]
 	e.running = false
+	q.worked.Observe(time.Since(e.began).Seconds())
 	if err == nil || q.ctx.Err() != nil {
 		e.failures = 0
 		if !e.pending && e.timer == nil {
@@ -179,6 +189,7 @@ func (q *Queue) done(t Task, err error) {
 	}
 	delay := min(ShortestRetry<<min(e.failures, 20), LongestRetry)
 	e.failures++
+	q.retries.Inc()
 	q.log.Warn("a task failed and will be retried", "task", t.Do, "key", t.Key, "in", delay, "error", err)
 	q.schedule(t, delay)
 }

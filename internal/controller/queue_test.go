@@ -15,6 +15,7 @@ func TestQueueEndsWhileTimersFire(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			q := newQueue(4, slog.New(slog.DiscardHandler))
+			NewMetrics().follow("test", q)
 			q.do = func(ctx context.Context, _ Task) error { <-ctx.Done(); return nil }
 			q.start(ctx)
 			for _, key := range []string{"a", "b", "c", "d"} {

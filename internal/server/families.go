@@ -120,7 +120,7 @@ func (s *Server) metricsPage() http.Handler {
 func (s *Server) gatherer() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(inFlight{s.limiter},
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(s.versions()...)
 	registry.MustRegister(s.metrics.collectors()...)
 	registry.MustRegister(s.access.collectors()...)

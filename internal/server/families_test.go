@@ -73,7 +73,7 @@ func TestAllowedLabels(t *testing.T) {
 	if got := counts(t, s, "apiserver_request_duration_seconds_bucket"); !strings.Contains(strings.Join(got, "\n"), `le="+Inf"} 8`) {
 		t.Errorf("%s", got)
 	}
-	if strings.Contains(ask(s, "GET", "/metrics", "bob").Body.String(), "go_goroutines ") {
+	if strings.Contains(ask(s, "GET", "/metrics", "bob").Body.String(), "\ngo_goroutines ") {
 		t.Error("go_goroutines is shown")
 	}
 }

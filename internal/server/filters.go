@@ -85,11 +85,13 @@ func (s *Server) recovered(next handler) handler {
 				return
 			}
 			if reason == http.ErrAbortHandler {
+				s.metrics.aborted(x, r)
 				panic(reason)
 			}
 			s.options.Log.Error("a request caused a panic", "panic", reason, "method", r.Method,
 				"path", r.URL.Path, "auditID", x.AuditID, "stack", string(debug.Stack()))
 			if x.code != 0 {
+				s.metrics.aborted(x, r)
 				panic(http.ErrAbortHandler)
 			}
 			x.fail(r, status.Internal(errPanic))

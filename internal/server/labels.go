@@ -25,6 +25,28 @@ func (l labels) values() []string {
 	return []string{l.verb, l.group, l.version, l.resource, l.subresource, l.scope, l.component}
 }
 
+// bodyVerb returns the verb in the metric of body sizes; "" for a request that it does not count.
+func (l labels) bodyVerb() string {
+	if l.scope == "" {
+		return ""
+	}
+	switch l.verb {
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	case http.MethodPatch, verbApply:
+		return "patch"
+	case http.MethodDelete:
+		if l.scope != scopeResource {
+			return "delete_collection"
+		}
+		return "delete"
+	default:
+		return ""
+	}
+}
+
 // dryRun returns the label for the dryRun parameter: empty, All or invalid.
 func dryRun(r *http.Request) string {
 	if !strings.Contains(r.URL.RawQuery, "dryRun") {

@@ -8,8 +8,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Limits of a connection.
@@ -82,6 +85,26 @@ func (s *Server) configure() {
 			WriteByteTimeout:              writeStall,
 		},
 		// net/http logs failed handshakes and aborted connections.
-		ErrorLog: slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(handshakeErrors{s.options.Log.Handler(), s.metrics.handshakes}, slog.LevelDebug),
 	}
+}
+
+// handshakeErrors counts failed handshakes in the error log of net/http.
+type handshakeErrors struct {
+	slog.Handler
+	count prometheus.Counter
+}
+
+// Enabled implements slog.Handler. Handle sees every line, to count it.
+func (h handshakeErrors) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (h handshakeErrors) Handle(ctx context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, "TLS handshake error from") {
+		h.count.Inc()
+	}
+	if !h.Handler.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
 }

@@ -21,7 +21,10 @@ type metrics struct {
 	sizes        *prometheus.HistogramVec
 	longRunning  *prometheus.GaugeVec
 	terminations *prometheus.CounterVec
+	aborts       *prometheus.CounterVec
 	deprecated   *prometheus.GaugeVec
+	bodies       *prometheus.HistogramVec
+	handshakes   prometheus.Counter // that failed
 
 	mu     sync.RWMutex
 	series map[labels]*series
@@ -35,6 +38,7 @@ type series struct {
 	requests   prometheus.Counter
 	durations  prometheus.Observer
 	own, sizes prometheus.Observer // nil for requests that are not observed
+	bodies     prometheus.Observer // nil for requests without a body
 }
 
 const pruneAtLeast = 1024
@@ -66,6 +70,11 @@ func newMetrics(catalog *resource.Catalog) *metrics {
 			"Open long-running requests, such as watches.", names),
 		terminations: counter("apiserver_request_terminations_total",
 			"Requests that the server rejected over a limit or ended after the request timeout, by code.", with("code")),
+		aborts: counter("apiserver_request_aborts_total",
+			"Requests whose answer was cut off, by verb, group, version, resource, subresource and scope.", names[:len(names)-1:len(names)-1]),
+		bodies: histogram("apiserver_request_body_size_bytes",
+			"Sizes of request bodies in bytes, by group, resource and verb.", prometheus.LinearBuckets(50000, 100000, 31), []string{"group", "resource", "verb"}),
+		handshakes: prometheus.NewCounter(prometheus.CounterOpts{Name: "apiserver_tls_handshake_errors_total", Help: "Failed TLS handshakes with clients."}),
 		deprecated: gauge("apiserver_requested_deprecated_apis",
 			"Requested deprecated APIs, by group, version, resource, subresource and the release that removes them.", []string{"group", "version", "resource", "subresource", "removed_release"}),
 		series:  map[labels]*series{},
@@ -75,7 +84,7 @@ func newMetrics(catalog *resource.Catalog) *metrics {
 
 // collectors returns the collectors to register.
 func (m *metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.requests, m.durations, m.own, m.sizes, m.longRunning, m.terminations, m.deprecated}
+	return []prometheus.Collector{m.requests, m.durations, m.own, m.sizes, m.longRunning, m.terminations, m.aborts, m.deprecated, m.bodies, m.handshakes}
 }
 
 // counted counts requests for existing resources that have passed all other filters.
@@ -113,9 +122,22 @@ func (m *metrics) observe(l labels, x *exchange) {
 	if s.sizes != nil {
 		s.sizes.Observe(float64(x.size))
 	}
+	if n, read := x.BodySize(); read && s.bodies != nil {
+		s.bodies.Observe(float64(n))
+	}
 	if l.code == http.StatusGatewayTimeout {
 		m.terminate(l)
 	}
+}
+
+// aborted counts a request whose answer is cut off.
+func (m *metrics) aborted(x *exchange, r *http.Request) {
+	l, ok := labelsOf(&x.Info, r, m.catalog)
+	if !ok {
+		l = labels{verb: methodVerb(r, "")}
+	}
+	values := l.values()
+	m.aborts.WithLabelValues(values[:len(values)-1]...).Inc()
 }
 
 // rejected counts a request that a limit has rejected.
@@ -158,6 +180,9 @@ func (m *metrics) of(l labels) *series {
 	if l.verb == http.MethodGet || l.verb == verbList || l.verb == verbWatch {
 		s.sizes = m.sizes.WithLabelValues(values...)
 	}
+	if verb := l.bodyVerb(); verb != "" {
+		s.bodies = m.bodies.WithLabelValues(l.group, l.resource, verb)
+	}
 	m.noteDeprecated(l)
 	m.series[l] = s
 	return s
@@ -189,7 +214,9 @@ func (m *metrics) prune() {
 		m.durations.DeletePartialMatch(gone)
 		m.own.DeletePartialMatch(gone)
 		m.sizes.DeletePartialMatch(gone)
+		m.bodies.DeletePartialMatch(gone)
 		m.terminations.DeletePartialMatch(gone)
+		m.aborts.DeletePartialMatch(gone)
 		m.deprecated.DeletePartialMatch(gone)
 		// A watch that has not yet ended will decrement a gauge that is gone.
 		m.longRunning.DeletePartialMatch(gone)

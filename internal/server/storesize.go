@@ -45,3 +45,11 @@ func (s storeSize) Collect(to chan<- prometheus.Metric) {
 	}
 	to <- prometheus.MustNewConstMetric(storeSizeDesc, prometheus.GaugeValue, float64(size), "etcd-0")
 }
+
+// StoreCalls returns the metrics of the calls of a store that is another server.
+func StoreCalls(b kv.Backend) []prometheus.Collector {
+	if store, ok := kv.As[interface{ Collectors() []prometheus.Collector }](b); ok {
+		return store.Collectors()
+	}
+	return nil
+}

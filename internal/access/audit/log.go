@@ -164,10 +164,10 @@ func (l *Log) Close() {
 	}
 }
 
-// Collectors returns the metrics. A nil Log has none.
+// Collectors returns the metrics. Those of a nil Log stay at 0.
 func (l *Log) Collectors() []prometheus.Collector {
 	if l == nil {
-		return nil
+		return newMetrics().collectors()
 	}
 	return l.metrics.collectors()
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/asn1"
 
 	"github.com/anykind/anykind/internal/object/bounded"
@@ -17,17 +18,40 @@ import (
 
 // ClientCertificates authenticates by client certificates: the common name is the user name, the
 // organizations are the groups.
-type ClientCertificates struct{ trust }
+type ClientCertificates struct {
+	trust
+	expiration prometheus.Histogram
+}
 
 // NewClientCertificates returns a ClientCertificates that trusts the CAs that roots returns. roots
 // returns another pool after every change.
 func NewClientCertificates(roots func() *x509.CertPool) *ClientCertificates {
-	return &ClientCertificates{newTrust(roots, subject)}
+	return &ClientCertificates{newTrust(roots, subject), prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "apiserver_client_certificate_expiration_seconds",
+		Help:    "Remaining lifetime in seconds of the client certificates of authenticated requests.",
+		Buckets: lifetimes,
+	})}
+}
+
+const (
+	hour = 3600.
+	day  = 24 * hour
+)
+
+// lifetimes are Kubernetes' buckets, for alerts before certificates expire.
+var lifetimes = []float64{0, hour / 2, hour, 2 * hour, 6 * hour, 12 * hour, day, 2 * day, 4 * day, 7 * day, 30 * day, 90 * day, 180 * day, 360 * day}
+
+// Collectors returns the collectors to register.
+func (c *ClientCertificates) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{c.expiration}
 }
 
 // Authenticate implements Authenticator.
 func (c *ClientCertificates) Authenticate(r *http.Request) (*request.User, bool, error) {
 	u, err := c.of(r)
+	if u != nil {
+		c.expiration.Observe(time.Until(r.TLS.PeerCertificates[0].NotAfter).Seconds())
+	}
 	return u, u != nil, err
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+
 	"github.com/anykind/anykind/internal/network/pki"
 	"github.com/anykind/anykind/internal/network/pki/pkitest"
 	"github.com/anykind/anykind/internal/object/request"
@@ -196,4 +198,35 @@ func TestAuthoritiesChange(t *testing.T) {
 	if is(alice) || !is(bob) {
 		t.Error("after: alice is known still, or bob is not")
 	}
+}
+
+// The metric has the remaining lifetime of the client's certificate at each request that it
+// authenticates.
+func TestCertificateLifetimeIsMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ca := issue(t, nil, "ca", isCA)
+		now := time.Now()
+		short := issue(t, ca, "bob", func(c *x509.Certificate) {
+			forClient(c)
+			c.NotBefore, c.NotAfter = now.Add(-time.Minute), now.Add(2*time.Hour)
+		})
+		c := trusting(ca)
+		for range 2 {
+			if _, ok, err := c.Authenticate(withCertificates(short.Cert)); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			time.Sleep(time.Hour)
+		}
+		stranger := issue(t, issue(t, nil, "other", isCA), "eve", forClient)
+		if _, ok, _ := c.Authenticate(withCertificates(stranger.Cert)); ok {
+			t.Fatal("a stranger is authenticated")
+		}
+		var m dto.Metric
+		if err := c.expiration.Write(&m); err != nil {
+			t.Fatal(err)
+		}
+		if n, sum := m.Histogram.GetSampleCount(), m.Histogram.GetSampleSum(); n != 2 || sum != (3*time.Hour).Seconds() {
+			t.Errorf("%d certificates with %v s in total, want 2 with 3 hours", n, sum)
+		}
+	})
 }

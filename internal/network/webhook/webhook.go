@@ -114,6 +114,7 @@ type Options struct {
 type Client struct {
 	options Options
 	routes  routes
+	metrics *metrics
 }
 
 // New returns a Client.
@@ -127,7 +128,7 @@ func New(o Options) *Client {
 	if o.URLs == nil {
 		o.URLs = &egress.Dialer{}
 	}
-	return &Client{options: o, routes: newRoutes()}
+	return &Client{options: o, routes: newRoutes(), metrics: newMetrics()}
 }
 
 // Close closes idle connections. Those in use close after their call.
@@ -197,7 +198,7 @@ func (c *Client) Post(ctx context.Context, config *Config, call Call) (Reply, er
 		}
 	}
 	client := http.Client{Transport: r, CheckRedirect: stay}
-	response, err := client.Do(request)
+	response, err := c.metrics.do(&client, request)
 	if err != nil {
 		return Reply{}, err
 	}

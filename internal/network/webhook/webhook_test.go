@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/network/egress"
@@ -266,5 +268,32 @@ func BenchmarkPost(b *testing.B) {
 		if _, err := c.Post(b.Context(), config, call("x")); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Calls are counted by code, method and host; a call without an answer has the code <error>.
+func TestCallsAreCounted(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength > 5 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	c := New(Options{})
+	defer c.Close()
+	_, _ = c.Post(t.Context(), s.config(), call("ok"))
+	_, _ = c.Post(t.Context(), s.config(), call("too much"))
+	host := strings.TrimPrefix(s.URL, "https://")
+	config := s.config()
+	s.Close()
+	_, _ = c.Post(t.Context(), config, call("ok"))
+	for _, code := range []string{"200", "503", "<error>"} {
+		var m dto.Metric
+		if err := c.metrics.requests.WithLabelValues(code, "POST", host).Write(&m); err != nil || m.Counter.GetValue() != 1 {
+			t.Errorf("%v calls with %s, want 1 (%v)", m.Counter.GetValue(), code, err)
+		}
+	}
+	var m dto.Metric
+	if err := c.metrics.durations.WithLabelValues("POST", host).(prometheus.Histogram).Write(&m); err != nil || m.Histogram.GetSampleCount() != 3 {
+		t.Errorf("%d durations, want 3 (%v)", m.Histogram.GetSampleCount(), err)
 	}
 }

@@ -27,7 +27,18 @@ type Request struct {
 	seen, began atomic.Int64
 	read        atomic.Bool
 	waited      atomic.Int64 // nanoseconds
+	body        int          // its bytes and 1; 0 if it was not read
 }
+
+// ReadBody records the size of the body when a handler has read it.
+func (q *Request) ReadBody(bytes int) {
+	if q != nil {
+		q.body = bytes + 1
+	}
+}
+
+// BodySize returns the size of the body, and whether it was read.
+func (q *Request) BodySize() (bytes int, read bool) { return q.body - 1, q.body > 0 }
 
 // Wait adds to the time that the request has waited for others: for admission webhooks or in a
 // queue. It may be called on nil.

@@ -359,6 +359,7 @@ func (r *call) readBody() ([]byte, error) {
 	switch {
 	case err == nil:
 		r.body = body.Bytes()
+		request.From(r.Context()).ReadBody(len(r.body))
 	case errors.As(err, &large):
 		r.unread = status.TooLarge(fmt.Sprintf("limit is %d", large.Limit))
 	case r.Context().Err() != nil:

@@ -33,7 +33,9 @@ func (s *Store) Commit(caller context.Context, w kv.Write) (int64, error) {
 	if err := s.where.err(); err != nil {
 		return 0, err
 	}
+	begun := time.Now()
 	resp, err := s.transact(caller, &w)
+	s.metrics.called(operation(&w), w.Key, begun, err)
 	if err != nil {
 		return 0, commitError(err, w.Size())
 	}

@@ -55,6 +55,8 @@ type Options struct {
 	Root, Prefix string
 	// MaxValueBytes limits the bytes of the values of a write; 0 for kv.DefaultMaxValueBytes.
 	MaxValueBytes int
+	// Resource returns the labels of a key in metrics; nil for none.
+	Resource func(key string) (group, resource string)
 }
 
 // Store is a kv.Backend.
@@ -66,6 +68,7 @@ type Store struct {
 	newest  atomic.Int64 // the newest revision that was seen
 	turns   turns
 	where   where
+	metrics *metrics
 
 	mu      sync.Mutex
 	closed  bool
@@ -83,7 +86,7 @@ func Open(o Options) (*Store, error) {
 	if o.MaxValueBytes == 0 {
 		o.MaxValueBytes = kv.DefaultMaxValueBytes
 	}
-	s := &Store{options: o, where: where{restored: make(chan struct{})}}
+	s := &Store{options: o, metrics: newMetrics(o.Resource), where: where{restored: make(chan struct{})}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	dialing := []grpc.DialOption{
 		grpc.WithChainStreamInterceptor(s.openStream),

@@ -2,6 +2,7 @@ package etcdkv
 
 import (
 	"context"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -13,7 +14,9 @@ const pageRecords = 1000
 
 // Get implements kv.Backend.
 func (s *Store) Get(ctx context.Context, key string, revision int64) (kv.Record, error) {
+	begun := time.Now()
 	resp, err := s.get(ctx, s.External(key), revision)
+	s.metrics.called(opGet, key, begun, err)
 	if err != nil {
 		return kv.Record{}, err
 	}
@@ -61,7 +64,9 @@ func (s *Store) List(ctx context.Context, r kv.Range) (kv.Page, error) {
 		if r.Limit > 0 {
 			limit = min(limit, r.Limit-len(page.Records))
 		}
+		begun := time.Now()
 		resp, err := s.get(ctx, from, page.Revision, clientv3.WithRange(end), clientv3.WithLimit(int64(limit)))
+		s.metrics.called(opList, r.Prefix, begun, err)
 		if err != nil {
 			return kv.Page{}, err
 		}
