@@ -52,6 +52,7 @@ type Serve struct {
 	gates          gates
 	verbosity      int
 	level          slog.LevelVar // of the log
+	logFormat      logFormat
 	all            *pflag.FlagSet
 	crds           string
 	cluster        app.Cluster
@@ -114,6 +115,8 @@ func (f *Serve) addOutgoing(flags *pflag.FlagSet) {
 
 func (f *Serve) addLogs(flags *pflag.FlagSet) {
 	f.metrics.add(flags)
+	f.logFormat = logText
+	flags.Var(&f.logFormat, "logging-format", "format of the log on stderr: text, or json for one JSON object a line with the field names of Kubernetes")
 	flags.IntVarP(&f.verbosity, "v", "v", 0, "log level on stderr: 0 warnings, 2 information, 4 every request")
 }
 
