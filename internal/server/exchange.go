@@ -33,7 +33,7 @@ type exchange struct {
 type handler func(x *exchange, r *http.Request)
 
 func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
-	x := &exchange{ResponseWriter: w, Request: request.Request{Info: request.Parse(r)}, started: time.Now()}
+	x := &exchange{ResponseWriter: w, Request: request.Request{Info: request.Parse(r), Sent: r.Header}, started: time.Now()}
 	x.Annotations = x.noted[:0]
 	return x
 }

@@ -11,6 +11,8 @@ import (
 // A Request is the state of a request that all filters and handlers share.
 type Request struct {
 	Info Info
+	// Sent has the headers of the client. It is read-only.
+	Sent http.Header
 	User *User // nil before authentication
 	// Impersonator is the authenticated user of an impersonated request, else nil. Constraint is
 	// the verb that allowed the impersonation, if it was allowed for this request only.
