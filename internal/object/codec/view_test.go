@@ -194,16 +194,18 @@ func (c *chunks) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A list of any length is written in chunks.
+// A list of any length is written in chunks, also in YAML and with indentation.
 func TestListStreams(t *testing.T) {
-	v, e := things(Format{}), encoded(t, stored, 7)
-	var out chunks
-	l := v.NewList(&out, ListMeta{})
-	for range 10000 {
-		l.Add(e, nil)
-	}
-	if err := l.Close(); err != nil || out.total < 10000*len(whole) || out.writes < 10 || out.longest > listChunk+len(whole)+100 {
-		t.Errorf("%v, %+v", err, out)
+	for _, f := range []Format{{}, {Media: YAML}, {Pretty: true}} {
+		v, e := things(f), encoded(t, stored, 7)
+		var out chunks
+		l := v.NewList(&out, ListMeta{})
+		for range 10000 {
+			l.Add(e, nil)
+		}
+		if err := l.Close(); err != nil || out.total < 10000*len(whole) || out.writes < 10 || out.longest > listChunk+4*len(whole) {
+			t.Errorf("%+v: %v, %+v", f, err, out)
+		}
 	}
 }
 
