@@ -177,7 +177,7 @@ func (d *Dispatcher) configure() {
 		} else {
 			s.level = newLevel(name, spec.Type == flowcontrolv1.PriorityLevelEnablementExempt, d.options.Now)
 		}
-		s.spec = spec
+		s.spec, s.leaving = spec, false
 		kept[name] = s
 		c.shares = append(c.shares, s)
 	}
@@ -227,6 +227,9 @@ func (d *Dispatcher) configure() {
 		if !stored[name] {
 			add(name, "", &spec)
 		}
+	}
+	for _, s := range c.shares {
+		s.level.forget(c.classes)
 	}
 	slices.SortFunc(c.classes, func(a, b *class) int {
 		return cmp.Or(cmp.Compare(a.spec.MatchingPrecedence, b.spec.MatchingPrecedence), strings.Compare(a.name, b.name))

@@ -1,6 +1,7 @@
 package fairness
 
 import (
+	"fmt"
 	"log/slog"
 	"math"
 	"math/rand/v2"
@@ -185,6 +186,35 @@ func TestLevelIsDeleted(t *testing.T) {
 		turn.Release()
 		if got := names(); got != "new " {
 			t.Errorf("without one, they are %s", got)
+		}
+	})
+}
+
+// A level that is created again while it has requests stays. The counters of deleted FlowSchemas do not.
+func TestObjectsComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := dispatcher(10, limitedTo("l", 10, 0, 0, 0), limitedTo("m", 10, 0, 0, 0), of("*", "l"))
+		before := d.of
+		turn, _ := get(d, "a")
+		d.Configure(Objects{
+			Levels:  map[string]*flowcontrolv1.PriorityLevelConfiguration{"m": before.Levels["m"]},
+			Schemas: map[string]*flowcontrolv1.FlowSchema{"s": of("*", "m")},
+		})
+		d.Configure(before)
+		config := d.config.Load()
+		turn.Release()
+		if d.config.Load() != config {
+			t.Error("the level that was created again is removed with its last request")
+		}
+		for i := range 100 {
+			s := of("*", "l")
+			s.Name = fmt.Sprint("s", i)
+			d.Configure(Objects{Levels: before.Levels, Schemas: map[string]*flowcontrolv1.FlowSchema{"s": s}})
+		}
+		for _, s := range d.config.Load().shares {
+			if n := len(s.level.flows); n > 1 {
+				t.Errorf("%s has the counters of %d FlowSchemas", s.level.name, n)
+			}
 		}
 	})
 }

@@ -2,6 +2,7 @@ package fairness
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -227,6 +228,15 @@ func (l *level) flow(schema string) *flow {
 		l.flows[schema] = f
 	}
 	return f
+}
+
+// forget drops the counters of FlowSchemas that have no class any more, nor requests.
+func (l *level) forget(classes []*class) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.flows, func(_ string, f *flow) bool {
+		return f.waiting == 0 && f.serving == 0 && !slices.ContainsFunc(classes, func(c *class) bool { return c.flow == f })
+	})
 }
 
 // enter admits a request, as soon as there is room, or returns the reason why it is rejected. The
