@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -10,9 +11,12 @@ import (
 )
 
 // prioritize creates the Dispatcher of priority and fairness.
-func (w *wired) prioritize(o Options) {
+func (w *wired) prioritize(o Options) error {
 	if o.Unclassified {
-		return
+		return nil
+	}
+	if o.Limits.Seats() == 0 {
+		return errors.New("without a limit there are no seats for priority levels: set Limits or Unclassified")
 	}
 	schemas, levels := flowcontrol.Fixed()
 	w.fairness = fairness.New(fairness.Options{
@@ -31,6 +35,7 @@ func (w *wired) prioritize(o Options) {
 	})
 	w.fairness.Read(w.cache, w.core)
 	w.following = append(w.following, w.fairness.Run)
+	return nil
 }
 
 // fairnessPages returns the pages with the requests of priority levels; none for nil.

@@ -117,7 +117,9 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	if err != nil {
 		return nil, err
 	}
-	w.prioritize(o)
+	if err := w.prioritize(o); err != nil {
+		return nil, err
+	}
 	w.registry = registry.New(a.backend, w.cache, registry.Options{Plugins: admitting, Logger: o.Log})
 	w.crds = crd.New(crd.Options{
 		Cache:   w.cache,

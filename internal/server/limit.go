@@ -129,7 +129,7 @@ type fair struct{ *fairness.Dispatcher }
 
 // admit implements limiter.
 func (f fair) admit(x *exchange, r *http.Request) (retryAfter int64) {
-	if after := f.Admit(x.Header(), r, &x.Request, &x.turn); after > 0 {
+	if after := f.Admit(x.Header(), r, &x.Request, x.started, &x.turn); after > 0 {
 		return after
 	}
 	x.enter(&x.turn)

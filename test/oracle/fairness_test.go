@@ -60,11 +60,14 @@ func TestFairness(t *testing.T) {
 					}
 				}
 				seen["waits"] += c.waited
+				if c.watched {
+					seen["watched"]++
+				}
 			})
 		})
 	}
 	t.Log(seen)
-	if len(seen) < 5 {
+	if len(seen) < 6 {
 		t.Error("the histories lack something that should be compared")
 	}
 }
@@ -93,6 +96,7 @@ type crowd struct {
 	both    [2]*serving
 	stop    context.CancelFunc
 	waited  int // requests that waited at a step
+	watched bool
 }
 
 // A serving is one of the servers with the states of requests by number.
@@ -113,7 +117,10 @@ var counts = map[string]storage.Stats{
 }
 
 func newCrowd(t *testing.T, random *rand.Rand) *crowd {
-	c := &crowd{T: t, random: random, seats: 10 + random.IntN(60), client: fake.NewSimpleClientset()}
+	c := &crowd{T: t, random: random, seats: 10 + random.IntN(60), client: fake.NewSimpleClientset(), watched: random.IntN(2) == 0}
+	if c.watched {
+		c.seats += 100
+	}
 	c.objects = fairness.Objects{Levels: map[string]*flowcontrolv1.PriorityLevelConfiguration{}, Schemas: map[string]*flowcontrolv1.FlowSchema{}}
 	schemas, levels := builtin.Fixed()
 	ctx, stop := context.WithCancel(context.Background())
@@ -239,11 +246,14 @@ func (c *crowd) run() {
 	for range 4 + c.random.IntN(6) {
 		c.change()
 	}
+	if c.watched {
+		c.watch()
+	}
 	var history []string
 	watches := map[int]bool{} // that have not begun
 	for n := range 400 {
 		what := ""
-		served := c.both[0].in("is served")
+		served := slices.DeleteFunc(c.both[0].in("is served"), func(m int) bool { return m >= 1000 })
 		some := func() int { return served[c.random.IntN(len(served))] }
 		switch choice := c.random.IntN(24); {
 		case choice < 12:
@@ -303,6 +313,23 @@ func (c *crowd) run() {
 	}
 	if !c.Failed() && !maps.Equal(c.both[0].states, c.both[1].states) {
 		c.Errorf("at the end: %v, there %v", c.both[0].states, c.both[1].states)
+	}
+}
+
+// watch begins watches that get the events of most writes, so that these use seats after their answer.
+// Kubernetes counts wrong if such a write needs more seats than its level has, and if its queue is removed
+// meanwhile: there are more seats, and each level keeps its number of queues.
+func (c *crowd) watch() {
+	for i := range 20 + c.random.IntN(20) {
+		r := httptest.NewRequest("GET", "/api/v1/"+[]string{"pods", "configmaps"}[i%2]+"?watch=true&resourceVersion=5", nil)
+		r.Header.Set("Test-User", "root")
+		r.Header.Set("Test-Groups", "system:authenticated,system:masters")
+		r.Header.Set("Test-Number", strconv.Itoa(1000+i))
+		for _, s := range c.both {
+			s.send(1000+i, r.Clone(context.Background()))
+			s.begun[1000+i]()
+			synctest.Wait()
+		}
 	}
 }
 
@@ -407,6 +434,10 @@ func (c *crowd) level(name string) *flowcontrolv1.PriorityLevelConfiguration {
 	}
 	if name != "l0" { // Kubernetes keeps the largest number of seats when a level does not queue any more
 		queues := []int32{1, 2, 5, 16, 64}[c.random.IntN(5)]
+		if c.watched {
+			*l.NominalConcurrencyShares += 10
+			queues = map[string]int32{"l1": 5, "l2": 16, "l3": 64}[name]
+		}
 		l.LimitResponse = flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeQueue, Queuing: &flowcontrolv1.QueuingConfiguration{
 			Queues: queues, HandSize: min(1+int32(c.random.IntN(6)), queues), QueueLengthLimit: 1 + int32(c.random.IntN(6)),
 		}}

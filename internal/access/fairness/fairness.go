@@ -47,8 +47,6 @@ type Options struct {
 	// Timeout is the longest time of a request. It may wait for a quarter of it.
 	Timeout time.Duration
 	Log     *slog.Logger
-	// Now is the clock; time.Now if nil.
-	Now func() time.Time
 }
 
 // A Dispatcher decides when a request is served.
@@ -58,6 +56,9 @@ type Dispatcher struct {
 	watches watches
 
 	config atomic.Pointer[config]
+
+	unread  atomic.Bool // the objects could not be read
+	retries atomic.Bool // a request is trying again
 
 	objects Objects // as stored; for apply
 
@@ -74,9 +75,10 @@ type Objects struct {
 
 // A config is derived from the objects. It is immutable, but for the limits of levels.
 type config struct {
-	classes []*class // in the order of their precedence
-	shares  []*share // by the name of their level
-	total   int      // seats of all levels
+	classes  []*class // in the order of their precedence
+	catchAll *class
+	shares   []*share // by the name of their level
+	total    int      // seats of all levels
 }
 
 // A class has the requests of a FlowSchema.
@@ -90,9 +92,6 @@ type class struct {
 
 // New returns a Dispatcher with the mandatory objects.
 func New(o Options) *Dispatcher {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	d := &Dispatcher{options: o, watches: watches{counts: map[watched]int{}}, objects: Objects{
 		Levels:  map[string]*flowcontrolv1.PriorityLevelConfiguration{},
 		Schemas: map[string]*flowcontrolv1.FlowSchema{},
@@ -175,7 +174,7 @@ func (d *Dispatcher) configure() {
 		if before := old[name]; before != nil {
 			*s = *before
 		} else {
-			s.level = newLevel(name, spec.Type == flowcontrolv1.PriorityLevelEnablementExempt, d.options.Now)
+			s.level = newLevel(name, spec.Type == flowcontrolv1.PriorityLevelEnablementExempt)
 		}
 		s.spec, s.leaving = spec, false
 		kept[name] = s
@@ -213,10 +212,14 @@ func (d *Dispatcher) configure() {
 		if s == nil {
 			return
 		}
-		c.classes = append(c.classes, &class{
+		one := &class{
 			name: name, spec: spec, share: s, flow: s.level.flow(name),
 			header: [2][]string{{uids[s.level.name]}, {uid}},
-		})
+		}
+		if name == flowcontrolv1.FlowSchemaNameCatchAll {
+			c.catchAll = one
+		}
+		c.classes = append(c.classes, one)
 	}
 	stored := map[string]bool{}
 	for _, s := range d.of.Schemas {
@@ -277,16 +280,12 @@ func (c *config) divide(seats int) {
 		} else {
 			lends = ptr.Deref(s.spec.Exempt.LendablePercent, 0)
 		}
-		fresh := s.nominal == 0 && s.limit == 0
 		s.queuing = q
 		s.nominal = int(math.Ceil(float64(seats) * float64(s.shares()) / max(sum, 1)))
 		part := func(percent int32) int { return int(math.Round(float64(s.nominal) * float64(percent) / 100)) }
 		s.lowest, s.highest = s.nominal-part(lends), s.nominal+seats
 		if borrows != nil {
 			s.highest = s.nominal + part(*borrows)
-		}
-		if fresh {
-			s.limit = s.nominal - part(lends)/2
 		}
 		s.most = 0
 		if q.hand > 0 {
@@ -358,9 +357,9 @@ const (
 )
 
 // Admit waits until a request may be served, and names its level in the header of the answer. The
-// caller must call Release of the Turn when the request needs its seats no more, and End at last. If
+// caller must call Release of the Turn when the request no longer needs its seats, and End at last. If
 // the request is rejected, Admit returns the seconds after which the client may try again.
-func (d *Dispatcher) Admit(h http.Header, r *http.Request, q *request.Request, t *Turn) (retryAfter int64) {
+func (d *Dispatcher) Admit(h http.Header, r *http.Request, q *request.Request, arrived time.Time, t *Turn) (retryAfter int64) {
 	ctx := r.Context()
 	d.keepUp(ctx)
 	c := d.classify(q)
@@ -372,9 +371,9 @@ func (d *Dispatcher) Admit(h http.Header, r *http.Request, q *request.Request, t
 		t.distinguisher = c.distinguish(q)
 		hash = hashOf(c.name, t.distinguisher)
 	}
-	reason := c.share.level.enter(ctx, t, hash, d.patience)
+	reason := c.share.level.enter(ctx, t, hash, arrived.Add(d.patience(ctx, arrived)))
 	if t.dispatched != nil {
-		q.Wait(d.options.Now().Sub(t.arrived))
+		q.Wait(time.Since(t.arrived))
 	}
 	if reason != "" {
 		return t.retryAfter
@@ -386,26 +385,37 @@ func (d *Dispatcher) Admit(h http.Header, r *http.Request, q *request.Request, t
 }
 
 // keepUp applies the changes of the objects. If the store does not respond, the present ones are
-// enough.
+// enough: one request at a time tries again, and the others do not wait.
 func (d *Dispatcher) keepUp(ctx context.Context) {
 	if d.stored == nil {
 		return
 	}
-	if err := d.stored.KeepUpSoon(ctx); err != nil && ctx.Err() == nil {
-		d.options.Log.Warn("FlowSchemas and PriorityLevelConfigurations could not be read", "error", err)
+	failed := d.unread.Load()
+	if failed && !d.retries.CompareAndSwap(false, true) {
+		return
+	}
+	err := d.stored.KeepUpSoon(ctx)
+	if failed {
+		d.retries.Store(false)
+	}
+	if err != nil && ctx.Err() != nil {
+		return
+	}
+	if d.unread.Swap(err != nil) != (err != nil) && err != nil {
+		d.options.Log.Warn("FlowSchemas and PriorityLevelConfigurations cannot be read; the present ones count", "error", err)
 	}
 }
 
-// classify returns the class of a request. The mandatory schemas match every authenticated and
-// every anonymous user.
+// classify returns the class of a request. The FlowSchema catch-all is also for users that are neither
+// authenticated nor anonymous.
 func (d *Dispatcher) classify(q *request.Request) *class {
-	classes := d.config.Load().classes
-	for _, c := range classes {
+	config := d.config.Load()
+	for _, c := range config.classes {
 		if matches(c.spec, q) {
 			return c
 		}
 	}
-	return classes[len(classes)-1]
+	return config.catchAll
 }
 
 // distinguish returns the name of the flow of a request in its class.
@@ -423,12 +433,12 @@ func (c *class) distinguish(q *request.Request) string {
 // longestWait limits the wait of a request.
 const longestWait = time.Minute
 
-// patience returns the time that a request may wait: a quarter of the time in which it must be
-// answered.
-func (d *Dispatcher) patience(ctx context.Context) time.Duration {
+// patience returns the time that a request may wait after its arrival: a quarter of the time in which
+// it must be answered.
+func (d *Dispatcher) patience(ctx context.Context, arrived time.Time) time.Duration {
 	timeout := d.options.Timeout
 	if deadline, ok := ctx.Deadline(); ok {
-		timeout = deadline.Sub(d.options.Now())
+		timeout = deadline.Sub(arrived)
 	}
 	return min(timeout/4, longestWait)
 }

@@ -81,7 +81,7 @@ func get(d *Dispatcher, user string) (t *Turn, retryAfter int64) {
 	r := httptest.NewRequest("GET", "/api/v1/namespaces/n/configmaps/x", nil)
 	q := &request.Request{Info: request.Parse(r), User: &request.User{Name: user}}
 	t = &Turn{}
-	return t, d.Admit(http.Header{}, r, q, t)
+	return t, d.Admit(http.Header{}, r, q, time.Now(), t)
 }
 
 // The requests of a user with many do not delay those of another one in the same level.
@@ -335,7 +335,7 @@ func TestAllocations(t *testing.T) {
 	turn := &Turn{}
 	if n := testing.AllocsPerRun(100, func() {
 		*turn = Turn{}
-		d.Admit(h, r, q, turn)
+		d.Admit(h, r, q, time.Now(), turn)
 		turn.Release()
 		turn.End()
 	}); n > 0 {
@@ -352,8 +352,55 @@ func BenchmarkAdmit(b *testing.B) {
 		q := &request.Request{Info: request.Parse(r), User: &request.User{Name: "alice"}}
 		for p.Next() {
 			var turn Turn
-			d.Admit(h, r, q, &turn)
+			d.Admit(h, r, q, time.Now(), &turn)
 			turn.Release()
+		}
+	})
+}
+
+// A write uses seats for its watchers after its answer, at most those of its level, and then for longer.
+func TestSeatsAfterTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLevel("l", false)
+		l.configure(queuing{queues: 1, hand: 1, length: 10}, 2, 2, nil)
+		turn := &Turn{request: &request.Request{}, flow: l.flow("s"), work: Work{Initial: 1, Final: 10, After: 5 * time.Millisecond}}
+		if reason := l.enter(t.Context(), turn, 0, time.Now().Add(time.Second)); reason != "" {
+			t.Fatal(reason)
+		}
+		if turn.work.Final != 2 || turn.work.After != 25*time.Millisecond {
+			t.Errorf("ten seats for 5 ms are %d for %v with a limit of two", turn.work.Final, turn.work.After)
+		}
+		turn.Release()
+		l.mu.Lock()
+		if l.seats != 2 || l.waitSeats != 0 || l.serving != 0 {
+			t.Errorf("after the answer %d seats are used, %d are waited for, and %d requests are served", l.seats, l.waitSeats, l.serving)
+		}
+		l.mu.Unlock()
+		time.Sleep(25 * time.Millisecond)
+		synctest.Wait()
+		if l.seats != 0 {
+			t.Errorf("at last %d seats are used", l.seats)
+		}
+	})
+}
+
+// A queue that is one too many is removed once, although two requests free seats in it.
+func TestQueueIsRemovedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLevel("l", false)
+		l.configure(queuing{queues: 3, hand: 1, length: 10}, 9, 9, nil)
+		for i := range 2 {
+			turn := &Turn{request: &request.Request{}, flow: l.flow("s"), work: Work{Initial: 1, Final: 1, After: time.Duration(i+1) * time.Millisecond}}
+			if reason := l.enter(t.Context(), turn, 1, time.Now().Add(time.Second)); reason != "" { // in the second queue
+				t.Fatal(reason)
+			}
+			turn.Release()
+		}
+		l.configure(queuing{queues: 1, hand: 1, length: 10}, 9, 9, nil)
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		if len(l.queues) != 2 || l.queues[1].index != 1 || l.queueSeats != 0 || l.seats != 0 {
+			t.Errorf("%d queues are left, the last at %d, with %d of %d seats", len(l.queues), l.queues[1].index, l.queueSeats, l.seats)
 		}
 	})
 }

@@ -41,7 +41,6 @@ const presumedDuration = 3 * time.Millisecond
 // when it is dispatched, and corrected when it ends.
 type level struct {
 	name   string
-	now    func() time.Time
 	exempt bool // no limit
 
 	mu      sync.Mutex
@@ -160,8 +159,8 @@ const (
 	isServing
 )
 
-func newLevel(name string, exempt bool, now func() time.Time) *level {
-	l := &level{name: name, now: now, exempt: exempt, synced: now(), flows: map[string]*flow{}}
+func newLevel(name string, exempt bool) *level {
+	l := &level{name: name, exempt: exempt, synced: time.Now(), flows: map[string]*flow{}}
 	l.demand.begin(l.synced)
 	for _, r := range []struct {
 		*ratio
@@ -182,7 +181,7 @@ func (l *level) configure(q queuing, limit, denominator int, left func()) {
 		for len(l.queues) < q.queues {
 			l.queues = append(l.queues, &queue{index: len(l.queues)})
 		}
-		// More queues than that are removed as soon as they are empty.
+		// More queues than that are removed when their last requests have freed their seats.
 	} else {
 		q.length, q.hand = l.queuing.length, l.queuing.hand
 	}
@@ -197,7 +196,7 @@ func (l *level) configure(q queuing, limit, denominator int, left func()) {
 // lock locks the level and advances virtual time.
 func (l *level) lock() time.Time {
 	l.mu.Lock()
-	now := l.now()
+	now := time.Now()
 	if l.active > 0 {
 		speed := math.Min(float64(l.queueSeats), float64(l.limit)) / float64(l.active)
 		l.progress += effortOf(speed, now.Sub(l.synced))
@@ -240,12 +239,12 @@ func (l *level) forget(classes []*class) {
 }
 
 // enter admits a request, as soon as there is room, or returns the reason why it is rejected. The
-// wait ends with ctx or after some time.
-func (l *level) enter(ctx context.Context, t *Turn, hash uint64, patience func(context.Context) time.Duration) (reason string) {
+// wait ends with ctx or at a time.
+func (l *level) enter(ctx context.Context, t *Turn, hash uint64, until time.Time) (reason string) {
 	if reason = l.start(t, hash); reason != "" || t.dispatched == nil {
 		return reason
 	}
-	timer := time.NewTimer(patience(ctx))
+	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
 	case <-t.dispatched:

@@ -52,7 +52,7 @@ var (
 	demandRatioDesc  = desc("demand_seats", "Share of the nanoseconds in which so many seats, relative to the limit, were demanded.", ofLevel)
 )
 
-// A collector collects the metrics of a Dispatcher. They are made by a scrape.
+// A collector collects the metrics of a Dispatcher. A scrape makes them.
 type collector struct{ *Dispatcher }
 
 // Collectors returns the metrics; none for nil.

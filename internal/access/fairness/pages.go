@@ -44,7 +44,7 @@ func (d *Dispatcher) page(write func(row func(...any), r *http.Request)) http.Ha
 func (d *Dispatcher) levelTable(row func(...any), _ *http.Request) {
 	row("PriorityLevelName", "ActiveQueues", "IsIdle", "IsQuiescing", "WaitingRequests", "ExecutingRequests",
 		"DispatchedRequests", "RejectedRequests", "TimedoutRequests", "CancelledRequests")
-	for _, s := range d.config.Load().shares {
+	for _, s := range d.config.Load().shares { // Kubernetes does not count timeouts either: they are cancellations
 		l := s.level
 		l.lock()
 		active := 0

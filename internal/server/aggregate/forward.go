@@ -104,7 +104,10 @@ func within(r *http.Request) bool {
 // Long-running requests do not count.
 func (b *Backend) enter(r *http.Request) (leave func(), ok bool) {
 	q := request.From(r.Context())
-	if q == nil || q.Place == nil || q.Info.IsLongRunning() {
+	if q == nil || q.Place == nil {
+		return func() {}, true
+	}
+	if q.Info.IsLongRunning() {
 		q.Release()
 		return func() {}, true
 	}
