@@ -109,7 +109,8 @@ func TestPoliteUser(t *testing.T) {
 		}
 		synctest.Wait()
 		for range 10 {
-			if waited, after := serve("polite"); waited > 150*time.Millisecond || after > 0 {
+			// The greedy one waits for seconds; the polite one for two rounds of the greedy one's queues.
+			if waited, after := serve("polite"); waited > 250*time.Millisecond || after > 0 {
 				t.Errorf("the polite user waits for %v, and may try again after %d", waited, after)
 			}
 		}
