@@ -101,8 +101,7 @@ func newGates(l Limits) *gates {
 	return &gates{{limit: int64(orDefault(l.Reading, DefaultReading))}, {limit: int64(orDefault(l.Writing, DefaultWriting))}}
 }
 
-// admit implements limiter. Watches, which mostly wait, health checks, and administrators are
-// exempt.
+// admit implements limiter. Watches, health checks and administrators are exempt: watches mostly wait.
 func (g *gates) admit(x *exchange, _ *http.Request) (retryAfter int64) {
 	one := &g[1]
 	if x.Info.IsReadOnly() {

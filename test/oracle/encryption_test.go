@@ -100,7 +100,7 @@ resources:
 	}
 }
 
-// compareDecryption has both read a value, which may be damaged.
+// compareDecryption reads a value with both. The value may be damaged.
 func compareDecryption(t *testing.T, ours *encrypt.Keyring, theirs value.Transformer, key string, stored []byte) {
 	t.Helper()
 	want, stale, err := decrypt(theirs, key, stored)

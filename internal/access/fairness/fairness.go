@@ -3,10 +3,9 @@
 // A request belongs to the first FlowSchema that matches it, and is served with the seats of its
 // priority level. Levels have shares of the server's seats, and lend them for some seconds. A level
 // with too many requests lets them wait in queues or rejects them. Within a level, flows get equal
-// shares: the requests of one user or namespace do not delay those of others.
+// shares: the requests of one user or namespace delay those of others little.
 //
-// The objects are read from the cache, so that a request is dispatched by all writes that its server
-// has seen. The package does not know the initial objects.
+// The objects come from the cache. A request is dispatched by all writes that its server has seen. The package does not know the initial objects.
 package fairness
 
 import (

@@ -41,7 +41,7 @@ func limitedTo(name string, shares, queues, hand, length int32) *flowcontrolv1.P
 	}
 }
 
-// of returns a schema for the requests of a user, which are a flow.
+// of returns a schema for the requests of a user. They are one flow.
 func of(user, level string) *flowcontrolv1.FlowSchema {
 	every := []string{"*"}
 	return &flowcontrolv1.FlowSchema{

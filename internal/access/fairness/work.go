@@ -25,7 +25,7 @@ type Work struct {
 func (w *Work) seats() int { return max(w.Initial, w.Final) }
 
 const (
-	// mostListSeats and mostWriteSeats limit the seats of a request, whatever the level allows.
+	// mostListSeats and mostWriteSeats limit the seats of a request at every level.
 	mostListSeats  = 100
 	mostWriteSeats = 10
 
@@ -34,7 +34,7 @@ const (
 	// eventTime is the time that a seat needs for its watchers after a write.
 	eventTime = 5 * time.Millisecond
 
-	// streamed is the memory of a list from the cache, which is encoded object by object.
+	// streamed is the memory of a list from the cache. The list is encoded object by object.
 	streamed = 1_000_000
 	// largest is the size of an object of unknown size.
 	largest = 1_500_000

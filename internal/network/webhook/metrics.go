@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics count calls, under the names of client-go, which is kube-apiserver's client for webhooks.
+// metrics count calls under the names of client-go. It is kube-apiserver's client for webhooks.
 type metrics struct {
 	requests  *prometheus.CounterVec
 	durations *prometheus.HistogramVec

@@ -32,7 +32,7 @@ func (f Format) split(doc []byte) (*parted, error) {
 	return &parted{format: f, before: before, after: after}, err
 }
 
-// render replaces the JSON of an object, which is the rest of buf from an index, with its rendering.
+// render replaces the JSON of an object with its rendering. The JSON is the rest of buf from an index.
 func (p *parted) render(buf []byte, from, index int) ([]byte, error) {
 	item := buf[from:]
 	p.space.Reset()

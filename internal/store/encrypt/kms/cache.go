@@ -45,8 +45,8 @@ func newCache(s service, m *Metrics, name string) cache {
 	return cache{service: s, metrics: m, name: name, all: map[id]*cached{}, failed: make(chan struct{}, 1), healed: make(chan struct{}, 1)}
 }
 
-// get returns the opener of a source. An unknown source takes a call of the KMS, which concurrent callers
-// share.
+// get returns the opener of a source. An unknown source takes a call of the KMS. Concurrent callers share
+// the call.
 func (c *cache) get(ctx context.Context, s *source) (opener, error) {
 	key := s.id()
 	c.mu.Lock()

@@ -13,8 +13,8 @@ import (
 	"k8s.io/kms/pkg/util"
 )
 
-// reconnect is the longest pause between attempts to connect. The default of gRPC is two minutes, with
-// which a plugin would be back long before its client.
+// reconnect is the longest pause between attempts to connect. With gRPC's default of two minutes, a plugin
+// would be back long before its client.
 const reconnect = 3 * time.Second
 
 // A client calls a plugin on its socket. Calls wait until it listens.
