@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -234,7 +235,7 @@ func (o *Objects) Outdated(ctx context.Context, d *resource.Definition) (objects
 // then uses the results. Rewrite also returns the error of each object.
 func (o *Objects) Convert(ctx context.Context, d *resource.Definition, batch []*watchcache.Object) context.Context {
 	ctx = o.Registry.Anew(ctx, d)
-	_ = o.Registry.Warm(ctx, d, d.StorageVersion(), batch)
+	_ = o.Registry.Warm(ctx, d, d.StorageVersion(), slices.Values(batch))
 	return ctx
 }
 

@@ -42,7 +42,7 @@ func (r *Registry) computeAll(ctx context.Context, target *Target, from resource
 			return nil, err
 		}
 		if selected {
-			l.Items = append(l.Items, o)
+			l.Items.add(o)
 		}
 	}
 	return l, nil

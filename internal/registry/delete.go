@@ -294,10 +294,10 @@ func (r *Registry) DeleteCollection(ctx context.Context, target Target, list Lis
 	}
 	o.collected, o.Fits = true, nil
 	ctx = r.Anew(ctx, target.Definition)
-	if err := r.Warm(ctx, target.Definition, target.Version, l.Items); err != nil {
+	if err := r.Warm(ctx, target.Definition, target.Version, l.Items.All()); err != nil {
 		return nil, err
 	}
-	for _, item := range l.Items {
+	for item := range l.Items.All() {
 		one := target
 		one.Namespace, one.Name = target.Definition.Split(item.Key)
 		_, err := r.Delete(ctx, one, options, o)

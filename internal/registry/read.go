@@ -145,7 +145,7 @@ type ListOptions struct {
 
 // A List is a page, or all, of the objects of one state of the store.
 type List struct {
-	Items    []*watchcache.Object
+	Items    Items
 	Revision int64
 	// Continue is the token of the next page, or "".
 	Continue string
@@ -167,16 +167,19 @@ func (r *Registry) List(ctx context.Context, target Target, o ListOptions) (*Lis
 	ctx = r.Hold(ctx, target.Definition)
 	l := &List{Revision: snapshot.Revision()}
 	scope, _ := o.Selection.scope(&target)
+	if o.Selection.All() {
+		l.Items.all = snapshot.Scan(scope, after)
+	}
 	for item, err := range r.selected(ctx, &o.Selection, &target, snapshot, scope, after) {
 		if err != nil {
 			return nil, err
 		}
-		l.Items = append(l.Items, item)
-		if int64(len(l.Items)) == o.Limit {
+		l.Items.add(item)
+		if int64(l.Items.Len()) == o.Limit {
 			l.limit(prefix, item.Key, snapshot.Len(scope, item.Key), &o.Selection)
 			break
 		}
-		if len(l.Items)%1024 == 0 && ctx.Err() != nil {
+		if l.Items.Len()%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}

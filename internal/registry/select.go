@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -142,7 +143,7 @@ func (r *Registry) indexes(ctx context.Context, s *Selection, target *Target, sn
 			},
 			Ahead: func(ctx context.Context, objects []*watchcache.Object) {
 				// An error comes again from the later look at the object.
-				_ = r.Warm(ctx, target.Definition, target.Version, objects)
+				_ = r.Warm(ctx, target.Definition, target.Version, slices.Values(objects))
 			},
 		})
 		if err != nil {

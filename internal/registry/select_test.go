@@ -75,13 +75,13 @@ func TestSelectedByField(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						for _, item := range l.Items {
+						for item := range l.Items.All() {
 							if item.Key <= last {
 								t.Errorf("%s follows %s", item.Key, last)
 							}
 							last = item.Key
 						}
-						if got += len(l.Items); l.Continue == "" {
+						if got += l.Items.Len(); l.Continue == "" {
 							break
 						}
 						o.Continue = l.Continue
@@ -117,8 +117,8 @@ func BenchmarkSelective(b *testing.B) {
 	list := func(b *testing.B, target registry.Target) {
 		b.Helper()
 		l, err := r.List(b.Context(), target, registry.ListOptions{Selection: selection(b, target, "", "type=rare")})
-		if err != nil || len(l.Items) != 10 {
-			b.Fatal(len(l.Items), err)
+		if err != nil || l.Items.Len() != 10 {
+			b.Fatal(l.Items.Len(), err)
 		}
 	}
 	b.Run("each looked into", func(b *testing.B) {

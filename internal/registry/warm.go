@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/watchcache"
@@ -15,31 +16,33 @@ const warmBatch = 256
 // Warm converts items, which may have nils, to version v in batches, so that View finds the results.
 // It skips objects that another request is converting. It returns the error of a conversion; View
 // returns it again for each unconverted object.
-func (r *Registry) Warm(ctx context.Context, d *resource.Definition, v *resource.Version, items []*watchcache.Object) error {
+func (r *Registry) Warm(ctx context.Context, d *resource.Definition, v *resource.Version, items iter.Seq[*watchcache.Object]) error {
 	if d.Convert == nil {
 		return nil
 	}
 	validity := r.Validity(ctx, d)
-	for len(items) > 0 {
-		if ctx.Err() != nil {
-			return ctx.Err()
+	var c claims
+	for o := range items {
+		if o == nil || o.Err != nil || !converts(d, v, o) {
+			continue
 		}
-		var c claims
-		for len(items) > 0 && len(c.objects) < warmBatch {
-			o := items[0]
-			items = items[1:]
-			if o == nil || o.Err != nil || !converts(d, v, o) {
-				continue
-			}
-			if publish, ok := o.Claim(viewKey{d, v.Name}, validity); ok {
-				c.objects, c.publish = append(c.objects, o), append(c.publish, publish)
-			}
+		publish, ok := o.Claim(viewKey{d, v.Name}, validity)
+		if !ok {
+			continue
+		}
+		c.objects, c.publish = append(c.objects, o), append(c.publish, publish)
+		if len(c.objects) < warmBatch {
+			continue
 		}
 		if err := c.convert(ctx, d, v); err != nil {
 			return err
 		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		c = claims{}
 	}
-	return nil
+	return c.convert(ctx, d, v)
 }
 
 // claims are objects to convert here, for which other requests wait.
@@ -97,7 +100,7 @@ func (r *Registry) ahead(ctx context.Context, s *Selection, target *Target, item
 		var next []*watchcache.Object
 		flush := func() bool {
 			// An error comes again from the later look at the object.
-			_ = r.Warm(ctx, target.Definition, target.Version, next)
+			_ = r.Warm(ctx, target.Definition, target.Version, slices.Values(next))
 			for _, o := range next {
 				if !yield(o) {
 					return false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -189,7 +190,7 @@ func (w *Watch) warm(ctx context.Context, events []*watchcache.Event) {
 		objects = append(objects, e.Prev, e.Object)
 	}
 	// An error comes again from the later look at the object.
-	_ = w.registry.Warm(ctx, d, w.target.Version, objects)
+	_ = w.registry.Warm(ctx, d, w.target.Version, slices.Values(objects))
 }
 
 // see turns an event of the store into one of the watch: an object that enters the selection is added,

@@ -15,14 +15,27 @@ type ListMeta struct {
 	ResourceVersion    int64
 	Continue           string
 	RemainingItemCount *int64
+	// Size is the size of the objects. Only protobuf needs it.
+	Size ListSize
+}
+
+// A ListSize is the size of the objects of a list in a view.
+type ListSize int
+
+// Add adds an object. Errors come from part.
+func (s *ListSize) Add(part Part) error {
+	if part == nil {
+		return nil
+	}
+	data, err := part()
+	*s += ListSize(fieldSize(len(data)))
+	return err
 }
 
 // A ListWriter streams a list.
 type ListWriter interface {
 	// Add writes the next object. Errors come from the io.Writer or from part.
 	Add(e *object.Encoded, part Part) error
-	// Len returns the number of objects written.
-	Len() int
 	// Close ends the list. It does not close the io.Writer.
 	Close() error
 }
@@ -30,7 +43,7 @@ type ListWriter interface {
 // NewList begins a list of objects.
 func (v *View) NewList(to io.Writer, meta ListMeta) ListWriter {
 	if v.Format.Media == Protobuf {
-		return &messageList{view: v, to: to, meta: meta}
+		return v.newMessageList(to, meta)
 	}
 	return v.newTextList(to, meta)
 }
@@ -123,8 +136,6 @@ func (l *textList) Add(e *object.Encoded, part Part) error {
 	}
 	return l.err
 }
-
-func (l *textList) Len() int { return l.items }
 
 func (l *textList) flush() {
 	if l.err == nil {

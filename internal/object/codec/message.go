@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"strconv"
 
@@ -69,13 +70,44 @@ func appendEvent(dst []byte, eventType string, doc []byte) []byte {
 	return appendField(dst, extensionRaw, doc)
 }
 
-// A messageList collects the messages of a list: the document begins with its length.
+// A messageList writes in chunks. The document begins with its length.
 type messageList struct {
-	view     *View
 	to       io.Writer
-	meta     ListMeta
-	messages [][]byte
+	items    protowire.Number // the field of the objects
+	buf      []byte
+	metadata []byte // after the objects
+	left     int    // the size of the objects to come
 	err      error
+}
+
+func (v *View) newMessageList(to io.Writer, meta ListMeta) *messageList {
+	l := &messageList{to: to, items: 2, left: int(meta.Size)}
+	// All list types but one have the metadata first.
+	apiVersion, kind, metadataField := v.APIVersion, v.ListKind, protowire.Number(1)
+	if f := v.Format; f.As != Whole {
+		apiVersion, kind = metav1.GroupName+"/"+f.Version, "PartialObjectMetadataList"
+		if f.Version == "v1beta1" {
+			metadataField, l.items = 2, 1
+		}
+	}
+	metadata, err := meta.message()
+	l.err = err
+	l.buf = appendOpening(nil, apiVersion, kind, fieldSize(len(metadata))+l.left)
+	if metadata = appendField(nil, metadataField, metadata); metadataField < l.items {
+		l.buf = append(l.buf, metadata...)
+	} else {
+		l.metadata = metadata
+	}
+	return l
+}
+
+// message returns the metadata as protobuf.
+func (m *ListMeta) message() ([]byte, error) {
+	meta := metav1.ListMeta{Continue: m.Continue, RemainingItemCount: m.RemainingItemCount}
+	if m.ResourceVersion != 0 {
+		meta.ResourceVersion = strconv.FormatInt(m.ResourceVersion, 10)
+	}
+	return meta.Marshal()
 }
 
 func (l *messageList) Add(_ *object.Encoded, part Part) error {
@@ -87,60 +119,30 @@ func (l *messageList) Add(_ *object.Encoded, part Part) error {
 		l.err = err
 		return err
 	}
-	l.messages = append(l.messages, message)
-	return nil
-}
-
-func (l *messageList) Len() int { return len(l.messages) }
-
-func (l *messageList) Close() error {
-	if l.err != nil {
-		return l.err
+	l.left -= fieldSize(len(message))
+	l.buf = appendField(l.buf, l.items, message)
+	if len(l.buf) >= listChunk {
+		l.flush()
 	}
-	meta := l.meta
-	listMeta := metav1.ListMeta{Continue: meta.Continue, RemainingItemCount: meta.RemainingItemCount}
-	if meta.ResourceVersion != 0 {
-		listMeta.ResourceVersion = strconv.FormatInt(meta.ResourceVersion, 10)
-	}
-	metadata, err := listMeta.Marshal()
-	if err != nil {
-		return err
-	}
-	// All list types but one have the metadata first.
-	apiVersion, kind := l.view.APIVersion, l.view.ListKind
-	metadataField, itemsField := protowire.Number(1), protowire.Number(2)
-	if f := l.view.Format; f.As != Whole {
-		apiVersion, kind = metav1.GroupName+"/"+f.Version, "PartialObjectMetadataList"
-		if f.Version == "v1beta1" {
-			metadataField, itemsField = 2, 1
-		}
-	}
-	length := fieldSize(len(metadata))
-	for _, m := range l.messages {
-		length += fieldSize(len(m))
-	}
-	buf := appendOpening(nil, apiVersion, kind, length)
-	if metadataField < itemsField {
-		buf = appendField(buf, metadataField, metadata)
-	}
-	for _, m := range l.messages {
-		buf = appendField(buf, itemsField, m)
-		if buf = l.flush(buf, listChunk); l.err != nil {
-			return l.err
-		}
-	}
-	if metadataField > itemsField {
-		buf = appendField(buf, metadataField, metadata)
-	}
-	l.flush(appendEnding(buf), 0)
 	return l.err
 }
 
-// flush writes buf if it has enough bytes, and returns the rest.
-func (l *messageList) flush(buf []byte, enough int) []byte {
-	if len(buf) < enough {
-		return buf
+// errResized means that an object was encoded twice, with different results.
+var errResized = errors.New("the objects of the list have another size than expected")
+
+func (l *messageList) Close() error {
+	if l.err == nil && l.left != 0 {
+		l.err = errResized
 	}
-	_, l.err = l.to.Write(buf)
-	return buf[:0]
+	if l.err != nil {
+		return l.err
+	}
+	l.buf = appendEnding(append(l.buf, l.metadata...))
+	l.flush()
+	return l.err
+}
+
+func (l *messageList) flush() {
+	_, l.err = l.to.Write(l.buf)
+	l.buf = l.buf[:0]
 }

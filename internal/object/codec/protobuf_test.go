@@ -2,6 +2,8 @@ package codec
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -153,14 +155,15 @@ func TestProtobufList(t *testing.T) {
 			TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1beta1", Kind: "PartialObjectMetadataList"}, ListMeta: meta, Items: partial}},
 	} {
 		var out bytes.Buffer
-		e, l := encoded(t, storedMap, 7), tt.v.NewList(&out, ListMeta{ResourceVersion: 9, Continue: "x", RemainingItemCount: new(int64(3))})
+		e := encoded(t, storedMap, 7)
+		l := tt.v.NewList(&out, ListMeta{ResourceVersion: 9, Continue: "x", RemainingItemCount: new(int64(3)), Size: tt.v.sizeOf(t, e, tt.count)})
 		for range tt.count {
 			if err := l.Add(e, tt.v.partOf(e)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		err := l.Close()
-		if want := serialized(t, tt.want); err != nil || l.Len() != tt.count || !bytes.Equal(out.Bytes(), want) {
+		if want := serialized(t, tt.want); err != nil || !bytes.Equal(out.Bytes(), want) {
 			t.Errorf("%v\n got %q\nwant %q", err, out.Bytes(), want)
 		}
 	}
@@ -172,7 +175,7 @@ func TestProtobufListPieces(t *testing.T) {
 	e, v := encoded(t, storedMap, 7), maps(Whole, "")
 	want := &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}, ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
 	var out pieces
-	l := v.NewList(&out, ListMeta{ResourceVersion: 9})
+	l := v.NewList(&out, ListMeta{ResourceVersion: 9, Size: v.sizeOf(t, e, count)})
 	for range count {
 		want.Items = append(want.Items, typedMap())
 		if err := l.Add(e, v.partOf(e)); err != nil {
@@ -182,11 +185,35 @@ func TestProtobufListPieces(t *testing.T) {
 	if err := l.Close(); err != nil || out.writes < 2 || !bytes.Equal(out.Bytes(), serialized(t, want)) {
 		t.Errorf("%d writes, %d bytes, %v", out.writes, out.Len(), err)
 	}
-	l = v.NewList(broken{}, ListMeta{})
+	l = v.NewList(broken{}, ListMeta{Size: v.sizeOf(t, e, 1)})
 	_ = l.Add(e, v.partOf(e))
-	if err := l.Close(); err == nil {
-		t.Error("the error of the client's connection is lost")
+	if err := l.Close(); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("the error of the client's connection is lost: %v", err)
 	}
+}
+
+// A list whose objects are larger or smaller than announced does not look complete.
+func TestProtobufListSize(t *testing.T) {
+	e, v := encoded(t, storedMap, 7), maps(Whole, "")
+	for _, announced := range []int{1, 3} {
+		l := v.NewList(io.Discard, ListMeta{Size: v.sizeOf(t, e, announced)})
+		_ = l.Add(e, v.partOf(e))
+		_ = l.Add(e, v.partOf(e))
+		if err := l.Close(); !errors.Is(err, errResized) {
+			t.Errorf("%d of 2 objects announced: %v", announced, err)
+		}
+	}
+}
+
+// sizeOf is the size of a list of an object, count times.
+func (v *View) sizeOf(t *testing.T, e *object.Encoded, count int) (size ListSize) {
+	t.Helper()
+	for range count {
+		if err := size.Add(v.partOf(e)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return size
 }
 
 type pieces struct {

@@ -1,8 +1,12 @@
 package rest
 
 import (
-	"compress/gzip"
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"hash/crc32"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,26 +25,41 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// gzips is a pool of gzip writers.
-type gzips struct{ pool sync.Pool }
-
-func (g *gzips) take() *gzip.Writer {
-	if w, ok := g.pool.Get().(*gzip.Writer); ok {
-		return w
-	}
-	// Speed matters: the next better level takes more than twice the time to save a tenth of the
-	// size.
-	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
-	if err != nil {
-		panic(err) // The level is valid.
-	}
-	return w
+// gzips compresses the answers of a server. An answer has a compressor, of more than a megabyte, only
+// while a block of it is compressed. The answers of slow clients, and of many, thus take little memory.
+type gzips struct {
+	pool sync.Pool // of *flate.Writer
+	busy chan struct{}
 }
 
-func (g *gzips) give(w *gzip.Writer) {
+func newGzips() *gzips { return &gzips{busy: make(chan struct{}, 2*runtime.GOMAXPROCS(0))} }
+
+// compress writes a block, or the end, of a stream of DEFLATE. Blocks are independent of each other.
+func (g *gzips) compress(to *bytes.Buffer, block []byte, end bool) {
+	g.busy <- struct{}{}
+	defer func() { <-g.busy }()
+	w, ok := g.pool.Get().(*flate.Writer)
+	if !ok {
+		// Speed matters: the next better level takes more than twice the time to save a tenth of the
+		// size.
+		var err error
+		if w, err = flate.NewWriter(nil, flate.BestSpeed); err != nil {
+			panic(err) // The level is valid.
+		}
+	}
+	w.Reset(to)
+	_, _ = w.Write(block) // The buffer returns no error.
+	if end {
+		_ = w.Close()
+	} else {
+		_ = w.Flush()
+	}
 	w.Reset(nil)
 	g.pool.Put(w)
 }
+
+// gzipBlock is the size of a block, the most that BestSpeed compresses at a time.
+const gzipBlock = 1<<16 - 1
 
 // A compressor compresses an answer once it is known to be large. Until then it buffers the
 // answer.
@@ -48,9 +67,12 @@ type compressor struct {
 	http.ResponseWriter
 	gzips   *gzips
 	code    int
-	decided bool         // the header was written
-	held    []byte       // output before that
-	gzip    *gzip.Writer // nil for an uncompressed answer
+	decided bool   // the header was written
+	held    []byte // output before that, or of the next block
+	zipped  bool
+	sum     uint32 // of the input
+	length  uint32 // of the input
+	out     bytes.Buffer
 }
 
 // Unwrap is for http.ResponseController.
@@ -75,17 +97,30 @@ func (c *compressor) Write(data []byte) (int, error) {
 	if c.code == 0 {
 		c.WriteHeader(http.StatusOK)
 	}
+	if c.decided && !c.zipped {
+		return c.ResponseWriter.Write(data)
+	}
+	c.held = append(c.held, data...)
 	if !c.decided {
-		if len(c.held)+len(data) <= compressAbove {
-			c.held = append(c.held, data...)
+		if len(c.held) <= compressAbove {
 			return len(data), nil
 		}
-		if err := c.release(true); err != nil {
+		c.decide(true)
+	}
+	rest := c.held
+	for len(rest) >= gzipBlock {
+		if err := c.block(rest[:gzipBlock], false); err != nil {
 			return 0, err
 		}
+		rest = rest[gzipBlock:]
 	}
-	return c.pass(data)
+	c.held = append(c.held[:0], rest...)
+	return len(data), nil
 }
+
+// gzipHeader is the header of a file that was compressed by the fastest algorithm, on a system that is
+// not known.
+const gzipHeader = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
 
 // decide writes the header.
 func (c *compressor) decide(compress bool) {
@@ -95,34 +130,32 @@ func (c *compressor) decide(compress bool) {
 		h.Del("Content-Length")
 		h.Set("Content-Encoding", "gzip")
 		h.Add("Vary", "Accept-Encoding")
-		c.gzip = c.gzips.take()
-		c.gzip.Reset(c.ResponseWriter)
+		c.zipped = true
+		c.out.WriteString(gzipHeader)
 	}
 	c.ResponseWriter.WriteHeader(c.code)
 }
 
-// release decides, and writes the buffer.
-func (c *compressor) release(compress bool) error {
-	c.decide(compress)
-	_, err := c.pass(c.held)
-	c.held = nil
-	return err
-}
-
-func (c *compressor) pass(data []byte) (int, error) {
-	if c.gzip != nil {
-		return c.gzip.Write(data)
+// block compresses and writes input.
+func (c *compressor) block(data []byte, end bool) error {
+	c.sum = crc32.Update(c.sum, crc32.IEEETable, data)
+	c.length += uint32(len(data))
+	c.gzips.compress(&c.out, data, end)
+	if end {
+		trailer := binary.LittleEndian.AppendUint32(c.out.AvailableBuffer(), c.sum)
+		c.out.Write(binary.LittleEndian.AppendUint32(trailer, c.length))
 	}
-	return c.ResponseWriter.Write(data)
+	_, err := c.out.WriteTo(c.ResponseWriter)
+	return err
 }
 
 // close ends the answer. It is not called for an aborted answer, which must not look complete.
 func (c *compressor) close() {
 	if c.code != 0 && !c.decided {
-		_ = c.release(false)
+		c.decide(false)
+		_, _ = c.ResponseWriter.Write(c.held)
 	}
-	if c.gzip != nil && c.gzip.Close() == nil {
-		// After a failed write, net/http may still use the writer.
-		c.gzips.give(c.gzip)
+	if c.zipped {
+		_ = c.block(c.held, true) // The client is gone if this fails.
 	}
 }

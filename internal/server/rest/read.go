@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"io"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ func (h *Handler) get(r *call) error {
 		return err
 	}
 	return r.answer(view, http.StatusOK, func(view *codec.View) ([]byte, error) {
-		return view.Render(&shown, h.part(r.Context(), &r.target, view, found))
+		return view.Render(&shown, h.part(r.Context(), &r.target, view, &found))
 	})
 }
 
@@ -138,39 +139,49 @@ func (r *call) selection(o *metav1.ListOptions) (registry.Selection, error) {
 	return s, nil
 }
 
-// writeList streams a list. Everything that can fail happens before the first byte.
+// writeList streams a list. Everything that can fail happens before the first byte. Whatever the length
+// of the list, it takes the memory of one chunk.
 func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *registry.List) error {
-	d, v := r.target.Definition, r.target.Version
-	if err := h.registry.Warm(ctx, d, v, l.Items); err != nil {
+	d, v, items := r.target.Definition, r.target.Version, l.Items.All()
+	if err := h.registry.Warm(ctx, d, v, items); err != nil {
 		return err
-	}
-	for _, item := range l.Items {
-		if _, err := h.registry.View(ctx, d, v, item); err != nil {
-			return err
-		}
 	}
 	marked, err := h.defaultOf(ctx, r, view, l)
 	if err != nil {
 		return err
 	}
-	items, err := h.rows(ctx, r, view, l.Items)
-	if err != nil {
+	var item *watchcache.Object // of each of the loops
+	part := h.part(ctx, &r.target, view, &item)
+	if of := part; marked != nil {
+		part = func() ([]byte, error) {
+			if item.Name == object.Name(marked) {
+				return view.Columns.Default(marked), nil
+			}
+			return of()
+		}
+	}
+	var size codec.ListSize
+	for item = range items {
+		if _, err := h.registry.View(ctx, d, v, item); err != nil {
+			return err
+		}
+		if err := size.Add(part); err != nil {
+			return err
+		}
+	}
+	if items, err = h.rows(ctx, r, view, items); err != nil {
 		return err
 	}
 	r.w.Header().Set("Content-Type", view.Format.ContentType())
 	err = r.stream(view, func(to io.Writer, view *codec.View) error {
 		out := view.NewList(to, codec.ListMeta{
-			ResourceVersion: l.Revision, Continue: l.Continue, RemainingItemCount: l.Remaining,
+			ResourceVersion: l.Revision, Continue: l.Continue, RemainingItemCount: l.Remaining, Size: size,
 		})
 		var shown object.Encoded // reused: AppendItem does not retain it
-		for _, item := range items {
+		for item = range items {
 			var err error
 			if shown, err = h.registry.View(ctx, d, v, item); err != nil {
 				return err
-			}
-			part := h.part(ctx, &r.target, view, item)
-			if marked != nil && object.Name(marked) == shown.Name {
-				part = func() ([]byte, error) { return view.Columns.Default(marked), nil }
 			}
 			if err := out.Add(&shown, part); err != nil {
 				return err
@@ -186,7 +197,7 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 }
 
 // rows returns the items of a list in the order of the answer. A Table may have its own order.
-func (h *Handler) rows(ctx context.Context, r *call, view *codec.View, items []*watchcache.Object) ([]*watchcache.Object, error) {
+func (h *Handler) rows(ctx context.Context, r *call, view *codec.View, items iter.Seq[*watchcache.Object]) (iter.Seq[*watchcache.Object], error) {
 	d, v := r.target.Definition, r.target.Version
 	if v.CompareRows == nil || view.Format.As != codec.Table {
 		return items, nil
@@ -195,20 +206,20 @@ func (h *Handler) rows(ctx context.Context, r *call, view *codec.View, items []*
 		item *watchcache.Object
 		obj  object.Tree
 	}
-	rows := make([]row, len(items))
-	for i, item := range items {
+	var rows []row
+	for item := range items {
 		obj, err := h.registry.Decode(ctx, d, v, item)
 		if err != nil {
 			return nil, err
 		}
-		rows[i] = row{item, obj}
+		rows = append(rows, row{item, obj})
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return v.CompareRows(a.obj, b.obj) })
 	sorted := make([]*watchcache.Object, len(rows))
 	for i, r := range rows {
 		sorted[i] = r.item
 	}
-	return sorted, nil
+	return slices.Values(sorted), nil
 }
 
 // defaultOf returns the object that the Table marks as the default, or nil.
@@ -217,12 +228,13 @@ func (h *Handler) defaultOf(ctx context.Context, r *call, view *codec.View, l *r
 	if v.DefaultOf == nil || view.Format.As != codec.Table {
 		return nil, nil
 	}
-	objs := make([]map[string]any, len(l.Items))
-	for i, item := range l.Items {
-		var err error
-		if objs[i], err = h.registry.Decode(ctx, d, v, item); err != nil {
+	var objs []map[string]any
+	for item := range l.Items.All() {
+		obj, err := h.registry.Decode(ctx, d, v, item)
+		if err != nil {
 			return nil, err
 		}
+		objs = append(objs, obj)
 	}
 	name := v.DefaultOf(objs)
 	for _, obj := range objs {
@@ -246,36 +258,38 @@ type messageKey struct {
 	view       codec.Key
 }
 
-// part returns a function that computes, once, the data that view needs of o besides its bytes.
-func (h *Handler) part(ctx context.Context, target *registry.Target, view *codec.View, o *watchcache.Object) codec.Part {
-	d, v := target.Definition, target.Version
-	switch {
-	case view.Format.As == codec.Table:
-		return func() ([]byte, error) {
-			ctx := context.WithoutCancel(ctx) // other requests wait for it too
-			return o.Memo(cellsKey{d, v.Name}, h.registry.Validity(ctx, d), func() ([]byte, error) {
-				t, err := h.registry.Decode(ctx, d, v, o)
-				if err != nil {
-					return nil, err
-				}
-				return view.Columns.Cells(t), nil
-			})
-		}
-	case view.Format.Media == codec.Protobuf:
-		key, _ := view.Key()
-		return func() ([]byte, error) {
-			ctx := context.WithoutCancel(ctx)
-			return o.Memo(messageKey{d, v.Name, key}, h.registry.Validity(ctx, d), func() ([]byte, error) {
-				shown, err := h.registry.View(ctx, d, v, o)
-				if err != nil {
-					return nil, err
-				}
-				return view.Message(&shown)
-			})
-		}
-	default:
+// part returns a function that computes, once for each object, the data that view needs of the object at
+// item besides its bytes. It returns nil if the view needs none.
+func (h *Handler) part(ctx context.Context, target *registry.Target, view *codec.View, item **watchcache.Object) codec.Part {
+	if view.Format.As != codec.Table && view.Format.Media != codec.Protobuf {
 		return nil
 	}
+	d, v := target.Definition, target.Version
+	shared := context.WithoutCancel(ctx) // other requests wait for the result too
+	var key any
+	var compute func() ([]byte, error)
+	if view.Format.As == codec.Table {
+		key = cellsKey{d, v.Name}
+		compute = func() ([]byte, error) {
+			t, err := h.registry.Decode(shared, d, v, *item)
+			if err != nil {
+				return nil, err
+			}
+			return view.Columns.Cells(t), nil
+		}
+	} else {
+		form, _ := view.Key()
+		key = messageKey{d, v.Name, form}
+		compute = func() ([]byte, error) {
+			shown, err := h.registry.View(shared, d, v, *item)
+			if err != nil {
+				return nil, err
+			}
+			return view.Message(&shown)
+		}
+	}
+	validity := h.registry.Validity(ctx, d)
+	return func() ([]byte, error) { return (*item).Memo(key, validity, compute) }
 }
 
 // respondResult writes an object after a write.

@@ -44,7 +44,7 @@ type Handler struct {
 	registry *registry.Registry
 	catalog  *resource.Catalog
 	options  Options
-	gzips    gzips
+	gzips    *gzips
 	chunks   sync.Pool // of *chunk, for watches
 	sent     sentEvents
 	types    protobuf.Types
@@ -78,7 +78,7 @@ func New(r *registry.Registry, catalog *resource.Catalog, o Options) *Handler {
 	if o.MinWatch == 0 {
 		o.MinWatch = 30 * time.Minute
 	}
-	return &Handler{registry: r, catalog: catalog, options: o, sent: sentEvents{catalog: catalog}}
+	return &Handler{registry: r, catalog: catalog, options: o, gzips: newGzips(), sent: sentEvents{catalog: catalog}}
 }
 
 // A call is an HTTP request with its target.
@@ -101,7 +101,7 @@ type call struct {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &call{Request: r, w: w, info: request.InfoOf(r), most: h.options.MaxBody, warned: warnings{header: w.Header()}, types: &h.types, audit: request.AuditOf(r.Context())}
 	if !req.info.IsLongRunning() && takesGzip(r) {
-		c := &compressor{ResponseWriter: w, gzips: &h.gzips}
+		c := &compressor{ResponseWriter: w, gzips: h.gzips}
 		req.w = c
 		h.answer(req)
 		c.close()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -338,7 +339,7 @@ func (s *stream) warm(ctx context.Context, events []registry.WatchEvent) {
 		objects[i] = events[i].Object
 	}
 	// The first event with an error reports it again.
-	_ = s.handler.registry.Warm(ctx, target.Definition, target.Version, objects)
+	_ = s.handler.registry.Warm(ctx, target.Definition, target.Version, slices.Values(objects))
 }
 
 // frame returns the bytes of an event. They are encoded once for all watches with the same view.
@@ -349,7 +350,7 @@ func (s *stream) frame(ctx context.Context, e registry.WatchEvent) ([]byte, erro
 		if err != nil {
 			return nil, err
 		}
-		cells := s.handler.part(ctx, target, s.view, e.Object)
+		cells := s.handler.part(ctx, target, s.view, &e.Object)
 		return s.view.AppendFrame(nil, string(e.Type), &shown, cells, !s.written)
 	}
 	key, shared := s.view.Key()
