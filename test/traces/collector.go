@@ -78,16 +78,17 @@ func (c *collector) received(keep func(*tracev1.Span) bool) (out []*tracev1.Span
 	return out
 }
 
-// patience is longer than an export takes.
-const patience = 20 * time.Second
+// patience is longer than an export takes, with a new connection to the collector.
+const patience = time.Minute
 
-// await waits until got returns true. It calls got after each export.
+// await waits until got returns true. It calls got after each export, and each second.
 func (c *collector) await(t *testing.T, what string, got func() bool) {
 	t.Helper()
 	end := time.After(patience)
 	for !got() {
 		select {
 		case <-c.arrived:
+		case <-time.After(time.Second):
 		case <-end:
 			t.Fatalf("no %s after %v", what, patience)
 		}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -105,9 +106,14 @@ func anonymousClient(t *testing.T, s *process.Server) *http.Client {
 
 // The exporting server has a name in traces, and an id that differs from those of servers on other hosts.
 func TestResource(t *testing.T) {
-	spans := startCollector(t)
+	socket := filepath.Join(t.TempDir(), "collector")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spans := collect(t, l)
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=test")
-	_, server := start(t, configured(t, "endpoint: "+spans.address, "samplingRatePerMillion: 1000000"))
+	_, server := start(t, configured(t, "endpoint: unix://"+socket, "samplingRatePerMillion: 1000000"))
 	send(t, server, call{"one", "GET", namespace, "", nil})
 	spans.ofRequest(t, "one")
 	spans.mu.Lock()

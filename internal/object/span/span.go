@@ -1,7 +1,7 @@
 // Package span starts the spans of a trace inside the server.
 //
-// A traced request has its span in the context. In a context without a recording span, every function of
-// this package returns its argument: a server without a tracing configuration pays a lookup.
+// A traced request has its span in the context. Without one, a span costs a lookup in the context. So it is
+// in a server without a tracing configuration.
 //
 // The package does not decide which requests are traced, and exports nothing.
 package span
@@ -35,9 +35,6 @@ func Start(ctx context.Context, name string) (context.Context, trace.Span) {
 
 // silent records nothing.
 var silent = trace.SpanFromContext(context.Background())
-
-// Event adds an event to the span of the context.
-func Event(ctx context.Context, name string) { trace.SpanFromContext(ctx).AddEvent(name) }
 
 // End ends a span, and records the error of its work.
 func End(s trace.Span, err error) {
