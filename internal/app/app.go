@@ -22,6 +22,7 @@ import (
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/network/egress/selector"
 	"github.com/anykind/anykind/internal/network/kubelet"
+	"github.com/anykind/anykind/internal/network/otlp"
 	"github.com/anykind/anykind/internal/network/pki"
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/resource"
@@ -74,6 +75,8 @@ type Options struct {
 
 	// Kubelet configures connections to kubelets.
 	Kubelet kubelet.Options
+	// TracingFile is a TracingConfiguration: the collector of traces, and the sampling. Empty for none.
+	TracingFile string
 	// EgressSelectorFile is an EgressSelectorConfiguration: proxies for networks. Empty for none.
 	EgressSelectorFile string
 
@@ -164,6 +167,7 @@ type App struct {
 	caches     *authn.TokenCacheMetrics // of delegated token authentication; nil without it
 	issued     *certificates.Metrics    // certificates of CertificateSigningRequests
 	audit      *audit.Log               // nil for none
+	traces     *otlp.Provider           // nil for none
 	encryption *encrypt.Metrics         // nil without encryption
 	rekeyed    *configfile.Metrics      // the encryption configuration; nil without one
 	backend    kv.Backend
@@ -214,6 +218,10 @@ func (a *App) start(ctx context.Context, o Options) error {
 		return err
 	}
 	a.later(func(context.Context) error { a.audit.Close(); return nil })
+
+	if err := a.openTraces(ctx, given.traces); err != nil {
+		return err
+	}
 
 	a.parts = newParts(o.Log)
 	var keys *encrypt.Keyring

@@ -11,6 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/network/kubeconfig"
+	"github.com/anykind/anykind/internal/network/otlp"
 	"github.com/anykind/anykind/internal/network/pki"
 	"github.com/anykind/anykind/internal/network/review"
 )
@@ -27,7 +28,8 @@ type files struct {
 	delegated     *delegated        // to the extended cluster; nil if this server authenticates
 	admission     map[string][]byte // configurations of plugins, by name
 	encryption    encryption
-	audit         *audit.Config // nil for no audit log
+	audit         *audit.Config       // nil for no audit log
+	traces        *otlp.Configuration // nil for no traces
 }
 
 // readFiles reads the files of the options, without side effects. to dials the webhooks in the
@@ -70,6 +72,9 @@ func readFiles(o Options, to *egress.Dialer) (f files, err error) {
 		return f, err
 	}
 	if f.audit, err = audit.Read(o.Audit, o.Log); err != nil {
+		return f, err
+	}
+	if f.traces, err = otlp.Read(o.TracingFile); err != nil {
 		return f, err
 	}
 	if o.Kubeconfig == "" {

@@ -2,6 +2,8 @@ package app
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -62,4 +64,38 @@ func TestTraceContinuesInAggregatedServers(t *testing.T) {
 	f.answer(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header })
 	trace(t, f.client, "GET", f.app.URL()+flowers+"/namespaces/default/roses/a", "", 200)
 	expectTrace(t, <-got)
+}
+
+// With a tracing configuration, the span of the server that makes the call is the parent.
+func TestTraceContinuesWithOwnSpans(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tracing.yaml")
+	if err := os.WriteFile(file, []byte("endpoint: unix:///nowhere"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "10") // milliseconds: no collector listens
+	h := startAdmitting(t, Options{TracingFile: file})
+	h.must("POST", mutatingWebhooks, h.configuration("Mutating", h.hook.URL, h.ca(), ""), 201)
+	trace(t, h.client, "POST", h.app.URL()+inConfigMaps, configMap("a"), 201)
+	expectChild(t, h.last.Load().Header)
+
+	f := behind(t, Options{TracingFile: file})
+	got := make(chan http.Header, 1)
+	f.answer(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header })
+	trace(t, f.client, "GET", f.app.URL()+flowers+"/namespaces/default/roses/a", "", 200)
+	expectChild(t, <-got)
+}
+
+// expectChild checks that a request that the server sent continues the trace within a span of the server.
+func expectChild(t *testing.T, got http.Header) {
+	t.Helper()
+	parent := strings.Split(got.Get("Traceparent"), "-")
+	client := strings.Split(traced.Get("Traceparent"), "-")
+	if len(parent) != len(client) || parent[1] != client[1] || parent[2] == client[2] || parent[3] != client[3] {
+		t.Errorf("the parent is %q, want another span of the trace %s", got.Get("Traceparent"), client[1])
+	}
+	for _, name := range []string{"Tracestate", "Baggage"} {
+		if got.Get(name) != traced.Get(name) {
+			t.Errorf("%s is %q, want %q", name, got.Get(name), traced.Get(name))
+		}
+	}
 }

@@ -260,6 +260,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authenticator: a.identity.users,
 		Authorizer:    &a.authorizer,
 		Audit:         a.audit,
+		Traces:        a.traces.Tracers(),
 		Offer:         o.Offer,
 		Catalog:       w.catalog,
 		Collectors: slices.Concat(

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/span"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/watchcache"
@@ -172,7 +174,12 @@ func (r *Registry) commit(ctx context.Context, d *resource.Definition, w kv.Writ
 		key, revision := d.Guard()
 		w.Guards = append(w.Guards, kv.Guard{Key: key, Revision: revision})
 	}
+	ctx, s := span.Start(ctx, "Commit")
+	if s.IsRecording() {
+		s.SetAttributes(attribute.String("key", w.Key), attribute.String("resource", d.GroupResource().String()))
+	}
 	revision, err := r.backend.Commit(ctx, w)
+	span.End(s, err)
 	if err == nil {
 		if d.Committed != nil {
 			err = d.Committed(ctx, revision)

@@ -14,12 +14,13 @@ import (
 // filters returns the chain, outermost filter first.
 func (s *Server) filters(h handler) handler {
 	h = s.counted(h)
-	h = s.authorized(h)
-	h = s.limited(h)
+	h = s.stage("authorization", s.authorized(h))
+	h = s.stage("priorityandfairness", s.limited(h))
 	h = watching(h)
-	h = s.impersonating(h)
-	h = s.audited(h)
-	h = s.authenticated(h)
+	h = s.stage("constrainedimpersonation", s.impersonating(h))
+	h = s.stage("audit", s.audited(h))
+	h = s.traced(h)
+	h = s.stage("authentication", s.authenticated(h))
 	h = understood(h)
 	h = s.timed(h)
 	h = s.recovered(h)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/anykind/anykind/internal/access/audit"
 	"github.com/anykind/anykind/internal/access/authn"
@@ -62,6 +63,8 @@ type Options struct {
 	Begun func(*http.Request, *request.Request) (answered func(code int))
 
 	Log *slog.Logger // nil discards
+	// Traces starts the spans of requests. Nil starts none.
+	Traces trace.TracerProvider
 
 	StrictTransport []string // directives of Strict-Transport-Security; without any, no header
 	GoawayChance    float64  // probability that an HTTP/2 request is the last of its connection

@@ -9,12 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/anykind/anykind/internal/admission/match"
 	client "github.com/anykind/anykind/internal/network/webhook"
+	"github.com/anykind/anykind/internal/object/span"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
 )
@@ -59,6 +61,11 @@ func (p *plugin) call(ctx context.Context, h *hook, w *match.Write, v *match.Vie
 	if err != nil {
 		return nil, h.failed(status.BadRequest("error creating admission objects"), "could not create admission objects: %w", err)
 	}
+	ctx, s := span.Start(ctx, spans[mutating])
+	if s.IsRecording() {
+		s.SetAttributes(described(h, w.Admission, uid)...)
+	}
+	defer s.End()
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	reply, err := p.Poster.Post(ctx, &h.to, client.Call{Body: body, Timeout: left(ctx), MaxReply: maxReply})
@@ -70,6 +77,7 @@ func (p *plugin) call(ctx context.Context, h *hook, w *match.Write, v *match.Vie
 		}
 		return nil, h.failed(response, "failed to call webhook: %w", err)
 	}
+	s.AddEvent("Request completed")
 	decoded, err := decodeAnswer(version, reply.Body)
 	if err != nil {
 		return nil, h.failed(status.Unavailable("error calling webhook"), "failed to call webhook: %w", err)
@@ -79,6 +87,20 @@ func (p *plugin) call(ctx context.Context, h *hook, w *match.Write, v *match.Vie
 		return nil, h.failed(status.Unavailable("error validating webhook response"), "received invalid webhook response: %w", err)
 	}
 	return answer, nil
+}
+
+// spans are the names of the spans of calls: of validating and mutating webhooks.
+var spans = map[bool]string{false: "Call validating webhook", true: "Call mutating webhook"}
+
+// described returns the attributes of the span of a call, with the names of kube-apiserver.
+func described(h *hook, a *registry.Admission, uid string) []attribute.KeyValue {
+	d := a.Target.Definition
+	of := d.GroupResource().WithVersion(a.Target.Version.Name)
+	return []attribute.KeyValue{
+		attribute.String("configuration", h.configuration), attribute.String("webhook", h.name),
+		attribute.Stringer("resource", of), attribute.String("subresource", a.Target.Subresource),
+		attribute.String("operation", string(a.Operation)), attribute.String("UID", uid),
+	}
 }
 
 // left returns the time until the deadline, rounded up to whole seconds, and at least one second.

@@ -47,7 +47,7 @@ func (f *APIServer) Add(flags *pflag.FlagSet) {
 	AddSection(flags, "Outgoing connections", f.addOutgoing)
 	AddSection(flags, "Auditing", f.addAudit)
 	AddSection(flags, "Request limits", f.addLimits)
-	AddSection(flags, "Metrics and logs", f.addLogs)
+	AddSection(flags, "Metrics, logs and traces", f.addLogs)
 	flags.Var(&f.Version, "version", "print the version and exit; --version=vX.Y.Z... sets the version that the server reports")
 	flags.Lookup("version").NoOptDefVal = "true"
 	f.taken.add(flags)

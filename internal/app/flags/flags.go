@@ -51,6 +51,7 @@ type Serve struct {
 	endpoints      bool // call the endpoints of Services, not their cluster IPs
 	gates          gates
 	verbosity      int
+	tracing        string
 	level          slog.LevelVar // of the log
 	logFormat      logFormat
 	all            *pflag.FlagSet
@@ -82,7 +83,7 @@ func (f *Serve) Add(flags *pflag.FlagSet) {
 	AddSection(flags, "Auditing", f.addAudit)
 	AddSection(flags, "Request limits", f.limits.add)
 	AddSection(flags, "Extended cluster", f.addCluster)
-	AddSection(flags, "Metrics and logs", f.addLogs)
+	AddSection(flags, "Metrics, logs and traces", f.addLogs)
 }
 
 func (f *Serve) addStorage(flags *pflag.FlagSet) {
@@ -117,6 +118,8 @@ func (f *Serve) addLogs(flags *pflag.FlagSet) {
 	f.metrics.add(flags)
 	f.logFormat = logText
 	flags.Var(&f.logFormat, "logging-format", "format of the log on stderr: text, or json for one JSON object a line with the field names of Kubernetes")
+	flags.StringVar(&f.tracing, "tracing-config-file", "",
+		"file with a TracingConfiguration: the collector of traces (OTLP over gRPC) and the sampling rate")
 	flags.IntVarP(&f.verbosity, "v", "v", 0, "log level on stderr: 0 warnings, 2 information, 4 every request")
 }
 
@@ -161,6 +164,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		LegacyTokenCleanUpPeriod: f.tokens.cleanUpPeriod,
 		Kubelet:                  f.kubelet.Options,
 		EgressSelectorFile:       f.network.egress,
+		TracingFile:              f.tracing,
 		GoawayChance:             float64(f.network.goaway),
 		Encryption:               f.encryption,
 		Audit:                    f.audit,

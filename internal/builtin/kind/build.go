@@ -66,82 +66,112 @@ type Kind[T, L any] struct {
 
 // New returns the Definition of the kind. others are its other versions.
 func (k Kind[T, L]) New(others ...Version) *resource.Definition {
-	k.fill()
+	u := untyped{
+		definition: k.Definition, version: k.Version, object: reflect.TypeFor[T](), list: reflect.TypeFor[L](),
+		statusKeeps: k.StatusKeeps, statusHasNoTable: k.StatusHasNoTable, statusOnCreate: k.StatusOnCreate,
+		rules: k.Rules, fill: k.Default, refuse: k.Refuse, read: k.Read, anyFinalizers: k.AnyFinalizers,
+		validate: untypedOf(k.Validate), validateStatus: untypedOf(k.ValidateStatus),
+		warnOfStatus: untypedOf(k.WarnOfStatus), warn: untypedOf(k.Warn),
+		columns: k.Columns, cells: k.Cells, docs: k.Docs, selects: k.Select,
+	}
+	return u.build(others)
+}
+
+// untyped is a Kind without type parameters. With them, the compiler would repeat the code below for each kind:
+// two and a half megabytes of program.
+type untyped struct {
+	definition                                   resource.Definition
+	version                                      *resource.Version
+	object, list                                 reflect.Type
+	statusKeeps                                  string
+	statusHasNoTable, statusOnCreate             bool
+	rules                                        func() *rule.Set
+	fill, read                                   func(obj map[string]any)
+	refuse                                       func(obj map[string]any) error
+	anyFinalizers                                bool
+	validate, validateStatus, warnOfStatus, warn hook
+	columns                                      string
+	cells                                        Cells
+	docs                                         Docs
+	selects                                      string
+}
+
+func (k *untyped) build(others []Version) *resource.Definition {
+	k.complete()
 	switch {
-	case k.Validate != nil:
-		k.Definition.Validate = Typed(k.Rules, k.withFinalizers(k.Validate))
-	case !k.AnyFinalizers:
-		k.Definition.Validate = resource.Looking(func(obj, _ map[string]any) field.ErrorList { return MetaFinalizers(obj) })
+	case k.validate != nil:
+		k.definition.Validate = k.validating(k.validate)
+	case !k.anyFinalizers:
+		k.definition.Validate = resource.Looking(func(obj, _ map[string]any) field.ErrorList { return MetaFinalizers(obj) })
 	}
-	if k.Warn != nil {
-		k.Definition.Warn = TypedWarnings(k.Rules, k.Warn)
+	if k.warn != nil {
+		k.definition.Warn = warningHook(k.object, k.rules, k.warn)
 	}
-	versions := []Version{k.version()}
+	versions := []Version{k.own()}
 	for _, v := range others {
 		versions = append(versions, k.further(v, versions[0]))
 	}
-	return New(k.Definition, versions...)
+	return New(k.definition, versions...)
 }
 
-// withFinalizers adds the validation of finalizers in the metadata, which most kinds have.
-func (k *Kind[T, L]) withFinalizers(validate func(c *rule.Check, obj, old *T)) func(*rule.Check, *T, *T) {
-	if k.AnyFinalizers {
-		return validate
+// validating returns a validation hook, which validates finalizers in the metadata for most kinds.
+func (k *untyped) validating(validate hook) func(context.Context, *resource.Change) field.ErrorList {
+	if k.anyFinalizers {
+		return validationHook(k.object, k.rules, validate)
 	}
-	return func(c *rule.Check, obj, old *T) {
+	return validationHook(k.object, k.rules, func(c *rule.Check, p *pair) {
 		c.Add(MetaFinalizers(c.Object)...)
-		validate(c, obj, old)
-	}
+		validate(c, p)
+	})
 }
 
-// fill sets properties from the type and the group.
-func (k *Kind[T, L]) fill() {
-	t := reflect.TypeFor[T]()
-	if k.Kind == "" {
-		k.Kind = t.Name()
+// complete sets properties from the type.
+func (k *untyped) complete() {
+	if k.definition.Kind == "" {
+		k.definition.Kind = k.object.Name()
 	}
-	if k.Singular == "" {
-		k.Singular = strings.ToLower(k.Kind)
+	if k.definition.Singular == "" {
+		k.definition.Singular = strings.ToLower(k.definition.Kind)
 	}
-	if k.Rules == nil {
-		k.Rules = tableOnly
+	if k.rules == nil {
+		k.rules = tableOnly
 	}
 }
 
 var tableOnly = rule.Lazy()
 
-// version returns the version of the Kind.
-func (k *Kind[T, L]) version() Version {
-	v := k.Version
+// own returns the version that the Kind describes.
+func (k *untyped) own() Version {
+	v := k.version
 	if v == nil {
 		v = &resource.Version{}
 	}
 	if v.Name == "" {
 		v.Name = "v1"
 	}
-	t := reflect.TypeFor[T]()
-	if k.Columns != "" {
-		text, cells, docs := k.Columns, k.Cells, k.Docs
+	t := k.object
+	if k.columns != "" {
+		text, cells, docs := k.columns, k.cells, k.docs
 		v.Columns = sync.OnceValue(func() []resource.Column { return columns(t, text, cells, docs) })
 	}
-	if k.Select != "" {
-		v.SelectableFields = selectable(t, k.Select)
+	if k.selects != "" {
+		v.SelectableFields = selectable(t, k.selects)
 	}
-	if k.StatusKeeps != "" {
+	if k.statusKeeps != "" {
 		k.addStatus(v)
 	}
-	rules, own := k.Rules, k.Default
-	return VersionOf[T, L](v).WhenDecoded(func(obj map[string]any) {
+	rules, fill := k.rules, k.fill
+	return versionOf(v, t, k.list).WhenDecoded(func(obj map[string]any) {
 		rules().Fill(t, obj)
-		if own != nil {
-			own(obj)
+		if fill != nil {
+			fill(obj)
 		}
-	}).Refusing(k.Refuse).WhenRead(k.Read)
+	}).Refusing(k.refuse).WhenRead(k.read)
 }
 
 // addStatus adds the subresource status, and reverts the other part in each write.
-func (k Kind[T, L]) addStatus(v *resource.Version) {
-	keeps, revert, onCreate, empty := strings.Fields(k.StatusKeeps), v.Revert, k.StatusOnCreate, emptyOf[T]()
+func (k *untyped) addStatus(v *resource.Version) {
+	keeps, revert, onCreate, empty := strings.Fields(k.statusKeeps), v.Revert, k.statusOnCreate, emptyOf(k.object)
 	v.ResetFields = append(v.ResetFields, "status")
 	v.Revert = func(ctx context.Context, c *resource.Change) {
 		switch {
@@ -155,19 +185,19 @@ func (k Kind[T, L]) addStatus(v *resource.Version) {
 		}
 	}
 	status := resource.Subresource{
-		Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: fieldsOfStatus(keeps), NoTable: k.StatusHasNoTable,
+		Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: fieldsOfStatus(keeps), NoTable: k.statusHasNoTable,
 		Revert: resource.Changing(func(obj, old map[string]any) {
 			for _, path := range keeps {
 				keep(obj, old, strings.Split(path, "."))
 			}
 		}),
 	}
-	if k.ValidateStatus != nil {
-		status.Validate = Typed(k.Rules, k.withFinalizers(k.ValidateStatus))
+	if k.validateStatus != nil {
+		status.Validate = k.validating(k.validateStatus)
 		status.Warn = func(context.Context, *resource.Change) []string { return nil }
 	}
-	if k.WarnOfStatus != nil {
-		status.Warn = TypedWarnings(k.Rules, k.WarnOfStatus)
+	if k.warnOfStatus != nil {
+		status.Warn = warningHook(k.object, k.rules, k.warnOfStatus)
 	}
 	v.Subresources = append(v.Subresources, status)
 }
@@ -187,9 +217,9 @@ func fieldsOfStatus(keeps []string) []string {
 }
 
 // emptyOf returns a function that returns an empty object of a type.
-func emptyOf[T any]() func() map[string]any {
+func emptyOf(t reflect.Type) func() map[string]any {
 	return sync.OnceValue(func() map[string]any {
-		data, err := utiljson.Marshal(new(T))
+		data, err := utiljson.Marshal(reflect.New(t).Interface())
 		if err != nil {
 			return nil
 		}
@@ -226,32 +256,54 @@ func keep(obj, old map[string]any, path []string) {
 
 // Typed returns a validation hook from a function of Go values.
 func Typed[T any](rules func() *rule.Set, validate func(c *rule.Check, obj, old *T)) func(context.Context, *resource.Change) field.ErrorList {
-	return func(ctx context.Context, c *resource.Change) field.ErrorList {
-		check, p := typed[T](ctx, c, rules)
-		validate(check, p.obj, p.old)
-		return check.Errors()
-	}
+	return validationHook(reflect.TypeFor[T](), rules, untypedOf(validate))
 }
 
 // TypedWarnings returns a warning hook from a function of Go values.
 func TypedWarnings[T any](rules func() *rule.Set, warn func(c *rule.Check, obj, old *T)) func(context.Context, *resource.Change) []string {
+	return warningHook(reflect.TypeFor[T](), rules, untypedOf(warn))
+}
+
+// A hook is a function of Go values without their type.
+type hook func(c *rule.Check, p *pair)
+
+// untypedOf returns the hook for a function of Go values, nil for nil.
+func untypedOf[T any](f func(c *rule.Check, obj, old *T)) hook {
+	if f == nil {
+		return nil
+	}
+	return func(c *rule.Check, p *pair) { f(c, p.obj.(*T), p.old.(*T)) }
+}
+
+func validationHook(t reflect.Type, rules func() *rule.Set, validate hook) func(context.Context, *resource.Change) field.ErrorList {
+	return func(ctx context.Context, c *resource.Change) field.ErrorList {
+		check := rule.NewCheck(ctx, c, rules())
+		validate(check, pairOf(c, t))
+		return check.Errors()
+	}
+}
+
+func warningHook(t reflect.Type, rules func() *rule.Set, warn hook) func(context.Context, *resource.Change) []string {
 	return func(ctx context.Context, c *resource.Change) []string {
-		check, p := typed[T](ctx, c, rules)
-		warn(check, p.obj, p.old)
+		check := rule.NewCheck(ctx, c, rules())
+		warn(check, pairOf(c, t))
 		return check.Warnings()
 	}
 }
 
-// A pair is a Change in Go values. The hooks of a phase share it.
-type pair[T any] struct{ obj, old *T }
+// A pair is a Change in Go values, both pointers to the same type. The hooks of a phase share it.
+type pair struct {
+	of       reflect.Type
+	obj, old any
+}
 
-func typed[T any](ctx context.Context, c *resource.Change, rules func() *rule.Set) (*rule.Check, *pair[T]) {
-	p, ok := c.Typed.(*pair[T])
-	if !ok {
-		p = &pair[T]{obj: ValueOf[T](unmanaged(c.Object)), old: ValueOf[T](unmanaged(c.Old))}
-		c.Typed = p
+func pairOf(c *resource.Change, t reflect.Type) *pair {
+	if p, ok := c.Typed.(*pair); ok && p.of == t {
+		return p
 	}
-	return rule.NewCheck(ctx, c, rules()), p
+	p := &pair{t, valueOf(t, unmanaged(c.Object)), valueOf(t, unmanaged(c.Old))}
+	c.Typed = p
+	return p
 }
 
 // unmanaged returns an object without managedFields. No hook needs them, and decoding them takes

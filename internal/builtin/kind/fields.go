@@ -3,6 +3,7 @@ package kind
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -101,11 +102,14 @@ func Texts(obj map[string]any, path ...string) []string {
 
 // ValueOf decodes an object into its Go type, nil for none. Fields that do not fit the type are
 // dropped.
-func ValueOf[T any](obj map[string]any) *T {
+func ValueOf[T any](obj map[string]any) *T { return valueOf(reflect.TypeFor[T](), obj).(*T) }
+
+// valueOf returns a pointer to a value of the type, which is nil for no object.
+func valueOf(t reflect.Type, obj map[string]any) any {
 	if obj == nil {
-		return nil
+		return reflect.Zero(reflect.PointerTo(t)).Interface()
 	}
-	out := new(T)
+	out := reflect.New(t).Interface()
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(obj, out)
 	return out
 }

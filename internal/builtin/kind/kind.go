@@ -63,16 +63,18 @@ type Version struct {
 
 // VersionOf returns a served version with the types T and L for an object and a list.
 func VersionOf[T, L any](v *resource.Version) Version {
-	v.Served = true
-	v.New = func() runtime.Object { return any(new(T)).(runtime.Object) }
-	return Version{version: v, object: reflect.TypeFor[T](), list: reflect.TypeFor[L](), alike: new(int)}
+	return versionOf(v, reflect.TypeFor[T](), reflect.TypeFor[L]())
 }
 
 // UnlistedOf returns a version of a kind that is not stored, and so has no list.
 func UnlistedOf[T any](v *resource.Version) Version {
+	return versionOf(v, reflect.TypeFor[T](), nil)
+}
+
+func versionOf(v *resource.Version, object, list reflect.Type) Version {
 	v.Served = true
-	v.New = func() runtime.Object { return any(new(T)).(runtime.Object) }
-	return Version{version: v, object: reflect.TypeFor[T]()}
+	v.New = func() runtime.Object { return reflect.New(object).Interface().(runtime.Object) }
+	return Version{version: v, object: object, list: list, alike: new(int)}
 }
 
 // WhenDecoded adds a step of decoding in Kubernetes: defaults that depend on several fields, and

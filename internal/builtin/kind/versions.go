@@ -41,14 +41,14 @@ func (v Version) Stored() Version {
 }
 
 // further completes a version of a Kind from own, the version that the Kind describes.
-func (k *Kind[T, L]) further(v, own Version) Version {
+func (k *untyped) further(v, own Version) Version {
 	of := v.version
 	of.ResetFields, of.RowConditions = own.version.ResetFields, own.version.RowConditions
 	of.Revert, of.Subresources = own.version.Revert, slices.Clone(own.version.Subresources)
 	of.Columns, of.SelectableFields, of.DefaultOf = own.version.Columns, own.version.SelectableFields, own.version.DefaultOf
 	of.CompareRows = own.version.CompareRows
 	v.read, v.refuse = own.read, own.refuse
-	rules, t, decode, first := k.Rules, v.object, v.decode, own.decode
+	rules, t, decode, first := k.rules, v.object, v.decode, own.decode
 	if v.to != nil {
 		first = func(obj map[string]any) { rules().Fill(t, obj) }
 	}

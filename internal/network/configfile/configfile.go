@@ -44,9 +44,18 @@ func Decode[T runtime.Object](data []byte, kind string) (T, error) {
 
 // DecodeAny decodes a configuration of any kind, and returns the kind.
 func DecodeAny(data []byte) (runtime.Object, *schema.GroupVersionKind, error) {
+	return decoder().Decode(data, nil, nil)
+}
+
+// DecodeInto decodes a configuration of the kind of an internal object. The data may have no apiVersion and kind.
+func DecodeInto(data []byte, into runtime.Object) error {
+	return runtime.DecodeInto(decoder(), data, into)
+}
+
+func decoder() runtime.Decoder {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
-	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder().Decode(data, nil, nil)
+	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder()
 }
 
 // ErrSame says that a file means the same as before.

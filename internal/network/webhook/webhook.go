@@ -29,7 +29,7 @@ import (
 
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/network/kubeconfig"
-	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/span"
 	"github.com/anykind/anykind/internal/object/status"
 )
 
@@ -193,13 +193,13 @@ func (c *Client) Post(ctx context.Context, config *Config, call Call) (Reply, er
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, */*")
 	request.Header.Set("User-Agent", "anykind")
-	continueTrace(ctx, request.Header)
+	span.Continue(ctx, request.Header)
 	if config.Credentials != nil {
 		if err := config.Credentials.Sign(request); err != nil {
 			return Reply{}, err
 		}
 	}
-	client := http.Client{Transport: r, CheckRedirect: stay}
+	client := http.Client{Transport: span.Transport(ctx, r), CheckRedirect: stay}
 	response, err := c.metrics.do(&client, request)
 	if err != nil {
 		return Reply{}, err
@@ -212,9 +212,6 @@ func (c *Client) Post(ctx context.Context, config *Config, call Call) (Reply, er
 	}
 	return Reply{Body: body, Peer: peer(address, response.TLS)}, err
 }
-
-// continueTrace adds the trace headers of the client whose request causes a call.
-func continueTrace(ctx context.Context, h http.Header) { request.From(ctx).ContinueTrace(h) }
 
 func peer(address string, secure *tls.ConnectionState) string {
 	if secure == nil || len(secure.PeerCertificates) == 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/network/proxy"
 	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/span"
 )
 
 const (
@@ -68,7 +69,7 @@ func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(ctx)
 	}
 	proxy.Server{
-		To: to, Transport: ways.usual, Upgrades: ways.upgrades,
+		To: to, Transport: span.Transport(r.Context(), ways.usual), Upgrades: ways.upgrades,
 		Tell: func(h http.Header) { f.aggregator.tell(h, user) },
 	}.ServeHTTP(w, r)
 }

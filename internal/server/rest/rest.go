@@ -26,6 +26,7 @@ import (
 	"github.com/anykind/anykind/internal/object/protobuf"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/span"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
 )
@@ -270,6 +271,25 @@ func (h *Handler) dispatch(r *call) error {
 		return status.MethodNotAllowed(d.GroupResource(), verb)
 	}
 	r.auditVersion()
+	return h.within(r, verb)
+}
+
+// within handles a request within a span, if it is traced.
+func (h *Handler) within(r *call, verb string) error {
+	ctx, s := span.Start(r.Context(), spans[verb])
+	if spans[verb] == "" || !s.IsRecording() {
+		return h.handle(r, verb)
+	}
+	s.SetAttributes(r.described()...)
+	untraced := r.Request
+	r.Request = r.WithContext(ctx)
+	err := h.handle(r, verb)
+	r.Request = untraced
+	span.End(s, err)
+	return err
+}
+
+func (h *Handler) handle(r *call, verb string) error {
 	switch verb {
 	case "get":
 		return h.get(r)
@@ -288,7 +308,7 @@ func (h *Handler) dispatch(r *call) error {
 	case "deletecollection":
 		return h.deleteCollection(r)
 	default:
-		return status.MethodNotAllowed(d.GroupResource(), verb)
+		return status.MethodNotAllowed(r.target.Definition.GroupResource(), verb)
 	}
 }
 
