@@ -228,8 +228,25 @@ func (s *serving) send(n int, r *http.Request) {
 	synctest.Wait()
 }
 
+// begin calls the function of a watch that begins.
+func (s *serving) begin(n int) {
+	s.mu.Lock()
+	begun := s.begun[n]
+	s.mu.Unlock()
+	begun()
+	synctest.Wait()
+}
+
+// now returns the state of each request. The lock orders the reading before the changes that a timer of the server
+// makes.
+func (s *serving) now() map[int]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.states)
+}
+
 func (s *serving) in(state string) (all []int) {
-	for n, got := range s.states {
+	for n, got := range s.now() {
 		if got == state {
 			all = append(all, n)
 		}
@@ -278,8 +295,7 @@ func (c *crowd) run() {
 			delete(watches, m)
 			what = fmt.Sprint("the beginning of ", m)
 			for _, s := range c.both {
-				s.begun[m]()
-				synctest.Wait()
+				s.begin(m)
 			}
 		case choice == 20 && c.random.IntN(3) == 0:
 			what = "the change of " + c.change()
@@ -291,9 +307,9 @@ func (c *crowd) run() {
 		}
 		history = append(history, fmt.Sprint(n, ": ", what))
 		c.waited += len(c.both[0].in("waits"))
-		if !maps.Equal(c.both[0].states, c.both[1].states) {
-			for m, state := range c.both[0].states {
-				if other := c.both[1].states[m]; other != state {
+		if ours, theirs := c.both[0].now(), c.both[1].now(); !maps.Equal(ours, theirs) {
+			for m, state := range ours {
+				if other := theirs[m]; other != state {
 					history = append(history, fmt.Sprintf("%d %s, there it %s", m, state, other))
 				}
 			}
@@ -311,8 +327,8 @@ func (c *crowd) run() {
 		time.Sleep(time.Second | 1)
 		synctest.Wait()
 	}
-	if !c.Failed() && !maps.Equal(c.both[0].states, c.both[1].states) {
-		c.Errorf("at the end: %v, there %v", c.both[0].states, c.both[1].states)
+	if ours, theirs := c.both[0].now(), c.both[1].now(); !c.Failed() && !maps.Equal(ours, theirs) {
+		c.Errorf("at the end: %v, there %v", ours, theirs)
 	}
 }
 
@@ -327,8 +343,7 @@ func (c *crowd) watch() {
 		r.Header.Set("Test-Number", strconv.Itoa(1000+i))
 		for _, s := range c.both {
 			s.send(1000+i, r.Clone(context.Background()))
-			s.begun[1000+i]()
-			synctest.Wait()
+			s.begin(1000 + i)
 		}
 	}
 }
