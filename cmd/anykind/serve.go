@@ -62,6 +62,7 @@ func serve(o app.Options, ready func(*app.App)) error {
 		fmt.Fprintln(os.Stderr, "anykind: the store has failed and the server exits:", err)
 		os.Exit(exitFailed)
 	}
+	bound()
 	calm := hurry()
 	a, err := app.Start(told, o)
 	calm()

@@ -129,6 +129,10 @@ type Options struct {
 	// StrictTransport are the directives of the header Strict-Transport-Security; none sends no
 	// header.
 	StrictTransport []string
+	// Timeout limits the time of a request that is not a watch; 0 is server.DefaultTimeout.
+	Timeout time.Duration
+	// Protocol restricts TLS and HTTP.
+	Protocol server.Protocol
 	// GoawayChance is the probability that an HTTP/2 request closes its connection with GOAWAY.
 	GoawayChance float64
 	// Metrics selects the exposed metrics.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -30,7 +31,7 @@ func (w *wired) prioritize(o Options) error {
 			}
 			return w.cache.Size(d.StoragePrefix)
 		},
-		Timeout: server.DefaultTimeout,
+		Timeout: cmp.Or(o.Timeout, server.DefaultTimeout),
 		Log:     w.log,
 	})
 	w.fairness.Read(w.cache, w.core)

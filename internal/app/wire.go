@@ -297,6 +297,8 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Version:         o.Version,
 		StrictTransport: o.StrictTransport,
 		GoawayChance:    o.GoawayChance,
+		Timeout:         o.Timeout,
+		Protocol:        o.Protocol,
 		Limits:          o.Limits,
 		Fairness:        w.fairness,
 		Metrics:         o.Metrics,

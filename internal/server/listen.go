@@ -20,7 +20,6 @@ const (
 	maxHeaderBytes    = 1 << 20
 	readHeaderTimeout = 32 * time.Second
 	idleTimeout       = 90 * time.Second
-	maxStreams        = 100
 	// Most objects fit into one frame of this size.
 	streamBuffer     = 256 << 10
 	connectionBuffer = 4<<20 - 1 // the maximum of net/http
@@ -57,8 +56,7 @@ func (s *Server) configure() {
 	if s.options.TLS != nil {
 		config = s.options.TLS.Clone()
 	}
-	config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
-	config.NextProtos = []string{"h2", "http/1.1"}
+	s.options.Protocol.secure(config)
 	if authorities := s.options.ClientCAs; authorities != nil {
 		each := config.Clone()
 		config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -71,13 +69,14 @@ func (s *Server) configure() {
 		Handler:           s,
 		BaseContext:       func(net.Listener) context.Context { return s.options.Offer.Context(context.Background()) },
 		TLSConfig:         config,
+		Protocols:         s.options.Protocol.versions(),
 		MaxHeaderBytes:    maxHeaderBytes,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		ConnContext:       s.connections.Context,
 		ConnState:         s.connections.Note,
 		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams:          maxStreams,
+			MaxConcurrentStreams:          orDefault(s.options.Protocol.Streams, defaultStreams),
 			MaxReadFrameSize:              streamBuffer,
 			MaxReceiveBufferPerStream:     streamBuffer,
 			MaxReceiveBufferPerConnection: connectionBuffer,

@@ -75,6 +75,8 @@ type Options struct {
 	Limits  Limits        // of requests in flight
 	Metrics MetricOptions // what is shown
 	Timeout time.Duration // of a request that is not a watch
+
+	Protocol Protocol // of the listener
 }
 
 // DefaultTimeout is the default of Options.Timeout.

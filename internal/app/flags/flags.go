@@ -36,6 +36,7 @@ type Serve struct {
 	encryption     app.Encryption
 	audit          audit.Options
 	limits         limitFlags
+	protocol       protocolFlags
 	metrics        metricFlags
 	dataDir        string
 	inMemory       bool
@@ -132,7 +133,8 @@ func (f *Serve) values() map[string]string {
 
 // Options returns the options that the flags set.
 func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
-	if err := errors.Join(f.limits.check(), refuseOverrides(f.etcdOverrides)); err != nil {
+	protocol, invalid := f.protocol.options()
+	if err := errors.Join(f.limits.check(), invalid, refuseOverrides(f.etcdOverrides)); err != nil {
 		return app.Options{}, err
 	}
 	metrics, err := f.metrics.options()
@@ -170,6 +172,8 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		Audit:                    f.audit,
 		Limits:                   f.limits.options(),
 		Unclassified:             !f.limits.fair,
+		Timeout:                  f.limits.timeout,
+		Protocol:                 protocol,
 		Metrics:                  metrics,
 		Kubeconfig:               f.kubeconfig,
 		Log:                      log,

@@ -19,5 +19,6 @@ func (f *Serve) addServing(flags *pflag.FlagSet, address net.IP) {
 		"PEM file with the private key of --tls-cert-file")
 	flags.Var(&f.named, "tls-sni-cert-key",
 		"PEM files of a certificate and its key for clients that request certain server names (SNI): CERT,KEY or CERT,KEY:NAME,NAME; *.NAME is a wildcard; repeatable")
+	f.protocol.add(flags)
 	f.network.addGoaway(flags)
 }
