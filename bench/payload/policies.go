@@ -6,8 +6,19 @@ const policiesAPI = "/apis/admissionregistration.k8s.io/v1"
 
 // Policy is the nth ValidatingAdmissionPolicy for Widgets of a group, with its binding. It denies only
 // the Widget with the number Probed.
-func Policy(n int, group string) []Part {
-	name := fmt.Sprintf("bench-%03d", n)
+func Policy(n int, group string) []Part { return policy(fmt.Sprintf("bench-%03d", n), group) }
+
+// StaticPolicies is a file with policies like Policy for a folder of manifests.
+func StaticPolicies(count int, group string) (file []byte) {
+	for n := range count {
+		for _, part := range policy(fmt.Sprintf("bench-%03d.static.k8s.io", n), group) {
+			file = append(append(append(file, "---\n"...), part.Body...), '\n')
+		}
+	}
+	return file
+}
+
+func policy(name, group string) []Part {
 	return []Part{
 		{policiesAPI + "/validatingadmissionpolicies", encode(object{
 			"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": object{"name": name},

@@ -33,6 +33,8 @@ type Kind struct {
 	Name  string
 	etcd  string // the program, "" for none
 	serve func(place) command
+	// beside starts what the server needs besides, and returns its end. May be nil.
+	beside func(dir string) (end func() error, err error)
 }
 
 // A place is the address and the data of a process.

@@ -53,6 +53,7 @@ type Server struct {
 	processes []*process
 	ended     chan error
 	held      []*held
+	beside    func() error // ends what runs besides; nil for nothing
 }
 
 // A process is one process of a server.
@@ -85,6 +86,11 @@ func Start(ctx context.Context, k Kind, dir string, o Options) (*Server, error) 
 		return nil, err
 	}
 	s := &Server{ended: make(chan error, 8)}
+	if k.beside != nil {
+		if s.beside, err = k.beside(dir); err != nil {
+			return nil, err
+		}
+	}
 	var addresses []string
 	for range max(1, o.Servers) {
 		address, err := freeAddress()
@@ -224,6 +230,10 @@ func (s *Server) Stop() error {
 		}
 	}
 	s.processes = nil
+	if s.beside != nil {
+		failed = errors.Join(failed, s.beside())
+		s.beside = nil
+	}
 	return failed
 }
 
