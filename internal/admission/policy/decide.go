@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,10 +139,13 @@ func (v *validating) decide(ctx context.Context, about *celpolicy.About, ignore 
 // messages evaluates all messageExpressions, even of validations that pass, because they share a
 // budget. They have no authorizer. A failed expression results in "".
 func (v *validating) messages(ctx context.Context, about *celpolicy.About, budget int64) ([]string, error) {
+	out := make([]string, len(v.validations))
+	if !slices.ContainsFunc(v.validations, func(c compiledValidation) bool { return c.message != nil }) {
+		return out, nil
+	}
 	known := *about
 	known.Authorizer = nil
 	x := v.compiler.Evaluate(ctx, &known, budget)
-	out := make([]string, len(v.validations))
 	for i := range v.validations {
 		if v.validations[i].message == nil {
 			continue
