@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/anykind/anykind/internal/access/authn"
@@ -34,7 +35,7 @@ func (s *Server) authenticated(next handler) handler {
 				s.options.Log.Debug("authentication failed", "error", err, "auditID", x.AuditID)
 			}
 			leave(x, r)
-			s.auditFailure(x, r)
+			s.auditFailure(x, r, attempted(r))
 			x.fail(r, status.Unauthorized())
 			return
 		}
@@ -47,6 +48,27 @@ func (s *Server) authenticated(next handler) handler {
 		r.Header.Del("Authorization")
 		next(x, r)
 	}
+}
+
+// attempted names the credentials of a request that failed to authenticate, in the words of Kubernetes.
+func attempted(r *http.Request) string {
+	var methods []string
+	if _, _, ok := r.BasicAuth(); ok {
+		methods = append(methods, "basic")
+	}
+	if scheme, _, ok := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " "); ok && strings.EqualFold(scheme, "bearer") {
+		methods = append(methods, "bearer")
+	}
+	if strings.TrimSpace(r.URL.Query().Get("access_token")) != "" {
+		methods = append(methods, "access_token")
+	}
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		methods = append(methods, "x509")
+	}
+	if len(methods) == 0 {
+		return "Authentication failed, no credentials provided"
+	}
+	return "Authentication failed, attempted: " + strings.Join(methods, ", ")
 }
 
 // leave ends the HTTP/2 connection after the answer.

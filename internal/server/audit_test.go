@@ -1,6 +1,8 @@
 package server
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -101,6 +103,40 @@ func TestAuditStages(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// The event of a request that is rejected before its user is known has the message of the Status. If the
+// client accepts no Status, the message names the kinds of credentials.
+func TestAuditFailure(t *testing.T) {
+	with := func(path, name, value string) *http.Request {
+		r := newRequest("GET", path, "")
+		r.Header.Set("Accept", "bogus/x")
+		r.Header.Set(name, value)
+		return r
+	}
+	certificate := with("/api", "Authorization", "Bearer unknown")
+	certificate.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}
+	for _, tt := range []struct {
+		request *http.Request
+		want    string
+	}{
+		{newRequest("GET", "/api", "unknown"), "Unauthorized"},
+		{with("/api", "Authorization", "Bearer unknown"), "Authentication failed, attempted: bearer"},
+		{with("/api", "Authorization", " BEARER  unknown"), "Authentication failed, attempted: bearer"},
+		{with("/api", "Authorization", "Basic YTpi"), "Authentication failed, attempted: basic"},
+		{with("/api?access_token=a", "Authorization", "Basic YTpi"), "Authentication failed, attempted: basic, access_token"},
+		{with("/api?access_token=+", "Authorization", "Bearer"), "Authentication failed, no credentials provided"},
+		{certificate, "Authentication failed, attempted: bearer, x509"},
+		{with("/api/v1/pods?timeout=soon", "Authorization", "Bearer bob"), `invalid timeout specified in the request URL - time: invalid duration "soon"`},
+	} {
+		_, events := recordedBy(t, audit.Blocking, "", nothing, tt.request)
+		if len(events) != 1 || events[0].ResponseStatus == nil {
+			t.Fatalf("%s: events %+v", tt.request.URL, events)
+		}
+		if got := events[0].ResponseStatus.Message; got != tt.want {
+			t.Errorf("%s: the event has the message %q, want %q", tt.request.URL, got, tt.want)
 		}
 	}
 }

@@ -49,6 +49,9 @@ func (r *Record) Received() bool {
 	return false
 }
 
+// Failed records the message of a request that is rejected before its user is known. A Status replaces it.
+func (r *Record) Failed(message string) { r.status().Message = message }
+
 // Started sends the event of the stage ResponseStarted, of an answer with a code.
 func (r *Record) Started(code int) {
 	r.status().Code = int32(code)
