@@ -41,7 +41,7 @@ func namespaces() *resource.Definition {
 			},
 		},
 		StatusKeeps: "spec",
-		Default:     labelNamespace,
+		Default:     defaultNamespace,
 		Validate:    validateNamespace,
 		ValidateStatus: func(c *rule.Check, ns, _ *corev1.Namespace) {
 			validatePhase(c.At("status", "Phase"), ns)
@@ -52,6 +52,18 @@ func namespaces() *resource.Definition {
 		`,
 		Select: "status.phase",
 	}.New()
+}
+
+func defaultNamespace(obj map[string]any) {
+	labelNamespace(obj)
+	activate(obj)
+}
+
+// activate sets the phase of a namespace without one.
+func activate(obj map[string]any) {
+	if kind.Text(obj, "status", "phase") == "" {
+		kind.Child(obj, "status")["phase"] = string(corev1.NamespaceActive)
+	}
 }
 
 // labelNamespace sets the label with the name of the namespace, on which selectors can rely.
@@ -69,10 +81,7 @@ func keepFinalizers(obj, old map[string]any) {
 }
 
 func prepareNamespace(obj, old map[string]any) {
-	status := kind.Child(obj, "status")
-	if kind.Text(obj, "status", "phase") == "" {
-		status["phase"] = string(corev1.NamespaceActive)
-	}
+	activate(obj)       // again: a create removes the status of the client
 	labelNamespace(obj) // again, with the generated name
 	spec := kind.Child(obj, "spec")
 	if old != nil {
