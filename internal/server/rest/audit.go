@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -62,7 +63,7 @@ func (r *call) auditPatch(patchType types.PatchType) {
 	if err != nil {
 		return
 	}
-	if media, ok := applyMedia[patchType]; ok {
+	if media, ok := applyMedia[patchType]; ok && !(media == codec.YAML && yaml.IsJSONBuffer(body)) {
 		t, _, err := codec.Decode(media, body)
 		if err != nil {
 			return
@@ -108,22 +109,24 @@ func (r *call) answer(view *codec.View, code int, render func(*codec.View) ([]by
 	return nil
 }
 
-// stream writes an answer. write writes it in the form of a view. The audit log has JSON.
+// stream writes an answer. write writes it in the form of a view. The audit log has it as JSON, all of
+// it, even if the client leaves.
 func (r *call) stream(view *codec.View, write func(io.Writer, *codec.View) error) error {
 	if r.audit == nil || !r.audit.WantsAnswer() {
 		return write(r.w, view)
 	}
-	var logged bytes.Buffer
-	plain, ok := view.AsJSON()
-	if !ok {
-		err := write(io.MultiWriter(r.w, &logged), view)
-		r.audit.Answer(logged.Bytes())
-		return err
+	plain, differs := view.AsJSON()
+	if !differs {
+		plain = view
 	}
-	err := write(r.w, view)
+	var logged bytes.Buffer
 	if err := write(&logged, plain); err != nil {
 		return err
 	}
 	r.audit.Answer(logged.Bytes())
+	if differs {
+		return write(r.w, view)
+	}
+	_, err := r.w.Write(logged.Bytes())
 	return err
 }

@@ -96,6 +96,8 @@ type call struct {
 	warned warnings
 	types  *protobuf.Types
 	audit  request.Audit // nil if the request is not audited
+
+	handled bool // a handler of the resource has the request
 }
 
 // ServeHTTP answers a request for a resource, and any other with 404.
@@ -121,6 +123,9 @@ func (h *Handler) answer(r *call) {
 		http.Error(r.w, "404 page not found", http.StatusNotFound)
 	default:
 		request.Fail(r.w, r.Request, err)
+	}
+	if r.handled {
+		r.auditVersion() // as in Kubernetes, the event ResponseStarted of a watch lacks it
 	}
 }
 
@@ -270,7 +275,7 @@ func (h *Handler) dispatch(r *call) error {
 	case !allowed:
 		return status.MethodNotAllowed(d.GroupResource(), verb)
 	}
-	r.auditVersion()
+	r.handled = true
 	return h.within(r, verb)
 }
 
