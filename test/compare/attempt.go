@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -31,6 +30,7 @@ type attempt struct {
 	found  []found
 	over   bool // later differences may follow from an earlier one, and do not count
 	sent   map[string]int
+	equal  []int // the steps whose audit events are compared
 }
 
 // A side is one of the two servers in an attempt.
@@ -56,10 +56,16 @@ func try(ctx context.Context, pair *servers.Pair, audits *audits, known func(jud
 	})
 	for i := range seq.Steps {
 		if a.step(ctx, i); a.over || ctx.Err() != nil {
-			return a
+			break
 		}
 	}
-	a.watches()
+	switch {
+	case ctx.Err() != nil:
+	case a.audits != nil:
+		a.events(ctx)
+	case !a.over:
+		a.watches()
+	}
 	return a
 }
 
@@ -67,9 +73,8 @@ func try(ctx context.Context, pair *servers.Pair, audits *audits, known func(jud
 func (a *attempt) step(ctx context.Context, i int) {
 	step := a.seq.Steps[i]
 	a.sent[step.Kind]++
-	id := fmt.Sprintf("%s%s-%d", auditPrefix, a.scope, i)
 	if a.audits != nil {
-		step = audited(step, id)
+		step = audited(step, a.auditID(i))
 	}
 	var normal [2]*judge.Normal
 	a.both(func(n int, s *side) {
@@ -95,9 +100,8 @@ func (a *attempt) step(ctx context.Context, i int) {
 	case ctx.Err() != nil:
 	case a.audits == nil:
 		a.add(i, judge.Compare(normal[0], normal[1]))
-	case step.Watch || len(judge.Compare(normal[0], normal[1])) > 0: // the event of another response differs, too
-	default:
-		a.events(ctx, i, id)
+	case len(judge.Compare(normal[0], normal[1])) == 0:
+		a.equal = append(a.equal, i)
 	}
 	a.over = a.over || done(normal[0]) != done(normal[1])
 }
@@ -130,9 +134,6 @@ const (
 
 // watches reads the watches of both at the same path and compares their events.
 func (a *attempt) watches() {
-	if a.audits != nil {
-		return
-	}
 	for i, step := range a.seq.Steps {
 		their, our := a.sides[0].answers[step.ID], a.sides[1].answers[step.ID]
 		if their == nil || our == nil || their.Stream == nil || our.Stream == nil {
@@ -165,13 +166,18 @@ func await(a, b *wire.Stream) {
 // clean ends the watches and sends the cleanup steps of the sequence.
 func (a *attempt) clean(ctx context.Context) {
 	a.both(func(_ int, s *side) {
-		for _, answer := range s.answers {
-			if answer.Stream != nil {
-				answer.Stream.Close()
-			}
-		}
+		s.endWatches()
 		for _, step := range a.seq.Cleanup {
 			s.client.Do(ctx, step.For(a.scope, nil))
 		}
 	})
+}
+
+// endWatches ends the watches of the sequence.
+func (s *side) endWatches() {
+	for _, answer := range s.answers {
+		if answer.Stream != nil {
+			answer.Stream.Close()
+		}
+	}
 }

@@ -38,7 +38,8 @@ func TestCompare(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer pair.Stop()
-			report, err := run(ctx, Options{Seed: 1, Count: *sequences, Time: time.Hour, Kinds: generate.All(), Workers: 4}, pair, known, os.Stdout)
+			report := newReport(known, os.Stdout)
+			err = run(ctx, Options{Seed: 1, Count: *sequences, Time: time.Hour, Kinds: generate.All(), Workers: 4}, pair, report)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,5 +48,27 @@ func TestCompare(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// The same requests have the same audit events, under each of the policies.
+func TestCompareAudit(t *testing.T) {
+	if *reference != "start" {
+		t.Skip("compares with a kube-apiserver: -reference start")
+	}
+	known, err := judge.ReadKnown("audit.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := servers.Options{Reference: *reference, Store: "file", Dir: t.TempDir()}
+	o.WithoutControllers()
+	report := newReport(known, os.Stdout)
+	err = runAudits(context.WithoutCancel(t.Context()), Options{Seed: 1, Count: *sequences, Time: policies * time.Hour, Kinds: generate.All(), Workers: 4}, o, report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report.Print()
+	if err := report.Verdict(); err != nil {
+		t.Error(err)
 	}
 }

@@ -15,6 +15,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -55,7 +56,7 @@ func command(ctx context.Context) error {
 	flag.IntVar(&o.Workers, "workers", 4, "how many sequences to send at a time")
 	flag.StringVar(&kinds, "kinds", "", "`kinds` of requests to send, separated by commas (default: all)")
 	flag.StringVar(&list, "known", "known.txt", "the `file` with what is known")
-	audit := flag.Bool("audit", false, "compare audit events in place of responses, with audit.txt as the list of what is known")
+	audit := flag.Bool("audit", false, "compare audit events in place of responses, under several policies, with audit.txt as the list of what is known")
 	flag.IntVar(&seeds, "every", 0, "compare each store with this `number` of new seeds, all side by side")
 	flag.StringVar(&logs, "logs", filepath.Join(os.TempDir(), "compare-logs"), "the `directory` for the logs of -every")
 	flag.Parse()
@@ -81,23 +82,25 @@ func command(ctx context.Context) error {
 	}
 	defer os.RemoveAll(s.Dir)
 	s.WithoutControllers()
+	fmt.Printf("seed %d\n", o.Seed)
+	compare := runResponses
 	if *audit {
-		if o.audits, err = withAudit(&s); err != nil {
-			return err
-		}
+		compare = runAudits
 	}
+	report := newReport(known, os.Stdout)
+	err = compare(ctx, o, s, report)
+	report.Print()
+	return errors.Join(err, report.Verdict())
+}
+
+// runResponses compares the responses to all sequences.
+func runResponses(ctx context.Context, o Options, s servers.Options, report *Report) error {
 	pair, err := servers.Start(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer pair.Stop()
-	fmt.Printf("seed %d\n", o.Seed)
-	report, err := run(ctx, o, pair, known, os.Stdout)
-	if report == nil {
-		return err
-	}
-	report.Print()
-	return report.Verdict()
+	return run(ctx, o, pair, report)
 }
 
 // choose returns the kinds of requests with these names, or all without a name.

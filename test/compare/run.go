@@ -28,7 +28,8 @@ type Options struct {
 	Kinds   []generate.Kind
 	Workers int
 
-	audits *audits // of both servers; nil to compare responses
+	audits *audits             // of both servers; nil to compare responses
+	mine   func(n uint64) bool // selects sequences; nil selects all
 }
 
 // A Report is the result of a run.
@@ -37,10 +38,18 @@ type Report struct {
 	out         io.Writer
 	Sent        map[string]int // number of requests, by kind
 	Sequences   int
+	Audited     int // number of requests whose audit events were compared
 	Found       int // number of differences, including known ones
 	Unknown     map[judge.Signature]int
 	Unconfirmed map[judge.Signature]int // those that did not recur
 	Known       judge.Known
+	told        map[example]bool
+}
+
+// newReport returns an empty Report, which prints to out.
+func newReport(known judge.Known, out io.Writer) *Report {
+	return &Report{out: out, Sent: map[string]int{}, Unknown: map[judge.Signature]int{}, Unconfirmed: map[judge.Signature]int{},
+		Known: known, told: map[example]bool{}}
 }
 
 // A runner compares two servers.
@@ -49,7 +58,6 @@ type runner struct {
 	*Report
 	pair  *servers.Pair
 	world *generate.World
-	told  map[example]bool
 }
 
 // An example is the signature of a printed difference, without request and resource.
@@ -58,14 +66,13 @@ type example struct {
 	confirmed bool
 }
 
-// run sends sequences until its time is up, and reports.
-func run(ctx context.Context, o Options, pair *servers.Pair, known judge.Known, out io.Writer) (*Report, error) {
+// run sends sequences until its time is up, and adds the results to a Report.
+func run(ctx context.Context, o Options, pair *servers.Pair, report *Report) error {
 	world, err := prepare(ctx, pair)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := &runner{Options: o, pair: pair, world: world, Report: &Report{out: out, Sent: map[string]int{},
-		Unknown: map[judge.Signature]int{}, Unconfirmed: map[judge.Signature]int{}, Known: known}, told: map[example]bool{}}
+	r := &runner{Options: o, pair: pair, world: world, Report: report}
 	timed, cancel := context.WithTimeout(ctx, o.Time)
 	defer cancel()
 	var next atomic.Uint64
@@ -77,7 +84,9 @@ func run(ctx context.Context, o Options, pair *servers.Pair, known judge.Known, 
 				if o.Count > 0 && n >= o.Count {
 					return
 				}
-				r.sequence(ctx, o.From+n)
+				if n += o.From; o.mine == nil || o.mine(n) {
+					r.sequence(ctx, n)
+				}
 			}
 		})
 	}
@@ -91,7 +100,7 @@ func run(ctx context.Context, o Options, pair *servers.Pair, known judge.Known, 
 			r.progress()
 		case <-ended:
 			r.progress()
-			return r.Report, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }
@@ -102,6 +111,9 @@ func (r *runner) isKnown(s judge.Signature) bool { return r.Known.Has(s) }
 // sequence sends one sequence, and confirms its unknown differences.
 func (r *runner) sequence(ctx context.Context, n uint64) {
 	seq := generate.Sequence(r.world, r.Kinds, r.Seed, n)
+	if r.audits != nil {
+		seq = generate.Called(seq, r.Seed, n)
+	}
 	a := r.try(ctx, seq, int(n), 0)
 	if ctx.Err() != nil {
 		return
@@ -119,6 +131,7 @@ func (r *runner) count(a *attempt) (fresh []found) {
 	for kind, times := range a.sent {
 		r.Sent[kind] += times
 	}
+	r.Audited += len(a.equal)
 	r.Found += len(a.found)
 	for _, f := range a.found {
 		switch {
@@ -225,6 +238,9 @@ func (r *Report) Print() {
 	}
 	for _, e := range r.Known.Gone(r.Sent) {
 		fmt.Fprintf(r.out, "\nis known, and not there any more:\n%s\n", e.Signature)
+	}
+	if r.Audited > 0 {
+		fmt.Fprintf(r.out, "\naudit events were compared of %d requests, those with equal responses\n", r.Audited)
 	}
 	fmt.Fprintf(r.out, "\n%s%s\n", summarized, r.summary())
 }

@@ -3,9 +3,13 @@ package generate
 import (
 	"bytes"
 	"encoding/json"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
+
+	"k8s.io/apiserver/pkg/apis/audit"
+	"k8s.io/apiserver/pkg/audit/policy"
 
 	"github.com/anykind/anykind/test/compare/wire"
 )
@@ -190,5 +194,29 @@ func TestSamplesSayWhatTheyMean(t *testing.T) {
 				t.Errorf("%v has a field %s", o["kind"], pointer(s.path))
 			}
 		}
+	}
+}
+
+// Random audit policies are valid, have all levels, and depend on the seed alone.
+func TestAuditPolicies(t *testing.T) {
+	levels := map[audit.Level]int{}
+	for n := range volume(600) {
+		data, err := json.Marshal(AuditVocabulary([]string{"a", "b"}).Policy(rand.New(rand.NewPCG(1, n))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := policy.LoadPolicyFromBytes(data)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, data)
+		}
+		for _, r := range p.Rules {
+			levels[r.Level]++
+		}
+		if again, _ := json.Marshal(AuditVocabulary([]string{"a", "b"}).Policy(rand.New(rand.NewPCG(1, n)))); !bytes.Equal(again, data) {
+			t.Errorf("the policy %d becomes\n%s\nwas\n%s", n, again, data)
+		}
+	}
+	if len(levels) != 4 {
+		t.Errorf("the rules have the levels %v", levels)
 	}
 }

@@ -6,7 +6,9 @@ import (
 
 // subresource reads and writes status, scale and the other subresources of a kind.
 func subresource(g *G) {
-	r := g.resource(func(r *Resource) bool { return editable(r) && (r.Has("status") || r.Has("scale") || r.Custom) })
+	r := g.resource(func(r *Resource) bool {
+		return editable(r) && (r.Has("status") || r.Has("scale") || r.Has("token") || r.Custom)
+	})
 	o := g.object(r)
 	if r.Kind == "Widget" && r.Version == "v1" && g.chance(2) {
 		o["status"] = map[string]any{"replicas": 3, "selector": "a=b"}
@@ -23,11 +25,44 @@ func subresource(g *G) {
 		case "status":
 			g.status(r, o)
 		default:
-			g.add(wire.Step{Kind: which, Resource: r.Label(), Method: one(g, "GET", "PUT", "POST", "PATCH", "DELETE"), Path: pathOf(r, which), Header: typed("application/json"), Body: []byte("{}")})
+			g.other(r, which)
 		}
 	}
 	if g.chance(2) {
 		g.get(r)
+	}
+}
+
+// proper are valid requests to other subresources.
+var proper = map[string]wire.Step{
+	"token":    {Method: "POST", Body: []byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{"expirationSeconds":3600}}`)},
+	"eviction": {Method: "POST", Body: []byte(`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"` + wire.Scope + `"}}`)},
+	"binding":  {Method: "POST", Body: []byte(`{"apiVersion":"v1","kind":"Binding","metadata":{"name":"` + wire.Scope + `"},"target":{"kind":"Node","name":"node-1"}}`)},
+	"ephemeralcontainers": {Method: "PATCH", Header: typed(strategicPatch),
+		Body: []byte(`{"spec":{"ephemeralContainers":[{"name":"debug","image":"example.com/debug"}]}}`)},
+	"resize": {Method: "PATCH", Header: typed(strategicPatch),
+		Body: []byte(`{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"1"}}}]}}`)},
+	"log":         {Method: "GET", Path: "?container=main&tailLines=1"},
+	"exec":        {Method: "POST", Path: "?container=main&command=ls&stdout=true"},
+	"attach":      {Method: "POST", Path: "?container=main&stdout=true"},
+	"portforward": {Method: "POST", Path: "?ports=80"},
+	"proxy":       {Method: "GET", Path: "/path?a=b"},
+}
+
+// other sends a request to a subresource without a form of its own: an empty object with any method, or
+// a valid request. A request may then use a token that it gets.
+func (g *G) other(r *Resource, which string) {
+	step := wire.Step{Method: one(g, "GET", "PUT", "POST", "PATCH", "DELETE"), Header: typed("application/json"), Body: []byte("{}")}
+	if s, ok := proper[which]; ok && !g.chance(3) {
+		step = s
+		if step.Header == nil && step.Body != nil {
+			step.Header = typed("application/json")
+		}
+	}
+	step.Kind, step.Resource, step.Path = which, r.Label(), pathOf(r, which)+step.Path
+	id := g.add(step)
+	if which == "token" && step.Method == "POST" && g.chance(2) {
+		g.add(wire.Step{Kind: "get", Resource: r.Label(), Method: "GET", Path: pathOf(r), Header: bearer(wire.Refer(id, "status.token"))})
 	}
 }
 

@@ -84,7 +84,7 @@ func (r *Resource) Can(verb string) bool { return slices.Contains(r.Verbs, verb)
 // Has reports whether a resource has a subresource.
 func (r *Resource) Has(subresource string) bool { return slices.Contains(r.Subresources, subresource) }
 
-//go:embed definitions/*.yaml samples/*.yaml
+//go:embed definitions/*.yaml samples/*.yaml audited/*.yaml
 var files embed.FS
 
 // Definitions returns the CustomResourceDefinitions of the custom objects.

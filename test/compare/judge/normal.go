@@ -125,6 +125,7 @@ var (
 	current   = regexp.MustCompile(`current: \d+`)
 	mentioned = regexp.MustCompile(`(?i)(resource ?version[^0-9-]{0,25})(\d+)`) // a revision in a message
 	selfType  = regexp.MustCompile(`\bselfType\d+\b`)                           // a name from the CEL compiler
+	webToken  = regexp.MustCompile(`eyJ[\w-]+\.[\w-]+\.[\w-]+`)
 	hash      = regexp.MustCompile(`hash=[0-9A-F]{100,}`)
 	generate  = regexp.MustCompile(`"generateName":"([^"\\]+)"`)
 	age       = regexp.MustCompile(`^(\d+(ms|s|m|h|d))+$`)
@@ -354,6 +355,7 @@ func (s *Server) text(v string) string {
 	}
 	v = current.ReplaceAllString(v, "current: REVISION")
 	v = selfType.ReplaceAllString(v, "selfType")
+	v = webToken.ReplaceAllString(v, "TOKEN")
 	v = hash.ReplaceAllString(v, "hash=HASH")
 	v = s.misfit(goTypes(v))
 	v = portInMessage.ReplaceAllStringFunc(v, s.port)

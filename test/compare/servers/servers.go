@@ -51,7 +51,7 @@ var managed = []string{
 func (o *Options) WithoutControllers() {
 	const accounts = "--disable-admission-plugins=ServiceAccount"
 	o.Theirs = append(o.Theirs, accounts)
-	o.Ours = append(o.Ours, accounts, "--anonymous-auth=true", "--controllers=*,-"+strings.Join(managed, ",-"))
+	o.Ours = append(o.Ours, accounts, "--anonymous-auth=true", "--service-account-issuer=https://localhost", "--controllers=*,-"+strings.Join(managed, ",-"))
 }
 
 // A Pair is both servers, running.
