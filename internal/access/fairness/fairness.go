@@ -115,39 +115,33 @@ func (d *Dispatcher) Read(cache *watchcache.Cache, set *resource.Set) {
 	}, d.apply)
 }
 
-func (d *Dispatcher) apply(kind int, events []*watchcache.Event, whole *watchcache.Snapshot) {
+func (d *Dispatcher) apply(kind int, c stored.Changes) {
 	if kind == levelKind {
-		applyTo(d, d.objects.Levels, events, whole)
+		applyTo(d, d.objects.Levels, c)
 	} else {
-		applyTo(d, d.objects.Schemas, events, whole)
+		applyTo(d, d.objects.Schemas, c)
 	}
 	d.Configure(Objects{Levels: maps.Clone(d.objects.Levels), Schemas: maps.Clone(d.objects.Schemas)})
 }
 
-func applyTo[T any](d *Dispatcher, objects map[string]*T, events []*watchcache.Event, whole *watchcache.Snapshot) {
-	set := func(o *watchcache.Object) {
+func applyTo[T any](d *Dispatcher, objects map[string]*T, c stored.Changes) {
+	if c.Anew() {
+		clear(objects)
+	}
+	for o, exists := range c.All() {
+		if !exists {
+			delete(objects, o.Key)
+			continue
+		}
 		v, err := new(T), o.Err
 		if err == nil {
 			err = json.Unmarshal(o.JSON, v)
 		}
 		if err != nil {
 			d.options.Log.Warn("an object of priority and fairness could not be read", "key", o.Key, "error", err)
-			return
+			continue
 		}
 		objects[o.Key] = v
-	}
-	if whole != nil {
-		clear(objects)
-		for o := range whole.Scan("", "") {
-			set(o)
-		}
-	}
-	for _, e := range events {
-		if e.Object != nil {
-			set(e.Object)
-		} else {
-			delete(objects, e.Prev.Key)
-		}
 	}
 }
 

@@ -72,21 +72,19 @@ func (p *policies[C]) follow(cache *watchcache.Cache, set *resource.Set, kinds .
 	for _, k := range kinds {
 		prefixes = append(prefixes, set.Lookup(k.Group, k.Resource).StoragePrefix)
 	}
-	p.follower = stored.Follow(cache, set, kinds, func(kind int, events []*watchcache.Event, whole *watchcache.Snapshot) {
+	p.follower = stored.Follow(cache, set, kinds, func(kind int, c stored.Changes) {
 		take := []func(string, *watchcache.Object){p.takePolicy, p.takeBinding}[kind]
-		name := func(key string) string { return strings.TrimPrefix(key, prefixes[kind]) }
-		if whole != nil {
-			if kind == 0 {
-				clear(p.known)
-			} else {
-				clear(p.bound)
-			}
-			for o := range whole.Scan("", "") {
-				take(name(o.Key), o)
-			}
+		if c.Anew() && kind == 0 {
+			clear(p.known)
+		} else if c.Anew() {
+			clear(p.bound)
 		}
-		for _, e := range events {
-			take(name(e.Key()), e.Object)
+		for o, exists := range c.All() {
+			name := strings.TrimPrefix(o.Key, prefixes[kind])
+			if !exists {
+				o = nil
+			}
+			take(name, o)
 		}
 		p.reindex()
 	})

@@ -45,20 +45,17 @@ func (c *configurations) follow(o *Options, plural string) {
 	c.stored = stored.Follow(o.Cache, o.Kinds, []schema.GroupResource{{Group: admissionv1.GroupName, Resource: plural}}, c.apply)
 }
 
-func (c *configurations) apply(_ int, events []*watchcache.Event, whole *watchcache.Snapshot) {
+func (c *configurations) apply(_ int, changes stored.Changes) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if whole != nil {
+	if changes.Anew() {
 		clear(c.byKey)
-		for o := range whole.Scan("", "") {
-			c.set(o)
-		}
 	}
-	for _, e := range events {
-		if e.Object != nil {
-			c.set(e.Object)
+	for o, exists := range changes.All() {
+		if exists {
+			c.set(o)
 		} else {
-			delete(c.byKey, e.Key())
+			delete(c.byKey, o.Key)
 		}
 	}
 	c.index()

@@ -13,6 +13,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"github.com/anykind/anykind/internal/network/egress"
+	"github.com/anykind/anykind/internal/store/stored"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
@@ -162,22 +163,19 @@ func (k *known) order() *order {
 }
 
 // apply computes the Services from changes of APIServices.
-func (a *Aggregator) apply(_ int, events []*watchcache.Event, whole *watchcache.Snapshot) {
+func (a *Aggregator) apply(_ int, c stored.Changes) {
 	a.known.mu.Lock()
 	defer a.known.mu.Unlock()
-	if whole != nil {
+	if c.Anew() {
 		for key := range a.known.all {
 			a.known.put(key, nil)
 		}
-		for o := range whole.Scan("", "") {
-			a.known.put(o.Key, a.read(o))
-		}
 	}
-	for _, e := range events {
-		if e.Object == nil {
-			a.known.put(e.Key(), nil)
+	for o, exists := range c.All() {
+		if exists {
+			a.known.put(o.Key, a.read(o))
 		} else {
-			a.known.put(e.Object.Key, a.read(e.Object))
+			a.known.put(o.Key, nil)
 		}
 	}
 	remote := a.now.Load().remote

@@ -3,6 +3,7 @@ package stored
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -38,16 +39,18 @@ func TestFollowerReadsAnew(t *testing.T) {
 	t.Cleanup(func() { cancel(); <-done })
 	d := resource.New(resource.Definition{Plural: "limitranges", Kind: "LimitRange", Namespaced: true,
 		StoragePrefix: resource.BuiltInPrefix("limitranges"), Versions: []*resource.Version{{Name: "v1", Served: true, Storage: true}}})
-	if _, err := backend.Commit(ctx, kv.Write{Key: d.Key("n", "a"), Value: []byte(`{"metadata":{"name":"a"}}`)}); err != nil {
+	created, err := backend.Commit(ctx, kv.Write{Key: d.Key("n", "a"), Value: []byte(`{"metadata":{"name":"a"}}`)})
+	if err != nil {
 		t.Fatal(err)
 	}
 	var got string
 	f := Follow(cache, resource.NewSet([]*resource.Definition{d}), []schema.GroupResource{{Resource: "limitranges"}},
-		func(_ int, events []*watchcache.Event, whole *watchcache.Snapshot) {
-			got += fmt.Sprintf("%d events", len(events))
-			if whole != nil {
-				got += fmt.Sprintf(", readable: %v; ", whole.Get(d.Key("n", "a")).Err == nil)
+		func(_ int, c Changes) {
+			got += fmt.Sprintf("anew: %v", c.Anew())
+			for o, exists := range c.All() {
+				got += fmt.Sprintf(", %s exists: %v, readable: %v", strings.TrimPrefix(o.Key, d.Key("n", "")), exists, o.Err == nil)
 			}
+			got += "; "
 		})
 	refresh := func() {
 		t.Helper()
@@ -61,7 +64,11 @@ func TestFollowerReadsAnew(t *testing.T) {
 	cache.Reread()
 	refresh()
 	refresh()
-	if want := "0 events, readable: false; 0 events, readable: true; "; got != want {
+	if _, err := backend.Commit(ctx, kv.Write{Key: d.Key("n", "a"), Expect: created}); err != nil {
+		t.Fatal(err)
+	}
+	refresh()
+	if want := "anew: true, a exists: true, readable: false; anew: true, a exists: true, readable: true; anew: false, a exists: false, readable: true; "; got != want {
 		t.Errorf("the follower got %q, want %q", got, want)
 	}
 }

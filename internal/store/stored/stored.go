@@ -8,6 +8,7 @@ package stored
 import (
 	"context"
 	"errors"
+	"iter"
 	"sync/atomic"
 	"time"
 
@@ -18,9 +19,40 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Apply receives the changes of the objects of a kind, given by its place among the followed kinds. If
-// whole is not nil, it is the whole state and replaces the earlier one. Calls are sequential.
-type Apply func(kind int, events []*watchcache.Event, whole *watchcache.Snapshot)
+// Apply receives the changes of the objects of a kind, given by its place among the followed kinds. Calls
+// are sequential.
+type Apply func(kind int, c Changes)
+
+// Changes are the changes of the objects of a kind.
+type Changes struct {
+	events []*watchcache.Event
+	whole  *watchcache.Snapshot // the state before the events; nil if it is known
+}
+
+// Anew reports whether the changes begin with the whole state, which replaces the earlier one.
+func (c Changes) Anew() bool { return c.whole != nil }
+
+// All yields the changed objects in order. A deleted one has its last state, and exists is false.
+func (c Changes) All() iter.Seq2[*watchcache.Object, bool] {
+	return func(yield func(o *watchcache.Object, exists bool) bool) {
+		if c.whole != nil {
+			for o := range c.whole.Scan("", "") {
+				if !yield(o, true) {
+					return
+				}
+			}
+		}
+		for _, e := range c.events {
+			o := e.Object
+			if o == nil {
+				o = e.Prev
+			}
+			if !yield(o, e.Object != nil) {
+				return
+			}
+		}
+	}
+}
 
 // A Follower follows the objects of some kinds, in an order in which they can be read. A nil Follower
 // has nothing to read.
@@ -150,7 +182,7 @@ func (f *Follower) catchUp(ctx context.Context) error {
 			return err
 		}
 		if len(events) > 0 || whole != nil {
-			f.apply(kind, events, whole)
+			f.apply(kind, Changes{events, whole})
 		}
 		f.at[kind].Store(now)
 	}

@@ -43,29 +43,19 @@ func (z *Authorizer) Read(cache *watchcache.Cache, set *resource.Set) {
 }
 
 // apply updates the graph.
-func (z *Authorizer) apply(of int, events []*watchcache.Event, whole *watchcache.Snapshot) {
+func (z *Authorizer) apply(of int, c stored.Changes) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	set := func(o *watchcache.Object, exists bool) {
+	if c.Anew() {
+		z.graph.clear(kind(of))
+	}
+	for o, exists := range c.All() {
 		by := vertex{kind(of), o.Namespace, o.Name}
 		var edges []edge
 		if exists {
 			edges = edgesOf(by, o)
 		}
 		z.graph.set(by, edges)
-	}
-	if whole != nil {
-		z.graph.clear(kind(of))
-		for o := range whole.Scan("", "") {
-			set(o, true)
-		}
-	}
-	for _, e := range events {
-		if e.Object != nil {
-			set(e.Object, true)
-		} else {
-			set(e.Prev, false)
-		}
 	}
 }
 

@@ -133,20 +133,17 @@ func (z *Authorizer) prepare(ctx context.Context, a *authz.Attributes) error {
 	return z.stored.RefreshSoon(ctx)
 }
 
-func (z *Authorizer) apply(kind int, events []*watchcache.Event, whole *watchcache.Snapshot) {
+func (z *Authorizer) apply(kind int, c stored.Changes) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	if whole != nil {
+	if c.Anew() {
 		z.index.clear(kind)
-		for o := range whole.Scan("", "") {
-			z.index.set(kind, o)
-		}
 	}
-	for _, e := range events {
-		if e.Object != nil {
-			z.index.set(kind, e.Object)
+	for o, exists := range c.All() {
+		if exists {
+			z.index.set(kind, o)
 		} else {
-			z.index.remove(kind, e.Prev)
+			z.index.remove(kind, o)
 		}
 	}
 }
