@@ -35,6 +35,8 @@ func TestTry(t *testing.T) {
 		"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`}
 	for _, tt := range []invocation{
 		{"two places", object, []string{"--data-dir", "a", "--etcd-snapshot", "b", "-"}, exitUsage, "", "are mutually exclusive"},
+		{"keys for a server", object, []string{"--encryption-provider-config", "a", "-"}, exitUsage, "", "--encryption-provider-config needs --data-dir or --etcd-snapshot"},
+		{"no keys", object, []string{"--data-dir", "b", "--encryption-provider-config", "a", "new.yaml"}, exitUnsure, "", `error reading encryption provider configuration file "a"`},
 		{"no file", object, nil, exitUsage, "", "needs one file"},
 		{"no definition", object, []string{"--etcd-snapshot", "b", "-"}, exitUnsure, "", "no CustomResourceDefinitions in"},
 		{"no snapshot", object, []string{"--etcd-snapshot", "b", "new.yaml"}, exitUnsure, "", "no such file"},

@@ -9,12 +9,14 @@ import (
 
 	"github.com/anykind/anykind/internal/app/flags"
 	"github.com/anykind/anykind/internal/offline/check"
+	"github.com/anykind/anykind/internal/store/encrypt"
 )
 
 type tryFlags struct {
 	server           serverFlags
 	namespace        string
 	folder, snapshot string
+	encryption       string
 	output           outputFlag
 	names            int
 }
@@ -44,6 +46,8 @@ field; 3 if objects cannot be read.`,
 				return usageError{fmt.Errorf("%s needs one file; see %[1]s --help", cmd.CommandPath())}
 			case f.folder != "" && f.snapshot != "":
 				return usageError{errors.New("--data-dir and --etcd-snapshot are mutually exclusive")}
+			case f.encryption != "" && f.folder == "" && f.snapshot == "":
+				return usageError{errors.New("--encryption-provider-config needs --data-dir or --etcd-snapshot: a server decrypts its objects itself")}
 			}
 			return nil
 		},
@@ -61,6 +65,7 @@ func (f *tryFlags) add(to *pflag.FlagSet) {
 		section.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the objects (default: all)")
 		section.StringVar(&f.folder, "data-dir", "", "data directory of a stopped anykind serve, instead of a server")
 		section.StringVar(&f.snapshot, "etcd-snapshot", "", "file with a snapshot of etcd, instead of a server")
+		section.StringVar(&f.encryption, "encryption-provider-config", "", "file with the EncryptionConfiguration of the server, for encrypted objects of --data-dir or --etcd-snapshot")
 	})
 	flags.AddSection(to, "Output", func(section *pflag.FlagSet) {
 		addOutput(section, &f.output, "output format: text, json or yaml", "text", "json", "yaml")
@@ -70,12 +75,12 @@ func (f *tryFlags) add(to *pflag.FlagSet) {
 }
 
 // stored returns the source of the objects.
-func (f *tryFlags) stored() (check.Stored, error) {
+func (f *tryFlags) stored(keys *encrypt.Keyring) (check.Stored, error) {
 	switch {
 	case f.folder != "":
-		return check.Folder(f.folder), nil
+		return check.Folder(f.folder, keys), nil
 	case f.snapshot != "":
-		return check.Snapshot(f.snapshot), nil
+		return check.Snapshot(f.snapshot, keys), nil
 	}
 	config, err := f.server.find()
 	if err != nil {

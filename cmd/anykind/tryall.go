@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/offline/check"
+	"github.com/anykind/anykind/internal/store/encrypt"
 )
 
 // try tries the objects of all definitions in a file.
@@ -23,12 +25,17 @@ func try(cmd *cobra.Command, f *tryFlags, args []string) error {
 	if err != nil {
 		return unsureError{err}
 	}
-	stored, err := f.stored()
+	ctx, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer restore()
+	keys, end, err := f.keys(ctx)
 	if err != nil {
 		return unsureError{err}
 	}
-	ctx, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-	defer restore()
+	defer end()
+	stored, err := f.stored(keys)
+	if err != nil {
+		return unsureError{err}
+	}
 	var outcomes []check.Outcome
 	for _, d := range definitions {
 		outcome, err := tryOne(ctx, cmd, f, stored, d)
@@ -44,6 +51,17 @@ func try(cmd *cobra.Command, f *tryFlags, args []string) error {
 		return fmt.Errorf("findings that break objects: %d", n)
 	}
 	return nil
+}
+
+// keys opens the keys of encrypted objects, if any.
+func (f *tryFlags) keys(ctx context.Context) (keys *encrypt.Keyring, end func(), err error) {
+	if f.encryption == "" {
+		return nil, func() {}, nil
+	}
+	if keys, err = app.OpenKeys(ctx, f.encryption); err != nil {
+		return nil, nil, err
+	}
+	return keys, func() { _ = keys.Close() }, nil // nothing was written
 }
 
 // tryOne tries the objects of one definition.

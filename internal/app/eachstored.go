@@ -1,9 +1,26 @@
 package app
 
-import "github.com/anykind/anykind/internal/store/boltkv"
+import (
+	"context"
+	"log/slog"
+
+	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/store/boltkv"
+	"github.com/anykind/anykind/internal/store/encrypt"
+)
 
 // EachStored calls visit for each key with a prefix in the data directory of a stopped server, in
 // the order of their last writes. all is their number.
 func EachStored(dir, prefix string, visit func(key string, value []byte, all int) error) error {
 	return boltkv.Each(dir, prefix, visit)
+}
+
+// OpenKeys opens the keys of an EncryptionConfiguration, for the values that a server with it has stored. They
+// must be closed.
+func OpenKeys(ctx context.Context, file string) (*encrypt.Keyring, error) {
+	given, err := (&Encryption{ConfigFile: file}).read(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return encrypt.NewKeyring(ctx, given.config, builtin.Stored(), nil), nil
 }

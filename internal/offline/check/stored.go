@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/store/encrypt"
 	"github.com/anykind/anykind/internal/store/etcdsnapshot"
 )
 
@@ -155,40 +157,49 @@ func (s *Server) get(ctx context.Context, path string, out any) (expired string,
 	return "", fmt.Errorf("the server says: %s", status.Message)
 }
 
-// A Folder is the data directory of a stopped server.
-type Folder string
+// A File has the objects of a stopped server.
+type File struct {
+	each func(prefix string, visit func(key string, value []byte, all int) error) error
+	keys *encrypt.Keyring
+}
+
+// Folder returns the objects of a data directory. keys decrypt them; nil reads plain ones only.
+func Folder(dir string, keys *encrypt.Keyring) *File {
+	return &File{func(prefix string, visit func(string, []byte, int) error) error {
+		return app.EachStored(dir, prefix, visit)
+	}, keys}
+}
+
+// Snapshot is Folder for an etcd snapshot file, as written by etcdctl snapshot save.
+func Snapshot(file string, keys *encrypt.Keyring) *File {
+	return &File{func(prefix string, visit func(string, []byte, int) error) error {
+		return etcdsnapshot.Each(file, prefix, visit)
+	}, keys}
+}
 
 // Version implements Stored.
-func (f Folder) Version(_ context.Context, now *v1.CustomResourceDefinition) (string, error) {
+func (f *File) Version(_ context.Context, now *v1.CustomResourceDefinition) (string, error) {
 	return storageVersion(now), nil
 }
 
-// Each implements Stored.
-func (f Folder) Each(_ context.Context, now *v1.CustomResourceDefinition, visit func(object.Tree, int) error) error {
-	return app.EachStored(string(f), StoragePrefix(now), func(key string, value []byte, all int) error {
-		return visitValue(key, value, all, visit)
-	})
-}
-
-func visitValue(key string, value []byte, all int, visit func(object.Tree, int) error) error {
-	t, _, err := codec.Decode(codec.JSON, builtin.StoredJSON(nil, key, value))
-	if err != nil {
-		return fmt.Errorf("%s: %w", key, err)
-	}
-	return visit(t, all)
-}
-
-// A Snapshot is an etcd snapshot file, as written by etcdctl snapshot save.
-type Snapshot string
-
-// Version implements Stored.
-func (s Snapshot) Version(_ context.Context, now *v1.CustomResourceDefinition) (string, error) {
-	return storageVersion(now), nil
-}
+var errNoKeys = errors.New("the object is encrypted: name the keys with --encryption-provider-config")
 
 // Each implements Stored.
-func (s Snapshot) Each(_ context.Context, now *v1.CustomResourceDefinition, visit func(object.Tree, int) error) error {
-	return etcdsnapshot.Each(string(s), StoragePrefix(now), func(key string, value []byte, all int) error {
-		return visitValue(key, value, all, visit)
+func (f *File) Each(ctx context.Context, now *v1.CustomResourceDefinition, visit func(object.Tree, int) error) error {
+	return f.each(StoragePrefix(now), func(key string, value []byte, all int) (err error) {
+		switch {
+		case f.keys != nil:
+			value, err = f.keys.Open(ctx, key, value)
+		case encrypt.Encrypted(value):
+			err = errNoKeys
+		}
+		var t object.Tree
+		if err == nil {
+			t, _, err = codec.Decode(codec.JSON, builtin.StoredJSON(nil, key, value))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		return visit(t, all)
 	})
 }

@@ -148,14 +148,23 @@ func (k *Keyring) Encode(_ context.Context, name string, plain []byte) (stored [
 
 // Decode implements transform.Transformer.
 func (k *Keyring) Decode(ctx context.Context, name string, stored []byte) []byte {
-	plain, _, err := k.read(ctx, name, stored)
+	plain, err := k.Open(ctx, name, stored)
 	switch {
 	case err == nil:
 		return plain
-	case bytes.HasPrefix(stored, []byte(marked)):
+	case Encrypted(stored):
 		return stored
 	}
 	return unreadable
+}
+
+// Encrypted reports whether a stored value is encrypted.
+func Encrypted(stored []byte) bool { return bytes.HasPrefix(stored, []byte(marked)) }
+
+// Open returns the plain form of a stored value.
+func (k *Keyring) Open(ctx context.Context, name string, stored []byte) (plain []byte, err error) {
+	plain, _, err = k.read(ctx, name, stored)
+	return plain, err
 }
 
 // unreadable is the value of a plain object where only encrypted ones may be read.
@@ -176,7 +185,7 @@ var (
 // read decrypts a value. stale reports that Encode would use another key.
 func (k *Keyring) read(ctx context.Context, name string, stored []byte) (plain []byte, stale bool, err error) {
 	r, ok := k.ringOf(name)
-	encrypted := bytes.HasPrefix(stored, []byte(marked))
+	encrypted := Encrypted(stored)
 	switch {
 	case !ok && encrypted:
 		return nil, false, errEncrypted
