@@ -47,7 +47,8 @@ func TestGoaway(t *testing.T) {
 					b.Errorf("the watch got %q, %v", got, err)
 				}
 				watch.Body.Close()
-				if got := b.connections(); got != tt.connections {
+				// A client that learns of GOAWAY while it dials may open another connection than it uses.
+				if got := b.connections(); got < tt.connections || tt.protocol == 1 && got != tt.connections {
 					b.Errorf("%d connections, want %d", got, tt.connections)
 				}
 			}, func(o *Options) { o.GoawayChance = 1 })
