@@ -33,10 +33,8 @@ func runGuarded(ctx context.Context, r *Run) error {
 		return err
 	}
 	for _, namespace := range namespaces {
-		for _, p := range k.UserRole(namespace, server.User) {
-			if _, err := r.must(ctx, post(p.Path, p.Body)); err != nil {
-				return err
-			}
+		if err := r.configure(ctx, k.UserRole(namespace, server.User)...); err != nil {
+			return err
 		}
 	}
 	r.server.Target = r.server.UserTarget

@@ -44,13 +44,8 @@ func runByPolicies(ctx context.Context, r *Run) error {
 	}
 	policies := 0
 	add := func(group string) error {
-		for _, p := range payload.Policy(policies, group) {
-			if _, err := r.must(ctx, post(p.Path, p.Body)); err != nil {
-				return err
-			}
-		}
 		policies++
-		return nil
+		return r.configure(ctx, payload.Policy(policies-1, group)...)
 	}
 	for _, step := range []int{0, 1, 100} {
 		for policies < step {

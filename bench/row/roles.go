@@ -35,10 +35,8 @@ func runByRoles(ctx context.Context, r *Run) error {
 	if _, err := r.define(ctx, k, namespace); err != nil {
 		return err
 	}
-	for _, p := range k.UserRole(namespace, server.User) {
-		if _, err := r.must(ctx, post(p.Path, p.Body)); err != nil {
-			return err
-		}
+	if err := r.configure(ctx, k.UserRole(namespace, server.User)...); err != nil {
+		return err
 	}
 	got, err := load.Plan{Clients: clients, Count: r.size.Bindings, Make: func(n int, q *load.Request) {
 		p := payload.OthersBinding(namespace, n)

@@ -71,9 +71,13 @@ func runByWebhooks(ctx context.Context, r *Run) error {
 	return err
 }
 
-func (r *Run) configure(ctx context.Context, p payload.Part) error {
-	_, err := r.must(ctx, post(p.Path, p.Body))
-	return err
+func (r *Run) configure(ctx context.Context, parts ...payload.Part) error {
+	for _, p := range parts {
+		if _, err := r.must(ctx, post(p.Path, p.Body)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A hook is a webhook that allows every request.

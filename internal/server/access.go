@@ -35,7 +35,7 @@ func (s *Server) authenticated(next handler) handler {
 				s.options.Log.Debug("authentication failed", "error", err, "auditID", x.AuditID)
 			}
 			leave(x, r)
-			s.auditFailure(x, r, attempted(r))
+			s.auditFailure(x, r, func() string { return attempted(r) })
 			x.fail(r, status.Unauthorized())
 			return
 		}

@@ -48,10 +48,10 @@ func (s *Server) audited(next handler) handler {
 }
 
 // auditFailure prepares the audit of a request that is rejected before its user is known: its only
-// event is ResponseStarted. The event has the message if the answer is no Status.
-func (s *Server) auditFailure(x *exchange, r *http.Request, message string) {
+// event is ResponseStarted. The event has the reason if the answer is no Status.
+func (s *Server) auditFailure(x *exchange, r *http.Request, reason func() string) {
 	if record := s.options.Audit.Begin(&x.Request, r, x.started); record != nil {
-		record.Failed(message)
+		record.Failed(reason())
 		x.Audit, x.onHeader = record, record.Started
 	}
 }

@@ -26,7 +26,7 @@ func (s *Server) timed(next handler) handler {
 		}
 		limit, err := timeLimit(r, s.options.Timeout)
 		if err != nil {
-			s.auditFailure(x, r, err.Error())
+			s.auditFailure(x, r, err.Error)
 			x.fail(r, err)
 			return
 		}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -25,7 +26,7 @@ const (
 
 // Seats returns the sum of the limits, for a Dispatcher.
 func (l Limits) Seats() int {
-	return max(orDefault(l.Reading, DefaultReading), 0) + max(orDefault(l.Writing, DefaultWriting), 0)
+	return max(cmp.Or(l.Reading, DefaultReading), 0) + max(cmp.Or(l.Writing, DefaultWriting), 0)
 }
 
 // A limiter limits the requests in flight.
@@ -98,7 +99,7 @@ func (g *gate) String() string {
 type gates [2]gate
 
 func newGates(l Limits) *gates {
-	return &gates{{limit: int64(orDefault(l.Reading, DefaultReading))}, {limit: int64(orDefault(l.Writing, DefaultWriting))}}
+	return &gates{{limit: int64(cmp.Or(l.Reading, DefaultReading))}, {limit: int64(cmp.Or(l.Writing, DefaultWriting))}}
 }
 
 // admit implements limiter. Watches, health checks and administrators are exempt: watches mostly wait.

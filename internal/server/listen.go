@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -76,7 +77,7 @@ func (s *Server) configure() {
 		ConnContext:       s.connections.Context,
 		ConnState:         s.connections.Note,
 		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams:          orDefault(s.options.Protocol.Streams, defaultStreams),
+			MaxConcurrentStreams:          cmp.Or(s.options.Protocol.Streams, defaultStreams),
 			MaxReadFrameSize:              streamBuffer,
 			MaxReceiveBufferPerStream:     streamBuffer,
 			MaxReceiveBufferPerConnection: connectionBuffer,

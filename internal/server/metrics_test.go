@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -67,19 +66,7 @@ func TestHandshakeErrorsAreCounted(t *testing.T) {
 	o := everyone(nothing)
 	o.TLS = &tls.Config{Certificates: []tls.Certificate{*pair.TLS()}}
 	s := New(o)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(l) }()
-	defer func() {
-		if err := s.Drain(context.Background()); err != nil {
-			t.Error(err)
-		}
-		<-served
-	}()
-	if _, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: x509.NewCertPool()}); err == nil {
+	if _, err := tls.Dial("tcp", listening(t, s), &tls.Config{RootCAs: x509.NewCertPool()}); err == nil {
 		t.Fatal("the client trusts an unknown certificate")
 	}
 	const want = "\napiserver_tls_handshake_errors_total 1\n"

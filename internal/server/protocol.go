@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/tls"
 	"net/http"
 )
@@ -20,11 +21,7 @@ type Protocol struct {
 
 // secure adds the restrictions of TLS to a configuration.
 func (p Protocol) secure(c *tls.Config) {
-	if p.MinVersion != 0 {
-		c.MinVersion = p.MinVersion
-	} else {
-		c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
-	}
+	c.MinVersion = cmp.Or(p.MinVersion, max(c.MinVersion, tls.VersionTLS12))
 	c.CipherSuites, c.CurvePreferences = p.CipherSuites, p.Curves
 	c.NextProtos = []string{"h2", "http/1.1"}
 	if p.HTTP1 {

@@ -1,11 +1,12 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 )
@@ -96,19 +97,23 @@ func allowedStreams(t *testing.T, from io.Reader) uint32 {
 // serveWith serves with a protocol, and returns the address.
 func serveWith(t *testing.T, p Protocol) string {
 	t.Helper()
-	o := everyone(func(http.ResponseWriter, *http.Request) {})
+	o := everyone(nothing)
 	o.TLS, _ = certificate(t)
 	o.Protocol = p
-	s := New(o)
+	return listening(t, New(o))
+}
+
+// listening serves until the end of the test, and returns the address.
+func listening(t *testing.T, s *Server) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(l) }()
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
-		s.http.Close()
-		if err := <-done; err != nil {
+		if err := errors.Join(s.Drain(context.Background()), <-served); err != nil {
 			t.Error(err)
 		}
 	})

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -120,7 +121,7 @@ func New(o Options) *Server {
 	if o.Fairness != nil {
 		s.limiter = fair{o.Fairness}
 	}
-	s.options.Timeout = orDefault(o.Timeout, DefaultTimeout)
+	s.options.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	var answers http.Handler = api.Table{api.At(owns, s.ownPages()), api.Everywhere(o.API)}
 	if o.Within != nil {
@@ -129,13 +130,6 @@ func New(o Options) *Server {
 	s.chain = s.filters(func(x *exchange, r *http.Request) { answers.ServeHTTP(x, r) })
 	s.configure()
 	return s
-}
-
-func orDefault[T int | time.Duration](value, otherwise T) T {
-	if value == 0 {
-		return otherwise
-	}
-	return value
 }
 
 // ServeHTTP answers one request, for tests without a listener.

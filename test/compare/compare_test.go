@@ -23,31 +23,8 @@ func TestCompare(t *testing.T) {
 	if *reference == "" {
 		t.Skip("compares with a kube-apiserver: -reference start")
 	}
-	known, err := judge.ReadKnown("known.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, store := range []string{"memory", "file", "etcd"} {
-		t.Run(store, func(t *testing.T) {
-			// Stop, not the context of the test, ends the servers.
-			ctx := context.WithoutCancel(t.Context())
-			o := servers.Options{Reference: *reference, Store: store, Dir: t.TempDir()}
-			o.WithoutControllers()
-			pair, err := servers.Start(ctx, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer pair.Stop()
-			report := newReport(known, os.Stdout)
-			err = run(ctx, Options{Seed: 1, Count: *sequences, Time: time.Hour, Kinds: generate.All(), Workers: 4}, pair, report)
-			if err != nil {
-				t.Fatal(err)
-			}
-			report.Print()
-			if err := report.Verdict(); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Run(store, func(t *testing.T) { compare(t, runResponses, time.Hour, store, "known.txt") })
 	}
 }
 
@@ -56,15 +33,21 @@ func TestCompareAudit(t *testing.T) {
 	if *reference != "start" {
 		t.Skip("compares with a kube-apiserver: -reference start")
 	}
-	known, err := judge.ReadKnown("audit.txt")
+	compare(t, runAudits, policies*time.Hour, "file", "audit.txt")
+}
+
+// compare sends the fixed sequences to servers with a store. list is the file with the known differences.
+func compare(t *testing.T, run func(context.Context, Options, servers.Options, *Report) error, limit time.Duration, store, list string) {
+	t.Helper()
+	known, err := judge.ReadKnown(list)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := servers.Options{Reference: *reference, Store: "file", Dir: t.TempDir()}
-	o.WithoutControllers()
+	s := servers.Options{Reference: *reference, Store: store, Dir: t.TempDir()}
+	s.WithoutControllers()
 	report := newReport(known, os.Stdout)
-	err = runAudits(context.WithoutCancel(t.Context()), Options{Seed: 1, Count: *sequences, Time: policies * time.Hour, Kinds: generate.All(), Workers: 4}, o, report)
-	if err != nil {
+	o := Options{Seed: 1, Count: *sequences, Time: limit, Kinds: generate.All(), Workers: 4}
+	if err := run(context.WithoutCancel(t.Context()), o, s, report); err != nil { // Stop, not the context of the test, ends the servers
 		t.Fatal(err)
 	}
 	report.Print()

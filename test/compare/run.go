@@ -46,7 +46,7 @@ type Report struct {
 	told        map[example]bool
 }
 
-// newReport returns an empty Report, which prints to out.
+// newReport returns an empty Report that prints to out.
 func newReport(known judge.Known, out io.Writer) *Report {
 	return &Report{out: out, Sent: map[string]int{}, Unknown: map[judge.Signature]int{}, Unconfirmed: map[judge.Signature]int{},
 		Known: known, told: map[example]bool{}}

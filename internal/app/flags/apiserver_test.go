@@ -162,13 +162,7 @@ func TestLimitFlags(t *testing.T) {
 		"--max-requests-inflight=0 --max-mutating-requests-inflight=0":                                      "invalid configuration: MaxRequestsInFlight=0 and MaxMutatingRequestsInFlight=0; they must add up to something positive",
 		"--max-mutating-requests-inflight=-1":                                                               "--max-mutating-requests-inflight can not be negative value",
 	} {
-		var f Serve
-		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		f.Add(flags)
-		if err := flags.Parse(strings.Fields(given)); err != nil {
-			t.Fatal(err)
-		}
-		o, err := f.Options(slog.New(slog.DiscardHandler))
+		o, err := parseServe(t, given)
 		var got any = o.Limits
 		if err != nil {
 			got = err.Error()

@@ -24,7 +24,7 @@ type protocolFlags struct {
 
 func (f *protocolFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.minVersion, "tls-min-version", "",
-		"minimum version of TLS: "+strings.Join(slices.Sorted(maps.Keys(tlsVersions)), ", ")+" (default VersionTLS12)")
+		"minimum version of TLS: "+versionNames()+" (default VersionTLS12)")
 	flags.StringSliceVar(&f.suites, "tls-cipher-suites", nil,
 		"cipher suites for TLS 1.2, by their names in the package crypto/tls of Go; HTTP/2 needs one of "+strings.Join(neededSuites, " and ")+" (default: the secure ones of Go)")
 	flags.Int32SliceVar(&f.curves, "tls-curve-preferences", nil,
@@ -37,6 +37,8 @@ var tlsVersions = map[string]uint16{
 	"VersionTLS10": tls.VersionTLS10, "VersionTLS11": tls.VersionTLS11,
 	"VersionTLS12": tls.VersionTLS12, "VersionTLS13": tls.VersionTLS13,
 }
+
+func versionNames() string { return strings.Join(slices.Sorted(maps.Keys(tlsVersions)), ", ") }
 
 // neededSuites are the cipher suites of which HTTP/2 over TLS 1.2 needs one.
 var neededSuites = []string{tls.CipherSuiteName(tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256), tls.CipherSuiteName(tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256)}
@@ -56,7 +58,7 @@ func (f *protocolFlags) options() (p server.Protocol, err error) {
 	if f.minVersion != "" {
 		version, ok := tlsVersions[f.minVersion]
 		if !ok {
-			return p, fmt.Errorf("--tls-min-version: unknown tls version %q; want one of %s", f.minVersion, strings.Join(slices.Sorted(maps.Keys(tlsVersions)), ", "))
+			return p, fmt.Errorf("--tls-min-version: unknown tls version %q; want one of %s", f.minVersion, versionNames())
 		}
 		p.MinVersion = version
 	}

@@ -10,11 +10,12 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/server"
 )
 
-// parseServe returns the error of serve with flags, or the restrictions and the timeout.
-func parseServe(t *testing.T, given string) (p server.Protocol, timeout time.Duration, err error) {
+// parseServe returns the options of serve with flags.
+func parseServe(t *testing.T, given string) (app.Options, error) {
 	t.Helper()
 	var f Serve
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -22,8 +23,7 @@ func parseServe(t *testing.T, given string) (p server.Protocol, timeout time.Dur
 	if err := flags.Parse(strings.Fields(given)); err != nil {
 		t.Fatal(err)
 	}
-	o, err := f.Options(slog.New(slog.DiscardHandler))
-	return o.Protocol, o.Timeout, err
+	return f.Options(slog.New(slog.DiscardHandler))
 }
 
 func TestProtocol(t *testing.T) {
@@ -41,8 +41,8 @@ func TestProtocol(t *testing.T) {
 		"--http2-max-streams-per-connection=7":                                 {Streams: 7},
 		"--http2-max-streams-per-connection=-1":                                {},
 	} {
-		if got, _, err := parseServe(t, given); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, %v; want %+v", given, got, err, want)
+		if o, err := parseServe(t, given); err != nil || !reflect.DeepEqual(o.Protocol, want) {
+			t.Errorf("%s: %+v, %v; want %+v", given, o.Protocol, err, want)
 		}
 	}
 	for given, want := range map[string]string{
@@ -55,11 +55,11 @@ func TestProtocol(t *testing.T) {
 		"--request-timeout=0":           "--request-timeout: 0s is not positive",
 		"--request-timeout=-1s":         "--request-timeout: -1s is not positive",
 	} {
-		if _, _, err := parseServe(t, given); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseServe(t, given); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", given, err, want)
 		}
 	}
-	if _, got, err := parseServe(t, "--request-timeout=7s"); err != nil || got != 7*time.Second {
-		t.Errorf("the timeout is %v, %v", got, err)
+	if o, err := parseServe(t, "--request-timeout=7s"); err != nil || o.Timeout != 7*time.Second {
+		t.Errorf("the timeout is %v, %v", o.Timeout, err)
 	}
 }

@@ -29,7 +29,7 @@ type Changes struct {
 	whole  *watchcache.Snapshot // the state before the events; nil if it is known
 }
 
-// Anew reports whether the changes begin with the whole state, which replaces the earlier one.
+// Anew reports whether the changes begin with the whole state. It replaces the earlier state.
 func (c Changes) Anew() bool { return c.whole != nil }
 
 // All yields the changed objects in order. A deleted one has its last state, and exists is false.
