@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"net/http"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,20 +24,14 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// gzips compresses the answers of a server. An answer has a compressor, of more than a megabyte, only
-// while a block of it is compressed. The answers of slow clients, and of many, thus take little memory.
-type gzips struct {
-	pool sync.Pool // of *flate.Writer
-	busy chan struct{}
-}
-
-func newGzips() *gzips { return &gzips{busy: make(chan struct{}, 2*runtime.GOMAXPROCS(0))} }
+// gzips has compressors for the answers of a server. An answer has a compressor, of more than a megabyte,
+// only while a block of it is compressed, in its turn. The answers of slow clients, and of many, thus take
+// little memory.
+var gzips sync.Pool // of *flate.Writer
 
 // compress writes a block, or the end, of a stream of DEFLATE. Blocks are independent of each other.
-func (g *gzips) compress(to *bytes.Buffer, block []byte, end bool) {
-	g.busy <- struct{}{}
-	defer func() { <-g.busy }()
-	w, ok := g.pool.Get().(*flate.Writer)
+func compress(to *bytes.Buffer, block []byte, end bool) {
+	w, ok := gzips.Get().(*flate.Writer)
 	if !ok {
 		// Speed matters: the next better level takes more than twice the time to save a tenth of the
 		// size.
@@ -55,7 +48,7 @@ func (g *gzips) compress(to *bytes.Buffer, block []byte, end bool) {
 		_ = w.Flush()
 	}
 	w.Reset(nil)
-	g.pool.Put(w)
+	gzips.Put(w)
 }
 
 // gzipBlock is the size of a block, the most that BestSpeed compresses at a time.
@@ -65,7 +58,8 @@ const gzipBlock = 1<<16 - 1
 // answer.
 type compressor struct {
 	http.ResponseWriter
-	gzips   *gzips
+	turns   *turns
+	turn    *turn // nil before the first block, if the answer is no list
 	code    int
 	decided bool   // the header was written
 	held    []byte // output before that, or of the next block
@@ -140,7 +134,12 @@ func (c *compressor) decide(compress bool) {
 func (c *compressor) block(data []byte, end bool) error {
 	c.sum = crc32.Update(c.sum, crc32.IEEETable, data)
 	c.length += uint32(len(data))
-	c.gzips.compress(&c.out, data, end)
+	if c.turn == nil {
+		c.turn = c.turns.next()
+	}
+	c.turn.take()
+	compress(&c.out, data, end)
+	c.turn.give()
 	if end {
 		trailer := binary.LittleEndian.AppendUint32(c.out.AvailableBuffer(), c.sum)
 		c.out.Write(binary.LittleEndian.AppendUint32(trailer, c.length))

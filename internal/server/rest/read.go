@@ -146,6 +146,8 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 	if err := h.registry.Warm(ctx, d, v, items); err != nil {
 		return err
 	}
+	turn := h.inTurn(r)
+	defer turn.give()
 	marked, err := h.defaultOf(ctx, r, view, l)
 	if err != nil {
 		return err
@@ -168,6 +170,7 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 		if err := size.Add(part); err != nil {
 			return err
 		}
+		turn.yield()
 	}
 	if items, err = h.rows(ctx, r, view, items); err != nil {
 		return err

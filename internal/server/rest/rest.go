@@ -45,7 +45,7 @@ type Handler struct {
 	registry *registry.Registry
 	catalog  *resource.Catalog
 	options  Options
-	gzips    *gzips
+	turns    *turns
 	chunks   sync.Pool // of *chunk, for watches
 	sent     sentEvents
 	types    protobuf.Types
@@ -79,7 +79,7 @@ func New(r *registry.Registry, catalog *resource.Catalog, o Options) *Handler {
 	if o.MinWatch == 0 {
 		o.MinWatch = 30 * time.Minute
 	}
-	return &Handler{registry: r, catalog: catalog, options: o, gzips: newGzips(), sent: sentEvents{catalog: catalog}}
+	return &Handler{registry: r, catalog: catalog, options: o, turns: newTurns(), sent: sentEvents{catalog: catalog}}
 }
 
 // A call is an HTTP request with its target.
@@ -103,8 +103,11 @@ type call struct {
 // ServeHTTP answers a request for a resource, and any other with 404.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &call{Request: r, w: w, info: request.InfoOf(r), most: h.options.MaxBody, warned: warnings{header: w.Header()}, types: &h.types, audit: request.AuditOf(r.Context())}
+	if req.info.Verb != "list" {
+		h.turns.other()
+	}
 	if !req.info.IsLongRunning() && takesGzip(r) {
-		c := &compressor{ResponseWriter: w, gzips: h.gzips}
+		c := &compressor{ResponseWriter: w, turns: h.turns}
 		req.w = c
 		h.answer(req)
 		c.close()

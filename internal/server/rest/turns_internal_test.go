@@ -1,0 +1,110 @@
+package rest
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Answers of the same length end one after another, the older ones first. A short answer does not wait
+// for the end of a long one.
+func TestTurns(t *testing.T) { synctest.Test(t, testTurns) }
+
+func testTurns(t *testing.T) {
+	const slice = 4 * time.Millisecond // that an answer takes before each write
+	turns := &turns{most: 1}
+	var mu sync.Mutex
+	var ended []string
+	var wait sync.WaitGroup
+	answer := func(name string, slices int) {
+		one := turns.next()
+		wait.Go(func() {
+			one.take()
+			for range slices {
+				time.Sleep(slice)
+				one.give() // and writes
+				one.take()
+			}
+			one.give()
+			mu.Lock()
+			defer mu.Unlock()
+			ended = append(ended, name)
+		})
+		synctest.Wait() // The answer renders or waits.
+	}
+	answer("long", 50)
+	for _, name := range []string{"a", "b", "c"} {
+		answer(name, 2)
+	}
+	time.Sleep(5 * slice)
+	answer("late", 2)
+	wait.Wait()
+	if want := []string{"a", "b", "c", "late", "long"}; !slices.Equal(ended, want) {
+		t.Errorf("answers end in the order %v, want %v", ended, want)
+	}
+	if turns.taken != 0 || len(turns.waiting) != 0 {
+		t.Errorf("%d turns are taken at the end and %d answers wait", turns.taken, len(turns.waiting))
+	}
+}
+
+// A long loop without a write yields to shorter answers.
+func TestTurnYields(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := &turns{most: 1}
+		long, short := turns.next(), turns.next()
+		long.take()
+		var done bool
+		go func() {
+			short.take()
+			done = true
+			short.give()
+		}()
+		synctest.Wait()
+		if long.yield(); done {
+			t.Error("an answer yields at once")
+		}
+		time.Sleep(turnQuantum)
+		if long.yield(); !done {
+			t.Error("a short answer waits for a long one")
+		}
+		long.give()
+	})
+}
+
+// Lists leave a processor to other requests while there are any.
+func TestTurnsLeaveOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := &turns{most: 2}
+		rendering := func() int64 {
+			var n atomic.Int64
+			for range 3 {
+				one := turns.next()
+				go func() {
+					one.take()
+					n.Add(1)
+					time.Sleep(time.Millisecond)
+					one.give()
+				}()
+			}
+			synctest.Wait()
+			return n.Load()
+		}
+		for _, tt := range []struct {
+			other bool
+			wait  time.Duration
+			want  int64
+		}{{false, 0, 2}, {true, 0, 1}, {false, othersLast / 2, 1}, {false, othersLast, 2}} {
+			time.Sleep(tt.wait)
+			if tt.other {
+				turns.other()
+			}
+			if got := rendering(); got != tt.want {
+				t.Errorf("%+v: %d lists are rendered at a time", tt, got)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+}
