@@ -78,5 +78,7 @@ func (w *wired) admit(o Options, core *resource.Set, configs map[string][]byte) 
 	if err != nil {
 		return registry.Plugins{}, err
 	}
-	return admission.Make(on, configs, w.plugged)
+	plugins, err := admission.Make(on, configs, w.plugged)
+	o.opened.protect(&plugins, o.Open)
+	return plugins, err
 }

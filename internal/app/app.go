@@ -103,6 +103,10 @@ type Options struct {
 	// Backend replaces all other stores. Other servers may write to it. The App closes it.
 	Backend kv.Backend
 
+	// Open is a data directory of a stopped server, or a snapshot of etcd. Its objects are served
+	// read-only, from the mapped file. Empty for none.
+	Open   string
+	opened *opened
 	// From is the initial content of a store in memory; nil for none.
 	From *Snapshot
 	// Compiled shares compiled schemas with other Apps of this process; nil shares none.
@@ -204,6 +208,12 @@ func Start(ctx context.Context, o Options) (*App, error) {
 }
 
 func (a *App) start(ctx context.Context, o Options) error {
+	if o.Open != "" {
+		var err error
+		if o, err = a.open(o); err != nil {
+			return err
+		}
+	}
 	given, kinds, err := a.prepare(o)
 	if err != nil {
 		return err

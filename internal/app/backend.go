@@ -38,13 +38,16 @@ func openBackend(ctx context.Context, o Options, secrets *encrypt.Config, toEtcd
 		if store, ok := b.(*etcdkv.Store); ok {
 			external, most = store.External, 2*limit // the stored form of an object may be larger than its JSON
 		}
+		if o.opened != nil {
+			external = o.opened.external
+		}
 		keys = encrypt.NewKeyring(ctx, secrets, builtin.Stored(), external)
 		b = transform.New(b, keys, transform.Options{MaxValueBytes: most})
 	}
 	if o.Backend == nil && len(o.Etcd.Servers) > 0 { // objects in etcd have kube-apiserver's format
 		b = transform.New(b, storedForm{kinds: builtin.Stored(), cbor: o.Offer.CBOR}, transform.Options{MaxValueBytes: limit})
 	}
-	return b, keys, nil
+	return o.opened.decoded(b, o), keys, nil
 }
 
 func openStore(ctx context.Context, o Options, toEtcd egress.Dial, failed func(error)) (kv.Backend, error) {

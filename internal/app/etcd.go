@@ -61,9 +61,6 @@ func (e Etcd) open(ctx context.Context, maxBytes int, dial egress.Dial) (kv.Back
 	if err != nil {
 		return nil, err
 	}
-	if e.Prefix == "" {
-		e.Prefix = resource.Root
-	}
 	if maxBytes == 0 {
 		maxBytes = kv.DefaultMaxValueBytes
 	}
@@ -72,7 +69,7 @@ func (e Etcd) open(ctx context.Context, maxBytes int, dial egress.Dial) (kv.Back
 		TLS:       secure,
 		Dial:      dial,
 		Root:      resource.Root,
-		Prefix:    strings.TrimRight("/"+strings.TrimLeft(e.Prefix, "/"), "/") + "/",
+		Prefix:    etcdRoot(e.Prefix),
 		// The stored form of an object may be larger than its JSON. etcd enforces its own limit.
 		MaxValueBytes: 2 * maxBytes,
 		Resource:      resourceOf(builtin.Stored()),

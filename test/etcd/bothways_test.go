@@ -93,8 +93,9 @@ func servedBothWays(t *testing.T, flags ...string) *Member {
 	t.Helper()
 	m := StartMember(t)
 	kube := startKube(t, m.Client, flags...)
-	// Objects from before anykind's start are served.
+	// Objects from before anykind's start are served, also those in a snapshot of etcd.
 	write(t, kube, kube, "before")
+	sameOpened(t, kube, m, flags...)
 	_, anykind := run(t, append(flags, "--etcd-servers", m.Client)...)
 	for path := range paths("before") {
 		same(t, kube, anykind, path)

@@ -40,6 +40,7 @@ type Serve struct {
 	metrics        metricFlags
 	dataDir        string
 	inMemory       bool
+	open           string
 	maxObjectBytes uint32
 	etcd           app.Etcd
 	etcdOverrides  []string
@@ -92,6 +93,8 @@ func (f *Serve) addStorage(flags *pflag.FlagSet) {
 		"directory for objects, certificates and the kubeconfig; created if missing")
 	flags.BoolVar(&f.inMemory, "in-memory", false,
 		"store objects in memory only; certificates and the kubeconfig stay in --data-dir")
+	flags.StringVar(&f.open, "open", "",
+		"data directory of a stopped server, or file with a snapshot of etcd, whose objects are served read-only; certificates and the kubeconfig are in --data-dir")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "",
 		"file for the administrator's kubeconfig (default admin.kubeconfig in --data-dir)")
 	flags.Uint32Var(&f.maxObjectBytes, "max-object-bytes", kv.DefaultMaxValueBytes,
@@ -152,6 +155,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		Address:                  net.JoinHostPort(f.bindAddress.String(), strconv.Itoa(int(f.securePort))),
 		Dir:                      f.dataDir,
 		InMemory:                 f.inMemory,
+		Open:                     f.open,
 		Etcd:                     f.etcd,
 		MaxObjectBytes:           int(f.maxObjectBytes),
 		Offer:                    f.gates.offer,

@@ -8,16 +8,18 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strconv"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/store/boltkv"
 	"github.com/anykind/anykind/internal/store/encrypt"
 	"github.com/anykind/anykind/internal/store/etcdsnapshot"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // Stored is a source of stored objects. Its methods only read.
@@ -159,22 +161,20 @@ func (s *Server) get(ctx context.Context, path string, out any) (expired string,
 
 // A File has the objects of a stopped server.
 type File struct {
-	each func(prefix string, visit func(key string, value []byte, all int) error) error
-	keys *encrypt.Keyring
+	mapped func(prefix string) (*kv.Mapping, error)
+	keys   *encrypt.Keyring
 }
 
 // Folder returns the objects of a data directory. keys decrypt them; nil reads plain ones only.
 func Folder(dir string, keys *encrypt.Keyring) *File {
-	return &File{func(prefix string, visit func(string, []byte, int) error) error {
-		return app.EachStored(dir, prefix, visit)
+	return &File{func(prefix string) (*kv.Mapping, error) {
+		return boltkv.Mapped(filepath.Join(dir, boltkv.FileName), prefix)
 	}, keys}
 }
 
 // Snapshot is Folder for an etcd snapshot file, as written by etcdctl snapshot save.
 func Snapshot(file string, keys *encrypt.Keyring) *File {
-	return &File{func(prefix string, visit func(string, []byte, int) error) error {
-		return etcdsnapshot.Each(file, prefix, visit)
-	}, keys}
+	return &File{func(prefix string) (*kv.Mapping, error) { return etcdsnapshot.Mapped(file, prefix) }, keys}
 }
 
 // Version implements Stored.
@@ -186,20 +186,29 @@ var errNoKeys = errors.New("the object is encrypted: name the keys with --encryp
 
 // Each implements Stored.
 func (f *File) Each(ctx context.Context, now *v1.CustomResourceDefinition, visit func(object.Tree, int) error) error {
-	return f.each(StoragePrefix(now), func(key string, value []byte, all int) (err error) {
+	stored, err := f.mapped(StoragePrefix(now))
+	if err != nil {
+		return err
+	}
+	defer stored.Release()
+	for _, r := range stored.Records {
+		value := r.Value
 		switch {
 		case f.keys != nil:
-			value, err = f.keys.Open(ctx, key, value)
+			value, err = f.keys.Open(ctx, r.Key, value)
 		case encrypt.Encrypted(value):
 			err = errNoKeys
 		}
 		var t object.Tree
 		if err == nil {
-			t, _, err = codec.Decode(codec.JSON, builtin.StoredJSON(nil, key, value))
+			t, _, err = codec.Decode(codec.JSON, builtin.StoredJSON(nil, r.Key, value))
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", key, err)
+			return fmt.Errorf("%s: %w", r.Key, err)
 		}
-		return visit(t, all)
-	})
+		if err := visit(t, len(stored.Records)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -4,7 +4,6 @@ package boltkv
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 )
@@ -15,21 +14,15 @@ func lockFile(file *os.File) error { return lock(file, syscall.LOCK_EX) }
 // lockToRead takes a shared lock for readers.
 func lockToRead(file *os.File) error { return lock(file, syscall.LOCK_SH) }
 
+// unlock releases the lock, which a mapping of the file would keep after its Close.
+func unlock(file *os.File) error { return syscall.Flock(int(file.Fd()), syscall.LOCK_UN) }
+
 func lock(file *os.File, how int) error {
 	err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return ErrInUse
 	}
 	return err
-}
-
-// mapFile returns the contents of a file, and a function that releases them.
-func mapFile(file *os.File, size int64) ([]byte, func(), error) {
-	data, err := syscall.Mmap(int(file.Fd()), 0, int(size), syscall.PROT_READ, syscall.MAP_SHARED)
-	if err != nil {
-		return nil, nil, fmt.Errorf("mapping %s: %w", file.Name(), err)
-	}
-	return data, func() { _ = syscall.Munmap(data) }, nil
 }
 
 // initialMap is the address space for the growth of the file, so that bbolt need not wait for readers

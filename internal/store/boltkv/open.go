@@ -118,7 +118,7 @@ func loadFile(file *os.File) (l *loaded, err error) {
 	if info.Size() == 0 {
 		return nil, &kv.CorruptError{Where: file.Name(), Reason: "the file is empty"}
 	}
-	data, unmap, err := mapFile(file, info.Size())
+	data, unmap, err := boltfile.Map(file, info.Size())
 	if err != nil {
 		return nil, err
 	}

@@ -5,15 +5,17 @@
 package etcdsnapshot
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
-	"strings"
+	"runtime/debug"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/anykind/anykind/internal/store/boltfile"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // changesBucket has the changes.
@@ -23,47 +25,35 @@ const changesBucket = "key"
 // if it is a deletion, a mark.
 const (
 	revisionBytes = 8
-	placeAt       = revisionBytes + 1
-	keyBytes      = placeAt + 8
+	keyBytes      = revisionBytes + 1 + 8
 )
 
-// A revision is the position of a change.
-type revision struct{ transaction, place uint64 }
+// ErrNoSnapshot is the error for a file of bbolt that etcd did not write.
+var ErrNoSnapshot = errors.New("it is not a snapshot of etcd")
 
-// Each calls visit for each key with a prefix, in the order of the last changes. all is the number of
-// such keys. It reads the file twice, page by page, and remembers a key and a revision of each.
-func Each(file, prefix string, visit func(key string, value []byte, all int) error) error {
-	f, err := os.Open(file)
+// Mapped returns the newest value of each key with a prefix. It reads the keys, and of the values only the
+// pages that they share with keys.
+func Mapped(name, prefix string) (m *kv.Mapping, err error) {
+	file, err := os.Open(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer f.Close()
-	newest := map[string]revision{}
-	if err := each(f, prefix, func(at revision, change *mvccpb.KeyValue, deleted bool) error {
-		if newest[string(change.Key)] = at; deleted {
-			delete(newest, string(change.Key))
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	return each(f, prefix, func(at revision, change *mvccpb.KeyValue, _ bool) error {
-		if newest[string(change.Key)] != at {
-			return nil
-		}
-		return visit(string(change.Key), change.Value, len(newest))
-	})
-}
-
-// each calls see for each change of a key with a prefix, in order.
-func each(file *os.File, prefix string, see func(at revision, change *mvccpb.KeyValue, deleted bool) error) error {
+	defer file.Close() // It stays mapped.
 	info, err := file.Stat()
-	if err != nil {
-		return err
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() == 0:
+		return nil, fmt.Errorf("%s: %w", name, ErrNoSnapshot)
 	}
-	f, err := boltfile.Read(file.Name(), file, info.Size())
+	data, _, err := boltfile.Map(file, info.Size())
 	if err != nil {
-		return err
+		return nil, err
+	}
+	defer recoverFault(name, &err)()
+	f, err := boltfile.Mapped(name, data)
+	if err != nil {
+		return nil, err
 	}
 	var changes []byte
 	if err := f.Buckets(func(_ boltfile.PageID, e boltfile.Element) error {
@@ -72,23 +62,77 @@ func each(file *os.File, prefix string, see func(at revision, change *mvccpb.Key
 		}
 		return nil
 	}); err != nil {
-		return err
+		return nil, err
 	}
 	if changes == nil {
-		return fmt.Errorf("%s is not a snapshot of etcd", file.Name())
+		return nil, fmt.Errorf("%s: %w", name, ErrNoSnapshot)
 	}
-	return f.Walk(changes, func(where boltfile.PageID, e boltfile.Element) error {
+	var newest kv.Newest
+	var revision int64
+	err = f.Walk(changes, func(where boltfile.PageID, e boltfile.Element) error {
 		if len(e.Key) < keyBytes {
 			return f.Damage(where, fmt.Sprintf("the key %x is not one of a change", e.Key))
 		}
-		var change mvccpb.KeyValue
-		if err := proto.Unmarshal(e.Value, &change); err != nil {
-			return f.Damage(where, err.Error())
+		key, value, ok := parse(e.Value)
+		if !ok {
+			return f.Damage(where, fmt.Sprintf("the change %x is not one of etcd", e.Key))
 		}
-		if !strings.HasPrefix(string(change.Key), prefix) {
-			return nil
+		revision = int64(binary.BigEndian.Uint64(e.Key))
+		if bytes.HasPrefix(key, []byte(prefix)) {
+			newest.Add(key, value, revision, len(e.Key) > keyBytes)
 		}
-		at := revision{binary.BigEndian.Uint64(e.Key), binary.BigEndian.Uint64(e.Key[placeAt:])}
-		return see(at, &change, len(e.Key) > keyBytes)
+		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return &kv.Mapping{Records: newest.Records(), Revision: revision, Release: func() {}}, nil
+}
+
+// Fields of mvccpb.KeyValue.
+const (
+	keyField   = 1
+	valueField = 5
+)
+
+// parse returns the key and the value of a mvccpb.KeyValue. They share its bytes.
+func parse(b []byte) (key, value []byte, ok bool) {
+	for len(b) > 0 {
+		number, wire, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return nil, nil, false
+		}
+		b = b[n:]
+		if wire == protowire.BytesType && (number == keyField || number == valueField) {
+			field, n := protowire.ConsumeBytes(b)
+			if n < 0 {
+				return nil, nil, false
+			}
+			if b = b[n:]; number == keyField {
+				key = field
+			} else {
+				value = field
+			}
+			continue
+		}
+		if n = protowire.ConsumeFieldValue(number, wire, b); n < 0 {
+			return nil, nil, false
+		}
+		b = b[n:]
+	}
+	return key, value, key != nil
+}
+
+// recoverFault turns a fault of the mapped file, which became shorter or whose disk fails, into an error. It is
+// used as
+//
+//	defer recoverFault(name, &err)()
+func recoverFault(name string, err *error) func() {
+	before := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(before)
+		if reason := recover(); reason != nil {
+			*err = &kv.CorruptError{Where: name, Reason: fmt.Sprint(reason)}
+		}
+	}
 }

@@ -2,6 +2,7 @@ package etcdsnapshot
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,7 @@ import (
 )
 
 // Of each key the last change counts, and a key that was deleted is not there.
-func TestEach(t *testing.T) {
+func TestMapped(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "snapshot.db")
 	db, err := bolt.Open(file, 0o600, nil)
 	if err != nil {
@@ -51,29 +52,29 @@ func TestEach(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
+	m, err := Mapped(file, "/a/")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got []string
-	err = Each(file, "/a/", func(key string, value []byte, all int) error {
-		if all != 2 {
-			t.Errorf("%d keys, want 2", all)
-		}
-		got = append(got, key+" "+string(value))
-		return nil
-	})
-	if want := []string{"/a/1 new", "/a/3 last"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("%q, %v, want %q", got, err, want)
+	for _, r := range m.Records {
+		got = append(got, fmt.Sprintf("%s %s at %d", r.Key, r.Value, r.Revision))
+	}
+	if want := []string{"/a/1 new at 1", "/a/3 last at 2"}; m.Revision != 2 || !slices.Equal(got, want) {
+		t.Errorf("%q at %d, want %q at 2", got, m.Revision, want)
 	}
 }
 
 func TestNoSnapshot(t *testing.T) {
 	dir := t.TempDir()
-	if err := Each(filepath.Join(dir, "nothing"), "/", nil); !os.IsNotExist(err) {
+	if _, err := Mapped(filepath.Join(dir, "nothing"), "/"); !os.IsNotExist(err) {
 		t.Errorf("%v, want that there is no such file", err)
 	}
 	text := filepath.Join(dir, "text")
 	if err := os.WriteFile(text, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Each(text, "/", nil); err == nil {
+	if _, err := Mapped(text, "/"); err == nil {
 		t.Error("a text is a snapshot")
 	}
 }

@@ -46,3 +46,14 @@ func (s *Snapshot) copy() btree.Map[string, []version] {
 	defer s.mu.Unlock()
 	return *s.keys.Copy()
 }
+
+// NewSnapshot returns a Snapshot with records, whose keys differ, at a revision.
+func NewSnapshot(records []kv.Record, revision int64) *Snapshot {
+	made := &Snapshot{keys: &btree.Map[string, []version]{}, revision: revision}
+	versions := make([]version, len(records))
+	for i, r := range records {
+		versions[i] = version{r.Revision, r.Value}
+		made.keys.Set(r.Key, versions[i:i+1:i+1])
+	}
+	return made
+}

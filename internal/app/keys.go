@@ -5,15 +5,8 @@ import (
 	"log/slog"
 
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/store/boltkv"
 	"github.com/anykind/anykind/internal/store/encrypt"
 )
-
-// EachStored calls visit for each key with a prefix in the data directory of a stopped server, in
-// the order of their last writes. all is their number.
-func EachStored(dir, prefix string, visit func(key string, value []byte, all int) error) error {
-	return boltkv.Each(dir, prefix, visit)
-}
 
 // OpenKeys opens the keys of an EncryptionConfiguration, for the values that a server with it has stored. They
 // must be closed.

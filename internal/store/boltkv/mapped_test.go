@@ -12,18 +12,22 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// eachOf returns what Each visits.
-func eachOf(dir, prefix string) ([]string, error) {
+// mappedOf returns the values of Mapped.
+func mappedOf(dir, prefix string) ([]string, error) {
+	m, err := boltkv.Mapped(filepath.Join(dir, boltkv.FileName), prefix)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Release()
 	var got []string
-	err := boltkv.Each(dir, prefix, func(key string, value []byte, all int) error {
-		got = append(got, fmt.Sprintf("%s=%s of %d", key, value, all))
-		return nil
-	})
-	return got, err
+	for _, r := range m.Records {
+		got = append(got, fmt.Sprintf("%s=%s", r.Key, r.Value))
+	}
+	return got, nil
 }
 
-// Each visits existing keys, before and after a compaction, in the order of the last writes.
-func TestEach(t *testing.T) {
+// Mapped has the existing keys, before and after a compaction, in the order of the last writes.
+func TestMapped(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir)
 	at := map[string]int64{}
@@ -51,13 +55,13 @@ func TestEach(t *testing.T) {
 	write("/a/4", "deleted")
 	write("/a/4", "")
 	write("/a/4", "again")
-	want := []string{"/a/3=" + strings.Repeat("x", large) + " of 3", "/a/1=new of 3", "/a/4=again of 3"}
+	want := []string{"/a/3=" + strings.Repeat("x", large) + "", "/a/1=new", "/a/4=again"}
 	check := func(when string) {
 		t.Helper()
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := eachOf(dir, "/a/"); err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
+		if got, err := mappedOf(dir, "/a/"); err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("%s: %d values, %v:\n%.300q", when, len(got), err, got)
 		}
 		s = openIn(t, dir)
@@ -68,22 +72,18 @@ func TestEach(t *testing.T) {
 	}
 	check("after a compaction")
 	write("/a/3", "small")
-	want = []string{"/a/1=new of 3", "/a/4=again of 3", "/a/3=small of 3"}
+	want = []string{"/a/1=new", "/a/4=again", "/a/3=small"}
 	check("after a write of what was there at the compaction")
-	if _, err := eachOf(dir, "/"); !errors.Is(err, boltkv.ErrInUse) {
+	if _, err := mappedOf(dir, "/"); !errors.Is(err, boltkv.ErrInUse) {
 		t.Errorf("of an open store: %v", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	enough := errors.New("enough")
-	if err := boltkv.Each(dir, "/", func(string, []byte, int) error { return enough }); !errors.Is(err, enough) {
-		t.Errorf("who has enough is told %v", err)
-	}
 }
 
 // A file that is damaged is an error before the first value is visited.
-func TestEachDamaged(t *testing.T) {
+func TestMappedDamaged(t *testing.T) {
 	of := newSpecimen(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, boltkv.FileName)
@@ -93,13 +93,13 @@ func TestEachDamaged(t *testing.T) {
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := eachOf(dir, "/")
+		got, err := mappedOf(dir, "/")
 		var corrupt *kv.CorruptError
 		if err == nil && !sameContent(t, dir, got) || err != nil && (!errors.As(err, &corrupt) || len(got) > 0) {
 			t.Errorf("byte %d: %d values, %v", at, len(got), err)
 		}
 	}
-	if _, err := eachOf(t.TempDir(), "/"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := mappedOf(t.TempDir(), "/"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("of an empty folder: %v", err)
 	}
 }

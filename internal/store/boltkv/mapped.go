@@ -1,0 +1,57 @@
+package boltkv
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+
+	"github.com/anykind/anykind/internal/store/boltfile"
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// Mapped returns the newest value of each key with a prefix in the file of a store. No process may have it open
+// for writing, until the release. Mapped never writes, and verifies the whole file.
+//
+// Errors: ErrInUse, *FormatError, *kv.CorruptError, those of the operating system.
+func Mapped(name, prefix string) (m *kv.Mapping, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	release := func() { _, _ = unlock(file), file.Close() }
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
+	if err := lockToRead(file); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	defer recoverDamage(file.Name(), &err)()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() == 0 {
+		return nil, &kv.CorruptError{Where: file.Name(), Reason: "the file is empty"}
+	}
+	data, _, err := boltfile.Map(file, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	f, err := boltfile.Mapped(file.Name(), data)
+	if err != nil {
+		return nil, err
+	}
+	var newest kv.Newest
+	s, err := scan(f, func(r stored) string {
+		if bytes.HasPrefix(r.key, []byte(prefix)) {
+			newest.Add(r.key, r.value, r.revision, r.deleted)
+		}
+		return ""
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &kv.Mapping{Records: newest.Records(), Revision: s.newest, Release: release}, nil
+}
