@@ -17,6 +17,7 @@ func (s *Server) ownPages() pages {
 		"/metrics/slis": s.slis.page(s.exposition),
 		"/statusz":      s.statusz(),
 		"/flagz":        s.flagz(),
+		backupPath:      serveBackup(s.options.Store, s.options.Log),
 	}
 	for path, h := range s.health() {
 		p[path] = h
@@ -43,5 +44,5 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // owns reports whether path is below one of the server's own roots. The API has no paths there.
 func owns(path string) bool {
-	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug") || path == "/statusz" || path == "/flagz"
+	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug") || path == "/statusz" || path == "/flagz" || path == backupPath
 }

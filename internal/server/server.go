@@ -24,6 +24,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/server/api"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // Options of a Server. The zero value of a limit is its default.
@@ -50,6 +51,7 @@ type Options struct {
 	Checks     []Check                // of health, besides ping and shutdown
 	Collectors []prometheus.Collector // of metrics, besides the Server's own
 	Pages      []Page                 // under /debug/
+	Store      kv.Backend             // for backups
 	Version    string                 // gitVersion in /version; default: that of the program
 	Flags      []string               // command line, for /debug/
 	FlagValues map[string]string      // all flags, for /flagz

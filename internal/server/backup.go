@@ -1,0 +1,46 @@
+package server
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// backupPath is not below /debug: the copy has all Secrets. Its requests have no timeout.
+const backupPath = "/backup"
+
+// serveBackup answers with a copy of a store at one revision.
+func serveBackup(b kv.Backend, log *slog.Logger) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			w.Header().Set("Allow", http.MethodGet)
+			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+			return
+		}
+		store, ok := kv.As[kv.Saver](b)
+		if !ok {
+			request.Fail(w, r, status.BadRequest("only a server with its store in a data directory has backups; etcd has snapshots of its own (etcdctl snapshot save)"))
+			return
+		}
+		begun := false
+		err := store.Save(r.Context(), func(size int64) io.Writer {
+			begun = true
+			w.Header().Set("Content-Type", "application/octet-stream")
+			w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
+			return w
+		})
+		switch {
+		case err == nil:
+		case !begun:
+			request.Fail(w, r, err)
+		default:
+			log.Warn("a backup is incomplete", "error", err)
+			panic(http.ErrAbortHandler) // The client must not mistake the part that it has for the whole.
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package boltkv_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/anykind/anykind/internal/store/boltkv"
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// A copy has the content of one revision, whatever is written meanwhile. Each write changes both keys.
+func TestSave(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir)
+	defer s.Close()
+	save, ok := kv.As[kv.Saver](s)
+	if !ok {
+		t.Fatal("the store has no Save")
+	}
+	stop, done := make(chan struct{}), make(chan error)
+	var written atomic.Int64
+	go func() {
+		var at [2]int64
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+			}
+			value := fmt.Appendf(nil, "%d", i)
+			revision, err := s.Commit(context.Background(), kv.Write{
+				Key: "/a", Value: value, Expect: at[0], With: []kv.Change{{Key: "/b", Value: value, Expect: at[1]}},
+			})
+			if err != nil {
+				done <- err
+				return
+			}
+			at = [2]int64{revision, revision + 1}
+			written.Store(revision)
+		}
+	}()
+	for written.Load() == 0 {
+		runtime.Gosched()
+	}
+	for i := range 10 {
+		before := written.Load()
+		var copied bytes.Buffer
+		var size int64
+		if err := save.Save(t.Context(), func(n int64) io.Writer { size = n; return &copied }); err != nil || int64(copied.Len()) != size {
+			t.Fatalf("%d bytes of %d, %v", copied.Len(), size, err)
+		}
+		file := filepath.Join(dir, fmt.Sprint("copy", i))
+		if err := os.WriteFile(file, copied.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := boltkv.Mapped(file, "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := m.Records; len(r) != 2 || string(r[0].Value) != string(r[1].Value) || m.Revision != r[1].Revision || m.Revision < before {
+			t.Errorf("at %d, not before %d: %v", m.Revision, before, r)
+		}
+		m.Release()
+	}
+	close(stop)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := save.Save(ctx, func(int64) io.Writer { return io.Discard }); !errors.Is(err, context.Canceled) {
+		t.Errorf("a client that has left: %v", err)
+	}
+}
