@@ -54,7 +54,7 @@ since then stay, and so does the status. A new object has a new uid.`,
 		section.StringVarP(&f.chosen.Namespace, "namespace", "n", "", "namespace of the objects (default: all namespaces)")
 		section.BoolVar(&f.dryRun, "dry-run", false, "print the result for each object, and change nothing")
 		section.StringVar(&f.from.Encryption.ConfigFile, "encryption-provider-config", "", "file with the EncryptionConfiguration for encrypted objects of FILE")
-		section.StringVar(&f.from.Etcd.Prefix, "etcd-prefix", "/registry", "prefix of the keys in a snapshot of etcd")
+		section.StringVar(&f.from.Etcd.Prefix, "etcd-prefix", "", "prefix of the keys in a snapshot of etcd (default /registry)")
 	})
 	f.server.add(cmd.Flags())
 	f.server.complete(cmd)

@@ -201,19 +201,17 @@ func Start(ctx context.Context, o Options) (*App, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &App{log: o.Log}
-	if err := a.start(ctx, o); err != nil {
+	o, err := a.open(o)
+	if err == nil {
+		err = a.start(ctx, o)
+	}
+	if err != nil {
 		return nil, errors.Join(err, a.unwind(ctx))
 	}
 	return a, nil
 }
 
 func (a *App) start(ctx context.Context, o Options) error {
-	if o.Open != "" {
-		var err error
-		if o, err = a.open(o); err != nil {
-			return err
-		}
-	}
 	given, kinds, err := a.prepare(o)
 	if err != nil {
 		return err

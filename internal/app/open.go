@@ -31,6 +31,9 @@ type opened struct {
 // without controllers and without calls of admission webhooks, so that the content stays as it is and the
 // server calls no programs of the cluster that the file is from.
 func (a *App) open(o Options) (Options, error) {
+	if o.Open == "" {
+		return o, nil
+	}
 	var err error
 	if o.opened, err = openFile(o.Open, o.Etcd.Prefix); err != nil {
 		return o, err
@@ -42,6 +45,12 @@ func (a *App) open(o Options) (Options, error) {
 	o.Admission.Enable = slices.DeleteFunc(slices.Clone(o.Admission.Enable), func(name string) bool { return slices.Contains(o.Admission.Disable, name) })
 	return o, nil
 }
+
+// StoreFile is the name of the file with the objects in a data directory.
+const StoreFile = boltkv.FileName
+
+// MapStore maps the file of a store: the newest values of the keys with a prefix.
+func MapStore(file, prefix string) (*kv.Mapping, error) { return boltkv.Mapped(file, prefix) }
 
 // openFile maps a data directory, its file, or a snapshot of etcd. etcdPrefix is the prefix of keys in etcd.
 func openFile(name, etcdPrefix string) (*opened, error) {

@@ -14,8 +14,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/object/resource"
-	"github.com/anykind/anykind/internal/store/boltkv"
 )
 
 // A Saved describes a complete backup.
@@ -55,7 +55,7 @@ func Save(ctx context.Context, c *http.Client, url, file string) (s Saved, err e
 	if err := part.Sync(); err != nil {
 		return s, err
 	}
-	m, err := boltkv.Mapped(part.Name(), resource.Root)
+	m, err := app.MapStore(part.Name(), resource.Root)
 	if err != nil {
 		return s, fmt.Errorf("the copy is damaged: %w", err)
 	}

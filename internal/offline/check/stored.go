@@ -13,10 +13,10 @@ import (
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
-	"github.com/anykind/anykind/internal/store/boltkv"
 	"github.com/anykind/anykind/internal/store/encrypt"
 	"github.com/anykind/anykind/internal/store/etcdsnapshot"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -168,7 +168,7 @@ type File struct {
 // Folder returns the objects of a data directory. keys decrypt them; nil reads plain ones only.
 func Folder(dir string, keys *encrypt.Keyring) *File {
 	return &File{func(prefix string) (*kv.Mapping, error) {
-		return boltkv.Mapped(filepath.Join(dir, boltkv.FileName), prefix)
+		return app.MapStore(filepath.Join(dir, app.StoreFile), prefix)
 	}, keys}
 }
 
