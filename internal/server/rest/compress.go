@@ -135,7 +135,8 @@ func (c *compressor) block(data []byte, end bool) error {
 	c.sum = crc32.Update(c.sum, crc32.IEEETable, data)
 	c.length += uint32(len(data))
 	if c.turn == nil {
-		c.turn = c.turns.next()
+		own := c.turns.next()
+		c.turn = &own
 	}
 	c.turn.take()
 	compress(&c.out, data, end)

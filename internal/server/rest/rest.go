@@ -98,6 +98,9 @@ type call struct {
 	audit  request.Audit // nil if the request is not audited
 
 	handled bool // a handler of the resource has the request
+
+	turn    turn                // of a list
+	unpaced http.ResponseWriter // of a list with a turn
 }
 
 // ServeHTTP answers a request for a resource, and any other with 404.

@@ -50,7 +50,7 @@ func (t *turns) full() bool {
 type turn struct {
 	of      *turns
 	number  uint64
-	granted chan struct{}
+	granted chan struct{} // nil until the first wait
 	taken   time.Time
 	spent   time.Duration
 	level   int
@@ -60,11 +60,11 @@ type turn struct {
 const turnQuantum = 10 * time.Millisecond
 
 // next returns the turn of the next answer.
-func (t *turns) next() *turn {
+func (t *turns) next() turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.begun++
-	return &turn{of: t, number: t.begun, granted: make(chan struct{}, 1)}
+	return turn{of: t, number: t.begun}
 }
 
 // take waits until the answer may be rendered.
@@ -74,6 +74,9 @@ func (t *turn) take() {
 	}
 	t.of.mu.Lock()
 	if t.of.full() {
+		if t.granted == nil {
+			t.granted = make(chan struct{}, 1)
+		}
 		heap.Push(&t.of.waiting, t)
 		t.of.mu.Unlock()
 		<-t.granted
@@ -125,19 +128,19 @@ func (w *waiting) Pop() any {
 	return t
 }
 
-// A paced writer gives the turn away while it writes.
-type paced struct {
-	http.ResponseWriter
-	turn *turn
-}
+// A paced call is the writer of a list, which gives the turn away while it writes.
+type paced call
+
+func (p *paced) Header() http.Header  { return p.unpaced.Header() }
+func (p *paced) WriteHeader(code int) { p.unpaced.WriteHeader(code) }
 
 // Unwrap is for http.ResponseController.
-func (p paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+func (p *paced) Unwrap() http.ResponseWriter { return p.unpaced }
 
-func (p paced) Write(data []byte) (int, error) {
+func (p *paced) Write(data []byte) (int, error) {
 	p.turn.give()
 	defer p.turn.take()
-	return p.ResponseWriter.Write(data)
+	return p.unpaced.Write(data)
 }
 
 // inTurn waits for the turn of a list and returns it, nil for objects that a webhook converts: their list
@@ -146,11 +149,11 @@ func (h *Handler) inTurn(r *call) *turn {
 	if r.target.Definition.ConversionClock != nil {
 		return nil
 	}
-	t := h.turns.next()
+	r.turn = h.turns.next()
 	if c, ok := r.w.(*compressor); ok {
-		c.turn = t
+		c.turn = &r.turn
 	}
-	r.w = paced{r.w, t}
-	t.take()
-	return t
+	r.unpaced, r.w = r.w, (*paced)(r)
+	r.turn.take()
+	return &r.turn
 }
