@@ -48,6 +48,33 @@ func TestOpen(t *testing.T) {
 	stop(t, start(t, Options{Dir: dir})) // nothing holds it any more
 }
 
+// The objects of an encrypted store are served with its configuration. Without it, they alone cannot be read.
+func TestOpenEncrypted(t *testing.T) {
+	dir := t.TempDir()
+	keys := Encryption{ConfigFile: write(t, filepath.Join(dir, "encryption.yaml"), []byte(`apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources:
+- resources: [secrets]
+  providers: [{aesgcm: {keys: [{name: a, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}}]
+`))}
+	data := filepath.Join(dir, "data")
+	a := start(t, Options{Dir: data, Encryption: keys})
+	const secrets, maps = "/api/v1/namespaces/default/secrets", "/api/v1/namespaces/default/configmaps"
+	asked(t, a, http.MethodPost, secrets, `{"metadata":{"name":"a"},"data":{"k":"aGlkZGVu"}}`, http.StatusCreated)
+	asked(t, a, http.MethodPost, maps, `{"metadata":{"name":"a"}}`, http.StatusCreated)
+	stop(t, a)
+
+	a = start(t, Options{Open: data, Encryption: keys})
+	if got := asked(t, a, http.MethodGet, secrets+"/a", "", http.StatusOK); !strings.Contains(got, "aGlkZGVu") {
+		t.Error(got)
+	}
+	stop(t, a)
+	a = start(t, Options{Open: data})
+	asked(t, a, http.MethodGet, secrets+"/a", "", http.StatusInternalServerError)
+	asked(t, a, http.MethodGet, maps+"/a", "", http.StatusOK)
+	stop(t, a)
+}
+
 // A file that cannot be opened fails the start with its name and the reason.
 func TestOpenFails(t *testing.T) {
 	dir := t.TempDir()

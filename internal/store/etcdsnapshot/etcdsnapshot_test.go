@@ -1,11 +1,13 @@
 package etcdsnapshot
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
@@ -15,6 +17,37 @@ import (
 
 // Of each key the last change counts, and a key that was deleted is not there.
 func TestMapped(t *testing.T) {
+	file := specimen(t)
+	m, err := Mapped(file, "/a/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range m.Records {
+		got = append(got, fmt.Sprintf("%s %s at %d", r.Key, r.Value, r.Revision))
+	}
+	if want := []string{"/a/1 new at 1", "/a/3 last at 2"}; m.Revision != 2 || !slices.Equal(got, want) {
+		t.Errorf("%q at %d, want %q at 2", got, m.Revision, want)
+	}
+}
+
+func TestNoSnapshot(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Mapped(filepath.Join(dir, "nothing"), "/"); !os.IsNotExist(err) {
+		t.Errorf("%v, want that there is no such file", err)
+	}
+	text := filepath.Join(dir, "text")
+	if err := os.WriteFile(text, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Mapped(text, "/"); err == nil {
+		t.Error("a text is a snapshot")
+	}
+}
+
+// specimen writes a snapshot.
+func specimen(t *testing.T) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "snapshot.db")
 	db, err := bolt.Open(file, 0o600, nil)
 	if err != nil {
@@ -52,29 +85,42 @@ func TestMapped(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	m, err := Mapped(file, "/a/")
+	return file
+}
+
+// A damaged or shortened file is an error, or has the same keys: the damage is in a value or in an unused
+// part.
+func TestDamagedSnapshot(t *testing.T) {
+	whole, err := os.ReadFile(specimen(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, r := range m.Records {
-		got = append(got, fmt.Sprintf("%s %s at %d", r.Key, r.Value, r.Revision))
+	path := filepath.Join(t.TempDir(), "damaged.db")
+	check := func(what string, data []byte) (ok bool) {
+		t.Helper()
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := Mapped(path, "/")
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: an error of several lines: %v", what, err)
+		}
+		return err == nil && m != nil
 	}
-	if want := []string{"/a/1 new at 1", "/a/3 last at 2"}; m.Revision != 2 || !slices.Equal(got, want) {
-		t.Errorf("%q at %d, want %q at 2", got, m.Revision, want)
+	failed := 0
+	for at := 0; at < len(whole); at += 23 {
+		for _, flip := range []byte{0x81} {
+			damaged := bytes.Clone(whole)
+			damaged[at] ^= flip
+			if !check(fmt.Sprint("byte ", at), damaged) {
+				failed++
+			}
+		}
+		if at%512 < 23 && check(fmt.Sprint("the first ", at), whole[:at]) && at < len(whole)/2 {
+			t.Errorf("the first %d bytes of %d are a snapshot", at, len(whole))
+		}
 	}
-}
-
-func TestNoSnapshot(t *testing.T) {
-	dir := t.TempDir()
-	if _, err := Mapped(filepath.Join(dir, "nothing"), "/"); !os.IsNotExist(err) {
-		t.Errorf("%v, want that there is no such file", err)
-	}
-	text := filepath.Join(dir, "text")
-	if err := os.WriteFile(text, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Mapped(text, "/"); err == nil {
-		t.Error("a text is a snapshot")
+	if failed < 5 {
+		t.Errorf("only %d damages were found", failed)
 	}
 }
