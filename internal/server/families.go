@@ -118,20 +118,23 @@ func (s *Server) metricsPage() http.Handler {
 }
 
 func (s *Server) gatherer() http.Handler {
+	process := prometheus.NewRegistry()
+	process.MustRegister(collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(inFlight{s.limiter},
-		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(inFlight{s.limiter})
 	registry.MustRegister(s.versions()...)
 	registry.MustRegister(s.metrics.collectors()...)
 	registry.MustRegister(s.access.collectors()...)
 	registry.MustRegister(s.impersonator.Collectors()...)
 	registry.MustRegister(s.options.Collectors...)
-	return s.exposition(registry)
+	return s.exposition(registry, process)
 }
 
-// exposition answers with the metrics of a registry.
-func (s *Server) exposition(registry prometheus.Gatherer) http.Handler {
-	return promhttp.HandlerFor(gatherer{registry, s.options.Metrics}, promhttp.HandlerOpts{ProcessStartTime: s.started})
+// exposition answers with the metrics of a registry, which a DELETE resets, and with those of others.
+func (s *Server) exposition(registry prometheus.Gatherer, others ...prometheus.Gatherer) http.Handler {
+	since := &resetting{Gatherer: registry}
+	all := append(prometheus.Gatherers{since}, others...)
+	return since.page(promhttp.HandlerFor(gatherer{all, s.options.Metrics}, promhttp.HandlerOpts{ProcessStartTime: s.started}))
 }
 
 // versions returns the metrics about the running build.

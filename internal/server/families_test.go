@@ -77,3 +77,99 @@ func TestAllowedLabels(t *testing.T) {
 		t.Error("go_goroutines is shown")
 	}
 }
+
+// A DELETE of metrics resets counters and histograms, but neither gauges nor the metrics of the Go runtime.
+func TestReset(t *testing.T) {
+	o := everyone(nothing)
+	o.Catalog = &resource.Catalog{}
+	o.Catalog.Swap(kinds())
+	s := New(o)
+	list := func(times int) {
+		for range times {
+			ask(s, "GET", "/api/v1/pods", "bob")
+			ask(s, "GET", "/api/v1/pods?watch=1", "bob")
+			ask(s, "GET", "/livez", "bob")
+			s.metrics.handshakes.Inc()
+		}
+	}
+	reset := func() {
+		t.Helper()
+		for _, path := range []string{"/metrics", "/metrics/slis"} {
+			if w := ask(s, "DELETE", path, "bob"); w.Code != 200 || w.Body.String() != "metrics reset\n" {
+				t.Errorf("%s: %d %q", path, w.Code, w.Body)
+			}
+		}
+	}
+	mallocs := 0.0
+	// check checks the metrics for lists, and the gauge for watches.
+	check := func(lists int) {
+		t.Helper()
+		const labels = `component="apiserver",dry_run="",group="",resource="pods",scope="cluster",subresource="",verb="LIST",version="v1"`
+		page := ask(s, "GET", "/metrics", "bob").Body.String()
+		for _, series := range []string{
+			`apiserver_request_total{code="200",` + labels + "} ",
+			"apiserver_request_duration_seconds_count{" + labels + "} ",
+			"apiserver_request_duration_seconds_bucket{" + labels + `,le="60"} `,
+			"apiserver_request_duration_seconds_bucket{" + labels + `,le="+Inf"} `,
+		} {
+			_, rest, found := strings.Cut(page, series)
+			value, _, _ := strings.Cut(rest, "\n")
+			if found != (lists > 0) || found && value != strconv.Itoa(lists) {
+				t.Errorf("%s%s, want %d", series, value, lists)
+			}
+		}
+		if !strings.Contains(page, `apiserver_longrunning_requests{`) {
+			t.Error("the gauge is not shown")
+		}
+		if !strings.Contains(page, "\napiserver_tls_handshake_errors_total "+strconv.Itoa(lists)+"\n") {
+			t.Errorf("the counter without labels is not %d", lists)
+		}
+		_, rest, _ := strings.Cut(page, "\ngo_memstats_mallocs_total ")
+		value, _, _ := strings.Cut(rest, "\n")
+		if now, err := strconv.ParseFloat(value, 64); err != nil || now < mallocs {
+			t.Errorf("a counter of the Go runtime: %s after %g", value, mallocs)
+		} else {
+			mallocs = now
+		}
+		slis := ask(s, "GET", "/metrics/slis", "bob").Body.String()
+		if strings.Contains(slis, "kubernetes_healthchecks_total") != (lists > 0) || !strings.Contains(slis, "kubernetes_healthcheck{") {
+			t.Errorf("after %d checks: %s", lists, slis)
+		}
+	}
+	list(3)
+	check(3)
+	reset()
+	check(0)
+	list(2)
+	check(2)
+	list(1)
+	check(3)
+	reset()
+	reset()
+	check(0)
+	list(5)
+	check(5)
+}
+
+// After a reset, a series of a resource that was removed and created again has all its counts.
+func TestResetOfRemovedSeries(t *testing.T) {
+	o := everyone(nothing)
+	o.Catalog = &resource.Catalog{}
+	o.Catalog.Swap(kinds())
+	s := New(o)
+	for range 3 {
+		ask(s, "GET", "/api/v1/pods", "bob")
+	}
+	ask(s, "DELETE", "/metrics", "bob")
+	o.Catalog.Swap(resource.NewSet(nil))
+	ask(s, "GET", "/metrics", "bob")
+	o.Catalog.Swap(kinds())
+	for range 4 {
+		ask(s, "GET", "/api/v1/pods", "bob")
+	}
+	for _, name := range []string{"apiserver_request_total", "apiserver_request_duration_seconds_count"} {
+		if got := counts(t, s, name); len(got) != 1 || !strings.HasSuffix(got[0], " 4") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

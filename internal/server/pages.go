@@ -14,7 +14,7 @@ func (s *Server) ownPages() pages {
 		"/version/": http.HandlerFunc(s.serveVersion),
 		"/metrics":  s.metricsPage(),
 
-		"/metrics/slis": s.slis.page(s.exposition),
+		"/metrics/slis": s.exposition(s.slis.registry()),
 		"/statusz":      s.statusz(),
 		"/flagz":        s.flagz(),
 		backupPath:      serveBackup(s.options.Store, s.options.Log),

@@ -1,10 +1,6 @@
 package server
 
-import (
-	"net/http"
-
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 // slis are the service level indicators of Kubernetes' components: results of health checks,
 // counted on request. Names and labels are kube-apiserver's.
@@ -36,9 +32,9 @@ func (s *slis) observe(name, summary string, err error) {
 	s.total.WithLabelValues(name, summary, status).Inc()
 }
 
-// page returns the handler of the metrics.
-func (s *slis) page(show func(prometheus.Gatherer) http.Handler) http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(s.last, s.total)
-	return show(registry)
+// registry returns a registry of the metrics.
+func (s *slis) registry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(s.last, s.total)
+	return r
 }

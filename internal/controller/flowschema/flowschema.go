@@ -5,6 +5,9 @@ package flowschema
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -21,11 +24,17 @@ const Name = "priority-and-fairness-config-consumer"
 // manager is the field manager of the status.
 const manager = "api-" + Name + "-v1"
 
+// most is the largest number of updates of one FlowSchema within a minute. It bounds the writes while another
+// client disagrees about the status.
+const most = 6
+
 // A Controller processes all FlowSchemas in one task, as there are few.
 type Controller struct {
 	objects         *controller.Objects
 	queue           *controller.Queue
 	schemas, levels string // key prefixes
+
+	recent map[string][]time.Time // updates within the last minute, by key
 }
 
 // New returns the controller.
@@ -34,6 +43,7 @@ func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 		objects: o.ManagedBy(manager), queue: q,
 		schemas: o.Prefix(flowcontrolv1.GroupName, "flowschemas"),
 		levels:  o.Prefix(flowcontrolv1.GroupName, "prioritylevelconfigurations"),
+		recent:  map[string][]time.Time{},
 	}
 }
 
@@ -76,6 +86,7 @@ func (c *Controller) Do(ctx context.Context, _ controller.Task) error {
 	if err != nil {
 		return err
 	}
+	wrong = c.limited(wrong)
 	d := c.objects.Lookup(flowcontrolv1.GroupName, "flowschemas")
 	return controller.Each(ctx, controller.Parallel, wrong, func(h *controller.Header) error {
 		return c.objects.Apply(ctx, d, h.Key, h.UID, "status", func(t object.Tree) object.Tree {
@@ -84,6 +95,23 @@ func (c *Controller) Do(ctx context.Context, _ controller.Task) error {
 			}
 			return nil
 		})
+	})
+}
+
+// limited returns the FlowSchemas that may be updated now, and queues the task for the others.
+func (c *Controller) limited(wrong []*controller.Header) []*controller.Header {
+	now := c.objects.Now()
+	maps.DeleteFunc(c.recent, func(_ string, updates []time.Time) bool {
+		return now.Sub(updates[len(updates)-1]) >= time.Minute
+	})
+	return slices.DeleteFunc(wrong, func(h *controller.Header) bool {
+		updates := slices.DeleteFunc(c.recent[h.Key], func(t time.Time) bool { return now.Sub(t) >= time.Minute })
+		if len(updates) == most {
+			c.queue.After(controller.Task{}, time.Minute-now.Sub(updates[0]))
+			return true
+		}
+		c.recent[h.Key] = append(updates, now)
+		return false
 	})
 }
 

@@ -96,3 +96,46 @@ func TestOthers(t *testing.T) {
 		}
 	})
 }
+
+// While another client writes another condition, the controller writes its own six times a minute.
+func TestDisagreement(t *testing.T) {
+	controllertest.In(t, []controller.Descriptor{{Name: Name, New: New}}, func(w *controllertest.World) {
+		w.Store("prioritylevelconfiguration a", level)
+		disagree := func(name string) {
+			w.Store(name, fmt.Sprintf(of, "a", `{type: Dangling, status: "True"}`))
+			w.Wait()
+		}
+		right := func(name string) bool {
+			for _, one := range kind.List(w.Get(name), "status", "conditions") {
+				if c := one.(object.Tree); c["type"] == "Dangling" {
+					return c["status"] == "False"
+				}
+			}
+			return false
+		}
+		for minute := range 3 {
+			updates := 0
+			for range 20 {
+				disagree("flowschema f")
+				w.Sleep(time.Second)
+				w.Wait()
+				if right("flowschema f") {
+					updates++
+				}
+			}
+			// From the second minute on, the first update was at the end of the minute before.
+			if want := most - min(minute, 1); updates != want {
+				t.Errorf("%d updates in minute %d, want %d", updates, minute, want)
+			}
+			disagree("flowschema g")
+			if !right("flowschema g") {
+				t.Error("the other FlowSchema is not updated")
+			}
+			w.Sleep(40 * time.Second)
+			w.Wait()
+			if !right("flowschema f") {
+				t.Errorf("no update at the end of minute %d", minute)
+			}
+		}
+	})
+}

@@ -6,9 +6,6 @@ package main
 //   - apiserver/coordinatedleaderelection, apiserver/peerproxy, dra and its subfolders,
 //     scheduler/podgroup and its subfolders, scheduler/preemption/podgroup: they are about feature gates
 //     that are off in v1.37, and wait for the effects of these
-//   - controlplane/transformation: most of its tests replace a part of their server, such as its client of the
-//     KMS, its clock or its derivation of keys, or turn on the gates KMSv1 and
-//     AllowUnsafeMalformedObjectDeletion, and wait for minutes for the effects
 //   - apimachinery/apply and examples: they put a kind, or the resolution of Services, into their server
 //   - etcd: it starts a server that this command does not replace
 //   - openshift, which only compiles; ipamperf, logs and scheduler_perf, which are benchmarks
@@ -39,6 +36,7 @@ var all = []string{
 	"controllermanager",
 	"controlplane",
 	"controlplane/audit",
+	"controlplane/transformation",
 	"cronjob",
 	"daemonset",
 	"defaulttolerationseconds",
