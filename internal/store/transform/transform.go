@@ -46,6 +46,7 @@ type Backend struct {
 	below       kv.Backend
 	transformer Transformer
 	options     Options
+	recent      recent
 }
 
 var _ kv.Backend = (*Backend)(nil)
@@ -130,16 +131,21 @@ func (b *Backend) Commit(ctx context.Context, w kv.Write) (int64, error) {
 // stored returns the write with stored values. It has no Was: another encoding of the same value need
 // not equal the stored one.
 func (b *Backend) stored(ctx context.Context, w kv.Write) (_ kv.Write, err error) {
+	first := &written{key: w.Key, plain: w.Value, expect: w.Expect, was: w.Was}
 	w.Was = nil
 	if w.Value, err = b.encode(ctx, w.Key, w.Value); err != nil {
 		return w, err
 	}
+	first.stored = w.Value
+	b.recent.add(first)
 	w.With = slices.Clone(w.With)
 	for i := range w.With {
 		c := &w.With[i]
-		if c.Value, err = b.encode(ctx, c.Key, c.Value); err != nil {
+		plain := c.Value
+		if c.Value, err = b.encode(ctx, c.Key, plain); err != nil {
 			return w, err
 		}
+		b.recent.add(&written{key: c.Key, plain: plain, stored: c.Value})
 	}
 	return w, nil
 }
@@ -160,14 +166,27 @@ func (b *Backend) Watch(ctx context.Context, prefix string, after int64) iter.Se
 	return func(yield func(kv.Batch, error) bool) {
 		for batch, err := range b.below.Watch(ctx, prefix, after) {
 			for i := range batch.Events {
-				e := &batch.Events[i]
-				e.Value, e.Prev = b.decode(ctx, e.Key, e.Value), b.decode(ctx, e.Key, e.Prev)
+				b.decodeEvent(ctx, &batch.Events[i])
 			}
 			if !yield(batch, err) {
 				return
 			}
 		}
 	}
+}
+
+// decodeEvent decodes the values of an event, unless they are known from its write.
+func (b *Backend) decodeEvent(ctx context.Context, e *kv.Event) {
+	if w := b.recent.of(e); w != nil {
+		e.Value = w.plain
+		if w.was != nil && w.expect == e.PrevRevision {
+			e.Prev = w.was
+			return
+		}
+	} else {
+		e.Value = b.decode(ctx, e.Key, e.Value)
+	}
+	e.Prev = b.decode(ctx, e.Key, e.Prev)
 }
 
 // Outdated implements kv.Former.
