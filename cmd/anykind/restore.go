@@ -2,27 +2,22 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/app/flags"
-	"github.com/anykind/anykind/internal/network/kubeconfig"
 	"github.com/anykind/anykind/internal/offline/backup"
 )
 
 type restoreFlags struct {
 	server serverFlags
-	from   app.Options
-	chosen backup.Selection
+	opened openedFlags
 	dryRun bool
 }
 
@@ -45,52 +40,36 @@ since then stay, and so does the status. A new object has a new uid.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.from.Open, f.chosen.Objects = args[0], args[1:]
+			f.opened.from.Open, f.opened.Objects = args[0], args[1:]
 			return f.restore(cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().SortFlags = false
 	flags.AddSection(cmd.Flags(), "Restore", func(section *pflag.FlagSet) {
-		section.StringVarP(&f.chosen.Namespace, "namespace", "n", "", "namespace of the objects (default: all namespaces)")
 		section.BoolVar(&f.dryRun, "dry-run", false, "print the result for each object, and change nothing")
-		section.StringVar(&f.from.Encryption.ConfigFile, "encryption-provider-config", "", "file with the EncryptionConfiguration for encrypted objects of FILE")
-		section.StringVar(&f.from.Etcd.Prefix, "etcd-prefix", "", "prefix of the keys in a snapshot of etcd (default /registry)")
+		f.opened.add(section)
 	})
 	f.server.add(cmd.Flags())
 	f.server.complete(cmd)
 	return cmd
 }
 
-func (f *restoreFlags) restore(out io.Writer) (err error) {
+func (f *restoreFlags) restore(out io.Writer) error {
 	config, err := f.server.find()
 	if err != nil {
 		return err
 	}
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restore()
-	dir, err := os.MkdirTemp("", "anykind-restore-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	f.from.Kubeconfig = filepath.Join(dir, "kubeconfig")
-	a, err := app.Start(ctx, f.from)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stop(a)) }()
-	opened, err := kubeconfig.Open(f.from.Kubeconfig)
-	if err != nil {
-		return err
-	}
-	from, to := backup.Server{Client: opened.Client(), URL: opened.URL}, backup.Server{Client: config.Client(), URL: config.URL}
+	to := backup.Server{Client: config.Client(), URL: config.URL}
 	defer to.Client.CloseIdleConnections()
-	defer from.Client.CloseIdleConnections()
 	suffix := ""
 	if f.dryRun {
 		suffix = " (dry run)"
 	}
-	return backup.Restore(ctx, from, to, f.chosen, f.dryRun, func(object, result string) {
-		fmt.Fprintf(out, "%s %s%s\n", object, result, suffix)
+	return f.opened.serve(ctx, func(from backup.Server) error {
+		return backup.Restore(ctx, from, to, f.opened.Selection, f.dryRun, func(object, result string) {
+			fmt.Fprintf(out, "%s %s%s\n", object, result, suffix)
+		})
 	})
 }

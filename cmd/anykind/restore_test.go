@@ -65,3 +65,28 @@ func TestRestore(t *testing.T) {
 	}
 	s.end(t)
 }
+
+// Objects of a backup are printed without a server.
+func TestGetFrom(t *testing.T) {
+	dir := t.TempDir()
+	s := serving(t, "--data-dir", dir)
+	s.connect(t, filepath.Join(dir, "admin.kubeconfig"))
+	s.ask(t, http.MethodPost, "/api/v1/namespaces/default/configmaps", `{"metadata":{"name":"a"},"data":{"k":"v"}}`, http.StatusCreated)
+	s.end(t)
+	for args, want := range map[string]string{
+		"cm/a -n default":                   "NAME   DATA   AGE\na      1 ",
+		"cm":                                "NAMESPACE         NAME ",
+		"cm/a -n default -o name":           "configmaps/a in default\n",
+		"cm/a -n default -o yaml":           "apiVersion: v1\ndata:\n  k: v\nkind: ConfigMap\n",
+		"cm/a -n default -o json":           "{\n    \"apiVersion\": \"v1\",",
+		"cm/b -n default":                   "anykind: the server says: configmaps \"b\" not found",
+		"cm -o what":                        `--output is "what"; want table, yaml, json, name`,
+		"ns/default ns/kube-system -o yaml": "\n---\napiVersion: v1\nkind: Namespace\n",
+	} {
+		cmd, stderr := command(t, append([]string{"get", "--from", dir}, strings.Fields(args)...)...)
+		out, _ := cmd.Output()
+		if got := string(out) + stderr.String(); !strings.Contains(got, want) {
+			t.Errorf("get %s: %s", args, got)
+		}
+	}
+}

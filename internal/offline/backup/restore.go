@@ -25,7 +25,7 @@ type Server struct {
 	URL    string
 }
 
-// A Selection names the objects to restore.
+// A Selection names objects of a file.
 type Selection struct {
 	// Objects are kinds, as KIND for all objects of a kind or as KIND/NAME. KIND is a plural, singular, kind
 	// or short name, with the group if needed.
@@ -40,11 +40,28 @@ const Manager = "anykind-restore"
 // Restore applies objects of one server to another one. It calls report for each, with "created",
 // "configured" or "unchanged". After an error it continues with the next object. A dry run changes nothing.
 func Restore(ctx context.Context, from, to Server, s Selection, dryRun bool, report func(object, result string)) error {
+	var errs []error
+	err := s.each(ctx, from, func(k *kind, name string) error {
+		objects, err := from.objects(ctx, k, s.Namespace, name)
+		for _, o := range objects {
+			result, err := to.apply(ctx, k, o, dryRun)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", k.title(o), err))
+				continue
+			}
+			report(k.title(o), result)
+		}
+		return err
+	})
+	return errors.Join(append(errs, err)...)
+}
+
+// each calls visit for each kind, and with a name for a single object.
+func (s Selection) each(ctx context.Context, from Server, visit func(k *kind, name string) error) error {
 	kinds, err := from.kinds(ctx)
 	if err != nil {
 		return err
 	}
-	var errs []error
 	for _, word := range s.Objects {
 		word, name, _ := strings.Cut(word, "/")
 		k, err := find(kinds, word)
@@ -54,20 +71,11 @@ func Restore(ctx context.Context, from, to Server, s Selection, dryRun bool, rep
 		if name != "" && k.namespaced && s.Namespace == "" {
 			return fmt.Errorf("%s/%s is namespaced: name the namespace with --namespace", word, name)
 		}
-		objects, err := from.objects(ctx, k, s.Namespace, name)
-		if err != nil {
+		if err := visit(k, name); err != nil {
 			return err
 		}
-		for _, o := range objects {
-			result, err := to.apply(ctx, k, o, dryRun)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", k.title(o), err))
-				continue
-			}
-			report(k.title(o), result)
-		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // A kind of objects, in its preferred version.
@@ -156,8 +164,10 @@ func (s Server) kinds(ctx context.Context) (all []kind, err error) {
 func (s Server) objects(ctx context.Context, k *kind, namespace, name string) ([]object.Tree, error) {
 	if name != "" {
 		var one object.Tree
-		_, err := s.do(ctx, http.MethodGet, k.path(namespace, name), "", nil, &one)
-		return []object.Tree{one}, err
+		if _, err := s.do(ctx, http.MethodGet, k.path(namespace, name), "", nil, &one); err != nil {
+			return nil, err
+		}
+		return []object.Tree{one}, nil
 	}
 	var list struct {
 		Kind, APIVersion string
