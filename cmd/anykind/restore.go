@@ -26,11 +26,13 @@ func restoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE KIND[/NAME]...",
 		Short: "Apply objects of a backup to a running server",
-		Long: `Apply objects of FILE to a running server. FILE is a backup, the data directory of a stopped
-server, or a snapshot of etcd; it is not changed. All objects of a KIND are applied, or one.
+		Long: `Apply objects of FILE to a running server. FILE is a backup, the data directory of a
+stopped server, or a snapshot of etcd; it is not changed. All objects of a KIND are
+applied, or one.
 
-Apply sets the fields that the object had, and takes over the ownership of changed ones. Fields that were added
-since then stay, and so does the status. A new object has a new uid.`,
+Apply sets the fields that the object had, and takes over the ownership of changed ones.
+Fields that were added since then stay, and so does the status. A new object has a new
+uid.`,
 		Example: `  anykind restore nightly.db configmaps/settings --namespace default --dry-run
   anykind restore nightly.db crontabs roles rolebindings`,
 		Args: func(cmd *cobra.Command, args []string) error {

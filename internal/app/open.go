@@ -35,7 +35,12 @@ func (a *App) open(o Options) (Options, error) {
 		return o, nil
 	}
 	var err error
-	if o.opened, err = openFile(o.Open, o.Etcd.Prefix); err != nil {
+	o.opened, err = openFile(o.Open, o.Etcd.Prefix)
+	var damage *kv.CorruptError
+	switch {
+	case errors.As(err, &damage):
+		return o, fmt.Errorf("%s is no backup of anykind and no snapshot of etcd, or is damaged: %w", o.Open, err)
+	case err != nil:
 		return o, err
 	}
 	a.later(func(context.Context) error { o.opened.Release(); return nil })

@@ -6,6 +6,7 @@ package flags
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -134,10 +135,23 @@ func (f *Serve) values() map[string]string {
 	return values
 }
 
+// checkOpen returns the error for flags that have no meaning for an opened file.
+func (f *Serve) checkOpen() error {
+	if f.open == "" {
+		return nil
+	}
+	for _, other := range []string{"etcd-servers", "in-memory", "controllers", "cluster-kubeconfig"} {
+		if f.all.Lookup(other) != nil && f.given(other) {
+			return fmt.Errorf("--open and --%s are mutually exclusive", other)
+		}
+	}
+	return nil
+}
+
 // Options returns the options that the flags set.
 func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 	protocol, invalid := f.protocol.options()
-	if err := errors.Join(f.limits.check(), invalid, refuseOverrides(f.etcdOverrides)); err != nil {
+	if err := errors.Join(f.limits.check(), invalid, refuseOverrides(f.etcdOverrides), f.checkOpen()); err != nil {
 		return app.Options{}, err
 	}
 	metrics, err := f.metrics.options()
