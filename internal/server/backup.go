@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
@@ -32,7 +33,7 @@ func serveBackup(b kv.Backend, log *slog.Logger) http.HandlerFunc {
 			begun = true
 			w.Header().Set("Content-Type", "application/octet-stream")
 			w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
-			return w
+			return &prompt{ResponseController: http.NewResponseController(w), to: w}
 		})
 		switch {
 		case err == nil:
@@ -43,4 +44,23 @@ func serveBackup(b kv.Backend, log *slog.Logger) http.HandlerFunc {
 			panic(http.ErrAbortHandler) // The client must not mistake the part that it has for the whole.
 		}
 	}
+}
+
+// readTimeout limits the time for which a client of a backup does not read: the store keeps the pages of the
+// backup until its end, and its file grows with each write.
+const readTimeout = time.Minute
+
+// A prompt writer fails when the client does not read.
+type prompt struct {
+	*http.ResponseController
+	to  io.Writer
+	set time.Time // when the deadline was set
+}
+
+func (p *prompt) Write(data []byte) (int, error) {
+	if now := time.Now(); now.Sub(p.set) > readTimeout/10 {
+		p.set = now
+		_ = p.SetWriteDeadline(now.Add(readTimeout)) // a writer without deadlines, in a test, goes on
+	}
+	return p.to.Write(data)
 }
