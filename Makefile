@@ -151,7 +151,7 @@ many: ## measure 20 servers with their own stores behind one, in one process
 extension: ## run anykind behind a published kube-apiserver for an hour, kill one of the two each minute, and check that no watch loses an event
 	$(GO) -C test/extension test . -run Watch -count=1 -v -timeout 90m -duration 1h -every 1m $(ARGS)
 
-both-ways: ## run the published kube-apiserver and anykind over one etcd, and check that each serves the objects of the other
+both-ways: ## run the published kube-apiserver and anykind over one etcd, check that each serves the objects of the other, and that an opened snapshot has them
 	$(GO) -C test/etcd test . -run 'BothWays|Moved' -count=1 -v -timeout 30m -both-ways
 
 upstream: ## run Kubernetes' own tests of CustomResourceDefinitions against anykind (make upstream ARGS=-reference runs its server too)
