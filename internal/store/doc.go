@@ -3,8 +3,8 @@
 // Package kv is the contract of a store: a map from key to bytes that remembers its recent past.
 // memkv, boltkv and etcdkv implement it in memory, in a file and in etcd; kvtest proves each of
 // them; transform is a decorator that stores values in another form. boltfile and etcdsnapshot
-// read files without opening a store, and map their values. watchcache follows a store and keeps the objects that
-// are in use; stored derives values from stored objects and caches them.
+// read files without opening a store, and map their values. watchcache follows a store and keeps
+// the objects that are in use; stored derives values from stored objects and caches them.
 //
 // The wing knows keys, bytes, revisions and the headers of objects. It imports the wing object
 // only.
