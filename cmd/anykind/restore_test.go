@@ -72,9 +72,12 @@ func TestGetFrom(t *testing.T) {
 	s := serving(t, "--data-dir", dir)
 	s.connect(t, filepath.Join(dir, "admin.kubeconfig"))
 	s.ask(t, http.MethodPost, "/api/v1/namespaces/default/configmaps", `{"metadata":{"name":"a"},"data":{"k":"v"}}`, http.StatusCreated)
+	s.ask(t, http.MethodPost, "/api/v1/namespaces/default/podtemplates",
+		`{"metadata":{"name":"p"},"template":{"spec":{"terminationGracePeriodSeconds":9007199254740993,"containers":[{"name":"c","image":"i"}]}}}`, http.StatusCreated)
 	s.end(t)
 	for args, want := range map[string]string{
 		"cm/a -n default":                   "NAME   DATA   AGE\na      1 ",
+		"podtemplate/p -n default -o yaml":  "terminationGracePeriodSeconds: 9007199254740993\n",
 		"cm":                                "NAMESPACE         NAME ",
 		"cm/a -n default -o name":           "configmaps/a in default\n",
 		"cm/a -n default -o yaml":           "apiVersion: v1\ndata:\n  k: v\nkind: ConfigMap\n",

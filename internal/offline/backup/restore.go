@@ -3,7 +3,6 @@ package backup
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/anykind/anykind/internal/object"
 )
@@ -170,8 +170,9 @@ func (s Server) objects(ctx context.Context, k *kind, namespace, name string) ([
 		return []object.Tree{one}, nil
 	}
 	var list struct {
-		Kind, APIVersion string
-		Items            []object.Tree
+		Kind       string        `json:"kind"`
+		APIVersion string        `json:"apiVersion"`
+		Items      []object.Tree `json:"items"`
 	}
 	_, err := s.do(ctx, http.MethodGet, k.path(namespace, ""), "", nil, &list)
 	for _, o := range list.Items { // items of lists of built-in kinds have no type
@@ -265,7 +266,7 @@ func (s Server) do(ctx context.Context, method, path, accept string, body []byte
 	}
 	data, err := io.ReadAll(answer.Body)
 	if err == nil {
-		err = json.Unmarshal(data, out)
+		err = kjson.UnmarshalCaseSensitivePreserveInts(data, out)
 	}
 	return answer.StatusCode, err
 }
