@@ -130,7 +130,7 @@ func (s *Server) gatherer() http.Handler {
 	return s.exposition(registry, process)
 }
 
-// exposition answers with the metrics of a registry, which a DELETE resets, and with those of others.
+// exposition answers with the metrics of a registry and of others. A DELETE resets those of the registry.
 func (s *Server) exposition(registry prometheus.Gatherer, others ...prometheus.Gatherer) http.Handler {
 	since := &resetting{Gatherer: registry}
 	all := append(prometheus.Gatherers{since}, others...)

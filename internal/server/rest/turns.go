@@ -128,7 +128,7 @@ func (w *waiting) Pop() any {
 	return t
 }
 
-// A paced call is the writer of a list, which gives the turn away while it writes.
+// A paced call is the writer of a list. It gives the turn away during each write.
 type paced call
 
 func (p *paced) Header() http.Header  { return p.unpaced.Header() }
@@ -143,8 +143,8 @@ func (p *paced) Write(data []byte) (int, error) {
 	return p.unpaced.Write(data)
 }
 
-// inTurn waits for the turn of a list and returns it, nil for objects that a webhook converts: their list
-// may wait for the webhook, which may list objects. Its end must be given.
+// inTurn waits for the turn of a list. The caller must give it away at the end. A list of objects that a
+// webhook converts has no turn: it may wait for the webhook, and the webhook may list objects.
 func (h *Handler) inTurn(r *call) *turn {
 	if r.target.Definition.ConversionClock != nil {
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/anykind/anykind/internal/store/boltfile"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -187,7 +188,7 @@ func (s *Store) update(fn func(*bolt.Tx) error) (err error) {
 			_ = tx.Rollback()
 		}
 	}()
-	defer recoverDamage(s.space.file.Name(), &err)()
+	defer boltfile.RecoverDamage(s.space.file.Name(), &err)()
 	if tx, err = s.db.Begin(true); err != nil {
 		return err
 	}

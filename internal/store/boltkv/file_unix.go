@@ -14,7 +14,7 @@ func lockFile(file *os.File) error { return lock(file, syscall.LOCK_EX) }
 // lockToRead takes a shared lock for readers.
 func lockToRead(file *os.File) error { return lock(file, syscall.LOCK_SH) }
 
-// unlock releases the lock, which a mapping of the file would keep after its Close.
+// unlock releases the lock. Close does not, as long as the file is mapped.
 func unlock(file *os.File) error { return syscall.Flock(int(file.Fd()), syscall.LOCK_UN) }
 
 func lock(file *os.File, how int) error {

@@ -9,8 +9,8 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Mapped returns the newest value of each key with a prefix in the file of a store. No process may have it open
-// for writing, until the release. Mapped never writes, and verifies the whole file.
+// Mapped returns the newest value of each key with a prefix in the file of a store. Until the release, no
+// process can open the file for writing. Mapped never writes, and verifies the whole file.
 //
 // Errors: ErrInUse, *FormatError, *kv.CorruptError, those of the operating system.
 func Mapped(name, prefix string) (m *kv.Mapping, err error) {
@@ -27,7 +27,7 @@ func Mapped(name, prefix string) (m *kv.Mapping, err error) {
 	if err := lockToRead(file); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
-	defer recoverDamage(file.Name(), &err)()
+	defer boltfile.RecoverDamage(file.Name(), &err)()
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err

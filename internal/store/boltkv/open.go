@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -123,7 +122,7 @@ func loadFile(file *os.File) (l *loaded, err error) {
 		return nil, err
 	}
 	defer unmap()
-	defer recoverDamage(file.Name(), &err)()
+	defer boltfile.RecoverDamage(file.Name(), &err)()
 	f, err := boltfile.Mapped(file.Name(), data)
 	if err != nil {
 		return nil, err
@@ -131,23 +130,9 @@ func loadFile(file *os.File) (l *loaded, err error) {
 	return load(f)
 }
 
-// recoverDamage turns a panic into a *kv.CorruptError: bbolt panics on a damaged file, and reading a
-// mapped file faults if the disk fails or the file became shorter. It is used as
-//
-//	defer recoverDamage(where, &err)()
-func recoverDamage(where string, err *error) func() {
-	before := debug.SetPanicOnFault(true)
-	return func() {
-		debug.SetPanicOnFault(before)
-		if reason := recover(); reason != nil {
-			*err = &kv.CorruptError{Where: where, Reason: fmt.Sprint(reason)}
-		}
-	}
-}
-
 // openBolt passes a locked file to bbolt, which will close it.
 func openBolt(file *os.File, create bool) (db *bolt.DB, err error) {
-	defer recoverDamage(file.Name(), &err)()
+	defer boltfile.RecoverDamage(file.Name(), &err)()
 	options := &bolt.Options{
 		// The lock is ours already, or there is no waiting for it.
 		Timeout: time.Millisecond,

@@ -7,6 +7,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/anykind/anykind/internal/store/boltfile"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -36,7 +37,7 @@ func (s *Store) Get(ctx context.Context, key string, revision int64) (record kv.
 		return kv.Record{}, s.readError(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	defer recoverDamage(s.where(at), &err)()
+	defer boltfile.RecoverDamage(s.where(at), &err)()
 	value, err := s.readValue(tx.Bucket(recordsBucket), at)
 	if err != nil {
 		return kv.Record{}, err
@@ -63,7 +64,7 @@ func (s *Store) List(ctx context.Context, r kv.Range) (page kv.Page, err error) 
 		return kv.Page{}, s.readError(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	defer recoverDamage(s.space.file.Name(), &err)()
+	defer boltfile.RecoverDamage(s.space.file.Name(), &err)()
 	page = kv.Page{Revision: revision, More: more}
 	if len(places) > 0 {
 		page.Records = make([]kv.Record, len(places))

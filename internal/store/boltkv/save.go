@@ -6,6 +6,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/anykind/anykind/internal/store/boltfile"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -13,7 +14,7 @@ var _ kv.Saver = (*Store)(nil)
 
 // Save implements kv.Saver. Writes go on meanwhile; pages that they replace stay in the file until its end.
 func (s *Store) Save(ctx context.Context, begin func(size int64) io.Writer) (err error) {
-	defer recoverDamage(s.db.Path(), &err)()
+	defer boltfile.RecoverDamage(s.db.Path(), &err)()
 	return s.db.View(func(tx *bolt.Tx) error {
 		_, err := tx.WriteTo(while{ctx, begin(tx.Size())})
 		if err != nil && ctx.Err() != nil {

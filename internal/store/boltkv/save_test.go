@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A copy has the content of one revision, whatever is written meanwhile. Each write changes both keys.
+// A copy has the content of one revision while writes go on. Each write changes both keys.
 func TestSave(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir)

@@ -8,6 +8,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/anykind/anykind/internal/store/boltfile"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -45,7 +46,7 @@ func (s *Store) eventsAfter(prefix string, after int64) (kv.Batch, <-chan struct
 
 // replay reads events from the file, up to newest: later records may not be acknowledged yet.
 func (s *Store) replay(tx *bolt.Tx, prefix string, after, newest int64) (batch kv.Batch, err error) {
-	defer recoverDamage(s.where(after), &err)()
+	defer boltfile.RecoverDamage(s.where(after), &err)()
 	batch.Revision = after
 	records := tx.Bucket(recordsBucket)
 	cursor := records.Cursor()

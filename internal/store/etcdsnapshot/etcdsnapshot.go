@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -50,7 +49,7 @@ func Mapped(name, prefix string) (m *kv.Mapping, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer recoverFault(name, &err)()
+	defer boltfile.RecoverDamage(name, &err)()
 	f, err := boltfile.Mapped(name, data)
 	if err != nil {
 		return nil, err
@@ -121,18 +120,4 @@ func parse(b []byte) (key, value []byte, ok bool) {
 		b = b[n:]
 	}
 	return key, value, key != nil
-}
-
-// recoverFault turns a fault of the mapped file, which became shorter or whose disk fails, into an error. It is
-// used as
-//
-//	defer recoverFault(name, &err)()
-func recoverFault(name string, err *error) func() {
-	before := debug.SetPanicOnFault(true)
-	return func() {
-		debug.SetPanicOnFault(before)
-		if reason := recover(); reason != nil {
-			*err = &kv.CorruptError{Where: name, Reason: fmt.Sprint(reason)}
-		}
-	}
 }
