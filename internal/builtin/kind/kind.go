@@ -21,33 +21,6 @@ import (
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
-// priorities are the group priorities in discovery. A group has the same one in its APIServices, so that
-// the order does not depend on whether they exist.
-var priorities = map[string]int{
-	"":                             18000,
-	"apiregistration.k8s.io":       20001, // an APIService may have at most 20000
-	"apps":                         17800,
-	"events.k8s.io":                17750,
-	"authentication.k8s.io":        17700,
-	"authorization.k8s.io":         17600,
-	"autoscaling":                  17500,
-	"batch":                        17400,
-	"certificates.k8s.io":          17300,
-	"networking.k8s.io":            17200,
-	"policy":                       17100,
-	"rbac.authorization.k8s.io":    17000,
-	"storage.k8s.io":               16800,
-	"admissionregistration.k8s.io": 16700,
-	"scheduling.k8s.io":            16600,
-	"coordination.k8s.io":          16500,
-	"node.k8s.io":                  16300,
-	"discovery.k8s.io":             16200,
-	"resource.k8s.io":              16200,
-	"flowcontrol.apiserver.k8s.io": 16100,
-	"internal.apiserver.k8s.io":    16000,
-	"storagemigration.k8s.io":      15800,
-}
-
 // A Version is a version of a built-in kind with its Go type.
 type Version struct {
 	version      *resource.Version
@@ -100,13 +73,15 @@ func (v Version) WhenRead(change func(obj map[string]any)) Version {
 // New completes the Definition of a kind with its versions. The preferred version is the storage
 // version, unless another one is Stored.
 func New(d resource.Definition, versions ...Version) *resource.Definition {
-	d.ListKind, d.Dialect, d.GroupPriority = d.Kind+"List", resource.CompiledIn, priorities[d.Group]
+	position := priorities()[d.Group]
+	d.ListKind, d.Dialect, d.GroupPriority = d.Kind+"List", resource.CompiledIn, position.group
 	slices.SortFunc(versions, byPreference)
 	if convert := converting(&d, versions); convert != nil {
 		d.Convert = convert
 	}
 	stored := false
 	for _, v := range versions {
+		v.version.Priority = position.versions[v.version.Name]
 		v.version.Schema = v.schema(&d)
 		v.version.Fingerprint = v.object.PkgPath() + "." + v.object.Name() // within a build, a type has one model
 		if warning := deprecation(v.version.New(), d.GroupVersionKind(v.version.Name)); warning != "" {

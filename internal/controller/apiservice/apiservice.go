@@ -137,19 +137,15 @@ func served(set *resource.Set, name string) (out []object.Tree) {
 		return nil
 	}
 	for _, version := range g.Versions {
-		builtIn, p := false, custom
-		for _, d := range g.Definitions {
-			builtIn = builtIn || d.Dialect == resource.CompiledIn && slices.ContainsFunc(d.Versions, func(v *resource.Version) bool { return v.Name == version })
+		d, v := g.Leading(version)
+		if v.Priority == 0 {
+			continue
 		}
 		when := always
-		if builtIn {
-			known, ok := priorities()[name+"/"+version]
-			if !ok {
-				continue
-			}
-			when, p = atStart, known
+		if d.Dialect == resource.CompiledIn {
+			when = atStart
 		}
-		spec := object.Tree{"version": version, "groupPriorityMinimum": p.group, "versionPriority": p.version}
+		spec := object.Tree{"version": version, "groupPriorityMinimum": int64(d.GroupPriority), "versionPriority": int64(v.Priority)}
 		if name != "" {
 			spec["group"] = name
 		}

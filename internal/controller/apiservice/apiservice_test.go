@@ -2,7 +2,6 @@ package apiservice
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -103,20 +102,4 @@ func TestLeft(t *testing.T) {
 		check(w, "v1.mine.dev", " mine.dev 5/6 ")
 		check(w, "v1.apps", "onstart apps 17800/15 ")
 	})
-}
-
-// Every priority of the table is valid in an APIService.
-func TestPriorities(t *testing.T) {
-	var all []string
-	for name, p := range priorities() {
-		all = append(all, name)
-		if p.group <= 0 || p.group > 20000 || p.version <= 0 || p.version > 1000 {
-			t.Errorf("%s: %v", name, p)
-		}
-	}
-	for _, name := range []string{"/v1", "coordination.k8s.io/v1", "storage.k8s.io/v1alpha1"} {
-		if !slices.Contains(all, name) {
-			t.Errorf("%s is missing", name)
-		}
-	}
 }

@@ -196,9 +196,9 @@ func Custom(kind string, namespaced bool) *resource.Definition {
 	anything := true
 	return resource.New(resource.Definition{
 		Group: "test.example.com", Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List",
-		Namespaced: namespaced, HasGeneration: true, StoragePrefix: "/registry/test.example.com/" + plural + "/",
+		Namespaced: namespaced, GroupPriority: 1000, HasGeneration: true, StoragePrefix: "/registry/test.example.com/" + plural + "/",
 		Versions: []*resource.Version{{
-			Name: "v1", Served: true, Storage: true,
+			Name: "v1", Served: true, Storage: true, Priority: 100,
 			Schema: schema.Lazy(func() (*apiextensionsv1.JSONSchemaProps, error) {
 				return &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &anything}, nil
 			}, model.Kind{Group: "test.example.com", Version: "v1", Kind: kind, ListKind: kind + "List"}),

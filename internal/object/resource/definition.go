@@ -128,6 +128,8 @@ type Version struct {
 	Name    string
 	Served  bool
 	Storage bool
+	// Priority orders the versions of a group in discovery, highest first.
+	Priority int
 
 	// Deprecated versions answer with DeprecationWarning in a Warning header.
 	Deprecated         bool

@@ -32,6 +32,17 @@ func (g *Group) Serves(version string) bool {
 	return g != nil && slices.Contains(g.Versions, version)
 }
 
+// Leading returns the definition that gives a served version of the group its priorities: a
+// compiled-in one before a custom one.
+func (g *Group) Leading(version string) (of *Definition, as *Version) {
+	for _, d := range g.Definitions {
+		if v := d.Version(version); v != nil && v.Served && (of == nil || of.Dialect != CompiledIn && d.Dialect == CompiledIn) {
+			of, as = d, v
+		}
+	}
+	return of, as
+}
+
 // Path returns the path of the group.
 func (g *Group) Path() string {
 	if g.Name == "" {

@@ -23,7 +23,7 @@ import (
 // definitions belong to the Registrar.
 func definition(r *Registrar) *resource.Definition {
 	v := &resource.Version{
-		Name: "v1", Served: true, Storage: true,
+		Name: "v1", Served: true, Storage: true, Priority: 15,
 		Schema:      newTypeSchema(),
 		New:         func() runtime.Object { return &v1.CustomResourceDefinition{} },
 		Columns:     definitionColumns,

@@ -46,9 +46,6 @@ func (v version) groupVersion(group string) schema.GroupVersion {
 	return schema.GroupVersion{Group: group, Version: v.name}
 }
 
-// customPriority is the priority of a custom version in its group.
-const customPriority = 100
-
 // A view has all groups at one moment. It is immutable.
 type view struct {
 	set      *resource.Set
@@ -74,7 +71,8 @@ func newView(set *resource.Set, services *aggregate.Services) *view {
 		remote := services.Group(local.Name)
 		for _, name := range local.Versions {
 			if services.Lookup(local.Name, name) == nil {
-				one := version{name: name, local: local, groupPriority: local.Priority, priority: customPriority}
+				_, leading := local.Leading(name)
+				one := version{name: name, local: local, groupPriority: local.Priority, priority: leading.Priority}
 				if s := find(remote, name); s != nil {
 					one.groupPriority, one.priority = int(s.GroupPriority), int(s.VersionPriority)
 				}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/server/aggregate"
 	"github.com/anykind/anykind/internal/server/aggregate/published"
 )
@@ -62,6 +63,35 @@ func shown(t *testing.T, h *Handler, path, accept string) string {
 		out = append(out, g.Name+":"+strings.Join(versions, ","))
 	}
 	return strings.Join(out, "\n")
+}
+
+// The order of versions does not depend on whether their APIServices exist already.
+func TestOrderBeforeAPIServices(t *testing.T) {
+	d := resource.New(resource.Definition{
+		Group: "local.dev", Plural: "things", Kind: "Thing", ListKind: "ThingList", GroupPriority: 16000, Dialect: resource.CompiledIn,
+		StoragePrefix: resource.BuiltInPrefix("things"),
+		Versions: []*resource.Version{
+			{Name: "v1", Served: true, Storage: true, Priority: 9},
+			{Name: "v1beta1", Served: true, Priority: 15},
+			{Name: "v1alpha1", Served: true, Priority: 12},
+		},
+	})
+	var all, some []*aggregate.Service
+	for i, v := range d.Versions {
+		all = append(all, &aggregate.Service{Name: v.Name + ".local.dev", Group: "local.dev", Version: v.Name, GroupPriority: 16000, VersionPriority: int32(v.Priority)})
+		if i != 1 {
+			some = append(some, all[i])
+		}
+	}
+	for _, services := range []*aggregate.Services{noServices, aggregate.Arranged(some...), aggregate.Arranged(all...)} {
+		var versions []string
+		for _, v := range newView(resource.NewSet([]*resource.Definition{d}), services).group("local.dev").versions {
+			versions = append(versions, v.name)
+		}
+		if got := strings.Join(versions, " "); got != "v1beta1 v1alpha1 v1" {
+			t.Errorf("the order is %s", got)
+		}
+	}
 }
 
 const whole2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

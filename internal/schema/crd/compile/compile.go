@@ -22,8 +22,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/structural"
 )
 
-// groupPriority is the position of custom resources in discovery: after every built-in group.
-const groupPriority = 1000
+// Positions of custom resources in discovery: after every built-in group, and equal in their group.
+const groupPriority, versionPriority = 1000, 100
 
 // names are the names of a kind, requested or accepted.
 type names = v1.CustomResourceDefinitionNames
@@ -149,6 +149,7 @@ func (c *Compiler) version(crd *v1.CustomResourceDefinition, n names, in *v1.Cus
 		Name:             name,
 		Served:           in.Served,
 		Storage:          in.Storage,
+		Priority:         versionPriority,
 		SelectableFields: compileSelectable(in.SelectableFields),
 	}
 	if crd.UID != "" && crd.Generation > 0 {

@@ -1,4 +1,4 @@
-package apiservice
+package kind
 
 import (
 	"fmt"
@@ -6,15 +6,18 @@ import (
 	"sync"
 )
 
-// A priority is the position of a group, and of a version in its group.
-type priority struct{ group, version int64 }
+// A priority has the position of a group in discovery, and those of its versions.
+type priority struct {
+	group    int
+	versions map[string]int
+}
 
-// custom is the priority of custom resources.
-var custom = priority{group: 1000, version: 100}
-
-// table has the priorities of Kubernetes' own groups, and after each the priorities of its
-// versions. "core" is the group "". A version that is missing gets no APIService.
+// table has the priorities of Kubernetes' own groups and their versions. "core" is the group "".
+// The APIServices of the groups have the same ones, so the order of discovery does not depend on
+// whether they exist. An APIService may have at most 20000. A version without a priority gets no
+// APIService.
 const table = `
+apiregistration.k8s.io 20001
 core 18000 v1=1
 apps 17800 v1=15
 events.k8s.io 17750 v1=15 v1beta1=5
@@ -40,22 +43,26 @@ storagemigration.k8s.io 15800 v1=15 v1beta1=9
 lifecycle.k8s.io 15700 v1alpha1=1
 `
 
-// priorities returns the table by GROUP/VERSION.
+// priorities returns the table by group.
 var priorities = sync.OnceValue(func() map[string]priority {
 	out := map[string]priority{}
 	for line := range strings.Lines(strings.TrimSpace(table)) {
 		words := strings.Fields(line)
-		var p priority
-		if _, err := fmt.Sscan(words[1], &p.group); err != nil {
-			panic(err)
-		}
+		p := priority{versions: map[string]int{}}
+		scan(words[1], &p.group)
 		for _, w := range words[2:] {
 			version, n, _ := strings.Cut(w, "=")
-			if _, err := fmt.Sscan(n, &p.version); err != nil {
-				panic(err)
-			}
-			out[strings.TrimPrefix(words[0], "core")+"/"+version] = p
+			var position int
+			scan(n, &position)
+			p.versions[version] = position
 		}
+		out[strings.TrimPrefix(words[0], "core")] = p
 	}
 	return out
 })
+
+func scan(s string, to *int) {
+	if _, err := fmt.Sscan(s, to); err != nil {
+		panic(err)
+	}
+}
