@@ -81,6 +81,7 @@ type Store struct {
 	space  space
 	buffer []byte
 	paused bool // sweeping waits for space
+	noted  bool // the file has the format of records with notes
 
 	done chan struct{} // closed when the committer has ended
 

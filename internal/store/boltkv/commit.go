@@ -212,7 +212,8 @@ func (s *Store) publish(t *transaction) {
 	for _, e := range t.events {
 		s.index.add(e.Key, newVersion(e.Revision, e.Value == nil))
 		s.tail.add(e)
-		s.space.recent.add(recordSize(e.Key, e.Value))
+		s.space.recent.add(recordSize(&e))
+		s.noted = s.noted || e.Note != nil
 	}
 	s.state = t.state
 	if len(t.events) > 0 {

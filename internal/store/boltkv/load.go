@@ -13,6 +13,7 @@ type loaded struct {
 	state  state
 	index  index
 	recent recentSizes
+	noted  bool // a record has a note
 }
 
 // load reads the whole file. Its success proves that every record is present and complete, by the
@@ -73,8 +74,8 @@ func scanState(f *boltfile.File, bucket []byte) (state, error) {
 	}
 	if v := values[string(formatKey)]; len(v) != 4 {
 		return state{}, f.Damage("the meta bucket", "it does not say which format the file has")
-	} else if found := binary.BigEndian.Uint32(v); found > format {
-		return state{}, &FormatError{Path: f.Name(), Format: found, Supported: format}
+	} else if found := binary.BigEndian.Uint32(v); found > formatWithNotes {
+		return state{}, &FormatError{Path: f.Name(), Format: found, Supported: formatWithNotes}
 	}
 	s, ok := decodeState(values[string(stateKey)])
 	if !ok {
@@ -130,6 +131,7 @@ func (s *state) follow(revision, swept int64) (reason string) {
 // add processes one record, in the order of revisions.
 func (l *loaded) add(r stored) (reason string) {
 	l.recent.add(r.size)
+	l.noted = l.noted || r.note != nil
 	key := string(r.key)
 	newest := l.index.newest(key)
 	if r.revision <= r.swept {

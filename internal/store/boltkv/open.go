@@ -84,6 +84,7 @@ func openFile(file *os.File, options Options) (*Store, error) {
 		changed: make(chan struct{}),
 		space:   space{file: file, recent: l.recent},
 		done:    make(chan struct{}),
+		noted:   l.noted,
 		commit:  (*bolt.Tx).Commit,
 	}
 	s.allocate = func(from, to int64) error { return allocateSpace(s.space.file, from, to) }
@@ -220,7 +221,7 @@ func initialize(tx *bolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	if err := meta.Put(formatKey, binary.BigEndian.AppendUint32(nil, format)); err != nil {
+	if err := meta.Put(formatKey, binary.BigEndian.AppendUint32(nil, formatWithoutNotes)); err != nil {
 		return err
 	}
 	return meta.Put(stateKey, state{newest: 1, oldest: 1, swept: 1}.encode())

@@ -3,6 +3,8 @@ package boltkv
 import (
 	"encoding/binary"
 	"hash/crc32"
+
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // The file has two buckets. One holds the records, under their revisions as eight bytes in big-endian
@@ -14,8 +16,12 @@ var (
 	stateKey      = []byte("state")
 )
 
-// format is the version of the file format. A store of a higher version is rejected.
-const format uint32 = 1
+// Versions of the file format. A store of a higher version is rejected. The first write with a note
+// gives a file the second one.
+const (
+	formatWithoutNotes uint32 = 1
+	formatWithNotes    uint32 = 2
+)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -26,9 +32,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 //	prev      8 bytes, the revision of the value that was replaced, 0 for none
 //	length    4 bytes, of the key
 //	key
+//	note    2 bytes of length and the bytes, in a record with a note
 //	value
 type record struct {
 	key     []byte
+	note    []byte // nil for none
 	value   []byte // nil if deleted
 	prev    int64
 	deleted bool
@@ -39,6 +47,9 @@ const (
 
 	kindValue   = 1
 	kindDeleted = 2
+	withNote    = 16 // added to a kind
+
+	maxNote = 1<<16 - 1 // longer notes are cut
 )
 
 // recordKey returns the key that the record of a revision is stored under.
@@ -46,23 +57,35 @@ func recordKey(revision int64) []byte {
 	return binary.BigEndian.AppendUint64(make([]byte, 0, 8), uint64(revision))
 }
 
-func recordSize(key string, value []byte) int {
-	return recordHeader + len(key) + len(value)
+func recordSize(e *kv.Event) int {
+	size := recordHeader + len(e.Key) + len(e.Value)
+	if e.Note != nil {
+		size += 2 + min(len(e.Note), maxNote)
+	}
+	return size
 }
 
 // appendRecord appends the stored form of a write.
-func appendRecord(to []byte, revision, prev int64, key string, value []byte) []byte {
+func appendRecord(to []byte, e *kv.Event) []byte {
 	start := len(to)
 	kind := byte(kindValue)
-	if value == nil {
+	if e.Value == nil {
 		kind = kindDeleted
 	}
+	if e.Note != nil {
+		kind += withNote
+	}
 	to = append(to, 0, 0, 0, 0, kind)
-	to = binary.BigEndian.AppendUint64(to, uint64(prev))
-	to = binary.BigEndian.AppendUint32(to, uint32(len(key)))
-	to = append(to, key...)
-	to = append(to, value...)
-	binary.BigEndian.PutUint32(to[start:], recordSum(revision, to[start:]))
+	to = binary.BigEndian.AppendUint64(to, uint64(e.PrevRevision))
+	to = binary.BigEndian.AppendUint32(to, uint32(len(e.Key)))
+	to = append(to, e.Key...)
+	if e.Note != nil {
+		note := e.Note[:min(len(e.Note), maxNote)]
+		to = binary.BigEndian.AppendUint16(to, uint16(len(note)))
+		to = append(to, note...)
+	}
+	to = append(to, e.Value...)
+	binary.BigEndian.PutUint32(to[start:], recordSum(e.Revision, to[start:]))
 	return to
 }
 
@@ -85,16 +108,24 @@ func parseRecord(revision int64, stored []byte) (r record, reason string) {
 	if recordSum(revision, stored) != storedSum(stored) {
 		return record{}, "the checksum does not match"
 	}
-	r.deleted = stored[4] == kindDeleted
+	kind := stored[4] &^ withNote
+	r.deleted = kind == kindDeleted
 	r.prev = int64(binary.BigEndian.Uint64(stored[5:]))
 	keyLength := int(binary.BigEndian.Uint32(stored[13:]))
 	body := stored[recordHeader:]
-	if keyLength > len(body) || (stored[4] != kindValue && !r.deleted) || r.prev < 0 || r.prev >= revision {
+	if keyLength > len(body) || (kind != kindValue && !r.deleted) || r.prev < 0 || r.prev >= revision {
 		return record{}, "the record makes no sense"
 	}
-	r.key = body[:keyLength:keyLength]
+	r.key, body = body[:keyLength:keyLength], body[keyLength:]
+	if stored[4] != kind {
+		if len(body) < 2 || len(body)-2 < int(binary.BigEndian.Uint16(body)) {
+			return record{}, "the note of the record makes no sense"
+		}
+		end := 2 + int(binary.BigEndian.Uint16(body))
+		r.note, body = body[2:end:end], body[end:]
+	}
 	if !r.deleted {
-		r.value = body[keyLength:]
+		r.value = body
 	}
 	return r, ""
 }

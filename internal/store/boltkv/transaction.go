@@ -1,6 +1,8 @@
 package boltkv
 
 import (
+	"encoding/binary"
+
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/anykind/anykind/internal/store/kv"
@@ -64,7 +66,7 @@ func (t *transaction) count(from int) {
 		t.state.newest++
 		e.Revision = t.state.newest
 		t.latest[e.Key] = from + i
-		t.size += int64(recordSize(e.Key, e.Value))
+		t.size += int64(recordSize(e))
 	}
 }
 
@@ -75,7 +77,7 @@ func (t *transaction) take(records *bolt.Bucket, w *kv.Write) error {
 	}
 	was := w.Was
 	for c := range w.All() {
-		e := kv.Event{Key: c.Key, Value: c.Value, PrevRevision: c.Expect}
+		e := kv.Event{Key: c.Key, Value: c.Value, PrevRevision: c.Expect, Note: w.Note}
 		if c.Expect != kv.Absent {
 			if e.Prev = was; e.Prev == nil {
 				var err error
@@ -153,10 +155,11 @@ func (t *transaction) write(tx *bolt.Tx) error {
 	if int64(cap(t.buffer)) < t.size {
 		t.buffer = make([]byte, 0, t.size)
 	}
-	buffer := t.buffer[:0]
+	buffer, noted := t.buffer[:0], false
 	for _, e := range t.events {
 		start := len(buffer)
-		buffer = appendRecord(buffer, e.Revision, e.PrevRevision, e.Key, e.Value)
+		noted = noted || e.Note != nil
+		buffer = appendRecord(buffer, &e)
 		stored := buffer[start:len(buffer):len(buffer)]
 		if err := records.Put(recordKey(e.Revision), stored); err != nil {
 			return err
@@ -174,5 +177,11 @@ func (t *transaction) write(tx *bolt.Tx) error {
 		}
 	}
 	t.mapping.saw(tx, t.size+t.read+mappedAround)
-	return tx.Bucket(metaBucket).Put(stateKey, t.state.encode())
+	meta := tx.Bucket(metaBucket)
+	if noted && !t.noted {
+		if err := meta.Put(formatKey, binary.BigEndian.AppendUint32(nil, formatWithNotes)); err != nil {
+			return err
+		}
+	}
+	return meta.Put(stateKey, t.state.encode())
 }

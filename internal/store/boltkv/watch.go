@@ -64,7 +64,7 @@ func (s *Store) replay(tx *bolt.Tx, prefix string, after, newest int64) (batch k
 		if !bytes.HasPrefix(r.key, []byte(prefix)) {
 			continue
 		}
-		e := kv.Event{Key: string(r.key), Revision: revision, Value: copyValue(r.value), PrevRevision: r.prev}
+		e := kv.Event{Key: string(r.key), Revision: revision, Value: copyValue(r.value), PrevRevision: r.prev, Note: bytes.Clone(r.note)}
 		if r.prev != kv.Absent {
 			if e.Prev, err = s.readValue(records, r.prev); err != nil {
 				return kv.Batch{}, err
@@ -91,7 +91,7 @@ const (
 	tailBytes  = 8 << 20
 )
 
-func eventSize(e kv.Event) int { return 100 + len(e.Key) + len(e.Value) + len(e.Prev) }
+func eventSize(e kv.Event) int { return 100 + len(e.Key) + len(e.Value) + len(e.Prev) + len(e.Note) }
 
 // add appends the event of the next revision.
 func (t *tail) add(e kv.Event) {

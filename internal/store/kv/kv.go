@@ -44,6 +44,9 @@ type Write struct {
 	// Was is the value of Key at Expect, if the writer has it, so that the backend need not read it.
 	// It may be nil.
 	Was []byte
+	// Note describes the write, in bytes of the writer. Its events have it, for as long as the backend keeps
+	// them. A remote backend drops it.
+	Note []byte
 }
 
 // A Change is the change of one key by a Write.
@@ -111,6 +114,7 @@ type Event struct {
 	Value        []byte // nil when the key was deleted
 	Prev         []byte // the value before; nil when the key was created
 	PrevRevision int64  // of Prev, or Absent when the key was created
+	Note         []byte // of the Write
 }
 
 // A Batch is a sequence of events in order of their revisions. Every event of the watch up to Revision

@@ -169,7 +169,7 @@ func (s *Store) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	}
 	revision := s.newest + 1
 	for c := range w.All() {
-		s.change(c)
+		s.change(c, w.Note)
 	}
 	s.shed()
 	s.wake()
@@ -205,14 +205,14 @@ func (s *Store) expect(c kv.Change) error {
 }
 
 // change makes a change at a revision of its own.
-func (s *Store) change(c kv.Change) {
+func (s *Store) change(c kv.Change, note []byte) {
 	versions, _ := s.keys.Get(c.Key)
 	prev, _ := at(versions, s.newest)
 	s.newest++
 	s.keys.Set(c.Key, append(versions, version{s.newest, c.Value}))
 	e := kv.Event{
 		Key: c.Key, Revision: s.newest, Value: c.Value,
-		Prev: prev.value, PrevRevision: prev.revision,
+		Prev: prev.value, PrevRevision: prev.revision, Note: note,
 	}
 	s.log = append(s.log, e)
 	s.past += pastBytes(e)
