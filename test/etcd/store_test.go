@@ -24,14 +24,14 @@ func openFor(t testing.TB, maxBytes int) kv.Backend {
 }
 
 func TestContract(t *testing.T) {
-	kvtest.Run(t, open, kvtest.ValueLimit(limit), kvtest.Except(kvtest.OneRevision))
+	kvtest.Run(t, open, kvtest.ValueLimit(limit), kvtest.Except(kvtest.OneRevision, kvtest.NoNotes))
 }
 
 // Transformed values fulfil the contract, too.
 func TestContractOfTransformedValues(t *testing.T) {
 	kvtest.Run(t, func(t testing.TB) kv.Backend {
 		return transform.New(openFor(t, limit+2*kvtest.SealedMore), kvtest.NewSealed(t), transform.Options{MaxValueBytes: limit})
-	}, kvtest.ValueLimit(limit), kvtest.Except(kvtest.OneRevision))
+	}, kvtest.ValueLimit(limit), kvtest.Except(kvtest.OneRevision, kvtest.NoNotes))
 }
 
 func BenchmarkContract(b *testing.B) {

@@ -105,11 +105,52 @@ func TestOpenRefusesANewerFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	editBolt(t, dir, func(tx *bolt.Tx) error {
-		return tx.Bucket([]byte("anykind")).Put([]byte("format"), []byte{0, 0, 0, 2})
+		return tx.Bucket([]byte("anykind")).Put([]byte("format"), []byte{0, 0, 0, 3})
 	})
 	var format *boltkv.FormatError
-	if _, err := boltkv.Open(dir, boltkv.Options{}); !errors.As(err, &format) || format.Format != 2 || format.Supported != 1 {
+	if _, err := boltkv.Open(dir, boltkv.Options{}); !errors.As(err, &format) || format.Format != 3 || format.Supported != 2 {
 		t.Errorf("got error %v", err)
+	}
+}
+
+// A file has the first format until it has a note, so that earlier versions can read it.
+func TestNotesChangeTheFormat(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir)
+	format := func() (found byte) {
+		editBolt(t, dir, func(tx *bolt.Tx) error {
+			found = tx.Bucket([]byte("anykind")).Get([]byte("format"))[3]
+			return nil
+		})
+		return found
+	}
+	for i, note := range [][]byte{nil, []byte("note"), nil} {
+		if _, err := s.Commit(t.Context(), kv.Write{Key: fmt.Sprint("/", i), Value: []byte("value"), Note: note}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := format(), byte(min(i+1, 2)); got != want {
+			t.Errorf("after write %d the format is %d, want %d", i, got, want)
+		}
+		s = openIn(t, dir)
+	}
+	defer s.Close()
+	var notes []string
+	for batch, err := range s.Watch(t.Context(), "/", 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range batch.Events {
+			notes = append(notes, string(e.Note))
+		}
+		if batch.Revision == 4 {
+			break
+		}
+	}
+	if got := fmt.Sprintf("%q", notes); got != `["" "note" ""]` {
+		t.Errorf("the notes are %s", got)
 	}
 }
 

@@ -14,15 +14,17 @@
 package history
 
 import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/transform"
 )
-
-// FileName is the name of the file in the data directory.
-const FileName = "history.db"
 
 // Options of a Store. The zero value keeps everything.
 type Options struct {
@@ -38,7 +40,153 @@ type Options struct {
 	Logger *slog.Logger
 	// Now is the clock of the changes; nil is that of the system.
 	Now func() time.Time
+
+	// batch is the number of events that a transaction waits for; 0 is the usual one.
+	batch int
 }
 
-// Open opens the history of a backend in a data directory, and creates its file if missing. Close closes the backend, too.
-func Open(below kv.Backend, dir string, o Options) (kv.Backend, error) { return below, nil }
+// Store is a kv.Backend that is a kv.Historian.
+type Store struct {
+	below   kv.Backend
+	options Options
+	log     *slog.Logger
+	file    *file
+	cancel  context.CancelFunc
+	working sync.WaitGroup
+
+	// turn is held by a change of the file.
+	turn   sync.Mutex
+	packer packer
+
+	mu     sync.RWMutex
+	closed bool
+	oldest int64 // the oldest kept revision
+	// The archivist has seen all events up to seen. Those after archived are in pending, with the time of each.
+	seen, archived int64
+	pending        []event
+	size           int           // of pending
+	failed         error         // the reason for which the archivist does not go on
+	changed        chan struct{} // closed when seen or failed changes, and then replaced
+	recent         int64         // the oldest revision below, as far as compacted by this Store
+	last           int64         // the time of the last event
+}
+
+// An event is an event of the backend with the time of its write, in milliseconds.
+type event struct {
+	kv.Event
+	time int64
+}
+
+var (
+	_ kv.Backend   = (*Store)(nil)
+	_ kv.Historian = (*Store)(nil)
+)
+
+// Open opens the history of a backend in a data directory, and creates its file if it is missing. Close
+// closes the backend, too.
+//
+// A file that does not fit to the backend, because states between the two are lost, is renamed, and a new
+// history begins.
+func Open(below kv.Backend, dir string, o Options) (*Store, error) {
+	o.Recent = cmp.Or(o.Recent, 5*time.Minute)
+	o.batch = cmp.Or(o.batch, batchEvents)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	f, now, err := open(ctx, below, dir, o)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	s := &Store{
+		below: below, options: o, log: o.Logger, file: f, cancel: cancel, changed: make(chan struct{}),
+		oldest: now.oldest, seen: now.archived, archived: now.archived, recent: now.archived, last: now.time,
+	}
+	s.working.Go(func() { s.archive(ctx) })
+	s.working.Go(func() { s.retain(ctx) })
+	s.working.Go(func() { _ = kv.Retain(ctx, settled{s}, o.Recent, s.unsettled) })
+	return s, nil
+}
+
+// Unwrap returns the decorated backend, see kv.As.
+func (s *Store) Unwrap() kv.Backend { return s.below }
+
+// Commit implements kv.Backend. The note of a write begins with its time.
+func (s *Store) Commit(ctx context.Context, w kv.Write) (int64, error) {
+	w.Note = append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(w.Note)), uint64(s.options.Now().UnixMilli())), w.Note...)
+	return s.below.Commit(ctx, w)
+}
+
+// noted returns the time and the note of a write. The time is 0 for a write that came by no Store.
+func noted(note []byte) (at int64, rest []byte) {
+	if len(note) < 8 {
+		return 0, nil
+	}
+	return int64(binary.BigEndian.Uint64(note)), note[8:]
+}
+
+// Revision implements kv.Backend.
+func (s *Store) Revision(ctx context.Context) (int64, error) { return s.below.Revision(ctx) }
+
+// Recent implements kv.Historian.
+func (s *Store) Recent() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.recent
+}
+
+// Close implements kv.Backend. What is not in the file yet stays in the backend.
+func (s *Store) Close() error {
+	s.cancel()
+	err := s.below.Close() // ends the watch of the archivist
+	s.working.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return err
+	}
+	s.closed = true
+	return errors.Join(err, s.file.close())
+}
+
+// kept returns an error for a state that is not kept. It is a revision or kv.Latest.
+func (s *Store) kept(revision int64) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if revision != kv.Latest && revision < s.oldest {
+		return &kv.CompactedError{Asked: revision, Oldest: s.oldest}
+	}
+	return nil
+}
+
+// settled is the backend below, which is compacted as far as the file reaches.
+type settled struct{ *Store }
+
+// Compact implements kv.Backend.
+func (s settled) Compact(ctx context.Context, revision int64) error {
+	s.mu.RLock()
+	archived := s.archived
+	s.mu.RUnlock()
+	if revision > archived {
+		if err := s.flush(ctx); err != nil {
+			return err
+		}
+		s.mu.RLock()
+		archived = s.archived
+		s.mu.RUnlock()
+	}
+	revision = min(revision, archived)
+	err := s.below.Compact(ctx, revision)
+	if err == nil {
+		s.mu.Lock()
+		s.recent = max(s.recent, revision)
+		s.mu.Unlock()
+	}
+	return err
+}
+
+func (s *Store) unsettled(err error) { s.log.Warn("recent states could not be compacted", "error", err) }

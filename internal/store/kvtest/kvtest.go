@@ -24,6 +24,8 @@ const (
 	UsedStore Exception = "UsedStore"
 	// OneRevision: the changes of one write share a revision.
 	OneRevision Exception = "OneRevision"
+	// NoNotes: events have no notes.
+	NoNotes Exception = "NoNotes"
 )
 
 // An Option tells the tests a property of a backend.

@@ -54,6 +54,31 @@ func (s *store) watchError(ctx context.Context, prefix string, after int64) erro
 }
 
 var watchTests = []test{
+	{"events have the note of their write", func(s *store) {
+		if s.except[NoNotes] {
+			return
+		}
+		r0 := s.revision()
+		commit := func(w kv.Write) int64 {
+			s.Helper()
+			revision, err := s.Commit(s.ctx, w)
+			if err != nil {
+				s.Fatal(err)
+			}
+			return revision
+		}
+		r1 := commit(kv.Write{Key: "/a", Value: []byte("1"), Note: []byte("alice"), With: []kv.Change{{Key: "/b", Value: []byte("2")}}})
+		r2 := commit(kv.Write{Key: "/a", Expect: r1, Note: []byte("bob")})
+		r3 := commit(kv.Write{Key: "/a", Value: []byte{}})
+		var got []string
+		for _, e := range s.events("/", r0, r3) {
+			got = append(got, fmt.Sprintf("%s@%d %q", e.Key, e.Revision, e.Note))
+		}
+		want := fmt.Sprintf(`[/a@%d "alice" /b@%d "alice" /a@%d "bob" /a@%d ""]`, r1, r1+1, r2, r3)
+		if g := fmt.Sprint(got); g != want {
+			s.Errorf("the notes are %s, want %s", g, want)
+		}
+	}},
 	{"events say what changed and what was before", func(s *store) {
 		r0 := s.revision()
 		r1 := s.create("/a", "1")
