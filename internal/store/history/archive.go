@@ -35,7 +35,7 @@ func (s *Store) archive(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(retryAfter):
+		case <-time.After(s.options.retry):
 		}
 	}
 }

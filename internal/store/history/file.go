@@ -56,10 +56,11 @@ func (s *state) encode() []byte {
 
 // A file is the bbolt file of a history.
 type file struct {
-	db   *bolt.DB
-	path string
-	seal transform.Transformer
+	db    *bolt.DB
+	path  string
+	seal  transform.Transformer
 	cache cache
+	fails func() error // of a test: the error of a commit
 }
 
 func (f *file) close() error { return f.db.Close() }
@@ -117,6 +118,11 @@ func (f *file) update(ctx context.Context, change func(*reading) error) (err err
 	}
 	if err := tx.Bucket(metaBucket).Put(stateKey, r.state.encode()); err != nil {
 		return err
+	}
+	if f.fails != nil {
+		if err := f.fails(); err != nil {
+			return err
+		}
 	}
 	return tx.Commit()
 }

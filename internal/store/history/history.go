@@ -43,6 +43,8 @@ type Options struct {
 
 	// batch is the number of events that a transaction waits for; 0 is the usual one.
 	batch int
+	// retry is the time after a failure until the next attempt; 0 is the usual one.
+	retry time.Duration
 }
 
 // Store is a kv.Backend that is a kv.Historian.
@@ -89,7 +91,7 @@ var (
 // history begins.
 func Open(below kv.Backend, dir string, o Options) (*Store, error) {
 	o.Recent = cmp.Or(o.Recent, 5*time.Minute)
-	o.batch = cmp.Or(o.batch, batchEvents)
+	o.batch, o.retry = cmp.Or(o.batch, batchEvents), cmp.Or(o.retry, retryAfter)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -189,4 +191,6 @@ func (s settled) Compact(ctx context.Context, revision int64) error {
 	return err
 }
 
-func (s *Store) unsettled(err error) { s.log.Warn("recent states could not be compacted", "error", err) }
+func (s *Store) unsettled(err error) {
+	s.log.Warn("recent states could not be compacted", "error", err)
+}

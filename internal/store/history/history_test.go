@@ -289,4 +289,3 @@ func same(t *testing.T, subject string, got, want []kv.Record, err error) {
 		t.Fatalf("%s is\n%v\nwant\n%v", subject, got, want)
 	}
 }
-
