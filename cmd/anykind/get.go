@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/internal/app/flags"
+	"github.com/anykind/anykind/internal/offline/apiclient"
 	"github.com/anykind/anykind/internal/offline/backup"
 )
 
@@ -37,7 +38,7 @@ etcd. It is not changed. All objects of a KIND are printed, or one.`,
 			f.Objects = args
 			ctx, restore := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer restore()
-			return f.serve(ctx, func(from backup.Server) error {
+			return f.serve(ctx, func(from apiclient.Server) error {
 				return backup.Get(ctx, from, f.Selection, format, cmd.OutOrStdout())
 			})
 		},
