@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 )
 
-// maxLines limits the lines of a change.
+// maxLines limits the lines below a row.
 const maxLines = 10
 
 // who returns the user, or the manager if the user is unknown.
@@ -34,29 +34,78 @@ func (c *Change) action() string {
 // Write writes changes, each with the fields that it set. An object that was created or deleted has no
 // fields there.
 func Write(out io.Writer, l *ChangeList) error {
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.StripEscape)
-	fmt.Fprintln(w, "REVISION\tTIME\tUSER\tVERB") // Flush has the error.
+	rows := []row{{cells: []string{"REVISION", "TIME", "USER", "VERB"}}}
 	for i := range l.Items {
 		c := &l.Items[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", c.Revision, clock(c.Time), c.actor(), c.action())
-		if c.Before == nil || c.Object == nil || c.Type == Added || c.Type == Deleted {
-			continue
+		r := row{cells: []string{c.Revision, clock(c.Time), c.actor(), c.action()}}
+		if c.Before != nil && c.Object != nil && c.Type != Added && c.Type != Deleted {
+			for _, d := range Compare(c.Before, c.Object) {
+				r.below = append(r.below, d.String())
+			}
 		}
-		for _, line := range fieldLines(Compare(c.Before, c.Object)) {
-			fmt.Fprintf(w, "  \xff%s\xff\n", line) // escaped: no cells
-		}
+		rows = append(rows, r)
 	}
-	return w.Flush()
+	return writeRows(out, rows)
 }
 
-// fieldLines returns a line for each difference, as far as they are not too many.
-func fieldLines(all []Difference) []string {
-	var lines []string
-	for i, d := range all {
-		if i == maxLines-1 && len(all) > maxLines {
-			return append(lines, fmt.Sprintf("  and %d more", len(all)-i))
+// A row is a row of a table, with lines below it.
+type row struct {
+	cells, below []string
+}
+
+// writeRows writes a table. A row has at most maxLines lines below it.
+func writeRows(out io.Writer, rows []row) error {
+	var widths []int
+	for _, r := range rows {
+		for i, cell := range r.cells {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
-		lines = append(lines, d.String())
 	}
-	return lines
+	var text strings.Builder
+	for _, r := range rows {
+		line := ""
+		for i, cell := range r.cells {
+			line += cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
+		}
+		text.WriteString(strings.TrimRight(line, " ") + "\n")
+		for i, below := range r.below {
+			if i == maxLines-1 && len(r.below) > maxLines {
+				fmt.Fprintf(&text, "      and %d more\n", len(r.below)-i)
+				break
+			}
+			text.WriteString("    " + below + "\n")
+		}
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// WritePlan writes the steps of an undo.
+func WritePlan(out io.Writer, steps []*Step) {
+	for _, s := range steps {
+		switch action := s.Action(); {
+		case len(s.Conflicts) > 0 && action == none:
+			fmt.Fprintf(out, "%s: conflicts\n", s.Title())
+		case action == none:
+			fmt.Fprintf(out, "%s: nothing to undo\n", s.Title())
+		default:
+			fmt.Fprintf(out, "%s: %s\n", s.Title(), action)
+		}
+		for i := range s.Changes {
+			c := &s.Changes[i]
+			fmt.Fprintf(out, "  undoes revision %s of %s: %s, %s\n", c.Revision, clock(c.Time), c.actor(), c.action())
+		}
+		for _, owner := range s.LeftOut {
+			fmt.Fprintf(out, "  without its owner, which is gone: %s\n", owner)
+		}
+		for _, c := range s.Conflicts {
+			fmt.Fprintf(out, "  conflict: %s\n", c)
+		}
+		for _, d := range s.Differences {
+			fmt.Fprintf(out, "    %s\n", d)
+		}
+	}
 }
