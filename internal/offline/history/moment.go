@@ -76,3 +76,10 @@ func (c Client) At(ctx context.Context, o Object, m Moment) ([]object.Tree, erro
 	}
 	return all, err
 }
+
+// Present returns the present object. A missing one is an error.
+func (c Client) Present(ctx context.Context, o Object) (object.Tree, error) {
+	var now object.Tree
+	err := c.Get(ctx, o.path(), &now)
+	return now, err
+}

@@ -249,9 +249,20 @@ func (c Client) owns(ctx context.Context, kinds []apiclient.Kind, reference obje
 // ErrConflicts reports that an undo would overwrite later changes.
 var ErrConflicts = errors.New("later changes are in conflict: nothing is written; --force puts back the values before the change")
 
-// DryRun sends each step as a dry run, and sets its Differences. An object in a namespace that an earlier
-// step creates is not sent.
-func (c Client) DryRun(ctx context.Context, steps []*Step) error {
+// Prepare sends each step as a dry run, and sets its Differences, unless a step has conflicts. todo
+// reports that a step writes.
+func (c Client) Prepare(ctx context.Context, steps []*Step, force bool) (todo bool, err error) {
+	for _, s := range steps {
+		if len(s.Conflicts) > 0 && !force {
+			return false, ErrConflicts
+		}
+		todo = todo || s.Action() != none
+	}
+	return todo, c.dryRun(ctx, steps)
+}
+
+// dryRun sends dry runs. An object in a namespace that an earlier step creates is not sent.
+func (c Client) dryRun(ctx context.Context, steps []*Step) error {
 	var errs []error
 	created := map[string]bool{}
 	for _, s := range steps {
