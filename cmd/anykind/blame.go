@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/internal/app/flags"
 	"github.com/anykind/anykind/internal/offline/history"

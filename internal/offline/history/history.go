@@ -118,7 +118,9 @@ func (c Client) Kept(ctx context.Context, o Object) error {
 func (c Client) After(ctx context.Context, o Object, since time.Time) (*ChangeList, error) {
 	revision := ""
 	if o.Name == "" { // fewer changes have to be read
-		var at struct{ Metadata metav1.ListMeta }
+		var at struct {
+			Metadata metav1.ListMeta `json:"metadata"`
+		}
 		query := url.Values{"asOf": {stamp(since)}, "limit": {"1"}}
 		err := c.Get(ctx, o.path()+"?"+query.Encode(), &at)
 		switch {

@@ -43,7 +43,9 @@ func (c Client) events(ctx context.Context, o object.Tree) ([]event, error) {
 	if ns := object.Namespace(o); ns != "" {
 		path = "/api/v1/namespaces/" + url.PathEscape(ns) + "/events"
 	}
-	var list struct{ Items []json.RawMessage }
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
 	err := c.Get(ctx, path+"?"+url.Values{"fieldSelector": {"involvedObject.uid=" + object.UID(o)}}.Encode(), &list)
 	if code := apiclient.Code(err); code == http.StatusForbidden || code == http.StatusNotFound {
 		return nil, nil
