@@ -37,7 +37,7 @@ counts the changes unless --yes is set.`,
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has %d changes in the history; --yes removes them\n", o.Title(), len(list.Items))
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "changes of %s in the history: %d; --yes removes them\n", o.Title(), len(list.Items))
 				return err
 			})
 		},
