@@ -21,7 +21,7 @@ func Blame(changes []Change) []Line {
 	var b *blamed
 	for i := range changes {
 		c := &changes[i]
-		if c.Type == Deleted {
+		if c.Type == Deleted || c.Object == nil { // the next change has the state before it
 			continue
 		}
 		if c.Before != nil {

@@ -129,6 +129,27 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// A change whose objects cannot be shown has the reason, and neither blame nor undo take it for an empty
+// object.
+func TestUnshown(t *testing.T) {
+	failed := strings.Replace(item(2, "MODIFIED", "joe", "", ""), `"verb"`, `"error":"conversion failed","verb"`, 1)
+	c, _ := serve(t, map[string]string{"GET " + path + "/a?history=true": changeList(item(1, Added, "jane", "", settings("one", 1)), failed)})
+	list, err := c.Changes(t.Context(), configMaps("a"), 0, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := Write(&out, list); err != nil || !strings.HasSuffix(out.String(), "      conversion failed\n") {
+		t.Error(err, out.String())
+	}
+	if lines := Blame(list.Items); len(lines) != 9 {
+		t.Error(lines)
+	}
+	if _, err := c.Undoes(t.Context(), configMaps("a"), "", false); err == nil || !strings.HasSuffix(err.Error(), "revision 2: conversion failed") {
+		t.Error(err)
+	}
+}
+
 // Servers without a history are recognized: this program by its message, and Kubernetes by an answer
 // that is no ChangeList.
 func TestNone(t *testing.T) {

@@ -42,6 +42,7 @@ type Change struct {
 	Manager     string      `json:"manager,omitempty"`
 	Subresource string      `json:"subresource,omitempty"`
 	Request     string      `json:"request,omitempty"`
+	Error       string      `json:"error,omitempty"` // the reason for a missing object, such as a failed conversion
 	Before      object.Tree `json:"before,omitempty"`
 	Object      object.Tree `json:"object,omitempty"`
 }

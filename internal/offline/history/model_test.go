@@ -76,6 +76,7 @@ func TestUndo(t *testing.T) {
 		{"lists of other lengths", "{c: [x]}", "{c: [x, q]}", "{c: [x, q, z]}", "{c: [x, q, z]}", "{c: [x]}", `.c: was ["x"], the change set ["x","q"], is ["x","q","z"]`},
 		{"created and unchanged", "", "{a: 1, metadata: {uid: u}}", "{a: 1, metadata: {uid: u, resourceVersion: '7'}}", "", "", ""},
 		{"created, changed since", "", "{a: 1}", "{a: 2}", "{a: 2}", "", ".a: was (absent), the change set 1, is 2"},
+		{"changed, deleted since", "{a: 1}", "{a: 2}", "", "", "{a: 1}", `.: was {"a":1}, the change set {"a":2}, is (absent)`},
 		{"deleted", "{a: 1, metadata: {name: n, uid: u}}", "", "", "{a: 1, metadata: {name: n}}", "", ""},
 		{"deleted, created anew", "{a: 1}", "", "{a: 2}", "{a: 2}", "{a: 1}", ".a: was 1, the change set (absent), is 2"},
 	} {

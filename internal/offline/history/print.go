@@ -43,6 +43,9 @@ func Write(out io.Writer, l *ChangeList) error {
 				r.below = append(r.below, d.String())
 			}
 		}
+		if c.Error != "" {
+			r.below = append(r.below, "  "+c.Error)
+		}
 		rows = append(rows, r)
 	}
 	return writeRows(out, rows)

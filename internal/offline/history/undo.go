@@ -129,7 +129,7 @@ func (c Client) plan(ctx context.Context, o Object, changes []Change, force bool
 	for i := range changes {
 		change := &changes[i]
 		if change.Type != Added && change.Before == nil || change.Type != Deleted && change.Object == nil {
-			return nil, fmt.Errorf("%s: the history does not keep the state before revision %s", o.Title(), change.Revision)
+			return nil, fmt.Errorf("%s: the history does not show both states of revision %s: %s", o.Title(), change.Revision, cmp.Or(change.Error, "they are not kept"))
 		}
 	}
 	now, err := c.At(ctx, o, Moment{})
@@ -158,7 +158,7 @@ func (c Client) complete(ctx context.Context, s *Step, changes []Change, force b
 		s.Conflicts = append(s.Conflicts, conflicts...)
 	}
 	switch {
-	case value == nil:
+	case value == nil, s.now == nil && s.status: // a missing object has no status
 		return nil
 	case s.now == nil:
 		s.result = without(value, serverFields()...)

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -34,10 +35,7 @@ func short(v any) string {
 
 // String returns a line: the path, and the values before and after.
 func (d Difference) String() string {
-	path := d.Path
-	if path == "" {
-		path = "."
-	}
+	path := cmp.Or(d.Path, ".")
 	switch {
 	case d.Before == Absent:
 		return "+ " + path + ": " + short(d.After)
@@ -49,5 +47,5 @@ func (d Difference) String() string {
 
 // String returns a line with the three values.
 func (c Conflict) String() string {
-	return c.Path + ": was " + short(c.Before) + ", the change set " + short(c.After) + ", is " + short(c.Now)
+	return cmp.Or(c.Path, ".") + ": was " + short(c.Before) + ", the change set " + short(c.After) + ", is " + short(c.Now)
 }
