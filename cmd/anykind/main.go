@@ -69,7 +69,9 @@ func anykindCommand(called string, started time.Time) *cobra.Command {
 		Long: `anykind is a Kubernetes API server in one process. It serves CustomResourceDefinitions,
 their objects and every built-in kind to kubectl and all other clients.`,
 	}
-	root.AddCommand(serveCommand(started), assetsCommand(), userCommand(), migrateCommand(), backupCommand(), restoreCommand(), getCommand(), checkCommand(), crdCommand(), versionCommand(), describeCommand())
+	root.AddCommand(serveCommand(started), assetsCommand(), userCommand(), migrateCommand(), backupCommand(), restoreCommand(), getCommand(),
+		historyCommand(), blameCommand(), objectDiffCommand(), undoCommand(), forgetCommand(),
+		checkCommand(), crdCommand(), versionCommand(), describeCommand())
 	root.AddCommand(pluginCommand(called))
 	addCompletion(root)
 	return root

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/network/kubeconfig"
+	"github.com/anykind/anykind/internal/offline/apiclient"
 	"github.com/anykind/anykind/internal/offline/backup"
 )
 
@@ -26,7 +27,7 @@ func (f *openedFlags) add(section *pflag.FlagSet) {
 }
 
 // serve calls use with a server of the file, for this process.
-func (f *openedFlags) serve(ctx context.Context, use func(backup.Server) error) (err error) {
+func (f *openedFlags) serve(ctx context.Context, use func(apiclient.Server) error) (err error) {
 	dir, err := os.MkdirTemp("", "anykind-opened-")
 	if err != nil {
 		return err
@@ -42,7 +43,7 @@ func (f *openedFlags) serve(ctx context.Context, use func(backup.Server) error) 
 	if err != nil {
 		return err
 	}
-	from := backup.Server{Client: opened.Client(), URL: opened.URL}
+	from := apiclient.Server{Client: opened.Client(), URL: opened.URL, Name: "the file"}
 	defer from.Client.CloseIdleConnections()
 	return use(from)
 }

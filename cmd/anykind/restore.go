@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/internal/app/flags"
+	"github.com/anykind/anykind/internal/offline/apiclient"
 	"github.com/anykind/anykind/internal/offline/backup"
 )
 
@@ -63,13 +64,13 @@ func (f *restoreFlags) restore(out io.Writer) error {
 	}
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restore()
-	to := backup.Server{Client: config.Client(), URL: config.URL}
+	to := apiclient.Server{Client: config.Client(), URL: config.URL}
 	defer to.Client.CloseIdleConnections()
 	suffix := ""
 	if f.dryRun {
 		suffix = " (dry run)"
 	}
-	return f.opened.serve(ctx, func(from backup.Server) error {
+	return f.opened.serve(ctx, func(from apiclient.Server) error {
 		return backup.Restore(ctx, from, to, f.opened.Selection, f.dryRun, func(object, result string) {
 			fmt.Fprintf(out, "%s %s%s\n", object, result, suffix)
 		})

@@ -20,7 +20,8 @@ import (
 
 // A Config is a server and the user of its client.
 type Config struct {
-	URL string // without a slash at its end
+	URL       string // without a slash at its end
+	Namespace string // of the context; "default" if it names none
 	*User
 
 	tls     *tls.Config

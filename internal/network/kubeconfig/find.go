@@ -7,6 +7,7 @@
 package kubeconfig
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,8 +100,9 @@ type user struct {
 
 // A pair is a context: a user at a server.
 type pair struct {
-	Cluster string `json:"cluster"`
-	User    string `json:"user"`
+	Cluster   string `json:"cluster"`
+	User      string `json:"user"`
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // known is the merged content of all files.
@@ -134,8 +136,18 @@ func Find(o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.timeout = o.Timeout
+	config.timeout, config.Namespace = o.Timeout, k.namespace(&o)
 	return config, nil
+}
+
+// namespace returns the namespace of the context, or else of the pod, or else default.
+func (k *known) namespace(o *Options) string {
+	of := k.contexts[cmp.Or(o.Context, k.current)]
+	if of.Namespace == "" && k.empty(o) {
+		data, _ := os.ReadFile(filepath.Join(serviceAccountFolder, "namespace")) // none outside of a pod
+		of.Namespace = strings.TrimSpace(string(data))
+	}
+	return cmp.Or(of.Namespace, "default")
 }
 
 // empty reports whether neither options nor files name a server.

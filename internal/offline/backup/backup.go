@@ -5,17 +5,15 @@ package backup
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/offline/apiclient"
 )
 
 // A Saved describes a complete backup.
@@ -37,7 +35,7 @@ func Save(ctx context.Context, c *http.Client, url, file string) (s Saved, err e
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return s, refused(answer)
+		return s, apiclient.Refused(answer)
 	}
 	part, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*") // as 0600
 	if err != nil {
@@ -62,17 +60,4 @@ func Save(ctx context.Context, c *http.Client, url, file string) (s Saved, err e
 	s = Saved{len(m.Records), m.Revision}
 	m.Release()
 	return s, os.Rename(part.Name(), file)
-}
-
-// refused returns the error of an answer.
-func refused(answer *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
-	if err != nil {
-		return err
-	}
-	var status metav1.Status
-	if json.Unmarshal(body, &status) == nil && status.Message != "" {
-		return fmt.Errorf("the server says: %s", status.Message)
-	}
-	return fmt.Errorf("the server answers %s", answer.Status)
 }

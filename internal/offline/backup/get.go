@@ -13,19 +13,20 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/offline/apiclient"
 )
 
 // Formats are the formats of Get.
 var Formats = []string{"table", "yaml", "json", "name"}
 
 // Get writes objects of a server in a format.
-func Get(ctx context.Context, from Server, s Selection, format string, out io.Writer) error {
+func Get(ctx context.Context, from apiclient.Server, s Selection, format string, out io.Writer) error {
 	if format == "table" {
-		return s.each(ctx, from, func(k *kind, name string) error { return from.table(ctx, k, s.Namespace, name, out) })
+		return s.each(ctx, from, func(k *apiclient.Kind, name string) error { return s.table(ctx, from, k, name, out) })
 	}
 	first := true
-	return s.each(ctx, from, func(k *kind, name string) error {
-		objects, err := from.objects(ctx, k, s.Namespace, name)
+	return s.each(ctx, from, func(k *apiclient.Kind, name string) error {
+		objects, err := from.Objects(ctx, s.path(k, name))
 		for _, o := range objects {
 			if err := write(out, k, o, format, first); err != nil {
 				return err
@@ -36,10 +37,10 @@ func Get(ctx context.Context, from Server, s Selection, format string, out io.Wr
 	})
 }
 
-func write(out io.Writer, k *kind, o object.Tree, format string, first bool) error {
+func write(out io.Writer, k *apiclient.Kind, o object.Tree, format string, first bool) error {
 	switch format {
 	case "name":
-		_, err := fmt.Fprintln(out, k.title(o))
+		_, err := fmt.Fprintln(out, k.Title(o))
 		return err
 	case "json":
 		data, err := json.MarshalIndent(o, "", "    ")
@@ -59,13 +60,14 @@ func write(out io.Writer, k *kind, o object.Tree, format string, first bool) err
 }
 
 // table writes objects with the columns of kubectl get.
-func (s Server) table(ctx context.Context, k *kind, namespace, name string, out io.Writer) error {
+func (s Selection) table(ctx context.Context, from apiclient.Server, k *apiclient.Kind, name string, out io.Writer) error {
+	const accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
 	var t metav1.Table
-	if _, err := s.do(ctx, http.MethodGet, k.path(namespace, name), "application/json;as=Table;v=v1;g=meta.k8s.io", nil, &t); err != nil {
+	if _, err := from.Do(ctx, apiclient.Request{Method: http.MethodGet, Path: s.path(k, name), Accept: accept}, &t); err != nil {
 		return err
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
-	everywhere := k.namespaced && namespace == ""
+	everywhere := k.Namespaced && s.Namespace == ""
 	row := func(namespace string, cell func(i int) any) {
 		var cells []string
 		if everywhere {

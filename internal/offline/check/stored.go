@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/offline/apiclient"
 	"github.com/anykind/anykind/internal/store/encrypt"
 	"github.com/anykind/anykind/internal/store/etcdsnapshot"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -142,21 +142,12 @@ func (s *Server) get(ctx context.Context, path string, out any) (expired string,
 	if answer.StatusCode == http.StatusOK {
 		return "", json.NewDecoder(answer.Body).Decode(out)
 	}
-	var status struct {
-		Message  string
-		Metadata struct{ Continue string }
+	err = apiclient.Refused(answer)
+	var refused *apiclient.Refusal
+	if errors.As(err, &refused) && refused.Code == http.StatusGone && refused.Status.Continue != "" {
+		return refused.Status.Continue, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
-	if err != nil {
-		return "", err
-	}
-	if json.Unmarshal(body, &status) != nil || status.Message == "" {
-		status.Message = answer.Status
-	}
-	if answer.StatusCode == http.StatusGone && status.Metadata.Continue != "" {
-		return status.Metadata.Continue, nil
-	}
-	return "", fmt.Errorf("the server says: %s", status.Message)
+	return "", err
 }
 
 // A File has the objects of a stopped server.

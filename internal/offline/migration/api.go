@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/internal/network/cluster"
+	"github.com/anykind/anykind/internal/offline/apiclient"
 )
 
 const (
@@ -154,9 +155,8 @@ func (s *Server) underWay(ctx context.Context, k *Kind) (*migration, error) {
 		Items []migration `json:"items"`
 	}
 	err := s.do(ctx, http.MethodGet, migrations, nil, &list)
-	var refused *refusal
-	if errors.As(err, &refused) && refused.code == http.StatusNotFound {
-		return nil, &refusal{code: refused.code, error: ErrUnavailable}
+	if apiclient.Missing(err) {
+		return nil, ErrUnavailable
 	}
 	if err != nil {
 		return nil, err
@@ -191,9 +191,8 @@ func (s *Server) watch(ctx context.Context, name string, show func(*migration) b
 	// A watch without a resourceVersion does not report a missing object, so a get comes first.
 	var now migration
 	err := s.do(ctx, http.MethodGet, migrations+"/"+name, nil, &now)
-	var refused *refusal
 	switch {
-	case errors.As(err, &refused) && refused.code == http.StatusNotFound:
+	case apiclient.Missing(err):
 		return &migration{gone: true}, nil
 	case err != nil:
 		return nil, err
@@ -226,17 +225,10 @@ func (s *Server) watch(ctx context.Context, name string, show func(*migration) b
 	}
 }
 
-// A refusal is an error response.
-type refusal struct {
-	code int
-	error
-}
-
-func (r *refusal) Unwrap() error { return r.error }
-
 // passing reports whether a retry may succeed.
-func (r *refusal) passing() bool {
-	return r.code >= http.StatusInternalServerError || r.code == http.StatusTooManyRequests
+func passing(err error) bool {
+	code := apiclient.Code(err)
+	return !errors.Is(err, ErrUnavailable) && (code == 0 || code >= http.StatusInternalServerError || code == http.StatusTooManyRequests)
 }
 
 // reason returns the text of a request's error without method and URL.
@@ -288,12 +280,5 @@ func (s *Server) send(ctx context.Context, method, path string, in any) (*http.R
 		return response, nil
 	}
 	defer response.Body.Close()
-	var status struct {
-		Message string `json:"message"`
-	}
-	const enough = 1 << 20 // of an error response
-	if json.NewDecoder(io.LimitReader(response.Body, enough)).Decode(&status) != nil || status.Message == "" {
-		status.Message = response.Status
-	}
-	return nil, &refusal{code: response.StatusCode, error: fmt.Errorf("the server says: %s", status.Message)}
+	return nil, apiclient.Refused(response)
 }

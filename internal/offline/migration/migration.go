@@ -132,8 +132,7 @@ func (s *Server) patiently(ctx context.Context, state *State, p Progress, do fun
 	}
 	for {
 		err := do()
-		var refused *refusal
-		if err == nil || ctx.Err() != nil || errors.As(err, &refused) && !refused.passing() {
+		if err == nil || ctx.Err() != nil || !passing(err) {
 			return err
 		}
 		state.Trouble = "the server does not answer: " + reason(err)
