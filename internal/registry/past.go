@@ -15,11 +15,10 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// ErrNoHistory is the error for a read that needs a history. It names the flag that starts one.
-var ErrNoHistory = status.BadRequest("this server keeps no history: start it with --history=30d")
-
-// HasHistory reports whether the store keeps a history.
-func (r *Registry) HasHistory() bool { return r.historian != nil }
+// NoHistory is the error for a request that needs a history. It names the flag that starts one.
+func NoHistory() error {
+	return status.BadRequest("this server keeps no history: start it with --history=30d")
+}
 
 // Recent returns the oldest revision of the recent states, or 0 without a history.
 func (r *Registry) Recent() int64 {
@@ -29,10 +28,18 @@ func (r *Registry) Recent() int64 {
 	return r.historian.Recent()
 }
 
-// RevisionAt returns the revision of the state at a time.
-func (r *Registry) RevisionAt(ctx context.Context, t time.Time) (int64, error) {
+// checkPast rejects a read of the history of a target that has none.
+func (r *Registry) checkPast(target *Target) error {
 	if r.historian == nil {
-		return 0, ErrNoHistory
+		return NoHistory()
+	}
+	return target.checkStored()
+}
+
+// RevisionAt returns the revision of the state of a target at a time.
+func (r *Registry) RevisionAt(ctx context.Context, target Target, t time.Time) (int64, error) {
+	if err := r.checkPast(&target); err != nil {
+		return 0, err
 	}
 	revision, err := r.historian.At(ctx, t)
 	var early *kv.TooEarlyError
@@ -93,8 +100,22 @@ type PastChange struct {
 	Before, Object *watchcache.Object
 }
 
+// Kept returns the revision up to which History yields the changes of a target: the newest one.
+func (r *Registry) Kept(ctx context.Context, target Target) (int64, error) {
+	if err := r.checkPast(&target); err != nil {
+		return 0, err
+	}
+	if target.Name != "" {
+		if err := target.checkName(); err != nil {
+			return 0, err
+		}
+	}
+	revision, err := r.backend.Revision(ctx)
+	return revision, StorageError(err)
+}
+
 // History yields the changes of an object, or of all objects of a namespace or the cluster if the target has
-// no name, in order: those after one revision up to another one.
+// no name, in order: those after one revision up to another one, see Kept.
 func (r *Registry) History(ctx context.Context, target Target, after, until int64) iter.Seq2[PastChange, error] {
 	keys := target.Definition.NamespacePrefix(target.Namespace) + target.Name
 	return func(yield func(PastChange, error) bool) {
@@ -121,10 +142,11 @@ func pastError(err error) error {
 
 func changeOf(past kv.Past) PastChange {
 	c := PastChange{Type: watch.Modified, Revision: past.Revision, Time: past.Time, Note: ParseNote(past.Note)}
-	if past.PrevRevision != kv.Absent {
-		c.Before = StoredObject(kv.Record{Key: past.Key, Value: past.Prev, Revision: past.PrevRevision})
-	} else {
+	switch {
+	case past.PrevRevision == kv.Absent:
 		c.Type = watch.Added
+	case past.Prev != nil: // otherwise it is no longer kept
+		c.Before = StoredObject(kv.Record{Key: past.Key, Value: past.Prev, Revision: past.PrevRevision})
 	}
 	if past.Value != nil {
 		c.Object = StoredObject(kv.Record{Key: past.Key, Value: past.Value, Revision: past.Revision})
@@ -132,10 +154,4 @@ func changeOf(past kv.Past) PastChange {
 		c.Type = watch.Deleted
 	}
 	return c
-}
-
-// Newest returns the newest revision of the store.
-func (r *Registry) Newest(ctx context.Context) (int64, error) {
-	revision, err := r.backend.Revision(ctx)
-	return revision, StorageError(err)
 }
