@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -22,6 +23,8 @@ type Remembering struct {
 	Keep time.Duration
 	// MaxBytes limits the file of the history: the oldest states go first. 0 is no limit.
 	MaxBytes int64
+
+	recent time.Duration // of the states outside the file; 0 is History
 }
 
 // check returns the error for a store that cannot have a history.
@@ -46,7 +49,7 @@ func (r Remembering) open(below kv.Backend, keys *encrypt.Keyring, o Options) (k
 	if !r.On {
 		return below, nil
 	}
-	options := history.Options{Keep: r.Keep, MaxBytes: r.MaxBytes, Recent: History, Logger: o.Log}
+	options := history.Options{Keep: r.Keep, MaxBytes: r.MaxBytes, Recent: cmp.Or(r.recent, History), Logger: o.Log}
 	if keys != nil {
 		options.Seal = keys
 	}
