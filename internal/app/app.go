@@ -109,6 +109,8 @@ type Options struct {
 	opened *opened
 	// From is the initial content of a store in memory; nil for none.
 	From *Snapshot
+	// History keeps the states of the store in Dir.
+	History Remembering
 	// Compiled shares compiled schemas with other Apps of this process; nil shares none.
 	Compiled *compile.Shared
 	// Hooks are for tests of programs that use an App.
@@ -314,6 +316,9 @@ func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err
 		return given, nil, err
 	}
 	a.later(func(context.Context) error { a.chain.Close(); return nil })
+	if err := o.History.check(o); err != nil {
+		return given, nil, err
+	}
 	if err := checkControllers(o.Controllers); err != nil {
 		return given, nil, err
 	}

@@ -47,6 +47,12 @@ func openBackend(ctx context.Context, o Options, secrets *encrypt.Config, toEtcd
 	if o.Backend == nil && len(o.Etcd.Servers) > 0 { // objects in etcd have kube-apiserver's format
 		b = transform.New(b, storedForm{kinds: builtin.Stored(), cbor: o.Offer.CBOR}, transform.Options{MaxValueBytes: limit})
 	}
+	if b, err = o.History.open(b, keys, o); err != nil {
+		if keys != nil {
+			err = errors.Join(err, keys.Close())
+		}
+		return nil, nil, err
+	}
 	return o.opened.decoded(b, o), keys, nil
 }
 

@@ -192,6 +192,10 @@ func (e Etcd) tls() (*tls.Config, error) {
 
 // retain compacts the history of the store until ctx ends.
 func (o Options) retain(ctx context.Context, b kv.Backend, failed func(error)) error {
+	if _, ok := kv.As[kv.Historian](b); ok { // compacts by itself
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	store, ok := kv.As[*etcdkv.Store](b)
 	switch {
 	case !ok:

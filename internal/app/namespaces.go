@@ -56,7 +56,7 @@ func (w *wired) make(ctx context.Context, d *resource.Definition, t object.Tree)
 	t["apiVersion"], t["kind"] = d.APIVersion(target.Version.Name), d.Kind
 	target.Version.Schema.Default(t)
 	t = apply.FieldsOf(d, target.Version, "").Update(ctx, nil, t, apply.Server)
-	_, err := w.registry.Create(ctx, target, registry.Given(t), registry.WriteOptions{})
+	_, err := w.registry.Create(ctx, target, registry.Given(t), registry.WriteOptions{Manager: apply.Server})
 	if status.Is(err, metav1.StatusReasonAlreadyExists) {
 		return nil
 	}

@@ -238,6 +238,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		MinWatch: o.MinWatch,
 		Refresh:  w.crds.Fresh,
 		MaxBody:  max(rest.MaxBody, 2*int64(o.MaxObjectBytes)), // an object that fits the store fits a request
+		Then:     w.rightsThen(a),
 	})
 	checks := w.health.checks()
 	version := server.BuildVersion()

@@ -111,7 +111,7 @@ func (o *Objects) Delete(ctx context.Context, d *resource.Definition, key string
 		return o.Aggregated.Delete(ctx, key, options)
 	}
 	namespace, name := d.Split(key)
-	_, err := o.Registry.Delete(ctx, registry.StorageTarget(d, namespace, name), options, registry.WriteOptions{AsStored: true})
+	_, err := o.Registry.Delete(ctx, registry.StorageTarget(d, namespace, name), options, registry.WriteOptions{AsStored: true, Manager: o.Manager})
 	return ignoreMissing(err)
 }
 
@@ -159,7 +159,7 @@ func (o *Objects) modify(ctx context.Context, d *resource.Definition, key, uid, 
 			return nil, errSame
 		}
 		return edit(target, old)
-	}, registry.WriteOptions{AsStored: true})
+	}, registry.WriteOptions{AsStored: true, Manager: o.Manager})
 	if errors.Is(err, errSame) {
 		return nil
 	}
@@ -168,14 +168,14 @@ func (o *Objects) modify(ctx context.Context, d *resource.Definition, key, uid, 
 
 // Create creates an object. An existing object is no error.
 func (o *Objects) Create(ctx context.Context, d *resource.Definition, namespace string, t object.Tree) error {
-	return o.create(ctx, d, namespace, t, registry.WriteOptions{})
+	return o.create(ctx, d, namespace, t, registry.WriteOptions{Manager: o.Manager})
 }
 
 // CreateFor creates an object as a consequence of another one. It returns false if the other object
 // has changed since it was read; that change has its own event.
 func (o *Objects) CreateFor(ctx context.Context, because *Header, d *resource.Definition, namespace string, t object.Tree) (bool, error) {
 	guard := kv.Guard{Key: because.Key, Revision: because.Revision}
-	err := o.create(ctx, d, namespace, t, registry.WriteOptions{Guards: []kv.Guard{guard}})
+	err := o.create(ctx, d, namespace, t, registry.WriteOptions{Manager: o.Manager, Guards: []kv.Guard{guard}})
 	if IsStale(err) {
 		return false, nil
 	}
@@ -204,7 +204,7 @@ func (o *Objects) create(ctx context.Context, d *resource.Definition, namespace 
 // Replace updates an object with edit, whose argument is nil if the object does not exist. It
 // returns the errors of edit, and records no field manager.
 func (o *Objects) Replace(ctx context.Context, d *resource.Definition, namespace, name string, edit func(old object.Tree) (object.Tree, error)) error {
-	_, err := o.Registry.Modify(ctx, registry.StorageTarget(d, namespace, name), edit, registry.WriteOptions{})
+	_, err := o.Registry.Modify(ctx, registry.StorageTarget(d, namespace, name), edit, registry.WriteOptions{Manager: o.Manager})
 	return err
 }
 
@@ -218,7 +218,7 @@ func (o *Objects) Put(ctx context.Context, d *resource.Definition, namespace, na
 			return nil, errSame
 		}
 		return o.record(ctx, target, old, t)
-	}, registry.WriteOptions{CreateMissing: true})
+	}, registry.WriteOptions{CreateMissing: true, Manager: o.Manager})
 	if errors.Is(err, errSame) {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/registry/apply"
 	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
@@ -44,7 +45,7 @@ func (r *Registry) Rewrite(ctx context.Context, d *resource.Definition, o *watch
 		if err != nil || bytes.Equal(view.JSON, o.JSON) && !r.outdated(ctx, o.Key) {
 			return err
 		}
-		_, err = r.commit(ctx, d, kv.Write{Key: o.Key, Value: view.JSON, Expect: o.Revision, Was: o.JSON})
+		_, err = r.commit(ctx, d, kv.Write{Key: o.Key, Value: view.JSON, Expect: o.Revision, Was: o.JSON, Note: r.Note(ctx, "migrate", apply.Server, "")})
 		if !errors.Is(err, errConflict) {
 			return err
 		}

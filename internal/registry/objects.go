@@ -78,6 +78,7 @@ func (o objects) Replace(ctx context.Context, changed ...resource.Object) (strin
 	if w.Key == "" {
 		return object.ResourceVersion(changed[0].Tree), nil
 	}
+	w.Note = o.Note(ctx, "update", "", "")
 	revision, err := o.backend.Commit(ctx, w)
 	var conflict *kv.ConflictError
 	switch {

@@ -141,6 +141,8 @@ type ListOptions struct {
 	Match           metav1.ResourceVersionMatch
 	Limit           int64
 	Continue        string
+	// Allow returns an error if the client may not read the state at a revision. It may be nil.
+	Allow func(ctx context.Context, revision int64) error
 }
 
 // A List is a page, or all, of the objects of one state of the store.
@@ -163,6 +165,11 @@ func (r *Registry) List(ctx context.Context, target Target, o ListOptions) (*Lis
 	snapshot, after, err := r.snapshot(ctx, target, prefix, o)
 	if err != nil {
 		return nil, err
+	}
+	if o.Allow != nil {
+		if err := o.Allow(ctx, snapshot.Revision()); err != nil {
+			return nil, err
+		}
 	}
 	ctx = r.Hold(ctx, target.Definition)
 	l := &List{Revision: snapshot.Revision()}

@@ -29,13 +29,14 @@ var errConflict = errors.New("the object was written by someone else")
 
 // Registry gives access to all objects.
 type Registry struct {
-	backend kv.Backend
-	former  kv.Former // the backend; nil if it has one form for all values
-	cache   *watchcache.Cache
-	plugins Plugins
-	now     func() time.Time
-	log     *slog.Logger
-	objects resource.Objects // for the kinds
+	backend   kv.Backend
+	former    kv.Former    // the backend; nil if it has one form for all values
+	historian kv.Historian // the backend; nil if it keeps no history
+	cache     *watchcache.Cache
+	plugins   Plugins
+	now       func() time.Time
+	log       *slog.Logger
+	objects   resource.Objects // for the kinds
 }
 
 // Options of a Registry. The zero value works.
@@ -50,6 +51,7 @@ type Options struct {
 func New(backend kv.Backend, cache *watchcache.Cache, o Options) *Registry {
 	r := &Registry{backend: backend, cache: cache, plugins: o.Plugins, now: o.Now, log: o.Logger}
 	r.former, _ = kv.As[kv.Former](backend)
+	r.historian, _ = kv.As[kv.Historian](backend)
 	if r.now == nil {
 		r.now = time.Now
 	}
@@ -123,6 +125,8 @@ type WriteOptions struct {
 	Guards []kv.Guard
 	// FieldManager and FieldValidation are the options of the client, for admission.
 	FieldManager, FieldValidation string
+	// Manager is the field manager of the write, for its Note; "" is the FieldManager or the default one.
+	Manager string
 	// collected is true for a deletion of a collection: admission sees no name.
 	collected bool
 

@@ -125,6 +125,7 @@ func (w *write) commit(ctx context.Context) error {
 	if w.options.DryRun {
 		return w.commitNothing(ctx)
 	}
+	record.Note = w.note(ctx)
 	revision, err := w.Registry.commit(ctx, w.target.Definition, record)
 	switch {
 	case err != nil:

@@ -29,6 +29,8 @@ type WatchOptions struct {
 	// SendInitialEvents requests or forbids an ADDED event for each existing object. If it is nil,
 	// ResourceVersion decides: yes for "" and "0".
 	SendInitialEvents *bool
+	// Allow returns an error if the client may not see the events after a revision. It may be nil.
+	Allow func(ctx context.Context, revision int64) error
 }
 
 // A Watch delivers the events of the selected objects to a client.
@@ -80,6 +82,11 @@ func (r *Registry) Watch(ctx context.Context, target Target, o WatchOptions) (*W
 		initial = *o.SendInitialEvents
 	}
 	if !initial && revision > 0 {
+		if o.Allow != nil {
+			if err := o.Allow(ctx, revision); err != nil {
+				return nil, err
+			}
+		}
 		w.from = revision
 		w.watcher, err = cached.Watch(ctx, prefix, revision)
 		return w, w.explain(err)

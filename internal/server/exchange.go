@@ -110,7 +110,7 @@ func (x *exchange) fail(r *http.Request, err error) { request.Fail(x, r, err) }
 
 // longRunning reports whether the request has no timeout.
 func (x *exchange) longRunning() bool {
-	return x.Info.IsLongRunning() || under(x.Info.Path, "/debug/pprof") || x.Info.Path == backupPath
+	return x.Info.IsLongRunning() || under(x.Info.Path, "/debug/pprof") || x.Info.Path == backupPath || x.Info.Path == forgetPath
 }
 
 // under reports whether path is root or is below it.

@@ -18,6 +18,7 @@ func (s *Server) ownPages() pages {
 		"/statusz":      s.statusz(),
 		"/flagz":        s.flagz(),
 		backupPath:      serveBackup(s.options.Store, s.options.Log),
+		forgetPath:      serveForget(s.options.Store, s.options.Catalog),
 	}
 	for path, h := range s.health() {
 		p[path] = h
@@ -44,5 +45,5 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // owns reports whether path is below one of the server's own roots. The API has no paths there.
 func owns(path string) bool {
-	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug") || path == "/statusz" || path == "/flagz" || path == backupPath
+	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug") || path == "/statusz" || path == "/flagz" || path == backupPath || path == forgetPath
 }

@@ -51,7 +51,7 @@ type Options struct {
 	Checks     []Check                // of health, besides ping and shutdown
 	Collectors []prometheus.Collector // of metrics, besides the Server's own
 	Pages      []Page                 // under /debug/
-	Store      kv.Backend             // for backups
+	Store      kv.Backend             // for backups and the history
 	Version    string                 // gitVersion in /version; default: that of the program
 	Flags      []string               // command line, for /debug/
 	FlagValues map[string]string      // all flags, for /flagz

@@ -42,6 +42,7 @@ type Serve struct {
 	dataDir        string
 	inMemory       bool
 	open           string
+	history        keeping
 	maxObjectBytes uint32
 	etcd           app.Etcd
 	etcdOverrides  []string
@@ -96,6 +97,8 @@ func (f *Serve) addStorage(flags *pflag.FlagSet) {
 		"store objects in memory only; certificates and the kubeconfig stay in --data-dir")
 	flags.StringVar(&f.open, "open", "",
 		"data directory of a stopped server, or file with a snapshot of etcd, whose objects are served read-only; certificates and the kubeconfig are in --data-dir")
+	flags.Var(&f.history, "history",
+		"keep earlier states of all objects in --data-dir: for a time such as 30d or 12h, up to a size such as 2GiB, both as 30d,2GiB, or forever (default: five minutes of changes)")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "",
 		"file for the administrator's kubeconfig (default admin.kubeconfig in --data-dir)")
 	flags.Uint32Var(&f.maxObjectBytes, "max-object-bytes", kv.DefaultMaxValueBytes,
@@ -170,6 +173,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		Dir:                      f.dataDir,
 		InMemory:                 f.inMemory,
 		Open:                     f.open,
+		History:                  app.Remembering(f.history),
 		Etcd:                     f.etcd,
 		MaxObjectBytes:           int(f.maxObjectBytes),
 		Offer:                    f.gates.offer,

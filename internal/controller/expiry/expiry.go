@@ -57,6 +57,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	now := c.objects.Now()
 	var oldest time.Time // of the remaining Events
 	var failed error
+	note := c.objects.Registry.Note(ctx, "delete", Name, "")
 	err := c.objects.Pages(ctx, c.prefix, func(page kv.Page) {
 		for i := range page.Records {
 			r := &page.Records[i]
@@ -68,7 +69,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 				continue
 			}
 			// A direct delete, like the end of an etcd lease: no admission, no finalizers.
-			_, err := c.objects.Backend.Commit(ctx, kv.Write{Key: r.Key, Expect: r.Revision, Was: r.Value})
+			_, err := c.objects.Backend.Commit(ctx, kv.Write{Key: r.Key, Expect: r.Revision, Was: r.Value, Note: note})
 			var conflict *kv.ConflictError
 			if err != nil && !errors.As(err, &conflict) {
 				failed = err

@@ -101,7 +101,7 @@ func Parse(r *http.Request) Info {
 	if info.Name == "" {
 		info.collection(r)
 	}
-	if !info.ByPath && takesSelectors(info.Verb) && mayHave(r, "Selector") {
+	if !info.ByPath && takesSelectors(info.Verb) && MayHave(r, "Selector") {
 		query := r.URL.Query()
 		info.FieldSelector, info.LabelSelector = query.Get("fieldSelector"), query.Get("labelSelector")
 	}
@@ -151,7 +151,7 @@ func (i *Info) collection(r *http.Request) {
 		if wantsWatch(r) {
 			i.Verb = "watch"
 		}
-		if mayHave(r, "fieldSelector") {
+		if MayHave(r, "fieldSelector") {
 			i.Name = selectedName(r.URL.Query())
 			i.Selected = i.Name != ""
 		}
@@ -182,8 +182,8 @@ func selectedName(query url.Values) string {
 	return ""
 }
 
-// mayHave reports whether a query may contain a key. Most queries do not, and are not parsed.
-func mayHave(r *http.Request, key string) bool {
+// MayHave reports whether a query may contain a key. Most queries do not, and are not parsed.
+func MayHave(r *http.Request, key string) bool {
 	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		k, _, _ := strings.Cut(part, "=")
 		if strings.Contains(k, key) || strings.Contains(k, "%") { // an escape may hide the key
@@ -194,7 +194,7 @@ func mayHave(r *http.Request, key string) bool {
 }
 
 func wantsWatch(r *http.Request) bool {
-	if !mayHave(r, "watch") {
+	if !MayHave(r, "watch") {
 		return false
 	}
 	values, ok := r.URL.Query()["watch"]

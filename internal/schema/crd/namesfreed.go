@@ -10,6 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/registry/apply"
 )
 
 // followUp starts the consequences of a change.
@@ -67,7 +68,7 @@ func (r *Registrar) rewrite(ctx context.Context, name string) error {
 	target.Subresource = "status"
 	_, err := r.o.Objects.Modify(ctx, target, func(old object.Tree) (object.Tree, error) {
 		return object.CloneTree(old), nil
-	}, registry.WriteOptions{})
+	}, registry.WriteOptions{Manager: apply.Server})
 	if status.Is(err, metav1.StatusReasonNotFound) {
 		return nil
 	}

@@ -140,7 +140,7 @@ func (h *Handler) deleteCollection(r *call) error {
 			"is not allowed with DELETECOLLECTION, try again after removing the option")})
 	}
 	r.warnOfOrphans(o)
-	l, err := h.registry.DeleteCollection(r.Context(), r.target, listOptions(selection, &query), o, r.deletion(o, view, codec.List))
+	l, err := h.registry.DeleteCollection(r.Context(), r.target, h.listOptions(selection, &query), o, r.deletion(o, view, codec.List))
 	if err != nil {
 		return err
 	}

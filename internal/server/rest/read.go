@@ -22,6 +22,9 @@ import (
 )
 
 func (h *Handler) get(r *call) error {
+	if r.wantsHistory() {
+		return h.history(r)
+	}
 	view, err := r.view(codec.One)
 	if err != nil {
 		return err
@@ -33,7 +36,7 @@ func (h *Handler) get(r *call) error {
 	if err != nil {
 		return err
 	}
-	found, err := h.registry.Get(r.Context(), r.target, o.ResourceVersion)
+	found, err := h.read(r, o.ResourceVersion)
 	if err != nil {
 		return err
 	}
@@ -66,6 +69,9 @@ func (r *call) exports() bool {
 }
 
 func (h *Handler) list(r *call) error {
+	if r.wantsHistory() {
+		return h.history(r)
+	}
 	view, err := r.view(codec.List)
 	if err != nil {
 		return err
@@ -81,8 +87,11 @@ func (h *Handler) list(r *call) error {
 	if err != nil {
 		return err
 	}
+	if err := h.asOf(r, &o, metav1.ResourceVersionMatchExact); err != nil {
+		return err
+	}
 	ctx := h.registry.Hold(r.Context(), r.target.Definition)
-	l, err := h.registry.List(ctx, r.target, listOptions(selection, &o))
+	l, err := h.registry.List(ctx, r.target, h.listOptions(selection, &o))
 	if err != nil {
 		return err
 	}
@@ -92,13 +101,14 @@ func (h *Handler) list(r *call) error {
 	return h.writeList(ctx, r, view, l)
 }
 
-func listOptions(s registry.Selection, o *metav1.ListOptions) registry.ListOptions {
+func (h *Handler) listOptions(s registry.Selection, o *metav1.ListOptions) registry.ListOptions {
 	return registry.ListOptions{
 		Selection:       s,
 		ResourceVersion: o.ResourceVersion,
 		Match:           o.ResourceVersionMatch,
 		Limit:           o.Limit,
 		Continue:        o.Continue,
+		Allow:           h.allow,
 	}
 }
 

@@ -49,6 +49,8 @@ type Handler struct {
 	chunks   sync.Pool // of *chunk, for watches
 	sent     sentEvents
 	types    protobuf.Types
+	// allow is allowedThen; nil without Options.Then.
+	allow func(ctx context.Context, revision int64) error
 }
 
 // Options of a Handler. All are optional.
@@ -63,6 +65,9 @@ type Options struct {
 	// MinWatch is the minimal duration of a watch without timeoutSeconds; the maximal one is
 	// twice that.
 	MinWatch time.Duration
+	// Then returns an error unless the user of the request had the rights for it at a revision, too. It is
+	// called for states older than the recent ones. Nil checks nothing.
+	Then func(ctx context.Context, revision int64) error
 }
 
 // New returns a Handler for the resources in catalog.
@@ -79,7 +84,11 @@ func New(r *registry.Registry, catalog *resource.Catalog, o Options) *Handler {
 	if o.MinWatch == 0 {
 		o.MinWatch = 30 * time.Minute
 	}
-	return &Handler{registry: r, catalog: catalog, options: o, turns: newTurns(), sent: sentEvents{catalog: catalog}}
+	h := &Handler{registry: r, catalog: catalog, options: o, turns: newTurns(), sent: sentEvents{catalog: catalog}}
+	if o.Then != nil {
+		h.allow = h.allowedThen
+	}
+	return h
 }
 
 // A call is an HTTP request with its target.

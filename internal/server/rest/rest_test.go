@@ -42,12 +42,17 @@ func newServerOf(t testing.TB, definitions ...*resource.Definition) *server {
 	return newServerOver(t, memkv.New(memkv.Options{}), definitions...)
 }
 
-func newServerOver(t testing.TB, backend *memkv.Store, definitions ...*resource.Definition) *server {
+func newServerOver(t testing.TB, backend kv.Backend, definitions ...*resource.Definition) *server {
 	t.Helper()
 	return newServerWith(t, backend, registry.Options{}, definitions...)
 }
 
-func newServerWith(t testing.TB, backend *memkv.Store, o registry.Options, definitions ...*resource.Definition) *server {
+func newServerWith(t testing.TB, backend kv.Backend, o registry.Options, definitions ...*resource.Definition) *server {
+	t.Helper()
+	return newServerServing(t, backend, o, rest.Options{}, definitions...)
+}
+
+func newServerServing(t testing.TB, backend kv.Backend, o registry.Options, served rest.Options, definitions ...*resource.Definition) *server {
 	t.Helper()
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -64,7 +69,7 @@ func newServerWith(t testing.TB, backend *memkv.Store, o registry.Options, defin
 		builtin.GiveAddresses(set, cache, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 2768})
 	}
 	catalog.Swap(set)
-	handler := rest.New(registry.New(backend, cache, o), &catalog, rest.Options{})
+	handler := rest.New(registry.New(backend, cache, o), &catalog, served)
 	return &server{t: t, backend: backend, handler: handler, catalog: &catalog}
 }
 

@@ -31,6 +31,12 @@ func (h *Handler) watch(r *call) error {
 	if err != nil {
 		return err
 	}
+	if r.wantsHistory() {
+		return status.BadRequest("history and watch are mutually exclusive: watch from a resourceVersion, or with asOf")
+	}
+	if err := h.asOf(r, &o, ""); err != nil {
+		return err
+	}
 	if o.Watch { // the deprecated watch paths do not set it
 		askInitialEvents(&o)
 		err = invalidList(&o, validateWatch(&o))
@@ -49,6 +55,7 @@ func (h *Handler) watch(r *call) error {
 		Selection:         selection,
 		ResourceVersion:   o.ResourceVersion,
 		SendInitialEvents: o.SendInitialEvents,
+		Allow:             h.allow,
 	})
 	if refused == nil {
 		defer watch.Close()

@@ -11,8 +11,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -49,7 +47,7 @@ func (r *call) begin() (*codec.View, error) {
 // newWrite returns a writeRequest with the options that all writes have.
 func newWrite(r *call, view *codec.View, dryRun []string, fieldManager, fieldValidation string) *writeRequest {
 	d, v := r.kind()
-	manager := cmp.Or(fieldManager, managerOf(r.UserAgent()))
+	manager := cmp.Or(fieldManager, apply.DefaultManager(r.UserAgent()))
 	fields := apply.FieldsOf(d, v, r.target.Subresource)
 	return &writeRequest{
 		call:       r,
@@ -61,6 +59,7 @@ func newWrite(r *call, view *codec.View, dryRun []string, fieldManager, fieldVal
 			DryRun:          len(dryRun) > 0,
 			Warn:            r.warned.add,
 			FieldManager:    fieldManager,
+			Manager:         manager,
 			FieldValidation: fieldValidation,
 			Fits:            func() error { return r.fits(view, codec.One) },
 			Account: func(ctx context.Context, old, t object.Tree) object.Tree {
@@ -414,16 +413,4 @@ func (h *Handler) modify(w *writeRequest, change registry.Change) error {
 		code = http.StatusCreated
 	}
 	return h.respondResult(w.call, w.view, code, result)
-}
-
-// managerOf returns the default field manager: the program in the User-Agent.
-func managerOf(userAgent string) string {
-	name, _, _ := strings.Cut(userAgent, "/")
-	var b strings.Builder
-	for _, r := range name {
-		if unicode.IsPrint(r) && b.Len()+utf8.RuneLen(r) <= validation.FieldManagerMaxLength {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

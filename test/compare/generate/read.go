@@ -58,7 +58,12 @@ func (g *G) getOne(r *Resource, name string) {
 		q = append(q, "resourceVersion="+one(g, "0", "1", "x", "", "9999999999", "-1", wire.Refer(len(g.steps), "metadata.resourceVersion")))
 	}
 	if g.chance(12) {
-		q = append(q, one(g, "pretty=true", "pretty=false", "pretty", "resourceVersionMatch=Exact", "fieldSelector=metadata.name=x", "limit=1", "watch=true"))
+		// A match has a meaning for a get of anykind alone: with a resourceVersion and Exact, which are not sent together.
+		match := "resourceVersionMatch=Exact"
+		if len(q) > 0 {
+			match = "resourceVersionMatch=NotOlderThan"
+		}
+		q = append(q, one(g, "pretty=true", "pretty=false", "pretty", match, "fieldSelector=metadata.name=x", "limit=1", "watch=true"))
 	}
 	g.add(wire.Step{Kind: "get", Resource: r.Label(), Method: one(g, "GET", "GET", "GET", "GET", "HEAD"), Path: r.Path(namespaceOf(r), name) + joined(q), Header: g.view(name == "")})
 }

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,6 +85,13 @@ func (s *Chain) Close() {
 	for _, c := range s.clients {
 		c.Close()
 	}
+}
+
+// Asks reports whether the present configuration has a type of authorizer.
+func (s *Chain) Asks(of string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.applied.Authorizers, func(a apiserver.AuthorizerConfiguration) bool { return string(a.Type) == of })
 }
 
 // IsFile reports whether the configuration has a file to follow.

@@ -33,6 +33,8 @@ const (
 	kinds
 )
 
+var plurals = [kinds]string{"clusterroles", "roles", "clusterrolebindings", "rolebindings"}
+
 // An Authorizer decides by roles and bindings. Read is called once, before the first request.
 type Authorizer struct {
 	stored *stored.Follower
@@ -45,7 +47,7 @@ type Authorizer struct {
 func (z *Authorizer) Read(cache *watchcache.Cache, set *resource.Set) {
 	z.index = newIndex()
 	followed := make([]schema.GroupResource, kinds)
-	for i, plural := range [kinds]string{"clusterroles", "roles", "clusterrolebindings", "rolebindings"} {
+	for i, plural := range plurals {
 		followed[i] = schema.GroupResource{Group: rbacv1.GroupName, Resource: plural}
 	}
 	z.stored = stored.Follow(cache, set, followed, z.apply)
@@ -60,12 +62,17 @@ func (z *Authorizer) Authorize(ctx context.Context, a *authz.Attributes) (authz.
 	if err := z.prepare(ctx, a); err != nil {
 		return authz.NoOpinion, "", err
 	}
-	q := newQuery(a)
 	z.mu.RLock()
 	defer z.mu.RUnlock()
-	scopes := z.index.scopes(a.Namespace)
+	return z.index.decide(a)
+}
+
+// decide decides about an action of a user.
+func (x *index) decide(a *authz.Attributes) (authz.Decision, string, error) {
+	q := newQuery(a)
+	scopes := x.scopes(a.Namespace)
 	for _, s := range scopes {
-		if g := s.find(a.User, &q, z.index.generation); g != nil {
+		if g := s.find(a.User, &q, x.generation); g != nil {
 			return authz.Allow, g.allowed(), nil
 		}
 	}

@@ -1,0 +1,95 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/access/authz/chain"
+	"github.com/anykind/anykind/internal/access/authz/rbac"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/store/encrypt"
+	"github.com/anykind/anykind/internal/store/history"
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// Remembering configures the history of a store in a data directory.
+type Remembering struct {
+	On bool
+	// Keep is the time for which states are kept; 0 is forever.
+	Keep time.Duration
+	// MaxBytes limits the file of the history: the oldest states go first. 0 is no limit.
+	MaxBytes int64
+
+	recent time.Duration // of the states outside the file; 0 is History
+}
+
+// check returns the error for a store that cannot have a history.
+func (r Remembering) check(o Options) error {
+	switch {
+	case !r.On:
+		return nil
+	case o.Open != "":
+		return errors.New("--history and --open are mutually exclusive: an opened file does not change")
+	case len(o.Etcd.Servers) > 0:
+		return errors.New("--history needs a store in --data-dir: leave out --etcd-servers or --history")
+	case o.InMemory:
+		return errors.New("--history needs a store in --data-dir: leave out --in-memory or --history")
+	case o.Backend != nil, o.Dir == "":
+		return errors.New("a history needs a store in a data directory: set Options.Dir, or leave out Options.History")
+	}
+	return nil
+}
+
+// open opens the history of a store. keys encrypt it; nil for none. After an error, the store is closed.
+func (r Remembering) open(below kv.Backend, keys *encrypt.Keyring, o Options) (kv.Backend, error) {
+	if !r.On {
+		return below, nil
+	}
+	options := history.Options{Keep: r.Keep, MaxBytes: r.MaxBytes, Recent: cmp.Or(r.recent, History), Logger: o.Log}
+	if keys != nil {
+		options.Seal = keys
+	}
+	b, err := history.Open(below, o.Dir, options)
+	if err != nil {
+		return nil, errors.Join(err, below.Close())
+	}
+	return b, nil
+}
+
+// rightsThen returns a check that the user of a request had the right for it at a revision, too; nil without a
+// history. If RBAC is not among the authorizers, the present rights are enough.
+func (w *wired) rightsThen(a *App) func(ctx context.Context, revision int64) error {
+	if _, ok := kv.As[kv.Historian](w.backend); !ok {
+		return nil
+	}
+	past := rbac.NewPast(w.backend, w.core)
+	return func(ctx context.Context, revision int64) error {
+		q := request.From(ctx)
+		if q == nil || q.User.In(request.Masters) || !a.chain.Asks(chain.RBAC) {
+			return nil
+		}
+		state, err := past.At(ctx, revision)
+		if err != nil {
+			return registry.StorageError(err)
+		}
+		asked := &authz.Attributes{User: q.User, Info: q.Info}
+		decision, reason, _ := state.Authorize(ctx, asked)
+		if decision == authz.Allow {
+			return nil
+		}
+		return authz.Forbidden(asked, lacked(reason))
+	}
+}
+
+// lacked is the reason for which the rights of an earlier time are not enough.
+func lacked(reason string) string {
+	const then = "the rights at the time of that state did not allow it"
+	if reason == "" {
+		return then
+	}
+	return then + ": " + reason
+}

@@ -1,0 +1,157 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/watchcache"
+)
+
+// NoHistory is the error for a request that needs a history. It names the flag that starts one.
+func NoHistory() error {
+	return status.BadRequest("this server keeps no history: start it with --history=30d")
+}
+
+// Recent returns the oldest revision of the recent states, or 0 without a history.
+func (r *Registry) Recent() int64 {
+	if r.historian == nil {
+		return 0
+	}
+	return r.historian.Recent()
+}
+
+// checkPast rejects a read of the history of a target that has none.
+func (r *Registry) checkPast(target *Target) error {
+	if r.historian == nil {
+		return NoHistory()
+	}
+	return target.checkStored()
+}
+
+// RevisionAt returns the revision of the state of a target at a time.
+func (r *Registry) RevisionAt(ctx context.Context, target Target, t time.Time) (int64, error) {
+	if err := r.checkPast(&target); err != nil {
+		return 0, err
+	}
+	revision, err := r.historian.At(ctx, t)
+	var early *kv.TooEarlyError
+	if errors.As(err, &early) {
+		return 0, status.Expired(early.Error())
+	}
+	return revision, StorageError(err)
+}
+
+// GetAt returns an object as of a revision. It reads one key of the store.
+func (r *Registry) GetAt(ctx context.Context, target Target, revision int64) (*watchcache.Object, error) {
+	if err := target.checkStored(); err != nil {
+		return nil, err
+	}
+	if err := target.checkName(); err != nil {
+		return nil, err
+	}
+	if err := r.await(ctx, revision); err != nil {
+		return nil, err
+	}
+	record, err := r.backend.Get(ctx, target.key(), revision)
+	var compacted *kv.CompactedError
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
+		return nil, target.notFound()
+	case errors.As(err, &compacted):
+		return nil, status.Expired(fmt.Sprintf("too old resource version: %d (%d)", compacted.Asked, compacted.Oldest))
+	case err != nil:
+		return nil, StorageError(err)
+	}
+	return StoredObject(record), nil
+}
+
+// checkStored rejects a kind whose objects are computed on a read: they have no past.
+func (t *Target) checkStored() error {
+	if t.Version.Reader != nil {
+		return status.BadRequest("%s are not stored and have no past: leave out asOf, history and resourceVersionMatch=Exact", t.Definition.GroupResource())
+	}
+	return nil
+}
+
+// StoredObject returns the object of a record. An object that cannot be decoded has its error.
+func StoredObject(r kv.Record) *watchcache.Object {
+	o := &watchcache.Object{Key: r.Key}
+	if o.Encoded, o.Err = object.Scan(r.Value, r.Revision); o.Err != nil {
+		o.Encoded = object.Encoded{JSON: r.Value, Revision: r.Revision}
+	}
+	return o
+}
+
+// A PastChange is a change of the history.
+type PastChange struct {
+	Type     watch.EventType
+	Revision int64
+	Time     time.Time
+	Note     Note
+	// Before and Object are the states before and after the change; nil if there is none.
+	Before, Object *watchcache.Object
+}
+
+// Kept returns the revision up to which History yields the changes of a target: the newest one.
+func (r *Registry) Kept(ctx context.Context, target Target) (int64, error) {
+	if err := r.checkPast(&target); err != nil {
+		return 0, err
+	}
+	if target.Name != "" {
+		if err := target.checkName(); err != nil {
+			return 0, err
+		}
+	}
+	revision, err := r.backend.Revision(ctx)
+	return revision, StorageError(err)
+}
+
+// History yields the changes of an object, or of all objects of a namespace or the cluster if the target has
+// no name, in order: those after one revision up to another one, see Kept.
+func (r *Registry) History(ctx context.Context, target Target, after, until int64) iter.Seq2[PastChange, error] {
+	keys := target.Definition.NamespacePrefix(target.Namespace) + target.Name
+	return func(yield func(PastChange, error) bool) {
+		for past, err := range r.historian.Changes(ctx, keys, after) {
+			if err != nil {
+				yield(PastChange{}, pastError(err))
+				return
+			}
+			if past.Revision > until || !yield(changeOf(past), nil) {
+				return
+			}
+		}
+	}
+}
+
+// pastError is StorageError for a read of changes.
+func pastError(err error) error {
+	var compacted *kv.CompactedError
+	if errors.As(err, &compacted) {
+		return status.Expired(fmt.Sprintf("the changes after revision %d are no longer kept, the oldest is %d", compacted.Asked, compacted.Oldest))
+	}
+	return StorageError(err)
+}
+
+func changeOf(past kv.Past) PastChange {
+	c := PastChange{Type: watch.Modified, Revision: past.Revision, Time: past.Time, Note: ParseNote(past.Note)}
+	switch {
+	case past.PrevRevision == kv.Absent:
+		c.Type = watch.Added
+	case past.Prev != nil: // otherwise it is no longer kept
+		c.Before = StoredObject(kv.Record{Key: past.Key, Value: past.Prev, Revision: past.PrevRevision})
+	}
+	if past.Value != nil {
+		c.Object = StoredObject(kv.Record{Key: past.Key, Value: past.Value, Revision: past.Revision})
+	} else {
+		c.Type = watch.Deleted
+	}
+	return c
+}

@@ -1,0 +1,187 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/store/watchcache"
+)
+
+// changeListVersion is the apiVersion of a list of changes.
+const changeListVersion = "history.anykind.dev/v1"
+
+// history answers with the changes of an object or of a collection, oldest first.
+func (h *Handler) history(r *call) error {
+	if r.target.Subresource != "" {
+		return status.BadRequest("a subresource has no history of its own: leave out /%s", r.target.Subresource)
+	}
+	o, err := changeOptionsOf(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	ctx := h.registry.Hold(r.Context(), r.target.Definition)
+	kept, err := h.registry.Kept(ctx, r.target)
+	if err != nil {
+		return err
+	}
+	if o.limit > 0 {
+		if o.since, err = h.beforeNewest(ctx, r, o, kept); err != nil {
+			return err
+		}
+	}
+	r.w.Header().Set("Content-Type", codec.Format{}.ContentType())
+	wire := false
+	w := changesWriter{handler: h, call: r}
+	err = r.stream(&codec.View{}, func(to io.Writer, _ *codec.View) error {
+		w.to, wire = to, to == io.Writer(r.w)
+		return w.write(ctx, o.since, kept)
+	})
+	if err != nil && w.sent && wire {
+		panic(http.ErrAbortHandler) // The client must not mistake the part that it has for the whole.
+	}
+	return err
+}
+
+// beforeNewest returns the revision after which the newest changes begin, of the number of the limit.
+func (h *Handler) beforeNewest(ctx context.Context, r *call, o changeOptions, kept int64) (int64, error) {
+	var ring []int64 // the newest revisions
+	n := 0
+	for c, err := range h.registry.History(ctx, r.target, o.since, kept) {
+		if err != nil {
+			return 0, err
+		}
+		if len(ring) < o.limit {
+			ring = append(ring, c.Revision)
+		} else {
+			ring[n%o.limit] = c.Revision
+		}
+		n++
+	}
+	if n <= o.limit {
+		return o.since, nil
+	}
+	return ring[n%o.limit] - 1, nil
+}
+
+// A changesWriter writes a list of changes. Its memory is bounded by the size of one change.
+type changesWriter struct {
+	handler *Handler
+	call    *call
+	to      io.Writer
+	buf     []byte
+	sent    bool // a part has been written
+}
+
+// changesChunk is the size of a part. A shorter list that fails is answered with a Status.
+const changesChunk = 64 << 10
+
+// write writes the list of the changes after a revision, up to another one.
+func (w *changesWriter) write(ctx context.Context, after, until int64) error {
+	target := w.call.target
+	w.buf = append(w.buf, `{"kind":"ChangeList","apiVersion":"`+changeListVersion+`","metadata":{"resourceVersion":"`...)
+	w.buf = append(strconv.AppendInt(w.buf, until, 10), `"},"items":[`...)
+	n := 0
+	for c, err := range w.handler.registry.History(ctx, target, after, until) {
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			if err := w.handler.allowedThen(ctx, c.Revision); err != nil {
+				return err
+			}
+		} else {
+			w.buf = append(w.buf, ',')
+		}
+		n++
+		if err := w.add(ctx, c); err != nil {
+			return err
+		}
+	}
+	if n == 0 && target.Name != "" {
+		if _, err := w.handler.registry.Get(ctx, target, ""); err != nil {
+			return err
+		}
+	}
+	w.buf = append(w.buf, "]}\n"...)
+	return w.flush()
+}
+
+// A change is an item of a list of changes, without its objects.
+type change struct {
+	Revision    string `json:"revision"`
+	Time        string `json:"time,omitempty"`
+	Type        string `json:"type"`
+	User        string `json:"user,omitempty"`
+	Verb        string `json:"verb,omitempty"`
+	Manager     string `json:"manager,omitempty"`
+	Subresource string `json:"subresource,omitempty"`
+	Request     string `json:"request,omitempty"`
+	// Error is the reason for which an object of the change cannot be shown, such as a failed conversion.
+	Error string `json:"error,omitempty"`
+}
+
+// add writes a change. An object that cannot be shown does not hide the others.
+func (w *changesWriter) add(ctx context.Context, c registry.PastChange) error {
+	item := change{
+		Revision: strconv.FormatInt(c.Revision, 10), Type: string(c.Type),
+		User: c.Note.User, Verb: c.Note.Verb, Manager: c.Note.Manager, Subresource: c.Note.Subresource, Request: c.Note.Request,
+	}
+	if !c.Time.IsZero() {
+		item.Time = c.Time.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+	}
+	before, err := w.shown(ctx, c.Before)
+	if err != nil {
+		item.Error = err.Error()
+	}
+	after, err := w.shown(ctx, c.Object)
+	if err != nil {
+		item.Error = err.Error()
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	head, err := json.Marshal(item)
+	if err != nil {
+		return err
+	}
+	w.buf = append(w.buf, head[:len(head)-1]...)
+	for _, part := range []struct {
+		name string
+		data []byte
+	}{{"before", before}, {"object", after}} {
+		if part.data != nil {
+			w.buf = append(append(w.buf, `,"`+part.name+`":`...), part.data...)
+		}
+	}
+	w.buf = append(w.buf, '}')
+	if len(w.buf) < changesChunk {
+		return nil
+	}
+	return w.flush()
+}
+
+// shown returns the JSON of an object in the version of the path; nil for none.
+func (w *changesWriter) shown(ctx context.Context, o *watchcache.Object) ([]byte, error) {
+	if o == nil {
+		return nil, nil
+	}
+	d, v := w.call.target.Definition, w.call.target.Version
+	shown, err := w.handler.registry.View(ctx, d, v, o)
+	if err != nil {
+		return nil, err
+	}
+	return shown.Append(nil, d.APIVersion(v.Name)), nil
+}
+
+func (w *changesWriter) flush() error {
+	w.sent = true
+	_, err := w.to.Write(w.buf)
+	w.buf = w.buf[:0]
+	return err
+}
