@@ -66,7 +66,7 @@ func TestBannedImports(t *testing.T) {
 // Some packages may be imported by these packages only.
 func TestImportsWithOnePlace(t *testing.T) {
 	places := map[string][]string{
-		"go.etcd.io/bbolt":                           {"internal/store/boltkv"},
+		"go.etcd.io/bbolt":                           {"internal/store/boltkv", "internal/store/history"},
 		"github.com/spf13/cobra":                     {"cmd/anykind"},
 		"github.com/prometheus/client_golang":        {"internal/server", "internal/server/aggregate", "internal/server/rest", "internal/admission", "internal/builtin/allocation", "internal/builtin/certificates", "internal/registry/convert", "internal/access/audit", "internal/access/authn", "internal/access/fairness", "internal/access/authz/impersonation", "internal/access/authn/serviceaccount", "internal/access/authn/serviceaccount/external", "internal/access/authn/oidc", "internal/access/authz/chain", "internal/access/authz/webhook", "internal/network/configfile", "internal/network/egress/selector", "internal/network/webhook", "internal/controller", "internal/store/etcdkv", "internal/admission/webhook", "internal/admission/podsecurity", "internal/admission/manifest", "internal/admission/match", "internal/admission/policy", "internal/store/encrypt", "internal/store/encrypt/kms"},
 		"sigs.k8s.io/apiserver-network-proxy":        {"internal/network/egress/selector"},

@@ -253,14 +253,23 @@ func lost(err error) string {
 // sumOf returns a checksum of a value, or of its absence.
 func sumOf(value []byte) uint32 { return crc32.Checksum(value, castagnoli) }
 
+// oldestOf returns the oldest revision that a backend keeps.
+func oldestOf(ctx context.Context, below kv.Backend) (int64, error) {
+	_, err := below.Get(ctx, "/", 1)
+	var compacted *kv.CompactedError
+	switch {
+	case errors.As(err, &compacted):
+		return compacted.Oldest, nil
+	case err != nil && !errors.Is(err, kv.ErrNotFound):
+		return 0, err
+	}
+	return 1, nil
+}
+
 // begin returns the state of a new history, which begins with the oldest state that the backend keeps.
 func begin(ctx context.Context, below kv.Backend, now time.Time) (*state, error) {
-	oldest := int64(1)
-	_, err := below.Get(ctx, "/", oldest)
-	var compacted *kv.CompactedError
-	if errors.As(err, &compacted) {
-		oldest = compacted.Oldest
-	} else if err != nil && !errors.Is(err, kv.ErrNotFound) {
+	oldest, err := oldestOf(ctx, below)
+	if err != nil {
 		return nil, err
 	}
 	at := now.UnixMilli()

@@ -69,7 +69,7 @@ type Store struct {
 	size           int           // of pending
 	failed         error         // the reason for which the archivist does not go on
 	changed        chan struct{} // closed when seen or failed changes, and then replaced
-	recent         int64         // the oldest revision below, as far as compacted by this Store
+	recent         int64         // the oldest revision below
 	last           int64         // the time of the last event
 }
 
@@ -100,13 +100,17 @@ func Open(below kv.Backend, dir string, o Options) (*Store, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	f, now, err := open(ctx, below, dir, o)
+	var recent int64
+	if err == nil {
+		recent, err = oldestOf(ctx, below)
+	}
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	s := &Store{
 		below: below, options: o, log: o.Logger, file: f, cancel: cancel, changed: make(chan struct{}),
-		oldest: now.oldest, seen: now.archived, archived: now.archived, recent: now.archived, last: now.time,
+		oldest: now.oldest, seen: now.archived, archived: now.archived, recent: recent, last: now.time,
 	}
 	s.working.Go(func() { s.archive(ctx) })
 	s.working.Go(func() { s.retain(ctx) })
@@ -141,7 +145,7 @@ func (s *Store) Recent() int64 {
 	return s.recent
 }
 
-// Close implements kv.Backend. What is not in the file yet stays in the backend.
+// Close implements kv.Backend. Events that are not in the file yet stay in the backend.
 func (s *Store) Close() error {
 	s.cancel()
 	err := s.below.Close() // ends the watch of the archivist

@@ -340,8 +340,14 @@ func TestFullDisk(t *testing.T) {
 	}
 	full.Store(false)
 	write(1)
-	for s.settle() != nil { // until the next attempt
-		time.Sleep(time.Millisecond)
+	for {
+		s.mu.RLock()
+		changed := s.changed
+		s.mu.RUnlock()
+		if s.settle() == nil {
+			break
+		}
+		<-changed // by the next attempt
 	}
 	for revision := int64(2); revision <= last; revision++ {
 		if r, err := s.Get(t.Context(), "/key", revision); err != nil || r.Revision != revision {
