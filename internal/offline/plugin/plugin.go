@@ -6,7 +6,6 @@
 package plugin
 
 import (
-	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -247,9 +246,3 @@ func sameFile(a, b string) bool {
 
 // module is the module path of this program.
 const module = "github.com/anykind/anykind"
-
-// ours reports whether a file is any version of this program.
-func ours(path string) bool {
-	info, err := buildinfo.ReadFile(path)
-	return err == nil && info.Main.Path == module
-}
