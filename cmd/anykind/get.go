@@ -80,7 +80,10 @@ func (f *getFlags) earlier(get func(apiclient.Server) error) error {
 		return usageError{fmt.Errorf("--as-of is %w", err)}
 	}
 	f.AsOf = at.UTC().Format(time.RFC3339Nano)
-	return f.server.use(func(ctx context.Context, c history.Client, _ string) error {
+	return f.server.use(func(ctx context.Context, c history.Client, namespace string) error {
+		if f.Namespace == "" && strings.Contains(strings.Join(f.Objects, ""), "/") {
+			f.Namespace = namespace // of the named objects
+		}
 		for _, arg := range f.Objects {
 			kept, err := named(ctx, c, []string{arg}, f.Namespace)
 			if err == nil {
