@@ -216,13 +216,7 @@ func (w *writing) last(key string) (*openRun, error) {
 	w.order = append(w.order, o)
 	if id := w.keys.Get([]byte(key)); id != nil {
 		o.id = bytes.Clone(id)
-		c := w.runs.Cursor()
-		k, v := c.Seek(number(int64(binary.BigEndian.Uint64(id)) + 1))
-		if k == nil {
-			k, v = c.Last()
-		} else {
-			k, v = c.Prev()
-		}
+		k, v := before(w.runs.Cursor(), number(int64(binary.BigEndian.Uint64(id))+1))
 		if bytes.HasPrefix(k, id) {
 			stored, err := w.decode(key, k, v)
 			if err != nil {

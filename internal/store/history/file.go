@@ -11,6 +11,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/anykind/anykind/internal/store/boltfile"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -89,7 +90,7 @@ func (f *file) view(ctx context.Context, read func(*reading) error) (err error) 
 		}
 		return read(r)
 	})
-	if errors.Is(err, bolt.ErrDatabaseNotOpen) {
+	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
 		return kv.ErrClosed
 	}
 	return err
@@ -104,7 +105,7 @@ func (f *file) update(ctx context.Context, change func(*reading) error) (err err
 		}
 	}()
 	defer f.recover(&err)()
-	if tx, err = f.db.Begin(true); errors.Is(err, bolt.ErrDatabaseNotOpen) {
+	if tx, err = f.db.Begin(true); errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
 		return kv.ErrClosed
 	} else if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"sync"
 
+	bolt "go.etcd.io/bbolt"
+
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -17,15 +19,17 @@ func runKey(id []byte, revision int64) []byte {
 
 func firstOf(k []byte) int64 { return int64(binary.BigEndian.Uint64(k[len(k)-8:])) }
 
+// before moves a cursor to the last entry whose key is less than a key.
+func before(c *bolt.Cursor, key []byte) (k, v []byte) {
+	if next, _ := c.Seek(key); next == nil {
+		return c.Last()
+	}
+	return c.Prev()
+}
+
 // runAt returns the run of a key with the version at a revision, nil if all its versions are later.
 func (r *reading) runAt(key string, id []byte, revision int64) (*run, error) {
-	c := r.runs.Cursor()
-	k, v := c.Seek(runKey(id, revision+1))
-	if k == nil {
-		k, v = c.Last()
-	} else {
-		k, v = c.Prev()
-	}
+	k, v := before(r.runs.Cursor(), runKey(id, revision+1))
 	if !bytes.HasPrefix(k, id) {
 		return nil, nil
 	}
