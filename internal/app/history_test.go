@@ -138,6 +138,19 @@ func TestHistory(t *testing.T) {
 	grant("ann")
 	p.does("ann", "GET", maps+"/a"+one, "", 200, "")
 
+	// A forgotten value is in no recent state either, and in no watch.
+	hushed := revisionOf(t, p.does("root", "POST", secrets, `{metadata: {name: recent}, stringData: {k: hush}}`, 201, ""))
+	p.does("root", asMerge, secrets+"/recent", `{stringData: {k: quiet}}`, 200, "")
+	states := []string{"?resourceVersionMatch=Exact&resourceVersion=" + hushed, "?watch=1&timeoutSeconds=1&resourceVersion=" + kept}
+	for i := range 2 {
+		for _, query := range states {
+			if answer := p.does("root", "GET", secrets+query, "", 200, ""); strings.Contains(answer, "aHVzaA==") != (i == 0) {
+				t.Errorf("%s: %s", query, answer)
+			}
+		}
+		p.does("root", "POST", "/history/forget", `{resource: secrets, namespace: default, name: recent}`, 200, "")
+	}
+
 	const forget = `{resource: secrets, namespace: default, name: s}`
 	has(p.does("root", "GET", secrets+"/s?history=true", "", 200, ""), "aHVzaA==", "cXVpZXQ=")
 	p.does("ann", "POST", "/history/forget", forget, 403, "")

@@ -296,6 +296,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Checks:          checks,
 		Pages:           append(fairnessPages(w.fairness), w.page(a.backend, o.Log)),
 		Store:           a.backend,
+		Forget:          w.registry.Forget,
 		Version:         o.Version,
 		StrictTransport: o.StrictTransport,
 		GoawayChance:    o.GoawayChance,

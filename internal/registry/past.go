@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/watchcache"
@@ -34,6 +35,18 @@ func (r *Registry) checkPast(target *Target) error {
 		return NoHistory()
 	}
 	return target.checkStored()
+}
+
+// Forget takes the earlier states of an object, by its key, out of the history.
+func (r *Registry) Forget(ctx context.Context, d *resource.Definition, key string) error {
+	if r.historian == nil {
+		return NoHistory()
+	}
+	if err := r.historian.Forget(ctx, key); err != nil {
+		return StorageError(err)
+	}
+	r.cache.ForgetPast(d.StoragePrefix)
+	return nil
 }
 
 // RevisionAt returns the revision of the state of a target at a time.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -11,8 +12,6 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
-	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // forgetPath is the page that takes an object out of the history. Its requests have no timeout: it rewrites
@@ -25,17 +24,12 @@ const maxForget = 64 << 10
 // A forgotten names an object.
 type forgotten struct{ Group, Resource, Namespace, Name string }
 
-// serveForget takes the earlier states of an object out of the history of a store.
-func serveForget(b kv.Backend, catalog *resource.Catalog) http.HandlerFunc {
+// serveForget takes the earlier states of an object out of the history. forget gets the key of the object.
+func serveForget(forget func(ctx context.Context, d *resource.Definition, key string) error, catalog *resource.Catalog) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
 			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
-			return
-		}
-		store, ok := kv.As[kv.Historian](b)
-		if !ok {
-			request.Fail(w, r, registry.NoHistory())
 			return
 		}
 		var f forgotten
@@ -47,9 +41,9 @@ func serveForget(b kv.Backend, catalog *resource.Catalog) http.HandlerFunc {
 			request.Fail(w, r, status.BadRequest(`the body is no object such as {"group":"","resource":"secrets","namespace":"default","name":"x"}: %v`, err))
 			return
 		}
-		key, err := f.key(catalog.Set())
+		d, key, err := f.key(catalog.Set())
 		if err == nil {
-			err = registry.StorageError(store.Forget(r.Context(), key))
+			err = forget(r.Context(), d, key)
 		}
 		if err != nil {
 			request.Fail(w, r, err)
@@ -62,25 +56,25 @@ func serveForget(b kv.Backend, catalog *resource.Catalog) http.HandlerFunc {
 	}
 }
 
-// key returns the key of the object in the store.
-func (f *forgotten) key(set *resource.Set) (string, error) {
-	d := set.Lookup(f.Group, f.Resource)
+// key returns the kind of the object, and its key in the store.
+func (f *forgotten) key(set *resource.Set) (d *resource.Definition, key string, err error) {
+	d = set.Lookup(f.Group, f.Resource)
 	switch {
 	case f.Resource == "":
-		return "", status.BadRequest("resource: Required value: the plural of the kind, such as secrets")
+		return nil, "", status.BadRequest("resource: Required value: the plural of the kind, such as secrets")
 	case d == nil:
-		return "", status.NoSuchPath()
+		return nil, "", status.NoSuchPath()
 	case f.Name == "":
-		return "", status.BadRequest("name: Required value: the object to forget")
+		return nil, "", status.BadRequest("name: Required value: the object to forget")
 	case d.Namespaced && f.Namespace == "":
-		return "", status.BadRequest("namespace: Required value: %s are in namespaces", d.GroupResource())
+		return nil, "", status.BadRequest("namespace: Required value: %s are in namespaces", d.GroupResource())
 	case !d.Namespaced && f.Namespace != "":
-		return "", status.BadRequest("namespace: Invalid value: %q: %s are in no namespace; leave it out", f.Namespace, d.GroupResource())
+		return nil, "", status.BadRequest("namespace: Invalid value: %q: %s are in no namespace; leave it out", f.Namespace, d.GroupResource())
 	}
 	for _, part := range []struct{ field, value string }{{"namespace", f.Namespace}, {"name", f.Name}} {
 		if problems := object.ValidatePathSegment(part.value, false); len(problems) > 0 {
-			return "", status.BadRequest("%s: Invalid value: %q: %s", part.field, part.value, problems[0])
+			return nil, "", status.BadRequest("%s: Invalid value: %q: %s", part.field, part.value, problems[0])
 		}
 	}
-	return d.Key(f.Namespace, f.Name), nil
+	return d, d.Key(f.Namespace, f.Name), nil
 }

@@ -18,7 +18,7 @@ func (s *Server) ownPages() pages {
 		"/statusz":      s.statusz(),
 		"/flagz":        s.flagz(),
 		backupPath:      serveBackup(s.options.Store, s.options.Log),
-		forgetPath:      serveForget(s.options.Store, s.options.Catalog),
+		forgetPath:      serveForget(s.options.Forget, s.options.Catalog),
 	}
 	for path, h := range s.health() {
 		p[path] = h

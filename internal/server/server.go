@@ -51,10 +51,12 @@ type Options struct {
 	Checks     []Check                // of health, besides ping and shutdown
 	Collectors []prometheus.Collector // of metrics, besides the Server's own
 	Pages      []Page                 // under /debug/
-	Store      kv.Backend             // for backups and the history
+	Store      kv.Backend             // for backups
 	Version    string                 // gitVersion in /version; default: that of the program
 	Flags      []string               // command line, for /debug/
-	FlagValues map[string]string      // all flags, for /flagz
+	// Forget takes the earlier states of an object, by its key, out of the history.
+	Forget     func(ctx context.Context, d *resource.Definition, key string) error
+	FlagValues map[string]string // all flags, for /flagz
 	// SetVerbosity sets the log level; nil for none.
 	SetVerbosity func(int)
 

@@ -129,6 +129,21 @@ func (s *state) reset(c *Cache) []*group {
 	return s.groups.all(seen)
 }
 
+// ForgetPast drops the events and the older states of a resource. They are read from the backend again.
+func (c *Cache) ForgetPast(prefix string) {
+	c.mu.RLock()
+	s := c.states[prefix]
+	c.mu.RUnlock()
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.recorded.Add(-s.history.bytes)
+	s.history.drop(len(s.history.events))
+	s.kept, s.portions = keptSnapshots{}, nil
+}
+
 // shrink forgets the older half of the history.
 func (s *state) shrink(c *Cache) {
 	s.mu.Lock()
