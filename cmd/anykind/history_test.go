@@ -7,17 +7,24 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
 const discovered = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[{"versions":[{"version":"v1","resources":[
 	{"resource":"configmaps","responseKind":{"kind":"ConfigMap"},"scope":"Namespaced","singularResource":"configmap","shortNames":["cm"],"verbs":["list"]}]}]}]}`
 
-// remembering is a server with one ConfigMap that joe changed. It records writes. Without a history it
-// answers as Kubernetes, which ignores unknown parameters.
-func remembering(t *testing.T, history bool) (url string, writes *[]string) {
+// remembering is a server with one ConfigMap that joe changed. written returns the last write since its last
+// call. Without a history the server answers as Kubernetes, which ignores unknown parameters.
+func remembering(t *testing.T, history bool) (url string, written func() string) {
 	t.Helper()
-	writes = &[]string{}
+	var write atomic.Pointer[string]
+	written = func() string {
+		if last := write.Swap(nil); last != nil {
+			return *last
+		}
+		return ""
+	}
 	state := func(value string, revision int) string {
 		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"%d",
 			"managedFields":[{"manager":"edit","operation":"Update","time":"2026-11-20T08:00:02Z","fieldsV1":{"f:data":{"f:k":{}}}}]},"data":{"k":"%s"}}`, revision, value)
@@ -28,7 +35,8 @@ func remembering(t *testing.T, history bool) (url string, writes *[]string) {
 		switch path := r.URL.Path; {
 		case r.Method != http.MethodGet:
 			body, _ := io.ReadAll(r.Body)
-			*writes = append(*writes, r.Method+" "+r.URL.RequestURI()+" "+string(body))
+			last := r.Method + " " + r.URL.RequestURI() + " " + string(body)
+			write.Store(&last)
 			_, _ = w.Write(body)
 		case path == "/api":
 			fmt.Fprint(w, discovered)
@@ -44,11 +52,11 @@ func remembering(t *testing.T, history bool) (url string, writes *[]string) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	return s.URL, writes
+	return s.URL, written
 }
 
 func TestHistory(t *testing.T) {
-	kept, writes := remembering(t, true)
+	kept, written := remembering(t, true)
 	lost, _ := remembering(t, false)
 	const none = "this server keeps no history: start it with anykind serve --history=30d"
 	for _, tt := range []struct {
@@ -92,17 +100,13 @@ func TestHistory(t *testing.T) {
 		{kept, "get cm --as-of 1h --from x", exitUsage, "mutually exclusive", ""},
 		{kept, "get cm", exitUsage, "needs kinds and --from FILE, or --as-of TIME", ""},
 	} {
-		*writes = nil
 		cmd, stderr := command(t, append(strings.Fields(tt.args), "--server", tt.url)...)
 		cmd.Env = append(cmd.Env, "KUBECONFIG="+os.DevNull)
 		out, _ := cmd.Output()
 		if got := string(out) + stderr.String(); cmd.ProcessState.ExitCode() != tt.code || !strings.Contains(strings.ReplaceAll(got, "anykind: ", ""), tt.want) {
 			t.Errorf("%s: exit code %d, want %d and %q:\n%s", tt.args, cmd.ProcessState.ExitCode(), tt.code, tt.want, got)
 		}
-		last := ""
-		if n := len(*writes); n > 0 {
-			last = (*writes)[n-1]
-		}
+		last := written()
 		if (tt.write == "") != (last == "") || !strings.HasPrefix(last, tt.write) {
 			t.Errorf("%s writes %q, want %q", tt.args, last, tt.write)
 		}

@@ -277,6 +277,9 @@ func TestKMSOfAnotherServer(t *testing.T) {
 	}
 	here, there := servers[0], servers[1]
 	here.want("GET", secrets, "", 200, `"items":[]`)
+	for _, s := range servers {
+		s.await("/readyz", 200, "") // it has a seed
+	}
 	release := plugin.Hang()
 	there.want("POST", secrets, secretNamed("there"), 201, "")
 	here.want("POST", secrets, secretNamed("here"), 201, "")

@@ -173,7 +173,7 @@ func testModel(t *testing.T, seed uint64) {
 				t.Fatal(err)
 			}
 		}
-		if i%10 == 0 {
+		if i%25 == 0 {
 			m.ask(t, s, random, oldest)
 		}
 	}
