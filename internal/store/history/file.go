@@ -215,7 +215,7 @@ func (f *file) check(ctx context.Context, below kv.Backend) (now *state, reason 
 func openFile(path string, o Options) (f *file, err error) {
 	f = &file{path: path, seal: o.Seal}
 	defer f.recover(&err)()
-	f.db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second, FreelistType: bolt.FreelistMapType})
+	f.db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second, FreelistType: bolt.FreelistMapType, NoSync: o.fast})
 	if err != nil {
 		return nil, fmt.Errorf("opening the history %s: %w; move the file away to begin a new history", path, err)
 	}

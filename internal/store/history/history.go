@@ -45,6 +45,8 @@ type Options struct {
 	batch int
 	// retry is the time after a failure until the next attempt; 0 is the usual one.
 	retry time.Duration
+	// fast leaves out the sync to the disk: tests do not crash the system.
+	fast bool
 }
 
 // Store is a kv.Backend that is a kv.Historian.
