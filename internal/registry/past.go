@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -83,7 +82,7 @@ func (r *Registry) GetAt(ctx context.Context, target Target, revision int64) (*w
 	case err != nil:
 		return nil, StorageError(err)
 	}
-	return StoredObject(record), nil
+	return watchcache.NewObject(record.Key, record.Value, record.Revision), nil
 }
 
 // checkStored rejects a kind whose objects are computed on a read: they have no past.
@@ -92,15 +91,6 @@ func (t *Target) checkStored() error {
 		return status.BadRequest("%s are not stored and have no past: leave out asOf, history and resourceVersionMatch=Exact", t.Definition.GroupResource())
 	}
 	return nil
-}
-
-// StoredObject returns the object of a record. An object that cannot be decoded has its error.
-func StoredObject(r kv.Record) *watchcache.Object {
-	o := &watchcache.Object{Key: r.Key}
-	if o.Encoded, o.Err = object.Scan(r.Value, r.Revision); o.Err != nil {
-		o.Encoded = object.Encoded{JSON: r.Value, Revision: r.Revision}
-	}
-	return o
 }
 
 // A PastChange is a change of the history.
@@ -159,10 +149,10 @@ func changeOf(past kv.Past) PastChange {
 	case past.PrevRevision == kv.Absent:
 		c.Type = watch.Added
 	case past.Prev != nil: // otherwise it is no longer kept
-		c.Before = StoredObject(kv.Record{Key: past.Key, Value: past.Prev, Revision: past.PrevRevision})
+		c.Before = watchcache.NewObject(past.Key, past.Prev, past.PrevRevision)
 	}
 	if past.Value != nil {
-		c.Object = StoredObject(kv.Record{Key: past.Key, Value: past.Value, Revision: past.Revision})
+		c.Object = watchcache.NewObject(past.Key, past.Value, past.Revision)
 	} else {
 		c.Type = watch.Deleted
 	}

@@ -1,8 +1,10 @@
 package boltfile
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
+	"syscall"
 
 	"github.com/anykind/anykind/internal/store/kv"
 )
@@ -19,4 +21,9 @@ func RecoverDamage(where string, err *error) func() {
 			*err = &kv.CorruptError{Where: where, Reason: fmt.Sprint(reason)}
 		}
 	}
+}
+
+// IsFull reports whether an error means that the disk, or the quota, has no space.
+func IsFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }

@@ -90,15 +90,7 @@ func (s *Store) readValue(records *bolt.Bucket, revision int64) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	return copyValue(r.value), nil
-}
-
-// copyValue copies a value out of the file. An empty value does not become nil.
-func copyValue(value []byte) []byte {
-	if value == nil || len(value) > 0 {
-		return bytes.Clone(value)
-	}
-	return []byte{}
+	return bytes.Clone(r.value), nil
 }
 
 // parse reads a stored record. It was there and whole when the store was opened,

@@ -5,10 +5,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/anykind/anykind/internal/store/boltfile"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -104,7 +104,7 @@ func isFull(err error) bool {
 	if sync := (errSync{}); errors.As(err, &sync) {
 		return false
 	}
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
+	return boltfile.IsFull(err)
 }
 
 // isFullWrite is isFull for the error of a bbolt commit. There a failed write is

@@ -64,7 +64,7 @@ func (s *Store) replay(tx *bolt.Tx, prefix string, after, newest int64) (batch k
 		if !bytes.HasPrefix(r.key, []byte(prefix)) {
 			continue
 		}
-		e := kv.Event{Key: string(r.key), Revision: revision, Value: copyValue(r.value), PrevRevision: r.prev, Note: bytes.Clone(r.note)}
+		e := kv.Event{Key: string(r.key), Revision: revision, Value: bytes.Clone(r.value), PrevRevision: r.prev, Note: bytes.Clone(r.note)}
 		if r.prev != kv.Absent {
 			if e.Prev, err = s.readValue(records, r.prev); err != nil {
 				return kv.Batch{}, err
@@ -91,15 +91,13 @@ const (
 	tailBytes  = 8 << 20
 )
 
-func eventSize(e kv.Event) int { return 100 + len(e.Key) + len(e.Value) + len(e.Prev) + len(e.Note) }
-
 // add appends the event of the next revision.
 func (t *tail) add(e kv.Event) {
 	t.events = append(t.events, e)
-	t.size += eventSize(e)
+	t.size += e.Size()
 	drop := 0
 	for len(t.events)-drop > tailEvents || t.size > tailBytes {
-		t.size -= eventSize(t.events[drop])
+		t.size -= t.events[drop].Size()
 		drop++
 	}
 	clear(t.events[:drop])

@@ -3,10 +3,11 @@ package history
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/anykind/anykind/internal/store/boltfile"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -44,10 +45,7 @@ func (s *Store) follow(ctx context.Context) error {
 	if err := s.flush(ctx); err != nil {
 		return err
 	}
-	s.mu.RLock()
-	seen := s.seen
-	s.mu.RUnlock()
-	for batch, err := range s.below.Watch(ctx, "", seen) {
+	for batch, err := range s.below.Watch(ctx, "", s.now().seen) {
 		if err != nil {
 			return err
 		}
@@ -70,7 +68,7 @@ func (s *Store) see(events []kv.Event, revision int64, err error) bool {
 		s.last = max(s.last, at)
 		e.Note = note
 		s.pending = append(s.pending, event{e, s.last})
-		s.size += 100 + len(e.Key) + len(e.Value) + len(e.Prev) + len(e.Note)
+		s.size += e.Size()
 	}
 	s.seen, s.failed = max(s.seen, revision), err
 	close(s.changed)
@@ -106,18 +104,12 @@ func (s *Store) wait(ctx context.Context) error {
 func (s *Store) flush(ctx context.Context) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	defer s.packer.drop()
-	s.mu.RLock()
-	events, seen, archived := s.pending, s.seen, s.archived
-	s.mu.RUnlock()
-	if seen == archived {
+	now := s.now()
+	if now.seen == now.archived {
 		return nil
 	}
-	err := s.file.update(ctx, func(r *reading) error {
-		w := writing{reading: r, packer: &s.packer, open: map[string]*openRun{}}
-		return w.archive(events, seen)
-	})
-	if isFull(err) {
+	err := s.file.update(ctx, func(r *reading) error { return newWriting(r).archive(now.pending, now.seen) })
+	if boltfile.IsFull(err) {
 		err = errors.Join(kv.ErrFull, err)
 	}
 	if err != nil {
@@ -125,29 +117,32 @@ func (s *Store) flush(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range events {
-		s.size -= 100 + len(events[i].Key) + len(events[i].Value) + len(events[i].Prev) + len(events[i].Note)
+	for i := range now.pending {
+		s.size -= now.pending[i].Size()
 	}
-	s.pending = append([]event(nil), s.pending[len(events):]...)
-	s.archived = seen
+	s.pending = slices.Clone(s.pending[len(now.pending):])
+	s.archived = now.seen
 	return nil
 }
 
 // A writing adds events to the file.
 type writing struct {
 	*reading
-	packer *packer
+	packer packer
 	open   map[string]*openRun // by key
 	order  []*openRun
 }
 
-// An openRun is a run that gets more versions.
+func newWriting(r *reading) *writing { return &writing{reading: r, open: map[string]*openRun{}} }
+
+// An openRun is a run that gets more versions. It may have none.
 type openRun struct {
-	key   string
-	id    []byte
-	first int64 // the revision of its first version, by which it is stored; 0 for one without a version
-	run   run
+	key string
+	id  []byte
+	run
 }
+
+func (o *openRun) empty() bool { return len(o.versions) == 0 }
 
 // archive adds events, and the fact that there are no others up to a revision.
 func (w *writing) archive(events []event, until int64) error {
@@ -178,8 +173,8 @@ func (w *writing) add(e *event) error {
 	if err != nil {
 		return err
 	}
-	if e.PrevRevision != kv.Absent && (o.first == 0 || o.run.newest().revision != e.PrevRevision) {
-		if o, err = w.version(o, version{revision: e.PrevRevision, kind: first, data: e.Prev}); err != nil {
+	if e.PrevRevision != kv.Absent && (o.empty() || o.newest().revision != e.PrevRevision) {
+		if err = w.version(o, version{revision: e.PrevRevision, kind: first, data: e.Prev}); err != nil {
 			return err
 		}
 	}
@@ -187,23 +182,19 @@ func (w *writing) add(e *event) error {
 	if e.Value == nil {
 		v.kind = deleted
 	}
-	_, err = w.version(o, v)
-	return err
+	return w.version(o, v)
 }
 
-// version adds a version to a run, or to a new one if the run is full. It returns the one that has it.
-func (w *writing) version(o *openRun, v version) (*openRun, error) {
-	if o.first != 0 && o.run.full() {
+// version adds a version to a run. A full run is stored, and another one begins.
+func (w *writing) version(o *openRun, v version) error {
+	if !o.empty() && o.full() {
 		if err := w.store(o); err != nil {
-			return nil, err
+			return err
 		}
-		o.first, o.run = 0, run{}
-	}
-	if o.first == 0 {
-		o.first = v.revision
+		o.run = run{}
 	}
 	o.run.add(v)
-	return o, nil
+	return nil
 }
 
 // last returns the last run of a key, without versions if the key is new.
@@ -216,13 +207,12 @@ func (w *writing) last(key string) (*openRun, error) {
 	w.order = append(w.order, o)
 	if id := w.keys.Get([]byte(key)); id != nil {
 		o.id = bytes.Clone(id)
-		k, v := before(w.runs.Cursor(), number(int64(binary.BigEndian.Uint64(id))+1))
-		if bytes.HasPrefix(k, id) {
-			stored, err := w.decode(key, k, v)
-			if err != nil {
-				return nil, err
-			}
-			o.first, o.run.versions = firstOf(k), append([]version(nil), stored.versions...)
+		stored, err := w.lastRun(key, id)
+		if err != nil {
+			return nil, err
+		}
+		if stored != nil {
+			o.versions = slices.Clone(stored.versions) // the cache has the others
 		}
 		return o, nil
 	}
@@ -236,7 +226,7 @@ func (w *writing) last(key string) (*openRun, error) {
 
 // store writes a run.
 func (w *writing) store(o *openRun) error {
-	if o.first == 0 {
+	if o.empty() {
 		return nil
 	}
 	data, err := w.packer.pack(o.run.encode())
@@ -246,6 +236,6 @@ func (w *writing) store(o *openRun) error {
 	if err != nil {
 		return err
 	}
-	k := runKey(o.id, o.first)
+	k := runKey(o.id, o.oldest())
 	return w.runs.Put(k, summed(k, data))
 }

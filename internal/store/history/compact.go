@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"syscall"
 	"time"
 
 	"github.com/anykind/anykind/internal/store/kv"
@@ -12,11 +11,6 @@ import (
 
 // trimEvents is the number of events whose leftovers a transaction removes.
 const trimEvents = 4096
-
-// isFull reports whether an error means that there is no space for the file.
-func isFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-}
 
 // Compact implements kv.Backend.
 func (s *Store) Compact(ctx context.Context, revision int64) error {
@@ -30,7 +24,7 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 	if revision > newest {
 		return &kv.FutureError{Asked: revision, Newest: newest}
 	}
-	if s.kept(revision) != nil || revision == kv.Latest {
+	if revision <= s.now().oldest { // kv.Latest, too
 		return nil
 	}
 	if err := s.wait(ctx); err != nil {
@@ -46,31 +40,23 @@ func (s *Store) compact(ctx context.Context, revision int64) error {
 	}
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	defer s.packer.drop()
-	err := s.file.update(ctx, func(r *reading) error {
-		if revision > r.state.oldest {
-			at, err := r.timeOf(revision)
-			if err != nil {
-				return err
-			}
-			r.state.oldest, r.state.began = revision, at
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	s.oldest = max(s.oldest, revision)
-	s.mu.Unlock()
 	for more := true; more; {
 		err := s.file.update(ctx, func(r *reading) (err error) {
+			if revision > r.state.oldest {
+				if r.state.began, err = r.timeOf(revision); err != nil {
+					return err
+				}
+				r.state.oldest = revision
+			}
 			more, err = r.trim()
 			return err
 		})
 		if err != nil {
 			return err
 		}
+		s.mu.Lock()
+		s.oldest = max(s.oldest, revision)
+		s.mu.Unlock()
 	}
 	return nil
 }
@@ -91,13 +77,11 @@ func (r *reading) trim() (more bool, err error) {
 				seen[e.id] = true
 			}
 		}
-		if last < oldest {
-			blocks = append(blocks, bytes.Clone(k))
-		}
 		if last >= oldest {
 			r.state.trimmed = oldest
 			break
 		}
+		blocks = append(blocks, bytes.Clone(k))
 		if r.state.trimmed = max(r.state.trimmed, last); len(seen) >= trimEvents {
 			more = true
 			break
@@ -164,10 +148,10 @@ func (s *Store) retain(ctx context.Context) {
 		return
 	}
 	every := time.Minute
-	if s.options.Keep > 0 {
-		every = min(max(s.options.Keep/100, 10*time.Millisecond), time.Hour)
+	if keep := s.options.Keep; keep > 0 {
+		every = min(every, max(keep/100, 10*time.Millisecond))
 	}
-	ticker := time.NewTicker(min(every, time.Minute))
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		select {
@@ -189,7 +173,7 @@ func (s *Store) expire(ctx context.Context) error {
 		case errors.As(err, &early):
 		case err != nil:
 			return err
-		case s.kept(revision) == nil:
+		case revision > s.now().oldest: // nothing is written for an idle store
 			if err := s.compact(ctx, revision); err != nil {
 				return err
 			}
@@ -205,9 +189,8 @@ func (s *Store) expire(ctx context.Context) error {
 
 // drop drops the oldest sixteenth of the states in the file.
 func (s *Store) drop(ctx context.Context) error {
-	s.mu.RLock()
-	oldest, archived := s.oldest, s.archived
-	s.mu.RUnlock()
+	now := s.now()
+	oldest, archived := now.oldest, now.archived
 	if oldest >= archived {
 		return kv.ErrFull
 	}

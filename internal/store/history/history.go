@@ -59,20 +59,24 @@ type Store struct {
 	working sync.WaitGroup
 
 	// turn is held by a change of the file.
-	turn   sync.Mutex
-	packer packer
+	turn sync.Mutex
 
-	mu     sync.RWMutex
-	closed bool
+	mu sync.RWMutex
+	position
+	closed  bool
+	size    int           // of pending
+	failed  error         // the reason for which the archivist does not go on
+	changed chan struct{} // closed when seen or failed changes, and then replaced
+	recent  int64         // the oldest revision below
+	last    int64         // the time of the last event
+}
+
+// A position is the progress of a Store.
+type position struct {
 	oldest int64 // the oldest kept revision
 	// The archivist has seen all events up to seen. Those after archived are in pending, with the time of each.
 	seen, archived int64
 	pending        []event
-	size           int           // of pending
-	failed         error         // the reason for which the archivist does not go on
-	changed        chan struct{} // closed when seen or failed changes, and then replaced
-	recent         int64         // the oldest revision below
-	last           int64         // the time of the last event
 }
 
 // An event is an event of the backend with the time of its write, in milliseconds.
@@ -112,7 +116,7 @@ func Open(below kv.Backend, dir string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		below: below, options: o, log: o.Logger, file: f, cancel: cancel, changed: make(chan struct{}),
-		oldest: now.oldest, seen: now.archived, archived: now.archived, recent: recent, last: now.time,
+		position: position{oldest: now.oldest, seen: now.archived, archived: now.archived}, recent: recent, last: now.time,
 	}
 	s.working.Go(func() { s.archive(ctx) })
 	s.working.Go(func() { s.retain(ctx) })
@@ -140,6 +144,13 @@ func noted(note []byte) (at int64, rest []byte) {
 // Revision implements kv.Backend.
 func (s *Store) Revision(ctx context.Context) (int64, error) { return s.below.Revision(ctx) }
 
+// now returns the position at this moment.
+func (s *Store) now() position {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.position
+}
+
 // Recent implements kv.Historian.
 func (s *Store) Recent() int64 {
 	s.mu.RLock()
@@ -163,31 +174,23 @@ func (s *Store) Close() error {
 
 // kept returns an error for a state that is not kept. It is a revision or kv.Latest.
 func (s *Store) kept(revision int64) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if revision != kv.Latest && revision < s.oldest {
-		return &kv.CompactedError{Asked: revision, Oldest: s.oldest}
+	if oldest := s.now().oldest; revision != kv.Latest && revision < oldest {
+		return &kv.CompactedError{Asked: revision, Oldest: oldest}
 	}
 	return nil
 }
 
-// settled is the backend below, which is compacted as far as the file reaches.
+// settled is the backend below. A compaction ends where the file ends.
 type settled struct{ *Store }
 
 // Compact implements kv.Backend.
 func (s settled) Compact(ctx context.Context, revision int64) error {
-	s.mu.RLock()
-	archived := s.archived
-	s.mu.RUnlock()
-	if revision > archived {
+	if revision > s.now().archived {
 		if err := s.flush(ctx); err != nil {
 			return err
 		}
-		s.mu.RLock()
-		archived = s.archived
-		s.mu.RUnlock()
 	}
-	revision = min(revision, archived)
+	revision = min(revision, s.now().archived)
 	err := s.below.Compact(ctx, revision)
 	if err == nil {
 		s.mu.Lock()

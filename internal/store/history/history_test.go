@@ -32,10 +32,7 @@ func (s *Store) settle() error {
 	if err := s.wait(context.Background()); err != nil {
 		return err
 	}
-	s.mu.RLock()
-	seen := s.seen
-	s.mu.RUnlock()
-	return settled{s}.Compact(context.Background(), seen)
+	return settled{s}.Compact(context.Background(), s.now().seen)
 }
 
 func newStore(t testing.TB, below kv.Backend, dir string, o Options) *Store {
@@ -74,6 +71,45 @@ func TestContract(t *testing.T) {
 			return hasty{newStore(t, newBolt(t, dir), dir, Options{batch: 3})}
 		}, kvtest.ValueLimit(kv.DefaultMaxValueBytes))
 	})
+}
+
+// Changes are yielded once and in order while they move from the backend to the file.
+func TestChangesWhileArchiving(t *testing.T) {
+	s := newStore(t, memkv.New(memkv.Options{}), t.TempDir(), Options{batch: 2})
+	ended := make(chan error, 1)
+	go func() {
+		var last int64
+		for i := range 20_000 {
+			w := kv.Write{Key: "/keys/one", Value: fmt.Append(nil, i), Expect: last}
+			var err error
+			if last, err = s.Commit(context.Background(), w); err != nil {
+				ended <- err
+				return
+			}
+		}
+		ended <- nil
+	}()
+	seen := map[string]int64{"/keys/one": 1, "/keys/": 1}
+	for working := true; working; {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatal(err)
+			}
+			working = false
+		default:
+		}
+		for keys, last := range seen {
+			for p, err := range s.Changes(t.Context(), keys, last) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if seen[keys]++; p.Revision != seen[keys] {
+					t.Fatalf("the change of %s after %d is %d", keys, seen[keys]-1, p.Revision)
+				}
+			}
+		}
+	}
 }
 
 // A model has every state of a store.

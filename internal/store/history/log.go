@@ -76,17 +76,8 @@ func (r *reading) block(k, v []byte) ([]entry, error) {
 
 // seekBlock moves a cursor to the block that has a revision, or to the next one after it.
 func seekBlock(c *bolt.Cursor, revision int64) (k, v []byte) {
-	k, v = c.Seek(number(revision))
-	if k != nil && firstOf(k) == revision {
-		return k, v
-	}
-	// The block before may have it. At the end, that is the last one.
-	if k == nil {
-		k, v = c.Last()
-	} else if before, value := c.Prev(); before != nil {
-		k, v = before, value
-	} else {
-		k, v = c.First()
+	if k, v = before(c, number(revision+1)); k == nil {
+		return c.First()
 	}
 	return k, v
 }

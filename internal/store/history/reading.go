@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"sync"
 
 	bolt "go.etcd.io/bbolt"
@@ -34,6 +35,11 @@ func (r *reading) runAt(key string, id []byte, revision int64) (*run, error) {
 		return nil, nil
 	}
 	return r.decode(key, k, v)
+}
+
+// lastRun returns the newest run of a key, or nil.
+func (r *reading) lastRun(key string, id []byte) (*run, error) {
+	return r.runAt(key, id, math.MaxInt64-1)
 }
 
 // decode returns a run that is stored under k.

@@ -192,7 +192,7 @@ func unsummed(key, data []byte) ([]byte, bool) {
 	return data[4:], true
 }
 
-// A packer compresses bytes. Its memory is large, so there is one.
+// A packer compresses bytes. Its memory is large, so a transaction has one.
 type packer struct {
 	w   *flate.Writer
 	out bytes.Buffer
@@ -216,9 +216,6 @@ func (p *packer) pack(data []byte) ([]byte, error) {
 	}
 	return bytes.Clone(p.out.Bytes()), nil
 }
-
-// drop frees the memory of the packer.
-func (p *packer) drop() { *p = packer{} }
 
 var unpackers = sync.Pool{New: func() any { return flate.NewReader(nil) }}
 

@@ -70,13 +70,13 @@ func (p *portion) plain() kv.Batch {
 	return b
 }
 
-// replay returns the next events of matching keys after a revision, which is less than that of the last archived event.
+// replay returns the next events of matching keys after a revision. They are in the file.
 func (s *Store) replay(ctx context.Context, matches func(key string) bool, after int64) (p portion, err error) {
 	if err := s.kept(after); err != nil {
 		return portion{}, err
 	}
 	err = s.file.view(ctx, func(r *reading) error {
-		p = portion{Revision: r.state.archived}
+		p = portion{Revision: r.state.archived, last: true}
 		if after < r.state.oldest {
 			return &kv.CompactedError{Asked: after, Oldest: r.state.oldest}
 		}
@@ -86,7 +86,7 @@ func (s *Store) replay(ctx context.Context, matches func(key string) bool, after
 				return err
 			}
 			if e.revision > last && (len(p.Events) >= maxReplay || size >= maxReplayBytes || inspected >= 64*maxReplay) {
-				p.Revision = last
+				p.Revision, p.last = last, false
 				return nil
 			}
 			last = e.revision
@@ -138,20 +138,12 @@ func (r *reading) between(key string, before *run, previous int, found *run, i i
 		return nil, r.damage(v.revision, "a run of the history makes no sense")
 	}
 	p := &kv.Past{Event: kv.Event{Key: key, Revision: v.revision, Note: v.note}, Time: v.when()}
-	p.Value = clone(value)
+	p.Value = bytes.Clone(value)
 	if before != nil && before.versions[previous].kind != deleted {
 		if value, err = before.value(previous); err != nil {
 			return nil, r.damage(before.versions[previous].revision, "a run of the history makes no sense")
 		}
-		p.Prev, p.PrevRevision = clone(value), before.versions[previous].revision
+		p.Prev, p.PrevRevision = bytes.Clone(value), before.versions[previous].revision
 	}
 	return p, nil
-}
-
-// clone copies a value. An empty one does not become nil.
-func clone(value []byte) []byte {
-	if value == nil || len(value) > 0 {
-		return bytes.Clone(value)
-	}
-	return []byte{}
 }

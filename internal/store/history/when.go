@@ -51,22 +51,20 @@ func (r *reading) at(t int64) (int64, error) {
 			return 0, err
 		}
 		i := sort.Search(len(entries), func(i int) bool { return entries[i].time > t })
-		first, last := entries[0].revision, entries[len(entries)-1].revision
-		switch {
-		case i == 0:
-			high = min(middle, first) - 1
-		default:
-			found = max(found, entries[i-1].revision)
-			if i < len(entries) {
-				return found, nil
-			}
-			low = max(middle, last) + 1
+		if i == 0 {
+			high = min(middle, entries[0].revision) - 1
+			continue
 		}
+		found = max(found, entries[i-1].revision)
+		if i < len(entries) {
+			break
+		}
+		low = max(middle, found) + 1
 	}
 	return found, nil
 }
 
-// timeOf returns the time of the last event at or before a revision, which is kept.
+// timeOf returns the time of the last event at or before a kept revision.
 func (r *reading) timeOf(revision int64) (int64, error) {
 	k, v := seekBlock(r.log.Cursor(), revision)
 	if k == nil {
@@ -96,11 +94,9 @@ func (s *Store) changes(ctx context.Context, keys string, after int64, yield fun
 	if err := s.wait(ctx); err != nil {
 		return err
 	}
-	s.mu.RLock()
-	pending, oldest := s.pending, s.oldest
-	s.mu.RUnlock()
+	now := s.now()
 	if after == 0 {
-		after = oldest
+		after = now.oldest
 	}
 	if err := s.kept(after); err != nil {
 		return err
@@ -110,7 +106,7 @@ func (s *Store) changes(ctx context.Context, keys string, after int64, yield fun
 	if key := keys; key != "" && key[len(key)-1] != '/' {
 		read = func(after int64) (portion, error) { return s.ofKey(ctx, key, after) }
 	}
-	for {
+	for last := false; !last; {
 		p, err := read(after)
 		if err != nil {
 			return err
@@ -120,12 +116,10 @@ func (s *Store) changes(ctx context.Context, keys string, after int64, yield fun
 				return nil
 			}
 		}
-		if p.Revision <= after || p.last {
-			break
-		}
-		after = p.Revision
+		after, last = max(after, p.Revision), p.last
 	}
-	for _, e := range pending {
+	// Events that were written to the file since they were read from pending are not after it.
+	for _, e := range now.pending {
 		if e.Revision > after && matches(e.Key) && !yield(kv.Past{Event: e.Event, Time: time.UnixMilli(e.time).UTC()}) {
 			return nil
 		}
@@ -190,28 +184,21 @@ func (s *Store) Forget(ctx context.Context, key string) error {
 	if err := s.wait(ctx); err != nil {
 		return err
 	}
-	s.mu.RLock()
-	seen := s.seen
-	s.mu.RUnlock()
-	if err := (settled{s}).Compact(ctx, seen); err != nil {
+	if err := (settled{s}).Compact(ctx, s.now().seen); err != nil {
 		return err
 	}
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	defer s.packer.drop()
 	return s.file.update(ctx, func(r *reading) error {
 		id := bytes.Clone(r.keys.Get([]byte(key)))
 		if id == nil {
 			return nil
 		}
-		w := writing{reading: r, packer: &s.packer, open: map[string]*openRun{}}
-		o, err := w.last(key)
-		if o == nil { // the run is damaged
-			o = &openRun{key: key, id: id}
-		} else if err != nil {
-			return err
+		// The present state of a damaged run is in the backend.
+		var present *version
+		if last, err := r.lastRun(key, id); err == nil && last != nil {
+			present = last.present()
 		}
-		present := o.run.present()
 		var drop [][]byte
 		c := r.runs.Cursor()
 		for k, _ := c.Seek(id); bytes.HasPrefix(k, id); k, _ = c.Next() {
@@ -220,7 +207,7 @@ func (s *Store) Forget(ctx context.Context, key string) error {
 		if err := r.remove(id, drop, present == nil); err != nil || present == nil {
 			return err
 		}
-		o.first, o.run = present.revision, run{versions: []version{*present}}
-		return w.store(o)
+		w := newWriting(r)
+		return w.store(&openRun{key: key, id: id, run: run{versions: []version{*present}}})
 	})
 }

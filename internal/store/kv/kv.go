@@ -117,6 +117,12 @@ type Event struct {
 	Note         []byte // of the Write
 }
 
+// Size returns about the bytes that the event takes in memory.
+func (e *Event) Size() int {
+	const fixed = 100
+	return fixed + len(e.Key) + len(e.Value) + len(e.Prev) + len(e.Note)
+}
+
 // A Batch is a sequence of events in order of their revisions. Every event of the watch up to Revision
 // is in this batch or an earlier one. A batch without events only reports progress. Revision grows
 // from batch to batch.

@@ -142,7 +142,7 @@ func (c *Cache) route(events []kv.Event) {
 				continue
 			}
 			if e.Value != nil && ch.object == nil {
-				ch.object = newObject(e.Key, e.Value, e.Revision)
+				ch.object = NewObject(e.Key, e.Value, e.Revision)
 			}
 			if len(s.incoming) == 0 {
 				c.feed.touched = append(c.feed.touched, s)

@@ -117,7 +117,7 @@ func (c *Cache) read(ctx context.Context, r kv.Range, known *tree) (*tree, kv.Pa
 				continue
 			}
 		}
-		t.Load(record.Key, newObject(record.Key, record.Value, record.Revision))
+		t.Load(record.Key, NewObject(record.Key, record.Value, record.Revision))
 	}
 	page.Records = nil
 	return t, page, nil

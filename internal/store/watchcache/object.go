@@ -16,7 +16,8 @@ type Object struct {
 	memos memos
 }
 
-func newObject(key string, value []byte, revision int64) *Object {
+// NewObject returns the object of a stored value. An object that cannot be decoded has its error.
+func NewObject(key string, value []byte, revision int64) *Object {
 	o := &Object{Key: key}
 	if o.Encoded, o.Err = object.Scan(value, revision); o.Err != nil {
 		o.Encoded = object.Encoded{JSON: value, Revision: revision}
@@ -97,10 +98,10 @@ func (e *Event) held() int {
 func pastEvent(e kv.Event) *Event {
 	event := &Event{Revision: e.Revision}
 	if e.Value != nil {
-		event.Object = newObject(e.Key, e.Value, e.Revision)
+		event.Object = NewObject(e.Key, e.Value, e.Revision)
 	}
 	if e.Value == nil || e.PrevRevision != kv.Absent {
-		event.Prev = newObject(e.Key, e.Prev, e.PrevRevision)
+		event.Prev = NewObject(e.Key, e.Prev, e.PrevRevision)
 	}
 	return event
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/object/resource"
-	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
 // A State is the authorizer of the roles and bindings of one state of the store.
@@ -25,7 +25,7 @@ func ReadState(ctx context.Context, b kv.Backend, set *resource.Set, revision in
 			return nil, err
 		}
 		for _, r := range page.Records {
-			s.index.set(kind, registry.StoredObject(r))
+			s.index.set(kind, watchcache.NewObject(r.Key, r.Value, r.Revision))
 		}
 	}
 	return s, nil
