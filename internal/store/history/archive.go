@@ -197,7 +197,8 @@ func (w *writing) version(o *openRun, v version) error {
 	return nil
 }
 
-// last returns the last run of a key, without versions if the key is new.
+// last returns the last run of a key, without versions if the key is new or the run is damaged: then another run
+// begins.
 func (w *writing) last(key string) (*openRun, error) {
 	if o := w.open[key]; o != nil {
 		return o, nil
@@ -208,7 +209,8 @@ func (w *writing) last(key string) (*openRun, error) {
 	if id := w.keys.Get([]byte(key)); id != nil {
 		o.id = bytes.Clone(id)
 		stored, err := w.lastRun(key, id)
-		if err != nil {
+		var damage *kv.CorruptError
+		if err != nil && !errors.As(err, &damage) {
 			return nil, err
 		}
 		if stored != nil {

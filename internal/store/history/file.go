@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -206,8 +207,9 @@ func (f *file) check(ctx context.Context, below kv.Backend) (now *state, reason 
 		return nil, "", err
 	}
 	err = f.view(ctx, func(r *reading) error {
-		now, reason = &r.state, misfit(ctx, below, &r.state)
-		return nil
+		now = &r.state
+		reason, err = misfit(ctx, below, now)
+		return err
 	})
 	return now, reason, err
 }
@@ -223,32 +225,21 @@ func openFile(path string, o Options) (f *file, err error) {
 }
 
 // misfit returns the reason for which a file does not fit to the backend, or "".
-func misfit(ctx context.Context, below kv.Backend, now *state) string {
-	if len(now.key) == 0 {
-		_, err := below.Get(ctx, "/", now.archived)
-		return lost(err)
-	}
-	record, err := below.Get(ctx, string(now.key), now.archived)
-	if reason := lost(err); reason != "" {
-		return reason
-	}
-	if sumOf(record.Value) != now.sum {
-		return "the store has another write at the last revision of the history: it was restored from a backup"
-	}
-	return ""
-}
-
-// lost returns the reason for which a state is not readable, or "".
-func lost(err error) string {
+func misfit(ctx context.Context, below kv.Backend, now *state) (reason string, err error) {
+	record, err := below.Get(ctx, cmp.Or(string(now.key), "/"), now.archived)
 	var future *kv.FutureError
 	var compacted *kv.CompactedError
 	switch {
 	case errors.As(err, &future):
-		return fmt.Sprintf("the store ends at revision %d, before the history: it was restored from a backup", future.Newest)
+		return fmt.Sprintf("the store ends at revision %d, before the history: it was restored from a backup", future.Newest), nil
 	case errors.As(err, &compacted):
-		return fmt.Sprintf("the store keeps states from revision %d on, after the history: it was served without it", compacted.Oldest)
+		return fmt.Sprintf("the store keeps states from revision %d on, after the history: it was served without it", compacted.Oldest), nil
+	case err != nil && !errors.Is(err, kv.ErrNotFound):
+		return "", err
+	case sumOf(record.Value) != now.sum:
+		return "the store has another write at the last revision of the history: it was restored from a backup", nil
 	}
-	return ""
+	return "", nil
 }
 
 // sumOf returns a checksum of a value, or of its absence.

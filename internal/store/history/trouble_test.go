@@ -16,6 +16,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/kvtest"
 	"github.com/anykind/anykind/internal/store/memkv"
 )
 
@@ -147,8 +148,17 @@ func TestDamagedPast(t *testing.T) {
 	if r, err := s.Get(t.Context(), "/key/0", kv.Latest); err != nil || string(r.Value) != "value 29" {
 		t.Errorf("the present: %s, %v", r.Value, err)
 	}
-	commit(t, s, "/key/1", "after", last[1])
+	// The history goes on, also that of the damaged key.
+	for j := range last {
+		last[j] = commit(t, s, fmt.Sprint("/key/", j), "after", last[j])
+	}
+	end := commit(t, s, "/key/0", "last", last[0])
 	settleAll(t, s)
+	for revision, want := range map[int64]string{last[0] - 1: "value 29", last[0]: "after", end: "last"} {
+		if r, err := s.Get(t.Context(), "/key/0", revision); err != nil || string(r.Value) != want {
+			t.Errorf("the damaged key at %d: %s, %v; want %s", revision, r.Value, err, want)
+		}
+	}
 	if err := s.Compact(t.Context(), last[1]); err != nil {
 		t.Errorf("a compaction: %v", err)
 	}
@@ -196,6 +206,37 @@ func TestMisfit(t *testing.T) {
 				t.Errorf("%v, %v", r, err)
 			}
 		})
+	}
+}
+
+// An error of the store says nothing about the file, which stays.
+func TestOpenOfAFailingStore(t *testing.T) {
+	dir := t.TempDir()
+	below := memkv.New(memkv.Options{})
+	defer below.Close()
+	fails := errors.New("the store fails")
+	open := func(err error) error {
+		s, err := Open(kvtest.NewFaulty(below, func(c kvtest.Call) kvtest.Fault {
+			if c.Operation == kvtest.Get {
+				return kvtest.Fault{Err: err}
+			}
+			return kvtest.Fault{}
+		}), dir, Options{})
+		if err == nil {
+			s.cancel()
+			s.working.Wait()
+			return s.file.close()
+		}
+		return err
+	}
+	if err := open(nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(fails); !errors.Is(err, fails) {
+		t.Errorf("got error %v", err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v", files, err)
 	}
 }
 
