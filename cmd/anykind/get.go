@@ -84,14 +84,16 @@ func (f *getFlags) earlier(get func(apiclient.Server) error) error {
 		if f.Namespace == "" && strings.Contains(strings.Join(f.Objects, ""), "/") {
 			f.Namespace = namespace // of the named objects
 		}
-		for _, arg := range f.Objects {
-			kept, err := named(ctx, c, []string{arg}, f.Namespace)
-			if err == nil {
-				err = c.Kept(ctx, kept[0])
-			}
-			if err != nil {
-				return err
-			}
+		kinds, err := c.Kinds(ctx)
+		if err != nil {
+			return err
+		}
+		objects, err := found(c, kinds, f.Objects, f.Namespace)
+		for i := 0; i < len(objects) && err == nil; i++ {
+			err = c.Kept(ctx, objects[i])
+		}
+		if err != nil {
+			return err
 		}
 		return get(c.Server)
 	})

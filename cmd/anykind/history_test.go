@@ -15,7 +15,7 @@ const discovered = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k
 	{"resource":"configmaps","responseKind":{"kind":"ConfigMap"},"scope":"Namespaced","singularResource":"configmap","shortNames":["cm"],"verbs":["list"]}]}]}]}`
 
 // remembering is a server with one ConfigMap that joe changed. written returns the last write since its last
-// call. Without a history the server answers as Kubernetes, which ignores unknown parameters.
+// call. Without a history the server ignores unknown parameters, as Kubernetes does.
 func remembering(t *testing.T, history bool) (url string, written func() string) {
 	t.Helper()
 	var write atomic.Pointer[string]

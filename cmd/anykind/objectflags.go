@@ -62,7 +62,11 @@ func named(ctx context.Context, c history.Client, args []string, namespace strin
 	if len(args) == 2 && !strings.Contains(args[0]+args[1], "/") {
 		args = []string{args[0] + "/" + args[1]}
 	}
-	var all []history.Object
+	return found(c, kinds, args, namespace)
+}
+
+// found returns the objects of KIND/NAME, or all of a KIND.
+func found(c history.Client, kinds []apiclient.Kind, args []string, namespace string) (all []history.Object, err error) {
 	for _, arg := range args {
 		words, name, _ := strings.Cut(arg, "/")
 		for word := range strings.SplitSeq(words, ",") {

@@ -90,13 +90,13 @@ func WriteBlame(out io.Writer, lines []Line) error {
 	revision, user := 1, 1
 	for _, l := range lines {
 		if l.By != nil {
-			revision, user = max(revision, len(l.By.Revision)), max(user, utf8.RuneCountInString(tail(l.By.who())))
+			revision, user = max(revision, len(l.By.Revision)), max(user, utf8.RuneCountInString(tail(l.By.userOrManager())))
 		}
 	}
 	for _, l := range lines {
 		r, u, t := "^", "", ""
 		if l.By != nil {
-			r, u, t = l.By.Revision, tail(l.By.who()), clock(l.By.Time)
+			r, u, t = l.By.Revision, tail(l.By.userOrManager()), clock(l.By.Time)
 		}
 		if _, err := fmt.Fprintf(out, "%*s (%-*s %*s) %s\n", revision, r, user, u, len(clock(time.Time{})), t, l.Text); err != nil {
 			return err

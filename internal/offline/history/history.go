@@ -11,6 +11,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -148,13 +149,7 @@ func (c Client) After(ctx context.Context, o Object, since time.Time) (*ChangeLi
 
 // Since drops the changes before a time.
 func (l *ChangeList) Since(t time.Time) {
-	kept := l.Items[:0]
-	for _, c := range l.Items {
-		if !c.Time.Before(t) {
-			kept = append(kept, c)
-		}
-	}
-	l.Items = kept
+	l.Items = slices.DeleteFunc(l.Items, func(c Change) bool { return c.Time.Before(t) })
 }
 
 // stamp formats a time for asOf.

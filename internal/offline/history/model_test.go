@@ -123,8 +123,8 @@ func random(r *rand.Rand, depth int) any {
 	return int64(r.IntN(3))
 }
 
-// The undo of a change on the unchanged object gives the earlier object, whatever both are; with another
-// change of a separate field, it gives the earlier object with that field.
+// The undo of a change on the unchanged object gives the earlier object. After a later change of a separate
+// field, it gives the earlier object with that field.
 func TestUndoOfRandomChanges(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 0))

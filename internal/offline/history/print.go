@@ -11,13 +11,13 @@ import (
 // maxLines limits the lines below a row.
 const maxLines = 10
 
-// who returns the user, or the manager if the user is unknown.
-func (c *Change) who() string { return cmp.Or(c.User, c.Manager, "-") }
+// userOrManager returns the user, or the manager if the user is unknown.
+func (c *Change) userOrManager() string { return cmp.Or(c.User, c.Manager, "-") }
 
 // actor returns the user, with the manager in parentheses if it has another name.
 func (c *Change) actor() string {
 	if c.User == "" || c.Manager == "" || c.Manager == c.User {
-		return c.who()
+		return c.userOrManager()
 	}
 	return c.User + " (" + c.Manager + ")"
 }

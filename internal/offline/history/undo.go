@@ -164,16 +164,16 @@ func (c Client) complete(ctx context.Context, s *Step, changes []Change, force b
 		s.result = without(value, serverFields()...)
 		return c.leaveOut(ctx, s)
 	}
-	s.result = object.CloneTree(s.now)
-	if !s.status {
-		s.result = object.CloneTree(value)
+	// The request writes either the status or the rest. The other part stays as it is.
+	whole, status := value, s.now
+	if s.status {
+		whole, status = s.now, value
 	}
-	if status, ok := s.now["status"]; ok && !s.status && s.HasStatus {
-		s.result["status"] = status
-	} else if s.status {
+	s.result = object.CloneTree(whole)
+	if s.HasStatus {
 		delete(s.result, "status")
-		if status, ok := value["status"]; ok {
-			s.result["status"] = object.Clone(status)
+		if v, ok := status["status"]; ok {
+			s.result["status"] = object.Clone(v)
 		}
 	}
 	return nil

@@ -6,9 +6,8 @@ import (
 	"os"
 )
 
-// A program of Go has a block with its version and its modules, as text after their lengths. debug/buildinfo reads
-// it by the tables of each system's programs, which are several hundred kilobytes of code. The block is found by its
-// first bytes, too.
+// A program of Go has a block with its version and its modules, as text after their lengths. blockStart begins it.
+// debug/buildinfo finds the block by the headers of the program, with a parser for each system: 300 kB of code.
 var blockStart = []byte("\xff Go buildinf:")
 
 const (

@@ -73,16 +73,6 @@ func (h *Handler) allowedThen(ctx context.Context, revision int64) error {
 	return h.options.Then(ctx, revision)
 }
 
-// wantsHistory reports whether the client asks for changes in place of a state.
-func (r *call) wantsHistory() bool {
-	const name = "history"
-	if !request.MayHave(r.Request, name) {
-		return false
-	}
-	values, asked := r.URL.Query()[name]
-	return asked && values[0] != "0" && !strings.EqualFold(values[0], "false")
-}
-
 // changeOptions select changes.
 type changeOptions struct {
 	since int64 // only later ones; 0 for all

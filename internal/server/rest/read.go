@@ -15,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
@@ -22,14 +23,14 @@ import (
 )
 
 func (h *Handler) get(r *call) error {
-	if r.wantsHistory() {
+	if r.turnsOn("history") {
 		return h.history(r)
 	}
 	view, err := r.view(codec.One)
 	if err != nil {
 		return err
 	}
-	if r.exports() {
+	if r.turnsOn("export") {
 		return status.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
 	}
 	o, err := queryOptions(r, metav1.Convert_url_Values_To_v1_GetOptions)
@@ -59,17 +60,17 @@ func (h *Handler) get(r *call) error {
 	})
 }
 
-// exports reports whether the client asks for an export, a removed feature of old versions.
-func (r *call) exports() bool {
-	if r.URL.RawQuery == "" {
+// turnsOn reports whether a parameter of the query is true, as Kubernetes reads it.
+func (r *call) turnsOn(name string) bool {
+	if !request.MayHave(r.Request, name) {
 		return false
 	}
-	values, asked := r.URL.Query()["export"]
+	values, asked := r.URL.Query()[name]
 	return asked && values[0] != "0" && !strings.EqualFold(values[0], "false")
 }
 
 func (h *Handler) list(r *call) error {
-	if r.wantsHistory() {
+	if r.turnsOn("history") {
 		return h.history(r)
 	}
 	view, err := r.view(codec.List)

@@ -31,7 +31,7 @@ func (h *Handler) watch(r *call) error {
 	if err != nil {
 		return err
 	}
-	if r.wantsHistory() {
+	if r.turnsOn("history") {
 		return status.BadRequest("history and watch are mutually exclusive: watch from a resourceVersion, or with asOf")
 	}
 	if err := h.asOf(r, &o, ""); err != nil {

@@ -45,7 +45,7 @@ func blocksOf(bytes []byte, offset int) map[[block]byte]int {
 	return places
 }
 
-// middle describes value[from:to] by copies of blocks, which it extends in both directions.
+// middle describes value[from:to] by copies of blocks. It extends each copy in both directions.
 func (d *delta) middle(from, to int, places map[[block]byte]int) {
 	for at := from; at+block <= to; {
 		place, ok := places[[block]byte(d.value[at:])]
@@ -172,7 +172,7 @@ func (r *reader) length(limit int) int {
 	return int(v)
 }
 
-// bytes reads bytes after their number, which has a limit. It shares them.
+// bytes reads up to a limit of bytes, after their number. It shares them.
 func (r *reader) bytes(limit int) []byte {
 	n := r.length(min(limit, len(r.rest)))
 	if r.err != nil || n > len(r.rest) {

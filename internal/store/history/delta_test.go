@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A difference gives its value back, whatever the two values are.
+// A difference gives its value back, for random pairs of values.
 func TestDelta(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	value := func(n int) []byte {

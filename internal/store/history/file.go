@@ -258,7 +258,7 @@ func oldestOf(ctx context.Context, below kv.Backend) (int64, error) {
 	return 1, nil
 }
 
-// begin returns the state of a new history, which begins with the oldest state that the backend keeps.
+// begin returns the state of a new history. It begins with the oldest state of the backend.
 func begin(ctx context.Context, below kv.Backend, now time.Time) (*state, error) {
 	oldest, err := oldestOf(ctx, below)
 	if err != nil {

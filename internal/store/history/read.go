@@ -131,8 +131,8 @@ func (s *Store) listInto(page *kv.Page, ctx context.Context, in *reading, r kv.R
 	}
 }
 
-// recordAt returns the record of a key at a revision, or nil. now is the next record of the backend, which may be of
-// another key.
+// recordAt returns the record of a key at a revision, or nil. now is the next record of the backend, of this key or
+// a later one.
 func (r *reading) recordAt(key string, now *kv.Record, revision int64) (*kv.Record, error) {
 	here := now != nil && now.Key == key
 	if here && now.Revision <= revision {

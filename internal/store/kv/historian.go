@@ -13,12 +13,12 @@ type Historian interface {
 	// Errors: *TooEarlyError, *CompactedError, ErrClosed.
 	At(ctx context.Context, t time.Time) (int64, error)
 
-	// Recent returns the oldest revision of the recent states, which a Backend without history would keep, too.
+	// Recent returns the oldest revision of the recent states. A Backend without history keeps only these.
 	Recent() int64
 
 	// Changes yields the kept changes of keys after a revision, in order. keys is a prefix if it ends in a
-	// slash, and otherwise one key. It ends at the newest acknowledged write before the call. after may
-	// be 0, which is the oldest kept state.
+	// slash, and otherwise one key. It ends at the newest acknowledged write before the call. after 0
+	// is the oldest kept state.
 	// Errors: *CompactedError, *CorruptError, ErrClosed, the context's.
 	Changes(ctx context.Context, keys string, after int64) iter.Seq2[Past, error]
 

@@ -58,7 +58,7 @@ func (g *G) getOne(r *Resource, name string) {
 		q = append(q, "resourceVersion="+one(g, "0", "1", "x", "", "9999999999", "-1", wire.Refer(len(g.steps), "metadata.resourceVersion")))
 	}
 	if g.chance(12) {
-		// A match has a meaning for a get of anykind alone: with a resourceVersion and Exact, which are not sent together.
+		// kube-apiserver ignores the match of a get. anykind obeys Exact beside a resourceVersion, so Exact comes without one.
 		match := "resourceVersionMatch=Exact"
 		if len(q) > 0 {
 			match = "resourceVersionMatch=NotOlderThan"
