@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -62,7 +63,10 @@ type file struct {
 	path  string
 	seal  transform.Transformer
 	cache cache
-	fails func() error // of a test: the error of a commit
+	// commit is (*bolt.Tx).Commit, unless a test replaces it.
+	commit func(*bolt.Tx) error
+	// broken is the error of an fsync. The content of the file is unknown after it until a restart.
+	broken error
 }
 
 func (f *file) close() error { return f.db.Close() }
@@ -97,8 +101,11 @@ func (f *file) view(ctx context.Context, read func(*reading) error) (err error) 
 	return err
 }
 
-// update changes the file. Its changes are on disk when it returns.
+// update changes the file. Its changes are on disk when it returns. Calls are not concurrent.
 func (f *file) update(ctx context.Context, change func(*reading) error) (err error) {
+	if f.broken != nil {
+		return f.broken
+	}
 	var tx *bolt.Tx
 	defer func() {
 		if tx != nil && tx.DB() != nil {
@@ -121,12 +128,13 @@ func (f *file) update(ctx context.Context, change func(*reading) error) (err err
 	if err := tx.Bucket(metaBucket).Put(stateKey, r.state.encode()); err != nil {
 		return err
 	}
-	if f.fails != nil {
-		if err := f.fails(); err != nil {
-			return err
-		}
+	err = f.commit(tx)
+	// A failed write of bbolt is an error of os.File, and leaves the file as it was. A failed fsync is a bare error number.
+	if write := (*fs.PathError)(nil); err != nil && !errors.As(err, &write) {
+		f.broken = fmt.Errorf("the outcome of a write to %s is unknown, and the history stands still until a restart: %w", f.path, err)
+		return f.broken
 	}
-	return tx.Commit()
+	return err
 }
 
 // A reading is a transaction on the file.
@@ -215,7 +223,7 @@ func (f *file) check(ctx context.Context, below kv.Backend) (now *state, reason 
 }
 
 func openFile(path string, o Options) (f *file, err error) {
-	f = &file{path: path, seal: o.Seal}
+	f = &file{path: path, seal: o.Seal, commit: (*bolt.Tx).Commit}
 	defer f.recover(&err)()
 	f.db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second, FreelistType: bolt.FreelistMapType, NoSync: o.fast})
 	if err != nil {

@@ -355,12 +355,14 @@ func TestFullDisk(t *testing.T) {
 	below := memkv.New(memkv.Options{})
 	s := newStore(t, below, t.TempDir(), Options{batch: 4, retry: 10 * time.Millisecond})
 	full := atomic.Bool{}
-	s.file.fails = func() error {
+	s.turn.Lock()
+	s.file.commit = func(tx *bolt.Tx) error {
 		if full.Load() {
 			return &os.PathError{Op: "write", Path: s.file.path, Err: syscall.ENOSPC}
 		}
-		return nil
+		return tx.Commit()
 	}
+	s.turn.Unlock()
 	var last int64
 	write := func(n int) {
 		for i := range n {
@@ -389,6 +391,40 @@ func TestFullDisk(t *testing.T) {
 			break
 		}
 		<-changed // by the next attempt
+	}
+	for revision := int64(2); revision <= last; revision++ {
+		if r, err := s.Get(t.Context(), "/key", revision); err != nil || r.Revision != revision {
+			t.Errorf("at %d: %v, %v", revision, r, err)
+		}
+	}
+}
+
+// After a failed fsync the history stands still: a second attempt could succeed without the data of the first one.
+// The store goes on, and keeps the states for the next start.
+func TestFsyncThatFails(t *testing.T) {
+	below, dir := memkv.New(memkv.Options{}), t.TempDir()
+	s := newStore(t, below, dir, Options{retry: time.Millisecond})
+	failures := 0
+	s.turn.Lock()
+	s.file.commit = func(*bolt.Tx) error { failures++; return syscall.EIO }
+	s.turn.Unlock()
+	var last int64
+	for i := range 5 {
+		last = commit(t, s, "/key", fmt.Sprint("value ", i), last)
+	}
+	_ = s.wait(t.Context())
+	for range 3 {
+		if err := s.flush(t.Context()); !errors.Is(err, syscall.EIO) {
+			t.Errorf("a flush: %v", err)
+		}
+	}
+	s.turn.Lock()
+	if failures != 1 {
+		t.Errorf("%d commits after a failed fsync", failures-1)
+	}
+	s.turn.Unlock()
+	if err := s.settle(); !errors.Is(err, syscall.EIO) {
+		t.Errorf("the store below is compacted: %v", err)
 	}
 	for revision := int64(2); revision <= last; revision++ {
 		if r, err := s.Get(t.Context(), "/key", revision); err != nil || r.Revision != revision {
