@@ -64,7 +64,7 @@ func openStore(ctx context.Context, o Options, toEtcd egress.Dial, failed func(e
 		return o.Etcd.open(ctx, o.MaxObjectBytes, toEtcd)
 	}
 	if o.Dir == "" || o.InMemory {
-		return memkv.New(memkv.Options{MaxValueBytes: o.MaxObjectBytes, From: o.From.objects()}), nil
+		return memkv.New(memkv.Options{MaxValueBytes: o.MaxObjectBytes, Over: o.From.state()}), nil
 	}
 	fatal := o.Fatal
 	if fatal == nil {

@@ -101,7 +101,7 @@ func (a *App) caughtUp(ctx context.Context) (bool, error) {
 // A Snapshot is the content of a store at one moment, for the start of other Apps. Results of checks
 // on it are shared by these Apps.
 type Snapshot struct {
-	stored *memkv.Snapshot
+	stored kv.State
 	roles  atomic.Bool // it has all default roles
 }
 
@@ -111,11 +111,12 @@ func (a *App) Snapshot() (*Snapshot, error) {
 	if !ok {
 		return nil, errors.New("only a store in memory has snapshots")
 	}
-	stored, err := store.Snapshot()
+	stored, err := store.Snapshot(context.Background())
 	return &Snapshot{stored: stored}, err
 }
 
-func (s *Snapshot) objects() *memkv.Snapshot {
+// state returns the content; nil for none.
+func (s *Snapshot) state() kv.State {
 	if s == nil {
 		return nil
 	}

@@ -71,7 +71,7 @@ func (c *objectCounts) count() {
 		}
 		n := int64(-1)
 		if failed == nil {
-			if n, failed = c.store.Count(ctx, d.StoragePrefix); failed != nil {
+			if n, failed = c.store.Count(ctx, d.StoragePrefix, kv.Latest); failed != nil {
 				n = -1
 				c.log.Info("stored objects could not be counted", "error", failed)
 			}

@@ -66,6 +66,7 @@ type Store struct {
 	db      *bolt.DB
 	queue   queue
 	mapping mapping
+	kept    kv.Kept
 
 	// Only the committer changes the following fields, under mu, so it may read them without mu. All
 	// others read them under mu.

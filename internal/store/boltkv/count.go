@@ -11,18 +11,18 @@ import (
 const countedAtOnce = 4096
 
 // Count implements kv.Counter.
-func (s *Store) Count(ctx context.Context, prefix string) (n int64, err error) {
+func (s *Store) Count(ctx context.Context, prefix string, revision int64) (n int64, err error) {
 	for from := prefix; from != ""; {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
 		s.mu.RLock()
-		revision, err := s.resolve(kv.Latest)
+		at, err := s.resolve(revision)
 		if err != nil {
 			s.mu.RUnlock()
 			return 0, err
 		}
-		found, next := s.index.count(prefix, from, revision)
+		found, next := s.index.count(prefix, from, at)
 		s.mu.RUnlock()
 		n, from = n+found, next
 	}

@@ -40,12 +40,25 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 	case revision <= oldest:
 		return nil
 	}
+	if revision = s.kept.Compact(revision); revision <= oldest {
+		return nil
+	}
 	r, ok := s.queue.addCompact(revision)
 	if !ok {
 		return kv.ErrClosed
 	}
 	<-r.done
 	return r.err
+}
+
+// Keep implements kv.Keeper.
+func (s *Store) Keep(revision int64) (release func(), err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, kv.ErrClosed
+	}
+	return s.kept.Keep(revision, s.state.oldest, s.state.newest)
 }
 
 // sweepAlone sweeps in a transaction of its own, when no write waits.

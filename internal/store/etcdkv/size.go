@@ -4,8 +4,6 @@ import (
 	"context"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // Size implements kv.Sizer: it is that of the database of the first member.
@@ -18,9 +16,9 @@ func (s *Store) Size(ctx context.Context) (int64, error) {
 }
 
 // Count implements kv.Counter.
-func (s *Store) Count(ctx context.Context, prefix string) (int64, error) {
+func (s *Store) Count(ctx context.Context, prefix string, revision int64) (int64, error) {
 	from := s.External(prefix)
-	resp, err := s.get(ctx, from, kv.Latest, clientv3.WithRange(clientv3.GetPrefixRangeEnd(from)), clientv3.WithCountOnly())
+	resp, err := s.get(ctx, from, revision, clientv3.WithRange(clientv3.GetPrefixRangeEnd(from)), clientv3.WithCountOnly())
 	if err != nil {
 		return 0, err
 	}

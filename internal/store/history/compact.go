@@ -35,6 +35,9 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 
 // compact drops the states before a revision, and then what only they need.
 func (s *Store) compact(ctx context.Context, revision int64) error {
+	if revision = s.kept.Compact(revision); revision <= s.now().oldest {
+		return nil
+	}
 	if err := (settled{s}).Compact(ctx, revision); err != nil {
 		return err
 	}
@@ -191,7 +194,7 @@ func (s *Store) expire(ctx context.Context) error {
 func (s *Store) drop(ctx context.Context) error {
 	now := s.now()
 	oldest, archived := now.oldest, now.archived
-	if oldest >= archived {
+	if oldest >= s.kept.Compact(archived) { // nothing to drop, or the states are kept
 		return kv.ErrFull
 	}
 	s.log.Warn("the oldest states of the history are dropped: the file is too large", "file", s.file.path, "from", oldest)

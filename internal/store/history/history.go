@@ -58,6 +58,8 @@ type Store struct {
 	cancel  context.CancelFunc
 	working sync.WaitGroup
 
+	kept kv.Kept
+
 	// turn is held by a change of the file.
 	turn sync.Mutex
 
@@ -172,8 +174,17 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.file.close())
 }
 
-// kept returns an error for a state that is not kept. It is a revision or kv.Latest.
-func (s *Store) kept(revision int64) error {
+// Keep implements kv.Keeper.
+func (s *Store) Keep(revision int64) (release func(), err error) {
+	newest, err := s.below.Revision(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	return s.kept.Keep(revision, s.now().oldest, newest)
+}
+
+// check returns an error for a state that is not kept. It is a revision or kv.Latest.
+func (s *Store) check(revision int64) error {
 	if oldest := s.now().oldest; revision != kv.Latest && revision < oldest {
 		return &kv.CompactedError{Asked: revision, Oldest: oldest}
 	}

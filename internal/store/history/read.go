@@ -11,7 +11,7 @@ import (
 
 // Get implements kv.Backend.
 func (s *Store) Get(ctx context.Context, key string, revision int64) (kv.Record, error) {
-	if err := s.kept(revision); err != nil {
+	if err := s.check(revision); err != nil {
 		return kv.Record{}, err
 	}
 	record, err := s.below.Get(ctx, key, revision)
@@ -59,7 +59,7 @@ func (s *Store) inFile(ctx context.Context, revision int64, read func(*reading) 
 		if !compacted(err) || ctx.Err() != nil {
 			return err
 		}
-		if err := s.kept(revision); err != nil {
+		if err := s.check(revision); err != nil {
 			return err
 		}
 	}
@@ -67,7 +67,7 @@ func (s *Store) inFile(ctx context.Context, revision int64, read func(*reading) 
 
 // List implements kv.Backend.
 func (s *Store) List(ctx context.Context, r kv.Range) (kv.Page, error) {
-	if err := s.kept(r.Revision); err != nil {
+	if err := s.check(r.Revision); err != nil {
 		return kv.Page{}, err
 	}
 	page, err := s.below.List(ctx, r)

@@ -18,18 +18,21 @@ const (
 // Watch implements kv.Backend. It reads old events from the file, and the others from the backend.
 func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[kv.Batch, error] {
 	return func(yield func(kv.Batch, error) bool) {
-		if err := s.kept(after); err != nil {
+		if err := s.check(after); err != nil {
 			yield(kv.Batch{}, err)
 			return
 		}
 		matches := func(key string) bool { return strings.HasPrefix(key, prefix) }
-		for {
+		for begun := false; ; begun = true {
 			old := false
 			for batch, err := range s.below.Watch(ctx, prefix, after) {
 				if old = compacted(err); old {
 					break
 				}
 				if err == nil {
+					if begun && batch.Revision == after { // the progress of a watch that goes on
+						continue
+					}
 					after = batch.Revision
 					for i := range batch.Events {
 						_, batch.Events[i].Note = noted(batch.Events[i].Note)
@@ -72,7 +75,7 @@ func (p *portion) plain() kv.Batch {
 
 // replay returns the next events of matching keys after a revision. They are in the file.
 func (s *Store) replay(ctx context.Context, matches func(key string) bool, after int64) (p portion, err error) {
-	if err := s.kept(after); err != nil {
+	if err := s.check(after); err != nil {
 		return portion{}, err
 	}
 	err = s.file.view(ctx, func(r *reading) error {

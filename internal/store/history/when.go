@@ -98,7 +98,7 @@ func (s *Store) changes(ctx context.Context, keys string, after int64, yield fun
 	if after == 0 {
 		after = now.oldest
 	}
-	if err := s.kept(after); err != nil {
+	if err := s.check(after); err != nil {
 		return err
 	}
 	matches := func(key string) bool { return within(keys, key) }

@@ -196,7 +196,8 @@ type Backend interface {
 
 	// Compact drops every state older than revision, which becomes the oldest kept one. Current values
 	// always stay. Space is freed in the background, and writers are not blocked. Compacting to a
-	// compacted revision, or to Latest, changes nothing and is no error.
+	// compacted revision, or to Latest, changes nothing and is no error. A state that a Keeper keeps ends the
+	// compaction: it goes as far as that state.
 	// Errors: *FutureError, ErrFull, ErrClosed.
 	Compact(ctx context.Context, revision int64) error
 

@@ -10,6 +10,6 @@ type Sizer interface {
 
 // A Counter is a Backend that counts keys without reading what they have.
 type Counter interface {
-	// Count returns the number of keys with a prefix at some time during the call.
-	Count(ctx context.Context, prefix string) (int64, error)
+	// Count returns the number of keys with a prefix at a revision, or for Latest at some time during the call.
+	Count(ctx context.Context, prefix string, revision int64) (int64, error)
 }

@@ -65,6 +65,40 @@ var compactTests = []test{
 		s.expectCompacted("get", err, r1, r2)
 		s.expect("/a", kv.Latest, show([]byte("2"), r2))
 	}},
+	{"a kept state stays until it is released", func(s *store) {
+		keeper, ok := kv.As[kv.Keeper](s.Backend)
+		if !ok {
+			return
+		}
+		r1 := s.create("/a", "1")
+		r2 := s.put("/a", "2", r1)
+		r3 := s.remove("/a", r2)
+		keep := func(revision int64) func() {
+			release, err := keeper.Keep(revision)
+			if err != nil {
+				s.Fatal(err)
+			}
+			return release
+		}
+		first, second, newer := keep(r2), keep(r2), keep(r3)
+		s.compact(r3)
+		s.expect("/a", r2, show([]byte("2"), r2))
+		_, err := s.Get(s.ctx, "/a", r1)
+		s.expectCompacted("get", err, r1, r2)
+		_, err = keeper.Keep(r1)
+		s.expectCompacted("keep", err, r1, r2)
+		_, err = keeper.Keep(r3 + 100)
+		s.expectFuture("keep", err, r3+100, r3)
+		first()
+		first()
+		s.compact(r3)
+		s.expectEvents("/", r2, r3, fmt.Sprintf("/a=-@%d (was 2@%d)", r3, r2))
+		second()
+		s.compact(r3)
+		_, err = s.Get(s.ctx, "/a", r2)
+		s.expectCompacted("get", err, r2, r3)
+		newer()
+	}},
 	{"the future cannot be compacted", func(s *store) {
 		r := s.create("/a", "1")
 		s.expectFuture("compact", s.Compact(s.ctx, r+1), r+1, r)

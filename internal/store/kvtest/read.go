@@ -48,7 +48,7 @@ var readTests = []test{
 		}
 		expect := func(prefix string, want int64) {
 			s.Helper()
-			if got, err := counter.Count(s.ctx, prefix); got != want || err != nil {
+			if got, err := counter.Count(s.ctx, prefix, kv.Latest); got != want || err != nil {
 				s.Errorf("%d keys below %s, %v, want %d", got, prefix, err, want)
 			}
 		}

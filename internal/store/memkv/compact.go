@@ -28,7 +28,7 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 		defer s.mu.Unlock()
 		return &kv.FutureError{Asked: revision, Newest: s.newest}
 	}
-	s.oldest = max(s.oldest, revision)
+	s.oldest = max(s.oldest, s.kept.Compact(revision))
 	s.mu.Unlock()
 
 	s.sweeping.Lock()
@@ -50,7 +50,7 @@ func (s *Store) sweep() bool {
 
 // shed compacts the excess of the history. It needs mu, and drops about as much as was added.
 func (s *Store) shed() {
-	for s.past > s.options.MaxPastBytes {
+	for s.past > s.options.MaxPastBytes && s.kept.Compact(s.logStart) == s.logStart {
 		s.oldest = max(s.oldest, s.logStart)
 		s.drop(1)
 	}
@@ -74,24 +74,24 @@ func pastBytes(e kv.Event) int64 {
 }
 
 // forget drops the versions of the key of e that no state from e on contains: the earlier ones and, if
-// e is a deletion, its own.
+// e is a deletion, its own, unless it hides a value.
 func (s *Store) forget(e kv.Event) {
-	versions, _ := s.keys.Get(e.Key)
+	k, _ := s.keys.Get(e.Key)
 	i := 0
-	for versions[i].revision < e.Revision {
+	for k.versions[i].revision < e.Revision {
 		i++
 	}
-	if e.Value == nil {
+	if e.Value == nil && !k.hides {
 		i++
 	}
-	if i == len(versions) {
+	if i == len(k.versions) {
 		s.keys.Delete(e.Key)
 		return
 	}
-	clear(versions[:i])
-	if versions = versions[i:]; len(versions) < fewVersions {
+	clear(k.versions[:i])
+	if k.versions = k.versions[i:]; len(k.versions) < fewVersions {
 		// A copy, so that the memory around them is freed.
-		versions = append([]version(nil), versions...)
+		k.versions = append([]version(nil), k.versions...)
 	}
-	s.keys.Set(e.Key, versions)
+	s.keys.Set(e.Key, k)
 }

@@ -2,14 +2,13 @@
 // specification, and the backend of a server that keeps nothing.
 //
 // It knows every version of every key since the oldest kept revision, and the
-// events since then in order. It does not know disks, and forgets everything
-// when it is closed.
+// events since then in order. A store may begin over a state of another one, which it does not change. It
+// does not know disks, and forgets everything when it is closed.
 package memkv
 
 import (
 	"context"
 	"sort"
-	"strings"
 	"sync"
 
 	"github.com/tidwall/btree"
@@ -22,11 +21,11 @@ type Options struct {
 	// MaxValueBytes limits the bytes of the values of a write; 0 for kv.DefaultMaxValueBytes.
 	MaxValueBytes int
 	// MaxPastBytes limits the bytes of the history; 0 for DefaultMaxPastBytes. The excess is compacted
-	// at once.
+	// at once, except for kept states.
 	MaxPastBytes int64
-	// From is the initial content of the store, with its revision; nil for none. That revision is the
-	// oldest kept one.
-	From *Snapshot
+	// Over is the state that the store begins with; nil for none. Its revision is the oldest kept one. The
+	// store holds only keys that were written since, and reads all others from it.
+	Over kv.State
 }
 
 // DefaultMaxPastBytes is enough to resume watches and lists for as long as one can
@@ -36,11 +35,11 @@ const DefaultMaxPastBytes = 256 << 20
 // Store is a kv.Backend.
 type Store struct {
 	options Options
+	kept    kv.Kept
 
 	mu sync.RWMutex
-	// keys holds, per key, its versions in order of their revisions. A version
-	// without a value is a deletion.
-	keys btree.Map[string, []version]
+	// keys holds the keys that were written.
+	keys btree.Map[string, written]
 	// log holds every event that a compaction has not swept yet, one for each
 	// revision, so that the event of revision r is at log[r-logStart].
 	log      []kv.Event
@@ -56,14 +55,24 @@ type Store struct {
 	sweeping sync.Mutex
 }
 
+// A written key has its versions in order of their revisions.
+type written struct {
+	versions []version
+	hides    bool // Options.Over has a value of the key
+}
+
+// A version without a value is a deletion.
 type version struct {
 	revision int64
 	value    []byte
 }
 
-var _ kv.Backend = (*Store)(nil)
+var (
+	_ kv.Backend = (*Store)(nil)
+	_ kv.Keeper  = (*Store)(nil)
+)
 
-// New returns an empty store.
+// New returns a store.
 func New(options Options) *Store {
 	if options.MaxValueBytes == 0 {
 		options.MaxValueBytes = kv.DefaultMaxValueBytes
@@ -72,8 +81,8 @@ func New(options Options) *Store {
 		options.MaxPastBytes = DefaultMaxPastBytes
 	}
 	s := &Store{options: options, newest: 1, changed: make(chan struct{})}
-	if options.From != nil {
-		s.keys, s.newest = options.From.copy(), options.From.revision
+	if options.Over != nil {
+		s.newest = options.Over.Revision()
 	}
 	s.oldest, s.logStart = s.newest, s.newest+1
 	return s
@@ -85,70 +94,23 @@ func (s *Store) Get(ctx context.Context, key string, revision int64) (kv.Record,
 		return kv.Record{}, err
 	}
 	s.mu.RLock()
-	defer s.mu.RUnlock()
 	revision, err := s.resolve(revision)
-	if err != nil {
-		return kv.Record{}, err
+	var v version
+	known := false
+	if err == nil {
+		k, _ := s.keys.Get(key)
+		v, known = at(k.versions, revision)
 	}
-	versions, _ := s.keys.Get(key)
-	v, ok := at(versions, revision)
-	if !ok {
+	s.mu.RUnlock()
+	switch {
+	case err != nil:
+		return kv.Record{}, err
+	case !known && s.options.Over != nil:
+		return s.options.Over.Get(ctx, key)
+	case v.value == nil:
 		return kv.Record{}, kv.ErrNotFound
 	}
 	return kv.Record{Key: key, Value: v.value, Revision: v.revision}, nil
-}
-
-// List implements kv.Backend.
-func (s *Store) List(ctx context.Context, r kv.Range) (kv.Page, error) {
-	if err := ctx.Err(); err != nil {
-		return kv.Page{}, err
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	revision, err := s.resolve(r.Revision)
-	if err != nil {
-		return kv.Page{}, err
-	}
-	page := kv.Page{Revision: revision}
-	s.keys.Ascend(max(r.Prefix, r.After), func(key string, versions []version) bool {
-		if !strings.HasPrefix(key, r.Prefix) {
-			return false
-		}
-		v, ok := at(versions, revision)
-		if !ok || (r.After != "" && key <= r.After) {
-			return true
-		}
-		if r.Limit > 0 && len(page.Records) == r.Limit {
-			page.More = true
-			return false
-		}
-		page.Records = append(page.Records, kv.Record{Key: key, Value: v.value, Revision: v.revision})
-		return true
-	})
-	return page, nil
-}
-
-// Count implements kv.Counter.
-func (s *Store) Count(ctx context.Context, prefix string) (n int64, err error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	revision, err := s.resolve(kv.Latest)
-	if err != nil {
-		return 0, err
-	}
-	s.keys.Ascend(prefix, func(key string, versions []version) bool {
-		if !strings.HasPrefix(key, prefix) {
-			return false
-		}
-		if _, ok := at(versions, revision); ok {
-			n++
-		}
-		return true
-	})
-	return n, nil
 }
 
 // Commit implements kv.Backend.
@@ -159,17 +121,21 @@ func (s *Store) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	if limit := s.options.MaxValueBytes; w.Size() > limit {
 		return 0, &kv.TooLargeError{Size: w.Size(), Limit: limit}
 	}
+	under, err := s.under(ctx, &w)
+	if err != nil {
+		return 0, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return 0, kv.ErrClosed
 	}
-	if err := s.check(&w); err != nil {
+	if err := s.check(&w, under); err != nil {
 		return 0, err
 	}
 	revision := s.newest + 1
 	for c := range w.All() {
-		s.change(c, w.Note)
+		s.change(c, w.Note, under)
 	}
 	s.shed()
 	s.wake()
@@ -177,18 +143,17 @@ func (s *Store) Commit(ctx context.Context, w kv.Write) (int64, error) {
 }
 
 // check returns the error that rejects w now, or nil.
-func (s *Store) check(w *kv.Write) error {
-	if err := s.expect(w.First()); err != nil {
+func (s *Store) check(w *kv.Write, under records) error {
+	if err := s.expect(w.First(), under); err != nil {
 		return err
 	}
 	for _, g := range w.Guards {
-		versions, _ := s.keys.Get(g.Key)
-		if v, _ := at(versions, s.newest); v.revision != g.Revision {
+		if v := s.current(g.Key, under); v.revision != g.Revision {
 			return conflict(g.Key, g.Revision, v)
 		}
 	}
 	for _, c := range w.With {
-		if err := s.expect(c); err != nil {
+		if err := s.expect(c, under); err != nil {
 			return err
 		}
 	}
@@ -196,20 +161,35 @@ func (s *Store) check(w *kv.Write) error {
 }
 
 // expect returns the error that rejects a change now, or nil.
-func (s *Store) expect(c kv.Change) error {
-	versions, _ := s.keys.Get(c.Key)
-	if v, _ := at(versions, s.newest); v.revision != c.Expect || !c.Possible() {
+func (s *Store) expect(c kv.Change, under records) error {
+	if v := s.current(c.Key, under); v.revision != c.Expect || !c.Possible() {
 		return conflict(c.Key, c.Expect, v)
 	}
 	return nil
 }
 
+// current returns the present version of a key. It has no revision if the key does not exist.
+func (s *Store) current(key string, under records) version {
+	k, ok := s.keys.Get(key)
+	if !ok {
+		return under.find(key)
+	}
+	if last := k.versions[len(k.versions)-1]; last.value != nil {
+		return last
+	}
+	return version{}
+}
+
 // change makes a change at a revision of its own.
-func (s *Store) change(c kv.Change, note []byte) {
-	versions, _ := s.keys.Get(c.Key)
-	prev, _ := at(versions, s.newest)
+func (s *Store) change(c kv.Change, note []byte, under records) {
+	prev := s.current(c.Key, under)
+	k, ok := s.keys.Get(c.Key)
+	if !ok {
+		k.hides = prev.value != nil
+	}
 	s.newest++
-	s.keys.Set(c.Key, append(versions, version{s.newest, c.Value}))
+	k.versions = append(k.versions, version{s.newest, c.Value})
+	s.keys.Set(c.Key, k)
 	e := kv.Event{
 		Key: c.Key, Revision: s.newest, Value: c.Value,
 		Prev: prev.value, PrevRevision: prev.revision, Note: note,
@@ -262,11 +242,21 @@ func (s *Store) resolve(revision int64) (int64, error) {
 	return kv.Resolve(revision, s.oldest, s.newest)
 }
 
-// at returns the version that was current at revision, and whether there was one.
+// at returns the version that was current at revision, and whether there was one. A deletion is one, too.
 func at(versions []version, revision int64) (version, bool) {
 	i := sort.Search(len(versions), func(i int) bool { return versions[i].revision > revision })
-	if i == 0 || versions[i-1].value == nil {
+	if i == 0 {
 		return version{}, false
 	}
 	return versions[i-1], true
+}
+
+// Keep implements kv.Keeper.
+func (s *Store) Keep(revision int64) (release func(), err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, kv.ErrClosed
+	}
+	return s.kept.Keep(revision, s.oldest, s.newest)
 }

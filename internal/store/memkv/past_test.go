@@ -29,8 +29,8 @@ func TestThePastIsBounded(t *testing.T) {
 		}
 	}
 	held := int64(0)
-	s.keys.Scan(func(_ string, versions []version) bool {
-		held += int64(size * (len(versions) - 1))
+	s.keys.Scan(func(_ string, k written) bool {
+		held += int64(size * (len(k.versions) - 1))
 		return true
 	})
 	if held > most || held < most/2 {

@@ -1,59 +1,87 @@
 package memkv
 
 import (
-	"sync"
+	"context"
+	"strings"
 
 	"github.com/tidwall/btree"
 
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A Snapshot is the content of a Store at one revision, without its history. Any number of stores may
-// begin with it, and they share unchanged data. Writes to one are invisible in the others.
+// A Snapshot is the content of a Store at one revision, without its history, and independent of the store. It
+// is a kv.State: any number of stores may begin over it.
 type Snapshot struct {
-	mu       sync.Mutex // a copy marks its source
-	keys     *btree.Map[string, []version]
+	keys     btree.Map[string, version]
 	revision int64
 }
 
+var _ kv.State = (*Snapshot)(nil)
+
 // Snapshot returns the present content of the store. It copies no values, and visits each key once.
-func (s *Store) Snapshot() (*Snapshot, error) {
+func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.closed {
-		return nil, kv.ErrClosed
+	revision, err := s.resolve(kv.Latest)
+	if err != nil {
+		return nil, err
 	}
-	taken := &Snapshot{keys: &btree.Map[string, []version]{}, revision: s.newest}
-	current := make([]version, 0, s.keys.Len())
-	s.keys.Scan(func(key string, versions []version) bool {
-		if v, ok := at(versions, s.newest); ok {
-			current = append(current, v)
-			last := len(current) - 1
-			// Without spare capacity, so that a store that appends allocates a new slice.
-			taken.keys.Load(key, current[last:last+1:last+1])
-		}
+	taken := &Snapshot{revision: revision}
+	err = s.each(ctx, kv.Range{}, revision, func(r kv.Record) bool {
+		taken.keys.Load(r.Key, version{r.Revision, r.Value})
 		return true
 	})
-	return taken, nil
-}
-
-// Revision is that of the store when the Snapshot was taken.
-func (s *Snapshot) Revision() int64 { return s.revision }
-
-// copy returns the keys for a new store, in constant time.
-func (s *Snapshot) copy() btree.Map[string, []version] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return *s.keys.Copy()
+	return taken, err
 }
 
 // NewSnapshot returns a Snapshot with records, whose keys differ, at a revision.
 func NewSnapshot(records []kv.Record, revision int64) *Snapshot {
-	made := &Snapshot{keys: &btree.Map[string, []version]{}, revision: revision}
-	versions := make([]version, len(records))
-	for i, r := range records {
-		versions[i] = version{r.Revision, r.Value}
-		made.keys.Set(r.Key, versions[i:i+1:i+1])
+	made := &Snapshot{revision: revision}
+	for _, r := range records {
+		made.keys.Set(r.Key, version{r.Revision, r.Value})
 	}
 	return made
+}
+
+// Revision implements kv.State: it is that of the store when the Snapshot was taken.
+func (s *Snapshot) Revision() int64 { return s.revision }
+
+// Get implements kv.State.
+func (s *Snapshot) Get(_ context.Context, key string) (kv.Record, error) {
+	v, ok := s.keys.Get(key)
+	if !ok {
+		return kv.Record{}, kv.ErrNotFound
+	}
+	return kv.Record{Key: key, Value: v.value, Revision: v.revision}, nil
+}
+
+// List implements kv.State.
+func (s *Snapshot) List(ctx context.Context, r kv.Range) (kv.Page, error) {
+	page := kv.Page{Revision: s.revision}
+	s.keys.Ascend(max(r.Prefix, r.After), func(key string, v version) bool {
+		if !strings.HasPrefix(key, r.Prefix) || ctx.Err() != nil {
+			return false
+		}
+		if r.After != "" && key <= r.After {
+			return true
+		}
+		if page.More = r.Limit > 0 && len(page.Records) == r.Limit; page.More {
+			return false
+		}
+		page.Records = append(page.Records, kv.Record{Key: key, Value: v.value, Revision: v.revision})
+		return true
+	})
+	return page, ctx.Err()
+}
+
+// Count implements kv.State.
+func (s *Snapshot) Count(ctx context.Context, prefix string) (n int64, err error) {
+	s.keys.Ascend(prefix, func(key string, _ version) bool {
+		if !strings.HasPrefix(key, prefix) || ctx.Err() != nil {
+			return false
+		}
+		n++
+		return true
+	})
+	return n, ctx.Err()
 }

@@ -41,7 +41,7 @@ func TestSnapshot(t *testing.T) {
 	if _, err := s.Commit(t.Context(), kv.Write{Key: "/gone", Expect: 2}); err != nil {
 		t.Fatal(err)
 	}
-	taken, err := s.Snapshot()
+	taken, err := s.Snapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestSnapshot(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 4 {
 		group.Go(func() {
-			mine := memkv.New(memkv.Options{From: taken})
+			mine := memkv.New(memkv.Options{Over: taken})
 			defer mine.Close()
 			if at, err := mine.Revision(t.Context()); err != nil || at != taken.Revision() {
 				t.Errorf("it is at revision %d, %v; want %d", at, err, taken.Revision())
@@ -86,11 +86,11 @@ func TestSnapshot(t *testing.T) {
 
 // A store that begins with a snapshot keeps the contract.
 func TestContractFromSnapshot(t *testing.T) {
-	empty, err := memkv.New(memkv.Options{}).Snapshot()
+	empty, err := memkv.New(memkv.Options{}).Snapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	kvtest.Run(t, func(testing.TB) kv.Backend {
-		return memkv.New(memkv.Options{MaxValueBytes: limit, From: empty})
+		return memkv.New(memkv.Options{MaxValueBytes: limit, Over: empty})
 	}, kvtest.ValueLimit(limit))
 }
