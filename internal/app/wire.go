@@ -120,7 +120,10 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	if err := w.prioritize(o); err != nil {
 		return nil, err
 	}
-	w.registry = registry.New(a.backend, w.cache, registry.Options{Plugins: admitting, Logger: o.Log})
+	w.registry = registry.New(a.backend, w.cache, registry.Options{
+		Plugins: admitting, Logger: o.Log,
+		Source: func(d *resource.Definition) (kv.Guard, bool) { return w.crds.Source(d) },
+	})
 	w.crds = crd.New(crd.Options{
 		Cache:   w.cache,
 		Catalog: w.catalog,

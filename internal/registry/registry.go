@@ -34,6 +34,7 @@ type Registry struct {
 	historian kv.Historian // the backend; nil if it keeps no history
 	cache     *watchcache.Cache
 	plugins   Plugins
+	source    func(*resource.Definition) (kv.Guard, bool) // nil for none
 	now       func() time.Time
 	log       *slog.Logger
 	objects   resource.Objects // for the kinds
@@ -43,13 +44,16 @@ type Registry struct {
 type Options struct {
 	// Plugins are called for every write.
 	Plugins Plugins
-	Now     func() time.Time
-	Logger  *slog.Logger
+	// Source returns a guard for the object that a Definition comes from. A write fails if that object has
+	// changed. A Definition without one never changes. Nil is for such Definitions only.
+	Source func(*resource.Definition) (guard kv.Guard, ok bool)
+	Now    func() time.Time
+	Logger *slog.Logger
 }
 
 // New returns a Registry that reads from cache and writes to backend.
 func New(backend kv.Backend, cache *watchcache.Cache, o Options) *Registry {
-	r := &Registry{backend: backend, cache: cache, plugins: o.Plugins, now: o.Now, log: o.Logger}
+	r := &Registry{backend: backend, cache: cache, plugins: o.Plugins, source: o.Source, now: o.Now, log: o.Logger}
 	r.former, _ = kv.As[kv.Former](backend)
 	r.historian, _ = kv.As[kv.Historian](backend)
 	if r.now == nil {
@@ -174,9 +178,10 @@ func (e *staleError) Unwrap() error { return ErrStale }
 // commit commits one write. It returns errConflict if the key has another revision than expected, and
 // ErrStale if a guard does not hold.
 func (r *Registry) commit(ctx context.Context, d *resource.Definition, w kv.Write) (int64, error) {
-	if d.Guard != nil {
-		key, revision := d.Guard()
-		w.Guards = append(w.Guards, kv.Guard{Key: key, Revision: revision})
+	if r.source != nil {
+		if guard, ok := r.source(d); ok {
+			w.Guards = append(w.Guards, guard)
+		}
 	}
 	ctx, s := span.Start(ctx, "Commit")
 	if s.IsRecording() {

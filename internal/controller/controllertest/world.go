@@ -101,7 +101,7 @@ func New(t *testing.T, controllers []controller.Descriptor) *World {
 	}
 	w.Registry = registry.New(w.Backend, w.Cache, registry.Options{Plugins: registry.Plugins{
 		Mutators: []registry.Mutator{namespaces}, Validators: []registry.Validator{admitter{w}}, Resolvers: []registry.Resolver{charging},
-	}})
+	}, Source: func(d *resource.Definition) (kv.Guard, bool) { return w.registrar.Source(d) }})
 	w.registrar = crd.New(crd.Options{Cache: w.Cache, Catalog: w.Catalog, Objects: w.Registry, BuiltIn: definitions})
 	w.Kinds["customresourcedefinition"] = w.registrar.Definition()
 

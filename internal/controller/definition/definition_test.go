@@ -83,7 +83,7 @@ func TestDeleteRemovesTheObjectsFirst(t *testing.T) {
 			t.Errorf("metadata = %+v, want no grace period and no managed fields", d.ObjectMeta)
 		}
 		select {
-		case <-before.Definition.Retired():
+		case <-w.Catalog.Retired(before.Definition):
 			t.Error("the Definition was retired while there are objects: their watchers would not see them go")
 		default:
 		}
@@ -105,7 +105,7 @@ func TestDeleteRemovesTheObjectsFirst(t *testing.T) {
 		if w.Catalog.Set().Lookup("test.example.com", "widgets") != nil {
 			t.Error("the kind is still served")
 		}
-		<-before.Definition.Retired()
+		<-w.Catalog.Retired(before.Definition)
 
 		// A definition of the same name starts empty.
 		w.Define("Widget", true)

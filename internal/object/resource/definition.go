@@ -85,9 +85,6 @@ type Definition struct {
 	// write to the store, or because an object that was written in another version lacks the
 	// defaults of the storage version. Each object is then checked when it is first read.
 	CheckOnRead bool
-	// Guard returns the key and the last seen revision of the Definition's source. A write fails
-	// if that source has changed. Nil for a Definition that never changes.
-	Guard func() (key string, revision int64)
 	// Terminating rejects new objects: the resource is being deleted.
 	Terminating bool
 
@@ -101,8 +98,7 @@ type Definition struct {
 	// Strategy has the hooks of the kind.
 	Strategy
 
-	life   context.Context // ends when the Definition is retired
-	retire context.CancelFunc
+	lineage *lineage
 }
 
 // AllVerbs are the default verbs, in the order of discovery.
@@ -383,12 +379,15 @@ type TextWithAge struct {
 
 // New completes d and returns it. Every Definition is created by New.
 func New(d Definition) *Definition {
-	d.life, d.retire = context.WithCancel(context.Background())
+	d.lineage = &lineage{}
 	return &d
 }
 
+// A lineage is the identity of a Definition and of its continuations.
+type lineage struct{ _ byte }
+
 // Continue returns a changed copy of d that replaces d without disturbing its users: neither is
-// retired before both have left the Catalog's Set. It is for changes that are invisible to
+// retired before both have left the Set of a Catalog. It is for changes that are invisible to
 // readers of objects.
 func (d *Definition) Continue(change func(*Definition)) *Definition {
 	c := *d
@@ -403,14 +402,6 @@ func (v *Version) TableColumns() []Column {
 	}
 	return v.Columns()
 }
-
-// Retired is closed once d is no longer in the Catalog's Set: the resource is gone, or another
-// Definition replaced it.
-func (d *Definition) Retired() <-chan struct{} { return d.life.Done() }
-
-// OnRetired calls f in a new goroutine when d is retired. Until then it needs no goroutine. stop
-// cancels it.
-func (d *Definition) OnRetired(f func()) (stop func() bool) { return context.AfterFunc(d.life, f) }
 
 // GroupResource returns the group and plural of the resource.
 func (d *Definition) GroupResource() schema.GroupResource {

@@ -2,9 +2,11 @@ package resource
 
 import (
 	"cmp"
+	"context"
 	"iter"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/version"
@@ -117,8 +119,21 @@ func (s *Set) Group(name string) *Group {
 // Len returns the number of Definitions.
 func (s *Set) Len() int { return len(s.byName) }
 
-// A Catalog holds the current Set. The zero value holds an empty one.
-type Catalog struct{ current atomic.Pointer[Set] }
+// A Catalog holds the current Set. The zero value holds an empty one. Several Catalogs may hold the same
+// Definitions.
+type Catalog struct {
+	current atomic.Pointer[Set]
+
+	mu    sync.Mutex
+	lives map[*lineage]life // of Definitions whose end a caller waits for
+}
+
+// A life ends when its Definition is retired.
+type life struct {
+	context.Context
+	end context.CancelFunc
+	of  name
+}
 
 // Set returns the current Set.
 func (c *Catalog) Set() *Set {
@@ -131,13 +146,41 @@ func (c *Catalog) Set() *Set {
 // Swap replaces the current Set, and retires the Definitions that are not in the new one. Only
 // one goroutine may call it.
 func (c *Catalog) Swap(s *Set) {
-	old := c.current.Swap(s)
-	if old == nil {
-		return
-	}
-	for n, d := range old.byName {
-		if now := s.byName[n]; now == nil || now.life != d.life {
-			d.retire()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.current.Store(s)
+	for of, l := range c.lives {
+		if d := s.byName[l.of]; d == nil || d.lineage != of {
+			l.end()
+			delete(c.lives, of)
 		}
 	}
+}
+
+// Retired is closed once d is no longer in the Set: the resource is gone, or another Definition replaced it.
+func (c *Catalog) Retired(d *Definition) <-chan struct{} { return c.life(d).Done() }
+
+// OnRetired calls f in a new goroutine when d is retired. Until then it needs no goroutine. stop
+// cancels it.
+func (c *Catalog) OnRetired(d *Definition, f func()) (stop func() bool) {
+	return context.AfterFunc(c.life(d), f)
+}
+
+func (c *Catalog) life(d *Definition) context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l, ok := c.lives[d.lineage]; ok {
+		return l
+	}
+	l := life{of: name{d.Group, d.Plural}}
+	l.Context, l.end = context.WithCancel(context.Background())
+	if now := c.Set().byName[l.of]; now == nil || now.lineage != d.lineage {
+		l.end()
+		return l
+	}
+	if c.lives == nil {
+		c.lives = map[*lineage]life{}
+	}
+	c.lives[d.lineage] = l
+	return l
 }

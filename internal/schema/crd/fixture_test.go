@@ -59,7 +59,10 @@ func startWith(t testing.TB, store kv.Backend, o crd.Options) *server {
 	s := &server{TB: t, store: store, catalog: &resource.Catalog{}, log: &strings.Builder{}}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	s.cache = watchcache.New(store, watchcache.Options{Logger: quiet})
-	s.objects = registry.New(store, s.cache, registry.Options{Logger: quiet})
+	s.objects = registry.New(store, s.cache, registry.Options{
+		Logger: quiet,
+		Source: func(d *resource.Definition) (kv.Guard, bool) { return s.registrar.Source(d) },
+	})
 	o.Cache, o.Catalog, o.Objects = s.cache, s.catalog, s.objects
 	o.Logger = slog.New(slog.NewTextHandler(s.log, nil))
 	s.registrar = crd.New(o)

@@ -2,9 +2,10 @@ package crd
 
 import (
 	"bytes"
+	"iter"
 	"strings"
-	"sync/atomic"
 
+	"github.com/tidwall/btree"
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -28,28 +29,11 @@ type entry struct {
 	deleting bool
 
 	source     *source
-	guard      *guard
 	definition *resource.Definition // nil if not served
 }
 
 // unread reports whether the stored definition could not be decoded.
 func (e *entry) unread() bool { return e.uid == "" }
-
-// A guard holds the last revision at which the stored CustomResourceDefinition matched a Definition.
-// When another Definition replaces this one, the revision stays, so that writes checked against the
-// old one fail.
-type guard struct {
-	key      string
-	revision atomic.Int64
-}
-
-func newGuard(o *watchcache.Object) *guard {
-	g := &guard{key: o.Key}
-	g.revision.Store(o.Revision)
-	return g
-}
-
-func (g *guard) get() (string, int64) { return g.key, g.revision.Load() }
 
 // A change replaces an entry by another. Either may be nil.
 type change struct{ old, now *entry }
@@ -71,39 +55,37 @@ func (c change) freed() bool {
 	return c.old != nil && (c.now == nil || !sameNames(&c.old.accepted, &c.now.accepted))
 }
 
-// index holds the entries by name and by group. Its zero value is empty.
+// index holds the entries by name and by group. Its zero value is empty. A copy costs nothing.
 type index struct {
-	all    map[string]*entry
-	groups map[string]map[string]*entry
+	all    btree.Map[string, *entry]
+	groups btree.Map[string, *entry] // by group, a space and the name
 }
 
-func (x *index) get(name string) *entry { return x.all[name] }
+func (x *index) get(name string) *entry {
+	e, _ := x.all.Get(name)
+	return e
+}
 
-func (x *index) names() map[string]bool {
-	out := make(map[string]bool, len(x.all))
-	for name := range x.all {
-		out[name] = true
+// copy returns an independent copy.
+func (x *index) copy() index { return index{*x.all.Copy(), *x.groups.Copy()} }
+
+// of yields the entries of a group.
+func (x *index) of(group string) iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		x.groups.Ascend(group+" ", func(key string, e *entry) bool {
+			return strings.HasPrefix(key, group+" ") && yield(e)
+		})
 	}
-	return out
 }
 
 func (x *index) put(c change) {
-	if x.all == nil {
-		x.all, x.groups = map[string]*entry{}, map[string]map[string]*entry{}
-	}
 	if e := c.old; e != nil {
-		delete(x.all, e.name)
-		delete(x.groups[e.group], e.name)
-		if len(x.groups[e.group]) == 0 {
-			delete(x.groups, e.group)
-		}
+		x.all.Delete(e.name)
+		x.groups.Delete(e.group + " " + e.name)
 	}
 	if e := c.now; e != nil {
-		x.all[e.name] = e
-		if x.groups[e.group] == nil {
-			x.groups[e.group] = map[string]*entry{}
-		}
-		x.groups[e.group][e.name] = e
+		x.all.Set(e.name, e)
+		x.groups.Set(e.group+" "+e.name, e)
 	}
 }
 
@@ -142,18 +124,12 @@ func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDe
 	if old != nil && old.definition != nil && old.uid == e.uid && sameNames(&old.accepted, &e.accepted) && old.source.sameSpec(data) {
 		e.source = old.source
 		e.source.data.Store(&data)
-		if old.deleting == e.deleting {
-			e.definition, e.guard = old.definition, old.guard
-			e.guard.revision.Store(o.Revision)
-			return nil
+		if e.definition = old.definition; old.deleting != e.deleting {
+			e.definition = old.definition.Continue(func(d *resource.Definition) { d.Terminating = e.deleting })
 		}
-		e.guard = newGuard(o)
-		e.definition = old.definition.Continue(func(d *resource.Definition) {
-			d.Terminating, d.Guard = e.deleting, e.guard.get
-		})
 		return nil
 	}
-	e.source, e.guard = newSource(data), newGuard(o)
+	e.source = newSource(data)
 	d, err := r.compiler.Compile(crd, e.source.schema)
 	if err != nil {
 		return err
@@ -161,7 +137,7 @@ func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDe
 	for _, v := range d.Versions {
 		v.Served = v.Served && !r.servesBuiltIn(d.Group, v.Name)
 	}
-	d.CompleteSince, d.Guard = o.Revision, e.guard.get
+	d.CompleteSince = o.Revision
 	d.CheckOnRead = r.o.Shared || len(d.Versions) > 1 && bytes.Contains(data, []byte(`"default":`))
 	e.definition = resource.New(*d)
 	return nil

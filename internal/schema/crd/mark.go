@@ -85,7 +85,7 @@ func (r *Registrar) namesOf(ctx context.Context, group, name string) (*resource.
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var others claims
-	for _, e := range r.known.groups[group] {
+	for e := range r.known.of(group) {
 		if e.name != name {
 			others.add(&e.accepted)
 		}

@@ -48,7 +48,7 @@ func (r *Registrar) waitingForNames(group string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var waiting []*entry
-	for _, e := range r.known.groups[group] {
+	for e := range r.known.of(group) {
 		if !e.named && !e.deleting {
 			waiting = append(waiting, e)
 		}

@@ -33,6 +33,10 @@ type Options struct {
 	Conversion compile.Conversion
 	// Compiled shares compiled schemas with other Registrars; nil for a new one.
 	Compiled *compile.Shared
+	// Over is a Registrar of the store that the one of Cache is over, see memkv.Options.Over. Nil for none.
+	Over *Registrar
+	// Base is the revision of the state that the store is over.
+	Base int64
 	// Shared is true if other servers write to the store. Their objects may not be complete by the
 	// schema.
 	Shared bool
@@ -85,8 +89,36 @@ func New(o Options) *Registrar {
 		compiler: compile.Compiler{Conversion: o.Conversion, Shared: o.Compiled},
 	}
 	r.self = definition(r)
-	o.Catalog.Swap(resource.NewSet(append(slices.Clone(o.BuiltIn), r.self)))
+	own := append(slices.Clone(o.BuiltIn), r.self)
+	if o.Over == nil {
+		o.Catalog.Swap(resource.NewSet(own))
+		return r
+	}
+	var others []*resource.Definition
+	r.known, others = o.Over.until(o.Base)
+	o.Catalog.Swap(resource.NewSet(append(own, others...)))
 	return r
+}
+
+// until returns the entries whose objects were last written until a revision, and their Definitions.
+func (r *Registrar) until(revision int64) (known index, served []*resource.Definition) {
+	r.mu.Lock()
+	known = r.known.copy()
+	r.mu.Unlock()
+	var later []*entry
+	known.all.Scan(func(_ string, e *entry) bool {
+		switch {
+		case e.revision > revision:
+			later = append(later, e)
+		case e.definition != nil:
+			served = append(served, e.definition)
+		}
+		return true
+	})
+	for _, e := range later {
+		known.put(change{old: e})
+	}
+	return known, served
 }
 
 // servesBuiltIn reports whether a version of a group has built-in kinds. Definitions cannot add kinds
@@ -109,7 +141,9 @@ func (r *Registrar) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.tasks.wait()
 	defer cancel()
-	r.tasks.running.Go(func() { compile.DropIdle(ctx, r.o.Catalog) })
+	if r.o.Over == nil { // it drops those of both
+		r.tasks.running.Go(func() { compile.DropIdle(ctx, r.o.Catalog) })
+	}
 	var delay backoff
 	for {
 		err := r.follow(ctx, &delay)
@@ -156,18 +190,19 @@ func (r *Registrar) follow(ctx context.Context, delay *backoff) error {
 
 // load replaces the known definitions by a snapshot.
 func (r *Registrar) load(ctx context.Context, snapshot *watchcache.Snapshot) {
-	gone := r.known.names()
 	var changes []change
 	for o := range snapshot.Scan(Prefix, "") {
 		old := r.known.get(nameOf(o.Key))
-		delete(gone, nameOf(o.Key))
 		if old == nil || old.revision != o.Revision || old.unread() {
 			changes = append(changes, change{old: old, now: r.read(o, old)})
 		}
 	}
-	for name := range gone {
-		changes = append(changes, change{old: r.known.get(name)})
-	}
+	r.known.all.Scan(func(name string, e *entry) bool {
+		if snapshot.Get(Prefix+name) == nil {
+			changes = append(changes, change{old: e})
+		}
+		return true
+	})
 	r.install(ctx, changes, snapshot.Revision())
 }
 
@@ -293,6 +328,24 @@ func (r *Registrar) Fresh(ctx context.Context) error {
 	}
 	return r.Committed(ctx, revision)
 }
+
+// Source returns a guard for the CustomResourceDefinition of a Definition; false for a built-in one. The
+// guard does not hold if another Definition has replaced this one.
+func (r *Registrar) Source(d *resource.Definition) (guard kv.Guard, ok bool) {
+	if d.UID == "" {
+		return kv.Guard{}, false
+	}
+	name := d.Plural + "." + d.Group
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.known.get(name); e != nil && e.definition == d {
+		return kv.Guard{Key: Prefix + name, Revision: e.revision}, true
+	}
+	return kv.Guard{Key: Prefix + name, Revision: never}, true
+}
+
+// never is the revision of no object.
+const never = -1
 
 // begin admits one write at a time, after all earlier writes are known: names go to the first claim,
 // so each write must see the earlier ones.

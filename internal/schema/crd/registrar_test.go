@@ -131,7 +131,7 @@ func TestDefinitionLivesAsLongAsItsSpec(t *testing.T) {
 	if s.target("example.com", "widgets", "", "").Definition != first {
 		t.Error("a new label made a new Definition")
 	}
-	if _, revision := first.Guard(); revision != s.revision("widgets.example.com") {
+	if guard, _ := s.registrar.Source(first); guard.Revision != s.revision("widgets.example.com") {
 		t.Error("the guard did not follow the object")
 	}
 
@@ -151,7 +151,7 @@ func TestDefinitionLivesAsLongAsItsSpec(t *testing.T) {
 		t.Errorf("the new version is not served: storage version is %s", second.StorageVersion().Name)
 	}
 	select {
-	case <-first.Retired():
+	case <-s.catalog.Retired(first):
 	default:
 		t.Error("the old Definition is not retired")
 	}

@@ -60,20 +60,6 @@ func TestConcurrentUpdates(t *testing.T) {
 	}
 }
 
-// staleOnce is the source of a Definition that changes once, between the preparation of a write
-// and its commit.
-func staleOnce(backend kv.Backend, key string, change func()) func() (string, int64) {
-	var once sync.Once
-	return func() (string, int64) {
-		r, err := backend.Get(context.Background(), key, kv.Latest)
-		if err != nil {
-			panic(err)
-		}
-		once.Do(change)
-		return key, r.Revision
-	}
-}
-
 // A write whose Definition changed meanwhile is retried with the new one.
 func TestStaleDefinition(t *testing.T) {
 	backend := memkv.New(memkv.Options{})
@@ -92,17 +78,21 @@ func TestStaleDefinition(t *testing.T) {
 	var catalog resource.Catalog
 	old, new := *lead(), *lead()
 	new.Versions[0].Schema = schemaOf("Lead")
-	old.Guard = staleOnce(backend, source, func() {
-		second, err := backend.Commit(ctx, kv.Write{Key: source, Value: []byte(`{"metadata":{"x":1}}`), Expect: first})
-		if err != nil {
-			t.Error(err)
+	// The source changes once, between the preparation of a write and its commit.
+	seen := first
+	guard := func(*resource.Definition) (kv.Guard, bool) {
+		before := seen
+		if seen == first {
+			if seen, err = backend.Commit(ctx, kv.Write{Key: source, Value: []byte(`{"metadata":{"x":1}}`), Expect: first}); err != nil {
+				t.Error(err)
+			}
 		}
-		new.Guard = func() (string, int64) { return source, second }
-	})
+		return kv.Guard{Key: source, Revision: before}, true
+	}
 	catalog.Swap(resource.NewSet([]*resource.Definition{resource.New(old)}))
 	refreshed := 0
 	s := &server{t: t, backend: backend, handler: rest.New(
-		registry.New(backend, cache, registry.Options{}), &catalog,
+		registry.New(backend, cache, registry.Options{Source: guard}), &catalog,
 		rest.Options{Refresh: func(context.Context) error {
 			refreshed++
 			catalog.Swap(resource.NewSet([]*resource.Definition{resource.New(new)}))

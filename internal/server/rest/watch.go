@@ -98,7 +98,9 @@ func (s *stream) tell(ctx context.Context, refused error) {
 	s.open()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer s.call.target.Definition.OnRetired(cancel)()
+	d := s.call.target.Definition
+	s.retired = s.handler.catalog.Retired(d)
+	defer s.handler.catalog.OnRetired(d, cancel)()
 	defer func() { s.forget() }()
 	s.run(ctx)
 }
@@ -143,7 +145,8 @@ type stream struct {
 	initialEnd    bool      // the bookmark after the initial events is due
 	end           time.Time
 	written       bool
-	together      any // key of frames that watches share, nil if they are only for this watch
+	retired       <-chan struct{} // closed when the Definition is
+	together      any             // key of frames that watches share, nil if they are only for this watch
 
 	// wait ends at until, the time of the next bookmark or the end.
 	wait   context.Context
@@ -222,7 +225,7 @@ func (s *stream) waiting(ctx context.Context) context.Context {
 func (s *stream) current() bool {
 	d := s.call.target.Definition
 	select {
-	case <-d.Retired():
+	case <-s.retired:
 		return s.handler.catalog.Set().Lookup(d.Group, d.Plural) == nil
 	default:
 		return true

@@ -41,6 +41,12 @@ type Options struct {
 	// invalid.
 	Undone int64
 
+	// Over is a cache of the store that this one is over, see memkv.Options.Over: resources begin with its
+	// objects, so that both share them. Nil for none.
+	Over *Cache
+	// Base is the revision of the state that the store is over.
+	Base int64
+
 	// HistoryEvents and HistoryBytes limit the events kept of each resource, and TotalHistoryBytes
 	// those of all resources. Older events are read from the backend. Zero is 10,000 events, 8 MiB,
 	// and 64 MiB.
@@ -85,6 +91,8 @@ type Cache struct {
 	run    context.Context // of Run, nil before
 	ended  bool            // Run has returned
 	loads  sync.WaitGroup
+
+	copying sync.Mutex // of trees of snapshots, by caches over this one
 
 	stopped chan struct{} // closed when Run has returned
 	why     error         // ErrStopped, with the result of Run; set before stopped is closed

@@ -65,7 +65,7 @@ func (c *Cache) start(s *state, l *load) {
 		return
 	}
 	c.loads.Go(func() {
-		t, page, err := c.read(c.run, kv.Range{Prefix: s.prefix}, nil)
+		t, page, err := c.newest(c.run, s.prefix)
 		switch {
 		case c.run.Err() != nil:
 			err = c.stopping()
@@ -96,6 +96,60 @@ func (s *state) finish(c *Cache, l *load, t *tree, page kv.Page, err error) {
 	}
 	l.changes = nil
 	close(l.done)
+}
+
+// newest builds a tree of the newest state: that of Options.Over with the changes since, or one that is read.
+func (c *Cache) newest(ctx context.Context, prefix string) (*tree, kv.Page, error) {
+	t, err := c.begun(ctx, prefix)
+	if err != nil {
+		return nil, kv.Page{}, err
+	}
+	if t == nil {
+		return c.read(ctx, kv.Range{Prefix: prefix}, nil)
+	}
+	reached := c.options.Base
+	upTo, err := c.backend.Revision(ctx)
+	if err != nil {
+		return nil, kv.Page{}, err
+	}
+	for batch, err := range c.backend.Watch(ctx, prefix, reached) {
+		var compacted *kv.CompactedError
+		if errors.As(err, &compacted) {
+			return c.read(ctx, kv.Range{Prefix: prefix}, t)
+		}
+		if err != nil {
+			return nil, kv.Page{}, err
+		}
+		for _, e := range batch.Events {
+			if e.Value == nil {
+				t.Delete(e.Key)
+			} else {
+				t.Set(e.Key, NewObject(e.Key, e.Value, e.Revision))
+			}
+		}
+		if reached = batch.Revision; reached >= upTo {
+			break
+		}
+	}
+	return t, kv.Page{Revision: reached}, nil
+}
+
+// begun returns a copy of the tree of Options.Over at the base; nil if there is none.
+func (c *Cache) begun(ctx context.Context, prefix string) (*tree, error) {
+	over := c.options.Over
+	if over == nil {
+		return nil, nil
+	}
+	state, err := over.Resource(prefix).Snapshot(ctx, c.options.Base)
+	switch {
+	case ctx.Err() != nil:
+		return nil, err
+	case err != nil: // it may stop; the state is in the store, too
+		return nil, nil
+	}
+	over.copying.Lock()
+	defer over.copying.Unlock()
+	return state.tree.Copy(), nil
 }
 
 // read builds a tree of one state of the map. It reuses objects of known with the same revision.

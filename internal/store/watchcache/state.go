@@ -10,7 +10,7 @@ import (
 )
 
 // tree is objects by key. A copy is free until either is changed. Copying is a change, so it needs the
-// lock of the tree's owner, and trees of snapshots are never copied.
+// lock of the tree's owner, and that of the cache for trees of snapshots.
 type tree = btree.Map[string, *Object]
 
 // maxIdle limits the capacity of a resource's buffer between batches.
