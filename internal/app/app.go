@@ -107,6 +107,8 @@ type Options struct {
 	// read-only, from the mapped file. Empty for none.
 	Open   string
 	opened *opened
+	// copied makes the App a Fork; nil for others.
+	copied *copied
 	// From is the initial content of a store in memory; nil for none.
 	From *Snapshot
 	// History keeps the states of the store in Dir.
@@ -169,6 +171,10 @@ type Options struct {
 // An App is a running server.
 type App struct {
 	log        *slog.Logger
+	options    Options
+	given      files
+	wired      *wired
+	dial       func(selector.Name) egress.Dial
 	listener   net.Listener
 	identity   *identity
 	tokens     authn.Tokens // authenticators of bearer tokens
@@ -193,7 +199,9 @@ type App struct {
 	admission  map[string][]byte // configurations of plugins, by name
 	byNodes    node.Authorizer
 	chain      *chain.Chain
-	egress     *selector.Selector // connections by network
+	egress     *selector.Selector         // connections by network
+	forks      *server.Forks              // nil for a fork
+	outside    []authn.TokenAuthenticator // of tokens of others
 }
 
 // Start returns once the server is ready. It validates all options before it changes anything, so an
@@ -203,6 +211,7 @@ func Start(ctx context.Context, o Options) (*App, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &App{log: o.Log}
+	a.dial = func(n selector.Name) egress.Dial { return a.egress.Dial(n) }
 	o, err := a.open(o)
 	if err == nil {
 		err = a.start(ctx, o)
@@ -261,12 +270,14 @@ func (a *App) start(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	a.options, a.given, a.wired = o, given, w
 	if keys != nil {
 		w.encrypt(a, o, given.encryption, keys)
 	}
-	if err := a.useTokens(o, given, kinds, w.accounts); err != nil {
+	if a.outside, err = a.otherIssuers(o, given); err != nil {
 		return err
 	}
+	a.useTokens(o, w)
 	if given.delegated != nil {
 		given.delegated.follow(a)
 	}
@@ -274,6 +285,7 @@ func (a *App) start(ctx context.Context, o Options) error {
 		return err
 	}
 	a.cache, a.catalog = w.cache, w.catalog
+	a.forks = server.NewForks(a.copy, o.Log)
 	a.server = server.New(w.serverOptions(a, o))
 	if o.Kubeconfig != "" {
 		if err := a.identity.kubeconfig.Write(o.Kubeconfig); err != nil {
@@ -281,6 +293,7 @@ func (a *App) start(ctx context.Context, o Options) error {
 		}
 	}
 	a.later(a.server.Drain)
+	a.later(a.forks.Stop)
 	a.parts.run("listener", func(ctx context.Context) error {
 		err := a.server.Serve(a.listener)
 		if err == nil {
@@ -334,7 +347,7 @@ func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err
 
 // dialer returns a dialer for a network.
 func (a *App) dialer(in selector.Name) *egress.Dialer {
-	return &egress.Dialer{Through: a.egress.Dial(in)}
+	return &egress.Dialer{Through: a.dial(in)}
 }
 
 // later registers the undo function of a step of the start.

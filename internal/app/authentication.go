@@ -107,33 +107,23 @@ func (i *identity) authenticator(anonymous authn.Anonymous, tokens *authn.Tokens
 	return authn.WithoutCredentials(authn.OrAnonymous(chain, anonymous), said...)
 }
 
-// useTokens sets the authenticators of bearer tokens, in the order of kube-apiserver. accounts
-// authenticate tokens of this server.
-func (a *App) useTokens(o Options, given files, kinds []*resource.Definition, accounts ...authn.TokenAuthenticator) error {
-	if given.delegated != nil {
-		given.delegated.useTokens(a, &o)
-		return nil
+// useTokens sets the authenticators of bearer tokens, in the order of kube-apiserver. With a cluster that
+// authenticates, only that one counts.
+func (a *App) useTokens(o Options, w *wired) {
+	if a.given.delegated != nil {
+		a.tokens.Use(a.outside...)
+		return
 	}
 	var tokens []authn.TokenAuthenticator
 	audiences := a.accounts.issuer.Audiences()
-	if given.tokens != nil {
-		tokens = append(tokens, authn.ForServer(audiences, given.tokens))
+	if a.given.tokens != nil {
+		tokens = append(tokens, authn.ForServer(audiences, a.given.tokens))
 	}
-	tokens = append(tokens, accounts...)
+	tokens = append(tokens, w.accounts)
 	if o.Authentication.BootstrapTokens {
-		tokens = append(tokens, authn.ForServer(audiences, &bootstraptoken.Tokens{Read: a.bootstrapSecret(resource.NewSet(kinds).Lookup("", "secrets")), Log: o.Log}))
+		tokens = append(tokens, authn.ForServer(audiences, &bootstraptoken.Tokens{Read: a.bootstrapSecret(w.core.Lookup("", "secrets")), Log: o.Log}))
 	}
-	others, err := a.otherIssuers(o, given)
-	if err != nil {
-		return err
-	}
-	if len(others) > 0 {
-		all := &authn.Tokens{}
-		all.Use(others...)
-		tokens = append(tokens, authn.NewTokenCache(all, authn.TokenCacheOptions{Success: tokenSuccess, Failure: tokenFailure, Errors: true, Metrics: a.caches, Log: o.Log}))
-	}
-	a.tokens.Use(tokens...)
-	return nil
+	a.tokens.Use(append(tokens, a.outside...)...)
 }
 
 // tokenSuccess and tokenFailure are the TTLs of cached answers of delegated token authentication. A
@@ -144,8 +134,12 @@ const (
 	tokenFailure = time.Second
 )
 
-// otherIssuers returns the authenticators of tokens of external issuers and of the webhook.
+// otherIssuers returns the authenticators of tokens of external issuers and of the webhook, or that of the
+// cluster that authenticates.
 func (a *App) otherIssuers(o Options, given files) (tokens []authn.TokenAuthenticator, err error) {
+	if given.delegated != nil {
+		return []authn.TokenAuthenticator{given.delegated.authenticator(a, &o)}, nil
+	}
 	if given.issuers != nil || given.webhook != nil {
 		a.caches = authn.NewTokenCacheMetrics()
 	}
@@ -162,7 +156,12 @@ func (a *App) otherIssuers(o Options, given files) (tokens []authn.TokenAuthenti
 		asked := tokenreview.New(given.webhook, hook.Version, a.accounts.issuer.Audiences())
 		tokens = append(tokens, authn.NewTokenCache(asked, authn.TokenCacheOptions{Success: hook.CacheTTL, Failure: hook.CacheTTL, Metrics: a.caches, Log: o.Log}))
 	}
-	return tokens, nil
+	if len(tokens) == 0 {
+		return nil, nil
+	}
+	all := &authn.Tokens{}
+	all.Use(tokens...)
+	return []authn.TokenAuthenticator{authn.NewTokenCache(all, authn.TokenCacheOptions{Success: tokenSuccess, Failure: tokenFailure, Errors: true, Metrics: a.caches, Log: o.Log})}, nil
 }
 
 // jwt returns the authenticator of JSON web tokens, and follows its file.

@@ -74,11 +74,10 @@ func (a *App) newChain(o Options, c *chain.Config) (err error) {
 // rolesRetry is the pause between attempts to write the default roles.
 const rolesRetry = time.Second
 
-// authorize makes the authorizers follow the store, and writes the default roles. If the store
-// rejects writes, the server starts all the same and retries: it is not ready meanwhile.
-func (w *wired) authorize(ctx context.Context, a *App, o Options, core *resource.Set) {
-	a.byRoles.Read(w.cache, core)
-	a.byNodes.Read(w.cache, core)
+// authorize makes the authorizers follow the store.
+func (w *wired) authorize(a *App) {
+	a.byRoles.Read(w.cache, w.core)
+	a.byNodes.Read(w.cache, w.core)
 	a.authorizer.Set(a.chain)
 	if a.chain.IsFile() {
 		a.parts.run("authorizationconfiguration", func(ctx context.Context) error {
@@ -86,7 +85,12 @@ func (w *wired) authorize(ctx context.Context, a *App, o Options, core *resource
 			return nil
 		})
 	}
-	if core.Group(rbacv1.GroupName) == nil || o.Cluster.Authorization.File != "" {
+}
+
+// ensureRoles writes the default roles. If the store rejects writes, the server starts all the same and
+// retries: it is not ready meanwhile.
+func (w *wired) ensureRoles(ctx context.Context, a *App, o Options) {
+	if w.core.Group(rbacv1.GroupName) == nil || o.Cluster.Authorization.File != "" {
 		return
 	}
 	var done atomic.Bool
@@ -96,7 +100,7 @@ func (w *wired) authorize(ctx context.Context, a *App, o Options, core *resource
 		}
 		return nil
 	}
-	roles := &defaultRoles{Objects: w.objects(apply.Server, o.Log), set: core, whole: o.From.hasRoles()}
+	roles := &defaultRoles{Objects: w.objects(apply.Server, o.Log), set: w.core, whole: o.From.hasRoles()}
 	err := roles.ensure(ctx)
 	if done.Store(err == nil); err == nil {
 		return

@@ -103,12 +103,12 @@ func (o *Options) authorizationConfig() (*chain.Config, error) {
 	}
 }
 
-// useTokens makes the cluster the only authenticator of bearer tokens.
-func (d *delegated) useTokens(a *App, o *Options) {
+// authenticator returns the authenticator of bearer tokens by the cluster.
+func (d *delegated) authenticator(a *App, o *Options) authn.TokenAuthenticator {
 	a.later(func(context.Context) error { d.tokens.Close(); return nil })
 	a.caches = authn.NewTokenCacheMetrics()
 	ttl := o.Cluster.TokenTTL
-	a.tokens.Use(authn.NewTokenCache(tokenreview.New(d.tokens, "v1", nil), authn.TokenCacheOptions{Success: ttl, Failure: ttl, Metrics: a.caches, Log: o.Log}))
+	return authn.NewTokenCache(tokenreview.New(d.tokens, "v1", nil), authn.TokenCacheOptions{Success: ttl, Failure: ttl, Metrics: a.caches, Log: o.Log})
 }
 
 // follow rereads the CAs of the cluster after each change.

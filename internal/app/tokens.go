@@ -64,6 +64,18 @@ func (s *serviceAccounts) open(ctx context.Context, a *App, o Options) (err erro
 	return err
 }
 
+// forked returns the signer and authenticator of a fork. The tokens of the server are valid in the fork, and those
+// of the fork nowhere else.
+func (s *serviceAccounts) forked() (*serviceAccounts, error) {
+	f := &serviceAccounts{options: s.options, issuer: serviceaccount.NewIssuer(s.options), metrics: serviceaccount.NewMetrics(), cleanUpPeriod: s.cleanUpPeriod}
+	f.options.SigningEndpoint = ""
+	var err error
+	if f.keys, err = serviceaccount.Beside(s.keys); err == nil {
+		f.issuer.Use(f.keys)
+	}
+	return f, err
+}
+
 // connect fetches the keys of the external signer.
 func (s *serviceAccounts) connect(ctx context.Context, a *App, o Options) (err error) {
 	if s.signer, err = external.Open(s.options.SigningEndpoint); err != nil {

@@ -86,7 +86,7 @@ type wired struct {
 	following   []func(context.Context) // while the server runs
 	standards   *podsecurity.Metrics
 	fairness    *fairness.Dispatcher // nil without priority and fairness
-	expressions celpolicy.Shared     // of policies
+	expressions *celpolicy.Shared    // of policies
 
 	accounts authn.TokenAuthenticator // of service accounts
 	keys     *serviceaccount.Discovery
@@ -95,12 +95,12 @@ type wired struct {
 
 // assemble creates the parts between the store and the handler. None of them runs yet.
 func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) {
-	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}, standards: podsecurity.NewMetrics(), authorizer: &a.authorizer, later: a.later}
+	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}, standards: podsecurity.NewMetrics(), authorizer: &a.authorizer, later: a.later, expressions: &celpolicy.Shared{}}
 	var err error
 	if w.services, err = o.Services.read(); err != nil {
 		return nil, err
 	}
-	w.cache = watchcache.New(a.backend, watchcache.Options{Logger: o.Log, Undone: o.Undone})
+	w.cache = watchcache.New(a.backend, o.copied.cache(watchcache.Options{Logger: o.Log, Undone: o.Undone}))
 	core := resource.NewSet(kinds)
 	if err := w.mirrorNamespaces(a, &o.Cluster, core.Lookup("", "namespaces")); err != nil {
 		return nil, err
@@ -108,8 +108,13 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	w.core, w.addresses = core, builtin.GiveAddresses(core, w.cache, w.services.cidrs, w.services.ports)
 	w.usage = usage.New(w.cache, core)
 	w.dialer = a.toServices(w, core, o.Services.ClusterIPs)
-	w.webhooks, w.conversions = webhook.New(webhook.Options{Services: w.dialer, URLs: a.dialer(selector.ControlPlane), Before: o.Hooks.Webhook}), convert.NewMetrics()
-	a.later(func(context.Context) error { w.webhooks.Close(); return nil })
+	w.conversions = convert.NewMetrics()
+	if o.copied == nil {
+		w.webhooks = webhook.New(webhook.Options{Services: w.dialer, URLs: a.dialer(selector.ControlPlane), Before: o.Hooks.Webhook})
+		a.later(func(context.Context) error { w.webhooks.Close(); return nil })
+	} else {
+		o.copied.share(w)
+	}
 	w.conditions, w.manifests, w.authorizer = match.NewMetrics(), manifest.NewMetrics(serverID()), &a.authorizer
 	w.plugged, w.queues = admission.NewMetrics(), controller.NewMetrics()
 	w.admissions, w.policies = admissionwebhook.NewMetrics(w.conditions), policy.NewMetrics(w.conditions)
@@ -117,14 +122,16 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := w.prioritize(o); err != nil {
-		return nil, err
+	if w.fairness == nil {
+		if err := w.prioritize(o); err != nil {
+			return nil, err
+		}
 	}
 	w.registry = registry.New(a.backend, w.cache, registry.Options{
 		Plugins: admitting, Logger: o.Log,
 		Source: func(d *resource.Definition) (kv.Guard, bool) { return w.crds.Source(d) },
 	})
-	w.crds = crd.New(crd.Options{
+	w.crds = crd.New(o.copied.definitions(crd.Options{
 		Cache:   w.cache,
 		Catalog: w.catalog,
 		Objects: w.registry,
@@ -136,7 +143,7 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 		},
 		Compiled: o.Compiled,
 		Logger:   o.Log,
-	})
+	}))
 	return w, nil
 }
 
@@ -149,6 +156,23 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	if w.server, err = w.services.server(a.listener.Addr()); err != nil {
 		return nil, err
 	}
+	w.run(a, o)
+	if err := a.until(ctx, w.crds.Fresh); err != nil {
+		return nil, fmt.Errorf("loading stored objects: %w", err)
+	}
+	err = a.until(ctx, func(ctx context.Context) error {
+		if err := w.ensureCluster(ctx, w.core); err != nil {
+			return err
+		}
+		w.authorize(a)
+		w.ensureRoles(ctx, a, o)
+		return nil
+	})
+	return w, err
+}
+
+// run runs the parts between the store and the handler.
+func (w *wired) run(a *App, o Options) {
 	w.aggregate(a, o, w.core)
 	leaser, ok := kv.As[kv.Leaser](a.backend)
 	w.server.Leases = ok
@@ -168,17 +192,6 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	if w.server.Leases && w.server.Reconcile && !w.server.Address.Addr().IsLoopback() { // not reachable by others
 		a.parts.run("leases", func(ctx context.Context) error { return w.master(ctx, leaser, w.server.Address.Addr()) })
 	}
-	if err := a.until(ctx, w.crds.Fresh); err != nil {
-		return nil, fmt.Errorf("loading stored objects: %w", err)
-	}
-	err = a.until(ctx, func(ctx context.Context) error {
-		err := w.ensureCluster(ctx, core)
-		if err == nil {
-			w.authorize(ctx, a, o, core)
-		}
-		return err
-	})
-	return w, err
 }
 
 // kinds returns the built-in kinds, with connections to kubelets and pods.
@@ -300,6 +313,8 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Pages:           append(fairnessPages(w.fairness), w.page(a.backend, o.Log)),
 		Store:           a.backend,
 		Forget:          w.registry.Forget,
+		Forks:           a.forks,
+		Changes:         o.copied.changes(objects),
 		Version:         o.Version,
 		StrictTransport: o.StrictTransport,
 		GoawayChance:    o.GoawayChance,

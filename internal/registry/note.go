@@ -38,11 +38,11 @@ func ParseNote(data []byte) Note {
 	return Note{User: fields[0], Verb: fields[1], Manager: fields[2], Subresource: fields[3], Request: fields[4]}
 }
 
-// Note returns the note for a write, or nil if the store keeps no history. The user, the verb and the audit
+// Note returns the note for a write, or nil if the store keeps no notes. The user, the verb and the audit
 // id are those of the request of the context. Without a request, the server writes on its own behalf, with
 // the given verb. An empty manager is the default field manager of the request.
 func (r *Registry) Note(ctx context.Context, verb, manager, subresource string) []byte {
-	if r.historian == nil {
+	if r.historian == nil && r.differ == nil {
 		return nil
 	}
 	n := Note{User: request.Server.Name, Verb: verb, Manager: manager, Subresource: subresource}

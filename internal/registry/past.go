@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
@@ -113,8 +114,7 @@ func (r *Registry) Kept(ctx context.Context, target Target) (int64, error) {
 			return 0, err
 		}
 	}
-	revision, err := r.backend.Revision(ctx)
-	return revision, StorageError(err)
+	return r.Revision(ctx)
 }
 
 // History yields the changes of an object, or of all objects of a namespace or the cluster if the target has
@@ -132,6 +132,57 @@ func (r *Registry) History(ctx context.Context, target Target, after, until int6
 			}
 		}
 	}
+}
+
+// Revision returns the newest revision of the store.
+func (r *Registry) Revision(ctx context.Context) (int64, error) {
+	revision, err := r.backend.Revision(ctx)
+	return revision, StorageError(err)
+}
+
+// A Difference is an object that differs from the one in the state that the store began with. Its revision and
+// its note are those of the last change.
+type Difference struct {
+	Definition *resource.Definition
+	PastChange
+}
+
+// Differences yields the differences in the kinds of a set, by the keys of the objects. It needs a store over
+// another one.
+func (r *Registry) Differences(ctx context.Context, set *resource.Set) iter.Seq2[Difference, error] {
+	kinds := map[string]*resource.Definition{}
+	for d := range set.All() {
+		if elsewhere := !d.StoredAs.Empty() && d.StoredAs.Group != d.Group; d.Stored() && !elsewhere {
+			kinds[d.StoragePrefix] = d
+		}
+	}
+	return func(yield func(Difference, error) bool) {
+		for e, err := range r.differ.Differences(ctx) {
+			if err != nil {
+				yield(Difference{}, StorageError(err))
+				return
+			}
+			if d := kindOf(kinds, e.Key); d != nil && !yield(Difference{d, changeOf(kv.Past{Event: e})}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// kindOf returns the kind of a key by the prefixes of kinds; nil for a key of no object.
+func kindOf(kinds map[string]*resource.Definition, key string) *resource.Definition {
+	end := len(resource.Root)
+	for range 2 { // a prefix has one or two parts
+		n := strings.IndexByte(key[end:], '/')
+		if n < 0 {
+			return nil
+		}
+		end += n + 1
+		if d := kinds[key[:end]]; d != nil {
+			return d
+		}
+	}
+	return nil
 }
 
 // pastError is StorageError for a read of changes.

@@ -32,6 +32,7 @@ type Registry struct {
 	backend   kv.Backend
 	former    kv.Former    // the backend; nil if it has one form for all values
 	historian kv.Historian // the backend; nil if it keeps no history
+	differ    kv.Differ    // the backend; nil if it begins with no state of another one
 	cache     *watchcache.Cache
 	plugins   Plugins
 	source    func(*resource.Definition) (kv.Guard, bool) // nil for none
@@ -56,6 +57,7 @@ func New(backend kv.Backend, cache *watchcache.Cache, o Options) *Registry {
 	r := &Registry{backend: backend, cache: cache, plugins: o.Plugins, source: o.Source, now: o.Now, log: o.Logger}
 	r.former, _ = kv.As[kv.Former](backend)
 	r.historian, _ = kv.As[kv.Historian](backend)
+	r.differ, _ = kv.As[kv.Differ](backend)
 	if r.now == nil {
 		r.now = time.Now
 	}

@@ -20,6 +20,12 @@ func (s *Server) ownPages() pages {
 		backupPath:      serveBackup(s.options.Store, s.options.Log),
 		forgetPath:      serveForget(s.options.Forget, s.options.Catalog),
 	}
+	if s.options.Forks != nil {
+		p[forksPath], p[forksRoot] = s.options.Forks, s.options.Forks
+	}
+	if s.options.Changes != nil {
+		p[changesPath] = s.options.Changes
+	}
 	for path, h := range s.health() {
 		p[path] = h
 	}
@@ -32,7 +38,7 @@ func (s *Server) ownPages() pages {
 // ServeHTTP answers with the page at the path of a request.
 func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := p[r.URL.Path]
-	for _, prefix := range []string{profiles, flagsPage + "/"} {
+	for _, prefix := range []string{profiles, flagsPage + "/", forksRoot} {
 		if h == nil && strings.HasPrefix(r.URL.Path, prefix) {
 			h = p[prefix]
 		}
@@ -43,7 +49,10 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
+// changesPath is the page with the differences of a fork.
+const changesPath = "/changes"
+
 // owns reports whether path is below one of the server's own roots. The API has no paths there.
 func owns(path string) bool {
-	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug") || path == "/statusz" || path == "/flagz" || path == backupPath || path == forgetPath
+	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug") || path == "/statusz" || path == "/flagz" || path == backupPath || path == forgetPath || path == changesPath || under(path, forksPath)
 }

@@ -55,7 +55,11 @@ type Options struct {
 	Version    string                 // gitVersion in /version; default: that of the program
 	Flags      []string               // command line, for /debug/
 	// Forget takes the earlier states of an object, by its key, out of the history.
-	Forget     func(ctx context.Context, d *resource.Definition, key string) error
+	Forget func(ctx context.Context, d *resource.Definition, key string) error
+	// Forks are served below their paths; nil for a server without them.
+	Forks *Forks
+	// Changes answers with the differences to the state that the store began with; nil for a store that began empty.
+	Changes    http.HandlerFunc
 	FlagValues map[string]string // all flags, for /flagz
 	// SetVerbosity sets the log level; nil for none.
 	SetVerbosity func(int)
@@ -139,6 +143,9 @@ func New(o Options) *Server {
 // ServeHTTP answers one request, for tests without a listener.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	growStack()
+	if s.options.Forks.serve(w, r) {
+		return
+	}
 	x := newExchange(w, r)
 	r = r.WithContext(request.With(r.Context(), &x.Request))
 	s.chain(x, r)

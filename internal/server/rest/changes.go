@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/store/watchcache"
@@ -37,10 +38,10 @@ func (h *Handler) history(r *call) error {
 	}
 	r.w.Header().Set("Content-Type", codec.Format{}.ContentType())
 	wire := false
-	w := changesWriter{handler: h, call: r}
+	w := changesWriter{handler: h, definition: r.target.Definition, version: r.target.Version}
 	err = r.stream(&codec.View{}, func(to io.Writer, _ *codec.View) error {
 		w.to, wire = to, to == io.Writer(r.w)
-		return w.write(ctx, o.since, kept)
+		return w.write(ctx, &r.target, o.since, kept)
 	})
 	if err != nil && w.sent && wire {
 		panic(http.ErrAbortHandler) // The client must not mistake the part that it has for the whole.
@@ -72,22 +73,22 @@ func (h *Handler) beforeNewest(ctx context.Context, r *call, o changeOptions, ke
 // A changesWriter writes a list of changes. Its memory is bounded by the size of one change.
 type changesWriter struct {
 	handler *Handler
-	call    *call
-	to      io.Writer
-	buf     []byte
-	sent    bool // a part has been written
+	// definition and version are the form of the objects of the next change.
+	definition *resource.Definition
+	version    *resource.Version
+	to         io.Writer
+	buf        []byte
+	sent       bool // a part has been written
 }
 
 // changesChunk is the size of a part. A shorter list that fails is answered with a Status.
 const changesChunk = 64 << 10
 
 // write writes the list of the changes after a revision, up to another one.
-func (w *changesWriter) write(ctx context.Context, after, until int64) error {
-	target := w.call.target
-	w.buf = append(w.buf, `{"kind":"ChangeList","apiVersion":"`+changeListVersion+`","metadata":{"resourceVersion":"`...)
-	w.buf = append(strconv.AppendInt(w.buf, until, 10), `"},"items":[`...)
+func (w *changesWriter) write(ctx context.Context, target *registry.Target, after, until int64) error {
+	w.begin(until)
 	n := 0
-	for c, err := range w.handler.registry.History(ctx, target, after, until) {
+	for c, err := range w.handler.registry.History(ctx, *target, after, until) {
 		if err != nil {
 			return err
 		}
@@ -104,10 +105,19 @@ func (w *changesWriter) write(ctx context.Context, after, until int64) error {
 		}
 	}
 	if n == 0 && target.Name != "" {
-		if _, err := w.handler.registry.Get(ctx, target, ""); err != nil {
+		if _, err := w.handler.registry.Get(ctx, *target, ""); err != nil {
 			return err
 		}
 	}
+	return w.end()
+}
+
+func (w *changesWriter) begin(revision int64) {
+	w.buf = append(w.buf, `{"kind":"ChangeList","apiVersion":"`+changeListVersion+`","metadata":{"resourceVersion":"`...)
+	w.buf = append(strconv.AppendInt(w.buf, revision, 10), `"},"items":[`...)
+}
+
+func (w *changesWriter) end() error {
 	w.buf = append(w.buf, "]}\n"...)
 	return w.flush()
 }
@@ -171,7 +181,7 @@ func (w *changesWriter) shown(ctx context.Context, o *watchcache.Object) ([]byte
 	if o == nil {
 		return nil, nil
 	}
-	d, v := w.call.target.Definition, w.call.target.Version
+	d, v := w.definition, w.version
 	shown, err := w.handler.registry.View(ctx, d, v, o)
 	if err != nil {
 		return nil, err

@@ -134,6 +134,42 @@ func OpenKeys(dir string) (Keys, error) {
 	return k, nil
 }
 
+// Beside returns keys with a new signing key, which verify what others have signed, too. What they sign is
+// invalid for others.
+func Beside(others Keys) (Keys, error) {
+	own, err := OpenKeys("")
+	if err != nil || others == nil {
+		return own, err
+	}
+	return beside{own.(*fileKeys), others}, nil
+}
+
+// beside are keys of which only own sign.
+type beside struct {
+	own *fileKeys
+	Keys
+}
+
+func (b beside) sign(ctx context.Context, claims []byte) (string, error) {
+	return b.own.sign(ctx, claims)
+}
+
+func (b beside) find(ctx context.Context, id string) ([]key, bool) {
+	if found := keysOf(b.own.all, id); id != "" && len(found) > 0 {
+		return found, true
+	}
+	found, fixed := b.Keys.find(ctx, id)
+	if id == "" {
+		found = append(found[:len(found):len(found)], b.own.all...)
+	}
+	return found, fixed
+}
+
+func (b beside) published() ([]key, time.Duration) {
+	keys, age := b.Keys.published()
+	return append(keys[:len(keys):len(keys)], b.own.all...), age
+}
+
 // newKey generates an ECDSA key; RSA would slow down the first start.
 func newKey() ([]byte, error) {
 	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -1,0 +1,300 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/controller/serveridentity"
+	"github.com/anykind/anykind/internal/network/egress"
+	"github.com/anykind/anykind/internal/network/egress/selector"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/schema/crd"
+	"github.com/anykind/anykind/internal/server"
+	"github.com/anykind/anykind/internal/server/rest"
+	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
+	"github.com/anykind/anykind/internal/store/watchcache"
+)
+
+// forkPast limits the history of a fork in bytes.
+const forkPast = 32 << 20
+
+// webhookPlugins are the admission plugins that call webhooks.
+func webhookPlugins() []string {
+	return []string{"MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"}
+}
+
+// ForkOptions configure a fork.
+type ForkOptions struct {
+	// Revision is the state that it begins with; kv.Latest is the newest one.
+	Revision int64
+	// Webhooks calls admission webhooks, with dryRun. Without it, they are left out.
+	Webhooks bool
+	// Path is the prefix of the paths of the fork in the server.
+	Path string
+}
+
+// A Fork is a copy of an App with a store of its own over a state of the App's store. It shares what it does not
+// change: objects, definitions, compiled schemas and credentials. It writes nothing outside: it has no
+// network but for webhooks that are told of a dry run, and its tokens are invalid elsewhere.
+type Fork struct {
+	*App
+	began    int64 // the revision of its first state
+	requests sync.WaitGroup
+
+	mu      sync.Mutex
+	stopped bool
+}
+
+// Fork returns a running copy of the App.
+func (a *App) Fork(ctx context.Context, o ForkOptions) (*Fork, error) {
+	revision, err := a.cache.Fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if o.Revision == kv.Latest {
+		o.Revision = revision
+	}
+	if err := a.wired.crds.Committed(ctx, revision); err != nil {
+		return nil, err
+	}
+	f := &Fork{App: &App{
+		log: a.log, listener: a.listener, given: a.given, outside: a.outside, caches: a.caches,
+		parts: newParts(a.log), admission: a.admission, dial: a.isolated,
+	}}
+	if err := f.start(ctx, a, o); err != nil {
+		return nil, errors.Join(err, f.unwind(ctx))
+	}
+	return f, nil
+}
+
+// copy starts a fork for a client.
+func (a *App) copy(ctx context.Context, spec *server.ForkSpec, path string) (server.Copy, error) {
+	o := ForkOptions{Webhooks: spec.Webhooks == server.WebhooksDryRun, Path: path}
+	var err error
+	switch {
+	case spec.ResourceVersion != "":
+		o.Revision, err = strconv.ParseInt(spec.ResourceVersion, 10, 64)
+	case spec.AsOf != nil:
+		o.Revision, err = a.revisionAt(ctx, spec.AsOf.Time)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := a.Fork(ctx, o)
+	var compacted *kv.CompactedError
+	switch {
+	case errors.As(err, &compacted):
+		return nil, status.Expired(err.Error())
+	case err != nil:
+		return nil, registry.StorageError(err)
+	}
+	return f, nil
+}
+
+// revisionAt returns the revision of the state at a time.
+func (a *App) revisionAt(ctx context.Context, t time.Time) (int64, error) {
+	historian, ok := kv.As[kv.Historian](a.backend)
+	if !ok {
+		return 0, registry.NoHistory()
+	}
+	revision, err := historian.At(ctx, t)
+	var early *kv.TooEarlyError
+	if errors.As(err, &early) {
+		return 0, status.Expired(early.Error())
+	}
+	return revision, err
+}
+
+// Revision returns that of the state that the fork began with.
+func (f *Fork) Revision() int64 { return f.began }
+
+// errIsolated is the error of connections from a fork.
+var errIsolated = errors.New("a fork has no network: it does not reach pods, nodes, Services and other API servers")
+
+// isolated returns the Dial of a fork. It reaches webhooks that decide, and no cluster.
+func (a *App) isolated(in selector.Name) egress.Dial {
+	if in == selector.ControlPlane {
+		return a.dial(in)
+	}
+	return func(context.Context, string, string) (net.Conn, error) { return nil, errIsolated }
+}
+
+// start starts the fork of an App.
+func (f *Fork) start(ctx context.Context, of *App, with ForkOptions) error {
+	state, release, err := kv.Keep(ctx, of.backend, with.Revision)
+	if err != nil {
+		return err
+	}
+	f.later(func(context.Context) error { release(); return nil })
+	f.began = state.Revision()
+	o := of.options.forFork(&copied{of: of, base: f.began, webhooks: with.Webhooks})
+	f.options = o
+	f.backend = memkv.New(memkv.Options{Over: state, MaxValueBytes: o.MaxObjectBytes, MaxPastBytes: forkPast})
+	f.later(func(context.Context) error { return f.backend.Close() })
+	if f.accounts, err = of.accounts.forked(); err != nil {
+		return err
+	}
+	if err := f.newChain(o, of.given.authorization); err != nil {
+		return err
+	}
+	own := *of.identity
+	own.users = own.authenticator(o.Authentication.anonymous(of.given.issuers), &f.tokens)
+	f.identity = &own
+	kinds, err := f.kinds(o)
+	if err != nil {
+		return err
+	}
+	if err := o.RuntimeConfig.Apply(kinds); err != nil {
+		return err
+	}
+	f.later(f.parts.stop)
+	w, err := f.assemble(o, kinds)
+	if err != nil {
+		return err
+	}
+	w.server = of.wired.server
+	w.run(f.App, o)
+	if err := f.until(ctx, w.crds.Fresh); err != nil {
+		return err
+	}
+	w.authorize(f.App)
+	f.useTokens(o, w)
+	f.wired, f.cache, f.catalog = w, w.cache, w.catalog
+	options := w.serverOptions(f.App, o)
+	options.Authorizer = gated{&of.authorizer, with.Path, &f.authorizer}
+	f.server = server.New(options)
+	f.later(f.drain)
+	f.parts.run("controllers after the first write", func(ctx context.Context) error { return w.controlOnceChanged(ctx, f, o) })
+	return nil
+}
+
+// controlOnceChanged starts the controllers with the first write. A copy without changes has no work for them.
+func (w *wired) controlOnceChanged(ctx context.Context, f *Fork, o Options) error {
+	for batch, err := range f.backend.Watch(ctx, "", f.began) {
+		if err != nil || len(batch.Events) > 0 {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := w.control(f.App, o); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// forFork returns the options of a fork. Files that only a start reads are left out.
+func (o Options) forFork(c *copied) Options {
+	o.InMemory, o.Dir, o.Backend, o.Etcd, o.History = true, "", nil, Etcd{}, Remembering{}
+	o.From, o.Open, o.opened = nil, "", nil
+	o.CRDs, o.Kubeconfig = "", ""
+	o.Hooks, o.Undone = Hooks{}, 0
+	o.Unclassified = true // the Dispatcher of the server limits its requests
+	o.copied = c
+	if !c.webhooks {
+		o.Admission.Disable = append(slices.Clone(o.Admission.Disable), webhookPlugins()...)
+		o.Admission.Enable = slices.DeleteFunc(slices.Clone(o.Admission.Enable), func(name string) bool { return slices.Contains(o.Admission.Disable, name) })
+	}
+	o.Controllers = append([]string{"-" + serveridentity.Name}, o.Controllers...)
+	if len(o.Controllers) == 1 {
+		o.Controllers = append(o.Controllers, "*")
+	}
+	return o
+}
+
+// Serve serves a request for the fork, whose path begins after Path.
+func (f *Fork) Serve(w http.ResponseWriter, r *http.Request) (served bool) {
+	f.mu.Lock()
+	if f.stopped {
+		f.mu.Unlock()
+		return false
+	}
+	f.requests.Add(1)
+	f.mu.Unlock()
+	defer f.requests.Done()
+	f.server.ServeHTTP(w, r)
+	return true
+}
+
+// drain ends all watches and waits for the requests.
+func (f *Fork) drain(ctx context.Context) error {
+	f.mu.Lock()
+	f.stopped = true
+	f.mu.Unlock()
+	err := f.server.Drain(ctx)
+	f.requests.Wait()
+	return err
+}
+
+// entering is the verb of requests for a fork, on its path in the server.
+const entering = "use"
+
+// gated is the authorizer of a fork: the rights in the fork count for users whom the server lets in.
+type gated struct {
+	gate authz.Authorizer
+	path string
+	authz.Authorizer
+}
+
+// Authorize implements authz.Authorizer. Of an impersonated request, the impersonator has to be let in.
+func (g gated) Authorize(ctx context.Context, asked *authz.Attributes) (authz.Decision, string, error) {
+	enter := &authz.Attributes{User: asked.User, Info: request.Info{Verb: entering, Path: g.path}}
+	if q := request.From(ctx); q != nil && q.Impersonator != nil {
+		enter.User = q.Impersonator
+	}
+	decision, reason, err := g.gate.Authorize(ctx, enter)
+	if decision != authz.Allow {
+		return decision, reason, err
+	}
+	return g.Authorizer.Authorize(ctx, asked)
+}
+
+// copied has the App that a Fork is a copy of.
+type copied struct {
+	of   *App
+	base int64 // the revision of the state that the fork begins with
+	// webhooks calls admission webhooks, with dryRun.
+	webhooks bool
+}
+
+// cache returns the options of a cache. That of a fork begins with the objects of the App's.
+func (c *copied) cache(o watchcache.Options) watchcache.Options {
+	if c != nil {
+		o.Over, o.Base = c.of.cache, c.base
+	}
+	return o
+}
+
+// definitions returns the options of a Registrar. That of a fork begins with the definitions of the App's.
+func (c *copied) definitions(o crd.Options) crd.Options {
+	if c != nil {
+		o.Over, o.Base = c.of.wired.crds, c.base
+	}
+	return o
+}
+
+// changes returns the page with the changes of a fork; nil for another App.
+func (c *copied) changes(objects *rest.Handler) http.HandlerFunc {
+	if c == nil {
+		return nil
+	}
+	return objects.Differences
+}
+
+// share gives a fork parts of the App that keep no state.
+func (c *copied) share(w *wired) {
+	of := c.of.wired
+	w.webhooks, w.conversions, w.expressions, w.fairness = of.webhooks, of.conversions, of.expressions, of.fairness
+}

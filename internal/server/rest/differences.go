@@ -1,0 +1,57 @@
+package rest
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
+)
+
+// Differences answers with the objects that differ from those of the state that the store began with, as a
+// ChangeList. Each has its preferred version.
+func (h *Handler) Differences(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+		return
+	}
+	ctx := r.Context()
+	revision, err := h.registry.Revision(ctx)
+	if err != nil {
+		request.Fail(w, r, err)
+		return
+	}
+	out := changesWriter{handler: h, to: w}
+	out.begin(revision)
+	fail := func(err error) {
+		if out.sent {
+			panic(http.ErrAbortHandler) // The client must not mistake the part that it has for the whole.
+		}
+		request.Fail(w, r, err)
+	}
+	w.Header().Set("Content-Type", codec.Format{}.ContentType())
+	n := 0
+	for d, err := range h.registry.Differences(ctx, h.catalog.Set()) {
+		if err == nil {
+			at := slices.IndexFunc(d.Definition.Versions, func(v *resource.Version) bool { return v.Served })
+			if at < 0 {
+				continue
+			}
+			out.definition, out.version = d.Definition, d.Definition.Versions[at]
+			if n++; n > 1 {
+				out.buf = append(out.buf, ',')
+			}
+			err = out.add(ctx, d.PastChange)
+		}
+		if err != nil {
+			fail(err)
+			return
+		}
+	}
+	if err := out.end(); err != nil {
+		fail(status.Internal(err))
+	}
+}
