@@ -199,9 +199,11 @@ type App struct {
 	admission  map[string][]byte // configurations of plugins, by name
 	byNodes    node.Authorizer
 	chain      *chain.Chain
-	egress     *selector.Selector         // connections by network
-	forks      *server.Forks              // nil for a fork
-	outside    []authn.TokenAuthenticator // of tokens of others
+	egress     *selector.Selector // connections by network
+	// independent are built-in kinds that forks share.
+	independent []*resource.Definition
+	forks       *server.Forks              // nil for a fork
+	outside     []authn.TokenAuthenticator // of tokens of others
 }
 
 // Start returns once the server is ready. It validates all options before it changes anything, so an

@@ -68,7 +68,7 @@ func (a *App) Fork(ctx context.Context, o ForkOptions) (*Fork, error) {
 		return nil, err
 	}
 	f := &Fork{App: &App{
-		log: a.log, listener: a.listener, given: a.given, outside: a.outside, caches: a.caches,
+		log: a.log, listener: a.listener, given: a.given, outside: a.outside, caches: a.caches, independent: a.independent, issued: a.issued,
 		parts: newParts(a.log), admission: a.admission, dial: a.isolated,
 	}}
 	if err := f.start(ctx, a, o); err != nil {

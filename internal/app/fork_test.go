@@ -2,10 +2,13 @@ package app
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
+	"os"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +100,7 @@ func namespacedKind(kind string) string {
 var (
 	forkKinds   = flag.Int("kinds", 20, "definitions of TestForkFigures")
 	forkObjects = flag.Int("objects", 200, "objects of TestForkFigures")
+	forkProfile = flag.String("heap", "", "file for the profile of the heap of TestForkFigures")
 	forkCount   = flag.Int("forks", 5, "forks of TestForkFigures, which says what they cost")
 )
 
@@ -130,6 +134,15 @@ func TestForkFigures(t *testing.T) {
 	took := time.Since(began)
 	n := int64(len(forks))
 	t.Logf("%d forks: %v and %d kB each, %d goroutines", n, took/time.Duration(n), (heap()-before)/n>>10, (runtime.NumGoroutine()-goroutines)/int(n))
+	if *forkProfile != "" {
+		file, err := os.Create(*forkProfile)
+		if err == nil {
+			err = errors.Join(pprof.WriteHeapProfile(file), file.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, f := range forks {
 		page, err := f.cache.Resource("/registry/configmaps/").Snapshot(t.Context(), kv.Latest)
 		if err != nil || page.Len("", "") < *forkObjects {

@@ -197,7 +197,10 @@ func (w *wired) run(a *App, o Options) {
 // kinds returns the built-in kinds, with connections to kubelets and pods.
 func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 	cluster := a.dialer(selector.Cluster)
-	a.issued = certificates.NewMetrics()
+	if a.independent == nil {
+		a.issued = certificates.NewMetrics()
+		a.independent = builtin.Independent(o.AllowPrivileged, a.issued)
+	}
 	o.Kubelet.Dial, o.Kubelet.Proxy, o.Kubelet.Log = cluster.DialContext, cluster.Proxy, o.Log
 	kubelets, err := kubelet.New(o.Kubelet)
 	if err != nil {
@@ -211,7 +214,7 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 		network.CloseIdleConnections()
 		return nil
 	})
-	return builtin.Dependencies{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens, Certificates: a.issued}.Definitions(), nil
+	return builtin.Dependencies{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens, Certificates: a.issued, Independent: a.independent}.Definitions(), nil
 }
 
 // toServices returns the dialer to Services. Those of a cluster that this server extends have a DNS

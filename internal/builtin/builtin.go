@@ -62,6 +62,32 @@ type Dependencies struct {
 	Certificates *certificates.Metrics
 	// Users authenticate tokens.
 	Users authn.TokenAuthenticator
+
+	// Independent are the kinds of Independent with the same AllowPrivileged. Several servers may share them.
+	Independent []*resource.Definition
+}
+
+// Independent returns the kinds whose Dependencies are the rules for pods and metrics at most.
+func Independent(allowPrivileged bool, issued *certificates.Metrics) []*resource.Definition {
+	podRules := pod.Policy{Privileged: allowPrivileged}.Rules()
+	return slices.Concat(
+		apps.Definitions(podRules),
+		events.Definitions(),
+		autoscaling.Definitions(),
+		batch.Definitions(podRules),
+		certificates.Definitions(issued),
+		networking.Definitions(),
+		policy.Definitions(),
+		admissionregistration.Definitions(),
+		scheduling.Definitions(),
+		coordination.Definitions(),
+		node.Definitions(),
+		discovery.Definitions(),
+		flowcontrol.Definitions(),
+		apiserverinternal.Definitions(),
+		storage.Definitions(),
+		storagemigration.Definitions(),
+	)
 }
 
 // Definitions returns the built-in kinds with all versions. A RuntimeConfig enables those that are
@@ -94,16 +120,18 @@ func (p Dependencies) Definitions() []*resource.Definition {
 	if p.Users == nil {
 		p.Users = &authn.Tokens{}
 	}
-	endpoints, budgets := discovery.Definitions(), policy.Definitions()
+	if p.Independent == nil {
+		p.Independent = Independent(p.AllowPrivileged, p.Certificates)
+	}
 	nodes := core.Nodes(p.Kubelets, p.Network)
 	podRules := pod.Policy{Privileged: p.AllowPrivileged}.Rules()
 	pods := pod.Definitions(pod.Dependencies{
 		Rules:   podRules,
-		Budgets: one(budgets, "poddisruptionbudgets"), Evictions: policy.Evictions(),
+		Budgets: one(p.Independent, "poddisruptionbudgets"), Evictions: policy.Evictions(),
 		Nodes: nodes, Kubelets: p.Kubelets, Network: p.Network,
 	})
 	cores := core.Definitions(core.Dependencies{
-		Pods: one(pods, "pods"), Nodes: nodes, EndpointSlices: one(endpoints, "endpointslices"),
+		Pods: one(pods, "pods"), Nodes: nodes, EndpointSlices: one(p.Independent, "endpointslices"),
 		Network: p.Network, Tokens: p.Tokens, Store: p.Store, PodRules: podRules,
 	})
 	return slices.Concat(
@@ -112,25 +140,10 @@ func (p Dependencies) Definitions() []*resource.Definition {
 		pods,
 		authentication.Definitions(authentication.Users{Tokens: p.Users, Audiences: p.Tokens.Audiences()}),
 		authorization.Definitions(p.Authorizer),
-		apps.Definitions(podRules),
-		events.Definitions(),
-		autoscaling.Definitions(),
-		batch.Definitions(podRules),
-		certificates.Definitions(p.Certificates),
-		networking.Definitions(),
-		budgets,
 		rbac.Definitions(p.Authorizer, p.Roles),
-		admissionregistration.Definitions(),
 		apiregistration.Definitions(),
-		scheduling.Definitions(),
-		coordination.Definitions(),
-		node.Definitions(),
-		endpoints,
 		dra.Definitions(one(cores, "namespaces"), p.Authorizer),
-		flowcontrol.Definitions(),
-		apiserverinternal.Definitions(),
-		storage.Definitions(),
-		storagemigration.Definitions(),
+		p.Independent,
 	)
 }
 

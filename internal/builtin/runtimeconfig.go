@@ -69,7 +69,9 @@ func (c RuntimeConfig) Apply(kinds []*resource.Definition) error {
 	}
 	for _, d := range kinds {
 		for _, v := range d.Versions {
-			v.Served = wanted.serves(d, v.Name)
+			if on := wanted.serves(d, v.Name); v.Served != on { // shared Definitions are in use, and have it already
+				v.Served = on
+			}
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"strings"
+	"sync"
 )
 
 // pages maps the server's own paths to handlers: exact paths, and prefixes that end in a slash.
@@ -33,6 +34,12 @@ func (s *Server) ownPages() pages {
 		p[path] = h
 	}
 	return p
+}
+
+// lazy returns a handler that is created for its first request.
+func lazy(create func() pages) http.Handler {
+	created := sync.OnceValue(create)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { created().ServeHTTP(w, r) })
 }
 
 // ServeHTTP answers with the page at the path of a request.

@@ -131,7 +131,7 @@ func New(o Options) *Server {
 	}
 	s.options.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	s.draining, s.drain = context.WithCancel(context.Background())
-	var answers http.Handler = api.Table{api.At(owns, s.ownPages()), api.Everywhere(o.API)}
+	var answers http.Handler = api.Table{api.At(owns, lazy(s.ownPages)), api.Everywhere(o.API)}
 	if o.Within != nil {
 		answers = o.Within(answers)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,9 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// A Set has all served Definitions at one moment. It is immutable.
+// A Set has all served Definitions at one moment. It is immutable. A Set that differs in few of them from
+// another one is a layer over that.
 type Set struct {
-	byName map[name]*Definition
+	byName map[name]*Definition // nil for those that the Set below has and this one has not
+	below  map[name]*Definition
+	len    int
 	groups []*Group
 }
 
@@ -63,6 +65,7 @@ func NewSet(definitions []*Definition) *Set {
 			continue
 		}
 		s.byName[n] = d
+		s.len++
 		if !d.Served() {
 			continue
 		}
@@ -99,10 +102,30 @@ func NewSet(definitions []*Definition) *Set {
 func CompareVersions(a, b string) int { return version.CompareKubeAwareVersionStrings(a, b) }
 
 // Lookup returns the Definition of a resource, or nil.
-func (s *Set) Lookup(group, plural string) *Definition { return s.byName[name{group, plural}] }
+func (s *Set) Lookup(group, plural string) *Definition { return s.find(name{group, plural}) }
+
+func (s *Set) find(n name) *Definition {
+	if d, ok := s.byName[n]; ok {
+		return d
+	}
+	return s.below[n]
+}
 
 // All yields every Definition, including those without a served version, in no particular order.
-func (s *Set) All() iter.Seq[*Definition] { return maps.Values(s.byName) }
+func (s *Set) All() iter.Seq[*Definition] {
+	return func(yield func(*Definition) bool) {
+		for _, d := range s.byName {
+			if d != nil && !yield(d) {
+				return
+			}
+		}
+		for n, d := range s.below {
+			if _, ok := s.byName[n]; !ok && !yield(d) {
+				return
+			}
+		}
+	}
+}
 
 // Groups returns the served groups in the order of discovery.
 func (s *Set) Groups() []*Group { return s.groups }
@@ -117,7 +140,7 @@ func (s *Set) Group(name string) *Group {
 }
 
 // Len returns the number of Definitions.
-func (s *Set) Len() int { return len(s.byName) }
+func (s *Set) Len() int { return s.len }
 
 // A Catalog holds the current Set. The zero value holds an empty one. Several Catalogs may hold the same
 // Definitions.
@@ -150,7 +173,7 @@ func (c *Catalog) Swap(s *Set) {
 	defer c.mu.Unlock()
 	c.current.Store(s)
 	for of, l := range c.lives {
-		if d := s.byName[l.of]; d == nil || d.lineage != of {
+		if d := s.find(l.of); d == nil || d.lineage != of {
 			l.end()
 			delete(c.lives, of)
 		}
@@ -174,7 +197,7 @@ func (c *Catalog) life(d *Definition) context.Context {
 	}
 	l := life{of: name{d.Group, d.Plural}}
 	l.Context, l.end = context.WithCancel(context.Background())
-	if now := c.Set().byName[l.of]; now == nil || now.lineage != d.lineage {
+	if now := c.Set().find(l.of); now == nil || now.lineage != d.lineage {
 		l.end()
 		return l
 	}

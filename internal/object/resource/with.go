@@ -10,18 +10,20 @@ import (
 // not in s are ignored, and of two with one name the existing one counts. It is cheap if few of
 // many change.
 func (s *Set) With(out, in []*Definition) *Set {
-	n := &Set{byName: maps.Clone(s.byName), groups: slices.Clone(s.groups)}
+	n := s.layer()
 	touched := map[string]bool{}
 	for _, d := range out {
-		if n.byName[name{d.Group, d.Plural}] == d {
-			delete(n.byName, name{d.Group, d.Plural})
+		if n.find(name{d.Group, d.Plural}) == d {
+			n.byName[name{d.Group, d.Plural}] = nil
+			n.len--
 			touched[d.Group] = true
 		}
 	}
 	var added []*Definition
 	for _, d := range in {
-		if n.byName[name{d.Group, d.Plural}] == nil {
+		if n.find(name{d.Group, d.Plural}) == nil {
 			n.byName[name{d.Group, d.Plural}] = d
+			n.len++
 			added = append(added, d)
 			touched[d.Group] = true
 		}
@@ -32,12 +34,30 @@ func (s *Set) With(out, in []*Definition) *Set {
 	return n
 }
 
+// maxLayer is the number of Definitions in which a layer differs at most from the Set below it.
+const maxLayer = 64
+
+// layer returns a copy of s that may be changed.
+func (s *Set) layer() *Set {
+	n := &Set{byName: maps.Clone(s.byName), below: s.below, len: s.len, groups: slices.Clone(s.groups)}
+	switch {
+	case s.below == nil:
+		n.byName, n.below = map[name]*Definition{}, s.byName
+	case len(s.byName) > maxLayer:
+		n.byName, n.below = map[name]*Definition{}, make(map[name]*Definition, s.len)
+		for d := range s.All() {
+			n.below[name{d.Group, d.Plural}] = d
+		}
+	}
+	return n
+}
+
 // rebuild builds a group from its remaining Definitions and the added ones.
 func (s *Set) rebuild(group string, added []*Definition) {
 	var definitions []*Definition
 	if i := slices.IndexFunc(s.groups, func(g *Group) bool { return g.Name == group }); i >= 0 {
 		for _, d := range s.groups[i].Definitions {
-			if s.byName[name{d.Group, d.Plural}] == d {
+			if s.find(name{d.Group, d.Plural}) == d {
 				definitions = append(definitions, d)
 			}
 		}

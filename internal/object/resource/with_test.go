@@ -12,7 +12,7 @@ func TestWith(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	definition := func() *Definition {
 		d := Definition{
-			Group: fmt.Sprintf("g%d", random.IntN(4)), Plural: fmt.Sprintf("p%d", random.IntN(6)),
+			Group: fmt.Sprintf("g%d", random.IntN(4)), Plural: fmt.Sprintf("p%d", random.IntN(60)),
 			GroupPriority: random.IntN(3),
 		}
 		for v := range random.IntN(3) {
@@ -46,7 +46,11 @@ func TestWith(t *testing.T) {
 }
 
 func describe(s *Set) (text string) {
-	text = fmt.Sprintln(s.Len())
+	all := map[string]bool{}
+	for d := range s.All() {
+		all[fmt.Sprintf("%s/%s@%p", d.Group, d.Plural, s.Lookup(d.Group, d.Plural))] = true
+	}
+	text = fmt.Sprintln(s.Len(), all)
 	for _, g := range s.Groups() {
 		text += fmt.Sprint(g.Name, g.Versions)
 		for _, d := range g.Definitions {

@@ -94,31 +94,55 @@ func New(o Options) *Registrar {
 		o.Catalog.Swap(resource.NewSet(own))
 		return r
 	}
-	var others []*resource.Definition
-	r.known, others = o.Over.until(o.Base)
-	o.Catalog.Swap(resource.NewSet(append(own, others...)))
+	var set *resource.Set
+	r.known, set = o.Over.until(o.Base)
+	served := map[*resource.Definition]bool{}
+	for d := range set.All() {
+		served[d] = true
+	}
+	var out, in []*resource.Definition
+	for _, d := range own {
+		if served[d] {
+			delete(served, d)
+		} else {
+			in = append(in, d)
+		}
+	}
+	r.known.all.Scan(func(_ string, e *entry) bool {
+		switch {
+		case e.definition == nil:
+		case served[e.definition]:
+			delete(served, e.definition)
+		default:
+			in = append(in, e.definition)
+		}
+		return true
+	})
+	for d := range served {
+		out = append(out, d)
+	}
+	o.Catalog.Swap(set.With(out, in))
 	return r
 }
 
-// until returns the entries whose objects were last written until a revision, and their Definitions.
-func (r *Registrar) until(revision int64) (known index, served []*resource.Definition) {
+// until returns the entries whose objects were last written until a revision, and about their Definitions with the
+// built-in ones.
+func (r *Registrar) until(revision int64) (known index, about *resource.Set) {
 	r.mu.Lock()
 	known = r.known.copy()
+	about = r.o.Catalog.Set()
 	r.mu.Unlock()
 	var later []*entry
 	known.all.Scan(func(_ string, e *entry) bool {
-		switch {
-		case e.revision > revision:
+		if e.revision > revision {
 			later = append(later, e)
-		case e.definition != nil:
-			served = append(served, e.definition)
 		}
 		return true
 	})
 	for _, e := range later {
 		known.put(change{old: e})
 	}
-	return known, served
+	return known, about
 }
 
 // servesBuiltIn reports whether a version of a group has built-in kinds. Definitions cannot add kinds
