@@ -138,7 +138,7 @@ func (w *wired) control(a *App, o Options) error {
 	a.later(work.stop)
 	if !o.shared() {
 		a.engines.expect(1)
-		w.watch(work.run("controllers", run(on)))
+		w.watch(work.run("controllers", o.copied.once(a.backend, run(on))))
 		return nil
 	}
 	once, everywhere := apart(on)

@@ -174,25 +174,7 @@ func (f *Fork) start(ctx context.Context, of *App, with ForkOptions) error {
 	options.Authorizer = gated{&of.authorizer, with.Path, &f.authorizer}
 	f.server = server.New(options)
 	f.later(f.drain)
-	f.parts.run("controllers after the first write", func(ctx context.Context) error { return w.controlOnceChanged(ctx, f, o) })
-	return nil
-}
-
-// controlOnceChanged starts the controllers with the first write. A copy without changes has no work for them.
-func (w *wired) controlOnceChanged(ctx context.Context, f *Fork, o Options) error {
-	for batch, err := range f.backend.Watch(ctx, "", f.began) {
-		if err != nil || len(batch.Events) > 0 {
-			break
-		}
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err := w.control(f.App, o); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	return ctx.Err()
+	return w.control(f.App, o)
 }
 
 // forFork returns the options of a fork. Files that only a start reads are left out.
@@ -254,7 +236,8 @@ func (g gated) Authorize(ctx context.Context, asked *authz.Attributes) (authz.De
 	if q := request.From(ctx); q != nil && q.Impersonator != nil {
 		enter.User = q.Impersonator
 	}
-	decision, reason, err := g.gate.Authorize(ctx, enter)
+	// A Request of its own: this one has revisions of the fork.
+	decision, reason, err := g.gate.Authorize(request.With(ctx, &request.Request{Info: enter.Info, User: enter.User}), enter)
 	if decision != authz.Allow {
 		return decision, reason, err
 	}
@@ -283,6 +266,21 @@ func (c *copied) definitions(o crd.Options) crd.Options {
 		o.Over, o.Base = c.of.wired.crds, c.base
 	}
 	return o
+}
+
+// once delays the controllers of a fork until its first write: a copy without changes has no work for them.
+func (c *copied) once(b kv.Backend, run func(context.Context) error) func(context.Context) error {
+	if c == nil {
+		return run
+	}
+	return func(ctx context.Context) error {
+		for batch, err := range b.Watch(ctx, "", c.base) {
+			if err != nil || len(batch.Events) > 0 {
+				break
+			}
+		}
+		return run(ctx)
+	}
 }
 
 // changes returns the page with the changes of a fork; nil for another App.

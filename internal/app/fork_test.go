@@ -20,7 +20,7 @@ import (
 // forkOf makes a fork through the API, and returns its URL.
 func forkOf(t *testing.T, c *http.Client, url, spec string) string {
 	t.Helper()
-	code, body := ask(t, c, "POST", url+"/forks", "application/json", spec)
+	code, body := ask(t, c, "POST", url+"/forks", "", spec)
 	if code != 201 {
 		t.Fatalf("%s: %d %s", spec, code, body)
 	}
@@ -29,11 +29,23 @@ func forkOf(t *testing.T, c *http.Client, url, spec string) string {
 	return url + path
 }
 
+// answers checks the code of an answer, and parts of its body.
+func answers(t *testing.T, c *http.Client, method, url, token, body string, code int, parts ...string) {
+	t.Helper()
+	got, answer := ask(t, c, method, url, token, body)
+	if got != code {
+		t.Fatalf("%s %s: %d %s, want %d", method, url, got, answer, code)
+	}
+	for _, part := range parts {
+		if !strings.Contains(answer, part) {
+			t.Errorf("%s %s: no %s in %s", method, url, part, answer)
+		}
+	}
+}
+
 func mapOf(name, value string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"k":%q}}`, name, value)
 }
-
-const ofDefault = "/api/v1/namespaces/default/configmaps"
 
 // A fork begins as its server is, and goes its own way.
 func TestFork(t *testing.T) {
@@ -41,29 +53,21 @@ func TestFork(t *testing.T) {
 		a := start(t, Options{Dir: dir})
 		t.Cleanup(func() { stop(t, a) })
 		c := client(t, a, admin(t, a))
-		check := func(method, path, body string, code int, parts ...string) {
+		check := func(method, url, body string, code int, parts ...string) {
 			t.Helper()
-			got, answer := ask(t, c, method, path, "application/json", body)
-			if got != code {
-				t.Fatalf("%s %s: %d %s", method, path, got, answer)
-			}
-			for _, part := range parts {
-				if !strings.Contains(answer, part) {
-					t.Errorf("%s %s: no %s in %s", method, path, part, answer)
-				}
-			}
+			answers(t, c, method, url, "", body, code, parts...)
 		}
-		check("POST", a.URL()+ofDefault, mapOf("a", "base"), 201)
+		check("POST", a.URL()+inConfigMaps, mapOf("a", "base"), 201)
 		check("POST", a.URL()+definitions, namespacedKind("Widget"), 201)
 		fork := forkOf(t, c, a.URL(), `{"name":"one"}`)
-		check("GET", fork+ofDefault+"/a", "", 200, `"base"`)
-		check("POST", fork+ofDefault, mapOf("b", "fork"), 201)
-		check("DELETE", fork+ofDefault+"/a", "", 200)
-		check("POST", a.URL()+ofDefault, mapOf("c", "base"), 201)
-		check("GET", fork+ofDefault+"/a", "", 404)
-		check("GET", fork+ofDefault+"/c", "", 404)
-		check("GET", a.URL()+ofDefault+"/b", "", 404)
-		check("GET", a.URL()+ofDefault+"/a", "", 200, `"base"`)
+		check("GET", fork+inConfigMaps+"/a", "", 200, `"base"`)
+		check("POST", fork+inConfigMaps, mapOf("b", "fork"), 201)
+		check("DELETE", fork+inConfigMaps+"/a", "", 200)
+		check("POST", a.URL()+inConfigMaps, mapOf("c", "base"), 201)
+		check("GET", fork+inConfigMaps+"/a", "", 404)
+		check("GET", fork+inConfigMaps+"/c", "", 404)
+		check("GET", a.URL()+inConfigMaps+"/b", "", 404)
+		check("GET", a.URL()+inConfigMaps+"/a", "", 200, `"base"`)
 
 		// Definitions, too.
 		check("POST", fork+"/apis/example.com/v1/namespaces/default/widgets", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}}`, 201)
@@ -85,7 +89,7 @@ func TestFork(t *testing.T) {
 		check("GET", fork+"/changes", "", 200, `"name":"b"`, `"DELETED"`, `"Gadget"`)
 		check("GET", a.URL()+"/forks", "", 200, `"one"`)
 		check("DELETE", a.URL()+"/forks/one", "", 200)
-		check("GET", fork+ofDefault+"/b", "", 404)
+		check("GET", fork+inConfigMaps+"/b", "", 404)
 		check("GET", a.URL()+"/forks/one", "", 404)
 	}
 }
@@ -110,7 +114,7 @@ func TestForkFigures(t *testing.T) {
 	t.Cleanup(func() { stop(t, a) })
 	c := client(t, a, admin(t, a))
 	for i := range *forkKinds {
-		if code, body := ask(t, c, "POST", a.URL()+definitions, "application/json", namespacedKind(fmt.Sprint("Kind", i))); code != 201 {
+		if code, body := ask(t, c, "POST", a.URL()+definitions, "", namespacedKind(fmt.Sprint("Kind", i))); code != 201 {
 			t.Fatal(code, body)
 		}
 	}
@@ -120,7 +124,7 @@ func TestForkFigures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ask(t, c, "GET", a.URL()+ofDefault+"?limit=1", "", "")
+	ask(t, c, "GET", a.URL()+inConfigMaps+"?limit=1", "", "")
 	before, goroutines := heap(), runtime.NumGoroutine()
 	began := time.Now()
 	var forks []*Fork

@@ -89,6 +89,9 @@ func (a *App) WaitIdle(ctx context.Context) error {
 
 func (a *App) caughtUp(ctx context.Context) (bool, error) {
 	before, err := a.cache.Fresh(ctx)
+	if c := a.options.copied; err == nil && c != nil && before == c.base {
+		return a.cache.Quiet(), nil // its controllers wait for the first write
+	}
 	if err != nil || !a.engines.caughtUp(before) || !a.cache.Quiet() {
 		return false, err
 	}

@@ -53,6 +53,7 @@ import (
 // wired has the parts between the store and the listener.
 type wired struct {
 	backend  kv.Backend
+	copied   bool // the store is a copy, see Fork
 	log      *slog.Logger
 	cache    *watchcache.Cache
 	catalog  *resource.Catalog
@@ -95,7 +96,7 @@ type wired struct {
 
 // assemble creates the parts between the store and the handler. None of them runs yet.
 func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) {
-	w := &wired{backend: a.backend, log: o.Log, catalog: &resource.Catalog{}, standards: podsecurity.NewMetrics(), authorizer: &a.authorizer, later: a.later, expressions: &celpolicy.Shared{}}
+	w := &wired{backend: a.backend, copied: o.copied != nil, log: o.Log, catalog: &resource.Catalog{}, standards: podsecurity.NewMetrics(), authorizer: &a.authorizer, later: a.later, expressions: &celpolicy.Shared{}}
 	var err error
 	if w.services, err = o.Services.read(); err != nil {
 		return nil, err

@@ -49,14 +49,14 @@ func (h *hook) failed(told *status.Error, format string, args ...any) *callError
 
 // call sends an AdmissionReview to a webhook and returns its answer.
 func (p *plugin) call(ctx context.Context, h *hook, w *match.Write, v *match.View, mutating bool) (*answer, error) {
-	if err := h.checkDryRun(w.Admission); err != nil {
+	if err := h.checkDryRun(p.dryRun(w)); err != nil {
 		return nil, err
 	}
 	version, err := h.versionOf()
 	uid := string(uuid.NewUUID())
 	var body []byte
 	if err == nil {
-		body, err = review(version, uid, w, v)
+		body, err = review(version, uid, w, v, p.dryRun(w))
 	}
 	if err != nil {
 		return nil, h.failed(status.BadRequest("error creating admission objects"), "could not create admission objects: %w", err)
@@ -113,9 +113,12 @@ func left(ctx context.Context) time.Duration {
 	return max(d, time.Second)
 }
 
+// dryRun reports whether webhooks are told that a write is a dry run.
+func (p *plugin) dryRun(w *match.Write) bool { return p.Rehearsal || w.DryRun() }
+
 // checkDryRun rejects a dry run if the webhook has side effects.
-func (h *hook) checkDryRun(a *registry.Admission) error {
-	if !a.DryRun() {
+func (h *hook) checkDryRun(dryRun bool) error {
+	if !dryRun {
 		return nil
 	}
 	if h.sideEffects == nil {

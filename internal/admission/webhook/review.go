@@ -31,7 +31,7 @@ func (h *hook) versionOf() (string, error) {
 }
 
 // review encodes the AdmissionReview of a write. All versions have the same fields.
-func review(version, uid string, w *match.Write, v *match.View) ([]byte, error) {
+func review(version, uid string, w *match.Write, v *match.View, dryRun bool) ([]byte, error) {
 	user, err := userTree(w.User)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func review(version, uid string, w *match.Write, v *match.View) ([]byte, error) 
 		"userInfo":        user,
 		"object":          orNull(v.Object),
 		"oldObject":       orNull(v.Old),
-		"dryRun":          w.DryRun(),
+		"dryRun":          dryRun,
 		"options":         orNull(options),
 	}
 	for field, text := range map[string]string{

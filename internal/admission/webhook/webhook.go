@@ -42,7 +42,9 @@ type Options struct {
 	// Authorizer is used in match conditions.
 	Authorizer authz.Authorizer
 	Poster     Poster
-	Metrics    *Metrics
+	// Rehearsal tells webhooks that each write is a dry run: the store is a copy.
+	Rehearsal bool
+	Metrics   *Metrics
 	// Manifests are the metrics of configurations in files.
 	Manifests *manifest.Metrics
 	Log       *slog.Logger
