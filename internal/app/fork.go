@@ -101,6 +101,9 @@ func (a *App) copy(ctx context.Context, spec *server.ForkSpec, path string) (ser
 	return f, nil
 }
 
+// Forks returns the forks of the App.
+func (a *App) Forks() *server.Forks { return a.forks }
+
 // revisionAt returns the revision of the state at a time.
 func (a *App) revisionAt(ctx context.Context, t time.Time) (int64, error) {
 	historian, ok := kv.As[kv.Historian](a.backend)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -197,22 +198,31 @@ func (f *Forks) create(w http.ResponseWriter, r *http.Request) (Fork, error) {
 	if err != nil {
 		return Fork{}, err
 	}
+	made, _, err := f.Make(r.Context(), spec, request.From(r.Context()).User.Name)
+	return made, err
+}
+
+// Make makes a fork for a user.
+func (f *Forks) Make(ctx context.Context, spec *ForkSpec, by string) (Fork, Copy, error) {
+	if err := spec.complete(); err != nil {
+		return Fork{}, nil, err
+	}
 	made := &fork{Fork: Fork{
 		TypeMeta: metav1.TypeMeta{Kind: "Fork", APIVersion: forkVersion},
-		ForkSpec: *spec, Path: forksRoot + spec.Name, Created: metav1.Now(), By: request.From(r.Context()).User.Name,
+		ForkSpec: *spec, Path: forksRoot + spec.Name, Created: metav1.Now(), By: by,
 	}}
 	if err := f.reserve(made); err != nil {
-		return Fork{}, err
+		return Fork{}, nil, err
 	}
-	c, err := f.start(r.Context(), spec, made.Path)
+	c, err := f.start(ctx, spec, made.Path)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case err != nil:
 		delete(f.all, spec.Name)
-		return Fork{}, err
+		return Fork{}, nil, err
 	case f.closed:
-		return Fork{}, errors.Join(errStopping, c.Stop(context.Background()))
+		return Fork{}, nil, errors.Join(errStopping, c.Stop(context.Background()))
 	}
 	made.copy, made.ResourceVersion = c, strconv.FormatInt(c.Revision(), 10)
 	if life := spec.Lifetime.Duration; life > 0 {
@@ -224,7 +234,7 @@ func (f *Forks) create(w http.ResponseWriter, r *http.Request) (Fork, error) {
 			}
 		})
 	}
-	return made.Fork, nil
+	return made.Fork, c, nil
 }
 
 var errStopping = status.Unavailable("the server is shutting down")
@@ -245,7 +255,7 @@ func (f *Forks) reserve(made *fork) error {
 	return nil
 }
 
-// readFork reads and validates the body of a request for a new fork.
+// readFork reads the body of a request for a new fork.
 func readFork(w http.ResponseWriter, r *http.Request) (*ForkSpec, error) {
 	var spec ForkSpec
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxForkSpec))
@@ -255,27 +265,36 @@ func readFork(w http.ResponseWriter, r *http.Request) (*ForkSpec, error) {
 	if err != nil {
 		return nil, status.BadRequest(`the body is no object such as {"name":"x"}: %v`, err)
 	}
-	if spec.Webhooks == "" {
-		spec.Webhooks = WebhooksDryRun
-	}
-	switch {
-	case spec.Name == "":
-		return nil, status.BadRequest("name: Required value: the name of the fork")
-	case len(validation.IsDNS1123Label(spec.Name)) > 0:
-		return nil, status.BadRequest("name: Invalid value: %q: %s", spec.Name, validation.IsDNS1123Label(spec.Name)[0])
-	case spec.Webhooks != WebhooksNone && spec.Webhooks != WebhooksDryRun:
-		return nil, status.BadRequest("webhooks: Unsupported value: %q: supported values: %q, %q", spec.Webhooks, WebhooksDryRun, WebhooksNone)
-	case spec.AsOf != nil && spec.ResourceVersion != "":
-		return nil, status.BadRequest("asOf: Forbidden: together with resourceVersion")
-	case spec.Lifetime.Duration < 0:
-		return nil, status.BadRequest("lifetime: Invalid value: %q: must not be negative", spec.Lifetime.Duration)
-	}
-	if v := spec.ResourceVersion; v != "" {
-		if n, err := strconv.ParseInt(v, 10, 64); err != nil || n <= 0 {
-			return nil, status.BadRequest("resourceVersion: Invalid value: %q: must be the resourceVersion of an object or a list", v)
-		}
-	}
 	return &spec, nil
+}
+
+// complete validates a spec, and sets its defaults.
+func (s *ForkSpec) complete() error {
+	s.Webhooks = cmp.Or(s.Webhooks, WebhooksDryRun)
+	switch {
+	case s.Name == "":
+		return status.BadRequest("name: Required value: the name of the fork")
+	case len(validation.IsDNS1123Label(s.Name)) > 0:
+		return status.BadRequest("name: Invalid value: %q: %s", s.Name, validation.IsDNS1123Label(s.Name)[0])
+	case s.Webhooks != WebhooksNone && s.Webhooks != WebhooksDryRun:
+		return status.BadRequest("webhooks: Unsupported value: %q: supported values: %q, %q", s.Webhooks, WebhooksDryRun, WebhooksNone)
+	case s.AsOf != nil && s.ResourceVersion != "":
+		return status.BadRequest("asOf: Forbidden: together with resourceVersion")
+	case s.Lifetime.Duration < 0:
+		return status.BadRequest("lifetime: Invalid value: %q: must not be negative", s.Lifetime.Duration)
+	case s.ResourceVersion == "":
+		return nil
+	}
+	if n, err := strconv.ParseInt(s.ResourceVersion, 10, 64); err != nil || n <= 0 {
+		return status.BadRequest("resourceVersion: Invalid value: %q: must be the resourceVersion of an object or a list", s.ResourceVersion)
+	}
+	return nil
+}
+
+// Delete stops and removes a fork.
+func (f *Forks) Delete(ctx context.Context, name string) error {
+	_, err := f.removeIf(ctx, name, nil)
+	return err
 }
 
 func (f *Forks) remove(ctx context.Context, name string) (*metav1.Status, error) {
