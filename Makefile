@@ -33,7 +33,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes infer churn month compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes infer churn month forks compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ tidy: ## run go mod tidy in the modules that import what they require
 
 month: ## keep the history of a million changes, and ask 100,000 questions about it (a quarter of an hour)
 	$(GO) test ./internal/store/history -run TestMonth -count=1 -v -timeout 2h -args -changes 1000000 -questions 100000
+
+forks: ## measure 1,000 forks of a server with 1,000 definitions and 100,000 objects (five minutes)
+	$(GO) test ./internal/app -run TestForkFigures -count=1 -v -timeout 1h -args -kinds 1000 -objects 100000 -forks 1000
 
 allocations: ## run the tests that count allocations, which the race detector changes
 	$(GO) test ./internal/app ./internal/server/rest -run Alloc -count=1

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,10 +9,12 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/anykind/anykind/internal/schema/crd/compile"
+	"github.com/anykind/anykind/internal/server"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -129,11 +130,11 @@ func TestForkFigures(t *testing.T) {
 	began := time.Now()
 	var forks []*Fork
 	for i := range *forkCount {
-		f, err := a.Fork(t.Context(), ForkOptions{Path: fmt.Sprint("/forks/f", i)})
+		_, made, err := a.forks.Make(t.Context(), &server.ForkSpec{Name: fmt.Sprint("f", i)}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		forks = append(forks, f)
+		forks = append(forks, made.(*Fork))
 	}
 	took := time.Since(began)
 	n := int64(len(forks))
@@ -154,9 +155,41 @@ func TestForkFigures(t *testing.T) {
 		}
 	}
 	t.Logf("with a list of %d objects: %d kB each", *forkObjects, (heap()-before)/n>>10)
+	began = time.Now()
+	var group sync.WaitGroup
+	for worker := range 8 {
+		group.Go(func() {
+			for i := worker; i < *forkCount; i += 8 {
+				url := fmt.Sprint(a.URL(), "/forks/f", i)
+				answers(t, c, "POST", url+inConfigMaps, "", mapOf("own", fmt.Sprint("of ", i)), 201)
+				answers(t, c, "PATCH", url+inConfigMaps+"/own", "", `{"data":{"more":"x"}}`, 200)
+				answers(t, c, "POST", url+"/apis/example.com/v1/namespaces/default/kind0s", "", `{"apiVersion":"example.com/v1","kind":"Kind0","metadata":{"name":"own"}}`, 201)
+				answers(t, c, "GET", url+inConfigMaps+"?limit=500", "", "", 200)
+				answers(t, c, "GET", url+inConfigMaps+"/own", "", "", 200, fmt.Sprintf(`"of %d"`, i))
+			}
+		})
+	}
+	group.Wait()
+	t.Logf("five requests in each: %v a fork", time.Since(began)/time.Duration(n))
 	for _, f := range forks {
-		if err := f.Stop(context.Background()); err != nil {
-			t.Error(err)
+		if err := f.WaitIdle(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 	}
+	t.Logf("with controllers after %v: %d kB each; %s", time.Since(began), (heap()-before)/n>>10, resident())
+}
+
+// resident returns the lines of the system about the memory of the process.
+func resident() string {
+	data, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return err.Error()
+	}
+	var found []string
+	for line := range strings.Lines(string(data)) {
+		if strings.HasPrefix(line, "VmRSS") || strings.HasPrefix(line, "RssAnon") || strings.HasPrefix(line, "VmHWM") {
+			found = append(found, strings.Join(strings.Fields(line), " "))
+		}
+	}
+	return strings.Join(found, ", ")
 }
