@@ -68,7 +68,7 @@ func (a *App) Fork(ctx context.Context, o ForkOptions) (*Fork, error) {
 		return nil, err
 	}
 	f := &Fork{App: &App{
-		log: a.log, listener: a.listener, given: a.given, outside: a.outside, caches: a.caches, independent: a.independent, issued: a.issued,
+		log: a.log, listener: a.listener, audit: a.audit, given: a.given, outside: a.outside, caches: a.caches, independent: a.independent, issued: a.issued,
 		parts: newParts(a.log), admission: a.admission, dial: a.isolated,
 	}}
 	if err := f.start(ctx, a, o); err != nil {
@@ -89,6 +89,9 @@ func (a *App) copy(ctx context.Context, spec *server.ForkSpec, path string) (ser
 	}
 	if err != nil {
 		return nil, err
+	}
+	if _, ok := kv.As[kv.Keeper](a.backend); !ok {
+		return nil, status.BadRequest("a server with its store in etcd has no forks: start it with --data-dir or in memory, or open a snapshot with --open")
 	}
 	f, err := a.Fork(ctx, o)
 	var compacted *kv.CompactedError
@@ -174,6 +177,7 @@ func (f *Fork) start(ctx context.Context, of *App, with ForkOptions) error {
 	f.useTokens(o, w)
 	f.wired, f.cache, f.catalog = w, w.cache, w.catalog
 	options := w.serverOptions(f.App, o)
+	options.Prefix = with.Path
 	options.Authorizer = gated{&of.authorizer, with.Path, &f.authorizer}
 	f.server = server.New(options)
 	f.later(f.drain)
@@ -183,8 +187,8 @@ func (f *Fork) start(ctx context.Context, of *App, with ForkOptions) error {
 // forFork returns the options of a fork. Files that only a start reads are left out.
 func (o Options) forFork(c *copied) Options {
 	o.InMemory, o.Dir, o.Backend, o.Etcd, o.History = true, "", nil, Etcd{}, Remembering{}
-	o.From, o.Open, o.opened = nil, "", nil
-	o.CRDs, o.Kubeconfig = "", ""
+	o.From, o.Open = nil, ""
+	o.CRDs, o.Kubeconfig, o.Cluster = "", "", Cluster{}
 	o.Hooks, o.Undone = Hooks{}, 0
 	o.Unclassified = true // the Dispatcher of the server limits its requests
 	o.copied = c
@@ -192,10 +196,13 @@ func (o Options) forFork(c *copied) Options {
 		o.Admission.Disable = append(slices.Clone(o.Admission.Disable), webhookPlugins()...)
 		o.Admission.Enable = slices.DeleteFunc(slices.Clone(o.Admission.Enable), func(name string) bool { return slices.Contains(o.Admission.Disable, name) })
 	}
-	o.Controllers = append([]string{"-" + serveridentity.Name}, o.Controllers...)
-	if len(o.Controllers) == 1 {
-		o.Controllers = append(o.Controllers, "*")
+	if o.Controllers == nil || o.opened != nil { // an opened file has no controllers, so that its content stays as it is
+		o.Controllers = []string{"*"}
 	}
+	if len(o.Controllers) > 0 {
+		o.Controllers = append(slices.Clone(o.Controllers), "-"+serveridentity.Name) // its Lease tells about a running process
+	}
+	o.opened = nil
 	return o
 }
 
@@ -219,8 +226,17 @@ func (f *Fork) drain(ctx context.Context) error {
 	f.stopped = true
 	f.mu.Unlock()
 	err := f.server.Drain(ctx)
-	f.requests.Wait()
-	return err
+	ended := make(chan struct{})
+	go func() {
+		f.requests.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return err
+	case <-ctx.Done(): // the other requests fail, because their store is closed
+		return errors.Join(err, ctx.Err())
+	}
 }
 
 // entering is the verb of requests for a fork, on its path in the server.

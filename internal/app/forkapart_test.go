@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/anykind/anykind/internal/access/audit"
 	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
 )
 
 // A token of the server is valid in its forks. A token of a fork is valid there only.
@@ -323,4 +326,47 @@ func TestForkEnds(t *testing.T) {
 		answers(t, c, "POST", fork+inConfigMaps, "", configMap("a"), 201)
 	}
 	stop(t, a)
+}
+
+// Requests to a fork are audited with their whole path: a fork has the Secrets of its server.
+func TestForkIsAudited(t *testing.T) {
+	dir := t.TempDir()
+	log := filepath.Join(dir, "audit.log")
+	policy := write(t, filepath.Join(dir, "policy"), []byte(`{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"Metadata"}]}`))
+	a := start(t, Options{Audit: audit.Options{PolicyFile: policy, File: audit.FileOptions{
+		Path: log, Format: audit.JSON, Version: audit.Version, Delivery: audit.Delivery{Mode: audit.Blocking, MaxEventSize: 1 << 20, MaxBatchSum: 1 << 20},
+	}}})
+	c := client(t, a, admin(t, a))
+	fork := forkOf(t, c, a.URL(), `{"name":"one"}`)
+	answers(t, c, "GET", fork+inSecrets+"?limit=7", "", "", 200)
+	stop(t, a)
+	data, err := os.ReadFile(log)
+	if err != nil || !strings.Contains(string(data), `"requestURI":"/forks/one/api/v1/namespaces/default/secrets?limit=7"`) {
+		t.Errorf("%v: %s", err, data)
+	}
+}
+
+// A fork of an opened file can be written, and its controllers work.
+func TestForkOfAFile(t *testing.T) {
+	dir := t.TempDir()
+	a := start(t, Options{Dir: dir})
+	must(t, a, "POST", inConfigMaps, configMap("a"))
+	stop(t, a)
+	opened := start(t, Options{Open: dir, Dir: t.TempDir()})
+	defer stop(t, opened)
+	c := client(t, opened, admin(t, opened))
+	answers(t, c, "DELETE", opened.URL()+inConfigMaps+"/a", "", "", 403)
+	fork := forkOf(t, c, opened.URL(), `{"name":"one"}`)
+	answers(t, c, "DELETE", fork+inConfigMaps+"/a", "", "", 200)
+	answers(t, c, "POST", fork+"/api/v1/namespaces", "", `{"metadata":{"name":"gone"}}`, 201)
+	answers(t, c, "DELETE", fork+"/api/v1/namespaces/gone", "", "", 200)
+	waitFor(t, c, fork+"/api/v1/namespaces/gone", 404)
+	answers(t, c, "GET", opened.URL()+inConfigMaps+"/a", "", "", 200)
+}
+
+// A server whose store cannot keep states says so.
+func TestNoForkOfEtcd(t *testing.T) {
+	a := start(t, Options{Backend: struct{ kv.Backend }{memkv.New(memkv.Options{})}})
+	defer stop(t, a)
+	answers(t, client(t, a, admin(t, a)), "POST", a.URL()+"/forks", "", `{"name":"one"}`, 400, "has no forks")
 }

@@ -58,6 +58,8 @@ type Options struct {
 	Forget func(ctx context.Context, d *resource.Definition, key string) error
 	// Forks are served below their paths; nil for a server without them.
 	Forks *Forks
+	// Prefix precedes all paths of a fork in the requests of clients.
+	Prefix string
 	// Changes answers with the differences to the state that the store began with; nil for a store that began empty.
 	Changes    http.HandlerFunc
 	FlagValues map[string]string // all flags, for /flagz
@@ -147,6 +149,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := newExchange(w, r)
+	x.Prefix = s.options.Prefix
 	r = r.WithContext(request.With(r.Context(), &x.Request))
 	s.chain(x, r)
 	x.answering(r)

@@ -100,7 +100,7 @@ func quoted(all []string) string {
 // newEvent returns the event of a request with its metadata, for all stages.
 func newEvent(q *request.Request, r *http.Request, received time.Time) auditv1.Event {
 	e := auditv1.Event{
-		AuditID: types.UID(q.AuditID), RequestURI: r.URL.RequestURI(), Verb: q.Info.Verb, UserAgent: r.UserAgent(),
+		AuditID: types.UID(q.AuditID), RequestURI: q.Prefix + r.URL.RequestURI(), Verb: q.Info.Verb, UserAgent: r.UserAgent(),
 		RequestReceivedTimestamp: metav1.NewMicroTime(received),
 	}
 	if len(e.UserAgent) > maxAgent {

@@ -18,6 +18,8 @@ type Request struct {
 	// the verb that allowed the impersonation, if it was allowed for this request only.
 	Impersonator *User
 	Constraint   string
+	// Prefix precedes the path in the request of the client: the path of a fork.
+	Prefix string
 	// AuditID identifies the request in logs and in its answer.
 	AuditID     string
 	Annotations []Annotation // in the order in which they were made
