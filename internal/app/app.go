@@ -249,18 +249,10 @@ func (a *App) start(ctx context.Context, o Options) error {
 	}
 
 	a.parts = newParts(o.Log)
-	var keys *encrypt.Keyring
-	if a.backend, keys, err = openBackend(ctx, o, given.encryption.config, a.egress.Dial(selector.Etcd), a.parts.fail); err != nil {
+	keys, err := a.openStore(ctx, o, given)
+	if err != nil {
 		return err
 	}
-	a.later(func(context.Context) error { return a.backend.Close() })
-	if keys != nil {
-		a.later(func(context.Context) error { return keys.Close() })
-	}
-	if o.Hooks.Store != nil {
-		a.backend = o.Hooks.Store(a.backend)
-	}
-
 	if a.identity, err = newIdentity(o, given, a.listener.Addr(), &a.tokens); err != nil {
 		return err
 	}
@@ -306,6 +298,21 @@ func (a *App) start(ctx context.Context, o Options) error {
 	// Controllers start last, because no other part waits for them. They stop first, so that they
 	// can hand their work to another server.
 	return w.control(a, o)
+}
+
+// openStore opens the store, and returns the keys of its encryption; nil without encryption.
+func (a *App) openStore(ctx context.Context, o Options, given files) (keys *encrypt.Keyring, err error) {
+	if a.backend, keys, err = openBackend(ctx, o, given.encryption.config, a.egress.Dial(selector.Etcd), a.parts.fail); err != nil {
+		return nil, err
+	}
+	a.later(func(context.Context) error { return a.backend.Close() })
+	if keys != nil {
+		a.later(func(context.Context) error { return keys.Close() })
+	}
+	if o.Hooks.Store != nil {
+		a.backend = o.Hooks.Store(a.backend)
+	}
+	return keys, nil
 }
 
 // prepare validates all options without side effects. It returns the parsed files and the built-in

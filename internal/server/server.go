@@ -90,6 +90,9 @@ type Options struct {
 	Protocol Protocol // of the listener
 }
 
+// A Collector has metrics.
+type Collector = prometheus.Collector
+
 // DefaultTimeout is the default of Options.Timeout.
 const DefaultTimeout = 60 * time.Second
 
