@@ -202,6 +202,7 @@ type App struct {
 	egress     *selector.Selector // connections by network
 	// independent are built-in kinds that forks share.
 	independent []*resource.Definition
+	inForks     counters
 	forks       *server.Forks              // nil for a fork
 	outside     []authn.TokenAuthenticator // of tokens of others
 }
@@ -280,6 +281,7 @@ func (a *App) start(ctx context.Context, o Options) error {
 	}
 	a.cache, a.catalog = w.cache, w.catalog
 	a.forks = server.NewForks(a.copy, o.Log)
+	a.inForks.plugged, a.inForks.queues = o.copied.counters()
 	a.server = server.New(w.serverOptions(a, o))
 	if o.Kubeconfig != "" {
 		if err := a.identity.kubeconfig.Write(o.Kubeconfig); err != nil {

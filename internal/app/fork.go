@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/serveridentity"
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/network/egress/selector"
@@ -285,6 +287,20 @@ func (c *copied) definitions(o crd.Options) crd.Options {
 		o.Over, o.Base = c.of.wired.crds, c.base
 	}
 	return o
+}
+
+// counters are metrics that all forks of an App share: they would be most of the memory of a fork.
+type counters struct {
+	plugged *admission.Metrics
+	queues  *controller.Metrics
+}
+
+// counters returns the metrics of an App, or of a fork.
+func (c *copied) counters() (plugged *admission.Metrics, queues *controller.Metrics) {
+	if c != nil {
+		return c.of.inForks.plugged, c.of.inForks.queues
+	}
+	return admission.NewMetrics(), controller.NewMetrics()
 }
 
 // once delays the controllers of a fork until its first write: a copy without changes has no work for them.
