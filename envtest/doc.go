@@ -13,6 +13,7 @@
 //   - A server for each test: StartFor. Servers share only compiled schemas of equal definitions, so
 //     tests run in parallel.
 //   - Snapshots: a server starts from the state of another one, by Snapshot and the field From.
+//   - Forks: a copy of a running server, by Fork.
 //   - Fake time: with the field InMemory, a server, its clients and controllers run in one bubble of
 //     testing/synctest, so the test controls the expiry of leases and tokens.
 //   - Fault injection: Inject rejects, delays or interrupts selected requests, or fails the store or a
