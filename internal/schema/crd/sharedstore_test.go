@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/schema/crd"
 	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/kvtest"
@@ -216,4 +217,50 @@ Established=True InitialNamesAccepted: the initial names have been accepted`,
 			}
 		})
 	}
+}
+
+// A Registrar over another one serves its definitions as they were, and each of the two changes only its own.
+func TestRegistrarOver(t *testing.T) {
+	below := start(t)
+	below.define(widgets)
+	first := below.target("example.com", "widgets", "", "").Definition
+	state, release, err := kv.Keep(t.Context(), below.store, kv.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if _, err := below.change("widgets.example.com", "", func(c *v1.CustomResourceDefinition) {
+		c.Labels = map[string]string{"a": "b"}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	store := memkv.New(memkv.Options{Over: state})
+	defer store.Close()
+	above := startWith(t, store, crd.Options{Over: below.registrar, Base: state.Revision()})
+	shared := above.target("example.com", "widgets", "", "").Definition
+	if guard, _ := above.registrar.Source(shared); guard.Revision != above.revision("widgets.example.com") {
+		t.Errorf("the guard is at %d: it is that of the store below", guard.Revision)
+	}
+	if _, err := above.try(registry.StorageTarget(shared, "", ""), widget); err != nil {
+		t.Error(err)
+	}
+	if _, err := above.change("widgets.example.com", "", func(c *v1.CustomResourceDefinition) {
+		second := *c.Spec.Versions[0].DeepCopy()
+		second.Name, c.Spec.Versions[0].Storage = "v2", false
+		c.Spec.Versions = append(c.Spec.Versions, second)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if v := above.target("example.com", "widgets", "", "").Definition.StorageVersion().Name; v != "v2" {
+		t.Errorf("the storage version above is %s", v)
+	}
+	if d := below.target("example.com", "widgets", "", "").Definition; d != first {
+		t.Error("the definition below has changed")
+	}
+	select {
+	case <-below.catalog.Retired(first):
+		t.Error("the definition below is retired")
+	default:
+	}
+	<-above.catalog.Retired(shared)
 }
