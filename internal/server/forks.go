@@ -176,7 +176,7 @@ func (f *Forks) list() forkList {
 			list.Items = append(list.Items, found.Fork)
 		}
 	}
-	slices.SortFunc(list.Items, func(a, b Fork) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(list.Items, func(a, b Fork) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 

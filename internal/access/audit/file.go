@@ -194,7 +194,7 @@ func (f *rotating) rotated() (all []rotatedFile) {
 			all = append(all, rotatedFile{e.Name(), at})
 		}
 	}
-	slices.SortFunc(all, func(a, b rotatedFile) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.name, b.name)) })
+	slices.SortStableFunc(all, func(a, b rotatedFile) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.name, b.name)) })
 	return all
 }
 

@@ -123,7 +123,7 @@ func (a *Allocator) count(ctx context.Context) (ranges []netip.Prefix, taken []i
 	if ranges, err = a.Ranges(ctx, false); err != nil {
 		return nil, nil, err
 	}
-	slices.SortFunc(ranges, netip.Prefix.Compare)
+	slices.SortStableFunc(ranges, netip.Prefix.Compare)
 	ranges = slices.Compact(ranges)
 	snapshot, err := a.o.Cache.Resource(a.o.Addresses.StoragePrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {

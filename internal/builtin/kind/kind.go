@@ -75,7 +75,7 @@ func (v Version) WhenRead(change func(obj map[string]any)) Version {
 func New(d resource.Definition, versions ...Version) *resource.Definition {
 	position := priorities()[d.Group]
 	d.ListKind, d.Dialect, d.GroupPriority = d.Kind+"List", resource.CompiledIn, position.group
-	slices.SortFunc(versions, byPreference)
+	slices.SortStableFunc(versions, byPreference)
 	if convert := converting(&d, versions); convert != nil {
 		d.Convert = convert
 	}
@@ -88,7 +88,7 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 			v.version.Deprecated, v.version.DeprecationWarning = true, warning
 			v.version.RemovedRelease = removedRelease(v.version.New())
 		}
-		slices.SortFunc(v.version.Subresources, func(a, b resource.Subresource) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortStableFunc(v.version.Subresources, func(a, b resource.Subresource) int { return strings.Compare(a.Name, b.Name) })
 		d.Versions = append(d.Versions, v.version)
 		stored = stored || v.version.Storage
 	}

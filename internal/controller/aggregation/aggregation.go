@@ -73,7 +73,7 @@ func (c *Controller) read(ctx context.Context) (roles []role, err error) {
 			roles = append(roles, role{e, selectors(record.Value)})
 		}
 	})
-	slices.SortFunc(roles, func(a, b role) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
+	slices.SortStableFunc(roles, func(a, b role) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
 	return roles, err
 }
 

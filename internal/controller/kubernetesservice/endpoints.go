@@ -46,7 +46,7 @@ func (c *Controller) leased(ctx context.Context) (servers []netip.Addr, err erro
 			}
 		}
 	})
-	slices.SortFunc(servers, netip.Addr.Compare)
+	slices.SortStableFunc(servers, netip.Addr.Compare)
 	return slices.Compact(servers), err
 }
 

@@ -160,7 +160,7 @@ rules:
 			}
 		}
 	}
-	slices.SortFunc(kinds, func(a, b schema.GroupVersionKind) int {
+	slices.SortStableFunc(kinds, func(a, b schema.GroupVersionKind) int {
 		return slices.Compare([]string{a.Group, a.Version, a.Kind}, []string{b.Group, b.Version, b.Kind})
 	})
 	return kinds

@@ -18,7 +18,7 @@ func OfClients() []schema.GroupVersion { return parse(groupVersions) }
 // sorted. OpenAPI v2 lists DeleteOptions as a kind of each.
 func OfServer() []schema.GroupVersion {
 	out := parse(groupVersions + serverGroupVersions)
-	slices.SortFunc(out, func(a, b schema.GroupVersion) int {
+	slices.SortStableFunc(out, func(a, b schema.GroupVersion) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
 	})
 	return out

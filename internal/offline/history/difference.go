@@ -74,7 +74,7 @@ func changed(o Object, before, after []object.Tree) []Changed {
 			out = append(out, *c)
 		}
 	}
-	slices.SortFunc(out, func(a, b Changed) int { return strings.Compare(a.path(), b.path()) })
+	slices.SortStableFunc(out, func(a, b Changed) int { return strings.Compare(a.path(), b.path()) })
 	return out
 }
 

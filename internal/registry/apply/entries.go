@@ -170,7 +170,7 @@ func (list entries) write(t object.Tree) {
 		}
 		return
 	}
-	slices.SortFunc(list, func(a, b entry) int {
+	slices.SortStableFunc(list, func(a, b entry) int {
 		return cmp.Or(
 			strings.Compare(a.operation, b.operation), cmp.Compare(a.time, b.time), strings.Compare(a.manager, b.manager),
 			strings.Compare(a.apiVersion, b.apiVersion), strings.Compare(a.subresource, b.subresource))
@@ -221,7 +221,7 @@ func (list entries) capped() entries {
 	if length <= maxUpdaters {
 		return list
 	}
-	slices.SortFunc(updaters, func(a, b entry) int {
+	slices.SortStableFunc(updaters, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.time, b.time), strings.Compare(a.id(), b.id()))
 	})
 	first := map[string]owner{} // by version

@@ -47,7 +47,7 @@ func (n *node) findRules() {
 			n.ruledFields = append(n.ruledFields, fieldOf{name: name, node: c})
 		}
 	}
-	slices.SortFunc(n.ruledFields, func(a, b fieldOf) int {
+	slices.SortStableFunc(n.ruledFields, func(a, b fieldOf) int {
 		if a.name < b.name {
 			return -1
 		}

@@ -105,7 +105,7 @@ func (h *Handler) wholeHash(set *resource.Set, others []published.DocumentV2) st
 	for d, v := range everything(set) {
 		prints = append(prints, h.fingerprint(d, v))
 	}
-	slices.SortFunc(prints, func(a, b fingerprint) int { return slices.Compare(a[:], b[:]) })
+	slices.SortStableFunc(prints, func(a, b fingerprint) int { return slices.Compare(a[:], b[:]) })
 	hash := sha512.New()
 	fmt.Fprintf(hash, "%s\n%s\n%s\nv2\n", Kubernetes, h.options.Build, h.options.Pages)
 	for _, p := range prints {

@@ -93,5 +93,4 @@ func (s *Store) forget(e kv.Event) {
 		// A copy, so that the memory around them is freed.
 		k.versions = append([]version(nil), k.versions...)
 	}
-	s.keys.Set(e.Key, k)
 }

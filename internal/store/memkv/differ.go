@@ -42,7 +42,7 @@ func (s *Store) latest() ([]kv.Event, error) {
 		return nil, kv.ErrClosed
 	}
 	events := make([]kv.Event, 0, s.keys.Len())
-	s.keys.Scan(func(key string, k written) bool {
+	s.keys.Scan(func(key string, k *written) bool {
 		last := k.versions[len(k.versions)-1]
 		e := kv.Event{Key: key, Revision: last.revision, Value: last.value}
 		if at := last.revision - s.logStart; at >= 0 {

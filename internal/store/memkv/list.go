@@ -87,7 +87,7 @@ func (s *Store) merge(r kv.Range, revision int64, under []kv.Record, last string
 // written yields the versions of a revision of the written keys of a range, also deletions, up to the key
 // last, or to the end for "".
 func (s *Store) written(r kv.Range, revision int64, last string, yield func(key string, v version) bool) {
-	s.keys.Ascend(max(r.Prefix, r.After), func(key string, k written) bool {
+	s.keys.Ascend(max(r.Prefix, r.After), func(key string, k *written) bool {
 		if !strings.HasPrefix(key, r.Prefix) || last != "" && key > last {
 			return false
 		}
@@ -114,7 +114,7 @@ func (s *Store) Count(ctx context.Context, prefix string, revision int64) (n int
 			return 0, err
 		}
 	}
-	s.keys.Ascend(prefix, func(key string, k written) bool {
+	s.keys.Ascend(prefix, func(key string, k *written) bool {
 		if !strings.HasPrefix(key, prefix) {
 			return false
 		}

@@ -39,7 +39,7 @@ type Store struct {
 
 	mu sync.RWMutex
 	// keys holds the keys that were written.
-	keys btree.Map[string, written]
+	keys btree.Map[string, *written]
 	// log holds every event that a compaction has not swept yet, one for each
 	// revision, so that the event of revision r is at log[r-logStart].
 	log      []kv.Event
@@ -98,8 +98,7 @@ func (s *Store) Get(ctx context.Context, key string, revision int64) (kv.Record,
 	var v version
 	known := false
 	if err == nil {
-		k, _ := s.keys.Get(key)
-		v, known = at(k.versions, revision)
+		v, known = at(s.versions(key), revision)
 	}
 	s.mu.RUnlock()
 	switch {
@@ -185,11 +184,11 @@ func (s *Store) change(c kv.Change, note []byte, under records) {
 	prev := s.current(c.Key, under)
 	k, ok := s.keys.Get(c.Key)
 	if !ok {
-		k.hides = prev.value != nil
+		k = &written{hides: prev.value != nil}
+		s.keys.Set(c.Key, k)
 	}
 	s.newest++
 	k.versions = append(k.versions, version{s.newest, c.Value})
-	s.keys.Set(c.Key, k)
 	e := kv.Event{
 		Key: c.Key, Revision: s.newest, Value: c.Value,
 		Prev: prev.value, PrevRevision: prev.revision, Note: note,
@@ -240,6 +239,14 @@ func (s *Store) resolve(revision int64) (int64, error) {
 		return 0, kv.ErrClosed
 	}
 	return kv.Resolve(revision, s.oldest, s.newest)
+}
+
+// versions returns the versions of a key since the oldest kept revision.
+func (s *Store) versions(key string) []version {
+	if k, ok := s.keys.Get(key); ok {
+		return k.versions
+	}
+	return nil
 }
 
 // at returns the version that was current at revision, and whether there was one. A deletion is one, too.

@@ -29,7 +29,7 @@ func TestThePastIsBounded(t *testing.T) {
 		}
 	}
 	held := int64(0)
-	s.keys.Scan(func(_ string, k written) bool {
+	s.keys.Scan(func(_ string, k *written) bool {
 		held += int64(size * (len(k.versions) - 1))
 		return true
 	})

@@ -12,7 +12,7 @@ import (
 // A Snapshot is the content of a Store at one revision, without its history, and independent of the store. It
 // is a kv.State: any number of stores may begin over it.
 type Snapshot struct {
-	keys     btree.Map[string, version]
+	keys     btree.Map[string, *version] // pointers, like other maps of the program: each type of a value would be compiled anew
 	revision int64
 }
 
@@ -28,7 +28,7 @@ func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
 	}
 	taken := &Snapshot{revision: revision}
 	err = s.each(ctx, kv.Range{}, revision, func(r kv.Record) bool {
-		taken.keys.Load(r.Key, version{r.Revision, r.Value})
+		taken.keys.Load(r.Key, &version{r.Revision, r.Value})
 		return true
 	})
 	return taken, err
@@ -38,7 +38,7 @@ func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
 func NewSnapshot(records []kv.Record, revision int64) *Snapshot {
 	made := &Snapshot{revision: revision}
 	for _, r := range records {
-		made.keys.Set(r.Key, version{r.Revision, r.Value})
+		made.keys.Set(r.Key, &version{r.Revision, r.Value})
 	}
 	return made
 }
@@ -58,7 +58,7 @@ func (s *Snapshot) Get(_ context.Context, key string) (kv.Record, error) {
 // List implements kv.State.
 func (s *Snapshot) List(ctx context.Context, r kv.Range) (kv.Page, error) {
 	page := kv.Page{Revision: s.revision}
-	s.keys.Ascend(max(r.Prefix, r.After), func(key string, v version) bool {
+	s.keys.Ascend(max(r.Prefix, r.After), func(key string, v *version) bool {
 		if !strings.HasPrefix(key, r.Prefix) || ctx.Err() != nil {
 			return false
 		}
@@ -76,7 +76,7 @@ func (s *Snapshot) List(ctx context.Context, r kv.Range) (kv.Page, error) {
 
 // Count implements kv.State.
 func (s *Snapshot) Count(ctx context.Context, prefix string) (n int64, err error) {
-	s.keys.Ascend(prefix, func(key string, _ version) bool {
+	s.keys.Ascend(prefix, func(key string, _ *version) bool {
 		if !strings.HasPrefix(key, prefix) || ctx.Err() != nil {
 			return false
 		}

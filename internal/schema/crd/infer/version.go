@@ -135,7 +135,7 @@ func specColumnsOf(root *place, s *v1.JSONSchemaProps) (all []v1.CustomResourceC
 			candidates = append(candidates, candidate{name, "string", 1})
 		}
 	}
-	slices.SortFunc(candidates, func(a, b candidate) int {
+	slices.SortStableFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(-cmp.Compare(a.worth, b.worth), cmp.Compare(a.name, b.name))
 	})
 	for _, c := range candidates[:min(len(candidates), specColumns)] {
