@@ -70,7 +70,7 @@ func anykindCommand(called string, started time.Time) *cobra.Command {
 their objects and every built-in kind to kubectl and all other clients.`,
 	}
 	root.AddCommand(serveCommand(started), assetsCommand(), userCommand(), migrateCommand(), backupCommand(), restoreCommand(), getCommand(),
-		historyCommand(), blameCommand(), objectDiffCommand(), undoCommand(), forgetCommand(),
+		historyCommand(), blameCommand(), objectDiffCommand(), undoCommand(), forgetCommand(), forkCommand(),
 		checkCommand(), crdCommand(), versionCommand(), describeCommand())
 	root.AddCommand(pluginCommand(called))
 	addCompletion(root)

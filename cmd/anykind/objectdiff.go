@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -17,13 +16,14 @@ type momentFlags struct {
 	objectFlags
 	from, to string
 	all      bool
+	fork     string
 }
 
 // objectDiffCommand compares moments; diffCommand compares definitions.
 func objectDiffCommand() *cobra.Command {
 	var f momentFlags
 	cmd := &cobra.Command{
-		Use:   "diff KIND [NAME] --from TIME",
+		Use:   "diff KIND [NAME] --from TIME | diff --fork NAME",
 		Short: "Compare objects at two moments",
 		Long: `Compare objects at two moments: created, deleted and changed objects, and each changed
 field with both values. It compares one object, all objects of a KIND in a namespace, or
@@ -31,23 +31,19 @@ with --all those of every kind. With --all and without -n, it compares all names
 and cluster-scoped kinds, too. Several kinds are separated by commas.
 
 A moment is a time, a duration before now, or a revision. The server must keep a history
-(anykind serve --history=30d).`,
+(anykind serve --history=30d).
+
+With --fork, it shows the objects that have changed in a fork (anykind fork).`,
 		Example: `  anykind diff deployment web --from 2h
   anykind diff configmaps,secrets -n prod --from 2026-11-20T08:00:00Z --to 2026-11-20T09:00:00Z
-  anykind diff --all -n prod --from 1234`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case f.from == "":
-				return usageError{fmt.Errorf("%s needs --from; see %[1]s --help", cmd.CommandPath())}
-			case f.all == (len(args) > 0):
-				return usageError{fmt.Errorf("%s needs a KIND or --all; see %[1]s --help", cmd.CommandPath())}
-			case len(args) > 2:
-				return usageError{errors.New("several kinds are separated by commas")}
-			}
-			return nil
-		},
+  anykind diff --all -n prod --from 1234
+  anykind diff --fork upgrade`,
+		Args:              f.check,
 		ValidArgsFunction: f.completeObject(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.fork != "" {
+				return f.compareFork(cmd)
+			}
 			return f.compare(cmd, args)
 		},
 	}
@@ -56,6 +52,7 @@ A moment is a time, a duration before now, or a revision. The server must keep a
 		section.StringVar(&f.from, "from", "", "the earlier moment: a time, a duration before now, or a revision")
 		section.StringVar(&f.to, "to", "", "the later moment (default: now)")
 		section.BoolVar(&f.all, "all", false, "compare the objects of every kind")
+		section.StringVar(&f.fork, "fork", "", "show the changes in this fork")
 		f.add(section)
 	})
 	f.server.add(cmd.Flags())

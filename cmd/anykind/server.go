@@ -55,12 +55,18 @@ func withoutBareServer(args []string) []string {
 	return out
 }
 
-// find returns the server and the credentials for it.
-func (f *serverFlags) find() (*kubeconfig.Config, error) {
+// chosen returns the options of the flags.
+func (f *serverFlags) chosen() kubeconfig.Options {
 	o := f.options
 	if f.file != "" {
 		o.Files = []string{f.file}
 	}
+	return o
+}
+
+// find returns the server and the credentials for it.
+func (f *serverFlags) find() (*kubeconfig.Config, error) {
+	o := f.chosen()
 	var err error
 	if o.Timeout, err = kubeconfig.ParseTimeout(f.timeout); err != nil {
 		return nil, usageError{fmt.Errorf("--request-timeout: %w", err)}

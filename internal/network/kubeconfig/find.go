@@ -67,35 +67,35 @@ type file struct {
 }
 
 type cluster struct {
-	Server             string `json:"server"`
-	CAFile             string `json:"certificate-authority"`
-	CA                 []byte `json:"certificate-authority-data"`
-	Insecure           bool   `json:"insecure-skip-tls-verify"`
-	TLSServerName      string `json:"tls-server-name"`
-	Proxy              string `json:"proxy-url"`
-	DisableCompression bool   `json:"disable-compression"`
+	Server             string `json:"server,omitempty"`
+	CAFile             string `json:"certificate-authority,omitempty"`
+	CA                 []byte `json:"certificate-authority-data,omitempty"`
+	Insecure           bool   `json:"insecure-skip-tls-verify,omitempty"`
+	TLSServerName      string `json:"tls-server-name,omitempty"`
+	Proxy              string `json:"proxy-url,omitempty"`
+	DisableCompression bool   `json:"disable-compression,omitempty"`
 	Extensions         []struct {
-		Name      string          `json:"name"`
-		Extension json.RawMessage `json:"extension"`
-	} `json:"extensions"`
+		Name      string          `json:"name,omitempty"`
+		Extension json.RawMessage `json:"extension,omitempty"`
+	} `json:"extensions,omitempty"`
 }
 
 type user struct {
-	CertificateFile string   `json:"client-certificate"`
-	Certificate     []byte   `json:"client-certificate-data"`
-	KeyFile         string   `json:"client-key"`
-	Key             []byte   `json:"client-key-data"`
-	Token           string   `json:"token"`
-	TokenFile       string   `json:"tokenFile"`
-	Username        string   `json:"username"`
-	Password        string   `json:"password"`
-	Exec            *program `json:"exec"`
-	Provider        any      `json:"auth-provider"`
+	CertificateFile string   `json:"client-certificate,omitempty"`
+	Certificate     []byte   `json:"client-certificate-data,omitempty"`
+	KeyFile         string   `json:"client-key,omitempty"`
+	Key             []byte   `json:"client-key-data,omitempty"`
+	Token           string   `json:"token,omitempty"`
+	TokenFile       string   `json:"tokenFile,omitempty"`
+	Username        string   `json:"username,omitempty"`
+	Password        string   `json:"password,omitempty"`
+	Exec            *program `json:"exec,omitempty"`
+	Provider        any      `json:"auth-provider,omitempty"`
 
-	As       string              `json:"as"`
-	AsUID    string              `json:"as-uid"`
-	AsGroups []string            `json:"as-groups"`
-	AsExtra  map[string][]string `json:"as-user-extra"`
+	As       string              `json:"as,omitempty"`
+	AsUID    string              `json:"as-uid,omitempty"`
+	AsGroups []string            `json:"as-groups,omitempty"`
+	AsExtra  map[string][]string `json:"as-user-extra,omitempty"`
 }
 
 // A pair is a context: a user at a server.
@@ -140,9 +140,12 @@ func Find(o Options) (*Config, error) {
 	return config, nil
 }
 
+// chosen returns the name of the context.
+func (k *known) chosen(o *Options) string { return cmp.Or(o.Context, k.current) }
+
 // namespace returns the namespace of the context, or else of the pod, or else default.
 func (k *known) namespace(o *Options) string {
-	of := k.contexts[cmp.Or(o.Context, k.current)]
+	of := k.contexts[k.chosen(o)]
 	if of.Namespace == "" && k.empty(o) {
 		data, _ := os.ReadFile(filepath.Join(serviceAccountFolder, "namespace")) // none outside of a pod
 		of.Namespace = strings.TrimSpace(string(data))

@@ -17,16 +17,16 @@ import (
 
 // A program is an exec credential plugin: it prints credentials.
 type program struct {
-	APIVersion string   `json:"apiVersion"`
-	Command    string   `json:"command"`
-	Args       []string `json:"args"`
+	APIVersion string   `json:"apiVersion,omitempty"`
+	Command    string   `json:"command,omitempty"`
+	Args       []string `json:"args,omitempty"`
 	Env        []struct {
-		Name  string `json:"name"`
-		Value string `json:"value"`
-	} `json:"env"`
-	InstallHint     string `json:"installHint"`
-	ProvideCluster  bool   `json:"provideClusterInfo"`
-	InteractiveMode string `json:"interactiveMode"`
+		Name  string `json:"name,omitempty"`
+		Value string `json:"value,omitempty"`
+	} `json:"env,omitempty"`
+	InstallHint     string `json:"installHint,omitempty"`
+	ProvideCluster  bool   `json:"provideClusterInfo,omitempty"`
+	InteractiveMode string `json:"interactiveMode,omitempty"`
 }
 
 // Values of a program's configuration.

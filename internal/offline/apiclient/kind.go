@@ -77,6 +77,20 @@ func (s Server) Find(kinds []Kind, word string) (*Kind, error) {
 	return found[0], nil
 }
 
+// Of returns the kind of an object; nil if it is none of kinds. The versions may differ.
+func Of(kinds []Kind, o object.Tree) *Kind {
+	group, _, found := strings.Cut(object.APIVersion(o), "/")
+	if !found {
+		group = ""
+	}
+	for i := range kinds {
+		if kinds[i].Kind == object.Kind(o) && kinds[i].Group == group {
+			return &kinds[i]
+		}
+	}
+	return nil
+}
+
 // Kinds returns all kinds that can be listed.
 func (s Server) Kinds(ctx context.Context) (all []Kind, err error) {
 	const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

@@ -54,7 +54,7 @@ func serve(t *testing.T, answers map[string]string) (Client, *fake) {
 	f := &fake{answers: answers}
 	s := httptest.NewServer(f)
 	t.Cleanup(s.Close)
-	return Client{apiclient.Server{Client: s.Client(), URL: s.URL}}, f
+	return Client{Server: apiclient.Server{Client: s.Client(), URL: s.URL}}, f
 }
 
 // configMaps returns the kind of a fake server, or one object.

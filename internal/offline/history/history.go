@@ -54,8 +54,8 @@ const (
 	Deleted = "DELETED"
 )
 
-// state returns the object of the change: the last one for a deletion.
-func (c *Change) state() object.Tree {
+// State returns the object of the change: the last one for a deletion.
+func (c *Change) State() object.Tree {
 	if c.Type == Deleted || c.Object == nil {
 		return c.Before
 	}
@@ -80,7 +80,11 @@ func (o Object) Title() string {
 }
 
 // Client reads and writes the history of a server.
-type Client struct{ apiclient.Server }
+type Client struct {
+	apiclient.Server
+	// Manager is the field manager of writes; the default is that of an undo.
+	Manager string
+}
 
 // Changes returns the changes of an object or of all objects of a kind: the newest limit ones unless
 // limit is 0, and those after a revision unless it is "".

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -86,7 +87,23 @@ func writeRows(out io.Writer, rows []row) error {
 	return err
 }
 
-// WritePlan writes the steps of an undo.
+// of returns the time of a change; "" if it is unknown.
+func of(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return " of " + clock(t)
+}
+
+// conflict returns the line of a conflict.
+func (s *Step) conflict(c Conflict) string {
+	if s.copied {
+		return cmp.Or(c.Path, ".") + ": was " + short(c.After) + ", the fork has " + short(c.Before) + ", the server has " + short(c.Now)
+	}
+	return c.String()
+}
+
+// WritePlan writes steps.
 func WritePlan(out io.Writer, steps []*Step) {
 	for _, s := range steps {
 		switch action := s.Action(); {
@@ -99,13 +116,17 @@ func WritePlan(out io.Writer, steps []*Step) {
 		}
 		for i := range s.Changes {
 			c := &s.Changes[i]
-			fmt.Fprintf(out, "  undoes revision %s of %s: %s, %s\n", c.Revision, clock(c.Time), c.actor(), c.action())
+			does := "undoes revision"
+			if s.copied {
+				does = "brings revision"
+			}
+			fmt.Fprintf(out, "  %s %s%s: %s, %s\n", does, c.Revision, of(c.Time), c.actor(), c.action())
 		}
 		for _, owner := range s.LeftOut {
 			fmt.Fprintf(out, "  without its owner, which is gone: %s\n", owner)
 		}
 		for _, c := range s.Conflicts {
-			fmt.Fprintf(out, "  conflict: %s\n", c)
+			fmt.Fprintf(out, "  conflict: %s\n", s.conflict(c))
 		}
 		for _, d := range s.Differences {
 			fmt.Fprintf(out, "    %s\n", d)

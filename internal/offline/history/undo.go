@@ -17,7 +17,7 @@ import (
 // Manager is the field manager of an undo.
 const Manager = "anykind-undo"
 
-// A Step is the undo of changes of one object.
+// A Step is the undo of changes of one object, or the change of one that was made in a copy of the server.
 type Step struct {
 	Object
 	Changes   []Change // the newest first
@@ -29,6 +29,7 @@ type Step struct {
 
 	now, result object.Tree // nil if the object does not exist
 	status      bool        // the undo writes the subresource status
+	copied      bool        // the change was made in a copy of the server
 }
 
 // Undoes plans the undo of one change of an object: that of a revision, or the newest one for "".
@@ -72,6 +73,22 @@ func (c Client) Returns(ctx context.Context, o Object, revision string) (*Step, 
 	return s, c.complete(ctx, s, []Change{{Before: then[0], Object: s.now}}, false)
 }
 
+// Brings plans the change of an object that was made in a copy of the server.
+func (c Client) Brings(ctx context.Context, o Object, change Change, force bool) (*Step, error) {
+	change.Before, change.Object = change.Object, change.Before
+	switch change.Type {
+	case Added:
+		change.Type = Deleted
+	case Deleted:
+		change.Type = Added
+	}
+	s, err := c.plan(ctx, o, []Change{change}, force)
+	if err == nil {
+		s.copied = true
+	}
+	return s, err
+}
+
 // UndoesBy plans the undo of the changes of a user since a time, in objects of kinds. Changes of the
 // subresource status are left out: controllers write it. If all is set, kinds without a history are left
 // out, as long as one kind has a history.
@@ -91,7 +108,7 @@ func (c Client) UndoesBy(ctx context.Context, user string, since time.Time, kind
 			if change.User != user || kind.HasStatus && change.Subresource == "status" {
 				continue
 			}
-			o := Object{kind.Kind, object.Namespace(change.state()), object.Name(change.state())}
+			o := Object{kind.Kind, object.Namespace(change.State()), object.Name(change.State())}
 			s := found[o.path()]
 			if s == nil {
 				s = &Step{Object: o}
@@ -229,25 +246,21 @@ func (c Client) leaveOut(ctx context.Context, s *Step) error {
 
 // owns reports whether the object of an owner reference exists.
 func (c Client) owns(ctx context.Context, kinds []apiclient.Kind, reference object.Tree, namespace string) (bool, error) {
-	version, _ := reference["apiVersion"].(string)
-	name, _ := reference["name"].(string)
-	for i := range kinds {
-		k := kinds[i]
-		if k.Kind != object.Kind(reference) || k.Group != groupOf(version) {
-			continue
-		}
-		var owner object.Tree
-		err := c.Get(ctx, k.Path(namespace, name), &owner)
-		if apiclient.Missing(err) {
-			return false, nil
-		}
-		return err == nil && object.UID(owner) == reference["uid"], err
+	k := apiclient.Of(kinds, reference)
+	if k == nil {
+		return false, nil
 	}
-	return false, nil
+	name, _ := reference["name"].(string)
+	var owner object.Tree
+	err := c.Get(ctx, k.Path(namespace, name), &owner)
+	if apiclient.Missing(err) {
+		return false, nil
+	}
+	return err == nil && object.UID(owner) == reference["uid"], err
 }
 
-// ErrConflicts reports that an undo would overwrite later changes.
-var ErrConflicts = errors.New("later changes are in conflict: nothing is written; --force puts back the values before the change")
+// ErrConflicts reports that the steps would overwrite other changes.
+var ErrConflicts = errors.New("other changes are in conflict: nothing is written; --force overwrites them")
 
 // Prepare sends each step as a dry run, and sets its Differences, unless a step has conflicts. todo
 // reports that a step writes.
@@ -261,20 +274,23 @@ func (c Client) Prepare(ctx context.Context, steps []*Step, force bool) (todo bo
 	return todo, c.dryRun(ctx, steps)
 }
 
-// dryRun sends dry runs. An object in a namespace that an earlier step creates is not sent.
+// Definitions is the resource of CustomResourceDefinitions.
+const Definitions = "customresourcedefinitions.apiextensions.k8s.io"
+
+// dryRun sends dry runs. An object in a namespace, or of a kind, that an earlier step creates is not sent.
 func (c Client) dryRun(ctx context.Context, steps []*Step) error {
 	var errs []error
-	created := map[string]bool{}
+	created := map[string]bool{} // namespaces, and the plural and group of kinds
 	for _, s := range steps {
 		answer := s.result
 		var err error
-		if !created[s.Namespace] || s.now != nil {
+		if !created[s.Namespace] && !created[s.Resource+"."+s.Group] || s.now != nil {
 			answer, err = c.write(ctx, s, true)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", s.Title(), err))
 		}
-		if s.GroupResource().String() == "namespaces" && s.now == nil {
+		if kind := s.GroupResource().String(); s.now == nil && (kind == "namespaces" || kind == Definitions) {
 			created[s.Name] = true
 		}
 		if s.now != nil && answer != nil {
@@ -324,7 +340,7 @@ func (s *Step) Action() string {
 
 // write sends the request of a step, with the revision of the object: a later change fails it.
 func (c Client) write(ctx context.Context, s *Step, dryRun bool) (answer object.Tree, err error) {
-	query := "?fieldManager=" + Manager
+	query := "?fieldManager=" + cmp.Or(c.Manager, Manager)
 	if dryRun {
 		query += "&dryRun=All"
 	}

@@ -1,0 +1,120 @@
+package fork
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/offline/history"
+)
+
+// Manager is the field manager of a merge.
+const Manager = "anykind-merge"
+
+// Merge plans the changes of a fork in the server: the steps that write, in their order, and those with
+// conflicts. left are the changed objects that are left out, because a controller makes or removes them.
+func (c Client) Merge(ctx context.Context, name string, force bool) (steps []*history.Step, left []string, err error) {
+	all, err := c.changes(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	gone := deletedOwners(all)
+	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(rank(&a), rank(&b)) })
+	into := history.Client{Server: c.Server, Manager: Manager}
+	for i := range all {
+		changed := &all[i]
+		if derived(changed) || changed.Type == history.Deleted && gone.has(changed) {
+			left = append(left, changed.Title())
+			continue
+		}
+		if changed.Type == history.Added {
+			changed.Change.Object = fresh(changed)
+		}
+		step, err := into.Brings(ctx, changed.Object, changed.Change, force)
+		if err != nil {
+			return nil, nil, err
+		}
+		if step.Action() != "" || len(step.Conflicts) > 0 {
+			steps = append(steps, step)
+		}
+	}
+	return steps, left, nil
+}
+
+// rank orders changes: definitions and namespaces come before their objects, and go after them.
+func rank(c *change) int {
+	n := 2
+	switch c.GroupResource().String() {
+	case history.Definitions:
+		n = 0
+	case "namespaces":
+		n = 1
+	}
+	if c.Type == history.Deleted {
+		return 5 - n
+	}
+	return n
+}
+
+// owners are the namespaces and the definitions that a fork deletes.
+type owners map[string]bool
+
+func deletedOwners(all []change) owners {
+	gone := owners{}
+	for i := range all {
+		if c := &all[i]; c.Type == history.Deleted && (c.GroupResource().String() == "namespaces" || c.GroupResource().String() == history.Definitions) {
+			gone[c.GroupResource().String()+"/"+c.Name] = true
+		}
+	}
+	return gone
+}
+
+// has reports whether the deletion of another object deletes an object.
+func (o owners) has(c *change) bool {
+	return o["namespaces/"+c.Namespace] || o[history.Definitions+"/"+c.Resource+"."+c.Group]
+}
+
+// derived reports whether controllers make an object, or the server does.
+func derived(c *change) bool {
+	state := c.State()
+	switch c.GroupResource().String() {
+	case "events", "events.events.k8s.io", "leases.coordination.k8s.io", "ipaddresses.networking.k8s.io", "endpointslices.discovery.k8s.io", "endpoints":
+		return true
+	case "configmaps":
+		return c.Name == "kube-root-ca.crt"
+	case "serviceaccounts":
+		return c.Name == "default" && c.Type == history.Added
+	case "secrets":
+		return state["type"] == "kubernetes.io/service-account-token"
+	case "apiservices.apiregistration.k8s.io":
+		labels, _ := object.Metadata(state)["labels"].(object.Tree)
+		return labels["kube-aggregator.kubernetes.io/automanaged"] != nil
+	}
+	references, _ := object.Metadata(state)["ownerReferences"].([]any)
+	return slices.ContainsFunc(references, func(r any) bool {
+		reference, _ := r.(object.Tree)
+		return reference["controller"] == true
+	})
+}
+
+// fresh returns a new object without the values that the server of the fork has allocated.
+func fresh(c *change) object.Tree {
+	if c.GroupResource().String() != "services" {
+		return c.Change.Object
+	}
+	o := object.CloneTree(c.Change.Object)
+	spec, _ := o["spec"].(object.Tree)
+	if spec["clusterIP"] != "None" {
+		delete(spec, "clusterIP")
+		delete(spec, "clusterIPs")
+	}
+	delete(spec, "healthCheckNodePort")
+	ports, _ := spec["ports"].([]any)
+	for _, p := range ports {
+		if port, ok := p.(object.Tree); ok {
+			delete(port, "nodePort")
+		}
+	}
+	return o
+}
