@@ -127,3 +127,32 @@ contexts: [{name: insecure, context: {cluster: insecure, user: me}}]
 		}
 	}
 }
+
+// The kubeconfig for a path below a server needs no other file, and has the same credentials.
+func TestBelow(t *testing.T) {
+	url, ca := server(t)
+	dir := t.TempDir()
+	write(t, dir, "ca.pem", string(ca))
+	write(t, dir, "token", "secret")
+	file := write(t, dir, "config", `
+current-context: one
+clusters: [{name: c, cluster: {server: `+url+`/, certificate-authority: ca.pem}}]
+users: [{name: u, user: {tokenFile: token, as: jane}}]
+contexts: [{name: one, context: {cluster: c, user: u, namespace: team}}, {name: two, context: {cluster: none}}]
+`)
+	data, err := kubeconfig.Below(kubeconfig.Options{Files: []string{file}}, "try", "/forks/try")
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := write(t, t.TempDir(), "config", string(data))
+	found, err := kubeconfig.Find(kubeconfig.Options{Files: []string{elsewhere}})
+	if err != nil || found.URL != url+"/forks/try" || found.Namespace != "team" {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	if got, want := asked(kubeconfig.Options{Files: []string{elsewhere}}), asked(kubeconfig.Options{Files: []string{file}}); got != want {
+		t.Errorf("a request has %s, want %s", got, want)
+	}
+	if _, err := kubeconfig.Below(kubeconfig.Options{Files: []string{file}, Context: "two"}, "try", "/forks/try"); err == nil {
+		t.Error("a context without a cluster has a kubeconfig")
+	}
+}
