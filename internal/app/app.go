@@ -174,7 +174,7 @@ type App struct {
 	options    Options
 	given      files
 	wired      *wired
-	dial       func(selector.Name) egress.Dial
+	dial       func(selector.Name) egress.Dial // of a fork; nil for the configured one
 	listener   net.Listener
 	identity   *identity
 	tokens     authn.Tokens // authenticators of bearer tokens
@@ -214,7 +214,6 @@ func Start(ctx context.Context, o Options) (*App, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &App{log: o.Log}
-	a.dial = func(n selector.Name) egress.Dial { return a.egress.Dial(n) }
 	o, err := a.open(o)
 	if err == nil {
 		err = a.start(ctx, o)
@@ -358,7 +357,10 @@ func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err
 
 // dialer returns a dialer for a network.
 func (a *App) dialer(in selector.Name) *egress.Dialer {
-	return &egress.Dialer{Through: a.dial(in)}
+	if a.dial != nil {
+		return &egress.Dialer{Through: a.dial(in)}
+	}
+	return &egress.Dialer{Through: a.egress.Dial(in)}
 }
 
 // later registers the undo function of a step of the start.

@@ -132,7 +132,7 @@ var errIsolated = errors.New("a fork has no network: it does not reach pods, nod
 // isolated returns the Dial of a fork. It reaches webhooks that decide, and no cluster.
 func (a *App) isolated(in selector.Name) egress.Dial {
 	if in == selector.ControlPlane {
-		return a.dial(in)
+		return a.dialer(in).Through
 	}
 	return func(context.Context, string, string) (net.Conn, error) { return nil, errIsolated }
 }
