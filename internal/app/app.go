@@ -107,6 +107,8 @@ type Options struct {
 	// read-only, from the mapped file. Empty for none.
 	Open   string
 	opened *opened
+	// Restore is a file as for Open, whose objects are written to a new store in Dir. Empty for none.
+	Restore string
 	// copied makes the App a Fork; nil for others.
 	copied *copied
 	// From is the initial content of a store in memory; nil for none.
@@ -249,6 +251,9 @@ func (a *App) start(ctx context.Context, o Options) error {
 	}
 
 	a.parts = newParts(o.Log)
+	if err := o.restore(ctx, given.encryption.config); err != nil {
+		return err
+	}
 	keys, err := a.openStore(ctx, o, given)
 	if err != nil {
 		return err
@@ -339,7 +344,7 @@ func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err
 		return given, nil, err
 	}
 	a.later(func(context.Context) error { a.chain.Close(); return nil })
-	if err := o.History.check(o); err != nil {
+	if err := errors.Join(o.History.check(o), o.checkRestore()); err != nil {
 		return given, nil, err
 	}
 	if err := checkControllers(o.Controllers); err != nil {

@@ -189,7 +189,7 @@ func (f *Fork) start(ctx context.Context, of *App, with ForkOptions) error {
 // forFork returns the options of a fork. Files that only a start reads are left out.
 func (o Options) forFork(c *copied) Options {
 	o.InMemory, o.Dir, o.Backend, o.Etcd, o.History = true, "", nil, Etcd{}, Remembering{}
-	o.From, o.Open = nil, ""
+	o.From, o.Open, o.Restore = nil, "", ""
 	o.CRDs, o.Kubeconfig, o.Cluster = "", "", Cluster{}
 	o.Hooks, o.Undone = Hooks{}, 0
 	o.Unclassified = true // the Dispatcher of the server limits its requests

@@ -35,21 +35,28 @@ func (a *App) open(o Options) (Options, error) {
 		return o, nil
 	}
 	var err error
-	o.opened, err = openFile(o.Open, o.Etcd.Prefix)
-	var damage *kv.CorruptError
-	switch {
-	case errors.As(err, &damage):
-		return o, fmt.Errorf("%s is no backup of anykind and no snapshot of etcd, or is damaged: %w", o.Open, err)
-	case err != nil:
-		return o, err
+	if o.opened, err = openFile(o.Open, o.Etcd.Prefix); err != nil {
+		return o, notOpened(o.Open, err)
 	}
 	a.later(func(context.Context) error { o.opened.Release(); return nil })
-	o.From = &Snapshot{stored: memkv.NewSnapshot(o.opened.Records, o.opened.Revision)}
+	o.From = &Snapshot{stored: o.opened.state()}
 	o.InMemory, o.Controllers = true, []string{}
 	o.Admission.Disable = append(slices.Clone(o.Admission.Disable), "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
 	o.Admission.Enable = slices.DeleteFunc(slices.Clone(o.Admission.Enable), func(name string) bool { return slices.Contains(o.Admission.Disable, name) })
 	return o, nil
 }
+
+// notOpened returns the error for a file that cannot be opened.
+func notOpened(name string, err error) error {
+	var damage *kv.CorruptError
+	if errors.As(err, &damage) {
+		return fmt.Errorf("%s is no backup of anykind and no snapshot of etcd, or is damaged: %w", name, err)
+	}
+	return err
+}
+
+// state returns the content as it is in the file.
+func (f *opened) state() kv.State { return memkv.NewSnapshot(f.Records, f.Revision) }
 
 // StoreFile is the name of the file with the objects in a data directory.
 const StoreFile = boltkv.FileName

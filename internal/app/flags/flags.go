@@ -41,7 +41,7 @@ type Serve struct {
 	metrics        metricFlags
 	dataDir        string
 	inMemory       bool
-	open           string
+	open, restore  string
 	history        keeping
 	maxObjectBytes uint32
 	etcd           app.Etcd
@@ -97,6 +97,8 @@ func (f *Serve) addStorage(flags *pflag.FlagSet) {
 		"store objects in memory only; certificates and the kubeconfig stay in --data-dir")
 	flags.StringVar(&f.open, "open", "",
 		"data directory of a stopped server, or file with a snapshot of etcd, whose objects are served read-only; certificates and the kubeconfig are in --data-dir")
+	flags.StringVar(&f.restore, "restore", "",
+		"backup, data directory of a stopped server, or snapshot of etcd, whose objects are written to a new store in --data-dir")
 	flags.Var(&f.history, "history",
 		"keep earlier states of all objects in --data-dir: for a time such as 30d or 12h, up to a size such as 2GiB, both as 30d,2GiB, or forever (default: five minutes of changes)")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "",
@@ -173,6 +175,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		Dir:                      f.dataDir,
 		InMemory:                 f.inMemory,
 		Open:                     f.open,
+		Restore:                  f.restore,
 		History:                  app.Remembering(f.history),
 		Etcd:                     f.etcd,
 		MaxObjectBytes:           int(f.maxObjectBytes),

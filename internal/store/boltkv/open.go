@@ -45,7 +45,7 @@ func open(dir string, options Options) (*Store, error) {
 	}
 	path := filepath.Join(dir, FileName)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		if err := create(dir, path); err != nil {
+		if err := create(dir, path, func(db *bolt.DB) error { return db.Update(initialize) }); err != nil {
 			return nil, err
 		}
 	}
@@ -173,9 +173,9 @@ func makeDir(dir string) error {
 	return syncDir(parent)
 }
 
-// create creates an empty store under a temporary name, and renames it once it is on disk. So a crash
+// create creates a store under a temporary name, and renames it once its content is on disk. So a crash
 // leaves a complete file or none.
-func create(dir, path string) error {
+func create(dir, path string, fill func(*bolt.DB) error) error {
 	file, err := os.OpenFile(path+".new", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func create(dir, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := db.Update(initialize); err != nil {
+	if err := fill(db); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	return errors.Join(publish(dir, path, file), db.Close())

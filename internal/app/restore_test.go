@@ -1,0 +1,68 @@
+package app
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A new store has the objects of a file, with their resourceVersions. It is written and read as any other.
+func TestRestoreStore(t *testing.T) {
+	dir := t.TempDir()
+	keys := func(name string) Encryption {
+		return Encryption{ConfigFile: write(t, filepath.Join(dir, name), []byte(`apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources:
+- resources: [secrets]
+  providers: [{aesgcm: {keys: [{name: `+name+`, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}}]
+`))}
+	}
+	old, data := keys("a"), filepath.Join(dir, "old")
+	a := start(t, Options{Dir: data, Encryption: old})
+	must(t, a, "POST", inConfigMaps, mapOf("a", "v"))
+	must(t, a, "POST", inSecrets, `{"metadata":{"name":"s"},"stringData":{"k":"hidden"}}`)
+	must(t, a, "POST", definitions, namespacedKind("Widget"))
+	must(t, a, "POST", "/apis/example.com/v1/namespaces/default/widgets", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}}`)
+	paths := []string{inConfigMaps + "/a", inSecrets + "/s", "/apis/example.com/v1/namespaces/default/widgets/w"}
+	before := map[string]string{}
+	for _, p := range paths {
+		before[p] = must(t, a, "GET", p, "")
+	}
+	stop(t, a)
+
+	fresh := filepath.Join(dir, "new")
+	if _, err := Start(t.Context(), Options{Dir: fresh, Restore: data}); err == nil || !strings.Contains(err.Error(), "/registry/secrets/default/s cannot be decrypted: give the EncryptionConfiguration") {
+		t.Errorf("without the keys: %v", err)
+	}
+	o := Options{Dir: fresh, Restore: data, Encryption: old}
+	for range 2 {
+		a = start(t, o)
+		for _, p := range paths {
+			if got := must(t, a, "GET", p, ""); got != before[p] {
+				t.Errorf("%s is %s and was %s", p, got, before[p])
+			}
+		}
+		must(t, a, "PATCH", "/apis/example.com/v1/namespaces/default/widgets/w", `{"metadata":{"labels":{"a":"b"}}}`)
+		before[paths[2]] = must(t, a, "GET", paths[2], "")
+		stop(t, a)
+		o.Restore = ""
+	}
+	for _, tt := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{Dir: fresh, Restore: data, Encryption: old}, "has a store already: leave out --restore to serve it"},
+		{Options{Restore: data}, "--restore needs a store in --data-dir"},
+		{Options{Dir: fresh, Restore: data, InMemory: true}, "--restore needs a store in --data-dir"},
+		{Options{Dir: fresh, Restore: data, Open: data}, "mutually exclusive"},
+		{Options{Dir: filepath.Join(dir, "other"), Restore: filepath.Join(dir, "none")}, "no such file"},
+		{Options{Dir: filepath.Join(dir, "other"), Restore: filepath.Join(dir, "a")}, "is no backup of anykind and no snapshot of etcd"},
+	} {
+		if a, err := Start(t.Context(), tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, want %s", err, tt.want)
+			if err == nil {
+				stop(t, a)
+			}
+		}
+	}
+}
