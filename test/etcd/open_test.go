@@ -36,6 +36,14 @@ func TestOpenedSnapshot(t *testing.T) {
 		}
 		same(t, writer, opened, path)
 	}
+	// A store that is restored from the snapshot has them, too, and can be written.
+	_, restored := run(t, "--etcd-prefix", "/some/where", "--restore", m.snapshot(t))
+	for _, path := range []string{"/api/v1/namespaces/before/configmaps/c", "/apis/before.example.com/v1/hubs/h"} {
+		same(t, writer, restored, path)
+		if err := restored.Do(t.Context(), http.MethodDelete, path, nil, nil); err != nil {
+			t.Errorf("the deletion of %s: %v", path, err)
+		}
+	}
 }
 
 // sameOpened takes a snapshot of etcd, opens it with anykind, and compares all objects of all resources with
