@@ -9,11 +9,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+	"weak"
 
 	"github.com/anykind/anykind/internal/access/audit"
+	"github.com/anykind/anykind/internal/server"
 	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/memkv"
 )
@@ -369,4 +373,49 @@ func TestNoForkOfEtcd(t *testing.T) {
 	a := start(t, Options{Backend: struct{ kv.Backend }{memkv.New(memkv.Options{})}})
 	defer stop(t, a)
 	answers(t, client(t, a, admin(t, a)), "POST", a.URL()+"/forks", "", `{"name":"one"}`, 400, "has no forks")
+}
+
+// Nothing keeps a deleted fork in memory: not the objects that it shared, and not a connection that used it.
+func TestForkIsFreed(t *testing.T) {
+	a := start(t, Options{})
+	defer stop(t, a)
+	c := client(t, a, admin(t, a))
+	answers(t, c, "POST", a.URL()+inConfigMaps, "", configMap("a"), 201)
+	answers(t, c, "POST", a.URL()+definitions, "", namespacedKind("Widget"), 201)
+	answers(t, c, "POST", a.URL()+"/apis/example.com/v1/namespaces/default/widgets", "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}}`, 201)
+	var freed []weak.Pointer[Fork]
+	for i := range 3 {
+		name := fmt.Sprint("f", i)
+		_, made, err := a.forks.Make(t.Context(), &server.ForkSpec{Name: name}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		freed = append(freed, weak.Make(made.(*Fork)))
+		url := a.URL() + "/forks/" + name
+		for _, path := range []string{inConfigMaps, "/api/v1/pods", "/apis/example.com/v1/widgets"} {
+			r, err := http.NewRequestWithContext(t.Context(), "GET", url+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
+			answer, err := c.Do(r)
+			if err != nil || answer.StatusCode != 200 || answer.Body.Close() != nil {
+				t.Fatal(answer, err)
+			}
+		}
+		answers(t, c, "POST", url+inConfigMaps, "", configMap("b"), 201)
+		answers(t, c, "POST", url+definitions, "", namespacedKind("Gadget"), 201)
+		if err := made.(*Fork).WaitIdle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		answers(t, c, "DELETE", a.URL()+"/forks/"+name, "", "", 200)
+	}
+	// The metrics of controllers refer to the last one.
+	for _, f := range freed[:len(freed)-1] {
+		for end := time.Now().Add(20 * time.Second); f.Value() != nil; runtime.GC() {
+			if time.Now().After(end) {
+				t.Fatal("a deleted fork is in memory")
+			}
+		}
+	}
 }

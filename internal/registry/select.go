@@ -137,7 +137,7 @@ func (r *Registry) indexes(ctx context.Context, s *Selection, target *Target, sn
 	since := r.Validity(ctx, target.Definition).Since
 	for _, f := range s.wanted {
 		x, err := r.cache.Resource(target.Definition.StoragePrefix).Index(ctx, snapshot, watchcache.Indexer{
-			Key: indexKey{viewKey{target.Definition, target.Version.Name}, f, since},
+			Key: indexKey{viewKey{target.Definition.Identity(), target.Version.Name}, f, since},
 			Value: func(ctx context.Context, o *watchcache.Object) (string, error) {
 				return r.valueOf(ctx, target, o, f)
 			},

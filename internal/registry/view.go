@@ -18,8 +18,8 @@ import (
 
 // viewKey is the key of an object's form in a version of a Definition.
 type viewKey struct {
-	definition *resource.Definition
-	version    string
+	of      any // the identity of the Definition
+	version string
 }
 
 // asStored reports whether v shows the stored bytes. With conversion, objects may be stored in another
@@ -55,7 +55,7 @@ func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource
 	if converts(d, v, o) {
 		validity = r.Validity(ctx, d)
 	}
-	data, err := o.Memo(viewKey{d, v.Name}, validity, func() ([]byte, error) {
+	data, err := o.Memo(viewKey{d.Identity(), v.Name}, validity, func() ([]byte, error) {
 		t, err := parse(o, o.JSON)
 		if err != nil {
 			return nil, err

@@ -26,7 +26,7 @@ func (r *Registry) Warm(ctx context.Context, d *resource.Definition, v *resource
 		if o == nil || o.Err != nil || !converts(d, v, o) {
 			continue
 		}
-		publish, ok := o.Claim(viewKey{d, v.Name}, validity)
+		publish, ok := o.Claim(viewKey{d.Identity(), v.Name}, validity)
 		if !ok {
 			continue
 		}

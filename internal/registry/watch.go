@@ -242,7 +242,7 @@ func (w *Watch) sees(ctx context.Context, e *watchcache.Event, o *watchcache.Obj
 		return true, nil
 	}
 	return w.selection.matches(o, func(field string) (string, error) {
-		key := eventKey{viewKey{w.target.Definition, w.target.Version.Name}, field, o == e.Prev}
+		key := eventKey{viewKey{w.target.Definition.Identity(), w.target.Version.Name}, field, o == e.Prev}
 		value, err := e.Memo(key, w.registry.Validity(ctx, w.target.Definition), func() ([]byte, error) {
 			v, err := w.registry.valueOf(context.WithoutCancel(ctx), &w.target, o, field)
 			return []byte(v), err

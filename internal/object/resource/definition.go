@@ -98,7 +98,8 @@ type Definition struct {
 	// Strategy has the hooks of the kind.
 	Strategy
 
-	lineage *lineage
+	lineage  *lineage
+	identity any
 }
 
 // AllVerbs are the default verbs, in the order of discovery.
@@ -380,11 +381,19 @@ type TextWithAge struct {
 // New completes d and returns it. Every Definition is created by New.
 func New(d Definition) *Definition {
 	d.lineage = &lineage{}
+	if d.identity = d.lineage; d.Dialect == CompiledIn {
+		d.identity = name{d.Group, d.Plural}
+	}
 	return &d
 }
 
 // A lineage is the identity of a Definition and of its continuations.
 type lineage struct{ _ byte }
+
+// Identity is equal for Definitions that show objects in the same way: those of one compiled-in kind, and a
+// Definition with its continuations. It is a key for data that is derived from an object, and keeps no
+// Definition in memory.
+func (d *Definition) Identity() any { return d.identity }
 
 // Continue returns a changed copy of d that replaces d without disturbing its users: neither is
 // retired before both have left the Set of a Catalog. It is for changes that are invisible to

@@ -16,7 +16,6 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/request"
-	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/store/watchcache"
@@ -261,15 +260,15 @@ func (h *Handler) defaultOf(ctx context.Context, r *call, view *codec.View, l *r
 
 // cellsKey identifies the cells of an object in the Tables of a version.
 type cellsKey struct {
-	definition *resource.Definition
-	version    string
+	of      any // the identity of the Definition
+	version string
 }
 
 // messageKey identifies the protobuf of an object in one view.
 type messageKey struct {
-	definition *resource.Definition
-	version    string
-	view       codec.Key
+	of      any // the identity of the Definition
+	version string
+	view    codec.Key
 }
 
 // part returns a function that computes, once for each object, the data that view needs of the object at
@@ -283,7 +282,7 @@ func (h *Handler) part(ctx context.Context, target *registry.Target, view *codec
 	var key any
 	var compute func() ([]byte, error)
 	if view.Format.As == codec.Table {
-		key = cellsKey{d, v.Name}
+		key = cellsKey{d.Identity(), v.Name}
 		compute = func() ([]byte, error) {
 			t, err := h.registry.Decode(shared, d, v, *item)
 			if err != nil {
@@ -293,7 +292,7 @@ func (h *Handler) part(ctx context.Context, target *registry.Target, view *codec
 		}
 	} else {
 		form, _ := view.Key()
-		key = messageKey{d, v.Name, form}
+		key = messageKey{d.Identity(), v.Name, form}
 		compute = func() ([]byte, error) {
 			shown, err := h.registry.View(shared, d, v, *item)
 			if err != nil {

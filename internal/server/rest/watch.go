@@ -12,7 +12,6 @@ import (
 
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/request"
-	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/store/watchcache"
@@ -234,15 +233,15 @@ func (s *stream) current() bool {
 
 // frameKey identifies the bytes of an event in one view.
 type frameKey struct {
-	definition *resource.Definition
-	version    string
-	view       codec.Key
-	event      string // "" for a portion
+	of      any // the identity of the Definition
+	version string
+	view    codec.Key
+	event   string // "" for a portion
 }
 
 func (s *stream) key(view codec.Key, event string) frameKey {
 	target := &s.call.target
-	return frameKey{target.Definition, target.Version.Name, view, event}
+	return frameKey{target.Definition.Identity(), target.Version.Name, view, event}
 }
 
 // writeChunk is the size of the buffer for events. A longer event is written directly.
