@@ -20,8 +20,7 @@ func backupCommand() *cobra.Command {
 		Short: "Save a copy of the store of a running server",
 		Long: `Save a copy of the store of a running server in FILE: all objects at one revision,
 verified. An existing FILE is replaced when the copy is complete. Writes go on meanwhile.
-The server must have its store in a data directory; etcd has snapshots of its own (etcdctl
-snapshot save).
+A store in etcd has snapshots of its own (etcdctl snapshot save).
 
 anykind serve --open FILE serves the copy read-only. As anykind.db in the data directory of a
 stopped server, it replaces the objects of that server. The copy has no certificates and no

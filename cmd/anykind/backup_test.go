@@ -38,7 +38,7 @@ func TestBackup(t *testing.T) {
 	opened.ask(t, http.MethodDelete, maps+"/before", "", http.StatusForbidden)
 	// A server without a file of its own has no backups, and the file stays as it is.
 	out, err = backup("--kubeconfig", filepath.Join(at("two"), "admin.kubeconfig"))
-	if err == nil || !strings.Contains(out, "the server says: only a server with its store in a data directory has backups") {
+	if err == nil || !strings.Contains(out, "the server says: this store has no backups") {
 		t.Errorf("%s%v", out, err)
 	}
 	opened.end(t)

@@ -66,3 +66,39 @@ resources:
 		}
 	}
 }
+
+// A store in memory and a fork have backups, which a server opens and restores. Those of a fork are encrypted like
+// the store of its server.
+func TestBackupOfMemory(t *testing.T) {
+	dir := t.TempDir()
+	keys := Encryption{ConfigFile: write(t, filepath.Join(dir, "keys"), []byte(`apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources:
+- resources: [secrets]
+  providers: [{aesgcm: {keys: [{name: a, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}}]
+`))}
+	for _, o := range []Options{{Encryption: keys}, {Encryption: keys, Dir: filepath.Join(dir, "data")}} {
+		a := start(t, o)
+		must(t, a, "POST", inSecrets, `{"metadata":{"name":"s"},"stringData":{"k":"hidden"}}`)
+		must(t, a, "POST", inConfigMaps, mapOf("a", "v"))
+		c := client(t, a, admin(t, a))
+		from := forkOf(t, c, a.URL(), `{"name":"one"}`)
+		if o.Dir == "" { // its own store
+			from = a.URL()
+		}
+		answers(t, c, "PATCH", from+inConfigMaps+"/a", "", `{"data":{"k":"changed"}}`, 200)
+		code, file := ask(t, c, "GET", from+"/backup", "", "")
+		if code != 200 || strings.Contains(file, "aGlkZGVu") || !strings.Contains(file, "changed") {
+			t.Fatalf("%d, %d bytes, or a plain Secret", code, len(file))
+		}
+		stop(t, a)
+		saved := write(t, filepath.Join(t.TempDir(), "backup.db"), []byte(file))
+		for _, o := range []Options{{Open: saved, Encryption: keys}, {Restore: saved, Dir: t.TempDir(), Encryption: keys}} {
+			a := start(t, o)
+			if got := must(t, a, "GET", inSecrets+"/s", "") + must(t, a, "GET", inConfigMaps+"/a", ""); !strings.Contains(got, "aGlkZGVu") || !strings.Contains(got, "changed") {
+				t.Error(got)
+			}
+			stop(t, a)
+		}
+	}
+}

@@ -287,7 +287,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Collectors:      append(w.collectors(a, o), objects.Collectors()...),
 		Checks:          checks,
 		Pages:           append(fairnessPages(w.fairness), w.page(a.backend, o.Log)),
-		Store:           a.backend,
+		Store:           a.saved(o),
 		Forget:          w.registry.Forget,
 		Forks:           a.forks,
 		Changes:         o.copied.changes(objects),

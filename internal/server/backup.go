@@ -25,7 +25,7 @@ func serveBackup(b kv.Backend, log *slog.Logger) http.HandlerFunc {
 		}
 		store, ok := kv.As[kv.Saver](b)
 		if !ok {
-			request.Fail(w, r, status.BadRequest("only a server with its store in a data directory has backups; etcd has snapshots of its own (etcdctl snapshot save)"))
+			request.Fail(w, r, status.BadRequest("this store has no backups: etcd has snapshots of its own (etcdctl snapshot save), and an opened file is a backup"))
 			return
 		}
 		begun := false
