@@ -94,7 +94,7 @@ func (c *configurations) make(data []byte, prefix string) (made configuration, e
 // configuration.
 func (c *configurations) index() {
 	all := slices.Clone(c.inFile)
-	byName := slices.SortedFunc(maps.Values(c.byKey), func(a, b configuration) int { return cmp.Compare(a.name, b.name) })
+	byName := slices.SortedStableFunc(maps.Values(c.byKey), func(a, b configuration) int { return cmp.Compare(a.name, b.name) })
 	for _, of := range byName {
 		all = append(all, of.webhooks...)
 	}

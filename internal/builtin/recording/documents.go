@@ -152,7 +152,7 @@ func (d *documents) types() Recording {
 			of[b.Subject] = b
 		}
 	}
-	return slices.SortedFunc(maps.Values(of), func(a, b *Block) int { return strings.Compare(a.Subject, b.Subject) })
+	return slices.SortedStableFunc(maps.Values(of), func(a, b *Block) int { return strings.Compare(a.Subject, b.Subject) })
 }
 
 // everywhere reports whether a schema lists its kind in each group whose document has it.

@@ -220,7 +220,7 @@ func (types *Types) mapOf(t reflect.Type) (write, error) {
 		if err != nil || sorted {
 			return err
 		}
-		slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
+		slices.SortStableFunc(entries, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
 		w.order = w.order[:0]
 		for _, e := range entries {
 			w.order = append(w.order, w.out[e.from:e.to]...)

@@ -173,7 +173,7 @@ func (x *Index) difference(t *tree) []change {
 	for key, o := range x.unknown.Scan {
 		had = append(had, change{key: key, object: o})
 	}
-	slices.SortFunc(had, func(a, b change) int { return cmp.Compare(a.key, b.key) })
+	slices.SortStableFunc(had, func(a, b change) int { return cmp.Compare(a.key, b.key) })
 
 	var changes []change
 	for key, o := range t.Scan {

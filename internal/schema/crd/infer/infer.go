@@ -124,7 +124,7 @@ func definable(gvk schema.GroupVersionKind) bool {
 
 // Kinds returns the kinds of the samples in order.
 func (s *Samples) Kinds() []schema.GroupKind {
-	return slices.SortedFunc(maps.Keys(s.kinds), func(a, b schema.GroupKind) int { return cmp.Compare(a.String(), b.String()) })
+	return slices.SortedStableFunc(maps.Keys(s.kinds), func(a, b schema.GroupKind) int { return cmp.Compare(a.String(), b.String()) })
 }
 
 // Definition returns the definition of a kind with samples.
@@ -143,7 +143,7 @@ func (s *Samples) Definition(kind schema.GroupKind, o Options) Result {
 	if k.objects < o.MinSamples {
 		r.Notes = append(r.Notes, Note{Text: fmt.Sprintf("with fewer than %d samples, few fields are required and no field is an enum (--min-samples)", o.MinSamples)})
 	}
-	names := slices.SortedFunc(maps.Keys(k.versions), func(a, b string) int { return -version.CompareKubeAwareVersionStrings(a, b) })
+	names := slices.SortedStableFunc(maps.Keys(k.versions), func(a, b string) int { return -version.CompareKubeAwareVersionStrings(a, b) })
 	for i, name := range names {
 		b := &builder{minimum: o.MinSamples, version: name}
 		v := b.build(k.versions[name])
