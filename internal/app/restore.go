@@ -8,6 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/store/boltkv"
 	"github.com/anykind/anykind/internal/store/encrypt"
+	"github.com/anykind/anykind/internal/store/etcdsnapshot"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -34,6 +35,11 @@ func (o Options) restore(ctx context.Context, secrets *encrypt.Config) (err erro
 		return notOpened(o.Restore, err)
 	}
 	defer from.opened.Release()
+	if from.opened.ofEtcd {
+		if err := etcdsnapshot.Verify(o.Restore); err != nil {
+			return notOpened(o.Restore, err)
+		}
+	}
 	from.From, from.InMemory, from.History = &Snapshot{stored: from.opened.state()}, true, Remembering{}
 	opened, keys, err := openBackend(ctx, from, secrets, nil, nil)
 	if err != nil {

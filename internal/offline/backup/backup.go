@@ -14,6 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/offline/apiclient"
+	"github.com/anykind/anykind/internal/store/atomicfile"
 )
 
 // A Saved describes a complete backup.
@@ -59,5 +60,5 @@ func Save(ctx context.Context, c *http.Client, url, file string) (s Saved, err e
 	}
 	s = Saved{len(m.Records), m.Revision}
 	m.Release()
-	return s, os.Rename(part.Name(), file)
+	return s, atomicfile.Rename(part.Name(), file)
 }

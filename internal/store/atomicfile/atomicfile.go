@@ -15,6 +15,19 @@ func Replace(path string, data []byte, mode os.FileMode) error {
 	if err := replace(path, data, mode, (*os.File).Sync); err != nil {
 		return err
 	}
+	return syncDir(path)
+}
+
+// Rename renames a file whose content is on disk, durably, in its folder.
+func Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncDir(to)
+}
+
+// syncDir syncs the folder of a file.
+func syncDir(path string) error {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err

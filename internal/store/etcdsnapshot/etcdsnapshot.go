@@ -6,9 +6,11 @@ package etcdsnapshot
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -29,6 +31,35 @@ const (
 
 // ErrNoSnapshot is the error for a file of bbolt that etcd did not write.
 var ErrNoSnapshot = errors.New("it is not a snapshot of etcd")
+
+// sector is a divisor of the size of a database. A snapshot has a checksum after it.
+const sector = 512
+
+// Verify compares the content of a snapshot with the checksum at its end, which etcd and etcdctl write. A copy
+// of a member's database has none. It reads the whole file.
+// Errors: *kv.CorruptError, those of the operating system.
+func Verify(name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || info.Size()%sector != sha256.Size {
+		return err
+	}
+	sum, end := sha256.New(), make([]byte, sha256.Size)
+	if _, err := io.CopyN(sum, file, info.Size()-sha256.Size); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(file, end); err != nil {
+		return err
+	}
+	if !bytes.Equal(sum.Sum(nil), end) {
+		return &kv.CorruptError{Where: name, Reason: "its content does not match the checksum at its end"}
+	}
+	return nil
+}
 
 // Mapped returns the newest value of each key with a prefix. It reads the keys, and of the values only the
 // pages that they share with keys.

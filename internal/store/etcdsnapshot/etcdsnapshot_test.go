@@ -2,7 +2,9 @@ package etcdsnapshot
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +15,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // Of each key the last change counts, and a key that was deleted is not there.
@@ -122,5 +126,34 @@ func TestDamagedSnapshot(t *testing.T) {
 	}
 	if failed < 5 {
 		t.Errorf("only %d damages were found", failed)
+	}
+}
+
+// A changed bit anywhere in a snapshot with a checksum is found, also in a value. The database of a member has
+// no checksum.
+func TestVerify(t *testing.T) {
+	member := specimen(t)
+	if err := Verify(member); err != nil {
+		t.Error(err)
+	}
+	content, err := os.ReadFile(member)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(content)
+	snapshot := append(content, sum[:]...)
+	path := filepath.Join(t.TempDir(), "snapshot.db")
+	for at := -1; at < len(snapshot); at += 509 {
+		changed := bytes.Clone(snapshot)
+		if at >= 0 {
+			changed[at] ^= 1
+		}
+		if err := os.WriteFile(path, changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var damage *kv.CorruptError
+		if err := Verify(path); errors.As(err, &damage) != (at >= 0) {
+			t.Fatalf("byte %d: %v", at, err)
+		}
 	}
 }
