@@ -35,11 +35,11 @@ type inMemory struct {
 
 var _ kv.Saver = inMemory{}
 
-// Save implements kv.Saver.
-func (s inMemory) Save(ctx context.Context, begin func(size int64) io.Writer) (err error) {
+// Copy implements kv.Saver.
+func (s inMemory) Copy(ctx context.Context) (_ kv.Copy, err error) {
 	state, release, err := kv.Keep(ctx, s.Store, kv.Latest)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer release()
 	if s.secrets != nil {
@@ -49,21 +49,44 @@ func (s inMemory) Save(ctx context.Context, begin func(size int64) io.Writer) (e
 	}
 	dir, err := os.MkdirTemp("", "anykind-backup-")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := boltkv.Create(ctx, dir, state); err != nil {
-		return err
+	made := inFile{folder: dir}
+	if err = boltkv.Create(ctx, dir, state); err == nil {
+		made.file, err = os.Open(filepath.Join(dir, boltkv.FileName))
 	}
-	file, err := os.Open(filepath.Join(dir, boltkv.FileName))
+	var info os.FileInfo
+	if err == nil {
+		info, err = made.file.Stat()
+	}
 	if err != nil {
-		return err
+		return nil, errors.Join(err, made.Close())
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
+	made.size = info.Size()
+	return made, nil
+}
+
+// inFile is a copy in a temporary file.
+type inFile struct {
+	folder string
+	file   *os.File
+	size   int64
+}
+
+// Size implements kv.Copy.
+func (c inFile) Size() int64 { return c.size }
+
+// WriteFrom implements kv.Copy.
+func (c inFile) WriteFrom(ctx context.Context, to io.Writer, offset int64) error {
+	_, err := io.Copy(to, io.NewSectionReader(c.file, offset, c.size-offset))
+	return errors.Join(err, ctx.Err())
+}
+
+// Close implements kv.Copy.
+func (c inFile) Close() error {
+	var err error
+	if c.file != nil {
+		err = c.file.Close()
 	}
-	_, err = io.Copy(begin(info.Size()), file)
-	return err
+	return errors.Join(err, os.RemoveAll(c.folder))
 }

@@ -24,5 +24,6 @@ func (s *Server) Drain(ctx context.Context) error {
 		err = errors.Join(err, s.http.Close())
 	}
 	s.connections.Wait()
+	s.backups.close()
 	return err
 }

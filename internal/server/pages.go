@@ -18,7 +18,7 @@ func (s *Server) ownPages() pages {
 		"/metrics/slis": s.exposition(s.slis.registry()),
 		"/statusz":      s.statusz(),
 		"/flagz":        s.flagz(),
-		backupPath:      serveBackup(s.options.Store, s.options.Log),
+		backupPath:      s.backups,
 		forgetPath:      serveForget(s.options.Forget, s.options.Catalog),
 	}
 	if s.options.Forks != nil {

@@ -109,6 +109,7 @@ type Server struct {
 	draining context.Context // ends when draining begins
 	drain    context.CancelFunc
 
+	backups      *backups
 	connections  conn.Connections
 	impersonator *impersonation.Impersonator
 }
@@ -127,6 +128,7 @@ func New(o Options) *Server {
 		slis:    newSLIs(),
 		access:  newAccessMetrics(),
 		limiter: newGates(o.Limits),
+		backups: newBackups(o.Store, o.Log),
 		started: time.Now(),
 
 		impersonator: impersonation.New(o.Authorizer),

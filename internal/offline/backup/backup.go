@@ -6,14 +6,12 @@ package backup
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/object/resource"
-	"github.com/anykind/anykind/internal/offline/apiclient"
 	"github.com/anykind/anykind/internal/store/atomicfile"
 )
 
@@ -24,20 +22,8 @@ type Saved struct {
 }
 
 // Save saves a copy of the store of a server. The file is replaced when the copy is complete and verified;
-// after an error it is as before.
+// after an error it is as before. An interrupted copy is resumed.
 func Save(ctx context.Context, c *http.Client, url, file string) (s Saved, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/backup", nil)
-	if err != nil {
-		return s, err
-	}
-	answer, err := c.Do(r)
-	if err != nil {
-		return s, err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return s, apiclient.Refused(answer)
-	}
 	part, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*") // as 0600
 	if err != nil {
 		return s, err
@@ -48,8 +34,9 @@ func Save(ctx context.Context, c *http.Client, url, file string) (s Saved, err e
 		}
 	}()
 	defer part.Close()
-	if _, err := io.Copy(part, answer.Body); err != nil {
-		return s, fmt.Errorf("the copy is incomplete: %w", err)
+	d := download{client: c, url: url + "/backup", to: part}
+	if err := d.run(ctx); err != nil {
+		return s, err
 	}
 	if err := part.Sync(); err != nil {
 		return s, err

@@ -11,15 +11,6 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// groupOf returns the group of an apiVersion.
-func groupOf(apiVersion string) string {
-	group, _, found := strings.Cut(apiVersion, "/")
-	if !found {
-		return ""
-	}
-	return group
-}
-
 // An entry is an entry of managedFields: the last write of a manager.
 type entry struct {
 	Manager     string      `json:"manager"`

@@ -12,27 +12,55 @@ import (
 
 var _ kv.Saver = (*Store)(nil)
 
-// Save implements kv.Saver. Writes go on meanwhile; pages that they replace stay in the file until its end.
-func (s *Store) Save(ctx context.Context, begin func(size int64) io.Writer) (err error) {
-	defer boltfile.RecoverDamage(s.db.Path(), &err)()
-	return s.db.View(func(tx *bolt.Tx) error {
-		_, err := tx.WriteTo(while{ctx, begin(tx.Size())})
-		if err != nil && ctx.Err() != nil {
-			return ctx.Err() // bbolt has only its text
-		}
-		return err
-	})
+// Copy implements kv.Saver. Writes go on meanwhile; pages that they replace stay in the file until its end.
+func (s *Store) Copy(ctx context.Context) (kv.Copy, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	tx, err := s.db.Begin(false)
+	if err != nil {
+		return nil, s.readError(err)
+	}
+	return copied{tx, s.db.Path()}, nil
 }
 
-// A while writer fails when the context ends.
-type while struct {
-	ctx context.Context
-	to  io.Writer
+// copied is the file of one transaction.
+type copied struct {
+	tx   *bolt.Tx
+	path string
 }
 
-func (w while) Write(data []byte) (int, error) {
+// Size implements kv.Copy.
+func (c copied) Size() int64 { return c.tx.Size() }
+
+// WriteFrom implements kv.Copy.
+func (c copied) WriteFrom(ctx context.Context, to io.Writer, offset int64) (err error) {
+	defer boltfile.RecoverDamage(c.path, &err)()
+	_, err = c.tx.WriteTo(&after{ctx, to, offset})
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err() // bbolt has only its text
+	}
+	return err
+}
+
+// Close implements kv.Copy.
+func (c copied) Close() error { return c.tx.Rollback() }
+
+// An after writer leaves out the first bytes, and fails when the context ends.
+type after struct {
+	ctx  context.Context
+	to   io.Writer
+	skip int64
+}
+
+func (w *after) Write(data []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return w.to.Write(data)
+	n := min(int64(len(data)), w.skip)
+	if w.skip -= n; n == int64(len(data)) {
+		return len(data), nil
+	}
+	written, err := w.to.Write(data[n:])
+	return int(n) + written, err
 }

@@ -53,10 +53,17 @@ func TestSave(t *testing.T) {
 	}
 	for i := range 10 {
 		before := written.Load()
-		var copied bytes.Buffer
-		var size int64
-		if err := save.Save(t.Context(), func(n int64) io.Writer { size = n; return &copied }); err != nil || int64(copied.Len()) != size {
-			t.Fatalf("%d bytes of %d, %v", copied.Len(), size, err)
+		c, err := save.Copy(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var copied, rest bytes.Buffer
+		if err := c.WriteFrom(t.Context(), &copied, 0); err != nil || int64(copied.Len()) != c.Size() {
+			t.Fatalf("%d bytes of %d, %v", copied.Len(), c.Size(), err)
+		}
+		from := c.Size() * int64(i) / 10
+		if err := errors.Join(c.WriteFrom(t.Context(), &rest, from), c.Close()); err != nil || !bytes.Equal(rest.Bytes(), copied.Bytes()[from:]) {
+			t.Fatalf("the rest from %d differs, %v", from, err)
 		}
 		file := filepath.Join(dir, fmt.Sprint("copy", i))
 		if err := os.WriteFile(file, copied.Bytes(), 0o600); err != nil {
@@ -77,7 +84,14 @@ func TestSave(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := save.Save(ctx, func(int64) io.Writer { return io.Discard }); !errors.Is(err, context.Canceled) {
+	if _, err := save.Copy(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("a client that has left: %v", err)
+	}
+	c, err := save.Copy(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.WriteFrom(ctx, io.Discard, 0); !errors.Is(err, context.Canceled) || c.Close() != nil {
+		t.Errorf("a client that has left meanwhile: %v", err)
 	}
 }

@@ -7,7 +7,16 @@ import (
 
 // A Saver is a Backend that copies itself while it is open. Not every Backend is one.
 type Saver interface {
-	// Save writes a copy of the file with the content at one revision. It calls begin once, with the
-	// number of bytes, before the first byte.
-	Save(ctx context.Context, begin func(size int64) io.Writer) error
+	// Copy begins a copy of the content at one revision. The caller closes it before the Backend.
+	Copy(ctx context.Context) (Copy, error)
+}
+
+// A Copy is a file with the content of a store. Its methods are for one goroutine at a time.
+type Copy interface {
+	// Size is the number of bytes of the file.
+	Size() int64
+	// WriteFrom writes the file from an offset on. The bytes are the same for each call.
+	WriteFrom(ctx context.Context, to io.Writer, offset int64) error
+	// Close frees the memory and the disk that the copy needs.
+	Close() error
 }
