@@ -47,7 +47,7 @@ func command(ctx context.Context) error {
 	var kinds, list, logs string
 	var seeds int
 	flag.StringVar(&s.Reference, "reference", "start", "compare with the server of this `kubeconfig`, or with one that is started if it is \"start\"")
-	flag.StringVar(&s.Store, "store", "file", "where anykind keeps objects: memory, file or etcd")
+	flag.StringVar(&s.Store, "store", "file", "where anykind keeps objects: memory, file, fork or etcd")
 	flag.BoolVar(&s.CBOR, "cbor", false, "turn the feature gate CBORServingAndStorage on")
 	flag.Uint64Var(&o.Seed, "seed", 0, "the same seed sends the same requests (default: any)")
 	flag.Uint64Var(&o.From, "from", 0, "the `number` of the first sequence")

@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,7 +30,7 @@ const Token = "admin-token"
 // Options configure the servers.
 type Options struct {
 	Reference string // kubeconfig of a running server, or "start"
-	Store     string // of anykind: "memory", "file" or "etcd"
+	Store     string // of anykind: "memory", "file", "fork" (a fork of a server with a file) or "etcd"
 	CBOR      bool
 	Dir       string   // for the data of both
 	Theirs    []string // additional flags
@@ -137,7 +138,7 @@ func (p *Pair) startOurs(ctx context.Context, o Options, tokens string) error {
 	switch o.Store {
 	case "memory":
 		flags = append(flags, "--in-memory")
-	case "file":
+	case "file", "fork":
 	case "etcd":
 		url, end, err := StartEtcd(ctx, filepath.Join(o.Dir, "etcd"))
 		if err != nil {
@@ -146,14 +147,27 @@ func (p *Pair) startOurs(ctx context.Context, o Options, tokens string) error {
 		p.end = append(p.end, end)
 		flags = append(flags, "--etcd-servers", url)
 	default:
-		return fmt.Errorf("%q is no store: memory, file or etcd", o.Store)
+		return fmt.Errorf("%q is no store: memory, file, fork or etcd", o.Store)
 	}
 	s, err := process.Start(ctx, anykind, dir, "", flags...)
 	if err != nil {
 		return err
 	}
 	p.end, p.OurPID = append(p.end, s.Kill), s.PID()
-	p.Ours, err = wire.NewClient(s.URL, &tls.Config{InsecureSkipVerify: true}, Token)
+	url := s.URL
+	if o.Store == "fork" {
+		made, err := process.Client(s.Kubeconfig)
+		if err != nil {
+			return err
+		}
+		defer made.CloseIdleConnections()
+		const name = "compared"
+		if err := (process.API{Client: made, URL: s.URL}).Do(ctx, http.MethodPost, "/forks", map[string]any{"name": name, "webhooks": "DryRun"}, nil); err != nil {
+			return err
+		}
+		url += "/forks/" + name
+	}
+	p.Ours, err = wire.NewClient(url, &tls.Config{InsecureSkipVerify: true}, Token)
 	return err
 }
 

@@ -26,6 +26,7 @@ const most = 32 << 20
 // A Client sends requests to one server.
 type Client struct {
 	host   string
+	base   string // precedes all paths
 	token  string
 	header []Field // for every request without them
 	two    *http.Client
@@ -58,6 +59,7 @@ func NewClient(at string, config *tls.Config, token string) (*Client, error) {
 	asIs := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Client{
 		host:   u.Host,
+		base:   u.Path,
 		token:  token,
 		header: []Field{{"User-Agent", "compare/1"}, {"Authorization", "Bearer " + token}},
 		two:    &http.Client{Transport: transport(true), CheckRedirect: asIs},
@@ -126,7 +128,7 @@ func (c *Client) request(ctx context.Context, s Step) (*http.Request, error) {
 		}
 		body = compressed.Bytes()
 	}
-	opaque := "//" + c.host + s.Path
+	opaque := "//" + c.host + c.base + s.Path
 	if s.HTTP1 && strings.HasPrefix(s.Path, "/") && !strings.HasPrefix(s.Path, "//") {
 		opaque = s.Path // the request target of HTTP/1.1
 	}
