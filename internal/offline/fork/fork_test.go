@@ -1,6 +1,7 @@
 package fork
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -56,6 +57,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method != http.MethodGet:
 		f.writes = append(f.writes, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+string(body)))
+		if r.Method == http.MethodPost { // a created object has a uid of the server
+			body = bytes.Replace(body, []byte(`"metadata":{`), []byte(`"metadata":{"uid":"made",`), 1)
+		}
 		fmt.Fprintf(w, "%s", body)
 	case r.URL.Path == "/forks":
 		fmt.Fprint(w, `{"items":[{"name":"f","path":"/forks/f","by":"jane","created":"2026-11-26T08:00:00Z"}]}`)
@@ -234,5 +238,84 @@ func TestManage(t *testing.T) {
 	defer s.Close()
 	if _, err := (Client{apiclient.Server{Client: s.Client(), URL: s.URL}}).List(t.Context()); err == nil || !strings.Contains(err.Error(), "the server has no forks") {
 		t.Error(err)
+	}
+}
+
+// An object that an object of the fork owns gets the uid of its owner in the server. An owner that only the fork
+// has is left out, also of objects that the server had before: the garbage collector would delete them.
+func TestMergeOwners(t *testing.T) {
+	owned := func(name, owner string) string {
+		return document("v1", "ConfigMap", "default", name, fmt.Sprintf(`,"uid":"u-%s","ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":%q,"uid":"u-%[2]s"}]`, name, owner), "")
+	}
+	plain := func(name, uid string) string {
+		return document("v1", "ConfigMap", "default", name, fmt.Sprintf(`,"uid":%q,"resourceVersion":"5"`, uid), "")
+	}
+	const maps = "/api/v1/namespaces/default/configmaps"
+	for _, tt := range []struct {
+		name    string
+		changes []string
+		objects map[string]string
+		writes  []string // "METHOD path" and the uid of the owner
+	}{
+		{"a new owner", []string{changed("", owned("a", "z")), changed("", plain("z", "u-z"))}, nil, []string{"POST " + maps, "POST " + maps + " made"}},
+		{"of an older object", []string{changed(plain("a", "u-a"), owned("a", "z")), changed("", plain("z", "u-z"))},
+			map[string]string{maps + "/a": plain("a", "u-a")}, []string{"POST " + maps, "PUT " + maps + "/a made"}},
+		{"an owner that the server has", []string{changed("", owned("a", "z")), changed("", plain("z", "u-z"))},
+			map[string]string{maps + "/z": plain("z", "other")}, []string{"POST " + maps + " other"}},
+		{"an owner that is gone", []string{changed(plain("a", "u-a"), owned("a", "z"))}, map[string]string{maps + "/a": plain("a", "u-a")}, nil},
+		{"being deleted", []string{changed(plain("a", "u-a"), document("v1", "ConfigMap", "default", "a", `,"uid":"u-a","deletionTimestamp":"2026-11-20T08:00:00Z","finalizers":["f"]`, ""))},
+			map[string]string{maps + "/a": plain("a", "u-a")}, []string{"DELETE " + maps + "/a"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := &fake{changes: tt.changes, objects: tt.objects}
+			c := f.client(t)
+			steps, _, err := c.Merge(t.Context(), "f", false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := history.Client{Server: c.Server, Manager: Manager}
+			if _, err := h.Prepare(t.Context(), steps, false); err != nil {
+				t.Fatal(err)
+			}
+			f.writes = nil
+			if err := h.Write(t.Context(), steps, func(*history.Step, string) {}); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, w := range f.writes {
+				request, body, _ := strings.Cut(w, " {")
+				if _, owner, ok := strings.Cut(body, `"ownerReferences":[`); ok {
+					_, uid, _ := strings.Cut(owner, `"uid":"`)
+					uid, _, _ = strings.Cut(uid, `"`)
+					request += " " + uid
+				}
+				got = append(got, request)
+			}
+			if diff := cmp.Diff(tt.writes, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A definition that changes decides about its objects after the merge: they are not sent before.
+func TestMergeDefinition(t *testing.T) {
+	widget := func(a string) string {
+		return document("example.com/v1", "Widget", "default", "w", `,"uid":"w","resourceVersion":"5"`, fmt.Sprintf(`,"spec":{"a":%q}`, a))
+	}
+	definition := func(a string) string {
+		return document("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "widgets.example.com", `,"uid":"d","resourceVersion":"5"`, fmt.Sprintf(`,"spec":{"a":%q}`, a))
+	}
+	f := &fake{changes: []string{changed(widget("x"), widget("y")), changed(definition("x"), definition("y"))}, objects: map[string]string{
+		"/apis/example.com/v1/namespaces/default/widgets/w":                           widget("x"),
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com": definition("x"),
+	}}
+	c := f.client(t)
+	steps, _, err := c.Merge(t.Context(), "f", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (history.Client{Server: c.Server}).Prepare(t.Context(), steps, false); err != nil || len(f.writes) != 1 || len(steps) != 2 || len(steps[1].Differences) != 1 {
+		t.Error(err, f.writes, steps)
 	}
 }

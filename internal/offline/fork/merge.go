@@ -19,9 +19,14 @@ func (c Client) Merge(ctx context.Context, name string, force bool) (steps []*hi
 	if err != nil {
 		return nil, nil, err
 	}
+	for i := range all { // its finalizers are the work of programs of the server
+		if d := &all[i]; d.Type != history.Added && d.Type != history.Deleted && object.Deleting(d.Change.Object) && !object.Deleting(d.Before) {
+			d.Type = history.Deleted
+		}
+	}
 	gone := deletedOwners(all)
-	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(rank(&a), rank(&b)) })
-	into := history.Client{Server: c.Server, Manager: Manager}
+	ordered(all)
+	into, uids := history.Client{Server: c.Server, Manager: Manager}, history.Uids{}
 	for i := range all {
 		changed := &all[i]
 		if derived(changed) || changed.Type == history.Deleted && gone.has(changed) {
@@ -31,7 +36,7 @@ func (c Client) Merge(ctx context.Context, name string, force bool) (steps []*hi
 		if changed.Type == history.Added {
 			changed.Change.Object = fresh(changed)
 		}
-		step, err := into.Brings(ctx, changed.Object, changed.Change, force)
+		step, err := into.Brings(ctx, changed.Object, changed.Change, uids, force)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -40,6 +45,40 @@ func (c Client) Merge(ctx context.Context, name string, force bool) (steps []*hi
 		}
 	}
 	return steps, left, nil
+}
+
+// ordered sorts changes by rank, and then owners before the objects that they own: objects are created after
+// their owners, and deleted before them.
+func ordered(all []change) {
+	by, depths := map[string]*change{}, map[string]int{}
+	for i := range all {
+		by[object.UID(all[i].State())] = &all[i]
+	}
+	for i := range all {
+		depth(&all[i], by, depths)
+	}
+	slices.SortStableFunc(all, func(a, b change) int {
+		order := cmp.Compare(depths[object.UID(a.State())], depths[object.UID(b.State())])
+		if a.Type == history.Deleted {
+			order = -order
+		}
+		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), order)
+	})
+}
+
+// depth returns the number of changed owners above an object.
+func depth(c *change, by map[string]*change, depths map[string]int) int {
+	uid := object.UID(c.State())
+	if known, ok := depths[uid]; ok {
+		return known
+	}
+	depths[uid] = 0 // ends a circle
+	for _, owner := range object.AccessorOf(c.State()).GetOwnerReferences() {
+		if changed := by[string(owner.UID)]; changed != nil {
+			depths[uid] = max(depths[uid], depth(changed, by, depths)+1)
+		}
+	}
+	return depths[uid]
 }
 
 // rank orders changes: definitions and namespaces come before their objects, and go after them.

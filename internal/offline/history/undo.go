@@ -30,6 +30,8 @@ type Step struct {
 	now, result object.Tree // nil if the object does not exist
 	status      bool        // the undo writes the subresource status
 	copied      bool        // the change was made in a copy of the server
+	uids        Uids        // of such a change
+	uid         string      // that the object has in the copy
 }
 
 // Undoes plans the undo of one change of an object: that of a revision, or the newest one for "".
@@ -41,7 +43,8 @@ func (c Client) Undoes(ctx context.Context, o Object, revision string, force boo
 	for _, change := range slices.Backward(list.Items) {
 		status := o.HasStatus && change.Subresource == "status"
 		if change.Revision == revision || revision == "" && !status {
-			return c.plan(ctx, o, []Change{change}, force)
+			s := &Step{Object: o, Changes: []Change{change}}
+			return s, c.plan(ctx, s, s.Changes, force)
 		}
 	}
 	if revision == "" {
@@ -71,22 +74,6 @@ func (c Client) Returns(ctx context.Context, o Object, revision string) (*Step, 
 		s.now = now[0]
 	}
 	return s, c.complete(ctx, s, []Change{{Before: then[0], Object: s.now}}, false)
-}
-
-// Brings plans the change of an object that was made in a copy of the server.
-func (c Client) Brings(ctx context.Context, o Object, change Change, force bool) (*Step, error) {
-	change.Before, change.Object = change.Object, change.Before
-	switch change.Type {
-	case Added:
-		change.Type = Deleted
-	case Deleted:
-		change.Type = Added
-	}
-	s, err := c.plan(ctx, o, []Change{change}, force)
-	if err == nil {
-		s.copied = true
-	}
-	return s, err
 }
 
 // UndoesBy plans the undo of the changes of a user since a time, in objects of kinds. Changes of the
@@ -122,11 +109,10 @@ func (c Client) UndoesBy(ctx context.Context, user string, since time.Time, kind
 	}
 	var steps []*Step
 	for _, s := range found {
-		planned, err := c.plan(ctx, s.Object, s.Changes, force)
-		if err != nil {
+		if err := c.plan(ctx, s, s.Changes, force); err != nil {
 			return nil, err
 		}
-		steps = append(steps, planned)
+		steps = append(steps, s)
 	}
 	slices.SortFunc(steps, func(a, b *Step) int { // so a namespace is created before its objects
 		return cmp.Or(-cmp.Compare(a.revision(), b.revision()), cmp.Compare(a.path(), b.path()))
@@ -139,24 +125,24 @@ func (s *Step) revision() int64 {
 	return n
 }
 
-// plan computes the undo of changes of an object, the newest first.
-func (c Client) plan(ctx context.Context, o Object, changes []Change, force bool) (*Step, error) {
-	s := &Step{Object: o, Changes: changes}
+// plan computes a step by changes of its object, the newest first.
+func (c Client) plan(ctx context.Context, s *Step, changes []Change, force bool) error {
+	o := s.Object
 	s.status = o.HasStatus && changes[0].Subresource == "status"
 	for i := range changes {
 		change := &changes[i]
 		if change.Type != Added && change.Before == nil || change.Type != Deleted && change.Object == nil {
-			return nil, fmt.Errorf("%s: the history does not show both states of revision %s: %s", o.Title(), change.Revision, cmp.Or(change.Error, "they are not kept"))
+			return fmt.Errorf("%s: the history does not show both states of revision %s: %s", o.Title(), change.Revision, cmp.Or(change.Error, "they are not kept"))
 		}
 	}
 	now, err := c.At(ctx, o, Moment{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(now) > 0 {
 		s.now = now[0]
 	}
-	return s, c.complete(ctx, s, changes, force)
+	return c.complete(ctx, s, changes, force)
 }
 
 // complete computes the result of a step.
@@ -178,7 +164,7 @@ func (c Client) complete(ctx context.Context, s *Step, changes []Change, force b
 	case value == nil, s.now == nil && s.status: // a missing object has no status
 		return nil
 	case s.now == nil:
-		s.result = without(value, serverFields()...)
+		s.result = object.CloneTree(without(value, serverFields()...))
 		return c.leaveOut(ctx, s)
 	}
 	// The request writes either the status or the rest. The other part stays as it is.
@@ -193,7 +179,7 @@ func (c Client) complete(ctx context.Context, s *Step, changes []Change, force b
 			s.result["status"] = object.Clone(v)
 		}
 	}
-	return nil
+	return c.leaveOut(ctx, s)
 }
 
 // part returns the part of an object that the request of the step writes.
@@ -213,12 +199,11 @@ func (s *Step) part(o object.Tree) object.Tree {
 	return out
 }
 
-// leaveOut drops the owner references of a new object whose owner is gone: the garbage collector would
-// delete the object.
+// leaveOut drops the owner references that the step adds and whose owner is gone: the garbage collector
+// would delete the object.
 func (c Client) leaveOut(ctx context.Context, s *Step) error {
-	metadata := object.Metadata(s.result)
-	references, _ := metadata["ownerReferences"].([]any)
-	if len(references) == 0 {
+	references := owners(s.result)
+	if len(references) == 0 || object.Equal(references, owners(s.now)) {
 		return nil
 	}
 	kinds, err := c.Kinds(ctx)
@@ -228,9 +213,11 @@ func (c Client) leaveOut(ctx context.Context, s *Step) error {
 	var kept []any
 	for _, r := range references {
 		reference, _ := r.(object.Tree)
-		exists, err := c.owns(ctx, kinds, reference, s.Namespace)
-		if err != nil {
-			return err
+		exists := s.uids.creates(reference)
+		if !exists {
+			if exists, err = c.owns(ctx, kinds, reference, s.Namespace); err != nil {
+				return err
+			}
 		}
 		if exists {
 			kept = append(kept, r)
@@ -238,6 +225,7 @@ func (c Client) leaveOut(ctx context.Context, s *Step) error {
 		}
 		s.LeftOut = append(s.LeftOut, fmt.Sprintf("%v %v with uid %v", reference["kind"], reference["name"], reference["uid"]))
 	}
+	metadata := object.Metadata(s.result)
 	if metadata["ownerReferences"] = kept; len(kept) == 0 {
 		delete(metadata, "ownerReferences")
 	}
@@ -277,21 +265,25 @@ func (c Client) Prepare(ctx context.Context, steps []*Step, force bool) (todo bo
 // Definitions is the resource of CustomResourceDefinitions.
 const Definitions = "customresourcedefinitions.apiextensions.k8s.io"
 
-// dryRun sends dry runs. An object in a namespace, or of a kind, that an earlier step creates is not sent.
+// dryRun sends dry runs. An object is not sent if an earlier step creates its namespace, or writes the
+// definition of its kind.
 func (c Client) dryRun(ctx context.Context, steps []*Step) error {
 	var errs []error
-	created := map[string]bool{} // namespaces, and the plural and group of kinds
+	created, defined := map[string]bool{}, map[string]bool{} // namespaces; the plural and group of kinds
 	for _, s := range steps {
 		answer := s.result
 		var err error
-		if !created[s.Namespace] && !created[s.Resource+"."+s.Group] || s.now != nil {
+		if !defined[s.GroupResource().String()] && (!created[s.Namespace] || s.now != nil) {
 			answer, err = c.write(ctx, s, true)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", s.Title(), err))
 		}
-		if kind := s.GroupResource().String(); s.now == nil && (kind == "namespaces" || kind == Definitions) {
-			created[s.Name] = true
+		switch action := s.Action(); s.GroupResource().String() {
+		case "namespaces":
+			created[s.Name] = action == create
+		case Definitions:
+			defined[s.Name] = action == create || action == update
 		}
 		if s.now != nil && answer != nil {
 			s.Differences = Compare(s.now, answer)
@@ -308,7 +300,7 @@ func (c Client) Write(ctx context.Context, steps []*Step, report func(s *Step, r
 		if s.Action() == none {
 			continue
 		}
-		if _, err := c.write(ctx, s, false); err != nil {
+		if err := c.writeOwned(ctx, s); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", s.Title(), err))
 			continue
 		}
