@@ -34,14 +34,15 @@ change in between fails the write.`,
 		ValidArgsFunction: f.completeFork(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.use(func(ctx context.Context, c history.Client, _ string) error {
-				steps, left, err := fork.Client{Server: c.Server}.Merge(ctx, args[0], f.force)
+				forks := fork.Of(c.Server)
+				steps, left, err := forks.Merge(ctx, args[0], f.force)
 				if err != nil {
 					return err
 				}
 				if len(left) > 0 {
 					fmt.Fprintf(cmd.OutOrStdout(), "left out, because controllers make or remove them: %s\n", strings.Join(left, "; "))
 				}
-				c.Manager = fork.Manager
+				c = history.Client{Server: forks.Server, Manager: fork.Manager}
 				return f.undo(ctx, cmd, c, steps)
 			})
 		},
@@ -59,7 +60,7 @@ change in between fails the write.`,
 // compareFork shows the changes in a fork.
 func (f *momentFlags) compareFork(cmd *cobra.Command) error {
 	return f.use(func(ctx context.Context, c history.Client, _ string) error {
-		changed, err := fork.Client{Server: c.Server}.Changes(ctx, f.fork)
+		changed, err := fork.Of(c.Server).Changes(ctx, f.fork)
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ func forkListCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.use(func(ctx context.Context, c history.Client, _ string) error {
-				all, err := fork.Client{Server: c.Server}.List(ctx)
+				all, err := fork.Of(c.Server).List(ctx)
 				if err != nil {
 					return err
 				}
@@ -55,7 +55,7 @@ func forkDeleteCommand() *cobra.Command {
 		ValidArgsFunction: f.completeFork(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.use(func(ctx context.Context, c history.Client, _ string) error {
-				err := fork.Client{Server: c.Server}.Delete(ctx, args[0])
+				err := fork.Of(c.Server).Delete(ctx, args[0])
 				if err == nil {
 					_, err = fmt.Fprintf(cmd.OutOrStdout(), "fork %s deleted\n", args[0])
 				}
@@ -71,7 +71,7 @@ func forkDeleteCommand() *cobra.Command {
 // completeFork completes the name of a fork.
 func (f *objectFlags) completeFork() cobra.CompletionFunc {
 	return f.server.asking(func(ctx context.Context, client *http.Client, url string) ([]string, error) {
-		all, err := fork.Client{Server: apiclient.Server{Client: client, URL: url}}.List(ctx)
+		all, err := fork.Of(apiclient.Server{Client: client, URL: url}).List(ctx)
 		names := make([]string, len(all))
 		for i := range all {
 			names[i] = all[i].Name

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/anykind/anykind/internal/object"
@@ -41,6 +42,15 @@ type Fork struct {
 
 // Client manages the forks of a server.
 type Client struct{ apiclient.Server }
+
+// Of returns the client of the forks of a server. The server of a fork is the one that it is a fork of.
+func Of(s apiclient.Server) Client {
+	at := strings.LastIndex(s.URL, path+"/")
+	if at >= 0 && !strings.Contains(s.URL[at+len(path+"/"):], "/") {
+		s.URL = s.URL[:at]
+	}
+	return Client{s}
+}
 
 // Make makes a fork.
 func (c Client) Make(ctx context.Context, s Spec) (*Fork, error) {

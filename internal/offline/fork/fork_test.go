@@ -319,3 +319,14 @@ func TestMergeDefinition(t *testing.T) {
 		t.Error(err, f.writes, steps)
 	}
 }
+
+// The server of a fork is the one that it is a fork of.
+func TestOf(t *testing.T) {
+	for url, want := range map[string]string{
+		"https://a/forks/x": "https://a", "https://a": "https://a", "https://a/b/forks/x": "https://a/b", "https://a/forks/x/y": "https://a/forks/x/y",
+	} {
+		if got := Of(apiclient.Server{URL: url}).URL; got != want {
+			t.Errorf("%s: %s, want %s", url, got, want)
+		}
+	}
+}
