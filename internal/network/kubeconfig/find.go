@@ -221,13 +221,17 @@ func read(o Options) (*known, error) {
 		if err := yaml.Unmarshal(data, &f); err != nil {
 			return nil, fmt.Errorf("kubeconfig: %s: %w", name, err)
 		}
-		k.add(&f, filepath.Dir(name))
+		folder, err := filepath.Abs(filepath.Dir(name))
+		if err != nil {
+			return nil, fmt.Errorf("kubeconfig: %w", err)
+		}
+		k.add(&f, folder)
 	}
 	return k, nil
 }
 
 // add adds the entries of a file whose names no earlier file has. Relative paths in it start at
-// its folder.
+// its folder, which is absolute.
 func (k *known) add(f *file, folder string) {
 	for _, c := range f.Clusters {
 		if _, ok := k.clusters[c.Name]; !ok {
