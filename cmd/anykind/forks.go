@@ -20,7 +20,7 @@ func forkListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the forks of a server",
 		Long:  `List the forks of a server: the revision that each begins with, its age and its user.`,
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.use(func(ctx context.Context, c history.Client, _ string) error {
 				all, err := fork.Of(c.Server).List(ctx)
@@ -42,6 +42,7 @@ func forkListCommand() *cobra.Command {
 	}
 	f.server.add(cmd.Flags())
 	f.server.complete(cmd)
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }
 

@@ -57,6 +57,7 @@ With --fork, it shows the objects that have changed in a fork (anykind fork).`,
 	})
 	f.server.add(cmd.Flags())
 	f.server.complete(cmd)
+	register(cmd, "fork", f.completeFork())
 	return cmd
 }
 
