@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,14 +21,13 @@ type saving struct {
 	kv.Backend
 	size   int64
 	err    error // at the end
-	copies *int
-	open   *int
+	copies *atomic.Int64
+	open   *atomic.Int64
 }
 
 func (s saving) Copy(context.Context) (kv.Copy, error) {
-	*s.copies++
-	*s.open++
-	return saved{s, byte('a' + *s.copies - 1)}, nil
+	s.open.Add(1)
+	return saved{s, byte('a' + s.copies.Add(1) - 1)}, nil
 }
 
 // A saved copy has one byte throughout.
@@ -37,7 +37,7 @@ type saved struct {
 }
 
 func (s saved) Size() int64  { return s.size }
-func (s saved) Close() error { *s.open--; return nil }
+func (s saved) Close() error { s.open.Add(-1); return nil }
 
 func (s saved) WriteFrom(_ context.Context, to io.Writer, offset int64) error {
 	for range s.size - offset {
@@ -50,7 +50,7 @@ func (s saved) WriteFrom(_ context.Context, to io.Writer, offset int64) error {
 }
 
 func savingOf(size int64, err error) saving {
-	return saving{size: size, err: err, copies: new(int), open: new(int)}
+	return saving{size: size, err: err, copies: new(atomic.Int64), open: new(atomic.Int64)}
 }
 
 // broken fails after some bytes, as a connection does.
@@ -94,8 +94,8 @@ func TestBackupResumes(t *testing.T) {
 		tag := interrupt()
 		time.Sleep(resumeWithin - time.Second)
 		w := ask(100, tag, "4")
-		if h := w.Header(); w.Code != http.StatusPartialContent || w.Body.String() != "aaaaaa" || h.Get("Content-Range") != "bytes 4-9/10" || h.Get("Content-Length") != "6" || h.Get("ETag") != tag || *s.open != 0 {
-			t.Errorf("%d %s %v, open %d", w.Code, w.Body, h, *s.open)
+		if h := w.Header(); w.Code != http.StatusPartialContent || w.Body.String() != "aaaaaa" || h.Get("Content-Range") != "bytes 4-9/10" || h.Get("Content-Length") != "6" || h.Get("ETag") != tag || s.open.Load() != 0 {
+			t.Errorf("%d %s %v, open %d", w.Code, w.Body, h, s.open.Load())
 		}
 		tag = interrupt()
 		for _, from := range []string{"10", "-1", "x", "2-5"} {
@@ -103,13 +103,13 @@ func TestBackupResumes(t *testing.T) {
 				t.Errorf("from %s: %d %s", from, w.Code, w.Body)
 			}
 		}
-		if w := ask(100, `"other"`, "4"); w.Code != http.StatusOK || w.Body.Len() != 10 || *s.open != 1 {
-			t.Errorf("another tag: %d %s, open %d", w.Code, w.Body, *s.open)
+		if w := ask(100, `"other"`, "4"); w.Code != http.StatusOK || w.Body.Len() != 10 || s.open.Load() != 1 {
+			t.Errorf("another tag: %d %s, open %d", w.Code, w.Body, s.open.Load())
 		}
 		time.Sleep(resumeWithin)
 		synctest.Wait()
-		if *s.open != 0 {
-			t.Errorf("%d copies are open after their time", *s.open)
+		if s.open.Load() != 0 {
+			t.Errorf("%d copies are open after their time", s.open.Load())
 		}
 		if w := ask(100, tag, "4"); w.Code != http.StatusOK {
 			t.Errorf("too late: %d", w.Code)
@@ -117,13 +117,13 @@ func TestBackupResumes(t *testing.T) {
 		for range maxInterrupted + 2 {
 			interrupt()
 		}
-		if *s.open != maxInterrupted {
-			t.Errorf("%d copies are open", *s.open)
+		if s.open.Load() != maxInterrupted {
+			t.Errorf("%d copies are open", s.open.Load())
 		}
 		b.close()
 		interrupt()
-		if *s.open != 0 {
-			t.Errorf("%d copies are open after the end", *s.open)
+		if s.open.Load() != 0 {
+			t.Errorf("%d copies are open after the end", s.open.Load())
 		}
 	})
 }

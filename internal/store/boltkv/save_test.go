@@ -61,10 +61,13 @@ func TestSave(t *testing.T) {
 		if err := c.WriteFrom(t.Context(), &copied, 0); err != nil || int64(copied.Len()) != c.Size() {
 			t.Fatalf("%d bytes of %d, %v", copied.Len(), c.Size(), err)
 		}
-		from := c.Size() * int64(i) / 10
-		if err := errors.Join(c.WriteFrom(t.Context(), &rest, from), c.Close()); err != nil || !bytes.Equal(rest.Bytes(), copied.Bytes()[from:]) {
-			t.Fatalf("the rest from %d differs, %v", from, err)
+		size := c.Size()
+		from := size * int64(i) / 10
+		if err := errors.Join(c.WriteFrom(t.Context(), &rest, from), c.Close()); err != nil || int64(rest.Len()) != size-from {
+			t.Fatalf("the rest from %d has %d bytes, %v", from, rest.Len(), err)
 		}
+		copied.Truncate(int(from)) // as after an interruption
+		copied.Write(rest.Bytes())
 		file := filepath.Join(dir, fmt.Sprint("copy", i))
 		if err := os.WriteFile(file, copied.Bytes(), 0o600); err != nil {
 			t.Fatal(err)

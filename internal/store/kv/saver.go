@@ -15,7 +15,8 @@ type Saver interface {
 type Copy interface {
 	// Size is the number of bytes of the file.
 	Size() int64
-	// WriteFrom writes the file from an offset on. The bytes are the same for each call.
+	// WriteFrom writes the file from an offset on. Parts of several calls make one file: bytes that differ
+	// between calls are in unused parts of it.
 	WriteFrom(ctx context.Context, to io.Writer, offset int64) error
 	// Close frees the memory and the disk that the copy needs.
 	Close() error
