@@ -130,7 +130,7 @@ func (c *Client) request(ctx context.Context, s Step) (*http.Request, error) {
 	}
 	opaque := "//" + c.host + c.base + s.Path
 	if s.HTTP1 && strings.HasPrefix(s.Path, "/") && !strings.HasPrefix(s.Path, "//") {
-		opaque = s.Path // the request target of HTTP/1.1
+		opaque = c.base + s.Path // the request target of HTTP/1.1
 	}
 	r := (&http.Request{
 		Method: s.Method, Host: c.host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
