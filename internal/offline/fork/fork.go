@@ -117,8 +117,8 @@ func (c Client) changes(ctx context.Context, name string) ([]change, error) {
 	for _, item := range list.Items {
 		state := item.State()
 		k := apiclient.Of(kinds, state)
-		if k == nil { // its definition is gone, and with it the object
-			continue
+		if k == nil {
+			return nil, fmt.Errorf("the fork does not list the kind %s of %s", object.Kind(state), object.APIVersion(state))
 		}
 		all = append(all, change{history.Object{Kind: k, Namespace: object.Namespace(state), Name: object.Name(state)}, item})
 	}

@@ -48,6 +48,7 @@ type fake struct {
 	changes []string
 	objects map[string]string
 	writes  []string
+	faster  bool // what is to be deleted is gone already
 }
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -55,6 +56,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/forks/f")
 	body, _ := io.ReadAll(r.Body)
 	switch {
+	case r.Method == http.MethodDelete && f.faster:
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"kind":"Status","code":404,"message":"not found"}`)
 	case r.Method != http.MethodGet:
 		f.writes = append(f.writes, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+string(body)))
 		if r.Method == http.MethodPost { // a created object has a uid of the server
@@ -328,5 +332,20 @@ func TestOf(t *testing.T) {
 		if got := Of(apiclient.Server{URL: url}).URL; got != want {
 			t.Errorf("%s: %s, want %s", url, got, want)
 		}
+	}
+}
+
+// An object that a controller has deleted meanwhile needs no deletion.
+func TestMergeOfGone(t *testing.T) {
+	f := &fake{changes: []string{changed(settings("red", ""), "")}, objects: map[string]string{at: settings("red", "")}, faster: true}
+	c := f.client(t)
+	steps, _, err := c.Merge(t.Context(), "f", false)
+	if err != nil || len(steps) != 1 {
+		t.Fatalf("%v, %v", steps, err)
+	}
+	done := ""
+	into := history.Client{Server: c.Server, Manager: Manager}
+	if err := into.Write(t.Context(), steps, func(_ *history.Step, result string) { done = result }); err != nil || done != "deleted" {
+		t.Errorf("%s, %v", done, err)
 	}
 }

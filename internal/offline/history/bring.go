@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/offline/apiclient"
 )
 
 // Uids are the uids in a server by those in a copy of it; "" for an object that a step creates.
@@ -72,6 +73,9 @@ func (c Client) writeOwned(ctx context.Context, s *Step) error {
 		}
 	}
 	answer, err := c.write(ctx, s, false)
+	if s.Action() == remove && apiclient.Missing(err) { // a controller was faster
+		return nil
+	}
 	if err == nil && s.uids != nil && s.Action() == create {
 		s.uids[s.uid] = object.UID(answer)
 	}
