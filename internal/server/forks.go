@@ -164,19 +164,19 @@ func (f *Forks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // A forkList is the answer to a list.
 type forkList struct {
 	metav1.TypeMeta `json:",inline"`
-	Items           []Fork `json:"items"`
+	Items           []*Fork `json:"items"`
 }
 
 func (f *Forks) list() forkList {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	list := forkList{TypeMeta: metav1.TypeMeta{Kind: "ForkList", APIVersion: forkVersion}, Items: []Fork{}}
+	list := forkList{TypeMeta: metav1.TypeMeta{Kind: "ForkList", APIVersion: forkVersion}, Items: []*Fork{}}
 	for _, found := range f.all {
 		if found.copy != nil {
-			list.Items = append(list.Items, found.Fork)
+			list.Items = append(list.Items, &found.Fork)
 		}
 	}
-	slices.SortStableFunc(list.Items, func(a, b Fork) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(list.Items, func(a, b *Fork) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 

@@ -104,7 +104,7 @@ type change struct {
 }
 
 // changes returns the objects of a fork that differ from those of its first state.
-func (c Client) changes(ctx context.Context, name string) ([]change, error) {
+func (c Client) changes(ctx context.Context, name string) ([]*change, error) {
 	s, kinds, err := c.in(ctx, name)
 	if err != nil {
 		return nil, err
@@ -113,14 +113,14 @@ func (c Client) changes(ctx context.Context, name string) ([]change, error) {
 	if err := s.Get(ctx, "/changes", &list); err != nil {
 		return nil, err
 	}
-	var all []change
+	var all []*change
 	for _, item := range list.Items {
 		state := item.State()
 		k := apiclient.Of(kinds, state)
 		if k == nil {
 			return nil, fmt.Errorf("the fork does not list the kind %s of %s", object.Kind(state), object.APIVersion(state))
 		}
-		all = append(all, change{history.Object{Kind: k, Namespace: object.Namespace(state), Name: object.Name(state)}, item})
+		all = append(all, &change{history.Object{Kind: k, Namespace: object.Namespace(state), Name: object.Name(state)}, item})
 	}
 	return all, nil
 }

@@ -19,16 +19,15 @@ func (c Client) Merge(ctx context.Context, name string, force bool) (steps []*hi
 	if err != nil {
 		return nil, nil, err
 	}
-	for i := range all { // its finalizers are the work of programs of the server
-		if d := &all[i]; d.Type != history.Added && d.Type != history.Deleted && object.Deleting(d.Change.Object) && !object.Deleting(d.Before) {
+	for _, d := range all { // its finalizers are the work of programs of the server
+		if d.Type != history.Added && d.Type != history.Deleted && object.Deleting(d.Change.Object) && !object.Deleting(d.Before) {
 			d.Type = history.Deleted
 		}
 	}
 	gone := deletedOwners(all)
 	ordered(all)
 	into, uids := history.Client{Server: c.Server, Manager: Manager}, history.Uids{}
-	for i := range all {
-		changed := &all[i]
+	for _, changed := range all {
 		if derived(changed) || changed.Type == history.Deleted && gone.has(changed) {
 			left = append(left, changed.Title())
 			continue
@@ -49,20 +48,20 @@ func (c Client) Merge(ctx context.Context, name string, force bool) (steps []*hi
 
 // ordered sorts changes by rank, and then owners before the objects that they own: objects are created after
 // their owners, and deleted before them.
-func ordered(all []change) {
+func ordered(all []*change) {
 	by, depths := map[string]*change{}, map[string]int{}
-	for i := range all {
-		by[object.UID(all[i].State())] = &all[i]
+	for _, c := range all {
+		by[object.UID(c.State())] = c
 	}
-	for i := range all {
-		depth(&all[i], by, depths)
+	for _, c := range all {
+		depth(c, by, depths)
 	}
-	slices.SortStableFunc(all, func(a, b change) int {
+	slices.SortStableFunc(all, func(a, b *change) int {
 		order := cmp.Compare(depths[object.UID(a.State())], depths[object.UID(b.State())])
 		if a.Type == history.Deleted {
 			order = -order
 		}
-		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), order)
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), order)
 	})
 }
 
@@ -99,10 +98,10 @@ func rank(c *change) int {
 // owners are the namespaces and the definitions that a fork deletes.
 type owners map[string]bool
 
-func deletedOwners(all []change) owners {
+func deletedOwners(all []*change) owners {
 	gone := owners{}
-	for i := range all {
-		if c := &all[i]; c.Type == history.Deleted && (c.GroupResource().String() == "namespaces" || c.GroupResource().String() == history.Definitions) {
+	for _, c := range all {
+		if c.Type == history.Deleted && (c.GroupResource().String() == "namespaces" || c.GroupResource().String() == history.Definitions) {
 			gone[c.GroupResource().String()+"/"+c.Name] = true
 		}
 	}
