@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -27,6 +28,14 @@ type Admission struct {
 	// NotReadySeconds and UnreachableSeconds are the default toleration of pods for nodes that are
 	// not ready or unreachable; nil is five minutes.
 	NotReadySeconds, UnreachableSeconds *int64
+}
+
+// withoutWebhooks disables the plugins that call webhooks.
+func (a Admission) withoutWebhooks() Admission {
+	names := []string{"MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"}
+	a.Disable = append(slices.Clone(a.Disable), names...)
+	a.Enable = slices.DeleteFunc(slices.Clone(a.Enable), func(name string) bool { return slices.Contains(a.Disable, name) })
+	return a
 }
 
 // plugins returns all admission plugins. Before the store is open, only their names can be used.

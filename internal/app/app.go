@@ -198,7 +198,6 @@ type App struct {
 
 	authorizer authz.Current
 	byRoles    rbac.Authorizer
-	admission  map[string][]byte // configurations of plugins, by name
 	byNodes    node.Authorizer
 	chain      *chain.Chain
 	egress     *selector.Selector // connections by network
@@ -336,7 +335,7 @@ func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err
 	if a.accounts, err = newServiceAccounts(o); err != nil {
 		return given, nil, err
 	}
-	a.admission = given.admission
+	a.given = given
 	if _, err := (&wired{}).selectPlugins(o, nil); err != nil {
 		return given, nil, err
 	}

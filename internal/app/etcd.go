@@ -192,7 +192,7 @@ func (e Etcd) tls() (*tls.Config, error) {
 
 // retain compacts the history of the store until ctx ends.
 func (o Options) retain(ctx context.Context, b kv.Backend, failed func(error)) error {
-	if _, ok := kv.As[kv.Historian](b); ok || o.copied != nil { // compacts by itself
+	if _, ok := kv.As[kv.Historian](b); ok || o.copied != nil { // it compacts by itself, or keeps the changes of a fork
 		<-ctx.Done()
 		return ctx.Err()
 	}

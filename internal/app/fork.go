@@ -30,11 +30,6 @@ import (
 // forkPast limits the history of a fork in bytes.
 const forkPast = 32 << 20
 
-// webhookPlugins are the admission plugins that call webhooks.
-func webhookPlugins() []string {
-	return []string{"MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"}
-}
-
 // ForkOptions configure a fork.
 type ForkOptions struct {
 	// Revision is the state that it begins with; kv.Latest is the newest one.
@@ -50,7 +45,6 @@ type ForkOptions struct {
 // network but for webhooks that are told of a dry run, and its tokens are invalid elsewhere.
 type Fork struct {
 	*App
-	began    int64 // the revision of its first state
 	requests sync.WaitGroup
 
 	mu      sync.Mutex
@@ -71,7 +65,7 @@ func (a *App) Fork(ctx context.Context, o ForkOptions) (*Fork, error) {
 	}
 	f := &Fork{App: &App{
 		log: a.log, listener: a.listener, audit: a.audit, given: a.given, outside: a.outside, caches: a.caches, independent: a.independent, issued: a.issued,
-		parts: newParts(a.log), admission: a.admission, dial: a.isolated,
+		parts: newParts(a.log), dial: a.isolated,
 	}}
 	if err := f.start(ctx, a, o); err != nil {
 		return nil, errors.Join(err, f.unwind(ctx))
@@ -124,7 +118,7 @@ func (a *App) revisionAt(ctx context.Context, t time.Time) (int64, error) {
 }
 
 // Revision returns that of the state that the fork began with.
-func (f *Fork) Revision() int64 { return f.began }
+func (f *Fork) Revision() int64 { return f.options.copied.base }
 
 // errIsolated is the error of connections from a fork.
 var errIsolated = errors.New("a fork has no network: it does not reach pods, nodes, Services and other API servers")
@@ -144,8 +138,7 @@ func (f *Fork) start(ctx context.Context, of *App, with ForkOptions) error {
 		return err
 	}
 	f.later(func(context.Context) error { release(); return nil })
-	f.began = state.Revision()
-	o := of.options.forFork(&copied{of: of, base: f.began, webhooks: with.Webhooks})
+	o := of.options.forFork(&copied{of: of, base: state.Revision(), webhooks: with.Webhooks})
 	f.options = o
 	f.backend = memkv.New(memkv.Options{Over: state, MaxValueBytes: o.MaxObjectBytes, MaxPastBytes: forkPast})
 	f.later(func(context.Context) error { return f.backend.Close() })
@@ -195,8 +188,7 @@ func (o Options) forFork(c *copied) Options {
 	o.Unclassified = true // the Dispatcher of the server limits its requests
 	o.copied = c
 	if !c.webhooks {
-		o.Admission.Disable = append(slices.Clone(o.Admission.Disable), webhookPlugins()...)
-		o.Admission.Enable = slices.DeleteFunc(slices.Clone(o.Admission.Enable), func(name string) bool { return slices.Contains(o.Admission.Disable, name) })
+		o.Admission = o.Admission.withoutWebhooks()
 	}
 	if o.Controllers == nil || o.opened != nil { // an opened file has no controllers, so that its content stays as it is
 		o.Controllers = []string{"*"}

@@ -82,7 +82,7 @@ func TestForkRights(t *testing.T) {
 	answers(t, jane, "GET", fork+inConfigMaps, "jane-token", "", 403)
 	answers(t, jane, "GET", fork+inConfigMaps, "", "", 401)
 
-	// An administrator may try the fork as another user, who needs no right of her own for that.
+	// An administrator may try the fork as another user. The other user needs no right for that.
 	r, err := http.NewRequestWithContext(t.Context(), "GET", fork+inConfigMaps, nil)
 	if err != nil {
 		t.Fatal(err)

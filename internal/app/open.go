@@ -41,8 +41,7 @@ func (a *App) open(o Options) (Options, error) {
 	a.later(func(context.Context) error { o.opened.Release(); return nil })
 	o.From = &Snapshot{stored: o.opened.state()}
 	o.InMemory, o.Controllers = true, []string{}
-	o.Admission.Disable = append(slices.Clone(o.Admission.Disable), "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
-	o.Admission.Enable = slices.DeleteFunc(slices.Clone(o.Admission.Enable), func(name string) bool { return slices.Contains(o.Admission.Disable, name) })
+	o.Admission = o.Admission.withoutWebhooks()
 	return o, nil
 }
 

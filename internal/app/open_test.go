@@ -48,15 +48,24 @@ func TestOpen(t *testing.T) {
 	stop(t, start(t, Options{Dir: dir})) // nothing holds it any more
 }
 
-// The objects of an encrypted store are served with its configuration. Without it, they alone cannot be read.
-func TestOpenEncrypted(t *testing.T) {
-	dir := t.TempDir()
-	keys := Encryption{ConfigFile: write(t, filepath.Join(dir, "encryption.yaml"), []byte(`apiVersion: apiserver.config.k8s.io/v1
+// encryptionFile is the file of encryptedSecrets.
+const encryptionFile = "encryption.yaml"
+
+// encryptedSecrets encrypts Secrets. Its file is in a folder.
+func encryptedSecrets(t *testing.T, folder string) Encryption {
+	t.Helper()
+	return Encryption{ConfigFile: write(t, filepath.Join(folder, encryptionFile), []byte(`apiVersion: apiserver.config.k8s.io/v1
 kind: EncryptionConfiguration
 resources:
 - resources: [secrets]
   providers: [{aesgcm: {keys: [{name: a, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}}]
 `))}
+}
+
+// The objects of an encrypted store are served with its configuration. Without it, they alone cannot be read.
+func TestOpenEncrypted(t *testing.T) {
+	dir := t.TempDir()
+	keys := encryptedSecrets(t, dir)
 	data := filepath.Join(dir, "data")
 	a := start(t, Options{Dir: data, Encryption: keys})
 	const secrets, maps = "/api/v1/namespaces/default/secrets", "/api/v1/namespaces/default/configmaps"

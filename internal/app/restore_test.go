@@ -9,15 +9,7 @@ import (
 // A new store has the objects of a file, with their resourceVersions. It is written and read as any other.
 func TestRestoreStore(t *testing.T) {
 	dir := t.TempDir()
-	keys := func(name string) Encryption {
-		return Encryption{ConfigFile: write(t, filepath.Join(dir, name), []byte(`apiVersion: apiserver.config.k8s.io/v1
-kind: EncryptionConfiguration
-resources:
-- resources: [secrets]
-  providers: [{aesgcm: {keys: [{name: `+name+`, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}}]
-`))}
-	}
-	old, data := keys("a"), filepath.Join(dir, "old")
+	old, data := encryptedSecrets(t, dir), filepath.Join(dir, "old")
 	a := start(t, Options{Dir: data, Encryption: old})
 	must(t, a, "POST", inConfigMaps, mapOf("a", "v"))
 	must(t, a, "POST", inSecrets, `{"metadata":{"name":"s"},"stringData":{"k":"hidden"}}`)
@@ -56,7 +48,7 @@ resources:
 		{Options{Dir: fresh, Restore: data, InMemory: true}, "--restore needs a store in --data-dir"},
 		{Options{Dir: fresh, Restore: data, Open: data}, "mutually exclusive"},
 		{Options{Dir: filepath.Join(dir, "other"), Restore: filepath.Join(dir, "none")}, "no such file"},
-		{Options{Dir: filepath.Join(dir, "other"), Restore: filepath.Join(dir, "a")}, "is no backup of anykind and no snapshot of etcd"},
+		{Options{Dir: filepath.Join(dir, "other"), Restore: filepath.Join(dir, encryptionFile)}, "is no backup of anykind and no snapshot of etcd"},
 	} {
 		if a, err := Start(t.Context(), tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want %s", err, tt.want)
@@ -67,16 +59,11 @@ resources:
 	}
 }
 
-// A store in memory and a fork have backups, which a server opens and restores. Those of a fork are encrypted like
+// A server opens and restores the backups of a store in memory and of a fork. The backup of a fork is encrypted like
 // the store of its server.
 func TestBackupOfMemory(t *testing.T) {
 	dir := t.TempDir()
-	keys := Encryption{ConfigFile: write(t, filepath.Join(dir, "keys"), []byte(`apiVersion: apiserver.config.k8s.io/v1
-kind: EncryptionConfiguration
-resources:
-- resources: [secrets]
-  providers: [{aesgcm: {keys: [{name: a, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}}]
-`))}
+	keys := encryptedSecrets(t, dir)
 	for _, o := range []Options{{Encryption: keys}, {Encryption: keys, Dir: filepath.Join(dir, "data")}} {
 		a := start(t, o)
 		must(t, a, "POST", inSecrets, `{"metadata":{"name":"s"},"stringData":{"k":"hidden"}}`)

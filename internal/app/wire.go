@@ -119,7 +119,7 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	w.conditions, w.manifests, w.authorizer = match.NewMetrics(), manifest.NewMetrics(serverID()), &a.authorizer
 	w.plugged, w.queues = o.copied.counters()
 	w.admissions, w.policies = admissionwebhook.NewMetrics(w.conditions), policy.NewMetrics(w.conditions)
-	admitting, err := w.admit(o, core, a.admission)
+	admitting, err := w.admit(o, core, a.given.admission)
 	if err != nil {
 		return nil, err
 	}

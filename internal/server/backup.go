@@ -49,9 +49,7 @@ func newBackups(b kv.Backend, log *slog.Logger) *backups {
 }
 
 func (b *backups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet {
-		w.Header().Set("Allow", http.MethodGet)
-		http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+	if !request.Allows(w, r, http.MethodGet) {
 		return
 	}
 	store, ok := kv.As[kv.Saver](b.store)

@@ -27,9 +27,7 @@ type forgotten struct{ Group, Resource, Namespace, Name string }
 // serveForget takes the earlier states of an object out of the history. forget gets the key of the object.
 func serveForget(forget func(ctx context.Context, d *resource.Definition, key string) error, catalog *resource.Catalog) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost {
-			w.Header().Set("Allow", http.MethodPost)
-			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+		if !request.Allows(w, r, http.MethodPost) {
 			return
 		}
 		var f forgotten

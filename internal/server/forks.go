@@ -42,7 +42,7 @@ type ForkSpec struct {
 	// it is the present one.
 	AsOf            *metav1.Time `json:"asOf,omitempty"`
 	ResourceVersion string       `json:"resourceVersion,omitempty"`
-	// Webhooks is None, which leaves out admission webhooks, or DryRun, which calls them with dryRun.
+	// Webhooks is None or DryRun: admission webhooks are left out, or called with dryRun.
 	Webhooks string `json:"webhooks,omitempty"`
 	// Lifetime is the time after which the fork is deleted; 0 is never.
 	Lifetime metav1.Duration `json:"lifetime,omitzero"`
@@ -132,12 +132,14 @@ func (f *Forks) serve(w http.ResponseWriter, r *http.Request) bool {
 // ServeHTTP serves the list of forks, and each of them as an object.
 func (f *Forks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, forksPath), "/")
+	if missing, _, below := strings.Cut(name, "/"); below {
+		request.Fail(w, r, errNoFork(missing))
+		return
+	}
 	var answer any
 	var err error
 	code := http.StatusOK
 	switch {
-	case strings.Contains(name, "/"):
-		err = errNoFork(name[:strings.IndexByte(name, '/')])
 	case r.Method == http.MethodGet && name == "":
 		answer = f.list()
 	case r.Method == http.MethodGet:
@@ -146,10 +148,15 @@ func (f *Forks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		code = http.StatusCreated
 		answer, err = f.create(w, r)
 	case r.Method == http.MethodDelete && name != "":
-		answer, err = f.remove(r.Context(), name)
+		if err = f.Delete(r.Context(), name); err == nil {
+			request.AnswerStatus(w, r, metav1.Status{Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{Name: name, Kind: forkResource.Resource}})
+			return
+		}
+	case name == "":
+		request.Allows(w, r, http.MethodGet, http.MethodPost)
+		return
 	default:
-		w.Header().Set("Allow", "GET, POST, DELETE")
-		http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+		request.Allows(w, r, http.MethodGet, http.MethodDelete)
 		return
 	}
 	if err != nil {
@@ -229,7 +236,7 @@ func (f *Forks) Make(ctx context.Context, spec *ForkSpec, by string) (Fork, Copy
 		at := metav1.NewTime(made.Created.Add(life))
 		made.Expires = &at
 		made.expires = time.AfterFunc(life, func() {
-			if _, err := f.removeIf(context.Background(), spec.Name, made); err != nil {
+			if err := f.removeIf(context.Background(), spec.Name, made); err != nil {
 				f.log.Warn("a fork could not be deleted after its lifetime", "fork", spec.Name, "error", err)
 			}
 		})
@@ -292,35 +299,30 @@ func (s *ForkSpec) complete() error {
 }
 
 // Delete stops and removes a fork.
-func (f *Forks) Delete(ctx context.Context, name string) error {
-	_, err := f.removeIf(ctx, name, nil)
-	return err
-}
-
-func (f *Forks) remove(ctx context.Context, name string) (*metav1.Status, error) {
-	return f.removeIf(ctx, name, nil)
-}
+func (f *Forks) Delete(ctx context.Context, name string) error { return f.removeIf(ctx, name, nil) }
 
 // removeIf deletes a fork if it is the expected one; nil expects any.
-func (f *Forks) removeIf(ctx context.Context, name string, expected *fork) (*metav1.Status, error) {
+func (f *Forks) removeIf(ctx context.Context, name string, expected *fork) error {
 	f.mu.Lock()
 	found := f.all[name]
 	if found == nil || found.copy == nil || expected != nil && found != expected {
 		f.mu.Unlock()
-		return nil, errNoFork(name)
+		return errNoFork(name)
 	}
 	delete(f.all, name)
 	f.mu.Unlock()
-	if found.expires != nil {
-		found.expires.Stop()
+	return found.end(ctx)
+}
+
+// end stops the copy, if there is one.
+func (f *fork) end(ctx context.Context) error {
+	if f.expires != nil {
+		f.expires.Stop()
 	}
-	if err := found.copy.Stop(ctx); err != nil {
-		return nil, err
+	if f.copy == nil {
+		return nil
 	}
-	return &metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-		Status:   metav1.StatusSuccess, Details: &metav1.StatusDetails{Name: name, Kind: "forks"},
-	}, nil
+	return f.copy.Stop(ctx)
 }
 
 // Stop stops all forks.
@@ -330,14 +332,9 @@ func (f *Forks) Stop(ctx context.Context) error {
 	all := f.all
 	f.all = map[string]*fork{}
 	f.mu.Unlock()
-	errs := make([]error, 0, len(all))
+	var errs []error
 	for _, found := range all {
-		if found.expires != nil {
-			found.expires.Stop()
-		}
-		if found.copy != nil {
-			errs = append(errs, found.copy.Stop(ctx))
-		}
+		errs = append(errs, found.end(ctx))
 	}
 	return errors.Join(errs...)
 }

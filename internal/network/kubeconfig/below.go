@@ -2,7 +2,7 @@ package kubeconfig
 
 import (
 	"errors"
-	"path/filepath"
+	"os"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -23,17 +23,11 @@ func Below(o Options, name, path string) ([]byte, error) {
 		return nil, err
 	}
 	o.override(&c, &u)
-	files := []*string{&c.CAFile, &u.CertificateFile, &u.KeyFile, &u.TokenFile}
-	if p := u.Exec; p != nil && strings.ContainsRune(p.Command, filepath.Separator) {
-		files = append(files, &p.Command)
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, err
 	}
-	for _, f := range files {
-		if *f != "" {
-			if *f, err = filepath.Abs(*f); err != nil {
-				return nil, err
-			}
-		}
-	}
+	from(here, &c.CAFile, &u.CertificateFile, &u.KeyFile) // of the options; names in files are absolute
 	c.Server = strings.TrimRight(c.Server, "/") + path
 	entry := func(kind string, value any) []any { return []any{map[string]any{"name": name, kind: value}} }
 	return yaml.Marshal(map[string]any{

@@ -231,7 +231,7 @@ func read(o Options) (*known, error) {
 }
 
 // add adds the entries of a file whose names no earlier file has. Relative paths in it start at
-// its folder, which is absolute.
+// its folder. The folder is absolute.
 func (k *known) add(f *file, folder string) {
 	for _, c := range f.Clusters {
 		if _, ok := k.clusters[c.Name]; !ok {

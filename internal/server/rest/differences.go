@@ -13,9 +13,7 @@ import (
 // Differences answers with the objects that differ from those of the state that the store began with, as a
 // ChangeList. Each has its preferred version.
 func (h *Handler) Differences(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet {
-		w.Header().Set("Allow", http.MethodGet)
-		http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+	if !request.Allows(w, r, http.MethodGet) {
 		return
 	}
 	ctx := r.Context()

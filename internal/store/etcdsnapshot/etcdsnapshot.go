@@ -35,8 +35,8 @@ var ErrNoSnapshot = errors.New("it is not a snapshot of etcd")
 // sector is a divisor of the size of a database. A snapshot has a checksum after it.
 const sector = 512
 
-// Verify compares the content of a snapshot with the checksum at its end, which etcd and etcdctl write. A copy
-// of a member's database has none. It reads the whole file.
+// Verify compares the content of a snapshot with the checksum at its end. Snapshots of etcd and etcdctl have one;
+// a copy of a member's database has none. It reads the whole file.
 // Errors: *kv.CorruptError, those of the operating system.
 func Verify(name string) error {
 	file, err := os.Open(name)

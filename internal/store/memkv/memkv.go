@@ -2,8 +2,8 @@
 // specification, and the backend of a server that keeps nothing.
 //
 // It knows every version of every key since the oldest kept revision, and the
-// events since then in order. A store may begin over a state of another one, which it does not change. It
-// does not know disks, and forgets everything when it is closed.
+// events since then in order. A store may begin over a state of another store. The other store does not change
+// by that. The package does not know disks, and forgets everything when it is closed.
 package memkv
 
 import (

@@ -134,7 +134,7 @@ func OpenKeys(dir string) (Keys, error) {
 	return k, nil
 }
 
-// Beside returns keys with a new signing key, which verify what others have signed, too. What they sign is
+// Beside returns keys with a new signing key. They verify the tokens of others, too. Their own tokens are
 // invalid for others.
 func Beside(others Keys) (Keys, error) {
 	own, err := OpenKeys("")
