@@ -14,7 +14,10 @@ import (
 func (s *server) hooks() app.Hooks {
 	return app.Hooks{
 		Answer: s.answering, Request: s.observeRequest, Webhook: callWebhook,
-		Store: func(b kv.Backend) kv.Backend { return &store{b, s} },
+		Store: func(b kv.Backend) kv.Backend {
+			s.stored = b
+			return &store{b, s}
+		},
 	}
 }
 
@@ -92,8 +95,8 @@ func (te *Environment) EndWatches(of Requests) int {
 	return ended
 }
 
-// store wraps the store of a server. It fails for requests with FailStore, and records the changes of
-// requests.
+// store wraps the store of a server. It fails for requests with FailStore, and reports changes to
+// transcripts and observers.
 type store struct {
 	kv.Backend
 	server *server
@@ -132,18 +135,35 @@ func (s *store) Commit(ctx context.Context, w kv.Write) (int64, error) {
 		return 0, kv.ErrUnavailable
 	}
 	q := request.From(ctx)
-	if q == nil || !s.server.recorders.record(q) {
+	recorded := q != nil && s.server.recorders.record(q)
+	observed := !s.server.observers.none()
+	if !recorded && !observed {
 		return s.Backend.Commit(ctx, w)
 	}
-	changed := change{key: w.Key, after: w.Value}
-	if w.Expect != kv.Absent {
-		if before, err := s.Backend.Get(ctx, w.Key, w.Expect); err == nil {
-			changed.before = before.Value
+	before := s.before(ctx, &w)
+	revision, err := s.Backend.Commit(ctx, w)
+	if err != nil {
+		return revision, err
+	}
+	if recorded {
+		s.server.recorders.changed(q, change{key: w.Key, before: before[w.Key].Value, after: w.Value})
+	}
+	if observed {
+		s.server.observers.committed(ctx, &w, before, revision)
+	}
+	return revision, nil
+}
+
+// before returns the records that a write replaces.
+func (s *store) before(ctx context.Context, w *kv.Write) map[string]kv.Record {
+	all := map[string]kv.Record{}
+	for c := range w.All() {
+		if c.Expect == kv.Absent {
+			continue
+		}
+		if r, err := s.Backend.Get(ctx, c.Key, c.Expect); err == nil {
+			all[c.Key] = r
 		}
 	}
-	revision, err := s.Backend.Commit(ctx, w)
-	if err == nil {
-		s.server.recorders.changed(q, changed)
-	}
-	return revision, err
+	return all
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ import (
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/app/flags"
 	"github.com/anykind/anykind/internal/schema/crd/compile"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // compiled has the schemas that servers of this process share. It is created before any test: a value
@@ -39,6 +41,8 @@ type server struct {
 	faults    faults
 	watches   watches
 	recorders recorders
+	observers observers
+	stored    kv.Backend
 
 	stop func() error
 }
@@ -76,7 +80,9 @@ func (te *Environment) startServer() (_ *server, err error) {
 	if err := te.prepare(s, started.keys, listener, &undo); err != nil {
 		return nil, err
 	}
-	started.issuers = append([]string{s.SecureServing.URL("https", "/").String()}, te.From.issued()...)
+	own := s.SecureServing.URL("https", "/").String()
+	others := slices.DeleteFunc(slices.Clone(te.From.issued()), func(issuer string) bool { return issuer == own })
+	started.issuers = append([]string{own}, others...)
 	o, err := te.options(s, started.issuers)
 	if err != nil {
 		return nil, err

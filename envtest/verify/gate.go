@@ -1,0 +1,297 @@
+package verify
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/envtest"
+	"github.com/anykind/anykind/internal/object/request"
+)
+
+// A gate holds each request of the program, and each event of its watches, until the scheduler lets it
+// pass. It is an envtest.Effect for all requests of the program.
+type gate struct {
+	mu      sync.Mutex
+	waiting []*call
+	streams []*stream
+	number  int           // of calls and streams so far
+	arrived chan struct{} // has an element if something came since the scheduler looked
+}
+
+func newGate() *gate { return &gate{arrived: make(chan struct{}, 1)} }
+
+// A call is a held request.
+type call struct {
+	info    request.Info
+	request *http.Request
+	number  int
+	key     string // the same in each run
+	verdict chan verdict
+	status  int // of the response; 0 without one
+}
+
+// A verdict is the decision about a call.
+type verdict int
+
+const (
+	pass    verdict = iota // handle the request
+	lose                   // handle it and close the connection without a response
+	die                    // handle it and send nothing until the program is dead
+	hangUp                 // close the connection
+	fail                   // respond with 500
+	clash                  // respond with 409
+	noBegin                // reject a watch that begins with a list
+)
+
+func (g *gate) effect(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := g.hold(r)
+		var v verdict
+		select {
+		case v = <-c.verdict:
+		case <-r.Context().Done():
+			g.forget(c)
+			panic(http.ErrAbortHandler)
+		}
+		c.answer(g, v, next, w)
+	})
+}
+
+// answer handles the call as decided.
+func (c *call) answer(g *gate, v verdict, next http.Handler, w http.ResponseWriter) {
+	switch v {
+	case die:
+		next.ServeHTTP(&discard{c: c, header: http.Header{}}, c.request)
+		<-c.request.Context().Done()
+		panic(http.ErrAbortHandler)
+	case lose:
+		next = envtest.LoseAnswer()(next)
+	case hangUp:
+		next = envtest.HangUp()(next)
+	case fail:
+		next = envtest.Refuse(apierrors.NewInternalError(errInjected))(next)
+	case clash:
+		next = envtest.Conflict()(next)
+	case noBegin:
+		next = envtest.Refuse(apierrors.NewBadRequest("sendInitialEvents is not supported"))(next)
+	}
+	if v == pass && c.info.IsWatch() {
+		ctx, cancel := context.WithCancel(c.request.Context())
+		defer cancel()
+		s := g.open(c, w, cancel)
+		defer g.closed(s)
+		next.ServeHTTP(s, c.request.WithContext(ctx))
+		return
+	}
+	next.ServeHTTP(&recorder{w, c}, c.request)
+}
+
+// hold adds a request to the waiting ones.
+func (g *gate) hold(r *http.Request) *call {
+	asJSON(r)
+	c := &call{info: request.InfoOf(r), request: r, verdict: make(chan verdict, 1)}
+	query := r.URL.Query()
+	query.Del("timeoutSeconds") // random in informers
+	query.Del("timeout")
+	c.key = strings.Join([]string{c.info.Verb, r.URL.Path, query.Encode()}, " ")
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.number++
+	c.number = g.number
+	g.waiting = append(g.waiting, c)
+	g.signal()
+	return c
+}
+
+// asJSON makes the request accept JSON alone, if the client understands it: events of watches are read here.
+func asJSON(r *http.Request) {
+	var kept []string
+	for _, accepted := range strings.Split(r.Header.Get("Accept"), ",") {
+		switch accepted = strings.TrimSpace(accepted); {
+		case strings.HasPrefix(accepted, "application/json"):
+			kept = append(kept, accepted)
+		case accepted == "*/*":
+			kept = append(kept, "application/json")
+		}
+	}
+	if len(kept) > 0 {
+		r.Header.Set("Accept", strings.Join(kept, ","))
+	}
+}
+
+func (g *gate) forget(c *call) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = slices.DeleteFunc(g.waiting, func(o *call) bool { return o == c })
+}
+
+// signal wakes the scheduler. g.mu is held.
+func (g *gate) signal() {
+	select {
+	case g.arrived <- struct{}{}:
+	default:
+	}
+}
+
+func (g *gate) open(c *call, w http.ResponseWriter, cancel context.CancelFunc) *stream {
+	s := &stream{
+		gate: g, call: c, out: w, cancel: cancel,
+		initial: c.request.URL.Query().Get("sendInitialEvents") == "true",
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.streams = append(g.streams, s)
+	return s
+}
+
+func (g *gate) closed(s *stream) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.streams = slices.DeleteFunc(g.streams, func(o *stream) bool { return o == s })
+}
+
+// pending returns the waiting calls and the streams with events, each in an order that depends on the
+// requests alone. No goroutine of the bubble may run.
+func (g *gate) pending() (calls []*call, streams []*stream) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	select {
+	case <-g.arrived:
+	default:
+	}
+	calls = slices.Clone(g.waiting)
+	for _, s := range g.streams {
+		if len(s.events) > 0 && !s.ended {
+			streams = append(streams, s)
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b *call) int { return cmp.Compare(a.key, b.key) })
+	slices.SortStableFunc(streams, func(a, b *stream) int { return cmp.Compare(a.call.key, b.call.key) })
+	return calls, streams
+}
+
+// decide lets a call go on.
+func (g *gate) decide(c *call, v verdict) {
+	g.forget(c)
+	c.verdict <- v
+}
+
+// A stream is the response of a watch. The events wait in it.
+type stream struct {
+	gate    *gate
+	call    *call
+	out     http.ResponseWriter
+	cancel  context.CancelFunc
+	initial bool // the events until the end of the initial list come at once
+
+	// Guarded by gate.mu.
+	events  [][]byte
+	rest    []byte // of an incomplete event
+	ended   bool
+	started bool // the header is sent
+}
+
+// Header implements http.ResponseWriter.
+func (s *stream) Header() http.Header { return s.out.Header() }
+
+// WriteHeader implements http.ResponseWriter.
+func (s *stream) WriteHeader(code int) {
+	s.call.status = code
+	s.out.WriteHeader(code)
+}
+
+// Unwrap is for http.ResponseController.
+func (s *stream) Unwrap() http.ResponseWriter { return s.out }
+
+// Write implements http.ResponseWriter. It cuts the bytes into events.
+func (s *stream) Write(p []byte) (int, error) {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	data := append(s.rest, p...)
+	for {
+		event, rest, complete := bytes.Cut(data, []byte("\n"))
+		if !complete {
+			break
+		}
+		s.events = append(s.events, append(bytes.Clone(event), '\n'))
+		data = rest
+	}
+	s.rest = bytes.Clone(data)
+	s.gate.signal()
+	return len(p), nil
+}
+
+// Flush implements http.Flusher. It sends the header only.
+func (s *stream) Flush() {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	if !s.started {
+		s.started = true
+		_ = http.NewResponseController(s.out).Flush()
+	}
+}
+
+// deliver sends the first n events.
+func (s *stream) deliver(n int) {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	for _, e := range s.events[:n] {
+		_, _ = s.out.Write(e)
+	}
+	s.events, s.started = s.events[n:], true
+	_ = http.NewResponseController(s.out).Flush()
+}
+
+// expired is the event by which a server ends a watch of a revision that it no longer has.
+const expired = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
+	`"message":"too old resource version","reason":"Expired","code":410}}` + "\n"
+
+// expire drops the events and ends the watch: the client has to list again.
+func (s *stream) expire() {
+	s.gate.mu.Lock()
+	s.events, s.ended = [][]byte{[]byte(expired)}, true
+	s.gate.mu.Unlock()
+	s.deliver(1)
+	s.cancel()
+}
+
+// A recorder records the status of a response.
+type recorder struct {
+	http.ResponseWriter
+	call *call
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *recorder) WriteHeader(code int) {
+	r.call.status = code
+	r.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.call.status == 0 {
+		r.call.status = http.StatusOK
+	}
+	return r.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// discard records the status of a response that nothing receives.
+type discard struct {
+	c      *call
+	header http.Header
+}
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d *discard) WriteHeader(code int)        { d.c.status = code }
+func (d *discard) Flush()                      {}

@@ -1,0 +1,118 @@
+package verify
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A Plan is a list of faults for one run. Its text can be given to World.Plan.
+type Plan []Fault
+
+// A Fault is one fault of a Plan.
+type Fault struct {
+	Kind FaultKind
+	// Resource is set for faults of watches: the plural name and the group, such as "pods" or
+	// "widgets.example.com".
+	Resource string
+	// At is the number of the write of the program, or of the event of the resource, from 1. For Shuffle it
+	// is a seed.
+	At int
+}
+
+// A FaultKind says what goes wrong.
+type FaultKind string
+
+// The faults.
+const (
+	// CrashBefore kills the program when it sends a write. The write is not executed.
+	CrashBefore FaultKind = "crash-before"
+	// CrashAfter kills the program after a write, before it receives the response.
+	CrashAfter FaultKind = "crash-after"
+	// LoseResponse executes a write and closes the connection without a response.
+	LoseResponse FaultKind = "lose-response"
+	// Fail rejects a write with 500.
+	Fail FaultKind = "fail"
+	// Conflict rejects an update with 409, as if another client had changed the object.
+	Conflict FaultKind = "conflict"
+	// Partition cuts the program off from a write on, for a minute: longer than leases live.
+	Partition FaultKind = "partition"
+	// Hold delays events of a resource from one on, until the program has nothing else to do for five
+	// seconds. Its caches are stale until then.
+	Hold FaultKind = "hold"
+	// Relist holds events in the same way, and then drops them and expires the watch. The program lists
+	// again, and never sees the states between.
+	Relist FaultKind = "relist"
+	// StaleRestart kills the program after a write. Lists that accept any state (resourceVersion=0) then
+	// return the one before that write, as an API server that lags behind does.
+	StaleRestart FaultKind = "stale-restart"
+	// Shuffle orders requests and events of the whole run by a random seed.
+	Shuffle FaultKind = "shuffle"
+)
+
+// String returns the text of the fault: its kind, the resource and the number, separated by colons.
+func (f Fault) String() string {
+	parts := []string{string(f.Kind)}
+	if f.Resource != "" {
+		parts = append(parts, f.Resource)
+	}
+	return strings.Join(append(parts, strconv.Itoa(f.At)), ":")
+}
+
+// String returns the faults, separated by spaces.
+func (p Plan) String() string {
+	var out []string
+	for _, f := range p {
+		out = append(out, f.String())
+	}
+	return strings.Join(out, " ")
+}
+
+// ParsePlan parses the text of a Plan.
+func ParsePlan(text string) (Plan, error) {
+	var p Plan
+	for _, word := range strings.Fields(text) {
+		parts := strings.Split(word, ":")
+		at, err := strconv.Atoi(parts[len(parts)-1])
+		f := Fault{Kind: FaultKind(parts[0]), At: at}
+		of := f.Kind.ofEvents()
+		if of && len(parts) == 3 {
+			f.Resource = parts[1]
+		}
+		if err != nil || !f.Kind.known() || of != (f.Resource != "") || of && len(parts) != 3 || !of && len(parts) != 2 {
+			return nil, fmt.Errorf("%q is no fault: use KIND:NUMBER, or KIND:RESOURCE:NUMBER for %s and %s", word, Hold, Relist)
+		}
+		p = append(p, f)
+	}
+	return p, nil
+}
+
+func (k FaultKind) ofEvents() bool { return k == Hold || k == Relist }
+
+func (k FaultKind) known() bool {
+	switch k {
+	case CrashBefore, CrashAfter, LoseResponse, Fail, Conflict, Partition, Hold, Relist, StaleRestart, Shuffle:
+		return true
+	}
+	return false
+}
+
+// at returns the fault of the write with a number, or nil.
+func (p Plan) at(write int) *Fault {
+	for i, f := range p {
+		if !f.Kind.ofEvents() && f.Kind != Shuffle && f.At == write {
+			return &p[i]
+		}
+	}
+	return nil
+}
+
+// seed returns the seed of Shuffle.
+func (p Plan) seed() (seed int, shuffled bool) {
+	for _, f := range p {
+		if f.Kind == Shuffle {
+			return f.At, true
+		}
+	}
+	return 0, false
+}

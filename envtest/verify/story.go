@@ -1,0 +1,107 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+type (
+	object = unstructured.Unstructured
+	conn   = net.Conn
+)
+
+// A Line is one line of the story of a run.
+type Line struct {
+	// After is the time since the start of the run.
+	After time.Duration
+	// Actor is user, program, server or fault.
+	Actor string
+	Text  string
+}
+
+// A Story is what happened in a run, in order.
+type Story []Line
+
+// String returns one line for each Line.
+func (s Story) String() string {
+	var out strings.Builder
+	for _, l := range s {
+		fmt.Fprintf(&out, "%9s  %-7s  %s\n", l.After.Round(time.Millisecond), l.Actor, l.Text)
+	}
+	return out.String()
+}
+
+// An event is an event of a watch.
+type event struct {
+	kind    string
+	object  string
+	object_ map[string]any
+}
+
+func readEvent(frame []byte) event {
+	var read struct {
+		Type   string         `json:"type"`
+		Object map[string]any `json:"object"`
+	}
+	_ = json.Unmarshal(frame, &read)
+	u := object{Object: read.Object}
+	return event{read.Type, identityOf(&u).String(), read.Object}
+}
+
+// endsInitial reports whether the event ends the list at the beginning of a watch.
+func (e event) endsInitial() bool {
+	if e.kind != "BOOKMARK" {
+		return false
+	}
+	u := object{Object: e.object_}
+	return u.GetAnnotations()["k8s.io/initial-events-end"] == "true"
+}
+
+// applied returns an object for server-side apply.
+func (r *run) applied(o client.Object) (*object, error) {
+	gvk, err := r.gvk(o)
+	if err != nil {
+		return nil, err
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, err
+	}
+	u := &object{Object: fields}
+	u.SetGroupVersionKind(gvk)
+	unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(fields, "metadata", "managedFields")
+	if status, ok := fields["status"].(map[string]any); ok && len(status) == 0 {
+		delete(fields, "status")
+	}
+	return u, nil
+}
+
+// watchPanics makes a panic in a goroutine of the program a Problem. It sees those that Kubernetes'
+// libraries recover.
+func watchPanics(r *run) (undo func()) {
+	before := utilruntime.PanicHandlers
+	utilruntime.PanicHandlers = append(before[:len(before):len(before)], func(_ context.Context, p any) {
+		if r.problem == nil {
+			r.problem = &Problem{Panics, fmt.Sprint(p)}
+		}
+	})
+	return func() { utilruntime.PanicHandlers = before }
+}
+
+// withoutBackoff removes the handlers of errors of Kubernetes' libraries. One of them sleeps until a time
+// that a package variable has from the bubble of another run.
+func withoutBackoff() (undo func()) {
+	before := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = nil
+	return func() { utilruntime.ErrorHandlers = before }
+}

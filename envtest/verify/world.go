@@ -1,0 +1,158 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/anykind/anykind/envtest"
+)
+
+// A World is what a program runs in.
+type World struct {
+	// Start runs the program until the context ends. It is called again after each crash, so it must not
+	// depend on variables that an earlier call has set. The program must not listen on sockets.
+	Start func(ctx context.Context, config *rest.Config) error
+
+	// CRDs and CRDDirectoryPaths are the CustomResourceDefinitions of the server.
+	CRDs              []*apiextensionsv1.CustomResourceDefinition
+	CRDDirectoryPaths []string
+
+	// Objects are applied before the scenario.
+	Objects []client.Object
+
+	// Controllers are those of kube-controller-manager that run in the server. Nil is the garbage
+	// collector and the one that empties namespaces.
+	Controllers []string
+
+	// Scheme has the types of the objects that the scenario uses. Nil is that of client-go.
+	Scheme *runtime.Scheme
+
+	// User is the user that the program runs as. The zero value is an administrator.
+	User envtest.User
+
+	// Quiet is the time without a change after which the program has come to rest. It must be longer than
+	// each pause between two steps of the program. Zero is 10 seconds.
+	Quiet time.Duration
+
+	// Ignore names fields that may differ at the end, such as "Widget.status.retries".
+	Ignore []string
+
+	// Seed selects the order of the plans. Equal seeds give equal runs.
+	Seed uint64
+
+	// Plans limits the number of runs, and Time their total time. Zero is 500, and 30 seconds.
+	Plans int
+	Time  time.Duration
+
+	// Plan is the text of the only plan to run. The environment variable VERIFY_PLAN replaces it.
+	Plan string
+}
+
+func (w *World) scheme() *runtime.Scheme {
+	if w.Scheme == nil {
+		return scheme.Scheme
+	}
+	return w.Scheme
+}
+
+func (w *World) controllers() []string {
+	if w.Controllers == nil {
+		return []string{"garbage-collector-controller", "namespace-controller"}
+	}
+	return w.Controllers
+}
+
+func (w *World) user() envtest.User {
+	if w.User.Name == "" {
+		return envtest.User{Name: "program", Groups: []string{"system:masters"}}
+	}
+	return w.User
+}
+
+func (w *World) quiet() time.Duration { return orDefault(w.Quiet, 10*time.Second) }
+func (w *World) plans() int           { return orDefault(w.Plans, 500) }
+func (w *World) time() time.Duration  { return orDefault(w.Time, 30*time.Second) }
+
+func orDefault[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}
+
+// A Scenario is one run, as its function sees it. Its methods act as users do: they are subject to no
+// faults. A failed one ends the run. The embedded Client has the rights of an administrator; its changes
+// reach the program at the next Settle.
+type Scenario struct {
+	client.Client
+	run     *run
+	finally []check
+}
+
+// A check is a named condition of a State.
+type check struct {
+	name  string
+	holds func(*State) error
+}
+
+// Apply applies objects, as "kubectl apply --server-side --force-conflicts" does. The arguments do not change.
+func (s *Scenario) Apply(objects ...client.Object) {
+	for _, o := range objects {
+		u, err := s.run.applied(o)
+		if err == nil {
+			s.run.tell("user", fmt.Sprintf("applies %s", identityOf(u)))
+			err = s.Client.Apply(context.Background(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("user"), client.ForceOwnership)
+		}
+		if err != nil {
+			s.run.fail(Scene, "applying %s %s: %v", o.GetObjectKind().GroupVersionKind().Kind, client.ObjectKeyFromObject(o), err)
+		}
+	}
+}
+
+// Delete deletes objects. Dependents are deleted in the background.
+func (s *Scenario) Delete(objects ...client.Object) {
+	for _, o := range objects {
+		s.run.tell("user", fmt.Sprintf("deletes %T %s", o, client.ObjectKeyFromObject(o)))
+		if err := s.Client.Delete(context.Background(), o.DeepCopyObject().(client.Object), client.PropagationPolicy("Background")); err != nil {
+			s.run.fail(Scene, "deleting %s: %v", client.ObjectKeyFromObject(o), err)
+		}
+	}
+}
+
+// Do runs a step of a user, such as a change by Client.
+func (s *Scenario) Do(name string, step func(ctx context.Context) error) {
+	s.run.tell("user", name)
+	if err := step(context.Background()); err != nil {
+		s.run.fail(Scene, "%s: %v", name, err)
+	}
+}
+
+// Settle lets the program run, and time pass, until nothing changes any more. The state must then be equal
+// to that of a run without faults.
+func (s *Scenario) Settle() { s.run.settle() }
+
+// Always checks a condition in each state of the server from now on.
+func (s *Scenario) Always(name string, holds func(*State) error) {
+	s.run.always = append(s.run.always, check{name, holds})
+}
+
+// Finally checks a condition in the last state.
+func (s *Scenario) Finally(name string, holds func(*State) error) {
+	s.finally = append(s.finally, check{name, holds})
+}
+
+// maxSteps limits the requests and events of a run.
+func (w *World) maxSteps(learnt *expectation) int {
+	if learnt == nil {
+		return 100_000
+	}
+	return 20*learnt.steps + 5_000
+}
