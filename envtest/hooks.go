@@ -154,14 +154,15 @@ func (s *store) Commit(ctx context.Context, w kv.Write) (int64, error) {
 	return revision, nil
 }
 
-// before returns the records that a write replaces.
+// before returns the records that a write replaces if it succeeds.
 func (s *store) before(ctx context.Context, w *kv.Write) map[string]kv.Record {
 	all := map[string]kv.Record{}
 	for c := range w.All() {
 		if c.Expect == kv.Absent {
 			continue
 		}
-		if r, err := s.Backend.Get(ctx, c.Key, c.Expect); err == nil {
+		// The state of that revision may be compacted.
+		if r, err := s.Backend.Get(ctx, c.Key, kv.Latest); err == nil && r.Revision == c.Expect {
 			all[c.Key] = r
 		}
 	}

@@ -1,23 +1,23 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // An expectation has the ends of runs without faults.
 type expectation struct {
-	ends  []end           // at each Settle
-	vary  map[string]bool // fields that differ between runs without faults
-	steps int             // of the longest run
+	ends []end           // at each Settle
+	vary map[string]bool // fields that differ between runs without faults
 }
 
 // learn adds the ends of another run without faults.
-func (x *expectation) learn(ends []end, steps int) {
-	x.steps = max(x.steps, steps)
+func (x *expectation) learn(ends []end) {
 	if x.ends == nil {
 		x.ends = ends
 		return
@@ -29,24 +29,18 @@ func (x *expectation) learn(ends []end, steps int) {
 	}
 }
 
-// difference describes how an end differs from the expected one; "" if it does not.
-func (x *expectation) difference(settle int, is end) string {
+// differences returns the differences between an end and the expected one that count.
+func (x *expectation) differences(settle int, is end) differences {
 	if settle >= len(x.ends) {
-		return ""
+		return nil
 	}
-	var out []string
-	for _, d := range compareEnds(x.ends[settle], is) {
-		if !x.varies(d.field) {
-			out = append(out, d.String())
-		}
-	}
-	return strings.Join(out, "\n")
+	return slices.DeleteFunc(compareEnds(x.ends[settle], is), func(d difference) bool { return varies(x.vary, d.field) })
 }
 
-// varies reports whether a field, or one above it, may differ.
-func (x *expectation) varies(field string) bool {
+// varies reports whether a field, or one above it, is among the fields.
+func varies(fields map[string]bool, field string) bool {
 	for at := field; ; {
-		if x.vary[at] {
+		if fields[at] {
 			return true
 		}
 		cut := strings.LastIndexAny(at, ".[")
@@ -63,12 +57,18 @@ type difference struct {
 	want, is      any    // nil if it is missing
 }
 
+// A number is the value of a difference in the number of objects with generated names.
+type number int
+
 func (d difference) String() string {
 	_, path, below := strings.Cut(d.field, ".")
+	if n, ok := d.want.(number); ok {
+		return fmt.Sprintf("%d of %s; without faults %d", d.is, d.object, n)
+	}
 	switch {
 	case !below && d.want == nil:
-		return fmt.Sprintf("%s exists, and does not without faults", d.object)
-	case !below && d.is == nil:
+		return fmt.Sprintf("%s exists; without faults it does not", d.object)
+	case !below && (d.is == nil || d.is == deleted):
 		return fmt.Sprintf("%s is missing", d.object)
 	case d.is == nil:
 		return fmt.Sprintf("%s: %s is missing; without faults it is %s", d.object, path, compact(d.want))
@@ -78,17 +78,71 @@ func (d difference) String() string {
 	return fmt.Sprintf("%s: %s is %s; without faults it is %s", d.object, path, compact(d.is), compact(d.want))
 }
 
-func compareEnds(want, is end) (all []difference) {
+type differences []difference
+
+func (all differences) String() string {
+	var out []string
+	for _, d := range all {
+		out = append(out, d.String())
+	}
+	return strings.Join(out, "\n")
+}
+
+// signature is equal for equal defects: it has the fields without their values.
+func (all differences) signature() string {
+	var out []string
+	for _, d := range all {
+		out = append(out, fmt.Sprint(d.field, " ", direction(d)))
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), ", ")
+}
+
+// direction says in which way a difference goes.
+func direction(d difference) string {
+	want, counted := d.want.(number)
+	is, _ := d.is.(number)
+	switch {
+	case counted && is > want, d.want == nil:
+		return "more"
+	case counted, d.is == nil, d.is == deleted:
+		return "less"
+	}
+	return "other"
+}
+
+// ordinal ends the key of an object with a generated name.
+var ordinal = regexp.MustCompile(`#\d+$`)
+
+func compareEnds(want, is end) (all differences) {
 	keys := maps.Clone(want)
 	maps.Copy(keys, is)
+	numbers := map[string][2]number{}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		kind, _, _ := strings.Cut(key, " ")
+		if base := ordinal.ReplaceAllString(key, ""); base != key && (want[key] == nil || is[key] == nil) {
+			numbers[base] = [2]number{count(want, base), count(is, base)}
+			continue
+		}
 		compareValues(difference{key, kind, want[key], is[key]}, &all)
 	}
+	for _, base := range slices.Sorted(maps.Keys(numbers)) {
+		kind, _, _ := strings.Cut(base, " ")
+		all = append(all, difference{base, kind, numbers[base][0], numbers[base][1]})
+	}
+	slices.SortStableFunc(all, func(a, b difference) int { return cmp.Compare(a.object, b.object) })
 	return all
 }
 
-func compareValues(d difference, all *[]difference) {
+// count returns the number of objects with generated names that begin alike.
+func count(e end, base string) (n number) {
+	for e[fmt.Sprintf("%s#%d", base, n+1)] != nil {
+		n++
+	}
+	return n
+}
+
+func compareValues(d difference, all *differences) {
 	want, isMap := d.want.(map[string]any)
 	is, alsoMap := d.is.(map[string]any)
 	if !isMap || !alsoMap {

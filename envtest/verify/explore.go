@@ -11,16 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-
 	"github.com/anykind/anykind/envtest"
 )
 
 // A Report is the result of all runs.
 type Report struct {
-	// Plans is the number of runs with faults.
+	// Plans is the number of runs with faults, without those that make a plan smaller or repeat it.
 	Plans int
 	// Writes is the number of writes of the program in a run without faults.
 	Writes int
@@ -33,11 +29,10 @@ type Finding struct {
 	Problem
 	Plan  Plan
 	Story Story
-}
-
-// String tells what happened, and how to repeat it.
-func (f Finding) String() string {
-	return fmt.Sprintf("%s, with the plan %q:\n%s\n\n%s", f.Kind, f.Plan, f.Text, f.Story)
+	// At is the number of the plan that showed the problem first.
+	At int
+	// Shown is the number of runs that showed the problem, of Repeated runs with Plan.
+	Shown, Repeated int
 }
 
 // Run runs the scenario without faults, makes plans from what the program does, and runs it with each of
@@ -47,20 +42,33 @@ func Run(t *testing.T, w World, scenario func(*Scenario)) {
 	report := Explore(t, w, scenario)
 	for _, f := range report.Findings {
 		t.Error(f)
+		if len(f.Plan) > 0 {
+			t.Log(f.repeat(t.Name()))
+		}
 	}
-	t.Logf("%d plans, %d writes", report.Plans, report.Writes)
+	t.Logf("%d plans for %d writes", report.Plans, report.Writes)
 }
 
-// Explore is Run without a failure of the test.
+// Explore is Run, and returns the problems instead of failing the test.
 func Explore(t *testing.T, w World, scenario func(*Scenario)) *Report {
 	t.Helper()
-	x := &explorer{t: t, world: &w, scenario: scenario, report: &Report{}}
+	x := &explorer{t: t, world: &w, scenario: scenario, report: &Report{}, found: map[string]int{}, seen: map[string]bool{}}
 	if err := x.explore(); err != nil {
 		t.Fatalf("verify: %v", err)
 	}
 	return x.report
 }
 
+const (
+	// faultless is the number of runs without faults.
+	faultless = 3
+	// repeats is the number of runs that confirm a finding.
+	repeats = 3
+	// attempts is the number of runs of World.Plan in which the problem must show.
+	attempts = 10
+)
+
+// An explorer makes the plans and runs them.
 type explorer struct {
 	t        *testing.T
 	world    *World
@@ -70,7 +78,9 @@ type explorer struct {
 	report   *Report
 	random   *rand.Rand
 	end      time.Time
-	found    map[string]bool
+	found    map[string]int  // signatures of Findings, and their indexes
+	seen     map[string]bool // behaviours
+	notable  []Plan          // plans that showed a new behaviour and no problem
 }
 
 func (x *explorer) explore() error {
@@ -79,28 +89,48 @@ func (x *explorer) explore() error {
 	w := x.world
 	x.end = time.Now().Add(w.time())
 	x.random = rand.New(rand.NewPCG(w.Seed, 1))
-	x.found = map[string]bool{}
 	if err := x.prepare(); err != nil {
 		return err
 	}
 	learnt, err := x.learn()
-	if err != nil {
+	if err != nil || learnt == nil {
 		return err
 	}
 	x.report.Writes = learnt.writes
 	if text := orDefault(os.Getenv("VERIFY_PLAN"), w.Plan); text != "" {
-		p, err := ParsePlan(text)
-		if err != nil {
+		return x.only(text)
+	}
+	singles := plans(learnt)
+	x.random.Shuffle(len(singles), func(i, j int) { singles[i], singles[j] = singles[j], singles[i] })
+	for _, p := range singles {
+		if x.over() {
+			return nil
+		}
+		if err := x.try(p); err != nil {
 			return err
 		}
-		_, err = x.try(p)
+	}
+	for !x.over() && len(x.notable) > 0 && len(x.report.Findings) == 0 {
+		a, b := x.notable[x.random.IntN(len(x.notable))], singles[x.random.IntN(len(singles))]
+		if err := x.try(slices.Concat(a, b)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *explorer) over() bool {
+	return x.report.Plans >= x.world.plans() || time.Now().After(x.end) || len(x.report.Findings) >= x.world.findings()
+}
+
+// only runs the plan of the World until it shows a problem.
+func (x *explorer) only(text string) error {
+	p, err := ParsePlan(text)
+	if err != nil {
 		return err
 	}
-	for _, p := range plans(learnt) {
-		if x.report.Plans >= w.plans() || time.Now().After(x.end) {
-			break
-		}
-		if _, err := x.try(p); err != nil {
+	for range attempts {
+		if err := x.try(p); err != nil || len(x.report.Findings) > 0 {
 			return err
 		}
 	}
@@ -126,91 +156,152 @@ func (x *explorer) prepare() (err error) {
 }
 
 // learn runs the scenario a few times without faults. Values that differ between these runs may differ in
-// others, too.
+// others, too. If a run has a problem, that is the only Finding, and learn returns nil.
 func (x *explorer) learn() (*run, error) {
-	x.expect = &expectation{vary: map[string]bool{}}
-	for _, field := range x.world.Ignore {
-		x.expect.vary[field] = true
-	}
+	x.expect = &expectation{vary: x.world.ignored()}
 	var first *run
 	for range faultless {
 		r, err := x.run(nil, nil)
 		if err != nil {
 			return nil, err
 		}
-		if r.problem != nil {
-			return nil, fmt.Errorf("without faults: %s: %s\n\n%s", r.problem.Kind, r.problem.Text, Story(r.story))
+		switch {
+		case r.problem == nil:
+		case r.problem.Kind == Scene:
+			return nil, sceneError(r)
+		default:
+			x.report.Findings = []Finding{{Problem: *r.problem, Story: r.story}}
+			return nil, nil
 		}
 		if first == nil {
 			first = r
 		}
-		x.expect.learn(r.ends, r.steps)
+		x.seen[r.behaviour()] = true
+		x.expect.learn(r.ends)
 	}
 	return first, nil
 }
 
-// faultless is the number of runs without faults.
-const faultless = 3
-
 // run executes one plan in a bubble of its own.
 func (x *explorer) run(p Plan, expect *expectation) (r *run, err error) {
 	r = &run{world: x.world, plan: p, expect: expect}
+	ended := false
+	defer func() {
+		// Goroutines of the program that outlive its context are no problem of the run.
+		if p := recover(); p != nil && !ended {
+			panic(p)
+		}
+	}()
 	synctest.Test(x.t, func(t *testing.T) {
 		seedRandom(t, x.world.Seed)
 		err = r.execute(x.prepared, x.scenario)
+		ended = true
 	})
 	return r, err
 }
 
-// try runs a plan, and adds the problem that it shows.
-func (x *explorer) try(p Plan) (*run, error) {
+// try runs a plan, and adds the problem that it shows to the Findings.
+func (x *explorer) try(p Plan) error {
 	x.report.Plans++
 	r, err := x.run(p, x.expect)
-	if err != nil || r.problem == nil {
-		return r, err
+	if err != nil {
+		return err
+	}
+	if b := r.behaviour(); !x.seen[b] && r.problem == nil {
+		x.seen[b] = true
+		x.notable = append(x.notable, p)
+	}
+	if r.problem == nil {
+		return nil
 	}
 	if r.problem.Kind == Scene {
-		return r, fmt.Errorf("with the plan %q: %s\n\n%s", p, r.problem.Text, Story(r.story))
+		return sceneError(r)
 	}
-	what := string(r.problem.Kind) + r.problem.Text
-	if !x.found[what] {
-		x.found[what] = true
-		x.report.Findings = append(x.report.Findings, Finding{*r.problem, p, r.story})
+	f := Finding{Problem: *r.problem, Plan: p, Story: r.story, At: x.report.Plans}
+	i, known := x.found[f.key()]
+	if known {
+		old := &x.report.Findings[i]
+		if len(p) < len(old.Plan) || len(p) == len(old.Plan) && len(f.Story) < len(old.Story) {
+			f.At, f.Shown, f.Repeated = old.At, old.Shown, old.Repeated
+			*old = f
+		}
+		return nil
 	}
-	return r, nil
+	if err := x.shrink(&f); err != nil {
+		return err
+	}
+	x.found[f.key()] = len(x.report.Findings)
+	x.report.Findings = append(x.report.Findings, f)
+	return nil
 }
+
+func sceneError(r *run) error {
+	return fmt.Errorf("with the plan %q: %s\n\n%s", r.plan, r.problem.Text, Story(r.story))
+}
+
+// shrink removes faults that the problem does not need, and repeats the run.
+func (x *explorer) shrink(f *Finding) error {
+	for i := 0; i < len(f.Plan) && len(f.Plan) > 1; {
+		smaller := slices.Delete(slices.Clone(f.Plan), i, i+1)
+		r, err := x.run(smaller, x.expect)
+		if err != nil {
+			return err
+		}
+		if r.problem == nil || key(*r.problem) != f.key() {
+			i++
+			continue
+		}
+		f.Plan, f.Problem, f.Story = smaller, *r.problem, r.story
+	}
+	for range repeats {
+		r, err := x.run(f.Plan, x.expect)
+		if err != nil {
+			return err
+		}
+		f.Repeated++
+		if r.problem != nil && key(*r.problem) == f.key() {
+			f.Shown++
+		}
+	}
+	return nil
+}
+
+func (f *Finding) key() string { return key(f.Problem) }
+
+// key is equal for equal problems.
+func key(p Problem) string { return string(p.Kind) + " " + p.signature }
+
+// behaviour is equal for runs in which the program does the same.
+func (r *run) behaviour() string { return strings.Join(r.written, "\n") }
 
 // plans returns the plans with one fault each, for what a run did.
 func plans(r *run) (all []Plan) {
 	for n, write := range r.written {
-		kinds := []FaultKind{CrashAfter, CrashBefore, LoseResponse, Fail}
+		kinds := []FaultKind{CrashAfter, CrashBefore, LoseResponse, Fail, Partition}
 		if strings.HasPrefix(write, "update ") {
 			kinds = append(kinds, Conflict)
 		}
-		kinds = append(kinds, Partition)
 		if r.lists {
 			kinds = append(kinds, StaleRestart)
+		}
+		if len(r.ends) > 1 {
+			kinds = append(kinds, Hurry)
 		}
 		for _, k := range kinds {
 			all = append(all, Plan{{Kind: k, At: n + 1}})
 		}
 	}
-	var resources []string
-	for resource := range r.events {
-		resources = append(resources, resource)
-	}
-	slices.Sort(resources)
-	for _, resource := range resources {
-		for n := range r.events[resource] {
+	for resource, number := range r.events {
+		for n := range number {
 			all = append(all, Plan{{Kind: Hold, Resource: resource, At: n + 1}}, Plan{{Kind: Relist, Resource: resource, At: n + 1}})
 		}
 	}
-	for seed := range 10 {
-		all = append(all, Plan{{Kind: Shuffle, At: seed + 3}})
+	for seed := range shuffles {
+		all = append(all, Plan{{Kind: Shuffle, At: seed + 1}})
 	}
+	slices.SortFunc(all, func(a, b Plan) int { return strings.Compare(a.String(), b.String()) })
 	return all
 }
 
-func (r *run) gvk(o client.Object) (schema.GroupVersionKind, error) {
-	return apiutil.GVKForObject(o, r.world.scheme())
-}
+// shuffles is the number of plans with another order.
+const shuffles = 10

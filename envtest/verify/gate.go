@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing/synctest"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -21,7 +22,7 @@ type gate struct {
 	mu      sync.Mutex
 	waiting []*call
 	streams []*stream
-	number  int           // of calls and streams so far
+	round   int           // number of times that the scheduler looked
 	arrived chan struct{} // has an element if something came since the scheduler looked
 }
 
@@ -31,10 +32,11 @@ func newGate() *gate { return &gate{arrived: make(chan struct{}, 1)} }
 type call struct {
 	info    request.Info
 	request *http.Request
-	number  int
+	round   int    // of its arrival
 	key     string // the same in each run
 	verdict chan verdict
-	status  int // of the response; 0 without one
+	respond chan struct{} // closed when the response may be sent; nil for at once
+	status  int           // of the response; 0 without one
 }
 
 // A verdict is the decision about a call.
@@ -103,8 +105,7 @@ func (g *gate) hold(r *http.Request) *call {
 	c.key = strings.Join([]string{c.info.Verb, r.URL.Path, query.Encode()}, " ")
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.number++
-	c.number = g.number
+	c.round = g.round
 	g.waiting = append(g.waiting, c)
 	g.signal()
 	return c
@@ -157,8 +158,20 @@ func (g *gate) closed(s *stream) {
 	g.streams = slices.DeleteFunc(g.streams, func(o *stream) bool { return o == s })
 }
 
-// pending returns the waiting calls and the streams with events, each in an order that depends on the
-// requests alone. No goroutine of the bubble may run.
+// endWatches ends all watches, one after the other.
+func (g *gate) endWatches() {
+	g.mu.Lock()
+	streams := slices.Clone(g.streams)
+	g.mu.Unlock()
+	slices.SortStableFunc(streams, func(a, b *stream) int { return cmp.Compare(a.call.key, b.call.key) })
+	for _, s := range streams {
+		s.cancel()
+		synctest.Wait()
+	}
+}
+
+// pending returns the streams with events and the waiting calls. Those that wait since an earlier round come
+// first; the order within a round depends on the requests alone. No goroutine of the bubble may run.
 func (g *gate) pending() (calls []*call, streams []*stream) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -166,14 +179,17 @@ func (g *gate) pending() (calls []*call, streams []*stream) {
 	case <-g.arrived:
 	default:
 	}
+	g.round++
 	calls = slices.Clone(g.waiting)
 	for _, s := range g.streams {
 		if len(s.events) > 0 && !s.ended {
 			streams = append(streams, s)
 		}
 	}
-	slices.SortStableFunc(calls, func(a, b *call) int { return cmp.Compare(a.key, b.key) })
-	slices.SortStableFunc(streams, func(a, b *stream) int { return cmp.Compare(a.call.key, b.call.key) })
+	slices.SortStableFunc(calls, func(a, b *call) int { return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.key, b.key)) })
+	slices.SortStableFunc(streams, func(a, b *stream) int {
+		return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.call.key, b.call.key))
+	})
 	return calls, streams
 }
 
@@ -193,6 +209,7 @@ type stream struct {
 
 	// Guarded by gate.mu.
 	events  [][]byte
+	round   int    // of the arrival of the first event
 	rest    []byte // of an incomplete event
 	ended   bool
 	started bool // the header is sent
@@ -220,6 +237,9 @@ func (s *stream) Write(p []byte) (int, error) {
 		if !complete {
 			break
 		}
+		if len(s.events) == 0 {
+			s.round = s.gate.round
+		}
 		s.events = append(s.events, append(bytes.Clone(event), '\n'))
 		data = rest
 	}
@@ -245,7 +265,7 @@ func (s *stream) deliver(n int) {
 	for _, e := range s.events[:n] {
 		_, _ = s.out.Write(e)
 	}
-	s.events, s.started = s.events[n:], true
+	s.events, s.started, s.round = s.events[n:], true, s.gate.round
 	_ = http.NewResponseController(s.out).Flush()
 }
 
@@ -262,7 +282,7 @@ func (s *stream) expire() {
 	s.cancel()
 }
 
-// A recorder records the status of a response.
+// A recorder records the status of a response, and delays it.
 type recorder struct {
 	http.ResponseWriter
 	call *call
@@ -270,16 +290,23 @@ type recorder struct {
 
 // WriteHeader implements http.ResponseWriter.
 func (r *recorder) WriteHeader(code int) {
-	r.call.status = code
+	r.begin(code)
 	r.ResponseWriter.WriteHeader(code)
 }
 
 // Write implements http.ResponseWriter.
 func (r *recorder) Write(p []byte) (int, error) {
 	if r.call.status == 0 {
-		r.call.status = http.StatusOK
+		r.begin(http.StatusOK)
 	}
 	return r.ResponseWriter.Write(p)
+}
+
+func (r *recorder) begin(code int) {
+	r.call.status = code
+	if r.call.respond != nil {
+		<-r.call.respond
+	}
 }
 
 // Unwrap is for http.ResponseController.
@@ -295,3 +322,35 @@ func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discard) WriteHeader(code int)        { d.c.status = code }
 func (d *discard) Flush()                      {}
+
+// isWrite reports whether a fault can be at this request. Leases and events are no part of a state.
+func (c *call) isWrite() bool {
+	i := c.info
+	switch {
+	case i.Verb == "get" || i.Verb == "list" || i.Verb == "watch":
+		return false
+	case i.Resource == "events" || i.Resource == "leases" && i.Group == "coordination.k8s.io":
+		return false
+	case i.Group == "authorization.k8s.io" || i.Group == "authentication.k8s.io":
+		return false
+	}
+	return c.request.URL.Query().Get("dryRun") == ""
+}
+
+// String names the request: the verb, the resource and the object.
+func (c *call) String() string {
+	resource := c.info.Resource
+	if c.info.Subresource != "" {
+		resource += "/" + c.info.Subresource
+	}
+	name := strings.Trim(c.info.Namespace+"/"+c.info.Name, "/")
+	return strings.TrimSpace(strings.Join([]string{c.info.Verb, resource, name}, " "))
+}
+
+// resource returns the name of the watched resource in a Fault.
+func (s *stream) resource() string {
+	if g := s.call.info.Group; g != "" {
+		return s.call.info.Resource + "." + g
+	}
+	return s.call.info.Resource
+}

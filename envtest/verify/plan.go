@@ -46,6 +46,8 @@ const (
 	// StaleRestart kills the program after a write. Lists that accept any state (resourceVersion=0) then
 	// return the one before that write, as an API server that lags behind does.
 	StaleRestart FaultKind = "stale-restart"
+	// Hurry makes the user act before a write of the program, instead of at the end of Settle.
+	Hurry FaultKind = "hurry"
 	// Shuffle orders requests and events of the whole run by a random seed.
 	Shuffle FaultKind = "shuffle"
 )
@@ -91,7 +93,7 @@ func (k FaultKind) ofEvents() bool { return k == Hold || k == Relist }
 
 func (k FaultKind) known() bool {
 	switch k {
-	case CrashBefore, CrashAfter, LoseResponse, Fail, Conflict, Partition, Hold, Relist, StaleRestart, Shuffle:
+	case CrashBefore, CrashAfter, LoseResponse, Fail, Conflict, Partition, Hold, Relist, StaleRestart, Hurry, Shuffle:
 		return true
 	}
 	return false

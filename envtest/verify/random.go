@@ -22,7 +22,13 @@ func repeatable(t *testing.T) (undo func()) {
 // clients.
 func seedRandom(t *testing.T, seed uint64) {
 	cryptotest.SetGlobalRandom(t, seed)
-	utilrand.Seed(int64(seed))
+	reseed(seed, 0)
+}
+
+// reseed seeds the sources that the program itself draws from, for one of its lives.
+func reseed(seed uint64, life int) {
+	source := int64(seed) + int64(life)<<32
+	utilrand.Seed(source)
 	//lint:ignore SA1019 client-go draws its jitter from the global source
-	mathrand.Seed(int64(seed))
+	mathrand.Seed(source)
 }

@@ -123,6 +123,9 @@ func passing(k schema.GroupKind) bool {
 	return k.Kind == "Event" && (k.Group == "" || k.Group == "events.k8s.io") || k.Kind == "Lease" && k.Group == "coordination.k8s.io"
 }
 
+// deleted is the value of an object that was there before the run.
+const deleted = "deleted"
+
 // An end is a State without values that differ between equal runs. Keys are those of objects.
 type end map[string]any
 
@@ -155,7 +158,7 @@ func (s *State) end(base *State) end {
 	}
 	for id := range base.objects {
 		if s.objects[id] == nil && !passing(id.kind) {
-			e[id.String()] = "deleted"
+			e[id.String()] = deleted
 		}
 	}
 	return e

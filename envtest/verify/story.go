@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
+
 	"strings"
 	"time"
 
@@ -16,7 +16,6 @@ import (
 
 type (
 	object = unstructured.Unstructured
-	conn   = net.Conn
 )
 
 // A Line is one line of the story of a run.
@@ -31,20 +30,29 @@ type Line struct {
 // A Story is what happened in a run, in order.
 type Story []Line
 
-// String returns one line for each Line.
+// String returns one line for each Line. The middle of a long Story is left out.
 func (s Story) String() string {
 	var out strings.Builder
-	for _, l := range s {
+	for i, l := range s {
+		if left := len(s) - storyBegin - storyEnd; left > 0 && i >= storyBegin && i < storyBegin+left {
+			if i == storyBegin {
+				fmt.Fprintf(&out, "%9s  %d lines left out\n", "", left)
+			}
+			continue
+		}
 		fmt.Fprintf(&out, "%9s  %-7s  %s\n", l.After.Round(time.Millisecond), l.Actor, l.Text)
 	}
 	return out.String()
 }
 
+// A longer Story is cut to this number of lines at its begin and its end.
+const storyBegin, storyEnd = 100, 20
+
 // An event is an event of a watch.
 type event struct {
-	kind    string
-	object  string
-	object_ map[string]any
+	kind  string
+	of    string // the object
+	whole object
 }
 
 func readEvent(frame []byte) event {
@@ -54,7 +62,7 @@ func readEvent(frame []byte) event {
 	}
 	_ = json.Unmarshal(frame, &read)
 	u := object{Object: read.Object}
-	return event{read.Type, identityOf(&u).String(), read.Object}
+	return event{read.Type, identityOf(&u).String(), u}
 }
 
 // endsInitial reports whether the event ends the list at the beginning of a watch.
@@ -62,8 +70,7 @@ func (e event) endsInitial() bool {
 	if e.kind != "BOOKMARK" {
 		return false
 	}
-	u := object{Object: e.object_}
-	return u.GetAnnotations()["k8s.io/initial-events-end"] == "true"
+	return e.whole.GetAnnotations()["k8s.io/initial-events-end"] == "true"
 }
 
 // applied returns an object for server-side apply.
@@ -92,7 +99,7 @@ func watchPanics(r *run) (undo func()) {
 	before := utilruntime.PanicHandlers
 	utilruntime.PanicHandlers = append(before[:len(before):len(before)], func(_ context.Context, p any) {
 		if r.problem == nil {
-			r.problem = &Problem{Panics, fmt.Sprint(p)}
+			r.problem = &Problem{Panics, fmt.Sprint(p), fmt.Sprint(p)}
 		}
 	})
 	return func() { utilruntime.PanicHandlers = before }
@@ -105,3 +112,22 @@ func withoutBackoff() (undo func()) {
 	utilruntime.ErrorHandlers = nil
 	return func() { utilruntime.ErrorHandlers = before }
 }
+
+// String tells what is wrong, with which plan, and what happened.
+func (f Finding) String() string {
+	with := "without faults"
+	if len(f.Plan) > 0 {
+		with = fmt.Sprintf("with %q", f.Plan)
+	}
+	if f.Repeated > f.Shown {
+		with += fmt.Sprintf(", in %d of %d more runs: the program depends on the order of goroutines or of a map", f.Shown, f.Repeated)
+	}
+	return fmt.Sprintf("%s:\n%s\n\n%s:\n\n%s", f.Kind, indent(f.Text), with, f.Story)
+}
+
+// repeat returns the ways to run the plan again.
+func (f Finding) repeat(test string) string {
+	return fmt.Sprintf("to repeat it: VERIFY_PLAN=%q go test -run '^%s$', or as a test of its own: World{Plan: %q, ...}", f.Plan, test, f.Plan)
+}
+
+func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }

@@ -51,6 +51,9 @@ type World struct {
 	Plans int
 	Time  time.Duration
 
+	// Findings is the number of distinct problems after which no more plans are run. Zero is 3.
+	Findings int
+
 	// Plan is the text of the only plan to run. The environment variable VERIFY_PLAN replaces it.
 	Plan string
 }
@@ -76,7 +79,16 @@ func (w *World) user() envtest.User {
 	return w.User
 }
 
+func (w *World) ignored() map[string]bool {
+	all := map[string]bool{}
+	for _, field := range w.Ignore {
+		all[field] = true
+	}
+	return all
+}
+
 func (w *World) quiet() time.Duration { return orDefault(w.Quiet, 10*time.Second) }
+func (w *World) findings() int        { return orDefault(w.Findings, 3) }
 func (w *World) plans() int           { return orDefault(w.Plans, 500) }
 func (w *World) time() time.Duration  { return orDefault(w.Time, 30*time.Second) }
 
@@ -147,12 +159,4 @@ func (s *Scenario) Always(name string, holds func(*State) error) {
 // Finally checks a condition in the last state.
 func (s *Scenario) Finally(name string, holds func(*State) error) {
 	s.finally = append(s.finally, check{name, holds})
-}
-
-// maxSteps limits the requests and events of a run.
-func (w *World) maxSteps(learnt *expectation) int {
-	if learnt == nil {
-		return 100_000
-	}
-	return 20*learnt.steps + 5_000
 }

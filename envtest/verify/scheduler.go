@@ -1,0 +1,351 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"github.com/anykind/anykind/envtest"
+)
+
+// settle lets the program run until nothing changes, and compares the state with the expected one.
+func (r *run) settle() {
+	began := time.Now()
+	for {
+		synctest.Wait()
+		r.drain()
+		if r.hurry() {
+			r.ends = append(r.ends, nil)
+			return
+		}
+		if r.step() {
+			continue
+		}
+		quiet := time.Since(r.changed)
+		if quiet >= r.world.quiet() && r.holding == nil && (r.asExpected() || quiet >= patience) {
+			break
+		}
+		if time.Since(began) > maxSettle {
+			r.fail(Endless, "objects still change after %v; the last change: %s", maxSettle, r.lastChange())
+		}
+		r.busy, r.idle = 0, time.Now()
+		select {
+		case <-r.gate.arrived:
+		case err := <-r.program.done:
+			r.exited(err)
+		case <-time.After(r.wait(quiet)):
+		}
+	}
+	at, is := len(r.ends), r.state.end(r.base)
+	r.ends = append(r.ends, is)
+	if r.expect == nil {
+		return
+	}
+	if all := r.expect.differences(at, is); len(all) > 0 {
+		r.problem = &Problem{Different, all.String(), all.signature()}
+		panic(stopped{})
+	}
+}
+
+// hurry reports whether a fault ends this Settle: the next step of the user comes before a write of the
+// program.
+func (r *run) hurry() bool {
+	next := r.writes + 1
+	f := r.plan.at(next)
+	if r.last || f == nil || f.Kind != Hurry || r.hurried[next] {
+		return false
+	}
+	calls, _ := r.gate.pending()
+	for _, c := range calls {
+		if c.isWrite() {
+			r.hurried[next] = true
+			r.tell("fault", "the user does not wait until the program can "+c.String())
+			return true
+		}
+	}
+	return false
+}
+
+// wait returns how long time may pass if nothing happens.
+func (r *run) wait(quiet time.Duration) time.Duration {
+	d := r.world.quiet() - quiet
+	if d <= 0 {
+		d = patience - quiet
+	}
+	if r.holding != nil {
+		d = time.Until(r.holdUntil)
+	}
+	if cut := time.Until(r.cutUntil); cut > 0 {
+		d = min(d, cut)
+	}
+	return max(d, time.Millisecond)
+}
+
+// asExpected reports whether the state is the expected one.
+func (r *run) asExpected() bool {
+	return r.expect != nil && len(r.expect.differences(len(r.ends), r.state.end(r.base))) == 0
+}
+
+// drain applies the changes since the last call, and checks the invariants in each state.
+func (r *run) drain() {
+	r.mu.Lock()
+	changes := r.changes
+	r.changes = nil
+	r.mu.Unlock()
+	for _, c := range changes {
+		r.state.apply(c)
+		of := c.After
+		if of == nil {
+			of = c.Before
+		}
+		if passing(of.GroupVersionKind().GroupKind()) {
+			continue
+		}
+		r.tell(r.actor(c.User), "writes "+c.String())
+		if r.counts(c) {
+			r.changed = time.Now()
+		}
+		for _, a := range r.always {
+			if err := a.holds(r.state); err != nil {
+				r.broken(a, fmt.Sprintf("at revision %d", r.state.Revision), err)
+			}
+		}
+	}
+	if r.problem != nil {
+		panic(stopped{})
+	}
+}
+
+func (r *run) actor(user string) string {
+	switch user {
+	case r.world.user().Name:
+		return "program"
+	case "admin":
+		return "user"
+	}
+	return "server"
+}
+
+// counts reports whether a change is one of a field that belongs to an end state.
+func (r *run) counts(c envtest.Change) bool {
+	if c.Before == nil || c.After == nil {
+		return true
+	}
+	ignored := r.world.ignored()
+	if r.expect != nil {
+		ignored = r.expect.vary
+	}
+	var all differences
+	n := names{replacer: strings.NewReplacer()}
+	compareValues(difference{"", c.After.GetKind(), n.stable(bare(c.Before)), n.stable(bare(c.After))}, &all)
+	return slices.ContainsFunc(all, func(d difference) bool { return !varies(ignored, d.field) })
+}
+
+func (r *run) lastChange() string {
+	for i := len(r.story) - 1; i >= 0; i-- {
+		if strings.HasPrefix(r.story[i].Text, "writes ") {
+			return r.story[i].Text
+		}
+	}
+	return "none"
+}
+
+// step lets one call or event pass. It returns false if there is none.
+func (r *run) step() bool {
+	calls, streams := r.gate.pending()
+	streams = r.unheld(streams)
+	n := len(calls) + len(streams)
+	if n == 0 || r.heldSteps > maxHeld {
+		return r.release()
+	}
+	r.holdUntil = time.Time{}
+	if r.holding != nil {
+		r.heldSteps++
+	}
+	if r.busy++; r.busy > maxBusy {
+		r.fail(Endless, "%d requests and events without a pause, in %v; the last change: %s", r.busy, time.Since(r.idle).Round(time.Second), r.lastChange())
+	}
+	// The longer a program is busy, the faster the clock runs: backoffs and leases end meanwhile.
+	time.Sleep(latency << (r.busy / (maxBusy / 10)))
+	i := 0
+	switch {
+	case r.random != nil:
+		i = r.random.IntN(n)
+	case len(streams) > 0 && len(calls) > 0 && calls[0].round < streams[0].round:
+		i = len(streams)
+	}
+	if i < len(streams) {
+		r.deliver(streams[i])
+	} else {
+		r.call(calls[i-len(streams)])
+	}
+	return true
+}
+
+// unheld returns the streams whose events may pass.
+func (r *run) unheld(streams []*stream) (free []*stream) {
+	for _, s := range streams {
+		if r.holding == nil {
+			for i, f := range r.plan {
+				if f.Kind.ofEvents() && f.Resource == s.resource() && !r.held[&r.plan[i]] && r.events[f.Resource]+1 >= f.At {
+					r.holding, r.held[&r.plan[i]] = &r.plan[i], true
+					r.tell("fault", "holds events of "+f.Resource)
+				}
+			}
+		}
+		if r.holding == nil || r.holding.Kind.ofEvents() && r.holding.Resource != s.resource() {
+			free = append(free, s)
+		}
+	}
+	return free
+}
+
+// release ends a hold when the program has been idle for long enough. It reports whether it did.
+func (r *run) release() bool {
+	if r.holding == nil {
+		return false
+	}
+	if r.holdUntil.IsZero() {
+		r.holdUntil = time.Now().Add(lag)
+	}
+	if time.Now().Before(r.holdUntil) && r.heldSteps <= maxHeld {
+		return false
+	}
+	f := r.holding
+	r.holding, r.stale, r.holdUntil, r.heldSteps = nil, 0, time.Time{}, 0
+	r.changed = time.Now()
+	if f.Kind != Relist {
+		r.tell("fault", "lets events pass again")
+		return true
+	}
+	r.tell("fault", "drops the events of "+f.Resource+" and expires the watch")
+	_, streams := r.gate.pending()
+	for _, s := range streams {
+		if s.resource() == f.Resource {
+			s.expire()
+		}
+	}
+	return true
+}
+
+// deliver sends the next event of a watch, or all of an initial list.
+func (r *run) deliver(s *stream) {
+	n := 1
+	e := readEvent(s.events[0])
+	if s.initial {
+		for n < len(s.events) && !e.endsInitial() {
+			e = readEvent(s.events[n])
+			n++
+		}
+		s.initial = !e.endsInitial()
+	}
+	if e.kind != "BOOKMARK" {
+		r.events[s.resource()]++
+		r.tell("program", fmt.Sprintf("sees %s %s", e.kind, e.of))
+	}
+	s.deliver(n)
+}
+
+// call decides about a request.
+func (r *run) call(c *call) {
+	if time.Now().Before(r.cutUntil) {
+		r.gate.decide(c, hangUp)
+		return
+	}
+	if !c.isWrite() {
+		r.reading(c)
+		return
+	}
+	r.writes++
+	r.written = append(r.written, c.String())
+	f := r.plan.at(r.writes)
+	if f == nil || f.Kind == Hurry {
+		c.respond = make(chan struct{})
+		r.gate.decide(c, pass)
+		synctest.Wait()
+		r.drain()
+		r.beforeResponse()
+		close(c.respond)
+		if c.status >= 400 {
+			r.tell("program", fmt.Sprintf("fails to %s: %d", c, c.status))
+		}
+		return
+	}
+	r.fault(c, f)
+}
+
+// beforeResponse delivers the events of a write before the program gets its response, so that the caches are
+// up to date. In a shuffled run, that is a matter of chance.
+func (r *run) beforeResponse() {
+	for r.random == nil || r.random.IntN(2) == 0 {
+		_, streams := r.gate.pending()
+		if streams = r.unheld(streams); len(streams) == 0 {
+			return
+		}
+		r.deliver(streams[0])
+		synctest.Wait()
+	}
+}
+
+// fault executes the fault of a write.
+func (r *run) fault(c *call, f *Fault) {
+	before := r.state.Revision
+	switch f.Kind {
+	case CrashBefore:
+		r.tell("fault", "the program crashes before it can "+c.String())
+		r.kill()
+		r.restart()
+	case CrashAfter, StaleRestart:
+		r.gate.decide(c, die)
+		synctest.Wait()
+		r.drain()
+		r.tell("fault", "the program crashes before the response to "+c.String())
+		r.kill()
+		if f.Kind == StaleRestart {
+			r.stale, r.holding = before, f
+			r.tell("fault", fmt.Sprintf("caches of the server are at revision %d", before))
+		}
+		r.restart()
+	case LoseResponse:
+		r.tell("fault", "the response is lost: "+c.String())
+		r.gate.decide(c, lose)
+	case Fail:
+		r.tell("fault", "the server fails to "+c.String())
+		r.gate.decide(c, fail)
+	case Conflict:
+		r.tell("fault", "a conflict: "+c.String())
+		r.gate.decide(c, clash)
+	case Partition:
+		r.tell("fault", fmt.Sprintf("the program cannot reach the server for %v, before it can %s", partition, c))
+		r.cutUntil = time.Now().Add(partition)
+		r.gate.endWatches()
+	}
+}
+
+// reading lets a request pass that changes nothing.
+func (r *run) reading(c *call) {
+	query := c.request.URL.Query()
+	if query.Get("sendInitialEvents") == "true" {
+		r.gate.decide(c, noBegin)
+		return
+	}
+	if c.info.Verb == "list" && query.Get("resourceVersion") == "0" {
+		r.lists = true
+		if r.stale != 0 {
+			query.Set("resourceVersion", strconv.FormatInt(r.stale, 10))
+			query.Set("resourceVersionMatch", "Exact")
+			c.request.URL.RawQuery = query.Encode()
+		}
+	}
+	if c.info.Verb != "watch" && c.info.Resource != "leases" {
+		r.tell("program", c.String())
+	}
+	r.gate.decide(c, pass)
+}
+
+func (r *run) tell(actor, text string) {
+	r.story = append(r.story, Line{time.Since(r.began), actor, text})
+}

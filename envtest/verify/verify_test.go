@@ -1,0 +1,187 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A controller that counts in its cache creates too many objects. The plan that shows it has one fault, and
+// its story tells the fault and the writes after it.
+func TestStaleCount(t *testing.T) {
+	r := Explore(t, World{Start: reconciler(three).start, Plans: 60, Findings: 1}, applyOne)
+	if len(r.Findings) != 1 || r.Writes < 3 {
+		t.Fatalf("%d findings for %d writes, in %d plans", len(r.Findings), r.Writes, r.Plans)
+	}
+	f := r.Findings[0]
+	story := f.Story.String()
+	if f.Kind != Different || len(f.Plan) != 1 || f.Shown != repeats ||
+		!strings.Contains(f.Text, "of Secret default/m-*; without faults 3") ||
+		!strings.Contains(story, "fault") || strings.Count(story, "writes Secret default/m-") < 4 {
+		t.Error(f)
+	}
+	again := Explore(t, World{Start: reconciler(three).start, Plan: f.Plan.String()}, applyOne)
+	if len(again.Findings) != 1 || again.Findings[0].Story.String() != story {
+		t.Errorf("the plan alone: %v", again.Findings)
+	}
+}
+
+// No plan finds a problem of a correct controller.
+func TestCorrect(t *testing.T) {
+	r := Explore(t, World{Start: reconciler(named).start, Plans: 60}, func(s *Scenario) {
+		m := configMap("m", map[string]string{"size": "3"})
+		s.Apply(m)
+		s.Settle()
+		s.Apply(configMap("m", map[string]string{"size": "4"}))
+		s.Settle()
+		s.Delete(m)
+	})
+	for _, f := range r.Findings {
+		t.Error(f)
+	}
+	if r.Plans < 30 || r.Writes != 2 {
+		t.Errorf("%d plans for %d writes", r.Plans, r.Writes)
+	}
+}
+
+// An invariant is checked in each state, also in one that a controller leaves at once.
+func TestAlways(t *testing.T) {
+	twoSteps := func(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error) {
+		var s corev1.Secret
+		if err := c.Get(ctx, client.ObjectKeyFromObject(m), &s); err == nil {
+			return ctrl.Result{}, nil
+		}
+		s.Namespace, s.Name = m.Namespace, m.Name
+		if err := c.Create(ctx, &s); err != nil {
+			return ctrl.Result{}, client.IgnoreAlreadyExists(err)
+		}
+		s.Data = map[string][]byte{"size": []byte(m.Data["size"])}
+		return ctrl.Result{}, c.Update(ctx, &s)
+	}
+	r := Explore(t, World{Start: reconciler(twoSteps).start}, func(s *Scenario) {
+		s.Always("each Secret has a size", func(state *State) error {
+			var all corev1.SecretList
+			if err := state.List(&all, client.InNamespace("default")); err != nil {
+				return err
+			}
+			for _, s := range all.Items {
+				if s.Data["size"] == nil {
+					return fmt.Errorf("%s has none", s.Name)
+				}
+			}
+			return nil
+		})
+		applyOne(s)
+	})
+	if len(r.Findings) != 1 || r.Findings[0].Kind != Broken || len(r.Findings[0].Plan) > 0 || !strings.Contains(r.Findings[0].Text, "each Secret has a size: m has none") {
+		t.Errorf("%v", r.Findings)
+	}
+}
+
+// Each kind of problem is found.
+func TestProblems(t *testing.T) {
+	// lives calls broken for an object that a crash has left half done.
+	lives := func(broken func(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error)) func(context.Context, *rest.Config) error {
+		return func(ctx context.Context, c *rest.Config) error {
+			return reconciler(func(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error) {
+				var s corev1.Secret
+				if err := c.Get(ctx, client.ObjectKeyFromObject(m), &s); err == nil && s.Labels["half"] == "" {
+					return ctrl.Result{}, nil
+				} else if err == nil {
+					return broken(ctx, c, m)
+				}
+				s.Namespace, s.Name, s.Labels = m.Namespace, m.Name, map[string]string{"half": "yes"}
+				if err := c.Create(ctx, &s); err != nil {
+					return ctrl.Result{}, err
+				}
+				s.Labels = nil
+				return ctrl.Result{}, c.Update(ctx, &s)
+			}).start(ctx, c)
+		}
+	}
+	for name, c := range map[string]struct {
+		kind  ProblemKind
+		start func(context.Context, *rest.Config) error
+	}{
+		"panic": {Panics, lives(func(context.Context, client.Client, *corev1.ConfigMap) (ctrl.Result, error) { panic("half done") })},
+		"hot loop": {Endless, lives(func(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error) {
+			m.Data["size"] += "."
+			if len(m.Data["size"]) > 40 {
+				m.Data["size"] = ""
+			}
+			return ctrl.Result{}, c.Update(ctx, m)
+		})},
+		"slow loop": {Endless, lives(func(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error) {
+			m.Data["size"] += "."
+			return ctrl.Result{RequeueAfter: 5 * time.Minute}, c.Update(ctx, m)
+		})},
+		"stuck": {Different, lives(func(context.Context, client.Client, *corev1.ConfigMap) (ctrl.Result, error) {
+			return ctrl.Result{}, errors.New("half done")
+		})},
+		"exit": {Exits, func(ctx context.Context, c *rest.Config) error {
+			ctx, cancel := context.WithCancelCause(ctx)
+			defer cancel(nil)
+			err := lives(func(context.Context, client.Client, *corev1.ConfigMap) (ctrl.Result, error) {
+				cancel(errors.New("half done"))
+				return ctrl.Result{}, nil
+			})(ctx, c)
+			return errors.Join(err, context.Cause(ctx))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Explore(t, World{Start: c.start, Plans: 30}, applyOne)
+			if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Kind == c.kind }) {
+				t.Errorf("%v", r.Findings)
+			}
+		})
+	}
+}
+
+// Two runs with the same plan have the same story.
+func TestSameStory(t *testing.T) {
+	x := &explorer{t: t, world: &World{Start: reconciler(three).start, Seed: 7}, scenario: applyOne, report: &Report{}, seen: map[string]bool{}}
+	defer withoutBackoff()()
+	defer repeatable(t)()
+	if err := x.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	learnt, err := x.learn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range plans(learnt) {
+		a, err := x.run(p, x.expect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := x.run(p, x.expect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one, other := Story(a.story).String(), Story(b.story).String(); one != other {
+			t.Errorf("%s:\n%s\nand:\n%s", p, one, other)
+		}
+	}
+}
+
+func TestParsePlan(t *testing.T) {
+	p := Plan{{Kind: CrashAfter, At: 3}, {Kind: Hold, Resource: "gadgets.example.com", At: 2}, {Kind: Shuffle, At: 9}}
+	got, err := ParsePlan(p.String())
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(p) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, wrong := range []string{"crash:1", "crash-after", "crash-after:x", "hold:1", "crash-after:pods:1", "hold:pods:1:2"} {
+		if p, err := ParsePlan(wrong); err == nil {
+			t.Errorf("%q is %v", wrong, p)
+		}
+	}
+}
