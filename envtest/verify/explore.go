@@ -3,6 +3,7 @@ package verify
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -52,9 +53,12 @@ func Run(t *testing.T, w World, scenario func(*Scenario)) {
 // Explore is Run, and returns the problems instead of failing the test.
 func Explore(t *testing.T, w World, scenario func(*Scenario)) *Report {
 	t.Helper()
-	x := &explorer{t: t, world: &w, scenario: scenario, report: &Report{}, found: map[string]int{}, seen: map[string]bool{}}
+	x := &explorer{t: t, world: &w, scenario: scenario, report: &Report{}, found: map[string]int{}, rare: map[string]Finding{}, seen: map[string]bool{}}
 	if err := x.explore(); err != nil {
 		t.Fatalf("verify: %v", err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(x.rare)) {
+		x.report.Findings = append(x.report.Findings, x.rare[key])
 	}
 	return x.report
 }
@@ -64,6 +68,8 @@ const (
 	faultless = 3
 	// repeats is the number of runs that confirm a finding.
 	repeats = 3
+	// maxRare is the number of problems that may be hard to repeat.
+	maxRare = 10
 	// attempts is the number of runs of World.Plan in which the problem must show.
 	attempts = 10
 )
@@ -78,9 +84,10 @@ type explorer struct {
 	report   *Report
 	random   *rand.Rand
 	end      time.Time
-	found    map[string]int  // signatures of Findings, and their indexes
-	seen     map[string]bool // behaviours
-	notable  []Plan          // plans that showed a new behaviour and no problem
+	found    map[string]int     // signatures of Findings, and their indexes
+	seen     map[string]bool    // behaviours
+	rare     map[string]Finding // problems that no repeated run showed
+	notable  []Plan             // plans that showed a new behaviour and no problem
 }
 
 func (x *explorer) explore() error {
@@ -130,7 +137,7 @@ func (x *explorer) only(text string) error {
 		return err
 	}
 	for range attempts {
-		if err := x.try(p); err != nil || len(x.report.Findings) > 0 {
+		if err := x.try(p); err != nil || len(x.report.Findings)+len(x.rare) > 0 {
 			return err
 		}
 	}
@@ -168,7 +175,7 @@ func (x *explorer) learn() (*run, error) {
 		switch {
 		case r.problem == nil:
 		case r.problem.Kind == Scene:
-			return nil, sceneError(r)
+			return nil, fmt.Errorf("without faults: %s\n\n%s", r.problem.Text, Story(r.story))
 		default:
 			x.report.Findings = []Finding{{Problem: *r.problem, Story: r.story}}
 			return nil, nil
@@ -211,11 +218,8 @@ func (x *explorer) try(p Plan) error {
 		x.seen[b] = true
 		x.notable = append(x.notable, p)
 	}
-	if r.problem == nil {
+	if r.problem == nil || r.problem.Kind == Scene && p.hastes() {
 		return nil
-	}
-	if r.problem.Kind == Scene {
-		return sceneError(r)
 	}
 	f := Finding{Problem: *r.problem, Plan: p, Story: r.story, At: x.report.Plans}
 	i, known := x.found[f.key()]
@@ -230,13 +234,16 @@ func (x *explorer) try(p Plan) error {
 	if err := x.shrink(&f); err != nil {
 		return err
 	}
+	if f.Shown == 0 && len(x.rare) < maxRare {
+		if _, known := x.rare[f.key()]; !known {
+			x.rare[f.key()] = f
+		}
+		return nil
+	}
+	delete(x.rare, f.key())
 	x.found[f.key()] = len(x.report.Findings)
 	x.report.Findings = append(x.report.Findings, f)
 	return nil
-}
-
-func sceneError(r *run) error {
-	return fmt.Errorf("with the plan %q: %s\n\n%s", r.plan, r.problem.Text, Story(r.story))
 }
 
 // shrink removes faults that the problem does not need, and repeats the run.
@@ -293,7 +300,13 @@ func plans(r *run) (all []Plan) {
 	}
 	for resource, number := range r.events {
 		for n := range number {
-			all = append(all, Plan{{Kind: Hold, Resource: resource, At: n + 1}}, Plan{{Kind: Relist, Resource: resource, At: n + 1}})
+			kinds := []FaultKind{Hold, Relist}
+			if len(r.ends) > 1 {
+				kinds = append(kinds, Stall)
+			}
+			for _, k := range kinds {
+				all = append(all, Plan{{Kind: k, Resource: resource, At: n + 1}})
+			}
 		}
 	}
 	for seed := range shuffles {

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -40,6 +41,9 @@ const (
 	// Hold delays events of a resource from one on, until the program has nothing else to do for five
 	// seconds. Its caches are stale until then.
 	Hold FaultKind = "hold"
+	// Stall delays events of a resource from one on for ten minutes. The user does not wait until they are
+	// over.
+	Stall FaultKind = "stall"
 	// Relist holds events in the same way, and then drops them and expires the watch. The program lists
 	// again, and never sees the states between.
 	Relist FaultKind = "relist"
@@ -82,18 +86,18 @@ func ParsePlan(text string) (Plan, error) {
 			f.Resource = parts[1]
 		}
 		if err != nil || !f.Kind.known() || of != (f.Resource != "") || of && len(parts) != 3 || !of && len(parts) != 2 {
-			return nil, fmt.Errorf("%q is no fault: use KIND:NUMBER, or KIND:RESOURCE:NUMBER for %s and %s", word, Hold, Relist)
+			return nil, fmt.Errorf("%q is no fault: use KIND:NUMBER, or KIND:RESOURCE:NUMBER for %s, %s and %s", word, Hold, Stall, Relist)
 		}
 		p = append(p, f)
 	}
 	return p, nil
 }
 
-func (k FaultKind) ofEvents() bool { return k == Hold || k == Relist }
+func (k FaultKind) ofEvents() bool { return k == Hold || k == Stall || k == Relist }
 
 func (k FaultKind) known() bool {
 	switch k {
-	case CrashBefore, CrashAfter, LoseResponse, Fail, Conflict, Partition, Hold, Relist, StaleRestart, Hurry, Shuffle:
+	case CrashBefore, CrashAfter, LoseResponse, Fail, Conflict, Partition, Hold, Stall, Relist, StaleRestart, Hurry, Shuffle:
 		return true
 	}
 	return false
@@ -107,6 +111,11 @@ func (p Plan) at(write int) *Fault {
 		}
 	}
 	return nil
+}
+
+// hastes reports whether the user acts before the program has settled, so that an action can fail.
+func (p Plan) hastes() bool {
+	return slices.ContainsFunc(p, func(f Fault) bool { return f.Kind == Hurry || f.Kind == Stall })
 }
 
 // seed returns the seed of Shuffle.

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -260,24 +259,16 @@ var plantedBugs = []planted{
 		return named(ctx, c, m)
 	}), resize},
 
-	{"deletion by number, from the cache", stateless(func(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error) {
-		all, err := secrets(ctx, c, m)
-		want := int(m.Data["size"][0] - '0')
-		for i := len(all); err == nil && i < want; i++ {
-			err = client.IgnoreAlreadyExists(c.Create(ctx, owned(c, m, secret(m, fmt.Sprint(m.Name, i)))))
+	{"an owner reference in a second write", stateless(func(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error) {
+		s := secret(m, m.Name)
+		if err := c.Get(ctx, client.ObjectKeyFromObject(s), s); !apierrors.IsNotFound(err) || m.DeletionTimestamp != nil {
+			return ctrl.Result{}, err
 		}
-		for i := len(all); err == nil && i > want; i-- {
-			var now corev1.SecretList // not the ones that were chosen before
-			if err = c.List(ctx, &now, client.InNamespace(m.Namespace), client.MatchingLabels{"of": m.Name}); err == nil {
-				err = client.IgnoreNotFound(c.Delete(ctx, &now.Items[len(now.Items)-1]))
-			}
+		if err := c.Create(ctx, s); err != nil {
+			return ctrl.Result{}, err
 		}
-		return ctrl.Result{}, err
-	}), func(s *Scenario) {
-		applyOne(s)
-		s.Apply(configMap("m", map[string]string{"size": "1"}))
-		s.Settle()
-	}},
+		return ctrl.Result{}, c.Update(ctx, owned(c, m, s))
+	}), remove},
 
 	{"replacement in two steps without a look at the first", stateless(func(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error) {
 		old := secret(m, m.Name)

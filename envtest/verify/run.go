@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -22,6 +23,10 @@ var errInjected = errors.New("the server has a problem")
 const (
 	// lag is the time for which held events stay away from an idle program.
 	lag = 5 * time.Second
+	// stall is the duration of a Stall, and stallAlone that before the user acts. Programs of Kubernetes
+	// wait five minutes at most for the events of their own writes.
+	stall      = 10 * time.Minute
+	stallAlone = 6 * time.Minute
 	// latency is the time that a request or an event takes.
 	latency = time.Millisecond
 	// partition is the duration of a Partition.
@@ -48,7 +53,8 @@ type run struct {
 	env     *envtest.Environment
 	gate    *gate
 	program *program
-	random  *rand.Rand // of Shuffle, else nil
+	kubelet kubernetes.Interface // nil without World.Kubelet
+	random  *rand.Rand           // of Shuffle, else nil
 	base    *State
 	state   *State
 	always  []check
@@ -71,9 +77,11 @@ type run struct {
 	starts   int
 	last     bool // the scenario is over
 
-	holding   *Fault    // Hold or Relist in force
+	holding   *Fault // Hold or Relist in force
+	holdBegan time.Time
 	holdUntil time.Time // zero while the program has other things to do
 	heldSteps int       // requests and events since then
+	stallOver bool      // the user acted during the Stall
 	held      map[*Fault]bool
 	stale     int64 // revision of lists with resourceVersion=0 after StaleRestart; 0 is the present one
 	cutUntil  time.Time
@@ -126,6 +134,9 @@ func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) erro
 	}
 	stop := func() error { return r.env.Stop() }
 	admin, err := client.New(r.env.Config, client.Options{Scheme: r.world.scheme()})
+	if err == nil {
+		err = r.startKubelet()
+	}
 	if err == nil {
 		err = r.env.WaitIdle(context.Background())
 	}

@@ -21,8 +21,12 @@ func (r *run) settle() {
 			r.ends = append(r.ends, nil)
 			return
 		}
-		if r.step() {
+		if r.step() || r.kubeletActs() {
 			continue
+		}
+		if r.stalled() {
+			r.ends = append(r.ends, nil)
+			return
 		}
 		quiet := time.Since(r.changed)
 		if quiet >= r.world.quiet() && r.holding == nil && (r.asExpected() || quiet >= patience) {
@@ -69,6 +73,16 @@ func (r *run) hurry() bool {
 	return false
 }
 
+// stalled reports whether a Stall ends this Settle: the user does not wait until events are on time.
+func (r *run) stalled() bool {
+	if r.last || r.holding == nil || r.holding.Kind != Stall || r.stallOver || time.Since(r.holdBegan) < stallAlone {
+		return false
+	}
+	r.stallOver = true
+	r.tell("fault", "the user does not wait for the events of "+r.holding.Resource)
+	return true
+}
+
 // wait returns how long time may pass if nothing happens.
 func (r *run) wait(quiet time.Duration) time.Duration {
 	d := r.world.quiet() - quiet
@@ -77,6 +91,9 @@ func (r *run) wait(quiet time.Duration) time.Duration {
 	}
 	if r.holding != nil {
 		d = time.Until(r.holdUntil)
+		if alone := time.Until(r.holdBegan.Add(stallAlone)); r.holding.Kind == Stall && alone > 0 {
+			d = min(d, alone)
+		}
 	}
 	if cut := time.Until(r.cutUntil); cut > 0 {
 		d = min(d, cut)
@@ -125,6 +142,8 @@ func (r *run) actor(user string) string {
 		return "program"
 	case "admin":
 		return "user"
+	case kubelet:
+		return kubelet
 	}
 	return "server"
 }
@@ -161,9 +180,11 @@ func (r *run) step() bool {
 	if n == 0 || r.heldSteps > maxHeld {
 		return r.release()
 	}
-	r.holdUntil = time.Time{}
 	if r.holding != nil {
 		r.heldSteps++
+		if r.holding.Kind != Stall {
+			r.holdUntil = time.Time{}
+		}
 	}
 	if r.busy++; r.busy > maxBusy {
 		r.fail(Endless, "%d requests and events without a pause, in %v; the last change: %s", r.busy, time.Since(r.idle).Round(time.Second), r.lastChange())
@@ -188,10 +209,14 @@ func (r *run) step() bool {
 // unheld returns the streams whose events may pass.
 func (r *run) unheld(streams []*stream) (free []*stream) {
 	for _, s := range streams {
+		if s.initial { // a list
+			free = append(free, s)
+			continue
+		}
 		if r.holding == nil {
 			for i, f := range r.plan {
 				if f.Kind.ofEvents() && f.Resource == s.resource() && !r.held[&r.plan[i]] && r.events[f.Resource]+1 >= f.At {
-					r.holding, r.held[&r.plan[i]] = &r.plan[i], true
+					r.hold(&r.plan[i])
 					r.tell("fault", "holds events of "+f.Resource)
 				}
 			}
@@ -201,6 +226,15 @@ func (r *run) unheld(streams []*stream) (free []*stream) {
 		}
 	}
 	return free
+}
+
+// hold begins to hold events.
+func (r *run) hold(f *Fault) {
+	r.holding, r.held[f], r.stallOver = f, true, false
+	r.holdBegan, r.holdUntil = time.Now(), time.Time{}
+	if f.Kind == Stall {
+		r.holdUntil = r.holdBegan.Add(stall)
+	}
 }
 
 // release ends a hold when the program has been idle for long enough. It reports whether it did.
@@ -235,14 +269,16 @@ func (r *run) release() bool {
 func (r *run) deliver(s *stream) {
 	n := 1
 	e := readEvent(s.events[0])
-	if s.initial {
+	switch {
+	case s.initial:
 		for n < len(s.events) && !e.endsInitial() {
 			e = readEvent(s.events[n])
 			n++
 		}
-		s.initial = !e.endsInitial()
-	}
-	if e.kind != "BOOKMARK" {
+		if s.initial = !e.endsInitial(); !s.initial {
+			r.tell("program", "list "+s.call.info.Resource)
+		}
+	case e.kind != "BOOKMARK":
 		r.events[s.resource()]++
 		r.tell("program", fmt.Sprintf("sees %s %s", e.kind, e.of))
 	}
@@ -305,7 +341,8 @@ func (r *run) fault(c *call, f *Fault) {
 		r.tell("fault", "the program crashes before the response to "+c.String())
 		r.kill()
 		if f.Kind == StaleRestart {
-			r.stale, r.holding = before, f
+			r.stale = before
+			r.hold(f)
 			r.tell("fault", fmt.Sprintf("caches of the server are at revision %d", before))
 		}
 		r.restart()
@@ -328,7 +365,7 @@ func (r *run) fault(c *call, f *Fault) {
 // reading lets a request pass that changes nothing.
 func (r *run) reading(c *call) {
 	query := c.request.URL.Query()
-	if query.Get("sendInitialEvents") == "true" {
+	if query.Get("sendInitialEvents") == "true" && r.world.WithoutWatchList {
 		r.gate.decide(c, noBegin)
 		return
 	}

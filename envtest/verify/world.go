@@ -31,6 +31,15 @@ type World struct {
 	// collector and the one that empties namespaces.
 	Controllers []string
 
+	// Kubelet makes a kubelet run all Pods: it makes them ready, completes those that are not to be
+	// restarted, and removes deleted ones. No container is started.
+	Kubelet bool
+
+	// WithoutWatchList makes the server reject watches that begin with a list, as kube-apiserver before
+	// v1.34 does. Clients then list with resourceVersion=0. After a restart, such a list can be older than what
+	// the program has seen: StaleRestart.
+	WithoutWatchList bool
+
 	// Scheme has the types of the objects that the scenario uses. Nil is that of client-go.
 	Scheme *runtime.Scheme
 
@@ -129,12 +138,16 @@ func (s *Scenario) Apply(objects ...client.Object) {
 	}
 }
 
-// Delete deletes objects. Dependents are deleted in the background.
+// Delete deletes objects that exist. Dependents are deleted in the background.
 func (s *Scenario) Delete(objects ...client.Object) {
 	for _, o := range objects {
-		s.run.tell("user", fmt.Sprintf("deletes %T %s", o, client.ObjectKeyFromObject(o)))
-		if err := s.Client.Delete(context.Background(), o.DeepCopyObject().(client.Object), client.PropagationPolicy("Background")); err != nil {
-			s.run.fail(Scene, "deleting %s: %v", client.ObjectKeyFromObject(o), err)
+		gvk, err := s.run.gvk(o)
+		if err == nil {
+			s.run.tell("user", fmt.Sprintf("deletes %s", identity{gvk.GroupKind(), o.GetNamespace(), o.GetName()}))
+			err = s.Client.Delete(context.Background(), o.DeepCopyObject().(client.Object), client.PropagationPolicy("Background"))
+		}
+		if client.IgnoreNotFound(err) != nil {
+			s.run.fail(Scene, "deleting %s %s: %v", gvk.Kind, client.ObjectKeyFromObject(o), err)
 		}
 	}
 }

@@ -25,6 +25,14 @@ require (
 )
 
 require (
+	github.com/anykind/anykind v0.0.0 // indirect
+	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
+	github.com/go-jose/go-jose/v4 v4.1.4 // indirect
+	github.com/tidwall/btree v1.8.1 // indirect
+	sigs.k8s.io/controller-runtime v0.25.2 // indirect
+)
+
+require (
 	cel.dev/expr v0.25.1 // indirect
 	cyphar.com/go-pathrs v0.2.5 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
@@ -35,6 +43,7 @@ require (
 	github.com/Microsoft/hnslib v0.1.3 // indirect
 	github.com/NYTimes/gziphandler v1.1.1 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
+	github.com/anykind/anykind/envtest v0.0.0
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
@@ -252,3 +261,5 @@ replace (
 replace github.com/anykind/anykind => ../..
 
 replace github.com/anykind/anykind/test => ..
+
+replace github.com/anykind/anykind/envtest => ../../envtest
