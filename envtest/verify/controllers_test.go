@@ -2,12 +2,15 @@ package verify
 
 import (
 	"context"
+	"flag"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -18,7 +21,19 @@ import (
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
 	m.Run()
+}
+
+var (
+	plansFlag = flag.Int("plans", 0, "plans for each correct controller")
+	timeFlag  = flag.Duration("time", 2*time.Minute, "time for each correct controller")
+)
+
+// managerOptions are the options that each manager in a World needs.
+func managerOptions() ctrl.Options {
+	skip := true
+	return ctrl.Options{Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &skip}}
 }
 
 // A reconciler is the Reconcile of a controller of ConfigMaps that owns Secrets.
@@ -26,8 +41,7 @@ type reconciler func(ctx context.Context, c client.Client, m *corev1.ConfigMap) 
 
 // start is the World.Start of a manager with the reconciler.
 func (f reconciler) start(ctx context.Context, c *rest.Config) error {
-	skip := true
-	m, err := ctrl.NewManager(c, ctrl.Options{Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &skip}})
+	m, err := ctrl.NewManager(c, managerOptions())
 	if err != nil {
 		return err
 	}

@@ -14,19 +14,40 @@ import (
 type expectation struct {
 	ends []end           // at each Settle
 	vary map[string]bool // fields that differ between runs without faults
+	// random are the kinds of objects whose names differ between runs without faults.
+	random map[string]bool
 }
 
-// learn adds the ends of another run without faults.
-func (x *expectation) learn(ends []end) {
-	if x.ends == nil {
-		x.ends = ends
-		return
-	}
-	for i, e := range ends {
-		for _, d := range compareEnds(x.ends[i], e) {
-			x.vary[d.field] = true
+// learn compares runs without faults.
+func (x *expectation) learn(runs []*run) {
+	x.random = map[string]bool{}
+	x.ends = runs[0].ends
+	for _, r := range runs[1:] {
+		for i, e := range r.ends {
+			more, less := map[string]bool{}, map[string]bool{}
+			for _, d := range compareEnds(x.ends[i], e) {
+				more[d.field] = more[d.field] || d.want == nil
+				less[d.field] = less[d.field] || d.is == nil
+			}
+			for kind := range more {
+				x.random[kind] = x.random[kind] || more[kind] && less[kind] && !strings.Contains(kind, ".")
+			}
 		}
 	}
+	var ends []end
+	for n, r := range runs {
+		for i, s := range r.states {
+			e := s.end(r.base, x.random)
+			if n == 0 {
+				ends = append(ends, e)
+				continue
+			}
+			for _, d := range compareEnds(ends[i], e) {
+				x.vary[d.field] = true
+			}
+		}
+	}
+	x.ends = ends
 }
 
 // differences returns the differences between an end and the expected one that count.
@@ -71,11 +92,11 @@ func (d difference) String() string {
 	case !below && (d.is == nil || d.is == deleted):
 		return fmt.Sprintf("%s is missing", d.object)
 	case d.is == nil:
-		return fmt.Sprintf("%s: %s is missing; without faults it is %s", d.object, path, compact(d.want))
+		return fmt.Sprintf("%s: %s is missing; without faults it is %s", d.object, path, brief(d.want))
 	case d.want == nil:
-		return fmt.Sprintf("%s: %s is %s; without faults it is missing", d.object, path, compact(d.is))
+		return fmt.Sprintf("%s: %s is %s; without faults it is missing", d.object, path, brief(d.is))
 	}
-	return fmt.Sprintf("%s: %s is %s; without faults it is %s", d.object, path, compact(d.is), compact(d.want))
+	return fmt.Sprintf("%s: %s is %s; without faults it is %s", d.object, path, brief(d.is), brief(d.want))
 }
 
 type differences []difference
@@ -148,13 +169,9 @@ func compareValues(d difference, all *differences) {
 	if !isMap || !alsoMap {
 		wants, isList := d.want.([]any)
 		list, alsoList := d.is.([]any)
-		if isList && alsoList && len(wants) == len(list) {
-			for i := range wants {
-				compareValues(difference{d.object, d.field + "[]", wants[i], list[i]}, all)
-			}
-			return
-		}
-		if !reflect.DeepEqual(d.want, d.is) {
+		if isList && alsoList {
+			compareLists(d, wants, list, all)
+		} else if !reflect.DeepEqual(d.want, d.is) {
 			*all = append(*all, d)
 		}
 		return
@@ -164,4 +181,42 @@ func compareValues(d difference, all *differences) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		compareValues(difference{d.object, d.field + "." + name, want[name], is[name]}, all)
 	}
+}
+
+// compareLists compares lists of named items by the names, and others by index.
+func compareLists(d difference, wants, list []any, all *differences) {
+	for _, key := range []string{"type", "name"} {
+		want, named := byKey(wants, key)
+		is, alsoNamed := byKey(list, key)
+		if !named || !alsoNamed {
+			continue
+		}
+		names := maps.Clone(want)
+		maps.Copy(names, is)
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			compareValues(difference{d.object, d.field + "[" + name + "]", want[name], is[name]}, all)
+		}
+		return
+	}
+	if len(wants) != len(list) {
+		*all = append(*all, d)
+		return
+	}
+	for i := range wants {
+		compareValues(difference{d.object, d.field + "[]", wants[i], list[i]}, all)
+	}
+}
+
+// byKey returns the items of a list by the values of a field, if each item has another one.
+func byKey(list []any, key string) (items map[string]any, ok bool) {
+	items = make(map[string]any, len(list))
+	for _, item := range list {
+		fields, _ := item.(map[string]any)
+		name, ok := fields[key].(string)
+		if !ok || items[name] != nil {
+			return nil, false
+		}
+		items[name] = item
+	}
+	return items, true
 }

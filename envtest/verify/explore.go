@@ -19,8 +19,9 @@ import (
 type Report struct {
 	// Plans is the number of runs with faults, without those that make a plan smaller or repeat it.
 	Plans int
-	// Writes is the number of writes of the program in a run without faults.
-	Writes int
+	// Writes are the writes of the program in a run without faults. The number of a fault is that of a
+	// write, from 1.
+	Writes []string
 	// Findings are the distinct problems.
 	Findings []Finding
 }
@@ -47,7 +48,7 @@ func Run(t *testing.T, w World, scenario func(*Scenario)) {
 			t.Log(f.repeat(t.Name()))
 		}
 	}
-	t.Logf("%d plans for %d writes", report.Plans, report.Writes)
+	t.Logf("%d plans for %d writes", report.Plans, len(report.Writes))
 }
 
 // Explore is Run, and returns the problems instead of failing the test.
@@ -103,7 +104,7 @@ func (x *explorer) explore() error {
 	if err != nil || learnt == nil {
 		return err
 	}
-	x.report.Writes = learnt.writes
+	x.report.Writes = learnt.written
 	if text := orDefault(os.Getenv("VERIFY_PLAN"), w.Plan); text != "" {
 		return x.only(text)
 	}
@@ -162,13 +163,13 @@ func (x *explorer) prepare() (err error) {
 	return err
 }
 
-// learn runs the scenario a few times without faults. Values that differ between these runs may differ in
-// others, too. If a run has a problem, that is the only Finding, and learn returns nil.
+// learn runs the scenario a few times without faults, with different random values. Values that differ
+// between these runs may differ in others, too. If a run has a problem, that is the only Finding, and learn returns nil.
 func (x *explorer) learn() (*run, error) {
 	x.expect = &expectation{vary: x.world.ignored()}
-	var first *run
-	for range faultless {
-		r, err := x.run(nil, nil)
+	var runs []*run
+	for n := range faultless {
+		r, err := x.run(nil, nil, x.world.Seed+uint64(n))
 		if err != nil {
 			return nil, err
 		}
@@ -180,18 +181,16 @@ func (x *explorer) learn() (*run, error) {
 			x.report.Findings = []Finding{{Problem: *r.problem, Story: r.story}}
 			return nil, nil
 		}
-		if first == nil {
-			first = r
-		}
 		x.seen[r.behaviour()] = true
-		x.expect.learn(r.ends)
+		runs = append(runs, r)
 	}
-	return first, nil
+	x.expect.learn(runs)
+	return runs[0], nil
 }
 
 // run executes one plan in a bubble of its own.
-func (x *explorer) run(p Plan, expect *expectation) (r *run, err error) {
-	r = &run{world: x.world, plan: p, expect: expect}
+func (x *explorer) run(p Plan, expect *expectation, seed uint64) (r *run, err error) {
+	r = &run{world: x.world, seed: seed, plan: p, expect: expect}
 	ended := false
 	defer func() {
 		// Goroutines of the program that outlive its context are no problem of the run.
@@ -200,7 +199,7 @@ func (x *explorer) run(p Plan, expect *expectation) (r *run, err error) {
 		}
 	}()
 	synctest.Test(x.t, func(t *testing.T) {
-		seedRandom(t, x.world.Seed)
+		seedRandom(t, seed)
 		err = r.execute(x.prepared, x.scenario)
 		ended = true
 	})
@@ -210,7 +209,7 @@ func (x *explorer) run(p Plan, expect *expectation) (r *run, err error) {
 // try runs a plan, and adds the problem that it shows to the Findings.
 func (x *explorer) try(p Plan) error {
 	x.report.Plans++
-	r, err := x.run(p, x.expect)
+	r, err := x.run(p, x.expect, x.world.Seed)
 	if err != nil {
 		return err
 	}
@@ -250,7 +249,7 @@ func (x *explorer) try(p Plan) error {
 func (x *explorer) shrink(f *Finding) error {
 	for i := 0; i < len(f.Plan) && len(f.Plan) > 1; {
 		smaller := slices.Delete(slices.Clone(f.Plan), i, i+1)
-		r, err := x.run(smaller, x.expect)
+		r, err := x.run(smaller, x.expect, x.world.Seed)
 		if err != nil {
 			return err
 		}
@@ -261,7 +260,7 @@ func (x *explorer) shrink(f *Finding) error {
 		f.Plan, f.Problem, f.Story = smaller, *r.problem, r.story
 	}
 	for range repeats {
-		r, err := x.run(f.Plan, x.expect)
+		r, err := x.run(f.Plan, x.expect, x.world.Seed)
 		if err != nil {
 			return err
 		}

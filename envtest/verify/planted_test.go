@@ -339,7 +339,7 @@ func TestPlanted(t *testing.T) {
 			began := time.Now()
 			r := Explore(t, World{Start: p.start, Findings: 1, Plans: 150}, play)
 			if len(r.Findings) != 1 || len(r.Findings[0].Plan) == 0 {
-				t.Fatalf("%d plans for %d writes: %v", r.Plans, r.Writes, r.Findings)
+				t.Fatalf("%d plans for %d writes: %v", r.Plans, len(r.Writes), r.Findings)
 			}
 			f := r.Findings[0]
 			t.Logf("plan %d of at most %d, %d ms: %q, %d lines: %s", f.At, 150, time.Since(began).Milliseconds(), f.Plan, len(f.Story), strings.ReplaceAll(f.Text, "\n", "; "))

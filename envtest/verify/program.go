@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/anykind/anykind/envtest"
 )
 
 // A program is the running program.
@@ -25,7 +27,7 @@ type program struct {
 // start starts the program.
 func (r *run) start() error {
 	r.starts++
-	reseed(r.world.Seed, r.starts) // the goroutines of a crash draw in any order
+	reseed(r.seed, r.starts) // the goroutines of a crash draw in any order
 	user, err := r.env.AddUser(r.world.user(), &rest.Config{QPS: -1})
 	if err != nil {
 		return err
@@ -35,9 +37,45 @@ func (r *run) start() error {
 	p := &program{stop: cancel, done: make(chan error, 1)}
 	p.tie(config)
 	r.program = p
-	go func() { p.done <- r.world.Start(ctx, config) }()
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				p.done <- panicked{v}
+			}
+		}()
+		p.done <- r.world.Start(ctx, config)
+	}()
 	return nil
 }
+
+// panicked is a panic in the goroutine of Start, as an error.
+type panicked struct{ value any }
+
+func (p panicked) Error() string { return fmt.Sprint(p.value) }
+
+// startOthers starts the other programs of the world, which no fault affects.
+func (r *run) startOthers() (stop func(), err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for _, start := range r.world.Others {
+		user, err := r.env.AddUser(envtest.User{Name: other, Groups: []string{"system:masters"}}, &rest.Config{QPS: -1})
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		running.Go(func() {
+			if err := start(ctx, user.Config()); err != nil && ctx.Err() == nil {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				r.failed = err
+			}
+		})
+	}
+	return func() { cancel(); running.Wait() }, nil
+}
+
+// other is the name of the user of World.Others.
+const other = "other"
 
 // kill ends the program as a crash does: nothing that it sends from now on arrives. It gets time to end
 // its goroutines.
@@ -66,6 +104,12 @@ func (r *run) exited(err error) {
 	r.program.done <- err // for kill
 	r.kill()
 	r.tell("program", fmt.Sprintf("exits: %v", err))
+	if errors.As(err, new(panicked)) {
+		if r.problem == nil {
+			r.problem = &Problem{Panics, err.Error(), err.Error()}
+		}
+		panic(stopped{})
+	}
 	if r.restarts++; r.expect == nil || r.restarts > maxRestarts {
 		r.fail(Exits, "Start returned %d times, the last time with: %v", r.restarts, err)
 	}

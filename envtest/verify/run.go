@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
+	"regexp"
 	"strconv"
 	"sync"
 	"time"
@@ -47,6 +47,7 @@ const (
 // A run is one execution of the scenario with a Plan. It lives in a bubble of testing/synctest.
 type run struct {
 	world  *World
+	seed   uint64
 	plan   Plan
 	expect *expectation // nil while it is learnt
 
@@ -61,6 +62,7 @@ type run struct {
 
 	mu      sync.Mutex
 	changes []envtest.Change // since the last look
+	failed  error            // of one of World.Others
 
 	story    []Line
 	began    time.Time
@@ -73,6 +75,7 @@ type run struct {
 	hurried  map[int]bool   // writes at which a Settle was cut short
 	lists    bool           // the program lists with resourceVersion=0 without a watch that begins with a list
 	ends     []end          // at each Settle
+	states   []*State       // at each Settle, if expect is nil
 	restarts int            // after Start returned
 	starts   int
 	last     bool // the scenario is over
@@ -119,10 +122,13 @@ func (r *run) fail(kind ProblemKind, format string, args ...any) {
 	panic(stopped{})
 }
 
+var numbers = regexp.MustCompile(`\d+`)
+
 // broken notes a condition that does not hold.
 func (r *run) broken(c check, where string, err error) {
 	if r.problem == nil {
-		r.problem = &Problem{Broken, fmt.Sprintf("%s, %s: %v", where, c.name, err), c.name}
+		alike := numbers.ReplaceAllString(namesOf(r.state.names, r.state.objects, nil).text(err.Error()), "#")
+		r.problem = &Problem{Broken, fmt.Sprintf("%s, %s: %v", where, c.name, err), c.name + ": " + alike}
 	}
 }
 
@@ -159,11 +165,16 @@ func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) erro
 	user := r.world.user()
 	r.env.Inject(envtest.Fault{Requests: envtest.Requests{User: user.Name}, Times: envtest.Always, Effect: r.gate.effect})
 	defer watchPanics(r)()
-	if err := r.start(); err != nil {
+	others, err := r.startOthers()
+	if err == nil {
+		err = r.start()
+	}
+	if err != nil {
 		return errors.Join(err, stop())
 	}
 	r.play(&Scenario{Client: admin, run: r}, scenario)
 	r.kill()
+	others()
 	return stop()
 }
 
@@ -173,14 +184,14 @@ func (r *run) read() error {
 	if err != nil {
 		return err
 	}
-	r.base = &State{scheme: r.world.scheme(), objects: make(map[identity]*object, len(objects))}
+	r.base = &State{scheme: r.world.scheme(), objects: make(map[identity]*object, len(objects)), names: map[identity]string{}}
 	for _, u := range objects {
-		r.base.objects[identityOf(u)] = u
+		r.base.put(u)
 		if revision, err := strconv.ParseInt(u.GetResourceVersion(), 10, 64); err == nil {
 			r.base.Revision = max(r.base.Revision, revision)
 		}
 	}
-	r.state = &State{Revision: r.base.Revision, scheme: r.base.scheme, objects: maps.Clone(r.base.objects)}
+	r.state = r.base.clone()
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 // settle lets the program run until nothing changes, and compares the state with the expected one.
 func (r *run) settle() {
 	began := time.Now()
+	r.changed = began
 	for {
 		synctest.Wait()
 		r.drain()
@@ -43,9 +44,10 @@ func (r *run) settle() {
 		case <-time.After(r.wait(quiet)):
 		}
 	}
-	at, is := len(r.ends), r.state.end(r.base)
+	at, is := len(r.ends), r.end()
 	r.ends = append(r.ends, is)
 	if r.expect == nil {
+		r.states = append(r.states, r.state.clone())
 		return
 	}
 	if all := r.expect.differences(at, is); len(all) > 0 {
@@ -103,15 +105,25 @@ func (r *run) wait(quiet time.Duration) time.Duration {
 
 // asExpected reports whether the state is the expected one.
 func (r *run) asExpected() bool {
-	return r.expect != nil && len(r.expect.differences(len(r.ends), r.state.end(r.base))) == 0
+	return r.expect != nil && len(r.expect.differences(len(r.ends), r.end())) == 0
+}
+
+func (r *run) end() end {
+	if r.expect == nil {
+		return r.state.end(r.base, nil)
+	}
+	return r.state.end(r.base, r.expect.random)
 }
 
 // drain applies the changes since the last call, and checks the invariants in each state.
 func (r *run) drain() {
 	r.mu.Lock()
-	changes := r.changes
+	changes, failed := r.changes, r.failed
 	r.changes = nil
 	r.mu.Unlock()
+	if failed != nil {
+		r.fail(Scene, "one of World.Others: %v", failed)
+	}
 	for _, c := range changes {
 		r.state.apply(c)
 		of := c.After
@@ -142,8 +154,8 @@ func (r *run) actor(user string) string {
 		return "program"
 	case "admin":
 		return "user"
-	case kubelet:
-		return kubelet
+	case kubelet, other:
+		return user
 	}
 	return "server"
 }

@@ -28,6 +28,19 @@ type State struct {
 
 	scheme  *runtime.Scheme
 	objects map[identity]*unstructured.Unstructured
+	names   map[identity]string // of all objects so far; the values are generateName
+}
+
+func (s *State) clone() *State {
+	c := *s
+	c.objects, c.names = maps.Clone(s.objects), maps.Clone(s.names)
+	return &c
+}
+
+// put adds or replaces an object.
+func (s *State) put(u *unstructured.Unstructured) {
+	s.objects[identityOf(u)] = u
+	s.names[identityOf(u)] = u.GetGenerateName()
 }
 
 // An identity identifies an object.
@@ -78,7 +91,7 @@ func (s *State) List(into client.ObjectList, options ...client.ListOption) error
 			continue
 		}
 		item, err := s.scheme.New(gvk)
-		if err != nil {
+		if _, plain := into.(*unstructured.UnstructuredList); plain || err != nil {
 			item = &unstructured.Unstructured{}
 		}
 		if err := convert(u, gvk, item); err != nil {
@@ -115,7 +128,7 @@ func (s *State) apply(c envtest.Change) {
 		delete(s.objects, identityOf(c.Before))
 		return
 	}
-	s.objects[identityOf(c.After)] = c.After
+	s.put(c.After)
 }
 
 // passing reports whether objects of a kind do not belong to an end state: they record what happened.
@@ -130,9 +143,9 @@ const deleted = "deleted"
 type end map[string]any
 
 // end returns the state without the objects of base that are the same, and without those that only record
-// what happened.
-func (s *State) end(base *State) end {
-	names := namesOf(s.objects)
+// what happened. Names of kinds in random count as generated.
+func (s *State) end(base *State, random map[string]bool) end {
+	names := namesOf(s.names, s.objects, random)
 	e := end{}
 	alike := map[string][]string{} // contents of objects with generated names, by key
 	for _, id := range s.sorted() {
@@ -170,22 +183,29 @@ type names struct {
 	replacer  *strings.Replacer
 }
 
-func namesOf(objects map[identity]*unstructured.Unstructured) names {
+func namesOf(all map[identity]string, objects map[identity]*unstructured.Unstructured, random map[string]bool) names {
 	n := names{generated: map[string]bool{}}
-	var pairs []string
-	for id, u := range objects {
-		if begin := u.GetGenerateName(); begin != "" && strings.HasPrefix(id.name, begin) {
-			n.generated[id.name] = true
-			pairs = append(pairs, id.name, begin+"*")
+	stands := map[string]string{}
+	for id, begin := range all {
+		switch {
+		case begin != "" && strings.HasPrefix(id.name, begin):
+			stands[id.name] = begin + "*"
+		case random[id.kind.Kind]:
+			stands[id.name] = "*"
 		}
+	}
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(stands)) {
+		n.generated[name] = true
+		pairs = append(pairs, name, stands[name])
 	}
 	for id, u := range objects {
 		if uid := string(u.GetUID()); uid != "" {
-			stands := id.kind.Kind + " " + id.name
-			if n.generated[id.name] {
-				stands = id.kind.Kind + " " + u.GetGenerateName() + "*"
+			name := id.name
+			if other := stands[name]; other != "" {
+				name = other
 			}
-			pairs = append(pairs, uid, "uid of "+stands)
+			pairs = append(pairs, uid, "uid of "+id.kind.Kind+" "+name)
 		}
 	}
 	n.replacer = strings.NewReplacer(pairs...)

@@ -40,10 +40,23 @@ func (s Story) String() string {
 			}
 			continue
 		}
-		fmt.Fprintf(&out, "%9s  %-7s  %s\n", l.After.Round(time.Millisecond), l.Actor, l.Text)
+		fmt.Fprintf(&out, "%9s  %-7s  %s\n", l.After.Round(time.Millisecond), l.Actor, cut(l.Text))
 	}
 	return out.String()
 }
+
+// brief is the JSON of a value in a line.
+func brief(value any) string { return cut(compact(value)) }
+
+// cut shortens a text to a length that fits a line.
+func cut(text string) string {
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longest-3], "") + "..."
+}
+
+const longest = 240
 
 // A longer Story is cut to this number of lines at its begin and its end.
 const storyBegin, storyEnd = 100, 20

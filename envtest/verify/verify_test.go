@@ -18,8 +18,8 @@ import (
 // its story tells the fault and the writes after it.
 func TestStaleCount(t *testing.T) {
 	r := Explore(t, World{Start: reconciler(three).start, Plans: 60, Findings: 1}, applyOne)
-	if len(r.Findings) != 1 || r.Writes < 3 {
-		t.Fatalf("%d findings for %d writes, in %d plans", len(r.Findings), r.Writes, r.Plans)
+	if len(r.Findings) != 1 || len(r.Writes) < 3 {
+		t.Fatalf("%d findings for %d writes, in %d plans", len(r.Findings), len(r.Writes), r.Plans)
 	}
 	f := r.Findings[0]
 	story := f.Story.String()
@@ -47,8 +47,8 @@ func TestCorrect(t *testing.T) {
 	for _, f := range r.Findings {
 		t.Error(f)
 	}
-	if r.Plans < 30 || r.Writes != 2 {
-		t.Errorf("%d plans for %d writes", r.Plans, r.Writes)
+	if r.Plans < 30 || len(r.Writes) != 2 {
+		t.Errorf("%d plans for %d writes", r.Plans, len(r.Writes))
 	}
 }
 
@@ -169,11 +169,11 @@ func TestSameStory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range plans(learnt) {
-		a, err := x.run(p, x.expect)
+		a, err := x.run(p, x.expect, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := x.run(p, x.expect)
+		b, err := x.run(p, x.expect, 7)
 		if err != nil {
 			t.Fatal(err)
 		}

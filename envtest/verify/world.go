@@ -40,6 +40,10 @@ type World struct {
 	// the program has seen: StaleRestart.
 	WithoutWatchList bool
 
+	// Others are programs that no fault affects, such as the controllers of other kinds. They run from the
+	// beginning to the end of a run, and must meet the requirements of Start.
+	Others []func(ctx context.Context, config *rest.Config) error
+
 	// Scheme has the types of the objects that the scenario uses. Nil is that of client-go.
 	Scheme *runtime.Scheme
 

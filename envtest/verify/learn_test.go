@@ -1,0 +1,169 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A Settle lets the program run also if the step before it wrote nothing.
+func TestSettleWithoutWrites(t *testing.T) {
+	start := reconciler(func(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error) {
+		if m.Data["late"] == "" && time.Since(m.CreationTimestamp.Time) < 25*time.Minute {
+			return ctrl.Result{RequeueAfter: 25 * time.Minute}, nil
+		}
+		return ctrl.Result{}, set(ctx, c, m, "late", "yes")
+	}).start
+	r := Explore(t, World{Start: start, Plans: 1}, func(s *Scenario) {
+		applyOne(s) // 20 minutes without faults
+		s.Settle()
+	})
+	if len(r.Writes) != 1 {
+		t.Errorf("the writes are %q", r.Writes)
+	}
+}
+
+// Others runs beside the program, and no fault affects it.
+func TestOthers(t *testing.T) {
+	ready := reconciler(func(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error) {
+		return ctrl.Result{}, set(ctx, c, m, "ready", "yes")
+	}).start
+	start := reconciler(func(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error) {
+		if m.Data["ready"] == "" {
+			return ctrl.Result{}, nil
+		}
+		return named(ctx, c, m)
+	}).start
+	r := Explore(t, World{Start: start, Plans: 20, Others: []func(context.Context, *rest.Config) error{ready}}, applyOne)
+	if len(r.Findings) > 0 || len(r.Writes) != 1 || r.Writes[0] != "create secrets default" {
+		t.Errorf("%q, %v", r.Writes, r.Findings)
+	}
+}
+
+// A panic in the goroutine of Start is one of the program.
+func TestPanicInStart(t *testing.T) {
+	r := Explore(t, World{Start: func(context.Context, *rest.Config) error { panic("no flags") }}, applyOne)
+	if len(r.Findings) != 1 || r.Findings[0].Kind != Panics || r.Findings[0].Text != "no flags" {
+		t.Errorf("%v", r.Findings)
+	}
+}
+
+// A scenario that fails without faults is an error of the test; one that fails because the user did not
+// wait is none.
+func TestHastyUser(t *testing.T) {
+	r := Explore(t, World{Start: reconciler(named).start, Plan: "hurry:1"}, func(s *Scenario) {
+		applyOne(s)
+		s.Do("reads the Secret", func(ctx context.Context) error {
+			return s.Get(ctx, client.ObjectKeyFromObject(configMap("m", nil)), &corev1.Secret{})
+		})
+	})
+	if len(r.Findings) > 0 || r.Plans != attempts {
+		t.Errorf("%d plans, %v", r.Plans, r.Findings)
+	}
+}
+
+// Conditions and other lists of named items are compared by their names.
+func TestCompareLists(t *testing.T) {
+	list := func(pairs ...string) map[string]any {
+		var items []any
+		for i := 0; i < len(pairs); i += 2 {
+			items = append(items, map[string]any{"type": pairs[i], "status": pairs[i+1]})
+		}
+		return map[string]any{"conditions": items}
+	}
+	for _, c := range []struct {
+		want, is map[string]any
+		text     string
+	}{
+		{list("A", "1", "B", "2"), list("B", "2", "A", "1"), ""},
+		{list("A", "1", "B", "2"), list("B", "3", "A", "1"), `m: conditions[B].status is "3"; without faults it is "2"`},
+		{list("A", "1", "B", "2"), list("A", "1"), `m: conditions[B] is missing; without faults it is {"status":"2","type":"B"}`},
+		{list("A", "1", "A", "2"), list("A", "1", "A", "3"), `m: conditions[].status is "3"; without faults it is "2"`},
+	} {
+		var all differences
+		compareValues(difference{"m", "K", c.want, c.is}, &all)
+		if all.String() != c.text {
+			t.Errorf("%v and %v: %q", c.want, c.is, all.String())
+		}
+	}
+}
+
+// A State lists kinds of the scheme also as unstructured objects.
+func TestStateList(t *testing.T) {
+	s := &State{scheme: (&World{}).scheme(), objects: map[identity]*object{}, names: map[identity]string{}}
+	for i := range 3 {
+		u := &object{Object: map[string]any{"apiVersion": "v1", "kind": "Pod"}}
+		u.SetNamespace(fmt.Sprint("n", i%2))
+		u.SetName(fmt.Sprint("p", i))
+		s.put(u)
+	}
+	var typed corev1.PodList
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("v1")
+	list.SetKind("PodList")
+	if err := errors.Join(s.List(&typed), s.List(list, client.InNamespace("n0"))); err != nil {
+		t.Fatal(err)
+	}
+	if len(typed.Items) != 3 || len(list.Items) != 2 || list.Items[1].GetName() != "p2" {
+		t.Errorf("%v, %v", typed.Items, list.Items)
+	}
+	var pod corev1.Pod
+	if err := s.Get(client.ObjectKey{Namespace: "n1", Name: "p2"}, &pod); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("a Pod of another namespace: %v", err)
+	}
+}
+
+// Two invariants that fail for different reasons are two findings, and numbers do not count.
+func TestSignatures(t *testing.T) {
+	r := &run{state: &State{}}
+	signature := func(text string) string {
+		r.problem = nil
+		r.broken(check{name: "c"}, "at the end", errors.New(text))
+		return r.problem.signature
+	}
+	if a, b := signature("3 Pods"), signature("4 Pods"); a != b {
+		t.Errorf("%q and %q", a, b)
+	}
+	if a, b := signature("no Pods"), signature("no Services"); a == b || !strings.HasPrefix(a, "c: ") {
+		t.Errorf("%q and %q", a, b)
+	}
+}
+
+// The kubelet makes Pods ready, completes them, and removes deleted ones.
+func TestKubelet(t *testing.T) {
+	pod := func(name string, policy corev1.RestartPolicy) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.PodSpec{
+			RestartPolicy: policy, Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}},
+		}}
+	}
+	phase := func(s *State, name string) corev1.PodPhase {
+		var p corev1.Pod
+		_ = s.Get(client.ObjectKey{Namespace: "default", Name: name}, &p)
+		return p.Status.Phase
+	}
+	idle := func(ctx context.Context, _ *rest.Config) error { <-ctx.Done(); return nil }
+	r := Explore(t, World{Start: idle, Kubelet: true, Plans: 1}, func(s *Scenario) {
+		s.Apply(pod("web", corev1.RestartPolicyAlways), pod("job", corev1.RestartPolicyNever), pod("gone", corev1.RestartPolicyAlways))
+		s.Settle()
+		s.Delete(pod("gone", ""))
+		s.Finally("phases", func(state *State) error {
+			if web, job, gone := phase(state, "web"), phase(state, "job"), phase(state, "gone"); web != "Running" || job != "Succeeded" || gone != "" {
+				return fmt.Errorf("web is %s, job is %s, gone is %s", web, job, gone)
+			}
+			return nil
+		})
+	})
+	if len(r.Findings) > 0 {
+		t.Error(r.Findings)
+	}
+}
