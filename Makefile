@@ -33,7 +33,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes infer churn month forks compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes infer churn month forks verify compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,10 @@ month: ## keep the history of a million changes, and ask 100,000 questions about
 
 forks: ## measure 1,000 forks of a server with 1,000 definitions and 100,000 objects (five minutes)
 	$(GO) test ./internal/app -run TestForkFigures -count=1 -v -timeout 1h -args -kinds 1000 -objects 100000 -forks 1000
+
+verify: ## run correct controllers and those of kube-controller-manager with 2,000 plans each (half an hour)
+	$(GO) -C envtest test ./verify -run TestCorrectControllers -count=1 -v -timeout 2h -args -plans 2000 -time 10m
+	$(GO) -C test/kubernetes test ./controllers -count=1 -v -timeout 3h -args -plans 2000 -time 10m
 
 allocations: ## run the tests that count allocations, which the race detector changes
 	$(GO) test ./internal/app ./internal/server/rest -run Alloc -count=1

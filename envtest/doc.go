@@ -19,7 +19,10 @@
 //   - Fault injection: Inject rejects, delays or interrupts selected requests, or fails the store or a
 //     webhook; EndWatches ends watches.
 //   - WaitIdle waits until nothing is pending.
+//   - Observe reports each change of an object, and Objects returns all of them.
 //   - Record writes a transcript of requests for golden files.
+//
+// Package verify injects faults by itself, and reports the bugs that they reveal.
 //
 // # Differences
 //

@@ -69,6 +69,8 @@ const (
 	faultless = 3
 	// repeats is the number of runs that confirm a finding.
 	repeats = 3
+	// maxFaults is the number of faults of a plan.
+	maxFaults = 3
 	// maxRare is the number of problems that may be hard to repeat.
 	maxRare = 10
 	// attempts is the number of runs of World.Plan in which the problem must show.
@@ -215,7 +217,9 @@ func (x *explorer) try(p Plan) error {
 	}
 	if b := r.behaviour(); !x.seen[b] && r.problem == nil {
 		x.seen[b] = true
-		x.notable = append(x.notable, p)
+		if len(p) < maxFaults {
+			x.notable = append(x.notable, p)
+		}
 	}
 	if r.problem == nil || r.problem.Kind == Scene && p.hastes() {
 		return nil

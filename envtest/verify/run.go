@@ -32,7 +32,7 @@ const (
 	// partition is the duration of a Partition.
 	partition = time.Minute
 	// patience is the time without a change after which a state is an end state, whether it is the expected
-	// one or not. It exceeds the backoff of a controller that failed a few times.
+	// one or not. It exceeds the longest backoff of controllers, 1,000 seconds, and begins again with a fault.
 	patience = 20 * time.Minute
 	// maxSettle limits one Settle: a program that still changes objects then does so forever.
 	maxSettle = 6 * time.Hour

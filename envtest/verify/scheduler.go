@@ -341,6 +341,7 @@ func (r *run) beforeResponse() {
 // fault executes the fault of a write.
 func (r *run) fault(c *call, f *Fault) {
 	before := r.state.Revision
+	r.changed = time.Now()
 	switch f.Kind {
 	case CrashBefore:
 		r.tell("fault", "the program crashes before it can "+c.String())

@@ -8,4 +8,6 @@
 // The repository has no part of them. A runner copies them from the module cache to a folder that git
 // ignores, replaces kube-apiserver by our program, and compares the results. Each runner has a
 // known.txt, the list of tests that may fail, each with a reason.
+//
+// Package controllers has tests of our own: it imports controllers of kube-controller-manager.
 package kubernetes

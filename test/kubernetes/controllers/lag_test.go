@@ -11,6 +11,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -79,10 +81,22 @@ func realServer(t *testing.T) *rest.Config {
 	return config
 }
 
-// The finding of StatefulSets in real time: the watch of ControllerRevisions lags, and two revisions get one
-// number.
+// The finding of StatefulSets and DaemonSets in real time: the watch of ControllerRevisions lags, and two
+// revisions get one number.
 func TestEqualRevisions(t *testing.T) {
 	config := realServer(t)
+	t.Run("StatefulSet", func(t *testing.T) {
+		equalRevisions(t, config, statefulSets, "statefulsets", aStatefulSet(1, "example.com/web:1"))
+	})
+	t.Run("DaemonSet", func(t *testing.T) {
+		equalRevisions(t, config, daemonSets, "daemonsets", aDaemonSet("example.com/web:1"))
+	})
+}
+
+func equalRevisions(t *testing.T, config *rest.Config, of maker, resource string, set interface {
+	runtime.Object
+	metav1.Object
+}) {
 	c, err := kubernetes.NewForConfig(config)
 	must(t, err)
 	slow := &lag{resource: "controllerrevisions", begun: make(chan struct{}), over: make(chan struct{})}
@@ -90,26 +104,27 @@ func TestEqualRevisions(t *testing.T) {
 	theirs.Wrap(func(next http.RoundTripper) http.RoundTripper { slow.next = next; return slow })
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- start(statefulSets)(ctx, theirs) }()
+	go func() { ended <- start(of)(ctx, theirs) }()
 	defer func() { close(slow.over); stop(); must(t, <-ended) }()
 
-	sets, revisions := c.AppsV1().StatefulSets("default"), c.AppsV1().ControllerRevisions("default")
-	set, err := sets.Create(ctx, aStatefulSet(1, "example.com/web:1"), metav1.CreateOptions{})
+	_, err = c.AppsV1().RESTClient().Post().Namespace("default").Resource(resource).Body(set).Do(ctx).Get()
 	must(t, err)
 	numbers := func(n int) (numbers []int64) {
 		must(t, wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			all, err := revisions.List(ctx, metav1.ListOptions{})
+			all, err := c.AppsV1().ControllerRevisions("default").List(ctx, metav1.ListOptions{})
 			numbers = nil
 			for _, r := range all.Items {
-				numbers = append(numbers, r.Revision)
+				if metav1.GetControllerOf(&r).Name == set.GetName() {
+					numbers = append(numbers, r.Revision)
+				}
 			}
 			return len(numbers) == n, err
 		}))
 		return numbers
 	}
 	numbers(1)
-	_, err = sets.Patch(ctx, set.Name, "application/strategic-merge-patch+json",
-		[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"example.com/web:2"}]}}}}`), metav1.PatchOptions{})
+	_, err = c.AppsV1().RESTClient().Patch(types.StrategicMergePatchType).Namespace("default").Resource(resource).Name(set.GetName()).
+		Body([]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"example.com/web:2"}]}}}}`)).Do(ctx).Get()
 	must(t, err)
 	if got := numbers(2); got[0] != 1 || got[1] != 1 {
 		t.Errorf("the revisions are %d: the finding is gone", got)
