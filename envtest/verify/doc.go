@@ -29,6 +29,8 @@
 //
 // # Faults
 //
+// World.Inputs adds users who change a field of a custom resource and change it back.
+//
 // Each fault is one that a program must expect from kube-apiserver: see [FaultKind]. A Settle ends when
 // faults are over, so the program has time to repair their consequences.
 //

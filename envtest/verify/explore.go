@@ -312,6 +312,11 @@ func plans(r *run) (all []Plan) {
 			}
 		}
 	}
+	for resource, values := range r.inputs {
+		for n := range values {
+			all = append(all, Plan{{Kind: Input, Resource: resource, At: n + 1}})
+		}
+	}
 	for seed := range shuffles {
 		all = append(all, Plan{{Kind: Shuffle, At: seed + 1}})
 	}

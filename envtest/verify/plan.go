@@ -13,7 +13,7 @@ type Plan []Fault
 // A Fault is one fault of a Plan.
 type Fault struct {
 	Kind FaultKind
-	// Resource is set for faults of watches: the plural name and the group, such as "pods" or
+	// Resource is set for Input and for faults of watches: the plural name and the group, such as "pods" or
 	// "widgets.example.com".
 	Resource string
 	// At is the number of the write of the program, or of the event of the resource, from 1. For Shuffle it
@@ -44,6 +44,9 @@ const (
 	// Stall delays events of a resource from one on for ten minutes. The user does not wait until they are
 	// over.
 	Stall FaultKind = "stall"
+	// Input makes the user change a field of a custom resource and change it back, with World.Inputs. Its
+	// number is that of a value which the schema allows.
+	Input FaultKind = "input"
 	// Relist holds events in the same way, and then drops them and expires the watch. The program lists
 	// again, and never sees the states between.
 	Relist FaultKind = "relist"
@@ -81,23 +84,26 @@ func ParsePlan(text string) (Plan, error) {
 		parts := strings.Split(word, ":")
 		at, err := strconv.Atoi(parts[len(parts)-1])
 		f := Fault{Kind: FaultKind(parts[0]), At: at}
-		of := f.Kind.ofEvents()
+		of := f.Kind.ofResources()
 		if of && len(parts) == 3 {
 			f.Resource = parts[1]
 		}
 		if err != nil || !f.Kind.known() || of != (f.Resource != "") || of && len(parts) != 3 || !of && len(parts) != 2 {
-			return nil, fmt.Errorf("%q is no fault: use KIND:NUMBER, or KIND:RESOURCE:NUMBER for %s, %s and %s", word, Hold, Stall, Relist)
+			return nil, fmt.Errorf("%q is no fault: use KIND:NUMBER, or KIND:RESOURCE:NUMBER for %s, %s, %s and %s", word, Hold, Stall, Relist, Input)
 		}
 		p = append(p, f)
 	}
 	return p, nil
 }
 
+// ofResources reports whether a fault has a Resource.
+func (k FaultKind) ofResources() bool { return k.ofEvents() || k == Input }
+
 func (k FaultKind) ofEvents() bool { return k == Hold || k == Stall || k == Relist }
 
 func (k FaultKind) known() bool {
 	switch k {
-	case CrashBefore, CrashAfter, LoseResponse, Fail, Conflict, Partition, Hold, Stall, Relist, StaleRestart, Hurry, Shuffle:
+	case CrashBefore, CrashAfter, LoseResponse, Fail, Conflict, Partition, Hold, Stall, Relist, Input, StaleRestart, Hurry, Shuffle:
 		return true
 	}
 	return false
@@ -106,7 +112,7 @@ func (k FaultKind) known() bool {
 // at returns the fault of the write with a number, or nil.
 func (p Plan) at(write int) *Fault {
 	for i, f := range p {
-		if !f.Kind.ofEvents() && f.Kind != Shuffle && f.At == write {
+		if !f.Kind.ofResources() && f.Kind != Shuffle && f.At == write {
 			return &p[i]
 		}
 	}
@@ -116,6 +122,16 @@ func (p Plan) at(write int) *Fault {
 // hastes reports whether the user acts before the program has settled, so that an action can fail.
 func (p Plan) hastes() bool {
 	return slices.ContainsFunc(p, func(f Fault) bool { return f.Kind == Hurry || f.Kind == Stall })
+}
+
+// input returns the first Input.
+func (p Plan) input() *Fault {
+	for i, f := range p {
+		if f.Kind == Input {
+			return &p[i]
+		}
+	}
+	return nil
 }
 
 // seed returns the seed of Shuffle.

@@ -70,13 +70,16 @@ type run struct {
 	idle     time.Time // of the last pause
 	busy     int       // requests and events since then
 	writes   int
-	written  []string       // the writes, for faults
-	events   map[string]int // delivered ones by resource
-	hurried  map[int]bool   // writes at which a Settle was cut short
-	lists    bool           // the program lists with resourceVersion=0 without a watch that begins with a list
-	ends     []end          // at each Settle
-	states   []*State       // at each Settle, if expect is nil
-	restarts int            // after Start returned
+	written  []string           // the writes, for faults
+	events   map[string]int     // delivered ones by resource
+	hurried  map[int]bool       // writes at which a Settle was cut short
+	lists    bool               // the program lists with resourceVersion=0 without a watch that begins with a list
+	ends     []end              // at each Settle
+	states   []*State           // at each Settle, if expect is nil
+	inputs   map[string][]input // of applied custom resources, by resource
+	custom   *object            // the last applied custom resource
+	customAs string             // its resource
+	restarts int                // after Start returned
 	starts   int
 	last     bool // the scenario is over
 
@@ -157,7 +160,7 @@ func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) erro
 		defer r.mu.Unlock()
 		r.changes = append(r.changes, c)
 	})()
-	r.gate, r.events, r.held, r.hurried = newGate(), map[string]int{}, map[*Fault]bool{}, map[int]bool{}
+	r.gate, r.events, r.held, r.hurried, r.inputs = newGate(), map[string]int{}, map[*Fault]bool{}, map[int]bool{}, map[string][]input{}
 	r.began, r.changed, r.idle = time.Now(), time.Now(), time.Now()
 	if seed, ok := r.plan.seed(); ok {
 		r.random = rand.New(rand.NewPCG(uint64(seed), 0))

@@ -11,27 +11,52 @@ import (
 	"github.com/anykind/anykind/envtest"
 )
 
-// settle lets the program run until nothing changes, and compares the state with the expected one.
+// settle lets the program rest, and compares the state with the expected one.
 func (r *run) settle() {
+	at := len(r.ends)
+	if !r.rest(at) {
+		r.ends = append(r.ends, nil)
+		return
+	}
+	r.ends = append(r.ends, r.end())
+	if r.expect == nil {
+		r.states = append(r.states, r.state.clone())
+		return
+	}
+	r.compare(at)
+}
+
+// compare makes a difference between the state and the expected one at a Settle a problem.
+func (r *run) compare(at int) {
+	if all := r.expect.differences(at, r.end()); len(all) > 0 {
+		r.problem = &Problem{Different, all.String(), all.signature()}
+		panic(stopped{})
+	}
+}
+
+// unknown is the number of a Settle whose end is not known.
+const unknown = -1
+
+// rest lets the program run until nothing changes. A number of a Settle says which state is expected. It
+// returns false if the user does not wait for that.
+func (r *run) rest(at int) bool {
 	began := time.Now()
 	r.changed = began
 	for {
 		synctest.Wait()
 		r.drain()
 		if r.hurry() {
-			r.ends = append(r.ends, nil)
-			return
+			return false
 		}
 		if r.step() || r.kubeletActs() {
 			continue
 		}
 		if r.stalled() {
-			r.ends = append(r.ends, nil)
-			return
+			return false
 		}
 		quiet := time.Since(r.changed)
-		if quiet >= r.world.quiet() && r.holding == nil && (r.asExpected() || quiet >= patience) {
-			break
+		if quiet >= r.world.quiet() && r.holding == nil && (r.asExpected(at) || quiet >= patience) {
+			return true
 		}
 		if time.Since(began) > maxSettle {
 			r.fail(Endless, "objects still change after %v; the last change: %s", maxSettle, r.lastChange())
@@ -43,16 +68,6 @@ func (r *run) settle() {
 			r.exited(err)
 		case <-time.After(r.wait(quiet)):
 		}
-	}
-	at, is := len(r.ends), r.end()
-	r.ends = append(r.ends, is)
-	if r.expect == nil {
-		r.states = append(r.states, r.state.clone())
-		return
-	}
-	if all := r.expect.differences(at, is); len(all) > 0 {
-		r.problem = &Problem{Different, all.String(), all.signature()}
-		panic(stopped{})
 	}
 }
 
@@ -103,9 +118,9 @@ func (r *run) wait(quiet time.Duration) time.Duration {
 	return max(d, time.Millisecond)
 }
 
-// asExpected reports whether the state is the expected one.
-func (r *run) asExpected() bool {
-	return r.expect != nil && len(r.expect.differences(len(r.ends), r.end())) == 0
+// asExpected reports whether the state is the one that is expected at a Settle.
+func (r *run) asExpected(at int) bool {
+	return r.expect != nil && at != unknown && len(r.expect.differences(at, r.end())) == 0
 }
 
 func (r *run) end() end {

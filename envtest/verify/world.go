@@ -44,6 +44,11 @@ type World struct {
 	// beginning to the end of a run, and must meet the requirements of Start.
 	Others []func(ctx context.Context, config *rest.Config) error
 
+	// Inputs makes plans of a user, too: after a Settle, the user applies a custom resource with another value
+	// of one field that its schema has, waits, and applies it as before. The state must then be the one
+	// before. Leave it off if traces of a value are right.
+	Inputs bool
+
 	// Scheme has the types of the objects that the scenario uses. Nil is that of client-go.
 	Scheme *runtime.Scheme
 
@@ -134,6 +139,7 @@ func (s *Scenario) Apply(objects ...client.Object) {
 		u, err := s.run.applied(o)
 		if err == nil {
 			s.run.tell("user", fmt.Sprintf("applies %s", identityOf(u)))
+			s.run.noteInputs(u.DeepCopy())
 			err = s.Client.Apply(context.Background(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("user"), client.ForceOwnership)
 		}
 		if err != nil {
@@ -166,7 +172,10 @@ func (s *Scenario) Do(name string, step func(ctx context.Context) error) {
 
 // Settle lets the program run, and time pass, until nothing changes any more. The state must then be equal
 // to that of a run without faults.
-func (s *Scenario) Settle() { s.run.settle() }
+func (s *Scenario) Settle() {
+	s.run.settle()
+	s.tryInput()
+}
 
 // Always checks a condition in each state of the server from now on.
 func (s *Scenario) Always(name string, holds func(*State) error) {
