@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 
 var (
 	plansFlag = flag.Int("plans", 0, "plans for each correct controller")
+	seedsFlag = flag.Int("seeds", 20, "seeds whose runs are repeated")
 	timeFlag  = flag.Duration("time", 2*time.Minute, "time for each correct controller")
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -156,7 +157,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// Two runs with the same plan have the same story.
+// Two runs with the same plan have the same story: each plan with one fault, and combinations with other seeds.
 func TestSameStory(t *testing.T) {
 	x := &explorer{t: t, world: &World{Start: reconciler(three).start, Seed: 7}, scenario: applyOne, report: &Report{}, seen: map[string]bool{}, rare: map[string]Finding{}}
 	defer withoutBackoff()()
@@ -168,18 +169,30 @@ func TestSameStory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range plans(learnt) {
-		a, err := x.run(p, x.expect, 7)
+	twice := func(p Plan, seed uint64) {
+		a, err := x.run(p, x.expect, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := x.run(p, x.expect, 7)
+		b, err := x.run(p, x.expect, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if one, other := Story(a.story).String(), Story(b.story).String(); one != other {
-			t.Errorf("%s:\n%s\nand:\n%s", p, one, other)
+			t.Errorf("seed %d, %s:\n%s\nand:\n%s", seed, p, one, other)
 		}
+	}
+	singles := plans(learnt)
+	for _, p := range singles {
+		twice(p, 7)
+	}
+	for seed := range uint64(*seedsFlag) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		p := Plan{{Kind: Shuffle, At: int(seed)}}
+		for range random.IntN(maxFaults) {
+			p = append(p, singles[random.IntN(len(singles))]...)
+		}
+		twice(p, seed)
 	}
 }
 
