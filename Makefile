@@ -56,7 +56,8 @@ portable: ## vet the product for macOS and Windows; make release builds it for t
 test: ## run all tests of the product, then real kubectl against it (LONG=1: with the volumes of the gate; RACE=1: with the race detector)
 	@failed=0; try() { echo "$$*"; "$$@" || failed=1; }; \
 	try $(call raced,.) $(short) ./...; \
-	try $(call raced,envtest) $(short) ./...; \
+	try $(call raced,envtest) $(short) .; \
+	try $(call gotest,envtest) $(short) ./verify; \
 	try $(call raced,test) $(short) $(call patterns,$(EVERYDAY)); \
 	try $(call gotest,test) $(short) $(call patterns,$(COMPARED)); \
 	$(if $(LONG),try $(call raced,bench) ./...; try $(call gotest,tools) ./...;) \

@@ -280,7 +280,7 @@ var correctOnes = []correct{
 
 // No plan finds a problem of a correct controller.
 func TestCorrectControllers(t *testing.T) {
-	plans := 25
+	plans := 10
 	if !testing.Short() {
 		plans = 60
 	}

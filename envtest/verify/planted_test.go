@@ -330,7 +330,10 @@ var plantedBugs = []planted{
 
 // Each planted bug is found, by a plan with few faults.
 func TestPlanted(t *testing.T) {
-	for _, p := range plantedBugs {
+	for i, p := range plantedBugs {
+		if testing.Short() && i%2 > 0 {
+			continue
+		}
 		t.Run(strings.ReplaceAll(p.pattern, " ", "-"), func(t *testing.T) {
 			play := p.play
 			if play == nil {
