@@ -278,16 +278,16 @@ var correctOnes = []correct{
 	{"client-go alone", plain, remove},
 }
 
-// No plan finds a problem of a correct controller.
+// No plan finds a problem of a correct controller: here small ones, and in TestCorrectSites those of a custom
+// resource with a status.
 func TestCorrectControllers(t *testing.T) {
-	plans := 10
-	if !testing.Short() {
-		plans = 60
-	}
-	for _, c := range correctOnes {
+	for i, c := range correctOnes {
+		if testing.Short() && i%3 > 0 {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			began := time.Now()
-			r := Explore(t, World{Start: c.start, Plans: cmp.Or(*plansFlag, plans), Time: *timeFlag}, c.play)
+			r := Explore(t, World{Start: c.start, Plans: cmp.Or(*plansFlag, 20), Time: *timeFlag}, c.play)
 			for _, f := range r.Findings {
 				t.Error(f)
 			}
