@@ -13,7 +13,7 @@
 //
 // Run executes the scenario a few times without faults and learns the writes of the program, the events
 // that it sees, and the state at each Settle. From these it makes plans: one fault at each write and at
-// each event. It executes the scenario with each plan, then with pairs of plans, until its budget ends. A
+// each event. It executes the scenario with each plan, then with combinations of them, until its budget ends. A
 // program that is correct reaches the same state with and without faults.
 //
 // # Findings
@@ -29,10 +29,9 @@
 //
 // # Faults
 //
-// World.Inputs adds users who change a field of a custom resource and change it back.
-//
 // Each fault is one that a program must expect from kube-apiserver: see [FaultKind]. A Settle ends when
-// faults are over, so the program has time to repair their consequences.
+// faults are over, so the program has time to repair their consequences. World.Inputs adds users who change a
+// field of a custom resource and change it back.
 //
 // # How it works
 //
@@ -52,5 +51,6 @@
 // requests depend on the order of a Go map, or on a race between its goroutines, can behave differently with the same
 // plan. A Finding then says in how many of the repeated runs the problem showed.
 //
-// A panic that no library recovers ends the process of the test.
+// A panic in a goroutine of the program that no library recovers ends the process of the test. So do
+// goroutines that still act long after the context has ended.
 package verify

@@ -58,6 +58,19 @@ func TestPanicInStart(t *testing.T) {
 	}
 }
 
+// A goroutine that waits forever does not end the test.
+func TestLeak(t *testing.T) {
+	start := reconciler(named).start
+	leaking := func(ctx context.Context, c *rest.Config) error {
+		go func() { <-make(chan struct{}) }()
+		return start(ctx, c)
+	}
+	r := Explore(t, World{Start: leaking, Plans: 5}, applyOne)
+	if len(r.Findings) > 0 || r.Plans != 5 || len(r.Writes) != 1 {
+		t.Errorf("%d plans for %d writes: %v", r.Plans, len(r.Writes), r.Findings)
+	}
+}
+
 // A scenario that fails without faults is an error of the test; one that fails because the user did not
 // wait is none.
 func TestHastyUser(t *testing.T) {
