@@ -51,6 +51,5 @@
 // requests depend on the order of a Go map, or on a race between its goroutines, can behave differently with the same
 // plan. A Finding then says in how many of the repeated runs the problem showed.
 //
-// A panic in a goroutine of the program that no library recovers ends the process of the test. So do
-// goroutines that still act long after the context has ended.
+// A panic in a goroutine of the program that no library recovers ends the process of the test.
 package verify
