@@ -287,7 +287,7 @@ func TestCorrectControllers(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			began := time.Now()
-			r := Explore(t, World{Start: c.start, Plans: cmp.Or(*plansFlag, 20), Time: *timeFlag}, c.play)
+			r := Explore(t, World{Start: c.start, Inputs: true, Plans: cmp.Or(*plansFlag, 20), Time: *timeFlag}, c.play)
 			for _, f := range r.Findings {
 				t.Error(f)
 			}

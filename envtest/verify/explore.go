@@ -297,6 +297,9 @@ func plans(r *run) (all []Plan) {
 		if len(r.ends) > 1 {
 			kinds = append(kinds, Hurry)
 		}
+		if r.world.Inputs {
+			kinds = append(kinds, Recreate)
+		}
 		for _, k := range kinds {
 			all = append(all, Plan{{Kind: k, At: n + 1}})
 		}

@@ -166,11 +166,12 @@ func (r *run) schemaOf(gvk schema.GroupVersionKind) (s *apiextensionsv1.JSONSche
 	return nil, ""
 }
 
-// noteInputs notes what the user can change in an applied object, with World.Inputs.
-func (r *run) noteInputs(u *object) {
+// note notes an applied object, and its inputs, with World.Inputs.
+func (r *run) note(u *object) {
 	if !r.world.Inputs {
 		return
 	}
+	r.latest = u
 	if s, resource := r.schemaOf(u.GroupVersionKind()); s != nil {
 		r.custom, r.inputs[resource] = u, inputs(s, u)
 		r.customAs = resource
@@ -205,4 +206,33 @@ func (s *Scenario) tryInput() {
 	}
 	r.rest(len(r.ends) - 1)
 	r.compare(len(r.ends) - 1)
+}
+
+// recreate deletes the last applied object. reapply applies it again.
+func (r *run) recreate() {
+	if r.latest == nil || r.again != nil {
+		return
+	}
+	if is := r.state.objects[identityOf(r.latest)]; is == nil || is.GetDeletionTimestamp() != nil {
+		return
+	}
+	r.tell("fault", fmt.Sprintf("the user deletes %s", identityOf(r.latest)))
+	if err := r.admin.Delete(context.Background(), r.latest.DeepCopy(), client.PropagationPolicy("Background")); client.IgnoreNotFound(err) != nil {
+		r.fail(Scene, "deleting %s: %v", identityOf(r.latest), err)
+	}
+	r.again = r.latest
+}
+
+// reapply applies a deleted object again when it is gone. It reports whether it did.
+func (r *run) reapply() bool {
+	if r.again == nil || r.state.objects[identityOf(r.again)] != nil {
+		return false
+	}
+	u := r.again
+	r.again = nil
+	r.tell("fault", fmt.Sprintf("the user applies %s again", identityOf(u)))
+	if err := r.admin.Apply(context.Background(), client.ApplyConfigurationFromUnstructured(u.DeepCopy()), client.FieldOwner("user"), client.ForceOwnership); err != nil {
+		r.fail(Scene, "applying %s again: %v", identityOf(u), err)
+	}
+	return true
 }

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -135,6 +136,36 @@ func TestInputsFindTraces(t *testing.T) {
 			}
 			if c.text != "" && (len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Text, c.text) || r.Findings[0].Plan[0].Kind != Input) {
 				t.Errorf("%d plans: %v", r.Plans, r.Findings)
+			}
+		})
+	}
+}
+
+// A controller that knows the names of what it has done misses an object that is deleted and made again.
+func TestRecreate(t *testing.T) {
+	byName := planted{life: func() reconciler {
+		done := map[string]bool{}
+		return func(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error) {
+			if done[m.Name] || m.DeletionTimestamp != nil {
+				return ctrl.Result{}, nil
+			}
+			for i := range 2 {
+				if err := client.IgnoreAlreadyExists(c.Create(ctx, owned(c, m, secret(m, fmt.Sprint(m.Name, i))))); err != nil {
+					return ctrl.Result{}, err
+				}
+			}
+			done[m.Name] = true
+			return ctrl.Result{}, nil
+		}
+	}}
+	for name, c := range map[string]struct {
+		start func(context.Context, *rest.Config) error
+		found bool
+	}{"by name": {byName.start, true}, "correct": {reconciler(children).start, false}} {
+		t.Run(name, func(t *testing.T) {
+			r := Explore(t, World{Start: c.start, Inputs: true, Plan: "recreate:2"}, applyOne)
+			if found := len(r.Findings) > 0; found != c.found {
+				t.Error(r.Findings)
 			}
 		})
 	}

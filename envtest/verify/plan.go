@@ -47,6 +47,9 @@ const (
 	// Input makes the user change a field of a custom resource and change it back, with World.Inputs. Its
 	// number is that of a value which the schema allows.
 	Input FaultKind = "input"
+	// Recreate makes the user delete the last applied object before a write of the program, and apply it again
+	// when it is gone, with World.Inputs.
+	Recreate FaultKind = "recreate"
 	// Relist holds events in the same way, and then drops them and expires the watch. The program lists
 	// again, and never sees the states between.
 	Relist FaultKind = "relist"
@@ -103,7 +106,7 @@ func (k FaultKind) ofEvents() bool { return k == Hold || k == Stall || k == Reli
 
 func (k FaultKind) known() bool {
 	switch k {
-	case CrashBefore, CrashAfter, LoseResponse, Fail, Conflict, Partition, Hold, Stall, Relist, Input, StaleRestart, Hurry, Shuffle:
+	case CrashBefore, CrashAfter, LoseResponse, Fail, Conflict, Partition, Hold, Stall, Relist, Input, Recreate, StaleRestart, Hurry, Shuffle:
 		return true
 	}
 	return false

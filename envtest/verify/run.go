@@ -70,12 +70,15 @@ type run struct {
 	idle     time.Time // of the last pause
 	busy     int       // requests and events since then
 	writes   int
-	written  []string           // the writes, for faults
-	events   map[string]int     // delivered ones by resource
-	hurried  map[int]bool       // writes at which a Settle was cut short
-	lists    bool               // the program lists with resourceVersion=0 without a watch that begins with a list
-	ends     []end              // at each Settle
-	states   []*State           // at each Settle, if expect is nil
+	written  []string       // the writes, for faults
+	events   map[string]int // delivered ones by resource
+	hurried  map[int]bool   // writes at which a Settle was cut short
+	lists    bool           // the program lists with resourceVersion=0 without a watch that begins with a list
+	ends     []end          // at each Settle
+	states   []*State       // at each Settle, if expect is nil
+	admin    client.Client
+	latest   *object            // the last applied object, with World.Inputs
+	again    *object            // one that the user deleted and will apply again
 	inputs   map[string][]input // of applied custom resources, by resource
 	custom   *object            // the last applied custom resource
 	customAs string             // its resource
@@ -143,6 +146,7 @@ func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) erro
 	}
 	stop := func() error { return r.env.Stop() }
 	admin, err := client.New(r.env.Config, client.Options{Scheme: r.world.scheme()})
+	r.admin = admin
 	if err == nil {
 		err = r.startKubelet()
 	}

@@ -48,14 +48,14 @@ func (r *run) rest(at int) bool {
 		if r.hurry() {
 			return false
 		}
-		if r.step() || r.kubeletActs() {
+		if r.step() || r.kubeletActs() || r.reapply() {
 			continue
 		}
 		if r.stalled() {
 			return false
 		}
 		quiet := time.Since(r.changed)
-		if quiet >= r.world.quiet() && r.holding == nil && (r.asExpected(at) || quiet >= patience) {
+		if quiet >= r.world.quiet() && r.holding == nil && (r.again == nil && r.asExpected(at) || quiet >= patience) {
 			return true
 		}
 		if time.Since(began) > maxSettle {
@@ -325,6 +325,10 @@ func (r *run) call(c *call) {
 	r.writes++
 	r.written = append(r.written, c.String())
 	f := r.plan.at(r.writes)
+	if f != nil && f.Kind == Recreate {
+		r.recreate()
+		f = nil
+	}
 	if f == nil || f.Kind == Hurry {
 		c.respond = make(chan struct{})
 		r.gate.decide(c, pass)

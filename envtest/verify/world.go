@@ -44,9 +44,10 @@ type World struct {
 	// beginning to the end of a run, and must meet the requirements of Start.
 	Others []func(ctx context.Context, config *rest.Config) error
 
-	// Inputs makes plans of a user, too: after a Settle, the user applies a custom resource with another value
-	// of one field that its schema has, waits, and applies it as before. The state must then be the one
-	// before. Leave it off if traces of a value are right.
+	// Inputs makes plans of a user, too. After a Settle, the user applies a custom resource with another value
+	// of one field that its schema has, waits, and applies it as before. Before a write of the program, the
+	// user deletes the last applied object, and applies it again. The state must then be the one
+	// without these changes. Leave it off if their traces are right.
 	Inputs bool
 
 	// Scheme has the types of the objects that the scenario uses. Nil is that of client-go.
@@ -139,7 +140,7 @@ func (s *Scenario) Apply(objects ...client.Object) {
 		u, err := s.run.applied(o)
 		if err == nil {
 			s.run.tell("user", fmt.Sprintf("applies %s", identityOf(u)))
-			s.run.noteInputs(u.DeepCopy())
+			s.run.note(u.DeepCopy())
 			err = s.Client.Apply(context.Background(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("user"), client.ForceOwnership)
 		}
 		if err != nil {
@@ -155,6 +156,9 @@ func (s *Scenario) Delete(objects ...client.Object) {
 		if err == nil {
 			s.run.tell("user", fmt.Sprintf("deletes %s", identity{gvk.GroupKind(), o.GetNamespace(), o.GetName()}))
 			err = s.Client.Delete(context.Background(), o.DeepCopyObject().(client.Object), client.PropagationPolicy("Background"))
+		}
+		if again := s.run.again; again != nil && again.GetKind() == gvk.Kind && client.ObjectKeyFromObject(again) == client.ObjectKeyFromObject(o) {
+			s.run.again = nil
 		}
 		if client.IgnoreNotFound(err) != nil {
 			s.run.fail(Scene, "deleting %s %s: %v", gvk.Kind, client.ObjectKeyFromObject(o), err)
