@@ -120,7 +120,7 @@ func expiring(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.R
 	return ctrl.Result{}, client.IgnoreNotFound(c.Delete(ctx, m, client.Preconditions{UID: &m.UID}))
 }
 
-// random makes a Secret with a password, with a name that it records before.
+// random makes a Secret with a password, a time and a resourceVersion, with a name that it records before.
 func random(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error) {
 	if m.Annotations["secret"] == "" {
 		metav1.SetMetaDataAnnotation(&m.ObjectMeta, "secret", "s-"+rand.Text())
@@ -128,7 +128,7 @@ func random(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Res
 	}
 	s := owned(c, m, secret(m, "x"))
 	s.Name = "s-" + fmt.Sprintf("%x", m.Annotations["secret"][2:8])
-	s.StringData = map[string]string{"password": rand.Text()}
+	s.StringData = map[string]string{"password": rand.Text(), "at": fmt.Sprint(time.Now().Unix()), "of": m.ResourceVersion}
 	return ctrl.Result{}, client.IgnoreAlreadyExists(c.Create(ctx, s))
 }
 
@@ -255,6 +255,14 @@ func token(s *Scenario, value string) {
 var correctOnes = []correct{
 	{"children by number", reconciler(children).start, grow},
 	{"finalizer around the work", reconciler(cleaned).start, remove},
+	{"finalizer and the same name again", reconciler(cleaned).start, func(s *Scenario) {
+		remove(s)
+		applyOne(s)
+	}},
+	{"a child that the user deletes", reconciler(named).start, func(s *Scenario) {
+		applyOne(s)
+		s.Delete(secret(configMap("m", nil), "m"))
+	}},
 	{"server-side apply", reconciler(applied).start, grow},
 	{"polling", reconciler(polling).start, func(s *Scenario) {
 		applyOne(s)

@@ -165,13 +165,13 @@ func (x *explorer) prepare() (err error) {
 	return err
 }
 
-// learn runs the scenario a few times without faults, with different random values. Values that differ
+// learn runs the scenario a few times without faults, in variations. Values that differ
 // between these runs may differ in others, too. If a run has a problem, that is the only Finding, and learn returns nil.
 func (x *explorer) learn() (*run, error) {
 	x.expect = &expectation{vary: x.world.ignored()}
 	var runs []*run
 	for n := range faultless {
-		r, err := x.run(nil, nil, x.world.Seed+uint64(n))
+		r, err := x.run(nil, nil, n)
 		if err != nil {
 			return nil, err
 		}
@@ -190,9 +190,10 @@ func (x *explorer) learn() (*run, error) {
 	return runs[0], nil
 }
 
-// run executes one plan in a bubble of its own.
-func (x *explorer) run(p Plan, expect *expectation, seed uint64) (r *run, err error) {
-	r = &run{world: x.world, seed: seed, plan: p, expect: expect}
+// run executes one plan in a bubble of its own. Runs of other variations have other random values, times and
+// resourceVersions.
+func (x *explorer) run(p Plan, expect *expectation, variation int) (r *run, err error) {
+	r = &run{world: x.world, variation: variation, seed: x.world.Seed + uint64(variation), plan: p, expect: expect}
 	ended := false
 	defer func() {
 		// Goroutines of the program that outlive its context are no problem of the run. Time stands still for them.
@@ -201,7 +202,7 @@ func (x *explorer) run(p Plan, expect *expectation, seed uint64) (r *run, err er
 		}
 	}()
 	synctest.Test(x.t, func(t *testing.T) {
-		seedRandom(t, seed)
+		seedRandom(t, r.seed)
 		err = r.execute(x.prepared, x.scenario)
 		ended = true
 	})
@@ -211,7 +212,7 @@ func (x *explorer) run(p Plan, expect *expectation, seed uint64) (r *run, err er
 // try runs a plan, and adds the problem that it shows to the Findings.
 func (x *explorer) try(p Plan) error {
 	x.report.Plans++
-	r, err := x.run(p, x.expect, x.world.Seed)
+	r, err := x.run(p, x.expect, 0)
 	if err != nil {
 		return err
 	}
@@ -253,7 +254,7 @@ func (x *explorer) try(p Plan) error {
 func (x *explorer) shrink(f *Finding) error {
 	for i := 0; i < len(f.Plan) && len(f.Plan) > 1; {
 		smaller := slices.Delete(slices.Clone(f.Plan), i, i+1)
-		r, err := x.run(smaller, x.expect, x.world.Seed)
+		r, err := x.run(smaller, x.expect, 0)
 		if err != nil {
 			return err
 		}
@@ -264,7 +265,7 @@ func (x *explorer) shrink(f *Finding) error {
 		f.Plan, f.Problem, f.Story = smaller, *r.problem, r.story
 	}
 	for range repeats {
-		r, err := x.run(f.Plan, x.expect, x.world.Seed)
+		r, err := x.run(f.Plan, x.expect, 0)
 		if err != nil {
 			return err
 		}

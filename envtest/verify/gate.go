@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -158,16 +159,30 @@ func (g *gate) closed(s *stream) {
 	g.streams = slices.DeleteFunc(g.streams, func(o *stream) bool { return o == s })
 }
 
-// endWatches ends all watches, one after the other.
-func (g *gate) endWatches() {
+// watched reports whether there is a watch of each of the resources.
+func (g *gate) watched(resources map[string]bool) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	missing := maps.Clone(resources)
+	for _, s := range g.streams {
+		delete(missing, s.resource())
+	}
+	return len(missing) == 0
+}
+
+// endWatches ends all watches, one after the other, and returns their resources.
+func (g *gate) endWatches() (resources map[string]bool) {
 	g.mu.Lock()
 	streams := slices.Clone(g.streams)
 	g.mu.Unlock()
 	slices.SortStableFunc(streams, func(a, b *stream) int { return cmp.Compare(a.call.key, b.call.key) })
+	resources = map[string]bool{}
 	for _, s := range streams {
+		resources[s.resource()] = true
 		s.cancel()
 		synctest.Wait()
 	}
+	return resources
 }
 
 // pending returns the streams with events and the waiting calls. Those that wait since an earlier round come

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,10 +48,11 @@ const (
 
 // A run is one execution of the scenario with a Plan. It lives in a bubble of testing/synctest.
 type run struct {
-	world  *World
-	seed   uint64
-	plan   Plan
-	expect *expectation // nil while it is learnt
+	world     *World
+	variation int // 0 for runs with faults
+	seed      uint64
+	plan      Plan
+	expect    *expectation // nil while it is learnt
 
 	env     *envtest.Environment
 	gate    *gate
@@ -78,6 +81,7 @@ type run struct {
 	states   []*State       // at each Settle, if expect is nil
 	admin    client.Client
 	latest   *object            // the last applied object, with World.Inputs
+	deleted  identity           // the last object that the user deleted
 	again    *object            // one that the user deleted and will apply again
 	inputs   map[string][]input // of applied custom resources, by resource
 	custom   *object            // the last applied custom resource
@@ -94,6 +98,7 @@ type run struct {
 	held      map[*Fault]bool
 	stale     int64 // revision of lists with resourceVersion=0 after StaleRestart; 0 is the present one
 	cutUntil  time.Time
+	cut       map[string]bool // watches that a Partition ended, until they begin again
 	problem   *Problem
 }
 
@@ -154,6 +159,9 @@ func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) erro
 		err = r.env.WaitIdle(context.Background())
 	}
 	if err == nil {
+		err = r.vary()
+	}
+	if err == nil {
 		err = r.read()
 	}
 	if err != nil {
@@ -183,6 +191,18 @@ func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) erro
 	r.kill()
 	others()
 	return stop()
+}
+
+// vary makes times and resourceVersions of the run differ from those of other variations.
+func (r *run) vary() error {
+	for range r.variation {
+		time.Sleep(61 * time.Minute)
+		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "variation"}}
+		if err := errors.Join(r.admin.Create(context.Background(), l), r.admin.Delete(context.Background(), l)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // read reads the state before the run.

@@ -55,7 +55,7 @@ func (r *run) rest(at int) bool {
 			return false
 		}
 		quiet := time.Since(r.changed)
-		if quiet >= r.world.quiet() && r.holding == nil && (r.again == nil && r.asExpected(at) || quiet >= patience) {
+		if quiet >= r.world.quiet() && r.holding == nil && (r.again == nil && r.gate.watched(r.cut) && r.asExpected(at) || quiet >= patience) {
 			return true
 		}
 		if time.Since(began) > maxSettle {
@@ -76,7 +76,7 @@ func (r *run) rest(at int) bool {
 func (r *run) hurry() bool {
 	next := r.writes + 1
 	f := r.plan.at(next)
-	if r.last || f == nil || f.Kind != Hurry || r.hurried[next] {
+	if r.last || r.deleting() || f == nil || f.Kind != Hurry || r.hurried[next] {
 		return false
 	}
 	calls, _ := r.gate.pending()
@@ -90,9 +90,13 @@ func (r *run) hurry() bool {
 	return false
 }
 
+// deleting reports whether the last object that the user deleted is still there. The user waits for its end,
+// as kubectl does.
+func (r *run) deleting() bool { return r.deleted != (identity{}) && r.state.objects[r.deleted] != nil }
+
 // stalled reports whether a Stall ends this Settle: the user does not wait until events are on time.
 func (r *run) stalled() bool {
-	if r.last || r.holding == nil || r.holding.Kind != Stall || r.stallOver || time.Since(r.holdBegan) < stallAlone {
+	if r.last || r.deleting() || r.holding == nil || r.holding.Kind != Stall || r.stallOver || time.Since(r.holdBegan) < stallAlone {
 		return false
 	}
 	r.stallOver = true
@@ -390,7 +394,7 @@ func (r *run) fault(c *call, f *Fault) {
 	case Partition:
 		r.tell("fault", fmt.Sprintf("the program cannot reach the server for %v, before it can %s", partition, c))
 		r.cutUntil = time.Now().Add(partition)
-		r.gate.endWatches()
+		r.cut = r.gate.endWatches()
 	}
 }
 

@@ -141,6 +141,7 @@ func (s *Scenario) Apply(objects ...client.Object) {
 		if err == nil {
 			s.run.tell("user", fmt.Sprintf("applies %s", identityOf(u)))
 			s.run.note(u.DeepCopy())
+			s.run.deleted = identity{}
 			err = s.Client.Apply(context.Background(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("user"), client.ForceOwnership)
 		}
 		if err != nil {
@@ -154,7 +155,8 @@ func (s *Scenario) Delete(objects ...client.Object) {
 	for _, o := range objects {
 		gvk, err := s.run.gvk(o)
 		if err == nil {
-			s.run.tell("user", fmt.Sprintf("deletes %s", identity{gvk.GroupKind(), o.GetNamespace(), o.GetName()}))
+			s.run.deleted = identity{gvk.GroupKind(), o.GetNamespace(), o.GetName()}
+			s.run.tell("user", fmt.Sprintf("deletes %s", s.run.deleted))
 			err = s.Client.Delete(context.Background(), o.DeepCopyObject().(client.Object), client.PropagationPolicy("Background"))
 		}
 		if again := s.run.again; again != nil && again.GetKind() == gvk.Kind && client.ObjectKeyFromObject(again) == client.ObjectKeyFromObject(o) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -132,6 +133,9 @@ func (s *suite) rewrite() error {
 	})
 }
 
+// relative finds the folders of replaced modules.
+var relative = regexp.MustCompile(`(?m)=> \.\.\S*$`)
+
 // writeModule writes a go.mod with the requirements of this module, and this module.
 func (s *suite) writeModule(folder string) error {
 	mod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
@@ -139,8 +143,7 @@ func (s *suite) writeModule(folder string) error {
 		return err
 	}
 	text := strings.Replace(string(mod), "module "+here, "module "+copied, 1)
-	text = strings.ReplaceAll(text, "=> ../..\n", "=> "+filepath.Dir(filepath.Dir(folder))+"\n")
-	text = strings.ReplaceAll(text, "=> ..\n", "=> "+filepath.Dir(folder)+"\n")
+	text = relative.ReplaceAllStringFunc(text, func(to string) string { return "=> " + filepath.Join(folder, strings.TrimPrefix(to, "=> ")) })
 	text += fmt.Sprintf("\nrequire %s v0.0.0\n\nreplace %[1]s => %s\n", here, folder)
 	if err := os.WriteFile(filepath.Join(s.module, "go.mod"), []byte(text), 0o644); err != nil {
 		return err
