@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/envtest"
 )
@@ -207,6 +211,18 @@ func (x *explorer) run(p Plan, expect *expectation, variation int) (r *run, err 
 		ended = true
 	})
 	return r, err
+}
+
+// vary makes times and resourceVersions of the run differ from those of other variations.
+func (r *run) vary() error {
+	for range r.variation {
+		time.Sleep(61 * time.Minute)
+		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "variation"}}
+		if err := errors.Join(r.admin.Create(context.Background(), l), r.admin.Delete(context.Background(), l)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // try runs a plan, and adds the problem that it shows to the Findings.

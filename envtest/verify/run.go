@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -191,18 +189,6 @@ func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) erro
 	r.kill()
 	others()
 	return stop()
-}
-
-// vary makes times and resourceVersions of the run differ from those of other variations.
-func (r *run) vary() error {
-	for range r.variation {
-		time.Sleep(61 * time.Minute)
-		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "variation"}}
-		if err := errors.Join(r.admin.Create(context.Background(), l), r.admin.Delete(context.Background(), l)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // read reads the state before the run.
