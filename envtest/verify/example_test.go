@@ -58,7 +58,7 @@ func TestTeams(t *testing.T) {
 			Data:       map[string]string{"color": color},
 		}
 	}
-	verify.Run(t, verify.World{Start: startManager}, func(s *verify.Scenario) {
+	verify.Run(t, verify.World{Start: startManager, Plans: 40}, func(s *verify.Scenario) {
 		s.Always("at most one Secret", func(state *verify.State) error {
 			var secrets corev1.SecretList
 			if err := state.List(&secrets, client.InNamespace("default")); err != nil || len(secrets.Items) < 2 {

@@ -35,24 +35,6 @@ func TestStaleCount(t *testing.T) {
 	}
 }
 
-// No plan finds a problem of a correct controller.
-func TestCorrect(t *testing.T) {
-	r := Explore(t, World{Start: reconciler(named).start, Plans: 60}, func(s *Scenario) {
-		m := configMap("m", map[string]string{"size": "3"})
-		s.Apply(m)
-		s.Settle()
-		s.Apply(configMap("m", map[string]string{"size": "4"}))
-		s.Settle()
-		s.Delete(m)
-	})
-	for _, f := range r.Findings {
-		t.Error(f)
-	}
-	if r.Plans < 30 || len(r.Writes) != 2 {
-		t.Errorf("%d plans for %d writes", r.Plans, len(r.Writes))
-	}
-}
-
 // After a restart, a list of a server that lags behind can be older than the last write of the program. A
 // watch that begins with a list is never old.
 func TestStaleRestart(t *testing.T) {
