@@ -1,8 +1,10 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"flag"
+	"slices"
 	"testing"
 	"time"
 
@@ -96,4 +98,33 @@ func named(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Resu
 		return ctrl.SetControllerReference(m, s, c.Scheme())
 	})
 	return ctrl.Result{}, err
+}
+
+// A sound controller has no bug: it is level-triggered, and each of its writes can be lost or repeated.
+type sound struct {
+	name  string
+	world World
+	play  func(*Scenario)
+}
+
+// testSound expects no findings, and a number of writes at least.
+func testSound(t *testing.T, all []sound, leastWrites int) {
+	for i, c := range all {
+		if testing.Short() && i%3 > 0 {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			w := c.world
+			w.Plans, w.Time = cmp.Or(*plansFlag, 20), *timeFlag
+			began := time.Now()
+			r := Explore(t, w, c.play)
+			for _, f := range r.Findings {
+				t.Error(f)
+			}
+			if len(r.Writes) < leastWrites || r.Plans < 8 || slices.Contains(r.Writes, "") {
+				t.Errorf("only %d plans for the writes %q", r.Plans, r.Writes)
+			}
+			t.Logf("%d plans for %d writes, %.1f per second", r.Plans, len(r.Writes), float64(r.Plans)/time.Since(began).Seconds())
+		})
+	}
 }

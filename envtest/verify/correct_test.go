@@ -1,11 +1,9 @@
 package verify
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -26,13 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
-
-// A correct controller is level-triggered, and each of its writes can be lost or repeated.
-type correct struct {
-	name  string
-	start func(context.Context, *rest.Config) error
-	play  func(*Scenario)
-}
 
 // children keeps as many Secrets as the ConfigMap says, with names that depend on it alone, and prunes others.
 func children(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error) {
@@ -96,7 +87,7 @@ func applied(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Re
 	return ctrl.Result{}, c.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// polling waits for a Secret of the user, which it does not watch by name.
+// polling waits for a Secret of the user. It does not watch that Secret.
 func polling(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error) {
 	var s corev1.Secret
 	if err := c.Get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: "token"}, &s); apierrors.IsNotFound(err) {
@@ -159,7 +150,7 @@ func adopting(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.R
 	return ctrl.Result{RequeueAfter: 4 * time.Second}, nil // Secrets without an owner start nothing
 }
 
-// mapped is a manager whose ConfigMaps name a Secret of the user, which several of them share.
+// mapped is a manager of ConfigMaps that name a Secret of the user. Several ConfigMaps can name the same Secret.
 func mapped(ctx context.Context, c *rest.Config) error {
 	o := managerOptions()
 	o.LeaderElection, o.LeaderElectionID, o.LeaderElectionNamespace, o.LeaderElectionReleaseOnCancel = true, "mapped", "default", true
@@ -252,30 +243,31 @@ func token(s *Scenario, value string) {
 	s.Apply(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "token"}, StringData: map[string]string{"t": value}})
 }
 
-var correctOnes = []correct{
-	{"children by number", reconciler(children).start, grow},
-	{"finalizer around the work", reconciler(cleaned).start, remove},
-	{"finalizer and the same name again", reconciler(cleaned).start, func(s *Scenario) {
+// Small controllers of ConfigMaps.
+var smallOnes = []sound{
+	{"children by number", World{Start: reconciler(children).start, Inputs: true}, grow},
+	{"finalizer around the work", World{Start: reconciler(cleaned).start, Inputs: true}, remove},
+	{"finalizer and the same name again", World{Start: reconciler(cleaned).start, Inputs: true}, func(s *Scenario) {
 		remove(s)
 		applyOne(s)
 	}},
-	{"a child that the user deletes", reconciler(named).start, func(s *Scenario) {
+	{"a child that the user deletes", World{Start: reconciler(named).start, Inputs: true}, func(s *Scenario) {
 		applyOne(s)
 		s.Delete(secret(configMap("m", nil), "m"))
 	}},
-	{"server-side apply", reconciler(applied).start, grow},
-	{"polling", reconciler(polling).start, func(s *Scenario) {
+	{"server-side apply", World{Start: reconciler(applied).start, Inputs: true}, grow},
+	{"polling", World{Start: reconciler(polling).start, Inputs: true}, func(s *Scenario) {
 		applyOne(s)
 		token(s, "1")
 	}},
-	{"expiry", reconciler(expiring).start, applyOne},
-	{"random names and values", reconciler(random).start, applyOne},
-	{"retries of conflicts", reconciler(retried).start, resize},
-	{"adoption", reconciler(adopting).start, func(s *Scenario) {
+	{"expiry", World{Start: reconciler(expiring).start, Inputs: true}, applyOne},
+	{"random names and values", World{Start: reconciler(random).start, Inputs: true}, applyOne},
+	{"retries of conflicts", World{Start: reconciler(retried).start, Inputs: true}, resize},
+	{"adoption", World{Start: reconciler(adopting).start, Inputs: true}, func(s *Scenario) {
 		applyOne(s)
 		s.Apply(secret(configMap("m", nil), "orphan"))
 	}},
-	{"one Secret for many", mapped, func(s *Scenario) {
+	{"one Secret for many", World{Start: mapped, Inputs: true}, func(s *Scenario) {
 		token(s, "1")
 		for _, name := range []string{"a", "b"} {
 			s.Apply(configMap(name, map[string]string{"from": "token"}))
@@ -283,26 +275,9 @@ var correctOnes = []correct{
 		s.Settle()
 		token(s, "2")
 	}},
-	{"client-go alone", plain, remove},
+	{"client-go alone", World{Start: plain, Inputs: true}, remove},
 }
 
 // No plan finds a problem of a correct controller: here small ones, and in TestCorrectSites those of a custom
 // resource with a status.
-func TestCorrectControllers(t *testing.T) {
-	for i, c := range correctOnes {
-		if testing.Short() && i%3 > 0 {
-			continue
-		}
-		t.Run(c.name, func(t *testing.T) {
-			began := time.Now()
-			r := Explore(t, World{Start: c.start, Inputs: true, Plans: cmp.Or(*plansFlag, 20), Time: *timeFlag}, c.play)
-			for _, f := range r.Findings {
-				t.Error(f)
-			}
-			t.Logf("%d plans for %d writes in %v", r.Plans, len(r.Writes), time.Since(began).Round(time.Millisecond))
-			if len(r.Writes) == 0 || slices.Contains(r.Writes, "") {
-				t.Errorf("the writes are %q", r.Writes)
-			}
-		})
-	}
-}
+func TestCorrectControllers(t *testing.T) { testSound(t, smallOnes, 1) }

@@ -136,10 +136,8 @@ func direction(d difference) string {
 var ordinal = regexp.MustCompile(`#\d+$`)
 
 func compareEnds(want, is end) (all differences) {
-	keys := maps.Clone(want)
-	maps.Copy(keys, is)
 	numbers := map[string][2]number{}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
+	for _, key := range namesIn(want, is) {
 		kind, _, _ := strings.Cut(key, " ")
 		if base := ordinal.ReplaceAllString(key, ""); base != key && (want[key] == nil || is[key] == nil) {
 			numbers[base] = [2]number{count(want, base), count(is, base)}
@@ -153,6 +151,13 @@ func compareEnds(want, is end) (all differences) {
 	}
 	slices.SortStableFunc(all, func(a, b difference) int { return cmp.Compare(a.object, b.object) })
 	return all
+}
+
+// namesIn returns the keys of both maps, in order.
+func namesIn(a, b map[string]any) []string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
 }
 
 // count returns the number of objects with generated names that begin alike.
@@ -176,9 +181,7 @@ func compareValues(d difference, all *differences) {
 		}
 		return
 	}
-	names := maps.Clone(want)
-	maps.Copy(names, is)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range namesIn(want, is) {
 		compareValues(difference{d.object, d.field + "." + name, want[name], is[name]}, all)
 	}
 }
@@ -191,9 +194,7 @@ func compareLists(d difference, wants, list []any, all *differences) {
 		if !named || !alsoNamed {
 			continue
 		}
-		names := maps.Clone(want)
-		maps.Copy(names, is)
-		for _, name := range slices.Sorted(maps.Keys(names)) {
+		for _, name := range namesIn(want, is) {
 			compareValues(difference{d.object, d.field + "[" + name + "]", want[name], is[name]}, all)
 		}
 		return

@@ -169,8 +169,8 @@ func (x *explorer) prepare() (err error) {
 	return err
 }
 
-// learn runs the scenario a few times without faults, in variations. Values that differ
-// between these runs may differ in others, too. If a run has a problem, that is the only Finding, and learn returns nil.
+// learn runs the scenario a few times without faults, in variations. Values that differ between these runs may
+// differ in others, too. If a run has a problem, that is the only Finding, and learn returns nil.
 func (x *explorer) learn() (*run, error) {
 	x.expect = &expectation{vary: x.world.ignored()}
 	var runs []*run

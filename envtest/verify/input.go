@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"reflect"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // An input is another value of one field of a custom resource.
@@ -31,33 +29,28 @@ func (i input) String() string {
 }
 
 // apply changes a field of an object. Parents that are missing are made.
-func (i input) apply(u *object) {
-	var in any = u.Object
-	last := len(i.path) - 1
-	for n, step := range i.path[:last] {
-		switch at := in.(type) {
-		case map[string]any:
-			if at[step] == nil {
-				at[step] = map[string]any{}
-			}
-			in = at[step]
-		case []any:
-			index, _ := strconv.Atoi(i.path[n])
-			in = at[index]
-		}
+func (i input) apply(u *object) { u.Object, _ = changed(u.Object, i.path, i.value).(map[string]any) }
+
+// changed returns the value in with another value at a path. It changes the maps and lists on the way.
+func changed(in any, path []string, value any) any {
+	if len(path) == 0 {
+		return value
+	}
+	if list, ok := in.([]any); ok {
+		index, _ := strconv.Atoi(path[0])
+		list[index] = changed(list[index], path[1:], value)
+		return list
 	}
 	fields, ok := in.(map[string]any)
-	switch {
-	case ok && i.value == nil:
-		delete(fields, i.path[last])
-	case ok:
-		fields[i.path[last]] = i.value
-	default:
-		if list, ok := in.([]any); ok {
-			index, _ := strconv.Atoi(i.path[last])
-			list[index] = i.value
-		}
+	if !ok {
+		fields = map[string]any{}
 	}
+	if v := changed(fields[path[0]], path[1:], value); v != nil {
+		fields[path[0]] = v
+	} else {
+		delete(fields, path[0])
+	}
+	return fields
 }
 
 // inputs returns other values for the fields of an object, as its schema allows. Status and metadata are no
@@ -174,38 +167,40 @@ func (r *run) note(u *object) {
 	r.latest = u
 	if s, resource := r.schemaOf(u.GroupVersionKind()); s != nil {
 		r.custom, r.inputs[resource] = u, inputs(s, u)
-		r.customAs = resource
 	}
 }
 
-// tryInput applies the object of the last Apply with another value of a field, and as it was. Between and
+// tryInput applies the last applied custom resource with another value of a field, and as it was. Between and
 // afterwards the program settles.
-func (s *Scenario) tryInput() {
-	r := s.run
+func (r *run) tryInput() {
 	f := r.plan.input()
-	if f == nil || r.custom == nil || r.customAs != f.Resource || f.At > len(r.inputs[f.Resource]) || r.expect == nil {
+	if f == nil || r.custom == nil {
 		return
 	}
-	in, original := r.inputs[f.Resource][f.At-1], r.custom
+	_, resource := r.schemaOf(r.custom.GroupVersionKind())
+	if resource != f.Resource || f.At > len(r.inputs[resource]) {
+		return
+	}
+	in, original := r.inputs[resource][f.At-1], r.custom
 	r.custom = nil // once
-	changed := original.DeepCopy()
-	in.apply(changed)
-	r.tell("fault", fmt.Sprintf("the user applies %s %s", identityOf(changed), in))
-	err := s.Client.Apply(context.Background(), client.ApplyConfigurationFromUnstructured(changed), client.FieldOwner("user"), client.ForceOwnership)
+	other := original.DeepCopy()
+	in.apply(other)
+	r.tell("fault", fmt.Sprintf("the user applies %s %s", identityOf(other), in))
+	err := r.apply(other)
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
 		r.tell("server", "rejects it")
 		return
 	}
 	if err != nil {
-		r.fail(Scene, "applying %s %s: %v", identityOf(changed), in, err)
+		r.fail(Scene, "applying %s %s: %v", identityOf(other), in, err)
 	}
 	r.rest(unknown)
 	r.tell("fault", fmt.Sprintf("the user applies %s as before", identityOf(original)))
-	if err := s.Client.Apply(context.Background(), client.ApplyConfigurationFromUnstructured(original.DeepCopy()), client.FieldOwner("user"), client.ForceOwnership); err != nil {
+	if err := r.apply(original.DeepCopy()); err != nil {
 		r.fail(Scene, "applying %s as before: %v", identityOf(original), err)
 	}
 	r.rest(len(r.ends) - 1)
-	r.compare(len(r.ends) - 1)
+	r.compare(len(r.ends)-1, r.end())
 }
 
 // recreate deletes the last applied object. reapply applies it again.
@@ -217,7 +212,7 @@ func (r *run) recreate() {
 		return
 	}
 	r.tell("fault", fmt.Sprintf("the user deletes %s", identityOf(r.latest)))
-	if err := r.admin.Delete(context.Background(), r.latest.DeepCopy(), client.PropagationPolicy("Background")); client.IgnoreNotFound(err) != nil {
+	if err := r.delete(r.latest); err != nil {
 		r.fail(Scene, "deleting %s: %v", identityOf(r.latest), err)
 	}
 	r.again = r.latest
@@ -231,7 +226,7 @@ func (r *run) reapply() bool {
 	u := r.again
 	r.again = nil
 	r.tell("fault", fmt.Sprintf("the user applies %s again", identityOf(u)))
-	if err := r.admin.Apply(context.Background(), client.ApplyConfigurationFromUnstructured(u.DeepCopy()), client.FieldOwner("user"), client.ForceOwnership); err != nil {
+	if err := r.apply(u.DeepCopy()); err != nil {
 		r.fail(Scene, "applying %s again: %v", identityOf(u), err)
 	}
 	return true

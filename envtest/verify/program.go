@@ -53,7 +53,7 @@ type panicked struct{ value any }
 
 func (p panicked) Error() string { return fmt.Sprint(p.value) }
 
-// startOthers starts the other programs of the world, which no fault affects.
+// startOthers starts the other programs of the world. No fault affects them.
 func (r *run) startOthers() (stop func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -105,9 +105,7 @@ func (r *run) exited(err error) {
 	r.kill()
 	r.tell("program", fmt.Sprintf("exits: %v", err))
 	if errors.As(err, new(panicked)) {
-		if r.problem == nil {
-			r.problem = &Problem{Panics, err.Error(), err.Error()}
-		}
+		r.found(Problem{Panics, err.Error(), err.Error()})
 		panic(stopped{})
 	}
 	if r.restarts++; r.expect == nil || r.restarts > maxRestarts {

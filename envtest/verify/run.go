@@ -67,10 +67,9 @@ type run struct {
 
 	story    []Line
 	began    time.Time
-	changed  time.Time // of the last change that counts
-	idle     time.Time // of the last pause
-	busy     int       // requests and events since then
-	writes   int
+	changed  time.Time      // of the last change that counts
+	idle     time.Time      // of the last pause
+	busy     int            // requests and events since then
 	written  []string       // the writes, for faults
 	events   map[string]int // delivered ones by resource
 	hurried  map[int]bool   // writes at which a Settle was cut short
@@ -83,7 +82,6 @@ type run struct {
 	again    *object            // one that the user deleted and will apply again
 	inputs   map[string][]input // of applied custom resources, by resource
 	custom   *object            // the last applied custom resource
-	customAs string             // its resource
 	restarts int                // after Start returned
 	starts   int
 	last     bool // the scenario is over
@@ -125,20 +123,23 @@ const (
 type stopped struct{}
 
 func (r *run) fail(kind ProblemKind, format string, args ...any) {
-	if r.problem == nil {
-		r.problem = &Problem{Kind: kind, Text: fmt.Sprintf(format, args...)}
-	}
+	r.found(Problem{Kind: kind, Text: fmt.Sprintf(format, args...)})
 	panic(stopped{})
+}
+
+// found notes the first problem.
+func (r *run) found(p Problem) {
+	if r.problem == nil {
+		r.problem = &p
+	}
 }
 
 var numbers = regexp.MustCompile(`\d+`)
 
 // broken notes a condition that does not hold.
 func (r *run) broken(c check, where string, err error) {
-	if r.problem == nil {
-		alike := numbers.ReplaceAllString(namesOf(r.state.names, r.state.objects, nil).text(err.Error()), "#")
-		r.problem = &Problem{Broken, fmt.Sprintf("%s, %s: %v", where, c.name, err), c.name + ": " + alike}
-	}
+	alike := numbers.ReplaceAllString(namesOf(r.state.names, r.state.objects, nil).text(err.Error()), "#")
+	r.found(Problem{Broken, fmt.Sprintf("%s, %s: %v", where, c.name, err), c.name + ": " + alike})
 }
 
 // execute runs the scenario.

@@ -18,18 +18,19 @@ func (r *run) settle() {
 		r.ends = append(r.ends, nil)
 		return
 	}
-	r.ends = append(r.ends, r.end())
+	is := r.end()
+	r.ends = append(r.ends, is)
 	if r.expect == nil {
 		r.states = append(r.states, r.state.clone())
 		return
 	}
-	r.compare(at)
+	r.compare(at, is)
 }
 
-// compare makes a difference between the state and the expected one at a Settle a problem.
-func (r *run) compare(at int) {
-	if all := r.expect.differences(at, r.end()); len(all) > 0 {
-		r.problem = &Problem{Different, all.String(), all.signature()}
+// compare makes a difference between an end and the expected one at a Settle a problem.
+func (r *run) compare(at int, is end) {
+	if all := r.expect.differences(at, is); len(all) > 0 {
+		r.found(Problem{Different, all.String(), all.signature()})
 		panic(stopped{})
 	}
 }
@@ -74,7 +75,7 @@ func (r *run) rest(at int) bool {
 // hurry reports whether a fault ends this Settle: the next step of the user comes before a write of the
 // program.
 func (r *run) hurry() bool {
-	next := r.writes + 1
+	next := len(r.written) + 1
 	f := r.plan.at(next)
 	if r.last || r.deleting() || f == nil || f.Kind != Hurry || r.hurried[next] {
 		return false
@@ -326,9 +327,8 @@ func (r *run) call(c *call) {
 		r.reading(c)
 		return
 	}
-	r.writes++
 	r.written = append(r.written, c.String())
-	f := r.plan.at(r.writes)
+	f := r.plan.at(len(r.written))
 	if f != nil && f.Kind == Recreate {
 		r.recreate()
 		f = nil

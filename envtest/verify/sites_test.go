@@ -1,10 +1,9 @@
 package verify
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -121,8 +119,8 @@ func siteDefinition() *apiextensionsv1.CustomResourceDefinition {
 // manage is the World.Start of a manager with controllers.
 func manage(o ctrl.Options, add ...func(ctrl.Manager) error) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, c *rest.Config) error {
-		o, skip := o, true
-		o.Scheme, o.Metrics, o.Controller.SkipNameValidation = siteScheme, server.Options{BindAddress: "0"}, &skip
+		o, needed := o, managerOptions()
+		o.Scheme, o.Metrics, o.Controller = siteScheme, needed.Metrics, needed.Controller
 		if o.Client.Cache != nil {
 			cache := *o.Client.Cache // a manager changes it
 			o.Client.Cache = &cache
@@ -224,34 +222,13 @@ func applyThenDelete(specs ...siteSpec) func(*Scenario) {
 	}
 }
 
-// A sound controller has no bug.
-type sound struct {
-	name  string
-	world World
-	play  func(*Scenario)
-}
-
 // No plan finds a problem of a correct controller.
 func TestCorrectSites(t *testing.T) {
-	for i, c := range append(soundControllers, moreSoundControllers...) {
-		if testing.Short() && i%3 > 0 {
-			continue
-		}
-		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
-			w := c.world
-			w.Scheme, w.CRDs = siteScheme, []*apiextensionsv1.CustomResourceDefinition{siteDefinition()}
-			w.Plans, w.Time = cmp.Or(*plansFlag, 20), *timeFlag
-			began := time.Now()
-			r := Explore(t, w, c.play)
-			for _, f := range r.Findings {
-				t.Error(f)
-			}
-			if len(r.Writes) < 2 || r.Plans < 8 {
-				t.Errorf("only %d plans for %d writes", r.Plans, len(r.Writes))
-			}
-			t.Logf("%d plans for %d writes, %.1f per second", r.Plans, len(r.Writes), float64(r.Plans)/time.Since(began).Seconds())
-		})
+	all := slices.Concat(soundControllers, moreSoundControllers)
+	for i := range all {
+		all[i].world.Scheme, all[i].world.CRDs = siteScheme, []*apiextensionsv1.CustomResourceDefinition{siteDefinition()}
 	}
+	testSound(t, all, 2)
 }
 
 var soundControllers = []sound{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-
 	"strings"
 	"time"
 
@@ -14,9 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-type (
-	object = unstructured.Unstructured
-)
+type object = unstructured.Unstructured
 
 // A Line is one line of the story of a run.
 type Line struct {
@@ -106,14 +103,22 @@ func (r *run) applied(o client.Object) (*object, error) {
 	return u, nil
 }
 
+// apply applies an object as the user.
+func (r *run) apply(u *object) error {
+	return r.admin.Apply(context.Background(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("user"), client.ForceOwnership)
+}
+
+// delete deletes an object as the user, if it exists.
+func (r *run) delete(o client.Object) error {
+	return client.IgnoreNotFound(r.admin.Delete(context.Background(), o.DeepCopyObject().(client.Object), client.PropagationPolicy("Background")))
+}
+
 // watchPanics makes a panic in a goroutine of the program a Problem. It sees those that Kubernetes'
 // libraries recover.
 func watchPanics(r *run) (undo func()) {
 	before := utilruntime.PanicHandlers
 	utilruntime.PanicHandlers = append(before[:len(before):len(before)], func(_ context.Context, p any) {
-		if r.problem == nil {
-			r.problem = &Problem{Panics, fmt.Sprint(p), fmt.Sprint(p)}
-		}
+		r.found(Problem{Panics, fmt.Sprint(p), fmt.Sprint(p)})
 	})
 	return func() { utilruntime.PanicHandlers = before }
 }

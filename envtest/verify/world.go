@@ -142,7 +142,7 @@ func (s *Scenario) Apply(objects ...client.Object) {
 			s.run.tell("user", fmt.Sprintf("applies %s", identityOf(u)))
 			s.run.note(u.DeepCopy())
 			s.run.deleted = identity{}
-			err = s.Client.Apply(context.Background(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("user"), client.ForceOwnership)
+			err = s.run.apply(u)
 		}
 		if err != nil {
 			s.run.fail(Scene, "applying %s %s: %v", o.GetObjectKind().GroupVersionKind().Kind, client.ObjectKeyFromObject(o), err)
@@ -157,12 +157,12 @@ func (s *Scenario) Delete(objects ...client.Object) {
 		if err == nil {
 			s.run.deleted = identity{gvk.GroupKind(), o.GetNamespace(), o.GetName()}
 			s.run.tell("user", fmt.Sprintf("deletes %s", s.run.deleted))
-			err = s.Client.Delete(context.Background(), o.DeepCopyObject().(client.Object), client.PropagationPolicy("Background"))
+			err = s.run.delete(o)
 		}
-		if again := s.run.again; again != nil && again.GetKind() == gvk.Kind && client.ObjectKeyFromObject(again) == client.ObjectKeyFromObject(o) {
+		if again := s.run.again; again != nil && identityOf(again) == s.run.deleted {
 			s.run.again = nil
 		}
-		if client.IgnoreNotFound(err) != nil {
+		if err != nil {
 			s.run.fail(Scene, "deleting %s %s: %v", gvk.Kind, client.ObjectKeyFromObject(o), err)
 		}
 	}
@@ -180,7 +180,7 @@ func (s *Scenario) Do(name string, step func(ctx context.Context) error) {
 // to that of a run without faults.
 func (s *Scenario) Settle() {
 	s.run.settle()
-	s.tryInput()
+	s.run.tryInput()
 }
 
 // Always checks a condition in each state of the server from now on.

@@ -97,30 +97,28 @@ func atMost(max int) func(*verify.State) error {
 	}
 }
 
+// inTurn applies objects, each after the one before has settled.
+func inTurn(s *verify.Scenario, objects ...client.Object) {
+	for i, o := range objects {
+		if i > 0 {
+			s.Settle()
+		}
+		s.Apply(o)
+	}
+}
+
 // scale creates a ReplicaSet of two Pods, and scales it to three and to one.
 func scale(s *verify.Scenario) {
 	s.Always("at most three Pods", atMost(3))
-	s.Apply(aReplicaSet(2))
-	s.Settle()
-	s.Apply(aReplicaSet(3))
-	s.Settle()
-	s.Apply(aReplicaSet(1))
+	inTurn(s, aReplicaSet(2), aReplicaSet(3), aReplicaSet(1))
 }
 
 func roll(s *verify.Scenario) {
-	s.Apply(aDeployment(3, "example.com/web:1"))
-	s.Settle()
-	s.Apply(aDeployment(3, "example.com/web:2"))
-	s.Settle()
-	s.Apply(aDeployment(1, "example.com/web:1"))
+	inTurn(s, aDeployment(3, "example.com/web:1"), aDeployment(3, "example.com/web:2"), aDeployment(1, "example.com/web:1"))
 }
 
 func rollSet(s *verify.Scenario) {
-	s.Apply(aStatefulSet(3, "example.com/web:1"))
-	s.Settle()
-	s.Apply(aStatefulSet(3, "example.com/web:2"))
-	s.Settle()
-	s.Apply(aStatefulSet(1, "example.com/web:2"))
+	inTurn(s, aStatefulSet(3, "example.com/web:1"), aStatefulSet(3, "example.com/web:2"), aStatefulSet(1, "example.com/web:2"))
 }
 
 func rollDaemons(s *verify.Scenario) {
@@ -131,17 +129,11 @@ func rollDaemons(s *verify.Scenario) {
 			return s.Patch(ctx, n, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"taints":null}}`)))
 		})
 	}
-	s.Apply(aDaemonSet("example.com/agent:1"))
-	s.Settle()
-	s.Apply(aDaemonSet("example.com/agent:2"))
+	inTurn(s, aDaemonSet("example.com/agent:1"), aDaemonSet("example.com/agent:2"))
 }
 
 func scaleOld(s *verify.Scenario) {
-	s.Apply(aReplicationController(2))
-	s.Settle()
-	s.Apply(aReplicationController(3))
-	s.Settle()
-	s.Apply(aReplicationController(1))
+	inTurn(s, aReplicationController(2), aReplicationController(3), aReplicationController(1))
 }
 
 func complete(s *verify.Scenario) {
