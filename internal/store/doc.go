@@ -2,7 +2,7 @@
 //
 // Package kv is the contract of a store: a map from key to bytes that remembers its recent past.
 // memkv, boltkv and etcdkv implement it in memory, in a file and in etcd; kvtest proves each of
-// them; transform is a decorator that stores values in another form, and history
+// them; journal makes the writes of boltkv durable; transform is a decorator that stores values in another form, and history
 // one that keeps all states in a file. boltfile and etcdsnapshot
 // read files without opening a store, and map their values. watchcache follows a store and keeps
 // the objects that are in use; stored derives values from stored objects and caches them.

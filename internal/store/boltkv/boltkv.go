@@ -4,9 +4,14 @@
 // index. The index from keys to revisions is in memory. Open rebuilds it by a scan that also verifies
 // that every record is present and complete. Values stay in the file.
 //
-// One goroutine, the committer, does all writes. It takes the waiting writes, checks them, commits
-// them in one transaction with an fsync, and only then updates the index, wakes the watches and
-// acknowledges, in that order. So no write is visible before it is durable.
+// One goroutine, the committer, takes the waiting writes and checks them. It makes them durable as a frame of a
+// journal, with one sync, and only then updates the index, wakes the watches and acknowledges, in that order. So no
+// write is visible before it is durable. Another goroutine, the settler, files the writes of the journal: it moves them
+// to the bbolt file, many in one transaction, and compacts. Until then, their values are in memory.
+//
+// The journal is for busy times. Without it, and when the disk is full, the committer files a group of writes
+// itself. A file that a journal continues has a mark, so that Open finds the journal, and so that an earlier version
+// of the program refuses the file. A store at rest has no mark: the file has everything.
 //
 // Each reads the file of a store that is not open, without the index.
 //
@@ -20,9 +25,12 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/anykind/anykind/internal/store/journal"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -65,30 +73,48 @@ type Store struct {
 	log     *slog.Logger
 	db      *bolt.DB
 	queue   queue
+	settler settler
 	mapping mapping
 	kept    kv.Kept
+	space   space
 
-	// Only the committer changes the following fields, under mu, so it may read them without mu. All
-	// others read them under mu.
-	mu     sync.RWMutex
-	state  state
-	index  index
-	tail   tail
-	closed bool // set by Close too
+	mu     sync.RWMutex // of the following fields
+	newest int64        // the newest write that readers see
+	// state is that of the file. Later writes are in the journal and in tail.
+	state   state
+	pending int64 // size of their records
+	index   index // only the committer adds, only a filing forgets
+	tail    tail
+	closed  bool // set by Close too
 	// changed is closed when newest or closed changes, and then replaced.
 	changed chan struct{}
 
-	// Only the committer uses these.
-	space  space
-	buffer []byte
-	paused bool // sweeping waits for space
-	noted  bool // the file has the format of records with notes
+	// appending is held while a group is committed, and while the use of the journal ends.
+	appending sync.Mutex
+	journal   *journal.Journal // nil while it is not in use
+	files     []journalFile    // none before the first use
+	last      time.Time        // of the last group
+	buffer    []byte           // of a frame
+	unable    bool             // there cannot be a journal
+	// mark is the nonce of the journal that continues the file; 0 for none. It is changed by a filing with appending held.
+	mark atomic.Uint64
 
-	done chan struct{} // closed when the committer has ended
+	// filing is held during a transaction of bbolt.
+	filing sync.Mutex
+	stored []byte // a buffer of records
+	noted  bool   // the file has records with notes
+	format uint32 // of the file
+
+	ended  sync.Once
+	broken atomic.Pointer[error] // the store is not trustworthy
+	done   chan struct{}         // closed when the committer has ended
 
 	// Disk operations of the store, besides those of bbolt.
 	commit   func(*bolt.Tx) error
 	allocate func(from, to int64) error
+	open     func(path string) (journalFile, error)
+
+	journalBytes int64
 }
 
 var _ kv.Backend = (*Store)(nil)
@@ -104,13 +130,22 @@ func (s *Store) Revision(ctx context.Context) (int64, error) {
 }
 
 // Close implements kv.Backend.
-func (s *Store) Close() error {
+func (s *Store) Close() (err error) {
 	s.shut()
 	s.queue.close()
 	<-s.done
+	s.settler.stop()
+	s.ended.Do(func() {
+		if s.broken.Load() == nil {
+			err = s.leaveOneFile()
+		}
+		for _, f := range s.files {
+			err = errors.Join(err, f.Close())
+		}
+	})
 	// bbolt waits for its read transactions, which never wait for a consumer. Closing twice does
 	// nothing.
-	return s.db.Close()
+	return errors.Join(err, s.db.Close())
 }
 
 // shut ends reads and watches.
@@ -134,5 +169,5 @@ func (s *Store) resolve(revision int64) (int64, error) {
 	if s.closed {
 		return 0, kv.ErrClosed
 	}
-	return kv.Resolve(revision, s.state.oldest, s.state.newest)
+	return kv.Resolve(revision, s.state.oldest, s.newest)
 }

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 
-	bolt "go.etcd.io/bbolt"
-
-	"github.com/anykind/anykind/internal/store/boltfile"
+	"github.com/anykind/anykind/internal/store/journal"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -41,40 +40,28 @@ func (s *Store) run() {
 	for {
 		s.gather(last)
 		g, closed := s.queue.take()
-		last = len(g.writes)
-		if g.empty() && closed {
+		last = len(g)
+		var err error
+		switch broken := s.broken.Load(); {
+		case broken != nil:
+			err = *broken
+		case last > 0:
+			err = s.process(g)
+		case closed:
 			close(s.done)
 			return
+		default:
+			<-s.queue.wake
 		}
-		if err := s.turn(&g); err != nil {
-			s.fail(&g, err)
+		if err != nil {
+			s.fail(g, err)
 			return
 		}
 	}
-}
-
-// turn does a group, or sweeps, or waits. It sweeps also after a group that did
-// not do so on the side: writes that all fail must not keep it from freeing the
-// space that they wait for.
-func (s *Store) turn(g *group) error {
-	before, idle := s.state.swept, g.empty()
-	if !idle {
-		s.paused = false
-		if err := s.process(g); err != nil {
-			return err
-		}
-	}
-	if s.state.swept == before && before < s.state.oldest && !s.paused {
-		return s.sweepAlone()
-	}
-	if idle {
-		<-s.queue.wake
-	}
-	return nil
 }
 
 // gather gives the writers of the last group time for their next write before the next group starts.
-// Otherwise the first few would get a transaction of their own, and all others would wait for it.
+// Otherwise the first few would get a frame of their own, and all others would wait for it.
 func (s *Store) gather(last int) {
 	for i := 0; i < 8 && s.queue.length() < last; i++ {
 		runtime.Gosched()
@@ -82,16 +69,18 @@ func (s *Store) gather(last int) {
 }
 
 // fail closes a store that is no longer trustworthy.
-func (s *Store) fail(g *group, err error) {
+func (s *Store) fail(g group, err error) {
 	err = fmt.Errorf("writing to %s: %w", s.space.file.Name(), err)
+	s.broken.Store(&err)
 	s.shut()
 	s.queue.close()
-	g.answer(kv.ErrUncertain, kv.ErrClosed)
+	g.answer(kv.ErrUncertain)
 	for closed := false; !closed; {
 		var rest group
 		rest, closed = s.queue.take()
-		rest.answer(kv.ErrClosed, kv.ErrClosed)
+		rest.answer(kv.ErrClosed)
 	}
+	s.settler.wake.notify()
 	close(s.done)
 	if s.options.Fatal == nil {
 		panic(err)
@@ -99,39 +88,21 @@ func (s *Store) fail(g *group, err error) {
 	s.options.Fatal(err)
 }
 
-// answer gives all members of a group an error.
-func (g *group) answer(writes, askers error) {
-	for _, r := range g.writes {
-		r.revision, r.err = 0, writes
-	}
-	for _, r := range g.askers {
-		r.err = askers
-	}
-	g.tell()
-}
-
-// tell releases all members of a group.
-func (g *group) tell() {
-	for _, r := range append(g.writes, g.askers...) {
-		close(r.done)
-	}
-	*g = group{}
-}
-
-// process handles a group, in one transaction if possible. The store does not survive an error.
-func (s *Store) process(g *group) error {
-	full := false
+// process handles a group. The store does not survive an error.
+func (s *Store) process(g group) error {
+	s.appending.Lock()
+	defer s.appending.Unlock()
 	err := s.try(g, everything)
-	if errors.Is(err, kv.ErrFull) {
+	full := errors.Is(err, kv.ErrFull)
+	if full {
 		// Writes that free space go first; then writes that need no space follow.
-		full = true
 		err = s.try(g, deletions)
 	}
 	if err != nil && !errors.Is(err, kv.ErrFull) {
 		return err
 	}
-	if full != s.space.full {
-		s.space.full = full
+	s.last = time.Now()
+	if s.space.full.Swap(full) != full {
 		if full {
 			s.log.Warn("storage is full, only deletions are accepted", "file", s.space.file.Name())
 		} else {
@@ -139,7 +110,7 @@ func (s *Store) process(g *group) error {
 		}
 	}
 	if err != nil {
-		g.answer(kv.ErrFull, kv.ErrFull)
+		g.answer(kv.ErrFull)
 	} else {
 		g.tell()
 	}
@@ -151,72 +122,100 @@ type part int
 
 const (
 	everything part = iota
-	deletions       // and no sweeping on the side
+	deletions
 )
 
 // try does a group, or a part of it: on disk, then in memory. It leaves in every
 // request what to answer.
-func (s *Store) try(g *group, what part) error {
-	t := transaction{Store: s, state: s.state, what: what}
-	err := s.update(func(tx *bolt.Tx) error {
-		if err := t.prepare(tx, g); err != nil {
+func (s *Store) try(g group, what part) error {
+	b := batch{Store: s, what: what, frees: true}
+	b.prepare(g)
+	if len(b.events) == 0 {
+		return nil
+	}
+	if what == everything && s.journal != nil {
+		if done, err := s.append(&b); done || err != nil {
 			return err
 		}
-		if t.empty() {
-			return errNothing
-		}
-		return t.write(tx)
-	})
-	if err == nil {
-		s.publish(&t)
 	}
-	if errors.Is(err, errNothing) {
+	return s.fileNow(&b)
+}
+
+// append writes a batch to the journal, and reports whether there was room.
+func (s *Store) append(b *batch) (done bool, err error) {
+	s.mu.RLock()
+	pending, filed := s.pending, s.state.newest
+	s.mu.RUnlock()
+	if err := s.makeRoom(s.space.used.Load(), pending+b.size, false); err != nil {
+		if errors.Is(err, kv.ErrFull) {
+			err = s.file(filing{}) // it may take less than was estimated
+		}
+		return false, exceptFull(err)
+	}
+	frame := journal.Begin(s.buffer)
+	for i := range b.events {
+		frame = appendFramed(frame, &b.events[i])
+	}
+	if s.buffer = frame; cap(frame) > 1<<20 {
+		s.buffer = nil
+	}
+	err = s.journal.Append(frame, b.events[0].Revision, b.newest, filed)
+	if errors.Is(err, journal.ErrBusy) {
+		if err = s.file(filing{}); err == nil {
+			err = s.journal.Append(frame, b.events[0].Revision, b.newest, s.newest)
+		}
+	}
+	if err != nil {
+		return false, exceptFull(err)
+	}
+	s.mu.Lock()
+	s.show(b.events)
+	s.pending += b.size
+	s.mu.Unlock()
+	if pending+b.size >= s.journalBytes/2 {
+		s.settler.wake.notify()
+	}
+	return true, nil
+}
+
+// exceptFull drops an error that means that the disk is full.
+func exceptFull(err error) error {
+	if errors.Is(err, kv.ErrFull) || isFull(err) {
 		return nil
 	}
 	return err
 }
 
-// errNothing ends a transaction without a commit.
-var errNothing = errors.New("nothing to write")
+// busyWithin is the time between two groups after which a store is not busy.
+const busyWithin = time.Second
 
-// update runs one bbolt transaction. Its error is that of fn; kv.ErrFull, with nothing written; or one
-// after which the store is not trustworthy.
-func (s *Store) update(fn func(*bolt.Tx) error) (err error) {
-	var tx *bolt.Tx
-	defer func() {
-		if tx != nil && tx.DB() != nil {
-			_ = tx.Rollback()
+// fileNow files a batch at once. In busy times, the journal takes the next one.
+func (s *Store) fileNow(b *batch) error {
+	f := filing{batch: b}
+	var next *journal.Journal
+	if s.journal == nil && b.what == everything && time.Since(s.last) < busyWithin {
+		var err error
+		if next, f.mark, err = s.newJournal(); err != nil {
+			return err
 		}
-	}()
-	defer boltfile.RecoverDamage(s.space.file.Name(), &err)()
-	if tx, err = s.db.Begin(true); err != nil {
+		f.marks = next != nil
+	}
+	if err := s.file(f); err != nil {
 		return err
 	}
-	if err := fn(tx); err != nil {
-		return err
+	if next != nil {
+		s.journal = next
 	}
-	err = s.commit(tx)
-	if isFullWrite(err) {
-		return fmt.Errorf("%w: %w", kv.ErrFull, err)
-	}
-	return err
+	s.settler.wake.notify()
+	return nil
 }
 
-// publish makes durable writes visible.
-func (s *Store) publish(t *transaction) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, sw := range t.swept {
-		s.index.forget(sw.key, sw.revision)
-	}
-	for _, e := range t.events {
+// show makes durable writes visible. It needs mu.
+func (s *Store) show(events []kv.Event) {
+	for _, e := range events {
 		s.index.add(e.Key, newVersion(e.Revision, e.Value == nil))
-		s.tail.add(e)
-		s.space.recent.add(recordSize(&e))
-		s.noted = s.noted || e.Note != nil
+		s.tail.add(e, s.state.newest)
+		s.newest = e.Revision
 	}
-	s.state = t.state
-	if len(t.events) > 0 {
-		s.wake()
-	}
+	s.wake()
 }

@@ -295,6 +295,11 @@ func TestDamageWhileOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// A new start has no values in memory.
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openIn(t, dir)
 	path := filepath.Join(dir, boltkv.FileName)
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/anykind/anykind/internal/store/journal"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -102,6 +103,7 @@ func TestWriteThatFindsNoSpace(t *testing.T) {
 // TestGroupThatFindsNoSpace has writes of one transaction depend on each other.
 func TestGroupThatFindsNoSpace(t *testing.T) {
 	s, d := openOnDisk(t, t.TempDir())
+	s.unable = true // to have a journal: the group is one transaction
 	a := mustCommit(t, s, kv.Write{Key: "/a", Value: []byte("1")})
 	b := mustCommit(t, s, kv.Write{Key: "/b", Value: []byte("1")})
 	reached, goOn := make(chan struct{}), make(chan struct{})
@@ -217,7 +219,7 @@ func TestFsyncThatFails(t *testing.T) {
 
 func TestFsyncOfTheReserveThatFails(t *testing.T) {
 	s, d := openOnDisk(t, t.TempDir())
-	fails(&d.allocate, errSync{syscall.EIO})
+	fails(&d.allocate, &journal.SyncError{Err: syscall.EIO})
 	s.space.allocated = 0
 	if _, err := s.Commit(t.Context(), kv.Write{Key: "/a", Value: []byte("v")}); !errors.Is(err, kv.ErrUncertain) {
 		t.Errorf("the write: %v, want %v", err, kv.ErrUncertain)

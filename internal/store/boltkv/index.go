@@ -103,14 +103,8 @@ func (x *index) forget(key string, revision int64) {
 	v.older = append([]version(nil), v.older[i:]...)
 }
 
-// A place is where the value of a key is.
-type place struct {
-	key      string
-	revision int64
-}
-
-// list returns where the records of a range are, and whether there are more.
-func (x *index) list(r kv.Range, revision int64) (places []place, more bool) {
+// list returns the records of a range without their values, and whether there are more.
+func (x *index) list(r kv.Range, revision int64) (records []kv.Record, more bool) {
 	x.keys.Ascend(max(r.Prefix, r.After), func(key string, v *versions) bool {
 		if !strings.HasPrefix(key, r.Prefix) {
 			return false
@@ -119,12 +113,12 @@ func (x *index) list(r kv.Range, revision int64) (places []place, more bool) {
 		if at == kv.Absent || (r.After != "" && key <= r.After) {
 			return true
 		}
-		if r.Limit > 0 && len(places) == r.Limit {
+		if r.Limit > 0 && len(records) == r.Limit {
 			more = true
 			return false
 		}
-		places = append(places, place{key, at})
+		records = append(records, kv.Record{Key: key, Revision: at})
 		return true
 	})
-	return places, more
+	return records, more
 }

@@ -8,24 +8,43 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// loaded is the result of a scan of the file.
+// loaded is the result of a scan of the file and of its journal.
 type loaded struct {
-	state  state
-	index  index
-	recent recentSizes
-	noted  bool // a record has a note
+	meta
+	index   index
+	recent  recentSizes
+	noted   bool       // a record has a note
+	events  []kv.Event // that only the journal has, without previous values
+	pending int64      // size of their records
 }
 
-// load reads the whole file. Its success proves that every record is present and complete, by the
+// A meta is the description that a file has of itself.
+type meta struct {
+	state  state
+	mark   uint64 // the nonce of the journal that continues it; 0 for none
+	format uint32
+}
+
+// load reads the whole file, and the journal that continues it. Its success proves that every record is present and complete, by the
 // checks of scan, and that every write follows from the one before it.
 func load(f *boltfile.File) (*loaded, error) {
 	l := &loaded{}
 	var err error
-	l.state, err = scan(f, l.add)
-	if err != nil {
-		return nil, err
+	if l.meta, err = scan(f, l.add); err != nil || l.mark == 0 {
+		return l, err
 	}
-	return l, nil
+	return l, readJournal(f.Name(), l.mark, l.state.newest, l.addLate)
+}
+
+// addLate processes a record of the journal.
+func (l *loaded) addLate(r stored) (reason string) {
+	e := kv.Event{Key: string(r.key), Revision: r.revision, PrevRevision: r.prev, Note: r.note}
+	if !r.deleted {
+		e.Value = r.value
+	}
+	l.events = append(l.events, e)
+	l.pending += int64(r.size)
+	return l.add(r)
 }
 
 // A stored record, as scan finds it.
@@ -40,9 +59,9 @@ type stored struct {
 // valid checksum, that the revisions after the swept ones have no gap, and that the number of records
 // and the sum of their checksums match the last transaction. see returns the defect of a record; "" is
 // none.
-func scan(f *boltfile.File, see func(stored) (reason string)) (state, error) {
+func scan(f *boltfile.File, see func(stored) (reason string)) (m meta, err error) {
 	buckets := map[string][]byte{}
-	err := f.Buckets(func(where boltfile.PageID, e boltfile.Element) error {
+	err = f.Buckets(func(where boltfile.PageID, e boltfile.Element) error {
 		if !e.Bucket {
 			return f.Damage(where, fmt.Sprintf("there is something that is not a bucket: %.40q", e.Key))
 		}
@@ -50,38 +69,43 @@ func scan(f *boltfile.File, see func(stored) (reason string)) (state, error) {
 		return nil
 	})
 	if err != nil {
-		return state{}, err
+		return meta{}, err
 	}
-	meta, records := buckets[string(metaBucket)], buckets[string(recordsBucket)]
-	if meta == nil || records == nil || len(buckets) != 2 {
-		return state{}, f.Damage("its root", "it is a bbolt file, but not one of an anykind store")
+	described, records := buckets[string(metaBucket)], buckets[string(recordsBucket)]
+	if described == nil || records == nil || len(buckets) != 2 {
+		return meta{}, f.Damage("its root", "it is a bbolt file, but not one of an anykind store")
 	}
-	s, err := scanState(f, meta)
-	if err != nil {
-		return state{}, err
+	if m, err = scanMeta(f, described); err != nil {
+		return meta{}, err
 	}
-	return s, scanRecords(f, records, s, see)
+	return m, scanRecords(f, records, m.state, see)
 }
 
-func scanState(f *boltfile.File, bucket []byte) (state, error) {
+func scanMeta(f *boltfile.File, bucket []byte) (m meta, err error) {
 	values := map[string][]byte{}
-	err := f.Walk(bucket, func(_ boltfile.PageID, e boltfile.Element) error {
+	err = f.Walk(bucket, func(_ boltfile.PageID, e boltfile.Element) error {
 		values[string(e.Key)] = e.Value
 		return nil
 	})
 	if err != nil {
-		return state{}, err
+		return meta{}, err
 	}
 	if v := values[string(formatKey)]; len(v) != 4 {
-		return state{}, f.Damage("the meta bucket", "it does not say which format the file has")
-	} else if found := binary.BigEndian.Uint32(v); found > formatWithNotes {
-		return state{}, &FormatError{Path: f.Name(), Format: found, Supported: formatWithNotes}
+		return meta{}, f.Damage("the meta bucket", "it does not say which format the file has")
+	} else if m.format = binary.BigEndian.Uint32(v); m.format > formatWithJournal {
+		return meta{}, &FormatError{Path: f.Name(), Format: m.format, Supported: formatWithJournal}
 	}
-	s, ok := decodeState(values[string(stateKey)])
-	if !ok {
-		return state{}, f.Damage("the meta bucket", "the state of the store does not match its checksum")
+	var ok bool
+	if m.state, ok = decodeState(values[string(stateKey)]); !ok {
+		return meta{}, f.Damage("the meta bucket", "the state of the store does not match its checksum")
 	}
-	return s, nil
+	if mark := values[string(markKey)]; len(mark) == 8 {
+		m.mark = binary.BigEndian.Uint64(mark)
+	}
+	if (m.mark != 0) != (m.format == formatWithJournal) {
+		return meta{}, f.Damage("the meta bucket", "the mark of its journal does not match its format")
+	}
+	return m, nil
 }
 
 func scanRecords(f *boltfile.File, bucket []byte, s state, see func(stored) string) error {

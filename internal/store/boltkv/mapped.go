@@ -44,14 +44,22 @@ func Mapped(name, prefix string) (m *kv.Mapping, err error) {
 		return nil, err
 	}
 	var newest kv.Newest
-	s, err := scan(f, func(r stored) string {
+	last := int64(0)
+	see := func(r stored) string {
 		if bytes.HasPrefix(r.key, []byte(prefix)) {
 			newest.Add(r.key, r.value, r.revision, r.deleted)
 		}
+		last = r.revision
 		return ""
-	})
+	}
+	has, err := scan(f, see)
 	if err != nil {
 		return nil, err
 	}
-	return &kv.Mapping{Records: newest.Records(), Revision: s.newest, Release: release}, nil
+	if last = has.state.newest; has.mark != 0 {
+		if err := readJournal(name, has.mark, last, see); err != nil {
+			return nil, err
+		}
+	}
+	return &kv.Mapping{Records: newest.Records(), Revision: last, Release: release}, nil
 }

@@ -35,6 +35,7 @@ func Open(dir string, options Options) (*Store, error) {
 	if options.prepare != nil {
 		options.prepare(s)
 	}
+	go s.settle()
 	go s.run()
 	return s, nil
 }
@@ -77,22 +78,34 @@ func openFile(file *os.File, options Options) (*Store, error) {
 		options: options,
 		log:     options.Logger,
 		db:      db,
-		queue:   queue{wake: make(chan struct{}, 1)},
+		queue:   queue{wake: newSignal()},
+		settler: settler{wake: newSignal(), done: make(chan struct{})},
+		newest:  l.state.newest,
 		state:   l.state,
+		pending: l.pending,
 		index:   l.index,
 		tail:    tail{first: l.state.newest + 1},
 		changed: make(chan struct{}),
 		space:   space{file: file, recent: l.recent},
 		done:    make(chan struct{}),
 		noted:   l.noted,
+		format:  l.format,
 		commit:  (*bolt.Tx).Commit,
+		open:    openJournalFile,
+
+		journalBytes: journalBytes,
 	}
+	s.mark.Store(l.mark)
 	s.allocate = func(from, to int64) error { return allocateSpace(s.space.file, from, to) }
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	if s.options.MaxValueBytes == 0 {
 		s.options.MaxValueBytes = kv.DefaultMaxValueBytes
+	}
+	if err := s.recover(l.events); err != nil {
+		_ = db.Close()
+		return nil, err
 	}
 	if err := s.prepareSpace(); err != nil {
 		_ = db.Close()
@@ -101,10 +114,42 @@ func openFile(file *os.File, options Options) (*Store, error) {
 	return s, nil
 }
 
+// recover takes over the writes that only the journal has. It syncs them first: the process that wrote them may have
+// ended before that.
+func (s *Store) recover(events []kv.Event) error {
+	if s.mark.Load() == 0 {
+		return nil
+	}
+	for i := range journalFiles {
+		file, err := os.OpenFile(journalName(s.db.Path(), i), os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(file.Sync(), file.Close()); err != nil {
+			return err
+		}
+	}
+	for _, e := range events {
+		if e.PrevRevision != kv.Absent {
+			if was, ok := s.tail.at(e.PrevRevision); ok {
+				e.Prev = was.Value
+			} else if value, err := s.filed(e.PrevRevision); err == nil {
+				e.Prev = value
+			} else {
+				return err
+			}
+		}
+		s.tail.add(e, s.state.newest)
+		s.newest = e.Revision
+	}
+	return nil
+}
+
 // prepareSpace allocates the reserve, or continues without it if there is no space.
 func (s *Store) prepareSpace() error {
 	return s.db.View(func(tx *bolt.Tx) error {
 		s.space.allocated = tx.Size()
+		s.space.used.Store(tx.Size())
 		return onlySync(s.extend(tx.Size() + reserve))
 	})
 }

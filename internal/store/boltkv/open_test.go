@@ -105,10 +105,10 @@ func TestOpenRefusesANewerFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	editBolt(t, dir, func(tx *bolt.Tx) error {
-		return tx.Bucket([]byte("anykind")).Put([]byte("format"), []byte{0, 0, 0, 3})
+		return tx.Bucket([]byte("anykind")).Put([]byte("format"), []byte{0, 0, 0, 4})
 	})
 	var format *boltkv.FormatError
-	if _, err := boltkv.Open(dir, boltkv.Options{}); !errors.As(err, &format) || format.Format != 3 || format.Supported != 2 {
+	if _, err := boltkv.Open(dir, boltkv.Options{}); !errors.As(err, &format) || format.Format != 4 || format.Supported != 3 {
 		t.Errorf("got error %v", err)
 	}
 }

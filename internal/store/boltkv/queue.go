@@ -6,13 +6,13 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Limits of a group, which is one transaction.
+// Limits of a group, which becomes durable at once.
 const (
 	groupWrites = 1024
-	groupBytes  = 8 << 20
+	groupBytes  = 4 << 20
 )
 
-// A request is a write that waits for its outcome.
+// A request waits for its outcome.
 type request struct {
 	write    kv.Write
 	revision int64
@@ -20,14 +20,42 @@ type request struct {
 	done     chan struct{}
 }
 
+// A group is the writes that the committer handles at a time.
+type group []*request
+
+// answer gives all members of a group an error.
+func (g group) answer(err error) {
+	for _, r := range g {
+		r.revision, r.err = 0, err
+	}
+	g.tell()
+}
+
+// tell releases all members of a group.
+func (g group) tell() {
+	for _, r := range g {
+		close(r.done)
+	}
+}
+
 // queue holds the writes that the committer has not taken yet.
 type queue struct {
 	mu      sync.Mutex
-	waiting []*request
-	compact int64 // the highest requested revision
-	askers  []*request
+	waiting group
 	closed  bool
-	wake    chan struct{} // holds one signal; the fields above tell the reason
+	wake    signal
+}
+
+// A signal holds one wake-up. The fields beside it tell the reason.
+type signal chan struct{}
+
+func newSignal() signal { return make(signal, 1) }
+
+func (s signal) notify() {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
 }
 
 // add puts a write into the queue, unless that is closed.
@@ -39,21 +67,7 @@ func (q *queue) add(w kv.Write) (*request, bool) {
 		return nil, false
 	}
 	q.waiting = append(q.waiting, r)
-	q.notify()
-	return r, true
-}
-
-// addCompact requests a compaction, unless the queue is closed.
-func (q *queue) addCompact(revision int64) (*request, bool) {
-	r := &request{done: make(chan struct{})}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
-		return nil, false
-	}
-	q.compact = max(q.compact, revision)
-	q.askers = append(q.askers, r)
-	q.notify()
+	q.wake.notify()
 	return r, true
 }
 
@@ -62,26 +76,10 @@ func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	q.notify()
+	q.wake.notify()
 }
 
-func (q *queue) notify() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-}
-
-// A group is the work of the committer in one transaction.
-type group struct {
-	writes  []*request
-	compact int64 // the oldest revision to keep from now on, if greater
-	askers  []*request
-}
-
-func (g *group) empty() bool { return len(g.writes) == 0 && len(g.askers) == 0 }
-
-// take returns the queued requests, and whether the queue has ended.
+// take returns the queued writes, and whether the queue has ended.
 func (q *queue) take() (g group, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,11 +88,10 @@ func (q *queue) take() (g group, closed bool) {
 		size += q.waiting[n].write.Size()
 		n++
 	}
-	g = group{writes: q.waiting[:n:n], compact: q.compact, askers: q.askers}
+	g = q.waiting[:n:n]
 	if q.waiting = q.waiting[n:]; len(q.waiting) == 0 {
 		q.waiting = nil
 	}
-	q.compact, q.askers = 0, nil
 	return g, q.closed && len(q.waiting) == 0
 }
 

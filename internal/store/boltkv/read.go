@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A read has two steps. Under the lock it finds the positions of the values and begins a bbolt
-// transaction, which protects these positions from a concurrent compaction. Then it reads the values
+// A read has two steps. Under the lock it finds the revisions of the values and those values that are in memory, and
+// begins a bbolt transaction, which protects the others from a concurrent compaction. Then it reads these
 // without the lock.
 
 // Get implements kv.Backend.
@@ -30,6 +30,11 @@ func (s *Store) Get(ctx context.Context, key string, revision int64) (record kv.
 	if at == kv.Absent {
 		s.mu.RUnlock()
 		return kv.Record{}, kv.ErrNotFound
+	}
+	if e, ok := s.tail.at(at); ok {
+		record = kv.Record{Key: key, Value: e.Value, Revision: at}
+		s.mu.RUnlock()
+		return record, nil
 	}
 	tx, err := s.db.Begin(false)
 	s.mu.RUnlock()
@@ -57,7 +62,12 @@ func (s *Store) List(ctx context.Context, r kv.Range) (page kv.Page, err error) 
 		s.mu.RUnlock()
 		return kv.Page{}, err
 	}
-	places, more := s.index.list(r, revision)
+	records, more := s.index.list(r, revision)
+	for i := range records {
+		if e, ok := s.tail.at(records[i].Revision); ok {
+			records[i].Value = e.Value
+		}
+	}
 	tx, err := s.db.Begin(false)
 	s.mu.RUnlock()
 	if err != nil {
@@ -65,23 +75,21 @@ func (s *Store) List(ctx context.Context, r kv.Range) (page kv.Page, err error) 
 	}
 	defer func() { _ = tx.Rollback() }()
 	defer boltfile.RecoverDamage(s.space.file.Name(), &err)()
-	page = kv.Page{Revision: revision, More: more}
-	if len(places) > 0 {
-		page.Records = make([]kv.Record, len(places))
-	}
-	records := tx.Bucket(recordsBucket)
-	for i, p := range places {
+	bucket := tx.Bucket(recordsBucket)
+	for i := range records {
 		if i%256 == 0 && ctx.Err() != nil {
 			return kv.Page{}, ctx.Err()
 		}
-		value, err := s.readValue(records, p.revision)
-		if err != nil {
+		r := &records[i]
+		if r.Value != nil {
+			continue
+		}
+		if r.Value, err = s.readValue(bucket, r.Revision); err != nil {
 			return kv.Page{}, err
 		}
-		page.Records[i] = kv.Record{Key: p.key, Value: value, Revision: p.revision}
-		s.mapping.saw(tx, int64(len(value)))
+		s.mapping.saw(tx, int64(len(r.Value)))
 	}
-	return page, nil
+	return kv.Page{Records: records, Revision: revision, More: more}, nil
 }
 
 // readValue returns a copy of the value that was written at a revision.

@@ -14,13 +14,15 @@ var (
 	metaBucket    = []byte("anykind")
 	formatKey     = []byte("format")
 	stateKey      = []byte("state")
+	markKey       = []byte("journal") // only while a journal continues the file
 )
 
-// Versions of the file format. A store of a higher version is rejected. The first write with a note
-// gives a file the second one.
+// Versions of the file format. A store of a higher version is rejected. A file has the lowest one that
+// describes it.
 const (
 	formatWithoutNotes uint32 = 1
 	formatWithNotes    uint32 = 2
+	formatWithJournal  uint32 = 3
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -87,6 +89,15 @@ func appendRecord(to []byte, e *kv.Event) []byte {
 	to = append(to, e.Value...)
 	binary.BigEndian.PutUint32(to[start:], recordSum(e.Revision, to[start:]))
 	return to
+}
+
+const framedHeader = 8 + 4
+
+// appendFramed appends the content of a frame of the journal for a write: revision, length, record.
+func appendFramed(to []byte, e *kv.Event) []byte {
+	to = binary.BigEndian.AppendUint64(to, uint64(e.Revision))
+	to = binary.BigEndian.AppendUint32(to, uint32(recordSize(e)))
+	return appendRecord(to, e)
 }
 
 // recordSum computes the checksum of a stored record.

@@ -12,9 +12,15 @@ import (
 
 var _ kv.Saver = (*Store)(nil)
 
-// Copy implements kv.Saver. Writes go on meanwhile; pages that they replace stay in the file until its end.
+// Copy implements kv.Saver. Writes go on meanwhile; pages that they replace stay in the file until its end. The copy
+// needs no journal.
 func (s *Store) Copy(ctx context.Context) (kv.Copy, error) {
 	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.appending.Lock()
+	defer s.appending.Unlock()
+	if err := s.endJournal(); err != nil {
 		return nil, err
 	}
 	tx, err := s.db.Begin(false)

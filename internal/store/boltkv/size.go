@@ -11,5 +11,11 @@ func (s *Store) Size(context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return file.Size(), nil
+	size := file.Size()
+	for i := range journalFiles {
+		if file, err := os.Stat(journalName(s.db.Path(), i)); err == nil {
+			size += file.Size()
+		}
+	}
+	return size, nil
 }

@@ -5,10 +5,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-
-	bolt "go.etcd.io/bbolt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/anykind/anykind/internal/store/boltfile"
+	"github.com/anykind/anykind/internal/store/journal"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -24,11 +25,14 @@ const (
 	pageOverhead = 128 << 10
 )
 
-// space is the committer's knowledge of the file and its disk.
+// space is the knowledge of the file and its disk.
 type space struct {
-	file      *os.File
-	allocated int64 // the file is allocated up to here
-	full      bool
+	file *os.File
+	used atomic.Int64 // length of the part in use
+	full atomic.Bool
+
+	mu        sync.Mutex // of the following fields
+	allocated int64      // the file is allocated up to here
 	recent    recentSizes
 }
 
@@ -44,6 +48,18 @@ func (r *recentSizes) add(size int) {
 	r.next++
 }
 
+// saw notes the sizes of filed records.
+func (s *space) saw(moved []kv.Event, b *batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b != nil {
+		moved = append(moved[:len(moved):len(moved)], b.events...)
+	}
+	for i := max(0, len(moved)-len(s.recent.sizes)); i < len(moved); i++ {
+		s.recent.add(recordSize(&moved[i]))
+	}
+}
+
 func (r *recentSizes) total() int64 {
 	n := 0
 	for _, size := range r.sizes {
@@ -52,16 +68,14 @@ func (r *recentSizes) total() int64 {
 	return int64(n)
 }
 
-// errSync is the error of an fsync. The store is not trustworthy after it.
-type errSync struct{ error }
-
-func (e errSync) Unwrap() error { return e.error }
-
-// makeRoom ensures space for a transaction that writes size bytes of records, without use of the
-// reserve. A transaction that frees space may use the reserve.
-func (s *Store) makeRoom(tx *bolt.Tx, size int64, frees bool) error {
-	need := 2*size + s.space.recent.total() + pageOverhead
-	end := tx.Size() + need + reserve
+// makeRoom ensures space for a transaction that writes size bytes of records to a file of which some part is used,
+// without use of the reserve. A transaction that frees space may use the reserve.
+// Errors: kv.ErrFull, *journal.SyncError.
+func (s *Store) makeRoom(used, size int64, frees bool) error {
+	s.space.mu.Lock()
+	defer s.space.mu.Unlock()
+	need := 2*size + size/16 + s.space.recent.total() + pageOverhead
+	end := used + need + reserve
 	if end <= s.space.allocated {
 		return nil
 	}
@@ -80,7 +94,7 @@ func (s *Store) makeRoom(tx *bolt.Tx, size int64, frees bool) error {
 	return kv.ErrFull
 }
 
-// extend allocates the file up to an offset.
+// extend allocates the file up to an offset. It needs space.mu.
 func (s *Store) extend(to int64) error {
 	if err := s.allocate(s.space.allocated, to); err != nil {
 		return err
@@ -92,7 +106,7 @@ func (s *Store) extend(to int64) error {
 // onlySync drops errors of the reservation of space: if the space is really missing, the write will
 // fail.
 func onlySync(err error) error {
-	if sync := (errSync{}); errors.As(err, &sync) {
+	if sync := (*journal.SyncError)(nil); errors.As(err, &sync) {
 		return err
 	}
 	return nil
@@ -101,7 +115,7 @@ func onlySync(err error) error {
 // isFull reports whether an error means that the disk had no space. The outcome of a failed fsync is
 // unknown, even with such an error.
 func isFull(err error) bool {
-	if sync := (errSync{}); errors.As(err, &sync) {
+	if sync := (*journal.SyncError)(nil); errors.As(err, &sync) {
 		return false
 	}
 	return boltfile.IsFull(err)
@@ -127,7 +141,7 @@ func allocateSpace(file *os.File, from, to int64) error {
 		return nil
 	}
 	if err := file.Sync(); err != nil {
-		return errSync{err}
+		return &journal.SyncError{Err: err}
 	}
 	return nil
 }

@@ -33,25 +33,25 @@ func (s *Store) eventsAfter(prefix string, after int64) (kv.Batch, <-chan struct
 		defer s.mu.RUnlock()
 		return kv.Select(s.tail.events[after+1-s.tail.first:], prefix, after), s.changed, nil
 	}
-	newest, changed := s.state.newest, s.changed
+	filed, changed := s.state.newest, s.changed
 	tx, err := s.db.Begin(false)
 	s.mu.RUnlock()
 	if err != nil {
 		return kv.Batch{}, nil, s.readError(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	batch, err := s.replay(tx, prefix, after, newest)
+	batch, err := s.replay(tx, prefix, after, filed)
 	return batch, changed, err
 }
 
-// replay reads events from the file, up to newest: later records may not be acknowledged yet.
-func (s *Store) replay(tx *bolt.Tx, prefix string, after, newest int64) (batch kv.Batch, err error) {
+// replay reads events from the file, up to a revision: later records may not be acknowledged yet.
+func (s *Store) replay(tx *bolt.Tx, prefix string, after, last int64) (batch kv.Batch, err error) {
 	defer boltfile.RecoverDamage(s.where(after), &err)()
 	batch.Revision = after
 	records := tx.Bucket(recordsBucket)
 	cursor := records.Cursor()
 	size := 0
-	for k, v := cursor.Seek(recordKey(after + 1)); batch.Revision < min(newest, after+kv.BatchEvents) && size < batchBytes; k, v = cursor.Next() {
+	for k, v := cursor.Seek(recordKey(after + 1)); batch.Revision < min(last, after+kv.BatchEvents) && size < batchBytes; k, v = cursor.Next() {
 		revision := batch.Revision + 1
 		if k != nil && int64(binary.BigEndian.Uint64(k)) != revision {
 			v = nil
@@ -78,7 +78,7 @@ func (s *Store) replay(tx *bolt.Tx, prefix string, after, newest int64) (batch k
 }
 
 // tail is the newest events, in memory, so that watches which keep up do not
-// read the file. There is one for each revision from first on.
+// read the file, and the writes that are not in the file yet. There is one for each revision from first on.
 type tail struct {
 	first  int64
 	events []kv.Event
@@ -91,12 +91,17 @@ const (
 	tailBytes  = 8 << 20
 )
 
-// add appends the event of the next revision.
-func (t *tail) add(e kv.Event) {
+// add appends the event of the next revision. Events up to filed are in the file.
+func (t *tail) add(e kv.Event, filed int64) {
 	t.events = append(t.events, e)
 	t.size += e.Size()
+	t.trim(filed)
+}
+
+// trim drops events that are too many, up to filed.
+func (t *tail) trim(filed int64) {
 	drop := 0
-	for len(t.events)-drop > tailEvents || t.size > tailBytes {
+	for t.first+int64(drop) <= filed && drop < len(t.events) && (len(t.events)-drop > tailEvents || t.size > tailBytes) {
 		t.size -= t.events[drop].Size()
 		drop++
 	}
@@ -105,11 +110,16 @@ func (t *tail) add(e kv.Event) {
 	t.first += int64(drop)
 }
 
+// after returns the events after a revision, which are all here. The caller does not change them.
+func (t *tail) after(revision int64) []kv.Event {
+	return t.events[min(max(revision+1-t.first, 0), int64(len(t.events))):len(t.events):len(t.events)]
+}
+
 // at returns the event of a revision, if it is here.
-func (t *tail) at(revision int64) (kv.Event, bool) {
+func (t *tail) at(revision int64) (*kv.Event, bool) {
 	i := revision - t.first
 	if i < 0 || i >= int64(len(t.events)) {
-		return kv.Event{}, false
+		return nil, false
 	}
-	return t.events[i], true
+	return &t.events[i], true
 }
