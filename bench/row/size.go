@@ -29,6 +29,7 @@ type Size struct {
 	Watchers   []int
 	Counted    int // requests for the count of instructions
 	CurvePairs int
+	Life       life
 	CurveTime  time.Duration // limit of the load at one point of a curve
 }
 
@@ -39,6 +40,7 @@ func Quick() Size {
 		One: 300, Many: 4000, Read: 3 * time.Second, List: 5000, Events: 500, Builtins: 1500,
 		Defined: 200, Stored: 10_000, Informers: 200, Informed: 200, Fleet: 5 * time.Second, Bindings: 10_000,
 		Objects: []int{1000, 10_000}, Kinds: []int{10, 100}, Watchers: []int{10, 100, 1000}, Counted: 400, CurveTime: 5 * time.Minute,
+		Life: life{Nodes: 50, Deployments: 10, Replicas: 50},
 	}
 }
 
@@ -51,6 +53,7 @@ func Full() Size {
 		Defined: 2000, Stored: 100_000, Informers: 1000, Informed: 500, Fleet: 30 * time.Second, Bindings: 10_000,
 		Objects: []int{1000, 10_000, 100_000, 1_000_000}, Kinds: []int{10, 100, 1000, 5000},
 		Watchers: []int{10, 100, 1000, 10_000}, Counted: 2000, CurveTime: 8 * time.Minute,
+		Life: life{Nodes: 500, Deployments: 20, Replicas: 250},
 	}
 }
 
@@ -62,7 +65,7 @@ func Scenarios(s Size, only func(string) bool) ([]*Scenario, error) {
 	}
 	var chosen []*Scenario
 	for _, sc := range []*Scenario{
-		table(s), builtins(s), definitions(s, large), stored(s), informers(s), fleet(s), byRoles(s), byWebhooks(s), aggregated(s), byPolicies(s), guarded(s), underQuota(s),
+		table(s), builtins(s), definitions(s, large), stored(s), informers(s), fleet(s), byRoles(s), byWebhooks(s), aggregated(s), byPolicies(s), guarded(s), underQuota(s), aLife(s),
 		byObjects(s), byKinds(s), byWatchers(s), instructions(s),
 		etcdTable(s), etcdDefinitions(s, large), byServers(s),
 	} {

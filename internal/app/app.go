@@ -136,6 +136,8 @@ type Options struct {
 	// MinWatch is the minimum timeout of a watch without timeoutSeconds; the maximum is twice that.
 	// 0 is half an hour.
 	MinWatch time.Duration
+	// EventTTL is the time for which an Event is kept after its last write. 0 is an hour; a negative one keeps Events.
+	EventTTL time.Duration
 	// StrictTransport are the directives of the header Strict-Transport-Security; none sends no
 	// header.
 	StrictTransport []string

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -47,6 +48,7 @@ type told struct {
 	quotas    quotacontroller.Options
 	others    *aggregate.Aggregator // the other API servers
 	identity  serveridentity.Server
+	eventTTL  time.Duration
 }
 
 // controllers returns all controllers.
@@ -74,7 +76,7 @@ func ofManager(of told) []controller.Descriptor {
 // store does their work.
 func ofServer(of told) []controller.Descriptor {
 	return []controller.Descriptor{
-		{Name: expiry.Name, New: expiry.New},
+		{Name: expiry.Name, New: expiry.New(of.eventTTL)},
 		{Name: definition.Name, New: definition.New},
 		{Name: legacytoken.TrackingName, New: legacytoken.NewTracker},
 		{Name: servicecidr.Name, New: servicecidr.New(of.server.CIDRs)},
@@ -116,7 +118,7 @@ func (w *wired) control(a *App, o Options) error {
 	identity := serveridentity.Server{Host: host, Instance: uuid.NewString(), Address: w.server.Address}
 	on, err := controller.Select(controllers(told{
 		a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses,
-		quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others, identity,
+		quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others, identity, cmp.Or(o.EventTTL, expiry.DefaultTTL),
 	}), o.Controllers)
 	if err != nil {
 		return err

@@ -53,6 +53,12 @@ func kubernetes(name string) (string, error) {
 	return build(name, "tools/reference", "k8s.io/kubernetes/cmd/"+name, versionFlags)
 }
 
+// Further is the folder of a module with more published programs.
+const Further = "test/operators/programs/further"
+
+// Kwok returns the path of the published kwok, which acts as kubelets.
+func Kwok() (string, error) { return build("kwok", Further, "sigs.k8s.io/kwok/cmd/kwok", "") }
+
 // Etcd returns the path of the published etcd.
 func Etcd() (string, error) {
 	return build("etcd", "tools/reference", "go.etcd.io/etcd/server/v3", "")

@@ -5,12 +5,14 @@
 package flags
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -44,6 +46,7 @@ type Serve struct {
 	open, restore  string
 	history        keeping
 	maxObjectBytes uint32
+	eventTTL       time.Duration
 	etcd           app.Etcd
 	etcdOverrides  []string
 	kubeconfig     string
@@ -179,6 +182,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		History:                  app.Remembering(f.history),
 		Etcd:                     f.etcd,
 		MaxObjectBytes:           int(f.maxObjectBytes),
+		EventTTL:                 cmp.Or(f.eventTTL, -1),
 		Offer:                    f.gates.offer,
 		CertFile:                 f.certFile,
 		KeyFile:                  f.keyFile,

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/controller/expiry"
 )
 
 // addPlugins adds the flags of admission plugins.
@@ -38,6 +39,8 @@ func (f *Serve) addAPI(flags *pflag.FlagSet) {
 
 // addKinds adds the flags of built-in kinds.
 func (f *Serve) addKinds(flags *pflag.FlagSet) {
+	flags.DurationVar(&f.eventTTL, "event-ttl", expiry.DefaultTTL,
+		"time for which an Event is kept after its last write; 0 keeps Events")
 	flags.Var(&f.runtimeConfig, "runtime-config",
 		"built-in versions and resources to enable or disable: GROUP/VERSION=BOOL, GROUP/VERSION/RESOURCE=BOOL, v1=BOOL for the core group; api/all, api/ga, api/beta and api/alpha stand for all such versions. Beta and alpha versions are disabled by default")
 	flags.BoolVar(&f.privileged, "allow-privileged", false,

@@ -22,7 +22,7 @@ func TestEventsWhenTheClockIsSet(t *testing.T) {
 		{"back by a day", -24 * time.Hour, ttl - time.Minute, 26*ttl + 2*time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			in(t, func(w *world) {
+			in(t, DefaultTTL, func(w *world) {
 				var set atomic.Int64
 				w.Stop()
 				w.Now = func() time.Time { return time.Now().Add(time.Duration(set.Load())) }

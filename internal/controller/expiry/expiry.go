@@ -19,10 +19,9 @@ import (
 const Name = "event-expiry-controller"
 
 const (
-	// timeToLive is the TTL of an Event after its last write, the default of --event-ttl of
-	// kube-apiserver.
-	timeToLive = time.Hour
-	// sweepPause is the least delay of the next sweep. Events that expire in the meantime are
+	// DefaultTTL is the TTL of an Event after its last write, as in kube-apiserver.
+	DefaultTTL = time.Hour
+	// sweepPause is the least delay of the next sweep, for longer TTLs. Events that expire in the meantime are
 	// deleted together.
 	sweepPause = time.Minute
 )
@@ -32,11 +31,14 @@ type Controller struct {
 	objects *controller.Objects
 	queue   *controller.Queue
 	prefix  string // key prefix of Events
+	ttl     time.Duration
 }
 
-// New returns the controller.
-func New(o *controller.Objects, q *controller.Queue) controller.Controller {
-	return &Controller{objects: o, queue: q, prefix: o.Prefix("", "events")}
+// New returns the constructor of a controller with a TTL of Events. Without one, Events do not expire.
+func New(ttl time.Duration) func(*controller.Objects, *controller.Queue) controller.Controller {
+	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
+		return &Controller{objects: o, queue: q, prefix: o.Prefix("", "events"), ttl: ttl}
+	}
 }
 
 // Keys returns the key prefix of Events.
@@ -45,10 +47,11 @@ func (c *Controller) Keys() []string { return []string{c.prefix} }
 // See schedules a sweep: at the end of a written Event's TTL, or at once for loaded Events.
 func (c *Controller) See(e *controller.Event) {
 	switch {
+	case c.ttl <= 0:
 	case e.Loading:
 		c.queue.Add(controller.Task{})
 	case e.Value != nil:
-		c.queue.After(controller.Task{}, timeToLive)
+		c.queue.After(controller.Task{}, c.ttl)
 	}
 }
 
@@ -62,7 +65,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 		for i := range page.Records {
 			r := &page.Records[i]
 			at := written(r.Value, now)
-			if now.Sub(at) < timeToLive {
+			if now.Sub(at) < c.ttl {
 				if oldest.IsZero() || at.Before(oldest) {
 					oldest = at
 				}
@@ -80,7 +83,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 		return err
 	}
 	if !oldest.IsZero() {
-		c.queue.After(t, max(oldest.Add(timeToLive).Sub(now), sweepPause))
+		c.queue.After(t, max(oldest.Add(c.ttl).Sub(now), min(sweepPause, c.ttl)))
 	}
 	return nil
 }

@@ -16,11 +16,11 @@ type world struct {
 	queue *controller.Queue // of the last started controller
 }
 
-func in(t *testing.T, test func(w *world)) {
+func in(t *testing.T, ttl time.Duration, test func(w *world)) {
 	w := &world{}
 	controllertest.In(t, []controller.Descriptor{{Name: Name, New: func(o *controller.Objects, q *controller.Queue) controller.Controller {
 		w.queue = q
-		return New(o, q)
+		return New(ttl)(o, q)
 	}}}, func(world *controllertest.World) {
 		w.World = world
 		test(w)
@@ -34,7 +34,7 @@ func about(_ *controllertest.World, t object.Tree) {
 // Events are deleted an hour after their last write, even across a restart. Without Events there is
 // no timer.
 func TestEvents(t *testing.T) {
-	in(t, func(w *world) {
+	in(t, DefaultTTL, func(w *world) {
 		w.Create("event dev/a", about)
 		w.Sleep(30 * time.Minute)
 		w.Create("event dev/b", about)
@@ -54,6 +54,19 @@ func TestEvents(t *testing.T) {
 			t.Error("a task is waiting")
 		}
 	})
+}
+
+// Another TTL is as exact as a minute, and as half of a shorter one. Without a TTL, Events stay.
+func TestTTL(t *testing.T) {
+	for ttl, wait := range map[time.Duration]time.Duration{10 * time.Second: 21 * time.Second, 5 * time.Hour: 5*time.Hour + 2*time.Minute, -1: 1000 * time.Hour} {
+		in(t, ttl, func(w *world) {
+			w.Create("event dev/a", about)
+			w.Sleep(ttl - time.Second)
+			w.has("a")
+			w.Sleep(wait - ttl)
+			w.has(map[bool]string{true: "a"}[ttl < 0])
+		})
+	}
 }
 
 // has compares the names of the Events.

@@ -19,6 +19,7 @@ const (
 type settler struct {
 	wake signal
 	done chan struct{} // closed when it has ended
+	full bool          // its last filing found no space
 
 	mu     sync.Mutex
 	oldest int64 // the highest requested revision of a compaction
@@ -114,11 +115,14 @@ func (s *Store) settleOnce(oldest int64, due bool, seen *int64) (more bool, err 
 	if due {
 		*seen = newest
 	}
+	was := s.settler.full
+	s.settler.full = errors.Is(err, kv.ErrFull)
 	switch {
-	case errors.Is(err, kv.ErrFull):
-		// The next write or compaction wakes it up.
-		s.log.Warn("storage is too full to free space in it", "file", s.space.file.Name(), "error", err)
-		return false, kv.ErrFull
+	case s.settler.full:
+		if !was {
+			s.log.Warn("storage is too full to free space in it", "file", s.space.file.Name(), "error", err)
+		}
+		return false, kv.ErrFull // the next write or compaction wakes it up
 	case err != nil:
 		s.broken.CompareAndSwap(nil, &err)
 		s.queue.wake.notify()
