@@ -33,7 +33,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes infer churn month forks verify compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes infer churn soak month forks verify compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -152,6 +152,9 @@ manager: ## run every controller of kube-controller-manager for ten minutes, alo
 
 churn: ## kill and start Konnectivity's server and agents for ten minutes while clients connect through them
 	$(GO) -C test/egress test . -run Churn -count=1 -v -timeout 30m -churn 10m
+
+soak: ## send the writes of a day of 500 nodes in an hour, and check that memory, files, descriptors and goroutines stay flat
+	$(GO) -C test test ./soak -count=1 -v -timeout 2h -duration 1h
 
 trouble: ## inject failures for ten minutes into three servers over an etcd of three members, and for ten into three stores
 	$(GO) -C test/etcd test . -run 'InTrouble|ThroughThree' -count=1 -v -timeout 60m -duration 10m

@@ -160,8 +160,7 @@ func (c *cluster) write(ctx context.Context, api process.API, r *rand.Rand) erro
 	now := time.Now().UTC().Format(time.RFC3339)
 	switch n := r.IntN(writesPerSecond / speed); {
 	case n < nodes/10:
-		l := lease(node)
-		return api.Do(ctx, http.MethodPut, leases+"/n"+strconv.Itoa(node), l, nil)
+		return api.Do(ctx, http.MethodPatch, leases+"/n"+strconv.Itoa(node), lease(node), nil)
 	case n < nodes/10+nodes/300:
 		status := object{"status": object{"conditions": []object{{"type": "Ready", "status": "True", "lastHeartbeatTime": now, "reason": "KubeletReady"}}}}
 		return api.Do(ctx, http.MethodPatch, "/api/v1/nodes/n"+strconv.Itoa(node)+"/status", status, nil)
