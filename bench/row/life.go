@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -42,7 +43,7 @@ func aLife(s Size) *Scenario {
 
 func runLife(ctx context.Context, r *Run) error {
 	l := r.size.Life
-	cluster, err := r.server.StartCluster(r.dir)
+	cluster, err := r.server.StartCluster(filepath.Join(filepath.Dir(r.dir), "cluster"), r.dir)
 	if err != nil {
 		return err
 	}

@@ -22,9 +22,13 @@ type Cluster struct {
 // The clients of a cluster wait for the server, and not for their own limits.
 const clusterRate = "5000"
 
-// StartCluster starts the programs with their defaults, besides limits of their own requests.
-func (s *Server) StartCluster(dir string) (*Cluster, error) {
-	certs, err := readCredentials(dir)
+// StartCluster starts the programs with their defaults, besides limits of their own requests. Their files are in dir, and those of
+// the server in another folder.
+func (s *Server) StartCluster(dir, of string) (*Cluster, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	certs, err := readCredentials(of)
 	if err != nil {
 		return nil, err
 	}
