@@ -91,7 +91,7 @@ func (m *models) mark(model, field string) Mark {
 
 // add adds the model of a named type if missing, and returns its name.
 func (m *models) add(t reflect.Type) string {
-	name := modelName(t)
+	name := NameOf(t.PkgPath(), t.Name())
 	if _, ok := m.schemas[name]; ok {
 		return name
 	}
@@ -305,19 +305,8 @@ func withType(s spec.Schema, d declared) spec.Schema {
 	return s
 }
 
-// modelName returns the name under which a type is published.
-func modelName(t reflect.Type) string {
-	type named interface{ OpenAPIModelName() string }
-	if n, ok := reflect.Zero(t).Interface().(named); ok {
-		name := n.OpenAPIModelName()
-		if strings.HasSuffix(name, "."+t.Name()) {
-			return name // and not that of a struct inlined in it
-		}
-	}
-	return NameOf(t.PkgPath(), t.Name())
-}
-
-// NameOf returns the name under which a type of a package is published.
+// NameOf returns the name under which a type of a package is published. It is the result of OpenAPIModelName of
+// the type. A call of that method would link it for a thousand types, which take half a megabyte.
 func NameOf(pkg, name string) string {
 	path := strings.Split(pkg, "/")
 	host := strings.Split(path[0], ".")
