@@ -92,13 +92,14 @@ func decodeProtobuf(d *resource.Definition, envelope *runtime.Unknown) ([]byte, 
 	if create == nil {
 		return nil, false
 	}
-	obj := create()
-	message, ok := obj.(interface{ Unmarshal([]byte) error })
-	if !ok || message.Unmarshal(envelope.Raw) != nil {
+	message := create()
+	if message == nil || message.Unmarshal(envelope.Raw) != nil {
 		return nil, false
 	}
-	obj.GetObjectKind().SetGroupVersionKind(envelope.GroupVersionKind())
-	decoded, err := json.Marshal(obj)
+	if obj, ok := message.(runtime.Object); ok {
+		obj.GetObjectKind().SetGroupVersionKind(envelope.GroupVersionKind())
+	}
+	decoded, err := json.Marshal(message)
 	if err == nil && old {
 		decoded = raised(d, envelope.TypeMeta, decoded)
 	}
@@ -107,15 +108,21 @@ func decodeProtobuf(d *resource.Definition, envelope *runtime.Unknown) ([]byte, 
 
 // goType returns a constructor for an object of d in a version, and whether that version was
 // removed. It returns nil for an unknown version.
-func goType(d *resource.Definition, is runtime.TypeMeta) (create func() runtime.Object, old bool) {
+func goType(d *resource.Definition, is runtime.TypeMeta) (create func() former.Message, old bool) {
+	of := func(v *resource.Version) func() former.Message {
+		return func() former.Message {
+			m, _ := v.New().(former.Message)
+			return m
+		}
+	}
 	for _, v := range d.Versions {
 		if v.HasGoType() && d.APIVersion(v.Name) == is.APIVersion {
-			return v.New, false
+			return of(v), false
 		}
 	}
 	v, ok := former.Find(is.APIVersion, is.Kind)
 	if ok && v.Object == nil {
-		v.Object = d.StorageVersion().New
+		return of(d.StorageVersion()), true
 	}
 	return v.Object, ok
 }
@@ -129,5 +136,6 @@ func raised(d *resource.Definition, is runtime.TypeMeta, value []byte) []byte {
 		return value
 	}
 	v.Raise(tree, d.APIVersion(d.StorageVersion().Name))
+	tree["kind"] = is.Kind
 	return object.AppendJSON(nil, tree)
 }

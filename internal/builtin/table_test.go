@@ -11,22 +11,20 @@ import (
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
-// Every line of the table applies to a Go type of a kind, except lists and kinds that are not
-// served yet.
-func TestTableIsAboutTypes(t *testing.T) {
-	fields := map[string]map[string]bool{}
+// types returns the structs in the objects of all kinds, by the names of their models.
+func types() map[string]reflect.Type {
+	out := map[string]reflect.Type{}
 	var read func(reflect.Type)
 	read = func(of reflect.Type) {
 		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
 			of = of.Elem()
 		}
 		name := model.NameOf(of.PkgPath(), of.Name())
-		if of.Kind() != reflect.Struct || fields[name] != nil {
+		if of.Kind() != reflect.Struct || out[name] != nil {
 			return
 		}
-		fields[name] = map[string]bool{"": true}
+		out[name] = of
 		for f := range gotype.Fields(of) {
-			fields[name][f.JSONName] = true
 			read(f.Type)
 		}
 	}
@@ -41,6 +39,29 @@ func TestTableIsAboutTypes(t *testing.T) {
 					read(reflect.TypeOf(s.Definition.Versions[0].New()))
 				}
 			}
+		}
+	}
+	return out
+}
+
+// The name of a model follows from the package and the name of its type.
+func TestModelsHaveTheNamesOfTypes(t *testing.T) {
+	for name, of := range types() {
+		named, ok := reflect.Zero(of).Interface().(interface{ OpenAPIModelName() string })
+		if ok && strings.HasSuffix(named.OpenAPIModelName(), "."+of.Name()) && named.OpenAPIModelName() != name {
+			t.Errorf("%s is %s in Kubernetes", name, named.OpenAPIModelName())
+		}
+	}
+}
+
+// Every line of the table applies to a Go type of a kind, except lists and kinds that are not
+// served yet.
+func TestTableIsAboutTypes(t *testing.T) {
+	fields := map[string]map[string]bool{}
+	for name, of := range types() {
+		fields[name] = map[string]bool{"": true}
+		for f := range gotype.Fields(of) {
+			fields[name][f.JSONName] = true
 		}
 	}
 	later := []string{"io.k8s.api.authentication.v1.", "io.k8s.api.authorization.v1."}

@@ -37,7 +37,7 @@ func webhooks(plural string) resource.Definition {
 }
 
 func mutatingWebhooks() *resource.Definition {
-	return kind.Kind[admissionv1.MutatingWebhookConfiguration, admissionv1.MutatingWebhookConfigurationList]{
+	return kind.Kind[*admissionv1.MutatingWebhookConfiguration, *admissionv1.MutatingWebhookConfigurationList]{
 		Definition:    webhooks("mutatingwebhookconfigurations"),
 		AnyFinalizers: true, Rules: rules, Validate: validateMutatingWebhooks, Warn: warnOfMutatingWebhooks,
 		Columns: webhookColumns,
@@ -46,7 +46,7 @@ func mutatingWebhooks() *resource.Definition {
 }
 
 func validatingWebhooks() *resource.Definition {
-	return kind.Kind[admissionv1.ValidatingWebhookConfiguration, admissionv1.ValidatingWebhookConfigurationList]{
+	return kind.Kind[*admissionv1.ValidatingWebhookConfiguration, *admissionv1.ValidatingWebhookConfigurationList]{
 		Definition:    webhooks("validatingwebhookconfigurations"),
 		AnyFinalizers: true, Rules: rules, Validate: validateValidatingWebhooks, Warn: warnOfValidatingWebhooks,
 		Columns: webhookColumns,
@@ -60,7 +60,7 @@ const webhookColumns = `
 `
 
 func mutatingPolicies() *resource.Definition {
-	return kind.Kind[admissionv1.MutatingAdmissionPolicy, admissionv1.MutatingAdmissionPolicyList]{
+	return kind.Kind[*admissionv1.MutatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicyList]{
 		Definition:    definition("mutatingadmissionpolicies"),
 		AnyFinalizers: true, Rules: rules, Validate: validateMutatingPolicy, Warn: warnOfName[admissionv1.MutatingAdmissionPolicy],
 		Columns: `
@@ -70,13 +70,13 @@ func mutatingPolicies() *resource.Definition {
 		`,
 		Cells: kind.Cells{"mutations": kind.Count("spec", "mutations"), "paramKind": paramKind},
 	}.New(
-		kind.Like[admissionv1beta1.MutatingAdmissionPolicy, admissionv1beta1.MutatingAdmissionPolicyList]("v1beta1"),
-		kind.Like[admissionv1alpha1.MutatingAdmissionPolicy, admissionv1alpha1.MutatingAdmissionPolicyList]("v1alpha1"),
+		kind.Like[*admissionv1beta1.MutatingAdmissionPolicy, *admissionv1beta1.MutatingAdmissionPolicyList]("v1beta1"),
+		kind.Like[*admissionv1alpha1.MutatingAdmissionPolicy, *admissionv1alpha1.MutatingAdmissionPolicyList]("v1alpha1"),
 	)
 }
 
 func validatingPolicies() *resource.Definition {
-	return kind.Kind[admissionv1.ValidatingAdmissionPolicy, admissionv1.ValidatingAdmissionPolicyList]{
+	return kind.Kind[*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyList]{
 		Definition:    definition("validatingadmissionpolicies"),
 		AnyFinalizers: true, Rules: rules, Validate: validateValidatingPolicy, Warn: warnOfName[admissionv1.ValidatingAdmissionPolicy],
 		ValidateStatus: validatePolicyStatus, WarnOfStatus: warnOfName[admissionv1.ValidatingAdmissionPolicy],
@@ -91,14 +91,14 @@ func validatingPolicies() *resource.Definition {
 }
 
 func mutatingPolicyBindings() *resource.Definition {
-	return kind.Kind[admissionv1.MutatingAdmissionPolicyBinding, admissionv1.MutatingAdmissionPolicyBindingList]{
+	return kind.Kind[*admissionv1.MutatingAdmissionPolicyBinding, *admissionv1.MutatingAdmissionPolicyBindingList]{
 		Definition:    definition("mutatingadmissionpolicybindings"),
 		AnyFinalizers: true, Rules: rules, Validate: validateMutatingBinding, Warn: warnOfName[admissionv1.MutatingAdmissionPolicyBinding],
 		Columns: bindingColumns,
 		Cells:   kind.Cells{"param": paramRef},
 	}.New(
-		kind.Like[admissionv1beta1.MutatingAdmissionPolicyBinding, admissionv1beta1.MutatingAdmissionPolicyBindingList]("v1beta1"),
-		kind.Like[admissionv1alpha1.MutatingAdmissionPolicyBinding, admissionv1alpha1.MutatingAdmissionPolicyBindingList]("v1alpha1").WhenDecoded(func(obj map[string]any) {
+		kind.Like[*admissionv1beta1.MutatingAdmissionPolicyBinding, *admissionv1beta1.MutatingAdmissionPolicyBindingList]("v1beta1"),
+		kind.Like[*admissionv1alpha1.MutatingAdmissionPolicyBinding, *admissionv1alpha1.MutatingAdmissionPolicyBindingList]("v1alpha1").WhenDecoded(func(obj map[string]any) {
 			if ref := kind.Tree(obj, "spec", "paramRef"); ref != nil {
 				kind.SetMissing(ref, "parameterNotFoundAction", string(admissionv1.DenyAction))
 			}
@@ -107,7 +107,7 @@ func mutatingPolicyBindings() *resource.Definition {
 }
 
 func validatingPolicyBindings() *resource.Definition {
-	return kind.Kind[admissionv1.ValidatingAdmissionPolicyBinding, admissionv1.ValidatingAdmissionPolicyBindingList]{
+	return kind.Kind[*admissionv1.ValidatingAdmissionPolicyBinding, *admissionv1.ValidatingAdmissionPolicyBindingList]{
 		Definition:    definition("validatingadmissionpolicybindings"),
 		AnyFinalizers: true, Rules: rules, Validate: validateValidatingBinding, Warn: warnOfName[admissionv1.ValidatingAdmissionPolicyBinding],
 		Columns: bindingColumns,

@@ -29,7 +29,7 @@ func Definitions() []*resource.Definition {
 }
 
 func apiServices() *resource.Definition {
-	return kind.Kind[apiregistrationv1.APIService, apiregistrationv1.APIServiceList]{
+	return kind.Kind[*apiregistrationv1.APIService, *apiregistrationv1.APIServiceList]{
 		Definition: resource.Definition{
 			Group: Group, Plural: "apiservices", Categories: []string{"api-extensions"},
 			StoragePrefix: resource.CustomPrefix(Group, "apiservices"),

@@ -23,7 +23,7 @@ func Definitions() []*resource.Definition {
 }
 
 func storageVersions() *resource.Definition {
-	return kind.Kind[internalv1alpha1.StorageVersion, internalv1alpha1.StorageVersionList]{
+	return kind.Kind[*internalv1alpha1.StorageVersion, *internalv1alpha1.StorageVersionList]{
 		Definition: resource.Definition{
 			Group: internalv1alpha1.GroupName, Plural: "storageversions",
 			Strategy: resource.Strategy{ValidateName: validateName},

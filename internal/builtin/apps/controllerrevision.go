@@ -12,7 +12,7 @@ import (
 )
 
 func controllerRevisions() *resource.Definition {
-	return kind.Kind[appsv1.ControllerRevision, appsv1.ControllerRevisionList]{
+	return kind.Kind[*appsv1.ControllerRevision, *appsv1.ControllerRevisionList]{
 		Definition: resource.Definition{
 			Group: appsv1.GroupName, Plural: "controllerrevisions", Namespaced: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},

@@ -15,7 +15,7 @@ import (
 )
 
 func daemonSets(rules func() *rule.Set) *resource.Definition {
-	return kind.Kind[appsv1.DaemonSet, appsv1.DaemonSetList]{
+	return kind.Kind[*appsv1.DaemonSet, *appsv1.DaemonSetList]{
 		Definition: resource.Definition{
 			Group: appsv1.GroupName, Plural: "daemonsets", ShortNames: []string{"ds"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,

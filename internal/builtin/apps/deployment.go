@@ -17,7 +17,7 @@ import (
 )
 
 func deployments(rules func() *rule.Set) *resource.Definition {
-	return kind.Kind[appsv1.Deployment, appsv1.DeploymentList]{
+	return kind.Kind[*appsv1.Deployment, *appsv1.DeploymentList]{
 		Definition: resource.Definition{
 			Group: appsv1.GroupName, Plural: "deployments", ShortNames: []string{"deploy"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,

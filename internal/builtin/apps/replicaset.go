@@ -11,7 +11,7 @@ import (
 )
 
 func replicaSets(rules func() *rule.Set) *resource.Definition {
-	return kind.Kind[appsv1.ReplicaSet, appsv1.ReplicaSetList]{
+	return kind.Kind[*appsv1.ReplicaSet, *appsv1.ReplicaSetList]{
 		Definition: resource.Definition{
 			Group: appsv1.GroupName, Plural: "replicasets", ShortNames: []string{"rs"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,

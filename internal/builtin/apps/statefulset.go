@@ -12,7 +12,7 @@ import (
 )
 
 func statefulSets(rules func() *rule.Set) *resource.Definition {
-	return kind.Kind[appsv1.StatefulSet, appsv1.StatefulSetList]{
+	return kind.Kind[*appsv1.StatefulSet, *appsv1.StatefulSetList]{
 		Definition: resource.Definition{
 			Group: appsv1.GroupName, Plural: "statefulsets", ShortNames: []string{"sts"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,

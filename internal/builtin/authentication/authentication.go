@@ -38,7 +38,7 @@ func review[T any](name string, answer kind.Answering[T]) *resource.Definition {
 	singular := strings.ToLower(name)
 	return kind.New(resource.Definition{
 		Group: authenticationv1.GroupName, Plural: singular + "s", Singular: singular, Kind: name, Verbs: []string{"create"},
-	}, kind.UnlistedOf[T](&resource.Version{Name: "v1", Creater: answer}))
+	}, kind.UnlistedOf[*T](&resource.Version{Name: "v1", Creater: answer}))
 }
 
 // reviewSelf returns the user of the request.

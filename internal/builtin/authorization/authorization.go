@@ -37,7 +37,7 @@ func review[T any](name string, namespaced bool, answer kind.Answering[T]) *reso
 	return kind.New(resource.Definition{
 		Group: authorizationv1.GroupName, Plural: singular + "s", Singular: singular, Kind: name,
 		Namespaced: namespaced, Verbs: []string{"create"},
-	}, kind.UnlistedOf[T](&resource.Version{Name: "v1", Creater: answer}))
+	}, kind.UnlistedOf[*T](&resource.Version{Name: "v1", Creater: answer}))
 }
 
 // subject answers a SubjectAccessReview.

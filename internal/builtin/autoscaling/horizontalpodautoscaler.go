@@ -11,7 +11,7 @@ import (
 )
 
 func horizontalPodAutoscalers() *resource.Definition {
-	return kind.Kind[autoscalingv2.HorizontalPodAutoscaler, autoscalingv2.HorizontalPodAutoscalerList]{
+	return kind.Kind[*autoscalingv2.HorizontalPodAutoscaler, *autoscalingv2.HorizontalPodAutoscalerList]{
 		Definition: resource.Definition{
 			Group: autoscalingv2.GroupName, Plural: "horizontalpodautoscalers", ShortNames: []string{"hpa"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,
@@ -31,7 +31,7 @@ func horizontalPodAutoscalers() *resource.Definition {
 		`,
 		Cells: kind.Cells{"reference": reference, "targets": targets, "least": least},
 	}.New(
-		kind.Shaped[autoscalingv1.HorizontalPodAutoscaler, autoscalingv1.HorizontalPodAutoscalerList]("v1", toNew, toOld).WhenDecoded(defaultOld),
+		kind.Shaped[*autoscalingv1.HorizontalPodAutoscaler, *autoscalingv1.HorizontalPodAutoscalerList]("v1", toNew, toOld).WhenDecoded(defaultOld),
 	)
 }
 

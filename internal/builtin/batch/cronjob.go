@@ -10,7 +10,7 @@ import (
 )
 
 func cronJobs(rules func() *rule.Set) *resource.Definition {
-	return kind.Kind[batchv1.CronJob, batchv1.CronJobList]{
+	return kind.Kind[*batchv1.CronJob, *batchv1.CronJobList]{
 		Definition: resource.Definition{
 			Group: batchv1.GroupName, Plural: "cronjobs", ShortNames: []string{"cj"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,

@@ -18,7 +18,7 @@ import (
 )
 
 func jobs(rules func() *rule.Set) *resource.Definition {
-	return kind.Kind[batchv1.Job, batchv1.JobList]{
+	return kind.Kind[*batchv1.Job, *batchv1.JobList]{
 		Definition: resource.Definition{
 			Group: batchv1.GroupName, Plural: "jobs", Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,

@@ -19,7 +19,7 @@ import (
 
 // podRequests are described in v1beta1, the storage version. It has all fields of v1.
 func podRequests() *resource.Definition {
-	return kind.Kind[certificatesv1beta1.PodCertificateRequest, certificatesv1beta1.PodCertificateRequestList]{
+	return kind.Kind[*certificatesv1beta1.PodCertificateRequest, *certificatesv1beta1.PodCertificateRequestList]{
 		Definition: resource.Definition{
 			Group: certificatesv1.GroupName, Plural: "podcertificaterequests", Namespaced: true, NoNamespaceLabel: true,
 		},
@@ -41,7 +41,7 @@ func podRequests() *resource.Definition {
 			},
 		},
 		Select: "spec.signerName spec.podName spec.nodeName",
-	}.New(kind.Shaped[certificatesv1.PodCertificateRequest, certificatesv1.PodCertificateRequestList]("v1", addProof, dropProof))
+	}.New(kind.Shaped[*certificatesv1.PodCertificateRequest, *certificatesv1.PodCertificateRequestList]("v1", addProof, dropProof))
 }
 
 // proof are the fields that v1 lacks: a public key and a proof of possession.

@@ -20,7 +20,7 @@ func signingRequests(m *Metrics) *resource.Definition {
 	// Kubernetes documents the columns as in v1beta1.
 	spec, status := certificatesv1beta1.CertificateSigningRequestSpec{}.SwaggerDoc(), certificatesv1beta1.CertificateSigningRequestStatus{}.SwaggerDoc()
 	verbs := []string{"get", "patch", "update"}
-	return kind.Kind[certificatesv1.CertificateSigningRequest, certificatesv1.CertificateSigningRequestList]{
+	return kind.Kind[*certificatesv1.CertificateSigningRequest, *certificatesv1.CertificateSigningRequestList]{
 		Definition: resource.Definition{
 			Group: certificatesv1.GroupName, Plural: "certificatesigningrequests", ShortNames: []string{"csr"},
 			Strategy: resource.Strategy{

@@ -16,7 +16,7 @@ import (
 )
 
 func trustBundles() *resource.Definition {
-	return kind.Kind[certificatesv1.ClusterTrustBundle, certificatesv1.ClusterTrustBundleList]{
+	return kind.Kind[*certificatesv1.ClusterTrustBundle, *certificatesv1.ClusterTrustBundleList]{
 		Definition: resource.Definition{
 			Group: certificatesv1.GroupName, Plural: "clustertrustbundles",
 			// The valid names depend on the signer: see validateBundle.
@@ -25,7 +25,7 @@ func trustBundles() *resource.Definition {
 		Validate: validateBundle,
 		Columns:  `SignerName  string  .spec.signerName:<none>`,
 		Select:   "spec.signerName",
-	}.New(kind.Like[certificatesv1beta1.ClusterTrustBundle, certificatesv1beta1.ClusterTrustBundleList]("v1beta1").Stored())
+	}.New(kind.Like[*certificatesv1beta1.ClusterTrustBundle, *certificatesv1beta1.ClusterTrustBundleList]("v1beta1").Stored())
 }
 
 func validateBundle(c *rule.Check, b, old *certificatesv1.ClusterTrustBundle) {

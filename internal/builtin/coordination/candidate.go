@@ -14,7 +14,7 @@ import (
 
 // leaseCandidates returns the kind of the candidates of a Lease.
 func leaseCandidates() *resource.Definition {
-	return kind.Kind[coordinationv1beta1.LeaseCandidate, coordinationv1beta1.LeaseCandidateList]{
+	return kind.Kind[*coordinationv1beta1.LeaseCandidate, *coordinationv1beta1.LeaseCandidateList]{
 		Definition: resource.Definition{
 			Group: coordinationv1beta1.GroupName, Plural: "leasecandidates", Namespaced: true,
 			Strategy: resource.Strategy{
@@ -32,7 +32,7 @@ func leaseCandidates() *resource.Definition {
 		`,
 		// Kubernetes shows the documentation of v1alpha2.
 		Docs: kind.Docs{"lease": coordinationv1alpha2.LeaseCandidateSpec{}.SwaggerDoc()["leaseName"]},
-	}.New(kind.Like[coordinationv1alpha2.LeaseCandidate, coordinationv1alpha2.LeaseCandidateList]("v1alpha2"))
+	}.New(kind.Like[*coordinationv1alpha2.LeaseCandidate, *coordinationv1alpha2.LeaseCandidateList]("v1alpha2"))
 }
 
 func validateCandidate(c *rule.Check, candidate, old *coordinationv1beta1.LeaseCandidate) {

@@ -12,7 +12,7 @@ import (
 )
 
 func leases() *resource.Definition {
-	return kind.Kind[coordinationv1.Lease, coordinationv1.LeaseList]{
+	return kind.Kind[*coordinationv1.Lease, *coordinationv1.LeaseList]{
 		Definition: resource.Definition{
 			Group: coordinationv1.GroupName, Plural: "leases", Namespaced: true,
 			Strategy: resource.Strategy{AllowCreateOnUpdate: true, Prepare: resource.Changing(prepareLease)},

@@ -23,7 +23,7 @@ func componentStatuses(o Dependencies) *resource.Definition {
 		},
 		names: []string{"scheduler", "controller-manager", "etcd-0"},
 	}
-	return kind.Kind[corev1.ComponentStatus, corev1.ComponentStatusList]{
+	return kind.Kind[*corev1.ComponentStatus, *corev1.ComponentStatusList]{
 		Definition: resource.Definition{
 			Plural: "componentstatuses", ShortNames: []string{"cs"}, Verbs: []string{"get", "list"},
 		},

@@ -13,7 +13,7 @@ import (
 )
 
 func configMaps() *resource.Definition {
-	return kind.Kind[corev1.ConfigMap, corev1.ConfigMapList]{
+	return kind.Kind[*corev1.ConfigMap, *corev1.ConfigMapList]{
 		Definition: resource.Definition{
 			Plural: "configmaps", ShortNames: []string{"cm"}, Namespaced: true,
 			Strategy: resource.Strategy{

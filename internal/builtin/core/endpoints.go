@@ -28,7 +28,7 @@ func endpoints() *resource.Definition {
 			Warn:         resource.Looking(warnOfEndpoints),
 		},
 		//lint:ignore SA1019 it is served all the same
-	}, kind.VersionOf[corev1.Endpoints, corev1.EndpointsList](&resource.Version{
+	}, kind.VersionOf[*corev1.Endpoints, *corev1.EndpointsList](&resource.Version{
 		Name: "v1",
 		Columns: func() []resource.Column {
 			//lint:ignore SA1019 it is served all the same

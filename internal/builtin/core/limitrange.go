@@ -17,7 +17,7 @@ import (
 )
 
 func limitRanges() *resource.Definition {
-	return kind.Kind[corev1.LimitRange, corev1.LimitRangeList]{
+	return kind.Kind[*corev1.LimitRange, *corev1.LimitRangeList]{
 		Definition: resource.Definition{
 			Plural: "limitranges", ShortNames: []string{"limits"}, Namespaced: true,
 			Strategy: resource.Strategy{

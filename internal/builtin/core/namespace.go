@@ -17,7 +17,7 @@ import (
 // A deleted namespace stays Terminating until spec.finalizers is empty. The finalizer kubernetes
 // stands for the objects in it. A controller removes it through the subresource finalize.
 func namespaces() *resource.Definition {
-	return kind.Kind[corev1.Namespace, corev1.NamespaceList]{
+	return kind.Kind[*corev1.Namespace, *corev1.NamespaceList]{
 		Definition: resource.Definition{
 			Plural: "namespaces", ShortNames: []string{"ns"},
 			Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},

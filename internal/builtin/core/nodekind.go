@@ -18,8 +18,8 @@ import (
 )
 
 // nodeKind describes the kind Node.
-func nodeKind() kind.Kind[corev1.Node, corev1.NodeList] {
-	return kind.Kind[corev1.Node, corev1.NodeList]{
+func nodeKind() kind.Kind[*corev1.Node, *corev1.NodeList] {
+	return kind.Kind[*corev1.Node, *corev1.NodeList]{
 		Definition: resource.Definition{
 			Plural: "nodes", ShortNames: []string{"no"},
 			StoragePrefix: resource.BuiltInPrefix("minions"), // the older name of nodes

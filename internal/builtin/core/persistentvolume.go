@@ -19,7 +19,7 @@ import (
 var volumeRules = rule.Lazy(volume.Rules)
 
 func persistentVolumes() *resource.Definition {
-	return kind.Kind[corev1.PersistentVolume, corev1.PersistentVolumeList]{
+	return kind.Kind[*corev1.PersistentVolume, *corev1.PersistentVolumeList]{
 		Definition: resource.Definition{
 			Plural: "persistentvolumes", ShortNames: []string{"pv"}, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: preparePersistentVolume},

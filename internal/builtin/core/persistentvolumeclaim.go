@@ -16,7 +16,7 @@ import (
 )
 
 func persistentVolumeClaims() *resource.Definition {
-	return kind.Kind[corev1.PersistentVolumeClaim, corev1.PersistentVolumeClaimList]{
+	return kind.Kind[*corev1.PersistentVolumeClaim, *corev1.PersistentVolumeClaimList]{
 		Definition: resource.Definition{
 			Plural: "persistentvolumeclaims", ShortNames: []string{"pvc"}, Namespaced: true, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareClaim)},

@@ -10,7 +10,7 @@ import (
 )
 
 func podTemplates(rules func() *rule.Set) *resource.Definition {
-	return kind.Kind[corev1.PodTemplate, corev1.PodTemplateList]{
+	return kind.Kind[*corev1.PodTemplate, *corev1.PodTemplateList]{
 		Definition: resource.Definition{
 			Plural: "podtemplates", Namespaced: true, HasGeneration: true, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(preparePodTemplate)},

@@ -15,7 +15,7 @@ import (
 
 func replicationControllers(rules func() *rule.Set) *resource.Definition {
 	of := corev1.SchemeGroupVersion.WithResource("replicationcontrollers")
-	return kind.Kind[corev1.ReplicationController, corev1.ReplicationControllerList]{
+	return kind.Kind[*corev1.ReplicationController, *corev1.ReplicationControllerList]{
 		Definition: resource.Definition{
 			Plural: of.Resource, ShortNames: []string{"rc"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true,

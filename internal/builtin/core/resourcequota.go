@@ -15,7 +15,7 @@ import (
 var resourceRules = rule.Lazy(kind.ResourceLists)
 
 func resourceQuotas() *resource.Definition {
-	return kind.Kind[corev1.ResourceQuota, corev1.ResourceQuotaList]{
+	return kind.Kind[*corev1.ResourceQuota, *corev1.ResourceQuotaList]{
 		Definition: resource.Definition{
 			Plural: "resourcequotas", ShortNames: []string{"quota"}, Namespaced: true, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},

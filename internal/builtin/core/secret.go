@@ -14,7 +14,7 @@ import (
 )
 
 func secrets() *resource.Definition {
-	return kind.Kind[corev1.Secret, corev1.SecretList]{
+	return kind.Kind[*corev1.Secret, *corev1.SecretList]{
 		Definition: resource.Definition{
 			Plural: "secrets", Namespaced: true,
 			Strategy: resource.Strategy{

@@ -28,7 +28,7 @@ func services(o Dependencies) *resource.Definition {
 			Warn:         resource.Looking(warnOfService),
 			Canonicalize: canonicalizeService,
 		},
-	}, kind.VersionOf[corev1.Service, corev1.ServiceList](&resource.Version{
+	}, kind.VersionOf[*corev1.Service, *corev1.ServiceList](&resource.Version{
 		Name:        "v1",
 		Revert:      resource.Changing(revertService),
 		ResetFields: []string{"status"},

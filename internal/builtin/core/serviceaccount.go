@@ -10,7 +10,7 @@ import (
 
 func serviceAccounts(o Dependencies, secrets *resource.Definition) *resource.Definition {
 	tokens := &tokenCreater{issuer: o.Tokens, secrets: secrets, pods: o.Pods, nodes: o.Nodes}
-	tokens.accounts = kind.Kind[corev1.ServiceAccount, corev1.ServiceAccountList]{
+	tokens.accounts = kind.Kind[*corev1.ServiceAccount, *corev1.ServiceAccountList]{
 		Definition: resource.Definition{
 			Plural: "serviceaccounts", ShortNames: []string{"sa"}, Namespaced: true, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareServiceAccount)},

@@ -37,7 +37,7 @@ func tokenRequests() *resource.Definition {
 	return kind.New(resource.Definition{
 		Group: authenticationv1.GroupName, Plural: "tokenrequests", Singular: "tokenrequest", Kind: "TokenRequest",
 		Namespaced: true, Verbs: []string{"create"},
-	}, kind.UnlistedOf[authenticationv1.TokenRequest](&resource.Version{Name: "v1"}).WhenDecoded(func(obj map[string]any) {
+	}, kind.UnlistedOf[*authenticationv1.TokenRequest](&resource.Version{Name: "v1"}).WhenDecoded(func(obj map[string]any) {
 		kind.SetMissing(kind.Child(obj, "spec"), "expirationSeconds", int64(defaultSeconds))
 	}))
 }

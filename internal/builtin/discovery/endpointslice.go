@@ -35,7 +35,7 @@ func endpointSlices() *resource.Definition {
 			Validate:                 resource.Looking(validateEndpointSlice),
 			Warn:                     resource.Looking(warnOfEndpointSlice),
 		},
-	}, kind.VersionOf[discoveryv1.EndpointSlice, discoveryv1.EndpointSliceList](&resource.Version{Name: "v1", Revert: resource.Changing(revertEndpointSlice), Columns: endpointSliceColumns}).WhenDecoded(defaultEndpointSlice))
+	}, kind.VersionOf[*discoveryv1.EndpointSlice, *discoveryv1.EndpointSliceList](&resource.Version{Name: "v1", Revert: resource.Changing(revertEndpointSlice), Columns: endpointSliceColumns}).WhenDecoded(defaultEndpointSlice))
 }
 
 func endpointSliceColumns() []resource.Column {

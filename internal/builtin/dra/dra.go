@@ -56,7 +56,7 @@ func defaultRequest(r map[string]any) {
 }
 
 func deviceClasses() *resource.Definition {
-	return kind.Kind[resourcev1.DeviceClass, resourcev1.DeviceClassList]{
+	return kind.Kind[*resourcev1.DeviceClass, *resourcev1.DeviceClassList]{
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "deviceclasses", HasGeneration: true, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, ValidateName: validateClassName},
@@ -64,13 +64,13 @@ func deviceClasses() *resource.Definition {
 		Rules: rules, Validate: validateClass,
 		Columns: `Age`,
 	}.New(
-		kind.Like[resourcev1beta2.DeviceClass, resourcev1beta2.DeviceClassList]("v1beta2"),
-		kind.Like[resourcev1beta1.DeviceClass, resourcev1beta1.DeviceClassList]("v1beta1"),
+		kind.Like[*resourcev1beta2.DeviceClass, *resourcev1beta2.DeviceClassList]("v1beta2"),
+		kind.Like[*resourcev1beta1.DeviceClass, *resourcev1beta1.DeviceClassList]("v1beta1"),
 	)
 }
 
 func taintRules() *resource.Definition {
-	return kind.Kind[resourcev1.DeviceTaintRule, resourcev1.DeviceTaintRuleList]{
+	return kind.Kind[*resourcev1.DeviceTaintRule, *resourcev1.DeviceTaintRuleList]{
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "devicetaintrules", HasGeneration: true,
 			Strategy: resource.Strategy{Prepare: prepareTaintRule},
@@ -87,8 +87,8 @@ func taintRules() *resource.Definition {
 		`,
 		Cells: kind.Cells{"added": timeAdded},
 	}.New(
-		kind.Like[resourcev1beta2.DeviceTaintRule, resourcev1beta2.DeviceTaintRuleList]("v1beta2").Stored().Lenient(),
-		kind.Like[resourcev1alpha3.DeviceTaintRule, resourcev1alpha3.DeviceTaintRuleList]("v1alpha3").Lenient(),
+		kind.Like[*resourcev1beta2.DeviceTaintRule, *resourcev1beta2.DeviceTaintRuleList]("v1beta2").Stored().Lenient(),
+		kind.Like[*resourcev1alpha3.DeviceTaintRule, *resourcev1alpha3.DeviceTaintRuleList]("v1alpha3").Lenient(),
 	)
 }
 
@@ -100,7 +100,7 @@ func timeAdded(obj map[string]any) any {
 }
 
 func claims(a admins) *resource.Definition {
-	return kind.Kind[resourcev1.ResourceClaim, resourcev1.ResourceClaimList]{
+	return kind.Kind[*resourcev1.ResourceClaim, *resourcev1.ResourceClaimList]{
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "resourceclaims", Namespaced: true, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: prepareClaim},
@@ -114,8 +114,8 @@ func claims(a admins) *resource.Definition {
 		`,
 		Cells: kind.Cells{"state": stateOfClaim},
 	}.New(
-		kind.Like[resourcev1beta2.ResourceClaim, resourcev1beta2.ResourceClaimList]("v1beta2"),
-		kind.Shaped[resourcev1beta1.ResourceClaim, resourcev1beta1.ResourceClaimList]("v1beta1", eachRequest(gather), eachRequest(spread)),
+		kind.Like[*resourcev1beta2.ResourceClaim, *resourcev1beta2.ResourceClaimList]("v1beta2"),
+		kind.Shaped[*resourcev1beta1.ResourceClaim, *resourcev1beta1.ResourceClaimList]("v1beta1", eachRequest(gather), eachRequest(spread)),
 	)
 }
 
@@ -138,7 +138,7 @@ func stateOfClaim(obj map[string]any) any {
 }
 
 func claimTemplates(a admins) *resource.Definition {
-	return kind.Kind[resourcev1.ResourceClaimTemplate, resourcev1.ResourceClaimTemplateList]{
+	return kind.Kind[*resourcev1.ResourceClaimTemplate, *resourcev1.ResourceClaimTemplateList]{
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "resourceclaimtemplates", Namespaced: true, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: prepareTemplate},
@@ -146,13 +146,13 @@ func claimTemplates(a admins) *resource.Definition {
 		Rules: rules, Validate: a.validateTemplate,
 		Columns: `Age`,
 	}.New(
-		kind.Like[resourcev1beta2.ResourceClaimTemplate, resourcev1beta2.ResourceClaimTemplateList]("v1beta2"),
-		kind.Shaped[resourcev1beta1.ResourceClaimTemplate, resourcev1beta1.ResourceClaimTemplateList]("v1beta1", eachRequest(gather), eachRequest(spread)),
+		kind.Like[*resourcev1beta2.ResourceClaimTemplate, *resourcev1beta2.ResourceClaimTemplateList]("v1beta2"),
+		kind.Shaped[*resourcev1beta1.ResourceClaimTemplate, *resourcev1beta1.ResourceClaimTemplateList]("v1beta1", eachRequest(gather), eachRequest(spread)),
 	)
 }
 
 func resourceSlices() *resource.Definition {
-	return kind.Kind[resourcev1.ResourceSlice, resourcev1.ResourceSliceList]{
+	return kind.Kind[*resourcev1.ResourceSlice, *resourcev1.ResourceSliceList]{
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "resourceslices", HasGeneration: true, CountsDropped: true, ReturnsDeleted: true,
 			LabelError: func(apiVersion, label string) string {
@@ -169,7 +169,7 @@ func resourceSlices() *resource.Definition {
 		`,
 		Select: "spec.nodeName spec.driver spec.pool.name",
 	}.New(
-		kind.Like[resourcev1beta2.ResourceSlice, resourcev1beta2.ResourceSliceList]("v1beta2"),
-		kind.Shaped[resourcev1beta1.ResourceSlice, resourcev1beta1.ResourceSliceList]("v1beta1", eachDevice(unpack), eachDevice(pack)),
+		kind.Like[*resourcev1beta2.ResourceSlice, *resourcev1beta2.ResourceSliceList]("v1beta2"),
+		kind.Shaped[*resourcev1beta1.ResourceSlice, *resourcev1beta1.ResourceSliceList]("v1beta1", eachDevice(unpack), eachDevice(pack)),
 	)
 }

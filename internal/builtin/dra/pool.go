@@ -22,7 +22,7 @@ func poolRequests() *resource.Definition {
 	count := func(devices func(p resourcev1alpha3.PoolStatus) *int32) func(map[string]any) any {
 		return func(obj map[string]any) any { return sumOfPools(obj, devices) }
 	}
-	return kind.Kind[resourcev1alpha3.ResourcePoolStatusRequest, resourcev1alpha3.ResourcePoolStatusRequestList]{
+	return kind.Kind[*resourcev1alpha3.ResourcePoolStatusRequest, *resourcev1alpha3.ResourcePoolStatusRequestList]{
 		Definition: resource.Definition{
 			Group: resourcev1alpha3.GroupName, Plural: "resourcepoolstatusrequests", ReturnsDeleted: true,
 			Strategy: resource.Strategy{Prepare: resource.Changing(preparePoolRequest)},

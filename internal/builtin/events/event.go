@@ -59,7 +59,7 @@ func coreEvents() *resource.Definition {
 			ValidatesMetadataLast: true,
 			Validate:              resource.Looking(coreForm.validate),
 		},
-	}), kind.VersionOf[corev1.Event, corev1.EventList](&resource.Version{Name: "v1", SelectableFields: coreForm.selectable(), Columns: coreForm.columns}))
+	}), kind.VersionOf[*corev1.Event, *corev1.EventList](&resource.Version{Name: "v1", SelectableFields: coreForm.selectable(), Columns: coreForm.columns}))
 }
 
 func newEvents() *resource.Definition {
@@ -68,7 +68,7 @@ func newEvents() *resource.Definition {
 		StoredAs: corev1.SchemeGroupVersion.WithKind("Event"),
 		Convert:  convertEvent(eventsForm),
 		Strategy: resource.Strategy{Validate: resource.Looking(eventsForm.validateStrictly)},
-	}), kind.VersionOf[eventsv1.Event, eventsv1.EventList](&resource.Version{Name: "v1", SelectableFields: eventsForm.selectable(), Columns: eventsForm.columns}))
+	}), kind.VersionOf[*eventsv1.Event, *eventsv1.EventList](&resource.Version{Name: "v1", SelectableFields: eventsForm.selectable(), Columns: eventsForm.columns}))
 }
 
 func eventDefinition(d resource.Definition) resource.Definition {

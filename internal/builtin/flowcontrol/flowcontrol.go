@@ -20,7 +20,7 @@ func Definitions() []*resource.Definition {
 }
 
 func flowSchemas() *resource.Definition {
-	return kind.Kind[flowcontrolv1.FlowSchema, flowcontrolv1.FlowSchemaList]{
+	return kind.Kind[*flowcontrolv1.FlowSchema, *flowcontrolv1.FlowSchemaList]{
 		Definition: resource.Definition{
 			Group: flowcontrolv1.GroupName, Plural: "flowschemas", HasGeneration: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
@@ -67,7 +67,7 @@ func dangling(obj map[string]any) any {
 }
 
 func priorityLevels() *resource.Definition {
-	return kind.Kind[flowcontrolv1.PriorityLevelConfiguration, flowcontrolv1.PriorityLevelConfigurationList]{
+	return kind.Kind[*flowcontrolv1.PriorityLevelConfiguration, *flowcontrolv1.PriorityLevelConfigurationList]{
 		Definition: resource.Definition{
 			Group: flowcontrolv1.GroupName, Plural: "prioritylevelconfigurations", HasGeneration: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},

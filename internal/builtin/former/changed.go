@@ -7,43 +7,38 @@ import (
 
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1beta1 "k8s.io/api/discovery/v1beta1"
-	eventsv1beta1 "k8s.io/api/events/v1beta1"
-	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
-	nodev1alpha1 "k8s.io/api/node/v1alpha1"
-	rbacv1alpha1 "k8s.io/api/rbac/v1alpha1"
-	"k8s.io/apimachinery/pkg/runtime"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 )
 
 // changed are versions with renamed or moved fields, or with other defaults. If two versions have
-// the same fields, the Go type of one serves both: each package of types adds to the size of the
-// program.
+// the same fields, the Go type of one serves both.
 var changed = map[schema.GroupVersionKind]Version{
 	of("admissionregistration.k8s.io/v1beta1", "MutatingWebhookConfiguration"):      {raise: webhooks},
 	of("admissionregistration.k8s.io/v1beta1", "ValidatingWebhookConfiguration"):    {raise: webhooks},
-	of("apps/v1beta1", "Deployment"):                                                {func() runtime.Object { return new(extensionsv1beta1.Deployment) }, betaDeployment},
+	of("apps/v1beta1", "Deployment"):                                                {messageOf[deploymentObject], betaDeployment},
 	of("apps/v1beta1", "StatefulSet"):                                               {raise: betaStatefulSet},
-	of("certificates.k8s.io/v1beta1", "CertificateSigningRequest"):                  {func() runtime.Object { return new(certificatesv1beta1.CertificateSigningRequest) }, signingRequest},
-	of("discovery.k8s.io/v1beta1", "EndpointSlice"):                                 {func() runtime.Object { return new(discoveryv1beta1.EndpointSlice) }, endpointSlice},
-	of("events.k8s.io/v1beta1", "Event"):                                            {func() runtime.Object { return new(eventsv1beta1.Event) }, event},
-	of("extensions/v1beta1", "DaemonSet"):                                           {func() runtime.Object { return new(extensionsv1beta1.DaemonSet) }, daemonSet},
-	of("extensions/v1beta1", "Deployment"):                                          {func() runtime.Object { return new(extensionsv1beta1.Deployment) }, deployment},
-	of("extensions/v1beta1", "Ingress"):                                             {func() runtime.Object { return new(extensionsv1beta1.Ingress) }, ingress},
+	of("certificates.k8s.io/v1beta1", "CertificateSigningRequest"):                  {func() Message { return new(certificatesv1beta1.CertificateSigningRequest) }, signingRequest},
+	of("discovery.k8s.io/v1beta1", "EndpointSlice"):                                 {messageOf[endpointSliceObject], endpointSlice},
+	of("events.k8s.io/v1beta1", "Event"):                                            {func() Message { return new(eventsv1.Event) }, event},
+	of("extensions/v1beta1", "DaemonSet"):                                           {messageOf[daemonSetObject], daemonSet},
+	of("extensions/v1beta1", "Deployment"):                                          {messageOf[deploymentObject], deployment},
+	of("extensions/v1beta1", "Ingress"):                                             {messageOf[ingressObject], ingress},
 	of("extensions/v1beta1", "ReplicaSet"):                                          {raise: selectTemplate},
 	of("flowcontrol.apiserver.k8s.io/v1beta1", "PriorityLevelConfiguration"):        {raise: assuredShares},
 	of("flowcontrol.apiserver.k8s.io/v1beta2", "PriorityLevelConfiguration"):        {raise: assuredShares},
 	of("flowcontrol.apiserver.k8s.io/v1beta3", "PriorityLevelConfiguration"):        {raise: nominalShares},
-	of("networking.k8s.io/v1beta1", "Ingress"):                                      {func() runtime.Object { return new(extensionsv1beta1.Ingress) }, ingress},
-	of("node.k8s.io/v1alpha1", "RuntimeClass"):                                      {func() runtime.Object { return new(nodev1alpha1.RuntimeClass) }, runtimeClass},
+	of("networking.k8s.io/v1beta1", "Ingress"):                                      {messageOf[ingressObject], ingress},
+	of("node.k8s.io/v1alpha1", "RuntimeClass"):                                      {messageOf[runtimeClassObject], runtimeClass},
 	of("policy/v1beta1", "PodDisruptionBudget"):                                     {raise: budget},
-	of("rbac.authorization.k8s.io/v1alpha1", "ClusterRoleBinding"):                  {func() runtime.Object { return new(rbacv1alpha1.ClusterRoleBinding) }, binding},
-	of("rbac.authorization.k8s.io/v1alpha1", "ClusterRole"):                         {Object: func() runtime.Object { return new(rbacv1alpha1.ClusterRole) }},
-	of("rbac.authorization.k8s.io/v1alpha1", "Role"):                                {Object: func() runtime.Object { return new(rbacv1alpha1.Role) }},
+	of("rbac.authorization.k8s.io/v1alpha1", "ClusterRoleBinding"):                  {messageOf[bindingObject], binding},
+	of("rbac.authorization.k8s.io/v1alpha1", "ClusterRole"):                         {Object: messageOf[roleObject]},
+	of("rbac.authorization.k8s.io/v1alpha1", "Role"):                                {Object: messageOf[roleObject]},
 	of("admissionregistration.k8s.io/v1alpha1", "ValidatingAdmissionPolicyBinding"): {raise: policyBinding},
-	of("rbac.authorization.k8s.io/v1alpha1", "RoleBinding"):                         {func() runtime.Object { return new(rbacv1alpha1.RoleBinding) }, binding},
+	of("rbac.authorization.k8s.io/v1alpha1", "RoleBinding"):                         {messageOf[bindingObject], binding},
 }
 
 func of(apiVersion, kind string) schema.GroupVersionKind {
@@ -296,22 +291,22 @@ func budget(obj map[string]any) {
 
 // binding changes the apiVersion of subjects to apiGroup.
 func binding(obj map[string]any) {
-	kind.SetDefault(kind.Child(obj, "roleRef"), "apiGroup", rbacv1alpha1.GroupName)
+	kind.SetDefault(kind.Child(obj, "roleRef"), "apiGroup", rbacv1.GroupName)
 	each(kind.List(obj, "subjects"), func(subject map[string]any) {
 		gv, _ := schema.ParseGroupVersion(kind.Text(subject, "apiVersion"))
 		delete(subject, "apiVersion")
 		group := gv.Group
 		switch kind.Text(subject, "kind") {
-		case rbacv1alpha1.ServiceAccountKind:
+		case rbacv1.ServiceAccountKind:
 			group = ""
-		case rbacv1alpha1.UserKind, rbacv1alpha1.GroupKind:
-			group = rbacv1alpha1.GroupName
+		case rbacv1.UserKind, rbacv1.GroupKind:
+			group = rbacv1.GroupName
 		}
 		if group != "" {
 			subject["apiGroup"] = group
 		}
-		if kind.Text(subject, "kind") == rbacv1alpha1.UserKind && kind.Text(subject, "name") == "*" {
-			subject["kind"], subject["name"] = rbacv1alpha1.GroupKind, "system:authenticated"
+		if kind.Text(subject, "kind") == rbacv1.UserKind && kind.Text(subject, "name") == "*" {
+			subject["kind"], subject["name"] = rbacv1.GroupKind, "system:authenticated"
 		}
 	})
 }

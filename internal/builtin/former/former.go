@@ -9,7 +9,6 @@ package former
 import (
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -17,7 +16,7 @@ import (
 type Version struct {
 	// Object returns an empty object of its Go type. It is nil if the type of the storage version
 	// has the same fields, with the same numbers in protobuf.
-	Object func() runtime.Object
+	Object func() Message
 
 	raise func(obj map[string]any)
 }

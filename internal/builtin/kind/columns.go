@@ -13,6 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema/gotype"
+	"github.com/anykind/anykind/internal/schema/model"
 )
 
 // Cells compute the values of columns, by name.
@@ -143,11 +144,7 @@ func zeroAt(t reflect.Type, path string) any {
 func docOf(t reflect.Type, path string) string {
 	path = strings.TrimPrefix(path, ".")
 	_, in := typeAt(t, path)
-	d, ok := reflect.Zero(in).Interface().(interface{ SwaggerDoc() map[string]string })
-	if !ok {
-		panic(fmt.Sprintf("kind: %s has no documentation for %q", in, path))
-	}
-	return d.SwaggerDoc()[path[strings.LastIndexByte(path, '.')+1:]]
+	return model.Docs(in)[path[strings.LastIndexByte(path, '.')+1:]]
 }
 
 // selectable parses the field selectors of a kind of the Go type t. A selector with the path "-" is

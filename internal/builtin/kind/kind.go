@@ -34,14 +34,14 @@ type Version struct {
 	alike *int
 }
 
-// VersionOf returns a served version with the types T and L for an object and a list.
+// VersionOf returns a served version with the types T and L, pointers, for an object and a list.
 func VersionOf[T, L any](v *resource.Version) Version {
-	return versionOf(v, reflect.TypeFor[T](), reflect.TypeFor[L]())
+	return versionOf(v, reflect.TypeFor[T]().Elem(), reflect.TypeFor[L]().Elem())
 }
 
 // UnlistedOf returns a version of a kind that is not stored, and so has no list.
 func UnlistedOf[T any](v *resource.Version) Version {
-	return versionOf(v, reflect.TypeFor[T](), nil)
+	return versionOf(v, reflect.TypeFor[T]().Elem(), nil)
 }
 
 func versionOf(v *resource.Version, object, list reflect.Type) Version {

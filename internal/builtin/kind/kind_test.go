@@ -14,9 +14,9 @@ import (
 func TestVersions(t *testing.T) {
 	d := kind.New(resource.Definition{
 		Group: "autoscaling", Plural: "horizontalpodautoscalers", Singular: "horizontalpodautoscaler", Kind: "HorizontalPodAutoscaler", Namespaced: true,
-	}, kind.VersionOf[autoscalingv2.HorizontalPodAutoscaler, autoscalingv2.HorizontalPodAutoscalerList](&resource.Version{Name: "v2"}).WhenDecoded(func(obj map[string]any) {
+	}, kind.VersionOf[*autoscalingv2.HorizontalPodAutoscaler, *autoscalingv2.HorizontalPodAutoscalerList](&resource.Version{Name: "v2"}).WhenDecoded(func(obj map[string]any) {
 		kind.SetMissing(kind.Child(obj, "spec"), "minReplicas", int64(1))
-	}), kind.VersionOf[autoscalingv1.HorizontalPodAutoscaler, autoscalingv1.HorizontalPodAutoscalerList](&resource.Version{Name: "v1", Storage: true}))
+	}), kind.VersionOf[*autoscalingv1.HorizontalPodAutoscaler, *autoscalingv1.HorizontalPodAutoscalerList](&resource.Version{Name: "v1", Storage: true}))
 
 	if v := d.StorageVersion(); v.Name != "v1" || len(d.Versions) != 2 || d.ListKind != "HorizontalPodAutoscalerList" || d.StoragePrefix != "/registry/horizontalpodautoscalers/" {
 		t.Errorf("got %+v", d)

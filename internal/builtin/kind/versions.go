@@ -13,8 +13,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Like is another version of a Kind. The types T and L have the same fields as those of the Kind,
-// or fewer, and the same defaults. WhenDecoded adds others.
+// Like is another version of a Kind. The types T and L, pointers, have the same fields as those of
+// the Kind, or fewer, and the same defaults. WhenDecoded adds others.
 func Like[T, L any](name string) Version {
 	return VersionOf[T, L](&resource.Version{Name: name})
 }

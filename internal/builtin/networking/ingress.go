@@ -11,7 +11,7 @@ import (
 )
 
 func ingresses() *resource.Definition {
-	return kind.Kind[networkingv1.Ingress, networkingv1.IngressList]{
+	return kind.Kind[*networkingv1.Ingress, *networkingv1.IngressList]{
 		Definition: resource.Definition{
 			Group: networkingv1.GroupName, Plural: "ingresses", ShortNames: []string{"ing"}, Namespaced: true,
 			HasGeneration: true, StoragePrefix: resource.BuiltInPrefix("ingress"),

@@ -12,7 +12,7 @@ import (
 )
 
 func ingressClasses() *resource.Definition {
-	return kind.Kind[networkingv1.IngressClass, networkingv1.IngressClassList]{
+	return kind.Kind[*networkingv1.IngressClass, *networkingv1.IngressClassList]{
 		Definition: resource.Definition{
 			Group: networkingv1.GroupName, Plural: "ingressclasses", HasGeneration: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},

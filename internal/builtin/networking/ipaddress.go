@@ -14,7 +14,7 @@ import (
 
 // An IPAddress allocates the address in its name to its parent.
 func ipAddresses() *resource.Definition {
-	return kind.Kind[networkingv1.IPAddress, networkingv1.IPAddressList]{
+	return kind.Kind[*networkingv1.IPAddress, *networkingv1.IPAddressList]{
 		Definition: resource.Definition{
 			Group: networkingv1.GroupName, Plural: "ipaddresses", ShortNames: []string{"ip"},
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, ValidateName: isAddress},

@@ -18,7 +18,7 @@ import (
 )
 
 func networkPolicies() *resource.Definition {
-	return kind.Kind[networkingv1.NetworkPolicy, networkingv1.NetworkPolicyList]{
+	return kind.Kind[*networkingv1.NetworkPolicy, *networkingv1.NetworkPolicyList]{
 		Definition: resource.Definition{
 			Group: networkingv1.GroupName, Plural: "networkpolicies", ShortNames: []string{"netpol"}, Namespaced: true,
 			HasGeneration: true, CountsEmpty: true,

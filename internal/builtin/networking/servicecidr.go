@@ -14,7 +14,7 @@ import (
 
 // A ServiceCIDR has ranges from which cluster IPs are allocated.
 func serviceCIDRs() *resource.Definition {
-	return kind.Kind[networkingv1.ServiceCIDR, networkingv1.ServiceCIDRList]{
+	return kind.Kind[*networkingv1.ServiceCIDR, *networkingv1.ServiceCIDRList]{
 		Definition: resource.Definition{
 			Group: networkingv1.GroupName, Plural: "servicecidrs",
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},

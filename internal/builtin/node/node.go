@@ -22,7 +22,7 @@ func Definitions() []*resource.Definition {
 }
 
 func runtimeClasses() *resource.Definition {
-	return kind.Kind[nodev1.RuntimeClass, nodev1.RuntimeClassList]{
+	return kind.Kind[*nodev1.RuntimeClass, *nodev1.RuntimeClassList]{
 		Definition: resource.Definition{
 			Group: nodev1.SchemeGroupVersion.Group, Plural: "runtimeclasses",
 			Strategy: resource.Strategy{AllowCreateOnUpdate: true},

@@ -23,7 +23,7 @@ func bindingKind(b *binder) *resource.Definition {
 	return kind.New(resource.Definition{
 		Plural: "bindings", Singular: "binding", Kind: "Binding", Namespaced: true,
 		Verbs: []string{"create"},
-	}, kind.UnlistedOf[corev1.Binding](&resource.Version{Name: "v1", Creater: b}))
+	}, kind.UnlistedOf[*corev1.Binding](&resource.Version{Name: "v1", Creater: b}))
 }
 
 var podResource = schema.GroupResource{Resource: "pods"}

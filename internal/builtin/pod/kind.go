@@ -17,7 +17,7 @@ func pods(b *binder, bound *resource.Definition, o Dependencies) *resource.Defin
 	evict := &evictor{budgets: o.Budgets}
 	node := &connecter{nodes: o.Nodes, kubelets: o.Kubelets}
 	page := &visit{network: o.Network}
-	d := kind.Kind[corev1.Pod, corev1.PodList]{
+	d := kind.Kind[*corev1.Pod, *corev1.PodList]{
 		Definition: resource.Definition{
 			Plural: "pods", ShortNames: []string{"po"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true, ReturnsDeleted: true,

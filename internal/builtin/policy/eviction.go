@@ -12,6 +12,6 @@ import (
 func Evictions() *resource.Definition {
 	return kind.New(resource.Definition{
 		Group: policyv1.GroupName, Plural: "evictions", Singular: "eviction", Kind: "Eviction", Namespaced: true, Verbs: []string{"create"},
-	}, kind.UnlistedOf[policyv1.Eviction](&resource.Version{Name: "v1"}),
-		kind.UnlistedOf[policyv1beta1.Eviction](&resource.Version{Name: "v1beta1"}))
+	}, kind.UnlistedOf[*policyv1.Eviction](&resource.Version{Name: "v1"}),
+		kind.UnlistedOf[*policyv1beta1.Eviction](&resource.Version{Name: "v1beta1"}))
 }

@@ -17,7 +17,7 @@ import (
 )
 
 func podDisruptionBudgets() *resource.Definition {
-	return kind.Kind[policyv1.PodDisruptionBudget, policyv1.PodDisruptionBudgetList]{
+	return kind.Kind[*policyv1.PodDisruptionBudget, *policyv1.PodDisruptionBudgetList]{
 		Definition: resource.Definition{
 			Group: policyv1.GroupName, Plural: "poddisruptionbudgets", ShortNames: []string{"pdb"},
 			Namespaced: true, HasGeneration: true,

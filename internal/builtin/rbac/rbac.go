@@ -42,7 +42,7 @@ func strategy() resource.Strategy {
 }
 
 func roles() *resource.Definition {
-	return kind.Kind[rbacv1.Role, rbacv1.RoleList]{
+	return kind.Kind[*rbacv1.Role, *rbacv1.RoleList]{
 		Definition: resource.Definition{
 			Group: rbacv1.GroupName, Plural: "roles", Namespaced: true, Strategy: strategy(),
 		},
@@ -52,7 +52,7 @@ func roles() *resource.Definition {
 }
 
 func clusterRoles() *resource.Definition {
-	return kind.Kind[rbacv1.ClusterRole, rbacv1.ClusterRoleList]{
+	return kind.Kind[*rbacv1.ClusterRole, *rbacv1.ClusterRoleList]{
 		Definition: resource.Definition{Group: rbacv1.GroupName, Plural: "clusterroles", Strategy: strategy()},
 		Rules:      rules, Validate: validateClusterRole,
 		Columns: createdAt,
@@ -63,7 +63,7 @@ func clusterRoles() *resource.Definition {
 const createdAt = `Created At  date  .metadata.creationTimestamp`
 
 func roleBindings() *resource.Definition {
-	return kind.Kind[rbacv1.RoleBinding, rbacv1.RoleBindingList]{
+	return kind.Kind[*rbacv1.RoleBinding, *rbacv1.RoleBindingList]{
 		Definition: resource.Definition{
 			Group: rbacv1.GroupName, Plural: "rolebindings", Namespaced: true, Strategy: strategy(),
 		},
@@ -80,7 +80,7 @@ func roleBindings() *resource.Definition {
 }
 
 func clusterRoleBindings() *resource.Definition {
-	return kind.Kind[rbacv1.ClusterRoleBinding, rbacv1.ClusterRoleBindingList]{
+	return kind.Kind[*rbacv1.ClusterRoleBinding, *rbacv1.ClusterRoleBindingList]{
 		Definition: resource.Definition{Group: rbacv1.GroupName, Plural: "clusterrolebindings", Strategy: strategy()},
 		Rules:      rules, Validate: validateClusterRoleBinding,
 		Columns: `

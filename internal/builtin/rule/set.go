@@ -21,23 +21,32 @@ type Set struct {
 // A Function is a rule in Go for values of one type.
 type Function func(*Set)
 
-// On validates every value of a type in a walk, after the rules of the table.
-func On[T any](check func(c *Check, v *T)) Function {
+// On validates every value of a type in a walk, after the rules of the table. T is a pointer to the type: Go
+// compiles the function once for all pointers, and would repeat it for each type, or where it is inlined.
+//
+//go:noinline
+func On[T any](check func(c *Check, v T)) Function {
 	return func(s *Set) {
-		s.checks[reflect.TypeFor[T]()] = func(c *Check, v reflect.Value) { check(c, v.Addr().Interface().(*T)) }
+		s.checks[reflect.TypeFor[T]().Elem()] = func(c *Check, v reflect.Value) { check(c, v.Addr().Interface().(T)) }
 	}
 }
 
 // Default sets defaults in objects of a type, which may be a map, after those of the table and
 // before those of nested objects.
 func Default[T any](fill func(obj map[string]any)) Function {
-	return func(s *Set) { s.defaults[reflect.TypeFor[T]()] = fill }
+	return defaultOf(reflect.TypeFor[T](), fill)
+}
+
+func defaultOf(t reflect.Type, fill func(obj map[string]any)) Function {
+	return func(s *Set) { s.defaults[t] = fill }
 }
 
 // Apart excludes the values of a type from walks. Their rules depend on the surrounding object, and
 // a rule for that walks over them.
-func Apart[T any]() Function {
-	return func(s *Set) { s.apart[reflect.TypeFor[T]()] = true }
+func Apart[T any]() Function { return apartOf(reflect.TypeFor[T]()) }
+
+func apartOf(t reflect.Type) Function {
+	return func(s *Set) { s.apart[t] = true }
 }
 
 // Giving provides a value to the rules of the Set, as With does for one Check. It is for settings

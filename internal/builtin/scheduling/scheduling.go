@@ -23,7 +23,7 @@ func Definitions() []*resource.Definition {
 }
 
 func priorityClasses() *resource.Definition {
-	return kind.Kind[schedulingv1.PriorityClass, schedulingv1.PriorityClassList]{
+	return kind.Kind[*schedulingv1.PriorityClass, *schedulingv1.PriorityClassList]{
 		Definition: resource.Definition{
 			Group: schedulingv1.GroupName, Plural: "priorityclasses", ShortNames: []string{"pc"},
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(preparePriorityClass)},

@@ -16,7 +16,7 @@ import (
 )
 
 func attachments() *resource.Definition {
-	return kind.Kind[storagev1.VolumeAttachment, storagev1.VolumeAttachmentList]{
+	return kind.Kind[*storagev1.VolumeAttachment, *storagev1.VolumeAttachmentList]{
 		Definition:  resource.Definition{Group: storagev1.GroupName, Plural: "volumeattachments", ReturnsDeleted: true},
 		StatusKeeps: "spec metadata",
 		Rules:       rule.Lazy(volume.Rules),

@@ -12,7 +12,7 @@ import (
 )
 
 func capacities() *resource.Definition {
-	return kind.Kind[storagev1.CSIStorageCapacity, storagev1.CSIStorageCapacityList]{
+	return kind.Kind[*storagev1.CSIStorageCapacity, *storagev1.CSIStorageCapacityList]{
 		Definition: resource.Definition{Group: storagev1.GroupName, Plural: "csistoragecapacities", Namespaced: true},
 		Validate:   validateCapacity,
 		Warn: func(c *rule.Check, capacity, _ *storagev1.CSIStorageCapacity) {

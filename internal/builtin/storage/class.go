@@ -15,7 +15,7 @@ import (
 )
 
 func classes() *resource.Definition {
-	return kind.Kind[storagev1.StorageClass, storagev1.StorageClassList]{
+	return kind.Kind[*storagev1.StorageClass, *storagev1.StorageClassList]{
 		Definition: resource.Definition{
 			Group: storagev1.GroupName, Plural: "storageclasses", ShortNames: []string{"sc"}, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
@@ -98,7 +98,7 @@ func validateTopologies(c *rule.Check, terms []corev1.TopologySelectorTerm) {
 }
 
 func attributesClasses() *resource.Definition {
-	return kind.Kind[storagev1.VolumeAttributesClass, storagev1.VolumeAttributesClassList]{
+	return kind.Kind[*storagev1.VolumeAttributesClass, *storagev1.VolumeAttributesClassList]{
 		Definition: resource.Definition{
 			Group: storagev1.GroupName, Plural: "volumeattributesclasses", ShortNames: []string{"vac"}, ReturnsDeleted: true,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},

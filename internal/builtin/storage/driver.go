@@ -15,7 +15,7 @@ import (
 )
 
 func drivers() *resource.Definition {
-	return kind.Kind[storagev1.CSIDriver, storagev1.CSIDriverList]{
+	return kind.Kind[*storagev1.CSIDriver, *storagev1.CSIDriverList]{
 		Definition: resource.Definition{
 			Group: storagev1.GroupName, Plural: "csidrivers", ReturnsDeleted: true,
 			Strategy: resource.Strategy{Prepare: resource.Changing(prepareDriver)},

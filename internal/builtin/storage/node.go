@@ -13,7 +13,7 @@ import (
 )
 
 func nodes() *resource.Definition {
-	return kind.Kind[storagev1.CSINode, storagev1.CSINodeList]{
+	return kind.Kind[*storagev1.CSINode, *storagev1.CSINodeList]{
 		Definition: resource.Definition{
 			Group: storagev1.GroupName, Plural: "csinodes", ReturnsDeleted: true,
 			Strategy: resource.Strategy{Prepare: resource.Changing(prepareNode)},

@@ -20,7 +20,7 @@ import (
 // A StorageVersionMigration requests that all objects of a resource are stored in its storage
 // version. Its status has the progress.
 func storageVersionMigrations() *resource.Definition {
-	return kind.Kind[migrationv1.StorageVersionMigration, migrationv1.StorageVersionMigrationList]{
+	return kind.Kind[*migrationv1.StorageVersionMigration, *migrationv1.StorageVersionMigrationList]{
 		Definition:  resource.Definition{Group: migrationv1.GroupName, Plural: "storageversionmigrations"},
 		StatusKeeps: "spec metadata",
 		Validate:    validateMigration, ValidateStatus: validateMigrationStatus,
@@ -34,7 +34,7 @@ func storageVersionMigrations() *resource.Definition {
 			},
 			"state": migrationState,
 		},
-	}.New(kind.Like[migrationv1beta1.StorageVersionMigration, migrationv1beta1.StorageVersionMigrationList]("v1beta1").Stored())
+	}.New(kind.Like[*migrationv1beta1.StorageVersionMigration, *migrationv1beta1.StorageVersionMigrationList]("v1beta1").Stored())
 }
 
 // migrationState returns the last listed condition that is true.

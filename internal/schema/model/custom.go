@@ -81,7 +81,7 @@ func refTo(model, doc string) spec.Schema {
 	}}
 }
 
-func docOf(t reflect.Type, field string) string { return swaggerDoc(t)[field] }
+func docOf(t reflect.Type, field string) string { return Docs(t)[field] }
 
 // typeMeta returns the schema of apiVersion or kind; doc replaces the usual description.
 func typeMeta(field, doc string) spec.Schema {

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -91,13 +90,13 @@ func (m *models) mark(model, field string) Mark {
 
 // add adds the model of a named type if missing, and returns its name.
 func (m *models) add(t reflect.Type) string {
-	name := modelName(t)
+	name := NameOf(t.PkgPath(), t.Name())
 	if _, ok := m.schemas[name]; ok {
 		return name
 	}
 	s := &spec.Schema{}
 	m.schemas[name] = s // now, for a type may contain itself
-	docs := swaggerDoc(t)
+	docs := Docs(t)
 	s.Description = docs[""]
 	mark := m.mark(name, "")
 	if mark.Doc != "" {
@@ -305,62 +304,11 @@ func withType(s spec.Schema, d declared) spec.Schema {
 	return s
 }
 
-// modelName returns the name under which a type is published.
-func modelName(t reflect.Type) string {
-	type named interface{ OpenAPIModelName() string }
-	if n, ok := reflect.Zero(t).Interface().(named); ok {
-		name := n.OpenAPIModelName()
-		if strings.HasSuffix(name, "."+t.Name()) {
-			return name // and not that of a struct inlined in it
-		}
-	}
-	return NameOf(t.PkgPath(), t.Name())
-}
-
-// NameOf returns the name under which a type of a package is published.
+// NameOf returns the name under which a type of a package is published. It is the result of OpenAPIModelName of
+// the type. A call of that method would link it for a thousand types, which take half a megabyte.
 func NameOf(pkg, name string) string {
 	path := strings.Split(pkg, "/")
 	host := strings.Split(path[0], ".")
 	slices.Reverse(host)
 	return strings.Join(append(append(host, path[1:]...), name), ".")
-}
-
-// swaggerDoc returns the documentation of a type by field; "" is its own.
-func swaggerDoc(t reflect.Type) map[string]string {
-	type documented interface{ SwaggerDoc() map[string]string }
-	d, ok := reflect.Zero(t).Interface().(documented)
-	if !ok {
-		return inlinedDoc(t)
-	}
-	docs := d.SwaggerDoc()
-	if t.Kind() != reflect.Struct {
-		return docs
-	}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if e, ok := reflect.Zero(gotype.Deref(f.Type)).Interface().(documented); ok && f.Anonymous && maps.Equal(e.SwaggerDoc(), docs) {
-			return inlinedDoc(t) // its method is that of the inlined struct
-		}
-	}
-	out := inlinedDoc(t)
-	maps.Copy(out, docs)
-	return out
-}
-
-// inlinedDoc returns the documentation of the fields of inlined structs.
-func inlinedDoc(t reflect.Type) map[string]string {
-	out := map[string]string{}
-	if t.Kind() != reflect.Struct {
-		return out
-	}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if !f.Anonymous || name != "" || gotype.Deref(f.Type).Kind() != reflect.Struct {
-			continue
-		}
-		maps.Copy(out, swaggerDoc(gotype.Deref(f.Type)))
-	}
-	delete(out, "")
-	return out
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/schema/model"
 )
 
 // A parameter is a path or query parameter of an operation.
@@ -43,8 +44,8 @@ func newParameter(in, name, description, typ string) parameter {
 // with their documentation.
 func optionParameters(options resource.Options) []parameter {
 	var out []parameter
-	doc := options.SwaggerDoc()
 	t := reflect.TypeOf(options)
+	doc := model.Docs(t)
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

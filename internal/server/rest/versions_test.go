@@ -34,8 +34,8 @@ func claims(storage string) *resource.Definition {
 	return kind.New(resource.Definition{
 		Group: "resource.k8s.io", Plural: "resourceclaims", Singular: "resourceclaim", Kind: "ResourceClaim", Namespaced: true,
 		Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
-	}, kind.VersionOf[resourcev1.ResourceClaim, resourcev1.ResourceClaimList](version("v1")),
-		kind.VersionOf[resourcev1beta2.ResourceClaim, resourcev1beta2.ResourceClaimList](version("v1beta2")))
+	}, kind.VersionOf[*resourcev1.ResourceClaim, *resourcev1.ResourceClaimList](version("v1")),
+		kind.VersionOf[*resourcev1beta2.ResourceClaim, *resourcev1beta2.ResourceClaimList](version("v1beta2")))
 }
 
 const (
@@ -132,8 +132,8 @@ func testVersionsOfGoTypes(t *testing.T, storage string) {
 func TestLenientVersion(t *testing.T) {
 	s := newServerOf(t, kind.New(
 		resource.Definition{Group: "resource.k8s.io", Plural: "resourceclaims", Singular: "resourceclaim", Kind: "ResourceClaim", Namespaced: true},
-		kind.VersionOf[resourcev1.ResourceClaim, resourcev1.ResourceClaimList](&resource.Version{Name: "v1"}),
-		kind.VersionOf[resourcev1beta2.ResourceClaim, resourcev1beta2.ResourceClaimList](&resource.Version{Name: "v1beta2"}).Stored().Lenient()))
+		kind.VersionOf[*resourcev1.ResourceClaim, *resourcev1.ResourceClaimList](&resource.Version{Name: "v1"}),
+		kind.VersionOf[*resourcev1beta2.ResourceClaim, *resourcev1beta2.ResourceClaimList](&resource.Version{Name: "v1beta2"}).Stored().Lenient()))
 	s.post(stableClaims, claim).is(201)
 	s.put(stableClaims+"/c", claim).is(422, "must be specified for an update")
 	s.put(betaClaims+"/c", betaClaim).is(200)

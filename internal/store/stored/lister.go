@@ -3,6 +3,7 @@ package stored
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,30 +15,42 @@ import (
 
 // A Lister reads the objects of a kind from the cache as Go values. Each stored object is decoded
 // once. The values are read-only.
-type Lister[T any] struct {
+type Lister[T any] struct{ lister }
+
+// A lister is a Lister without its type parameter: Go compiles generic code for each type.
+type lister struct {
+	of         reflect.Type
 	cache      *watchcache.Cache
 	definition *resource.Definition
 	objects    *watchcache.Resource
 
 	mu   sync.Mutex
-	made map[string]made[T] // by key
-	tidy int                // limit of new values before values of deleted objects are dropped
+	made map[string]made // by key
+	tidy int             // limit of new values before values of deleted objects are dropped
 }
 
-type made[T any] struct {
+type made struct {
 	of    *watchcache.Object
-	value *T
+	value any // a pointer
 }
 
 // List returns a Lister of a kind in a set.
 func List[T any](cache *watchcache.Cache, set *resource.Set, kind schema.GroupResource) *Lister[T] {
 	d := set.Lookup(kind.Group, kind.Resource)
-	return &Lister[T]{cache: cache, definition: d, objects: cache.Resource(d.StoragePrefix), made: map[string]made[T]{}}
+	return &Lister[T]{lister{
+		of: reflect.TypeFor[T](), cache: cache, definition: d, objects: cache.Resource(d.StoragePrefix), made: map[string]made{},
+	}}
 }
 
 // Get returns an object, or nil if there is none. An object missing from the cache may just have been
 // created through another server, so Get reads the revision of the store before it returns nil.
 func (l *Lister[T]) Get(ctx context.Context, namespace, name string) (*T, error) {
+	v, err := l.get(ctx, namespace, name)
+	value, _ := v.(*T)
+	return value, err
+}
+
+func (l *lister) get(ctx context.Context, namespace, name string) (any, error) {
 	found, err := l.find(ctx, namespace, name)
 	if err != nil || found == nil {
 		return nil, err
@@ -53,7 +66,7 @@ func (l *Lister[T]) Get(ctx context.Context, namespace, name string) (*T, error)
 }
 
 // crowded reports whether there are enough values that some may belong to deleted objects.
-func (l *Lister[T]) crowded() bool {
+func (l *lister) crowded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.made) > max(l.tidy, 64)
@@ -66,10 +79,12 @@ func (l *Lister[T]) Read(ctx context.Context, namespace, name string) (*T, error
 	if err != nil || found == nil {
 		return nil, err
 	}
-	return read[T](found)
+	v, err := l.read(found)
+	value, _ := v.(*T)
+	return value, err
 }
 
-func (l *Lister[T]) find(ctx context.Context, namespace, name string) (*watchcache.Object, error) {
+func (l *lister) find(ctx context.Context, namespace, name string) (*watchcache.Object, error) {
 	key := l.definition.Key(namespace, name)
 	found, err := l.objects.Get(ctx, key)
 	if err == nil && found == nil {
@@ -92,7 +107,7 @@ func (l *Lister[T]) List(ctx context.Context, namespace string) ([]*T, error) {
 }
 
 // Any reports whether there is an object in a namespace.
-func (l *Lister[T]) Any(ctx context.Context, namespace string) (bool, error) {
+func (l *lister) Any(ctx context.Context, namespace string) (bool, error) {
 	if empty, err := l.objects.Empty(ctx); err != nil || empty {
 		return false, err
 	}
@@ -116,33 +131,38 @@ func (l *Lister[T]) Objects(ctx context.Context, namespace string) ([]Object[T],
 		return nil, err
 	}
 	var all []Object[T]
-	for o := range snapshot.Scan(l.definition.NamespacePrefix(namespace), "") {
-		if v, err := l.value(o); err == nil {
-			all = append(all, Object[T]{o, v})
-		}
-	}
-	l.forget(snapshot)
+	l.scan(snapshot, namespace, func(o *watchcache.Object, v any) { all = append(all, Object[T]{o, v.(*T)}) })
 	return all, nil
 }
 
-func (l *Lister[T]) value(o *watchcache.Object) (*T, error) {
+// scan calls f with the objects of a namespace and their values.
+func (l *lister) scan(snapshot *watchcache.Snapshot, namespace string, f func(*watchcache.Object, any)) {
+	for o := range snapshot.Scan(l.definition.NamespacePrefix(namespace), "") {
+		if v, err := l.value(o); err == nil {
+			f(o, v)
+		}
+	}
+	l.forget(snapshot)
+}
+
+func (l *lister) value(o *watchcache.Object) (any, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if m := l.made[o.Key]; m.of == o {
 		return m.value, nil
 	}
-	v, err := read[T](o)
+	v, err := l.read(o)
 	if err == nil {
-		l.made[o.Key] = made[T]{o, v}
+		l.made[o.Key] = made{o, v}
 	}
 	return v, err
 }
 
-func read[T any](o *watchcache.Object) (*T, error) {
+func (l *lister) read(o *watchcache.Object) (any, error) {
 	if o.Err != nil {
 		return nil, o.Err
 	}
-	v := new(T)
+	v := reflect.New(l.of).Interface()
 	if err := json.Unmarshal(o.JSON, v); err != nil {
 		return nil, err
 	}
@@ -150,7 +170,7 @@ func read[T any](o *watchcache.Object) (*T, error) {
 }
 
 // forget drops the values of deleted objects, if there are many.
-func (l *Lister[T]) forget(now *watchcache.Snapshot) {
+func (l *lister) forget(now *watchcache.Snapshot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.made) <= max(l.tidy, 64) {

@@ -67,7 +67,7 @@ func TestLister(t *testing.T) {
 		t.Errorf("%s, made again", l.UID)
 	}
 	changed := write("n", "a", "3", first)
-	if l, err := limits.Read(ctx, "n", "a"); err != nil || l.UID != "3" || limits.made[d.Key("n", "a")].value.UID != "1" {
+	if l, err := limits.Read(ctx, "n", "a"); err != nil || l.UID != "3" || limits.made[d.Key("n", "a")].value.(*corev1.LimitRange).UID != "1" {
 		t.Errorf("%v, %v: it is not kept", l, err)
 	}
 	all, err := limits.List(ctx, "n")
