@@ -117,8 +117,11 @@ func (l *Lister[T]) Objects(ctx context.Context, namespace string) ([]Object[T],
 	}
 	var all []Object[T]
 	for o := range snapshot.Scan(l.definition.NamespacePrefix(namespace), "") {
-		if v, err := l.value(o); err == nil {
+		v, err := l.value(o)
+		if err == nil {
 			all = append(all, Object[T]{o, v})
+		} else if _, failed := o.JSON(); failed != nil && o.Err() == nil { // it cannot be loaded
+			return nil, failed
 		}
 	}
 	l.forget(snapshot)
@@ -139,11 +142,12 @@ func (l *Lister[T]) value(o *watchcache.Object) (*T, error) {
 }
 
 func read[T any](o *watchcache.Object) (*T, error) {
-	if o.Err != nil {
-		return nil, o.Err
+	data, err := o.JSON()
+	if err != nil {
+		return nil, err
 	}
 	v := new(T)
-	if err := json.Unmarshal(o.JSON, v); err != nil {
+	if err := json.Unmarshal(data, v); err != nil {
 		return nil, err
 	}
 	return v, nil
