@@ -40,17 +40,39 @@ func (h *hot) room(bytes int64) bool {
 }
 
 // admit accounts for the value of an object, which has just got into memory.
-func (h *hot) admit(o *Object) {
+func (h *hot) admit(o *Object, c *content) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.admitted += o.cost()
-	h.bytes += o.cost()
+	c.charged = o.cost()
+	h.admitted += c.charged
+	h.bytes += c.charged
+	v := value{o, c}
 	if soon := h.round(); o.evicted == soon || o.evicted != 0 && o.evicted%255+1 == soon {
-		h.proven.push(o)
+		h.prove(v)
 	} else {
-		h.probing += o.cost()
-		h.probation.push(o)
+		h.probing += c.charged
+		h.probation.push(v)
 	}
+	h.shrink()
+}
+
+// grow accounts for a result that is kept with a value.
+func (h *hot) grow(c *content, bytes int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c.charged == 0 {
+		return
+	}
+	c.charged += bytes
+	h.bytes += bytes
+	if !c.proven {
+		h.probing += bytes
+	}
+	h.shrink()
+}
+
+// shrink evicts values until the budget suffices.
+func (h *hot) shrink() {
 	spared := 0
 	for h.bytes > h.budget {
 		if h.probing > h.budget/probationPart || h.proven.len() == 0 {
@@ -58,7 +80,7 @@ func (h *hot) admit(o *Object) {
 			continue
 		}
 		next := h.proven.pop()
-		if c := next.content.Load(); spared < maxGoAround && c != nil && !next.pinned.Load() && c.used.Swap(false) {
+		if spared < maxGoAround && !next.object.pinned.Load() && next.content.used.Swap(false) {
 			h.proven.push(next)
 			spared++
 			continue
@@ -69,21 +91,27 @@ func (h *hot) admit(o *Object) {
 
 // decide ends the probation of the oldest value.
 func (h *hot) decide() {
-	o := h.probation.pop()
-	h.probing -= o.cost()
-	if c := o.content.Load(); c != nil && !o.pinned.Load() && c.used.Swap(false) {
-		h.proven.push(o)
+	v := h.probation.pop()
+	h.probing -= v.content.charged
+	if !v.object.pinned.Load() && v.content.used.Swap(false) {
+		h.prove(v)
 		return
 	}
-	h.drop(o)
+	h.drop(v)
+}
+
+func (h *hot) prove(v value) {
+	v.content.proven = true
+	h.proven.push(v)
 }
 
 // drop evicts a value, unless the object keeps it.
-func (h *hot) drop(o *Object) {
-	h.bytes -= o.cost()
-	if !o.pinned.Load() {
-		o.evicted = h.round()
-		o.evict()
+func (h *hot) drop(v value) {
+	h.bytes -= v.content.charged
+	v.content.charged = 0
+	if !v.object.pinned.Load() {
+		v.object.evicted = h.round()
+		v.object.evict(v.content)
 	}
 }
 
@@ -93,43 +121,49 @@ func (h *hot) forget(of func(*Object) bool) {
 	defer h.mu.Unlock()
 	for _, q := range []*queue{&h.probation, &h.proven} {
 		for range q.len() {
-			o := q.pop()
-			if !of(o) {
-				q.push(o)
+			v := q.pop()
+			if !of(v.object) {
+				q.push(v)
 				continue
 			}
 			if q == &h.probation {
-				h.probing -= o.cost()
+				h.probing -= v.content.charged
 			}
-			h.drop(o)
+			h.drop(v)
 		}
 	}
 }
 
-// A queue is a ring of objects.
+// A value is in memory because it is hot.
+type value struct {
+	object  *Object
+	content *content
+}
+
+// A queue is a ring of values.
 type queue struct {
-	ring  []*Object
+	ring  []value
 	first int
 	count int
 }
 
 func (q *queue) len() int { return q.count }
 
-func (q *queue) push(o *Object) {
+func (q *queue) push(v value) {
 	if q.count == len(q.ring) {
-		ring := make([]*Object, max(16, 2*q.count))
+		ring := make([]value, max(16, 2*q.count))
 		n := copy(ring, q.ring[q.first:])
 		copy(ring[n:], q.ring[:q.first])
 		q.ring, q.first = ring, 0
 	}
-	q.ring[(q.first+q.count)%len(q.ring)] = o
+	q.ring[(q.first+q.count)%len(q.ring)] = v
 	q.count++
 }
 
-func (q *queue) pop() *Object {
-	o := q.ring[q.first]
-	q.ring[q.first] = nil
+func (q *queue) pop() value {
+	v := q.ring[q.first]
+	q.ring[q.first] = value{}
 	q.first = (q.first + 1) % len(q.ring)
 	q.count--
-	return o
+	return v
 }

@@ -161,7 +161,7 @@ func (c *Cache) object(key string, value []byte, revision int64) *Object {
 		return o
 	}
 	o.content.Store(v)
-	c.hot.admit(o)
+	c.hot.admit(o, v)
 	return o
 }
 
@@ -234,7 +234,7 @@ func (c *Cache) stored(r *kv.Record, latest bool) *Object {
 		o.keep(v)
 	} else if c.hot.room(o.cost()) {
 		o.content.Store(v)
-		c.hot.admit(o)
+		c.hot.admit(o, v)
 	}
 	return o
 }

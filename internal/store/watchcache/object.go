@@ -40,6 +40,10 @@ type content struct {
 	err   error
 	memos memos
 	used  atomic.Bool // since the last look of the eviction
+
+	// These need hot.mu. charged is what the budget has for the value; 0 if it does not stay for the budget's sake.
+	charged int64
+	proven  bool
 }
 
 // NewObject returns the object of a value, which stays in memory. An object that cannot be decoded has an
@@ -188,7 +192,11 @@ func (o *Object) Memo(key any, m Validity, compute func() ([]byte, error)) ([]by
 	if err != nil {
 		return nil, err
 	}
-	return c.memos.get(key, m, compute)
+	value, fresh, err := c.memos.get(key, m, compute)
+	if fresh {
+		o.derived(c, value)
+	}
+	return value, err
 }
 
 // Claim is for batches of computations. If the result of the key is neither computed nor in progress,
@@ -199,7 +207,14 @@ func (o *Object) Claim(key any, m Validity) (publish func(value []byte, err erro
 	if err != nil {
 		return nil, false // the later Memo reports the error
 	}
-	return c.memos.claim(key, m)
+	share, ok := c.memos.claim(key, m)
+	if !ok {
+		return nil, false
+	}
+	return func(value []byte, err error) {
+		share(value, err)
+		o.derived(c, value)
+	}, true
 }
 
 // An Event is one write to an object. All watchers share it.
@@ -223,7 +238,8 @@ func (e *Event) Key() string {
 
 // Memo is Object.Memo for results derived from an event. They are kept while the event is recent.
 func (e *Event) Memo(key any, m Validity, compute func() ([]byte, error)) ([]byte, error) {
-	return e.memos.get(key, m, compute)
+	value, _, err := e.memos.get(key, m, compute)
+	return value, err
 }
 
 // size returns about the number of bytes that the event alone keeps in memory: its new object is

@@ -73,10 +73,17 @@ func (o *Object) replaced(c *Cache, value []byte) {
 	}
 }
 
+// derived accounts for a result that is kept with a value.
+func (o *Object) derived(c *content, result []byte) {
+	shared := len(result) > 0 && len(result) == len(c.JSON) && &result[0] == &c.JSON[0]
+	if of := o.shape.kind.cache; of != nil && !shared {
+		of.hot.grow(c, int64(len(result)))
+	}
+}
+
 // evict drops the value from memory, unless it must stay.
-func (o *Object) evict() {
-	c := o.content.Load()
-	if c == nil || !o.content.CompareAndSwap(c, nil) {
+func (o *Object) evict(c *content) {
+	if !o.content.CompareAndSwap(c, nil) {
 		return
 	}
 	// replaced may have seen c.
@@ -154,6 +161,6 @@ func (c *Cache) load(o *Object) (*content, error) {
 	if !o.content.CompareAndSwap(nil, v) {
 		return v, nil
 	}
-	c.hot.admit(o)
+	c.hot.admit(o, v)
 	return v, nil
 }
