@@ -6,6 +6,9 @@
 // recent events. A Snapshot is immutable and free. A Watcher is a position in the history. All
 // revisions are those of the store: a resource without changes advances with all others.
 //
+// The header of an object, which selects and orders, is in memory. Its value is there while it is hot, if the
+// backend can load it again (kv.Loader), and otherwise always.
+//
 // The package knows keys, stored bytes and the header of an object. It does not know schemas,
 // selectors, or how clients see an object. It caches data derived from an object beside the object,
 // without knowing its meaning.
