@@ -82,8 +82,8 @@ func (a *Allocator) recorded(ctx context.Context) (*portSet, error) {
 	if o := snapshot.Get(resource.NodePortsKey); o != nil {
 		s.revision = o.Revision
 		var record corev1.RangeAllocation
-		data, err := o.JSON()
-		if err != nil && o.Err() == nil {
+		data, err := o.Raw() // it may have no metadata
+		if err != nil {
 			return nil, err
 		}
 		if json.Unmarshal(data, &record) == nil && record.Range == s.of.String() {

@@ -42,6 +42,15 @@ func (o *Object) JSON() ([]byte, error) {
 	return e.JSON, nil
 }
 
+// Raw is JSON for callers that need no header: it also returns the value of an object with an error.
+func (o *Object) Raw() ([]byte, error) {
+	c, err := o.get()
+	if err != nil {
+		return nil, err
+	}
+	return c.JSON, nil
+}
+
 // get returns the value; it may have an error.
 func (o *Object) get() (*content, error) {
 	if c := o.content.Load(); c != nil {

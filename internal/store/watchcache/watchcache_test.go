@@ -226,11 +226,9 @@ func (h *hooked) Watch(ctx context.Context, prefix string, after int64) iter.Seq
 
 // raw returns the value of an object, or the error of reading it.
 func raw(o *watchcache.Object) string {
-	e, err := o.Read()
-	if err != nil && o.Err() != nil {
-		return string(watchcache.Unreadable(o))
-	} else if err != nil {
+	data, err := o.Raw()
+	if err != nil {
 		return err.Error()
 	}
-	return string(e.JSON)
+	return string(data)
 }
