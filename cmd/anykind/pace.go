@@ -20,8 +20,13 @@ func keepRoom() {
 	}
 }
 
-// usual is the default of GOGC.
-const usual = 100
+// usual is the default of GOGC. A heap of much more than plenty gets sparing: most of it is headers of objects, which stay, and
+// as much again for garbage would be more than the garbage of any request.
+const (
+	usual   = 100
+	sparing = 50
+	plenty  = 128 << 20
+)
 
 // afterNext adjusts GOGC after the next collection.
 func afterNext(set int) {
@@ -37,6 +42,9 @@ func afterNext(set int) {
 
 // percent returns the GOGC that gives room for live bytes in use.
 func percent(live uint64) int {
+	if live > plenty {
+		return int(max(usual*plenty/live, sparing))
+	}
 	return int(min(max(usual, usual*room/max(live, 1)), hurried))
 }
 

@@ -56,7 +56,7 @@ func (n *NamespaceLifecycle) Mutate(ctx context.Context, a *registry.Admission) 
 	if namespace == nil {
 		return status.NotFound(corev1.Resource("namespaces"), a.Target.Namespace)
 	}
-	if namespace.Deleting {
+	if namespace.Deleting() {
 		return n.terminating(a)
 	}
 	a.Guards = append(a.Guards, kv.Guard{Key: n.Prefix + a.Target.Namespace, Revision: namespace.Revision})
@@ -89,7 +89,7 @@ func (n *Namespaces) ask(ctx context.Context, key, name string) (*watchcache.Obj
 	case !exists:
 		return nil, nil
 	case deleting:
-		return &watchcache.Object{Encoded: object.Encoded{Deleting: true}}, nil
+		return watchcache.Of(key, object.Encoded{Deleting: true}), nil
 	}
 	if _, err := n.Cache.Fresh(ctx); err != nil {
 		return nil, err

@@ -54,5 +54,5 @@ func computed(d *resource.Definition, name string, t object.Tree) (*watchcache.O
 	if err != nil {
 		return nil, status.Internal(err)
 	}
-	return &watchcache.Object{Encoded: e, Key: d.Key("", name)}, nil
+	return watchcache.Of(d.Key("", name), e), nil
 }

@@ -87,7 +87,7 @@ func (w *write) exists(ctx context.Context) error {
 		taken = status.GeneratedNameTaken
 	}
 	e := taken(w.target.Definition.GroupResource(), w.target.Name)
-	if o, err := w.Registry.current(ctx, &w.target); err == nil && o != nil && o.Deleting {
+	if o, err := w.Registry.current(ctx, &w.target); err == nil && o != nil && o.Deleting() {
 		e.ErrStatus.Message = "object is being deleted: " + e.ErrStatus.Message
 	}
 	return e

@@ -70,7 +70,7 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if current == nil {
 		return Deletion{}, target.notFound()
 	}
-	if current.Err != nil {
+	if current.Err() != nil {
 		return r.deleteUnreadable(ctx, target, current, options, o)
 	}
 	if isRemoval(&target, current, options) {
@@ -84,10 +84,10 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	// their schema are stored in the storage version.
 	o.AsStored = target.Version == stored && (d.Convert != nil || stored.Storage)
 	old, err := r.Decode(ctx, d, target.Version, current)
-	if err != nil && !json.Valid(current.JSON) {
-		return r.deleteUnreadable(ctx, target, current, options, o)
-	}
 	if err != nil {
+		if data, failed := current.JSON(); failed == nil && !json.Valid(data) {
+			return r.deleteUnreadable(ctx, target, current, options, o)
+		}
 		return Deletion{}, err
 	}
 	if o := options.IgnoreStoreReadErrorWithClusterBreakingPotential; o != nil && *o {
@@ -158,7 +158,7 @@ func (r *Registry) remove(ctx context.Context, target Target, current *watchcach
 func isRemoval(target *Target, current *watchcache.Object, o *metav1.DeleteOptions) bool {
 	d := target.Definition
 	switch {
-	case current.Held, current.Deleting, d.ReturnsDeletedIn(target.Version), d.GracePeriod != nil, d.BeforeDelete != nil, d.HasFinalizers != nil, d.Resolve != nil, converts(d, target.Version, current):
+	case current.Held(), current.Deleting(), d.ReturnsDeletedIn(target.Version), d.GracePeriod != nil, d.BeforeDelete != nil, d.HasFinalizers != nil, d.Resolve != nil, converts(d, target.Version, current):
 		return false
 	case o.IgnoreStoreReadErrorWithClusterBreakingPotential != nil:
 		return false
@@ -177,7 +177,7 @@ func isRemoval(target *Target, current *watchcache.Object, o *metav1.DeleteOptio
 func headerOf(target *Target, o *watchcache.Object) object.Tree {
 	t := object.Tree{}
 	object.SetMetaString(t, "name", target.Name)
-	object.SetMetaString(t, "uid", o.UID)
+	object.SetMetaString(t, "uid", o.UID())
 	setRevision(t, o.Revision)
 	return t
 }

@@ -165,7 +165,11 @@ func TestDeletionIsSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range portion.Events {
-			marked := strings.Contains(string(e.Object.JSON), `"deletionGracePeriodSeconds":0`)
+			data, err := e.Object.JSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			marked := strings.Contains(string(data), `"deletionGracePeriodSeconds":0`)
 			seen = append(seen, fmt.Sprintf("%v marked %t", e.Type, marked))
 		}
 	}
@@ -185,7 +189,7 @@ func TestDryGracefulDeletion(t *testing.T) {
 		if !object.Deleting(deletion.Object.Tree) {
 			t.Errorf("%ds: the answer does not say that it is being deleted", seconds)
 		}
-		if o, err := w.registry.Get(w.ctx, target, ""); err != nil || o.Deleting {
+		if o, err := w.registry.Get(w.ctx, target, ""); err != nil || o.Deleting() {
 			t.Errorf("%ds: it is deleted: %v", seconds, err)
 		}
 	}
@@ -205,12 +209,12 @@ func TestPreconditionsOfGracefulDeletion(t *testing.T) {
 		return err
 	}
 	revision := fmt.Sprint(stored.Revision)
-	for _, wrong := range []error{ask("other", revision), ask(stored.UID, "1")} {
+	for _, wrong := range []error{ask("other", revision), ask(stored.UID(), "1")} {
 		if wrong == nil || !strings.Contains(wrong.Error(), "in the precondition") {
 			t.Errorf("got %v", wrong)
 		}
 	}
-	if err := ask(stored.UID, revision); err != nil {
+	if err := ask(stored.UID(), revision); err != nil {
 		t.Error(err)
 	}
 }

@@ -25,7 +25,7 @@ func (r *Registry) Outdated(ctx context.Context, d *resource.Definition) (object
 	v := d.StorageVersion()
 	for o := range snapshot.Scan(d.StoragePrefix, "") {
 		total++
-		if o.Err != nil || !asStored(d, v, o) || r.outdated(ctx, o.Key) {
+		if o.Err() != nil || !asStored(d, v, o) || r.outdated(ctx, o.Key) {
 			objects = append(objects, o)
 		}
 	}
@@ -41,11 +41,15 @@ func (r *Registry) Rewrite(ctx context.Context, d *resource.Definition, o *watch
 	target := StorageTarget(d, namespace, name)
 	ctx = r.Anew(ctx, d)
 	for {
-		view, err := r.View(ctx, d, v, o)
-		if err != nil || bytes.Equal(view.JSON, o.JSON) && !r.outdated(ctx, o.Key) {
+		was, err := r.read(ctx, o)
+		if err != nil {
 			return err
 		}
-		_, err = r.commit(ctx, d, kv.Write{Key: o.Key, Value: view.JSON, Expect: o.Revision, Was: o.JSON, Note: r.Note(ctx, "migrate", apply.Server, "")})
+		view, err := r.View(ctx, d, v, o)
+		if err != nil || bytes.Equal(view.JSON, was.JSON) && !r.outdated(ctx, o.Key) {
+			return err
+		}
+		_, err = r.commit(ctx, d, kv.Write{Key: o.Key, Value: view.JSON, Expect: o.Revision, Was: was.JSON, Note: r.Note(ctx, "migrate", apply.Server, "")})
 		if !errors.Is(err, errConflict) {
 			return err
 		}

@@ -59,6 +59,10 @@ func (o objects) Replace(ctx context.Context, changed ...resource.Object) (strin
 		if err != nil {
 			return "", err
 		}
+		was, err := o.read(ctx, current)
+		if err != nil {
+			return "", err
+		}
 		data, _, _, err := stored(ctx, c.Definition, c.Definition.StorageVersion(), c.Tree)
 		if err != nil {
 			return "", err
@@ -67,10 +71,10 @@ func (o objects) Replace(ctx context.Context, changed ...resource.Object) (strin
 			first = current.Key
 		}
 		switch {
-		case bytes.Equal(data, current.JSON):
+		case bytes.Equal(data, was.JSON):
 			w.Guards = append(w.Guards, kv.Guard{Key: current.Key, Revision: current.Revision})
 		case w.Key == "":
-			w.Key, w.Value, w.Expect, w.Was = current.Key, data, current.Revision, current.JSON
+			w.Key, w.Value, w.Expect, w.Was = current.Key, data, current.Revision, was.JSON
 		default:
 			w.With = append(w.With, kv.Change{Key: current.Key, Value: data, Expect: current.Revision})
 		}

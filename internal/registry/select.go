@@ -85,13 +85,13 @@ func (s *Selection) scope(target *Target) (prefix string, one bool) {
 
 // matches reports whether an object is selected. value returns the value of a wanted field.
 func (s *Selection) matches(o *watchcache.Object, value func(field string) (string, error)) (bool, error) {
-	if s.labels != nil && !s.labels.Matches(&o.Labels) { // a pointer becomes an interface without an allocation
+	if s.labels != nil && !s.labels.Matches(o.Labels()) { // a pointer becomes an interface without an allocation
 		return false, nil
 	}
 	if s.fields == nil {
 		return true, nil
 	}
-	set := fields.Set{"metadata.name": o.Name, "metadata.namespace": o.Namespace}
+	set := fields.Set{"metadata.name": o.Name(), "metadata.namespace": o.Namespace()}
 	for _, f := range s.wanted {
 		v, err := value(f)
 		if err != nil {
@@ -182,8 +182,8 @@ func (r *Registry) selected(ctx context.Context, s *Selection, target *Target, s
 			items = r.ahead(ctx, s, target, items)
 		}
 		for o := range items {
-			if o.Err != nil {
-				if !yield(o, r.unreadable(ctx, o)) {
+			if o.Err() != nil {
+				if !yield(o, r.unreadable(ctx, o, o.Err())) {
 					return
 				}
 				continue

@@ -113,14 +113,18 @@ func (w *write) commit(ctx context.Context) error {
 			record.Guards = append(record.Guards, kv.Guard{Key: m.Key, Revision: m.Revision})
 		}
 	}
+	var was []byte
+	if w.current != nil {
+		was, _ = w.current.JSON() // without it, the backend reads it
+	}
 	switch {
 	case w.current == nil:
 		w.result.Created = true
-	case !w.gone && bytes.Equal(w.encoded.JSON, w.current.JSON) && !w.outdated(ctx, w.target.key()): // no change, so no write
+	case !w.gone && bytes.Equal(w.encoded.JSON, was) && !w.outdated(ctx, w.target.key()): // no change, so no write
 		w.stored(w.current.Revision)
 		return nil
 	default:
-		record.Expect, record.Was = w.current.Revision, w.current.JSON
+		record.Expect, record.Was = w.current.Revision, was
 	}
 	if w.options.DryRun {
 		return w.commitNothing(ctx)

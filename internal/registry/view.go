@@ -45,18 +45,19 @@ func converts(d *resource.Definition, v *resource.Version, o *watchcache.Object)
 // the same form, and the encoder of the response sets it. Bytes stored in that form are not parsed.
 // Others are converted once, or once for each validity of a conversion.
 func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Encoded, error) {
-	if o.Err != nil {
-		return object.Encoded{}, r.unreadable(ctx, o)
+	e, err := r.read(ctx, o)
+	if err != nil {
+		return object.Encoded{}, err
 	}
 	if shows(d, v, o) {
-		return o.Encoded, nil
+		return *e, nil
 	}
 	var validity watchcache.Validity
 	if converts(d, v, o) {
 		validity = r.Validity(ctx, d)
 	}
 	data, err := o.Memo(viewKey{d.Identity(), v.Name}, validity, func() ([]byte, error) {
-		t, err := parse(o, o.JSON)
+		t, err := parse(o, e.JSON)
 		if err != nil {
 			return nil, err
 		}
@@ -65,23 +66,47 @@ func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource
 		if t, err = Convert(context.WithoutCancel(ctx), d, v, t); err != nil {
 			return nil, unconverted(err)
 		}
-		return encodeAs(t, o), nil
+		return encodeAs(t, e.JSON), nil
 	})
 	switch {
 	case err != nil:
 		return object.Encoded{}, err
-	case same(data, o.JSON):
-		return o.Encoded, nil
+	case same(data, e.JSON):
+		return *e, nil
 	}
 	return object.Scan(data, o.Revision)
 }
 
-// encodeAs is encode for an object that may equal o, whose bytes then are the result.
-func encodeAs(t object.Tree, o *watchcache.Object) []byte {
-	if data := encode(t); !bytes.Equal(data, o.JSON) {
+// Check returns the error of View as far as it is known without loading an object.
+func (r *Registry) Check(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) error {
+	switch {
+	case o.Err() != nil:
+		return r.unreadable(ctx, o, o.Err())
+	case shows(d, v, o):
+		return nil
+	}
+	_, err := r.View(ctx, d, v, o)
+	return err
+}
+
+// read returns the value of an object.
+func (r *Registry) read(ctx context.Context, o *watchcache.Object) (*object.Encoded, error) {
+	e, err := o.Read()
+	if err == nil {
+		return e, nil
+	}
+	if known := StorageError(err); known != err {
+		return nil, known
+	}
+	return nil, r.unreadable(ctx, o, err)
+}
+
+// encodeAs is encode for an object whose bytes may be as they were, and then are the result.
+func encodeAs(t object.Tree, was []byte) []byte {
+	if data := encode(t); !bytes.Equal(data, was) {
 		return data
 	}
-	return o.JSON
+	return was
 }
 
 // same reports whether two slices share their array.
@@ -90,10 +115,11 @@ func same(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == 
 // Decode returns o in version v of d, for callers that change it. It has a resourceVersion. A
 // conversion is that of View.
 func (r *Registry) Decode(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error) {
-	if o.Err != nil {
-		return nil, r.unreadable(ctx, o)
+	e, err := r.read(ctx, o)
+	if err != nil {
+		return nil, err
 	}
-	data, shown := o.JSON, asStored(d, v, o)
+	data, shown := e.JSON, asStored(d, v, o)
 	if converts(d, v, o) {
 		view, err := r.View(ctx, d, v, o)
 		if err != nil {
@@ -140,8 +166,7 @@ func unconverted(err error) error {
 
 // unreadable returns the error for an object that cannot be decoded. A value that cannot be decrypted has
 // a better reason than its bytes.
-func (r *Registry) unreadable(ctx context.Context, o *watchcache.Object) error {
-	err := o.Err
+func (r *Registry) unreadable(ctx context.Context, o *watchcache.Object, err error) error {
 	if r.former != nil {
 		if _, reason := r.former.Outdated(ctx, o.Key); reason != nil && !errors.Is(reason, kv.ErrNotFound) {
 			err = reason
@@ -212,7 +237,7 @@ func stored(ctx context.Context, d *resource.Definition, v *resource.Version, t 
 // their schema, and otherwise v. The server's own changes to an object use that version: they need no
 // conversion, and work while the webhook fails.
 func storedIn(d *resource.Definition, v *resource.Version, o *watchcache.Object) *resource.Version {
-	if d.Convert == nil || o.Err != nil {
+	if d.Convert == nil || o.Err() != nil {
 		return v
 	}
 	apiVersion := o.APIVersion()

@@ -23,7 +23,7 @@ func (r *Registry) Warm(ctx context.Context, d *resource.Definition, v *resource
 	validity := r.Validity(ctx, d)
 	var c claims
 	for o := range items {
-		if o == nil || o.Err != nil || !converts(d, v, o) {
+		if o == nil || o.Err() != nil || !converts(d, v, o) {
 			continue
 		}
 		publish, ok := o.Claim(viewKey{d.Identity(), v.Name}, validity)
@@ -55,6 +55,7 @@ type claims struct {
 func (c *claims) convert(ctx context.Context, d *resource.Definition, v *resource.Version) (err error) {
 	out := make([][]byte, len(c.objects))
 	errs := make([]error, len(c.objects))
+	was := make([][]byte, len(c.objects))
 	err = errors.New("the conversion panicked")
 	defer func() {
 		for i, publish := range c.publish {
@@ -67,11 +68,17 @@ func (c *claims) convert(ctx context.Context, d *resource.Definition, v *resourc
 	var trees []map[string]any
 	var at []int
 	for i, o := range c.objects {
-		t, bad := parse(o, o.JSON)
+		data, bad := o.JSON()
+		if bad != nil {
+			errs[i] = StorageError(bad)
+			continue
+		}
+		t, bad := parse(o, data)
 		if bad != nil {
 			errs[i] = bad
 			continue
 		}
+		was[i] = data
 		refresh(d, t, o.Revision)
 		trees, at = append(trees, t), append(at, i)
 	}
@@ -84,7 +91,7 @@ func (c *claims) convert(ctx context.Context, d *resource.Definition, v *resourc
 		}
 		for i, t := range converted {
 			show(d, v, t)
-			out[at[i]] = encodeAs(t, c.objects[at[i]])
+			out[at[i]] = encodeAs(t, was[at[i]])
 		}
 	}
 	err = nil
@@ -110,7 +117,7 @@ func (r *Registry) ahead(ctx context.Context, s *Selection, target *Target, item
 			return true
 		}
 		for o := range items {
-			if o.Err == nil && s.labels != nil && !s.labels.Matches(&o.Labels) {
+			if o.Err() == nil && s.labels != nil && !s.labels.Matches(o.Labels()) {
 				continue
 			}
 			if next = append(next, o); len(next) == warmBatch && !flush() {

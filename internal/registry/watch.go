@@ -103,7 +103,7 @@ func (r *Registry) Watch(ctx context.Context, target Target, o WatchOptions) (*W
 		ctx := r.Hold(ctx, target.Definition)
 		scope, _ := w.selection.scope(&target)
 		for item, err := range r.selected(ctx, &w.selection, &target, s, scope, "") {
-			if err != nil && (item == nil || item.Err == nil) {
+			if err != nil && (item == nil || item.Err() == nil) {
 				return nil, err
 			}
 			w.initial = append(w.initial, item) // including one that fails the watch
@@ -236,7 +236,7 @@ func (w *Watch) sees(ctx context.Context, e *watchcache.Event, o *watchcache.Obj
 	switch {
 	case o == nil:
 		return false, nil
-	case o.Err != nil:
+	case o.Err() != nil:
 		// The selection is unknown. Showing the object makes the watch fail; hiding it could lose a
 		// match.
 		return true, nil

@@ -48,7 +48,7 @@ func testWatchResumesAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 		for _, e := range portion.Events {
-			seen <- e.Object.Name
+			seen <- e.Object.Name()
 		}
 		close(seen)
 	}()

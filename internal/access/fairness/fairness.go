@@ -133,9 +133,10 @@ func applyTo[T any](d *Dispatcher, objects map[string]*T, c stored.Changes) {
 			delete(objects, o.Key)
 			continue
 		}
-		v, err := new(T), o.Err
+		v := new(T)
+		data, err := o.JSON()
 		if err == nil {
-			err = json.Unmarshal(o.JSON, v)
+			err = json.Unmarshal(data, v)
 		}
 		if err != nil {
 			d.options.Log.Warn("an object of priority and fairness could not be read", "key", o.Key, "error", err)

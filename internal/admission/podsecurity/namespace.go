@@ -156,7 +156,11 @@ func (p *Plugin) podsOf(ctx context.Context, namespace string) ([]*corev1.PodTem
 	seen := map[types.UID]bool{}
 	for o := range snapshot.Scan(p.pods.NamespacePrefix(namespace), "") {
 		pod := &corev1.PodTemplateSpec{}
-		if o.Err != nil || json.Unmarshal(o.JSON, pod) != nil || p.exemptClass(pod) {
+		data, err := o.JSON()
+		if err != nil && o.Err() == nil {
+			return nil, err
+		}
+		if err != nil || json.Unmarshal(data, pod) != nil || p.exemptClass(pod) {
 			continue
 		}
 		controller := metav1.GetControllerOfNoCopy(pod)

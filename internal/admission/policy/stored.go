@@ -104,9 +104,10 @@ func read[C, S any](p *policies[C], o *watchcache.Object) *readable[S] {
 	if o == nil {
 		return nil
 	}
-	r, err := &readable[S]{}, o.Err
+	var r *readable[S]
+	data, err := o.JSON()
 	if err == nil {
-		r, err = parse[S](o.JSON)
+		r, err = parse[S](data)
 	}
 	if err != nil {
 		p.log.Warn("a stored policy or binding cannot be read and is ignored", "key", o.Key, "error", err)

@@ -12,7 +12,11 @@ import (
 
 // mark returns the quota with the charge, to be stored with the write.
 func (c *charge) mark(ctx context.Context, quotas *resource.Definition) (resource.Mark, error) {
-	old, _, err := codec.Decode(codec.JSON, c.JSON)
+	data, err := c.JSON()
+	if err != nil {
+		return resource.Mark{}, err
+	}
+	old, _, err := codec.Decode(codec.JSON, data)
 	if err != nil {
 		return resource.Mark{}, status.Internal(err)
 	}

@@ -31,7 +31,7 @@ func charged(t testing.TB, text string, used corev1.ResourceList) (charge, *reso
 		t.Fatal(err)
 	}
 	kind := resource.NewSet(builtin.Definitions()).Lookup("", "resourcequotas")
-	return charge{stored.Object[corev1.ResourceQuota]{Object: &watchcache.Object{Key: "/registry/resourcequotas/n/q", Encoded: e}, Value: q}, used}, kind
+	return charge{stored.Object[corev1.ResourceQuota]{Object: watchcache.Of("/registry/resourcequotas/n/q", e), Value: q}, used}, kind
 }
 
 var used = corev1.ResourceList{"configmaps": *quantity.NewQuantity(2, quantity.DecimalSI), "pods": *quantity.NewQuantity(0, quantity.DecimalSI)}
@@ -82,6 +82,6 @@ func BenchmarkMark(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		c.JSON = m.Value
+		c.Object = watchcache.NewObject(c.Key, m.Value, c.Revision)
 	}
 }

@@ -62,10 +62,10 @@ func (c *configurations) apply(_ int, changes stored.Changes) {
 }
 
 func (c *configurations) set(o *watchcache.Object) {
-	err := o.Err
+	data, err := o.JSON()
 	if err == nil {
 		var made configuration
-		if made, err = c.make(o.JSON, ""); err == nil {
+		if made, err = c.make(data, ""); err == nil {
 			c.byKey[o.Key] = made
 			return
 		}

@@ -114,7 +114,14 @@ func (a *Allocator) Ranges(ctx context.Context, ready bool) (all []netip.Prefix,
 	}
 	for o := range snapshot.Scan(a.o.Ranges.StoragePrefix, "") {
 		var c networkingv1.ServiceCIDR
-		if o.Err != nil || json.Unmarshal(o.JSON, &c) != nil || ready && !isReady(&c) {
+		if o.Err() != nil {
+			continue
+		}
+		data, err := o.JSON()
+		if err != nil {
+			return nil, err
+		}
+		if json.Unmarshal(data, &c) != nil || ready && !isReady(&c) {
 			continue
 		}
 		for _, text := range c.Spec.CIDRs {

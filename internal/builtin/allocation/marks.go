@@ -77,7 +77,14 @@ func (a *Allocator) addressMarks(ctx context.Context, namespace, name string, re
 	for _, ip := range released {
 		o := snapshot.Get(a.o.Addresses.Key("", ip))
 		// An IPAddress with finalizers is deleted by servicerepair, which waits for them.
-		if o != nil && o.Err == nil && !o.Held && isOf(o.JSON, namespace, name) {
+		if o == nil || o.Err() != nil || o.Held() {
+			continue
+		}
+		data, err := o.JSON()
+		if err != nil {
+			return nil, err
+		}
+		if isOf(data, namespace, name) {
 			marks = append(marks, resource.Mark{Key: o.Key, Revision: o.Revision, Moves: true})
 		}
 	}

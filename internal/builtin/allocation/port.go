@@ -82,7 +82,11 @@ func (a *Allocator) recorded(ctx context.Context) (*portSet, error) {
 	if o := snapshot.Get(resource.NodePortsKey); o != nil {
 		s.revision = o.Revision
 		var record corev1.RangeAllocation
-		if json.Unmarshal(o.JSON, &record) == nil && record.Range == s.of.String() {
+		data, err := o.Raw() // it may have no metadata
+		if err != nil {
+			return nil, err
+		}
+		if json.Unmarshal(data, &record) == nil && record.Range == s.of.String() {
 			s.bits.SetBytes(record.Data)
 			return s, nil
 		}
@@ -104,7 +108,14 @@ func (a *Allocator) EachService(ctx context.Context, do func(*corev1.Service) er
 	}
 	for o := range snapshot.Scan(a.o.Services.StoragePrefix, "") {
 		service := &corev1.Service{}
-		if o.Err != nil || json.Unmarshal(o.JSON, service) != nil {
+		if o.Err() != nil {
+			continue
+		}
+		data, err := o.JSON()
+		if err != nil {
+			return err
+		}
+		if json.Unmarshal(data, service) != nil {
 			continue
 		}
 		if err := do(service); err != nil {

@@ -59,11 +59,15 @@ func (c *Controller) read(ctx context.Context, key string, revision int64) (*cor
 		return nil, err
 	}
 	o := snapshot.Get(key)
-	if o == nil || o.Err != nil {
+	if o == nil || o.Err() != nil {
 		return nil, nil
 	}
+	data, err := o.JSON()
+	if err != nil {
+		return nil, err
+	}
 	q := &corev1.ResourceQuota{}
-	return q, json.Unmarshal(o.JSON, q)
+	return q, json.Unmarshal(data, q)
 }
 
 // A counted kind is a kind that a quota limits.

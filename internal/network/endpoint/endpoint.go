@@ -47,7 +47,11 @@ func (r *Resolver) Resolve(ctx context.Context, s egress.Service) ([]string, err
 		return nil, status.NotFound(schema.GroupResource{Resource: "service"}, s.Name) // Kubernetes' message
 	}
 	var service corev1.Service
-	if err := json.Unmarshal(o.JSON, &service); err != nil {
+	data, err := o.JSON()
+	if err == nil {
+		err = json.Unmarshal(data, &service)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the stored service %s/%s cannot be read: %w", s.Namespace, s.Name, err)
 	}
 	if service.Spec.Type == corev1.ServiceTypeExternalName {
@@ -104,11 +108,15 @@ func (r *Resolver) endpoints(ctx context.Context, service *corev1.Service, port 
 	}
 	var others []string
 	for o := range snapshot.Scan(r.EndpointSlices.NamespacePrefix(service.Namespace), "") {
-		if o.Labels.Get(discoveryv1.LabelServiceName) != service.Name || o.Err != nil {
+		if o.Labels().Get(discoveryv1.LabelServiceName) != service.Name || o.Err() != nil {
 			continue
 		}
 		var slice discoveryv1.EndpointSlice
-		if json.Unmarshal(o.JSON, &slice) != nil {
+		data, err := o.JSON()
+		if err != nil {
+			return nil, err
+		}
+		if json.Unmarshal(data, &slice) != nil {
 			continue
 		}
 		into := &others

@@ -164,7 +164,11 @@ func (s *server) stored(name string) *v1.CustomResourceDefinition {
 	if o == nil {
 		return nil
 	}
-	return typed(s, tree(s, string(o.JSON)))
+	data, err := o.JSON()
+	if err != nil {
+		s.Fatal(err)
+	}
+	return typed(s, tree(s, string(data)))
 }
 
 func (s *server) delete(target registry.Target) {

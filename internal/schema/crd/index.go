@@ -95,7 +95,7 @@ func nameOf(key string) string { return strings.TrimPrefix(key, Prefix) }
 // and not served; others are not affected.
 func (r *Registrar) read(o *watchcache.Object, old *entry) *entry {
 	e := &entry{name: nameOf(o.Key), revision: o.Revision}
-	err, data := o.Err, o.JSON
+	data, err := o.JSON()
 	var crd *v1.CustomResourceDefinition
 	if err == nil {
 		crd, err = decode(data)

@@ -195,7 +195,7 @@ func (a *Aggregator) apply(_ int, c stored.Changes) {
 // read returns the Service of an APIService, or nil if it cannot be decoded.
 func (a *Aggregator) read(o *watchcache.Object) *Service {
 	var t apiregistrationv1.APIService
-	if o.Err != nil || json.Unmarshal(o.JSON, &t) != nil {
+	if data, err := o.JSON(); err != nil || json.Unmarshal(data, &t) != nil {
 		return nil
 	}
 	s := &Service{

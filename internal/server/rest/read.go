@@ -166,7 +166,7 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 	part := h.part(ctx, &r.target, view, &item)
 	if of := part; marked != nil {
 		part = func() ([]byte, error) {
-			if item.Name == object.Name(marked) {
+			if item.Name() == object.Name(marked) {
 				return view.Columns.Default(marked), nil
 			}
 			return of()
@@ -174,7 +174,7 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 	}
 	var size codec.ListSize
 	for item = range items {
-		if _, err := h.registry.View(ctx, d, v, item); err != nil {
+		if err := h.registry.Check(ctx, d, v, item); err != nil {
 			return err
 		}
 		if err := size.Add(part); err != nil {

@@ -32,14 +32,14 @@ func (s *Store) Count(ctx context.Context, prefix string, revision int64) (n int
 // count counts keys from one on, and returns from which one to go on, or "".
 func (x *index) count(prefix, from string, revision int64) (n int64, next string) {
 	seen := 0
-	x.keys.Ascend(from, func(key string, v *versions) bool {
+	x.keys.Ascend(from, func(key string, v version) bool {
 		switch {
 		case !strings.HasPrefix(key, prefix):
 			return false
 		case seen == countedAtOnce:
 			next = key
 			return false
-		case v.at(revision) != kv.Absent:
+		case x.versionAt(key, v, revision) != kv.Absent:
 			n++
 		}
 		seen++

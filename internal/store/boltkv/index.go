@@ -9,9 +9,11 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// An index knows at which revisions every key was written, in memory.
+// An index knows at which revisions every key was written, in memory. Most keys have one version, so the earlier
+// ones are apart.
 type index struct {
-	keys btree.Map[string, *versions]
+	keys  btree.Map[string, version] // the newest of each key
+	older map[string][]version       // the others, in order
 }
 
 // A version is the revision of a write, and whether it deleted the key.
@@ -36,28 +38,23 @@ func (v version) current() int64 {
 	return v.revision()
 }
 
-// versions of one key. Most keys have one.
-type versions struct {
-	newest version
-	older  []version // in order
-}
-
-// at returns the revision of the value at a revision, or Absent.
-func (v *versions) at(revision int64) int64 {
-	if v.newest.revision() <= revision {
-		return v.newest.current()
+// versionAt returns the revision of the value of key at a revision, or Absent. newest is the newest version.
+func (x *index) versionAt(key string, newest version, revision int64) int64 {
+	if newest.revision() <= revision {
+		return newest.current()
 	}
-	i := sort.Search(len(v.older), func(i int) bool { return v.older[i].revision() > revision })
+	older := x.older[key]
+	i := sort.Search(len(older), func(i int) bool { return older[i].revision() > revision })
 	if i == 0 {
 		return kv.Absent
 	}
-	return v.older[i-1].current()
+	return older[i-1].current()
 }
 
 // newest returns the revision of the newest value of key, or Absent.
 func (x *index) newest(key string) int64 {
 	if v, ok := x.keys.Get(key); ok {
-		return v.newest.current()
+		return v.current()
 	}
 	return kv.Absent
 }
@@ -65,51 +62,51 @@ func (x *index) newest(key string) int64 {
 // at returns the revision of the value of key at a revision, or Absent.
 func (x *index) at(key string, revision int64) int64 {
 	if v, ok := x.keys.Get(key); ok {
-		return v.at(revision)
+		return x.versionAt(key, v, revision)
 	}
 	return kv.Absent
 }
 
 // add adds a write that is newer than all others of its key.
 func (x *index) add(key string, written version) {
-	if v, ok := x.keys.Get(key); ok {
-		v.older = append(v.older, v.newest)
-		v.newest = written
-		return
+	if before, ok := x.keys.Set(key, written); ok {
+		if x.older == nil {
+			x.older = map[string][]version{}
+		}
+		x.older[key] = append(x.older[key], before)
 	}
-	x.keys.Set(key, &versions{newest: written})
 }
 
 // forget drops the versions of key before a revision, and also that one if it
 // deleted the key.
 func (x *index) forget(key string, revision int64) {
-	v, ok := x.keys.Get(key)
+	newest, ok := x.keys.Get(key)
 	if !ok {
 		return
 	}
-	i := sort.Search(len(v.older), func(i int) bool { return v.older[i].revision() >= revision })
-	if i < len(v.older) && v.older[i].deleted() {
+	older := x.older[key]
+	i := sort.Search(len(older), func(i int) bool { return older[i].revision() >= revision })
+	if i < len(older) && older[i].deleted() {
 		i++
 	}
-	if i == len(v.older) {
-		if v.newest.deleted() && v.newest.revision() <= revision {
+	if i == len(older) {
+		delete(x.older, key)
+		if newest.deleted() && newest.revision() <= revision {
 			x.keys.Delete(key)
-			return
 		}
-		v.older = nil
 		return
 	}
 	// A copy, so that the memory of the old versions is freed.
-	v.older = append([]version(nil), v.older[i:]...)
+	x.older[key] = append([]version(nil), older[i:]...)
 }
 
 // list returns the records of a range without their values, and whether there are more.
 func (x *index) list(r kv.Range, revision int64) (records []kv.Record, more bool) {
-	x.keys.Ascend(max(r.Prefix, r.After), func(key string, v *versions) bool {
+	x.keys.Ascend(max(r.Prefix, r.After), func(key string, v version) bool {
 		if !strings.HasPrefix(key, r.Prefix) {
 			return false
 		}
-		at := v.at(revision)
+		at := x.versionAt(key, v, revision)
 		if at == kv.Absent || (r.After != "" && key <= r.After) {
 			return true
 		}

@@ -90,8 +90,8 @@ func TestFileStaysSmall(t *testing.T) {
 		t.Errorf("it has %d records for 100 keys and 200 revisions of history", got.count)
 	}
 	indexed := int64(0)
-	s.index.keys.Scan(func(_ string, v *versions) bool {
-		indexed += 1 + int64(len(v.older))
+	s.index.keys.Scan(func(key string, _ version) bool {
+		indexed += 1 + int64(len(s.index.older[key]))
 		return true
 	})
 	if count := s.stateNow().count; indexed != count {

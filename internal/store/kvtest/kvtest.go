@@ -74,6 +74,7 @@ func Run(t *testing.T, open func(testing.TB) kv.Backend, given ...Option) {
 		tests []test
 	}{
 		{"Read", readTests},
+		{"Load", loadTests},
 		{"Write", writeTests},
 		{"Watch", watchTests},
 		{"Compact", compactTests},

@@ -48,7 +48,7 @@ func TestFollowerReadsAnew(t *testing.T) {
 		func(_ int, c Changes) {
 			got += fmt.Sprintf("anew: %v", c.Anew())
 			for o, exists := range c.All() {
-				got += fmt.Sprintf(", %s exists: %v, readable: %v", strings.TrimPrefix(o.Key, d.Key("n", "")), exists, o.Err == nil)
+				got += fmt.Sprintf(", %s exists: %v, readable: %v", strings.TrimPrefix(o.Key, d.Key("n", "")), exists, o.Err() == nil)
 			}
 			got += "; "
 		})

@@ -131,18 +131,26 @@ func (l *Lister[T]) Objects(ctx context.Context, namespace string) ([]Object[T],
 		return nil, err
 	}
 	var all []Object[T]
-	l.scan(snapshot, namespace, func(o *watchcache.Object, v any) { all = append(all, Object[T]{o, v.(*T)}) })
+	err = l.scan(snapshot, namespace, func(o *watchcache.Object, v any) { all = append(all, Object[T]{o, v.(*T)}) })
+	if err != nil {
+		return nil, err
+	}
 	return all, nil
 }
 
-// scan calls f with the objects of a namespace and their values.
-func (l *lister) scan(snapshot *watchcache.Snapshot, namespace string, f func(*watchcache.Object, any)) {
+// scan calls f with the objects of a namespace that can be read, and their values. Its error is that of an object whose value cannot be
+// loaded.
+func (l *lister) scan(snapshot *watchcache.Snapshot, namespace string, f func(*watchcache.Object, any)) error {
 	for o := range snapshot.Scan(l.definition.NamespacePrefix(namespace), "") {
-		if v, err := l.value(o); err == nil {
+		v, err := l.value(o)
+		if err == nil {
 			f(o, v)
+		} else if _, failed := o.JSON(); failed != nil && o.Err() == nil {
+			return failed
 		}
 	}
 	l.forget(snapshot)
+	return nil
 }
 
 func (l *lister) value(o *watchcache.Object) (any, error) {
@@ -159,11 +167,12 @@ func (l *lister) value(o *watchcache.Object) (any, error) {
 }
 
 func (l *lister) read(o *watchcache.Object) (any, error) {
-	if o.Err != nil {
-		return nil, o.Err
+	data, err := o.JSON()
+	if err != nil {
+		return nil, err
 	}
 	v := reflect.New(l.of).Interface()
-	if err := json.Unmarshal(o.JSON, v); err != nil {
+	if err := json.Unmarshal(data, v); err != nil {
 		return nil, err
 	}
 	return v, nil

@@ -81,7 +81,11 @@ func BenchmarkList(b *testing.B) {
 		}
 		bytes := 0
 		for o := range s.Scan("", "") {
-			bytes += len(o.JSON)
+			e, err := o.Read()
+			if err != nil {
+				b.Fatal(err)
+			}
+			bytes += len(e.JSON)
 		}
 		b.SetBytes(int64(bytes))
 	}

@@ -6,6 +6,9 @@
 // recent events. A Snapshot is immutable and free. A Watcher is a position in the history. All
 // revisions are those of the store: a resource without changes advances with all others.
 //
+// The header of an object, which selects and orders, is in memory. Its value is there while it is hot, if the
+// backend can load it again (kv.Loader), and otherwise always.
+//
 // The package knows keys, stored bytes and the header of an object. It does not know schemas,
 // selectors, or how clients see an object. It caches data derived from an object beside the object,
 // without knowing its meaning.
@@ -47,6 +50,10 @@ type Options struct {
 	// Base is the revision of the state that the store is over.
 	Base int64
 
+	// HotBytes limits the values in memory, if the store is a kv.Loader: others are loaded again when they
+	// are read. Zero is 64 MiB. The values of any other store are all in memory.
+	HotBytes int64
+
 	// HistoryEvents and HistoryBytes limit the events kept of each resource, and TotalHistoryBytes
 	// those of all resources. Older events are read from the backend. Zero is 10,000 events, 8 MiB,
 	// and 64 MiB.
@@ -68,15 +75,22 @@ func (o Options) withDefaults() Options {
 	if o.TotalHistoryBytes <= 0 {
 		o.TotalHistoryBytes = 64 << 20
 	}
+	if o.HotBytes <= 0 {
+		o.HotBytes = 64 << 20
+	}
 	return o
 }
 
 // Cache has the objects of the resources of a store that were used.
 //
-// Locks: mu before state.mu; followers' own before waiting's, which is taken last.
+// Locks: mu before state.mu; followers' own before waiting's, which is taken last, as hot's is.
 type Cache struct {
 	backend kv.Backend
 	options Options
+	loader  kv.Loader // nil if the values are in memory
+	hot     hot
+	loading loading
+	shapes  shapes
 
 	revision  atomic.Int64 // revision of the feed; 0 before Run
 	waiting   waiters
@@ -100,13 +114,20 @@ type Cache struct {
 
 // New returns a cache of b. Reads wait until Run runs.
 func New(b kv.Backend, o Options) *Cache {
-	return &Cache{
+	o = o.withDefaults()
+	c := &Cache{
 		backend:   b,
-		options:   o.withDefaults(),
+		options:   o,
+		loader:    kv.LoaderOf(b),
+		hot:       hot{budget: o.HotBytes},
 		states:    map[string]*state{},
 		followers: followers{all: map[*kv.Queue]bool{}},
 		stopped:   make(chan struct{}),
 	}
+	if c.loader != nil {
+		c.shapes.cache = c
+	}
+	return c
 }
 
 // Revision returns the revision of the feed: everything at or below it is readable. It is 0 before
@@ -165,6 +186,14 @@ func (c *Cache) Size(prefix string) (objects, bytes int64) {
 // next use of the resource loads it again.
 func (c *Cache) Forget(prefix string) {
 	wake(c.forget(prefix))
+	c.cool(func(o *Object) bool { return within(prefix, o.Key) })
+}
+
+// cool drops hot values of resources that are not in use any more.
+func (c *Cache) cool(of func(*Object) bool) {
+	if c.loader != nil {
+		c.hot.forget(of)
+	}
 }
 
 func (c *Cache) forget(prefix string) []*group {

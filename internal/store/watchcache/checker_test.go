@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/store/kv"
+	"github.com/anykind/anykind/internal/store/memkv"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
@@ -26,6 +27,7 @@ func TestChecker(t *testing.T) {
 		writes = 800
 	}
 	few := watchcache.Options{HistoryEvents: 40}
+	cold := watchcache.Options{HistoryEvents: 40, HotBytes: 4000}
 	tight := watchcache.Options{HistoryBytes: 8000, TotalHistoryBytes: 20000}
 	for _, test := range []struct {
 		name    string
@@ -39,6 +41,11 @@ func TestChecker(t *testing.T) {
 		{"forgetting", few, chaos{forget: true}},
 		{"interrupted", few, chaos{interrupt: true}},
 		{"cut off", few, chaos{cutOff: true}},
+		{"cold", cold, chaos{cold: true}},
+		{"colder", watchcache.Options{HotBytes: 1}, chaos{cold: true, compact: true}},
+		{"cold and compacting", cold, chaos{cold: true, compact: true}},
+		{"cold and interrupted", cold, chaos{cold: true, compact: true, interrupt: true}},
+		{"cold and everything", cold, chaos{cold: true, compact: true, forget: true, interrupt: true, cutOff: true}},
 		{"everything", few, chaos{compact: true, forget: true, interrupt: true, cutOff: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -54,6 +61,7 @@ type chaos struct {
 	forget    bool // resources are forgotten
 	interrupt bool // the feed fails now and then, and is taken up
 	cutOff    bool // it fails and cannot be taken up
+	cold      bool // few values are in memory
 }
 
 var checkedResources = []string{
@@ -74,6 +82,7 @@ type checker struct {
 	mu      sync.Mutex
 	read    []reading
 	streams []stream
+	orphans atomic.Int64
 	excused atomic.Int64 // reports something as compacted
 }
 
@@ -95,6 +104,9 @@ func (c *checker) check(t *testing.T, o watchcache.Options, writes int) {
 	c.writing, written = context.WithCancel(t.Context())
 	c.fixture = start(t, o, func(b kv.Backend) kv.Backend {
 		c.backend = &hooked{Backend: b, feed: c.fail}
+		if c.cold {
+			c.backend.loader = again{b.(*memkv.Store)}
+		}
 		return c.backend
 	})
 	recording, stop := context.WithCancel(t.Context())
@@ -127,8 +139,8 @@ func (c *checker) check(t *testing.T, o watchcache.Options, writes int) {
 		c.read = append(c.read, reading{prefix, c.snapshot(prefix, kv.Latest)})
 	}
 	c.verify()
-	t.Logf("%d events; %d snapshots, %d lists of the store; %d streams, %d reads of its history; %d times no longer known",
-		len(c.log), len(c.read), c.backend.lists.Load(), len(c.streams), c.backend.watches.Load(), c.excused.Load())
+	t.Logf("%d events; %d snapshots, %d lists of the store; %d streams, %d reads of its history; %d times no longer known; %d orphans",
+		len(c.log), len(c.read), c.backend.lists.Load(), len(c.streams), c.backend.watches.Load(), c.excused.Load(), c.orphans.Load())
 }
 
 // fail is called before each batch of the cache's feed.
@@ -214,6 +226,11 @@ func (c *checker) snapshots(r *rand.Rand) {
 		if revision != kv.Latest && s.Revision() != revision {
 			c.Errorf("asked for %s at %d, got %d", prefix, revision, s.Revision())
 		}
+		for o := range s.Scan("", "") {
+			if r.IntN(3) == 0 {
+				c.value(o)
+			}
+		}
 		c.mu.Lock()
 		c.read = append(c.read, reading{prefix, s})
 		enough := len(c.read) > 1500
@@ -265,6 +282,11 @@ func (c *checker) follow(r *rand.Rand, w *watchcache.Watcher, s stream) {
 			break
 		}
 		s.events = append(s.events, b.Events...)
+		for _, e := range b.Events {
+			if e.Object != nil && r.IntN(2) == 0 {
+				c.value(e.Object)
+			}
+		}
 		if err == nil && b.Revision <= s.to {
 			c.Errorf("progress of %s went from %d to %d", s.prefix, s.to, b.Revision)
 		}
@@ -346,9 +368,9 @@ func (c *checker) verifySnapshot(r reading, state map[string]kv.Event) {
 	for o := range r.snapshot.Scan("", "") {
 		got = append(got, o.Key)
 		e := state[o.Key]
-		if o.Revision != e.Revision || string(o.JSON) != string(e.Value) {
+		if value := c.value(o); o.Revision != e.Revision || value != string(e.Value) && value != orphan {
 			c.Errorf("snapshot of %s at %d has %s at %d as %s, the store %d as %s",
-				r.prefix, r.snapshot.Revision(), o.Key, o.Revision, o.JSON, e.Revision, e.Value)
+				r.prefix, r.snapshot.Revision(), o.Key, o.Revision, value, e.Revision, e.Value)
 		}
 	}
 	if !slices.Equal(got, want) {
@@ -378,24 +400,43 @@ func (c *checker) verifyStream(s stream) {
 			c.Errorf("%s from %d to %d: event %d was not told", s.prefix, s.from, s.to, e.Revision)
 			return
 		}
-		if got := told(s.events[i]); got != committed(e) {
+		if got := c.told(s.events[i]); got != committed(e) && !strings.Contains(got, orphan) {
 			c.Errorf("%s from %d to %d: told %s, committed %s", s.prefix, s.from, s.to, got, committed(e))
 			return
 		}
 		i++
 	}
 	if i < len(s.events) {
-		c.Errorf("%s from %d to %d: told %s too much", s.prefix, s.from, s.to, told(s.events[i]))
+		c.Errorf("%s from %d to %d: told %s too much", s.prefix, s.from, s.to, c.told(s.events[i]))
 	}
 }
 
-func told(e *watchcache.Event) string {
+// orphan is the value of an object whose record was compacted after its resource was forgotten or the feed was
+// interrupted.
+const orphan = "an orphan"
+
+// value returns the value of an object.
+func (c *checker) value(o *watchcache.Object) string {
+	_, err := o.Read()
+	var compacted *kv.CompactedError
+	if errors.As(err, &compacted) && c.compact && (c.forget || c.backend.cut.Load()) {
+		c.orphans.Add(1)
+		return orphan
+	}
+	if err != nil && o.Err() == nil {
+		c.Errorf("%s at %d: %v", o.Key, o.Revision, err)
+		return ""
+	}
+	return raw(o)
+}
+
+func (c *checker) told(e *watchcache.Event) string {
 	out := fmt.Sprint(e.Revision, " ", e.Key())
 	if e.Prev != nil {
-		out += fmt.Sprintf(" %d %s", e.Prev.Revision, e.Prev.JSON)
+		out += fmt.Sprintf(" %d %s", e.Prev.Revision, c.value(e.Prev))
 	}
 	if e.Object != nil {
-		out += fmt.Sprintf(" to %d %s", e.Object.Revision, e.Object.JSON)
+		out += fmt.Sprintf(" to %d %s", e.Object.Revision, c.value(e.Object))
 	}
 	return out
 }

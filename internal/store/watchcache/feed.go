@@ -105,6 +105,7 @@ func (c *Cache) join(ctx context.Context) error {
 	c.skip(revision, &kv.CompactedError{Asked: c.Revision(), Oldest: revision})
 	c.feed.joined = true
 	wake(woken)
+	c.cool(func(*Object) bool { return true })
 	return nil
 }
 
@@ -135,14 +136,14 @@ func (c *Cache) route(events []kv.Event) {
 	defer c.mu.RUnlock()
 	for i := range events {
 		e := &events[i]
-		ch := change{key: e.Key, revision: e.Revision}
+		ch := change{key: e.Key, revision: e.Revision, was: e.Prev}
 		for end := range slashes(e.Key) {
 			s := c.states[e.Key[:end]]
 			if s == nil {
 				continue
 			}
 			if e.Value != nil && ch.object == nil {
-				ch.object = NewObject(e.Key, e.Value, e.Revision)
+				ch.object = c.object(e.Key, e.Value, e.Revision)
 			}
 			if len(s.incoming) == 0 {
 				c.feed.touched = append(c.feed.touched, s)

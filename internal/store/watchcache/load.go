@@ -84,9 +84,10 @@ func (s *state) finish(c *Cache, l *load, t *tree, page kv.Page, err error) {
 		s.load = nil
 		if l.err = err; err == nil {
 			s.tree, s.bytes = t, 0
-			for _, o := range t.Values() {
-				s.bytes += o.bytes()
-			}
+			t.Scan(func(_ string, o *Object) bool {
+				s.bytes += o.size()
+				return true
+			})
 			s.applied = page.Revision
 			s.history = history{floor: page.Revision}
 			s.apply(c, l.changes, l.revision, nil)
@@ -105,7 +106,7 @@ func (c *Cache) newest(ctx context.Context, prefix string) (*tree, kv.Page, erro
 		return nil, kv.Page{}, err
 	}
 	if t == nil {
-		return c.read(ctx, kv.Range{Prefix: prefix}, nil)
+		return c.present(ctx, prefix)
 	}
 	reached := c.options.Base
 	upTo, err := c.backend.Revision(ctx)
@@ -124,7 +125,7 @@ func (c *Cache) newest(ctx context.Context, prefix string) (*tree, kv.Page, erro
 			if e.Value == nil {
 				t.Delete(e.Key)
 			} else {
-				t.Set(e.Key, NewObject(e.Key, e.Value, e.Revision))
+				t.Set(e.Key, c.object(e.Key, e.Value, e.Revision))
 			}
 		}
 		if reached = batch.Revision; reached >= upTo {
@@ -152,27 +153,88 @@ func (c *Cache) begun(ctx context.Context, prefix string) (*tree, error) {
 	return state.tree.Copy(), nil
 }
 
-// read builds a tree of one state of the map. It reuses objects of known with the same revision.
-func (c *Cache) read(ctx context.Context, r kv.Range, known *tree) (*tree, kv.Page, error) {
-	started := c.revision.Load()
-	page, err := c.backend.List(ctx, r)
-	if err != nil {
-		return nil, kv.Page{}, err
+// object returns the object of the present value of a key.
+func (c *Cache) object(key string, value []byte, revision int64) *Object {
+	o, v := newObject(&c.shapes, key, value, revision)
+	if c.loader == nil || v.err != nil {
+		o.keep(v)
+		return o
 	}
-	if r.Revision == kv.Latest && page.Revision < started {
-		return nil, kv.Page{}, fmt.Errorf("the store is at revision %d, and was at %d before", page.Revision, started)
-	}
-	t := new(tree)
-	for i := range page.Records {
-		record := &page.Records[i]
-		if known != nil {
-			if o, ok := known.Get(record.Key); ok && o.Revision == record.Revision {
-				t.Load(o.Key, o)
-				continue
-			}
+	o.content.Store(v)
+	c.hot.admit(o, v)
+	return o
+}
+
+const (
+	// loadPage is the number of values read at once.
+	loadPage = 512
+	// maxReads limits the attempts to read a resource in pages, which a compaction interrupts.
+	maxReads = 3
+)
+
+// present builds a tree of the newest state that is read. It is read in pages if values need not be in memory; those
+// that fit are.
+func (c *Cache) present(ctx context.Context, prefix string) (*tree, kv.Page, error) {
+	page := loadPage
+	for try := 0; ; try++ {
+		if c.loader == nil || try == maxReads {
+			page = 0
 		}
-		t.Load(record.Key, NewObject(record.Key, record.Value, record.Revision))
+		t, read, err := c.read(ctx, kv.Range{Prefix: prefix, Limit: page}, nil)
+		var compacted *kv.CompactedError
+		if page == 0 || !errors.As(err, &compacted) {
+			return t, read, err
+		}
 	}
-	page.Records = nil
-	return t, page, nil
+}
+
+// past builds a tree of an earlier state. It reuses objects of known with the same revision.
+func (c *Cache) past(ctx context.Context, prefix string, revision int64, known *tree) (*tree, error) {
+	page := loadPage
+	if c.loader == nil {
+		page = 0
+	}
+	t, _, err := c.read(ctx, kv.Range{Prefix: prefix, Limit: page, Revision: revision}, known)
+	return t, err
+}
+
+// read builds a tree of one state of the map, page by page. It reuses objects of known with the same revision.
+func (c *Cache) read(ctx context.Context, r kv.Range, known *tree) (*tree, kv.Page, error) {
+	started, latest := c.revision.Load(), r.Revision == kv.Latest
+	t := new(tree)
+	for {
+		page, err := c.backend.List(ctx, r)
+		if err != nil {
+			return nil, kv.Page{}, err
+		}
+		if latest && page.Revision < started {
+			return nil, kv.Page{}, fmt.Errorf("the store is at revision %d, and was at %d before", page.Revision, started)
+		}
+		for i := range page.Records {
+			record := &page.Records[i]
+			if known != nil {
+				if o, ok := known.Get(record.Key); ok && o.Revision == record.Revision {
+					t.Load(o.Key, o)
+					continue
+				}
+			}
+			t.Load(record.Key, c.stored(record, latest))
+		}
+		if !page.More {
+			return t, kv.Page{Revision: page.Revision}, nil
+		}
+		r.After, r.Revision = page.Records[len(page.Records)-1].Key, page.Revision
+	}
+}
+
+// stored returns the object of a record. Only a value of the newest state can be loaded again.
+func (c *Cache) stored(r *kv.Record, latest bool) *Object {
+	o, v := newObject(&c.shapes, r.Key, r.Value, r.Revision)
+	if !latest || c.loader == nil || v.err != nil {
+		o.keep(v)
+	} else if c.hot.room(o.cost()) {
+		o.content.Store(v)
+		c.hot.admit(o, v)
+	}
+	return o
 }

@@ -36,7 +36,8 @@ type call struct {
 // over reports whether c, which may be nil, has ended and is not valid at m.
 func (c *call) over(m Validity) bool { return c == nil || c.done == nil && c.at < m.Since }
 
-func (m *memos) get(key any, validity Validity, compute func() ([]byte, error)) ([]byte, error) {
+// get returns a result, and whether this call computed it.
+func (m *memos) get(key any, validity Validity, compute func() ([]byte, error)) (value []byte, fresh bool, err error) {
 	n := m.named(key)
 	for {
 		c := n.call.Load()
@@ -44,7 +45,7 @@ func (m *memos) get(key any, validity Validity, compute func() ([]byte, error)) 
 			now := &call{done: make(chan struct{}), at: validity.At, err: errors.New("the computation panicked")}
 			if n.call.CompareAndSwap(c, now) {
 				n.run(now, compute)
-				return now.value, now.err
+				return now.value, true, now.err
 			}
 			continue
 		}
@@ -52,7 +53,7 @@ func (m *memos) get(key any, validity Validity, compute func() ([]byte, error)) 
 			<-c.done
 		}
 		if c.at >= validity.Since {
-			return c.value, c.err
+			return c.value, false, c.err
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 func TestMemo(t *testing.T) {
 	type version string
-	var o Object
+	o := NewObject("a", []byte(`{"metadata":{}}`), 1)
 	var computed int
 	compute := func(result string, err error) func() ([]byte, error) {
 		return func() ([]byte, error) { computed++; return []byte(result), err }
@@ -40,7 +40,7 @@ func TestMemo(t *testing.T) {
 }
 
 func TestMemoConcurrently(t *testing.T) {
-	var o Object
+	o := NewObject("a", []byte(`{"metadata":{}}`), 1)
 	var computed [4]atomic.Int64
 	var users sync.WaitGroup
 	for i := range 64 {
@@ -65,7 +65,7 @@ func TestMemoConcurrently(t *testing.T) {
 
 // A panic in a computation releases the waiting callers.
 func TestMemoPanics(t *testing.T) {
-	var o Object
+	o := NewObject("a", []byte(`{"metadata":{}}`), 1)
 	func() {
 		defer func() {
 			if recover() == nil {
@@ -81,12 +81,12 @@ func TestMemoPanics(t *testing.T) {
 
 // Unused keys, such as those of old schemas, do not accumulate.
 func TestMemoForgets(t *testing.T) {
-	var o Object
+	o := NewObject("a", []byte(`{"metadata":{}}`), 1)
 	for i := range 100 {
 		o.Memo(i, Validity{}, func() ([]byte, error) { return nil, nil })
 	}
 	n := 0
-	for m := o.memos.first.Load(); m != nil; m = m.next {
+	for m := o.content.Load().memos.first.Load(); m != nil; m = m.next {
 		n++
 	}
 	if n > maxMemos {
@@ -96,7 +96,7 @@ func TestMemoForgets(t *testing.T) {
 
 // The claimant of an object computes for all callers until it publishes; later callers find the value.
 func TestClaim(t *testing.T) {
-	var o Object
+	o := NewObject("a", []byte(`{"metadata":{}}`), 1)
 	compute := func() ([]byte, error) { return []byte("by memo"), nil }
 	publish, ok := o.Claim("v1", Validity{})
 	if !ok {
@@ -132,7 +132,7 @@ func TestClaim(t *testing.T) {
 
 // A result from before a caller's validity is not valid for it, even if it is still being computed.
 func TestMemoOfAMoment(t *testing.T) {
-	var o Object
+	o := NewObject("a", []byte(`{"metadata":{}}`), 1)
 	get := func(m Validity, result string) string {
 		value, err := o.Memo("v1", m, func() ([]byte, error) { return []byte(result), nil })
 		if err != nil {
@@ -154,7 +154,7 @@ func TestMemoOfAMoment(t *testing.T) {
 			t.Errorf("%+v: got %s, want %s", step.validity, got, step.want)
 		}
 	}
-	if n := o.memos.first.Load().count; n != 1 {
+	if n := o.content.Load().memos.first.Load().count; n != 1 {
 		t.Errorf("%d results are kept of one key", n)
 	}
 	if _, ok := o.Claim("v1", Validity{Since: 12, At: 13}); ok {

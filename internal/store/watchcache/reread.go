@@ -48,10 +48,10 @@ func (s *state) hasUnreadable() (found bool) {
 		return false
 	}
 	s.tree.Scan(func(_ string, o *Object) bool {
-		found = o.Err != nil
+		found = o.Err() != nil
 		return !found
 	})
 	return found || slices.ContainsFunc(s.history.events, func(e *Event) bool {
-		return e.Object != nil && e.Object.Err != nil || e.Prev != nil && e.Prev.Err != nil
+		return e.Object != nil && e.Object.Err() != nil || e.Prev != nil && e.Prev.Err() != nil
 	})
 }

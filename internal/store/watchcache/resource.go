@@ -87,7 +87,7 @@ func (r *Resource) Snapshot(ctx context.Context, revision int64) (*Snapshot, err
 	case older == current:
 		return &Snapshot{tree: current.tree, revision: revision}, nil
 	case older == nil:
-		t, _, err := r.cache.read(ctx, kv.Range{Prefix: r.prefix, Revision: revision}, current.tree)
+		t, err := r.cache.past(ctx, r.prefix, revision, current.tree)
 		if err != nil {
 			return nil, err
 		}

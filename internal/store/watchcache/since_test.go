@@ -24,7 +24,7 @@ func TestSince(t *testing.T) {
 		got := "all:"
 		if whole != nil {
 			for o := range whole.Scan("", "") {
-				got += " " + o.Name + "=" + said(o)
+				got += " " + o.Name() + "=" + said(o)
 			}
 		} else {
 			got = "events:"

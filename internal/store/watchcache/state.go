@@ -30,7 +30,7 @@ type state struct {
 	// an immutable copy of it, nil if it is outdated.
 	tree     *tree
 	snapshot *tree
-	bytes    int64 // of the objects in tree, as JSON
+	bytes    int64 // of the values in tree, as JSON
 	// applied is the revision up to which events are in the tree. It may be ahead of the feed, whose
 	// events up to it are then skipped.
 	applied int64
@@ -49,6 +49,7 @@ type state struct {
 type change struct {
 	key      string
 	object   *Object // nil when it was deleted
+	was      []byte  // the value before
 	revision int64
 }
 
@@ -99,7 +100,10 @@ func (s *state) apply(c *Cache, changes []change, revision int64, woken []*group
 		if ch.object == nil && prev == nil {
 			continue
 		}
-		s.bytes += ch.object.bytes() - prev.bytes()
+		if prev != nil {
+			prev.replaced(c, ch.was)
+		}
+		s.bytes += ch.object.size() - prev.size()
 		s.snapshot = nil
 		s.history.add(&Event{Object: ch.object, Prev: prev, Revision: ch.revision}, &c.options)
 		woken = s.groups.match(s.prefix, ch.key, ch.revision-1, woken)

@@ -2,6 +2,7 @@ package watchcache_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -37,12 +38,18 @@ func start(t testing.TB, o watchcache.Options, wrap func(kv.Backend) kv.Backend)
 }
 
 func run(t testing.TB, store *memkv.Store, o watchcache.Options, wrap func(kv.Backend) kv.Backend) *fixture {
-	var backend kv.Backend = store
+	f := runOver(t, store, o, wrap)
+	f.store = store
+	return f
+}
+
+// runOver is run over any store.
+func runOver(t testing.TB, backend kv.Backend, o watchcache.Options, wrap func(kv.Backend) kv.Backend) *fixture {
 	if wrap != nil {
 		backend = wrap(backend)
 	}
 	o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
-	f := &fixture{TB: t, store: store, cache: watchcache.New(backend, o)}
+	f := &fixture{TB: t, cache: watchcache.New(backend, o)}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- f.cache.Run(ctx) }()
@@ -102,10 +109,10 @@ func said(o *watchcache.Object) string {
 	if o == nil {
 		return "nothing"
 	}
-	if o.Err != nil {
+	if o.Err() != nil {
 		return "unreadable"
 	}
-	_, spec, _ := strings.Cut(string(o.JSON), `"spec":"`)
+	_, spec, _ := strings.Cut(raw(o), `"spec":"`)
 	return strings.TrimSuffix(spec, `"}`)
 }
 
@@ -147,8 +154,27 @@ type hooked struct {
 	listed   func(kv.Range)       // after it
 	feed     func(kv.Batch) error // before each batch of the feed
 	revision func(int64) int64
+	loader   kv.Loader
+	cut      atomic.Bool // a compaction has overtaken the feed
 	lists    atomic.Int64
 	watches  atomic.Int64 // that are not the feed
+}
+
+// Loader implements a method of kv.LoaderOf.
+func (h *hooked) Loader() kv.Loader { return h.loader }
+
+// again loads from a store in memory, as a kv.Loader of a file does.
+type again struct{ *memkv.Store }
+
+func (a again) Load(ctx context.Context, key string, revision int64) ([]byte, error) {
+	r, err := a.Get(ctx, key, kv.Latest)
+	if err == kv.ErrNotFound || err == nil && r.Revision != revision {
+		r, err = a.Get(ctx, key, revision)
+	}
+	if err == kv.ErrNotFound || err == nil && r.Revision != revision {
+		err = &kv.CompactedError{Asked: revision}
+	}
+	return r.Value, err
 }
 
 func (h *hooked) List(ctx context.Context, r kv.Range) (kv.Page, error) {
@@ -184,6 +210,10 @@ func (h *hooked) Watch(ctx context.Context, prefix string, after int64) iter.Seq
 				err = h.feed(b)
 			}
 			if err != nil {
+				var compacted *kv.CompactedError
+				if errors.As(err, &compacted) {
+					h.cut.Store(true)
+				}
 				yield(kv.Batch{}, err)
 				return
 			}
@@ -192,4 +222,13 @@ func (h *hooked) Watch(ctx context.Context, prefix string, after int64) iter.Seq
 			}
 		}
 	}
+}
+
+// raw returns the value of an object, or the error of reading it.
+func raw(o *watchcache.Object) string {
+	data, err := o.Raw()
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
 }

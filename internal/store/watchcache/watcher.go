@@ -30,7 +30,8 @@ func (b *Batch) Memo(key any, m Validity, compute func() ([]byte, error)) ([]byt
 	if b.memos == nil {
 		return compute()
 	}
-	return b.memos.get(key, m, compute)
+	value, _, err := b.memos.get(key, m, compute)
+	return value, err
 }
 
 // A portion is a batch that other watchers at the same position may share.

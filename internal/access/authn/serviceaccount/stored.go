@@ -71,8 +71,8 @@ func (s *stored) check(ctx context.Context, v *verdict, before time.Time) error 
 	switch {
 	case err != nil:
 		return err
-	case account.UID != c.Account.UID:
-		return fmt.Errorf("service account UID (%s) does not match claim (%s)", account.UID, c.Account.UID)
+	case account.UID() != c.Account.UID:
+		return fmt.Errorf("service account UID (%s) does not match claim (%s)", account.UID(), c.Account.UID)
 	case deleted(account, before):
 		return fmt.Errorf("service account %s/%s has been deleted", c.Namespace, c.Account.Name)
 	}
@@ -113,8 +113,8 @@ func (k kind) check(ctx context.Context, key string, ref *Reference, before time
 	switch {
 	case err != nil || o == nil:
 		return errInvalidated
-	case o.UID != ref.UID:
-		return fmt.Errorf(other, o.UID, ref.UID)
+	case o.UID() != ref.UID:
+		return fmt.Errorf(other, o.UID(), ref.UID)
 	case deleted(o, before):
 		return errInvalidated
 	}
@@ -123,11 +123,14 @@ func (k kind) check(ctx context.Context, key string, ref *Reference, before time
 
 // deleted reports whether the deletion time of an object is before a time.
 func deleted(o *watchcache.Object, before time.Time) bool {
-	if !o.Deleting {
+	if !o.Deleting() {
 		return false
 	}
 	var m struct{ DeletionTimestamp metav1.Time }
-	data, err := object.Field(o.JSON, "metadata")
+	data, err := o.JSON()
+	if err == nil {
+		data, err = object.Field(data, "metadata")
+	}
 	if err == nil {
 		err = json.Unmarshal(data, &m)
 	}

@@ -10,7 +10,7 @@ import (
 
 // edgesOf returns the edges of an object. An unreadable object has none.
 func edgesOf(by vertex, o *watchcache.Object) []edge {
-	if o.Err != nil {
+	if o.Err() != nil {
 		return nil
 	}
 	switch by.kind {
@@ -37,7 +37,7 @@ type onNode struct {
 
 func read[T any](o *watchcache.Object, edges func(*T) []edge) []edge {
 	var content T
-	if json.Unmarshal(o.JSON, &content) != nil {
+	if data, err := o.JSON(); err != nil || json.Unmarshal(data, &content) != nil {
 		return nil
 	}
 	return edges(&content)

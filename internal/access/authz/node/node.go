@@ -50,7 +50,7 @@ func (z *Authorizer) apply(of int, c stored.Changes) {
 		z.graph.clear(kind(of))
 	}
 	for o, exists := range c.All() {
-		by := vertex{kind(of), o.Namespace, o.Name}
+		by := vertex{kind(of), o.Namespace(), o.Name()}
 		var edges []edge
 		if exists {
 			edges = edgesOf(by, o)

@@ -135,7 +135,7 @@ func (b *binding) rules() ([]rule, error) {
 // set adds or updates an object.
 func (x *index) set(kind int, o *watchcache.Object) {
 	if kind == clusterRoles || kind == roles {
-		r := x.role(roleID{cluster: kind == clusterRoles, namespace: o.Namespace, name: o.Name})
+		r := x.role(roleID{cluster: kind == clusterRoles, namespace: o.Namespace(), name: o.Name()})
 		r.object = o
 		r.content.Store(nil)
 		x.generation++
@@ -146,10 +146,10 @@ func (x *index) set(kind int, o *watchcache.Object) {
 		RoleRef  rbacv1.RoleRef   `json:"roleRef"`
 		Subjects []rbacv1.Subject `json:"subjects"`
 	}
-	if o.Err != nil || json.Unmarshal(o.JSON, &content) != nil {
+	if data, err := o.JSON(); err != nil || json.Unmarshal(data, &content) != nil {
 		return // it has no rules
 	}
-	b := &binding{name: o.Name, namespace: o.Namespace, ref: content.RoleRef, subjects: content.Subjects}
+	b := &binding{name: o.Name(), namespace: o.Namespace(), ref: content.RoleRef, subjects: content.Subjects}
 	if id, ok := b.refersTo(); ok {
 		b.role = x.role(id)
 		b.role.bindings++
@@ -172,7 +172,7 @@ func (x *index) remove(kind int, o *watchcache.Object) {
 		x.unbind(kind, o.Key)
 		return
 	}
-	id := roleID{cluster: kind == clusterRoles, namespace: o.Namespace, name: o.Name}
+	id := roleID{cluster: kind == clusterRoles, namespace: o.Namespace(), name: o.Name()}
 	if r := x.roles[id]; r != nil {
 		x.absent(id, r)
 	}

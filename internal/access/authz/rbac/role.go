@@ -53,7 +53,9 @@ func (r *role) compiled() *content {
 	if r.object != nil {
 		c.read(r)
 	}
-	r.content.Store(c)
+	if c.err == nil || r.object.Err() != nil { // not if it could not be loaded
+		r.content.Store(c)
+	}
 	return c
 }
 
@@ -61,8 +63,9 @@ func (c *content) read(r *role) {
 	var stored struct {
 		Rules []rbacv1.PolicyRule `json:"rules"`
 	}
-	if c.err = r.object.Err; c.err == nil {
-		c.err = json.Unmarshal(r.object.JSON, &stored)
+	var data []byte
+	if data, c.err = r.object.JSON(); c.err == nil {
+		c.err = json.Unmarshal(data, &stored)
 	}
 	if c.err != nil {
 		c.err = fmt.Errorf("the stored %s %q cannot be read: %w", r.id.resource(), r.id.name, c.err)
