@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
 // The sources of a volume. If it has several, the first in this order counts.
@@ -64,14 +63,15 @@ func sourceField(volume reflect.Value, name string) reflect.Value {
 
 // The indexes of the sources in their Go types.
 var (
-	indexesOfPods       = sync.OnceValue(indexesOf[corev1.VolumeSource])
-	indexesOfPersistent = sync.OnceValue(indexesOf[corev1.PersistentVolumeSource])
+	indexesOfPods       = sync.OnceValue(func() map[string]int { return indexesOf(reflect.TypeFor[corev1.VolumeSource]()) })
+	indexesOfPersistent = sync.OnceValue(func() map[string]int { return indexesOf(reflect.TypeFor[corev1.PersistentVolumeSource]()) })
 )
 
-func indexesOf[T any]() map[string]int {
+func indexesOf(t reflect.Type) map[string]int {
 	indexes := map[string]int{}
-	for member := range gotype.Fields(reflect.TypeFor[T]()) {
-		indexes[member.JSONName] = member.Index[0]
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		indexes[name] = i
 	}
 	return indexes
 }

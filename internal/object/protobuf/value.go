@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
+	"sort"
 	"strconv"
 	"sync"
 
@@ -194,7 +194,7 @@ func (types *Types) mapOf(t reflect.Type) (write, error) {
 		if err != nil || sorted {
 			return err
 		}
-		slices.SortStableFunc(entries, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
+		sort.SliceStable(entries, func(i, k int) bool { return bytes.Compare(entries[i].key, entries[k].key) < 0 })
 		w.order = w.order[:0]
 		for _, e := range entries {
 			w.order = append(w.order, w.out[e.from:e.to]...)
