@@ -100,14 +100,14 @@ func (h *handled) requests() []kindOfRequest {
 		{"apply", 500, func(n int) {
 			h.do("PATCH", fmt.Sprintf("%s/listed%d?fieldManager=a&force=true", objects, n%500), "application/apply-patch+yaml", widget("listed", n%500, 1000+n), 200)
 		}},
-		{"create a pod", 1830, func(n int) { h.do("POST", pods, "application/json", podOf(fmt.Sprint("created", n), n), 201) }},
-		{"merge patch of a pod", 2780, func(n int) {
+		{"create a pod", 1505, func(n int) { h.do("POST", pods, "application/json", podOf(fmt.Sprint("created", n), n), 201) }},
+		{"merge patch of a pod", 1610, func(n int) {
 			h.do("PATCH", pods+"/changed", "application/merge-patch+json", fmt.Sprintf(`{"spec":{"activeDeadlineSeconds":%d}}`, 1_000_000_000-n), 200)
 		}},
-		{"strategic merge patch of a pod", 2545, func(n int) {
+		{"strategic merge patch of a pod", 1660, func(n int) {
 			h.do("PATCH", pods+"/changed", "application/strategic-merge-patch+json", fmt.Sprintf(`{"spec":{"containers":[{"name":"web","image":"web:%d"}]}}`, n), 200)
 		}},
-		{"apply a pod", 3410, func(n int) {
+		{"apply a pod", 2540, func(n int) {
 			h.do("PATCH", pods+"/applied?fieldManager=a&force=true", "application/apply-patch+yaml", podOf("applied", n), 200)
 		}},
 	}

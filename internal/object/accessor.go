@@ -108,13 +108,20 @@ func writeEntry(e *metav1.ManagedFieldsEntry) (Tree, bool) {
 		t["time"] = e.Time.UTC().Format(time.RFC3339)
 	}
 	if e.FieldsV1 != nil {
-		fields, rest, ok := readSets(e.FieldsV1.GetRawBytes())
-		if !ok || len(rest) > 0 {
+		fields, ok := ReadFields(e.FieldsV1.GetRawBytes())
+		if !ok {
 			return nil, false
 		}
 		t["fieldsV1"] = fields
 	}
 	return t, true
+}
+
+// ReadFields parses the JSON of a set of fields. It reports whether it could: spaces and rare escapes are left
+// to other parsers.
+func ReadFields(data []byte) (Tree, bool) {
+	t, rest, ok := readSets(data)
+	return t, ok && len(rest) == 0
 }
 
 // readSets parses nested JSON objects without spaces, the form of field sets. It reports whether

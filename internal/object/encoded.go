@@ -308,37 +308,47 @@ func (s *scanner) str() (string, error) {
 
 // skip consumes one value of any kind.
 func (s *scanner) skip() error {
-	depth := 0
-	for {
-		s.space()
-		if s.pos >= len(s.data) {
-			return s.errorf("unexpected end")
+	s.space()
+	if s.pos >= len(s.data) {
+		return s.errorf("unexpected end")
+	}
+	switch c := s.data[s.pos]; c {
+	case '{', '[':
+		return s.skipNested()
+	case '"':
+		return s.skipString()
+	case '}', ']':
+		return s.errorf("found a closing bracket, want a value")
+	default:
+		if !s.word() {
+			return s.errorf("found %q, want a value", c)
 		}
-		switch c := s.data[s.pos]; c {
+		return nil
+	}
+}
+
+// skipNested consumes an object or an array: everything until the bracket that closes it. Brackets in strings
+// do not count.
+func (s *scanner) skipNested() error {
+	depth := 0
+	for s.pos < len(s.data) {
+		switch s.data[s.pos] {
 		case '{', '[':
 			depth++
-			s.pos++
 		case '}', ']':
-			depth--
-			s.pos++
-		case ',', ':':
-			s.pos++
+			if depth--; depth == 0 {
+				s.pos++
+				return nil
+			}
 		case '"':
 			if err := s.skipString(); err != nil {
 				return err
 			}
-		default:
-			if !s.word() {
-				return s.errorf("found %q, want a value", c)
-			}
+			continue
 		}
-		if depth < 0 {
-			return s.errorf("found a closing bracket, want a value")
-		}
-		if depth == 0 {
-			return nil
-		}
+		s.pos++
 	}
+	return s.errorf("unexpected end")
 }
 
 func (s *scanner) skipString() error {

@@ -185,8 +185,12 @@ func (s *Schema) Complete(obj map[string]any) (out map[string]any, unknown []str
 	return obj, unknown, nil
 }
 
-// decode brings obj into the form of its Go type, in one of two ways.
+// decode brings obj into the form of its Go type, in one of two ways. Most objects have that form, or
+// nearly, and then no field is unknown.
 func (p *program) decode(obj map[string]any, as func(map[string]any) (map[string]any, error)) (out map[string]any, unknown []string, err error) {
+	if p.typ.Fits(obj) {
+		return obj, nil, nil
+	}
 	unknown = p.fields.Prune(obj)
 	if out, err = as(obj); err != nil {
 		return nil, unknown, notOfKind(p.kind, err)

@@ -1,11 +1,10 @@
 package server
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/http/pprof"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -60,7 +59,7 @@ func (s *Server) links() []Page {
 	for _, p := range s.options.Pages {
 		links = append(links, Page{Path: "/debug/" + p.Path, About: p.About})
 	}
-	slices.SortStableFunc(links, func(a, b Page) int { return cmp.Compare(a.Path, b.Path) })
+	sort.SliceStable(links, func(i, k int) bool { return links[i].Path < links[k].Path })
 	return links
 }
 

@@ -9,7 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -183,7 +183,7 @@ func (f *Forks) list() forkList {
 			list.Items = append(list.Items, &found.Fork)
 		}
 	}
-	slices.SortStableFunc(list.Items, func(a, b *Fork) int { return strings.Compare(a.Name, b.Name) })
+	sort.SliceStable(list.Items, func(i, k int) bool { return list.Items[i].Name < list.Items[k].Name })
 	return list
 }
 

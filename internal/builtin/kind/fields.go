@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/internal/object"
 )
@@ -109,8 +108,7 @@ func valueOf(t reflect.Type, obj map[string]any) any {
 	if obj == nil {
 		return reflect.Zero(reflect.PointerTo(t)).Interface()
 	}
-	out := reflect.New(t).Interface()
-	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(obj, out)
+	out, _ := object.NewValue(t, obj)
 	return out
 }
 

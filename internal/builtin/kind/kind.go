@@ -7,8 +7,7 @@ package kind
 
 import (
 	"reflect"
-	"slices"
-	"strings"
+	"sort"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -75,7 +74,7 @@ func (v Version) WhenRead(change func(obj map[string]any)) Version {
 func New(d resource.Definition, versions ...Version) *resource.Definition {
 	position := priorities()[d.Group]
 	d.ListKind, d.Dialect, d.GroupPriority = d.Kind+"List", resource.CompiledIn, position.group
-	slices.SortStableFunc(versions, byPreference)
+	sort.SliceStable(versions, func(i, k int) bool { return byPreference(versions[i], versions[k]) < 0 })
 	if convert := converting(&d, versions); convert != nil {
 		d.Convert = convert
 	}
@@ -88,7 +87,8 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 			v.version.Deprecated, v.version.DeprecationWarning = true, warning
 			v.version.RemovedRelease = removedRelease(v.version.New())
 		}
-		slices.SortStableFunc(v.version.Subresources, func(a, b resource.Subresource) int { return strings.Compare(a.Name, b.Name) })
+		subresources := v.version.Subresources
+		sort.SliceStable(subresources, func(i, k int) bool { return subresources[i].Name < subresources[k].Name })
 		d.Versions = append(d.Versions, v.version)
 		stored = stored || v.version.Storage
 	}

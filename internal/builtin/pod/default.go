@@ -8,5 +8,7 @@ import (
 // defaultContainer sets the defaults that depend on other fields of a container. The table has
 // constants.
 func defaultContainer(container map[string]any) {
-	kind.SetDefault(container, "imagePullPolicy", string(volume.PullPolicy(kind.Text(container, "image"))))
+	if kind.Text(container, "imagePullPolicy") == "" { // or the image need not be parsed
+		kind.SetDefault(container, "imagePullPolicy", string(volume.PullPolicy(kind.Text(container, "image"))))
+	}
 }

@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object"
 )
 
 // mayChange describes the mutable fields of a spec.
@@ -36,7 +38,7 @@ func validateUpdate(c *rule.Check, pod, old *corev1.Pod) {
 	}
 	checkAddedTolerations(spec.At("tolerations"), pod.Spec.Tolerations, old.Spec.Tolerations)
 	checkRemovedGates(spec.At("schedulingGates"), pod.Spec.SchedulingGates, old.Spec.SchedulingGates)
-	if equality.Semantic.DeepEqual(pod.Spec, old.Spec) {
+	if sameBesides(kind.Tree(c.Object, "spec"), kind.Tree(c.Old, "spec")) || equality.Semantic.DeepEqual(pod.Spec, old.Spec) {
 		return
 	}
 	rest := pod.Spec.DeepCopy()
@@ -44,6 +46,38 @@ func validateUpdate(c *rule.Check, pod, old *corev1.Pod) {
 	if !equality.Semantic.DeepEqual(*rest, old.Spec) {
 		spec.Forbidden(fmt.Sprintf("pod updates may not change fields other than %s\n%v", mayChange, rule.Diff(old.Spec, *rest)))
 	}
+}
+
+// sameBesides reports whether two specs certainly differ only in mutable fields. Otherwise their Go values
+// decide, whose comparison takes much longer.
+func sameBesides(spec, old map[string]any) bool {
+	return len(kind.List(old, "schedulingGates")) == 0 && // with gates more may change
+		sameExcept(spec, old, "activeDeadlineSeconds", "schedulingGates", "tolerations", "containers", "initContainers") &&
+		sameContainers(kind.List(spec, "containers"), kind.List(old, "containers")) &&
+		sameContainers(kind.List(spec, "initContainers"), kind.List(old, "initContainers"))
+}
+
+func sameContainers(now, was []any) bool {
+	return slices.EqualFunc(now, was, func(now, was any) bool {
+		is, ok := now.(map[string]any)
+		old, wasTree := was.(map[string]any)
+		return ok && wasTree && sameExcept(is, old, "image")
+	})
+}
+
+// sameExcept reports whether two objects are equal, except for some fields.
+func sameExcept(now, was map[string]any, except ...string) bool {
+	for name, v := range now {
+		if old, ok := was[name]; !slices.Contains(except, name) && (!ok || !object.Equal(v, old)) {
+			return false
+		}
+	}
+	for name := range was {
+		if _, ok := now[name]; !ok && !slices.Contains(except, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // checkAnnotationUpdate validates changes of annotations.

@@ -126,12 +126,18 @@ func (w *walk) visit(c *Check, v reflect.Value) {
 
 // members validates the fields by the table. It returns those that failed, which are not walked.
 func (w *walk) members(c *Check, v reflect.Value) (failed []int) {
+	var at *Check // of all fields in turn: no word keeps it
 	for i := range w.fields {
 		f := &w.fields[i]
 		if f.rules == nil {
 			continue
 		}
-		at, value := c.child(f.name), v.FieldByIndex(f.index)
+		if at == nil {
+			at = c.child(f.name)
+		} else {
+			at.name, at.path = f.name, nil
+		}
+		value := v.FieldByIndex(f.index)
 		for _, r := range f.rules {
 			if !r.check(at, value, r) {
 				failed = append(failed, i)

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"reflect"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
 // The sources of a volume. If it has several, the first in this order counts.
@@ -33,9 +33,9 @@ var (
 // validateSource validates the source of a volume at c, and that there is only one. It returns the
 // name of the first.
 func validateSource(c *rule.Check, volume any, sources []string) (first string) {
-	fields := sourceFields(volume)
+	fields := reflect.ValueOf(volume).Elem()
 	for _, name := range sources {
-		source := fields[name]
+		source := sourceField(fields, name)
 		if source.IsNil() {
 			continue
 		}
@@ -53,12 +53,25 @@ func validateSource(c *rule.Check, volume any, sources []string) (first string) 
 	return first
 }
 
-// sourceFields returns the sources of a volume by name.
-func sourceFields(volume any) map[string]reflect.Value {
-	fields := map[string]reflect.Value{}
-	v := reflect.ValueOf(volume).Elem()
-	for member := range gotype.Fields(v.Type()) {
-		fields[member.JSONName] = v.FieldByName(member.Name)
+// sourceField returns the source of that name of a volume.
+func sourceField(volume reflect.Value, name string) reflect.Value {
+	if volume.Type() == reflect.TypeFor[corev1.VolumeSource]() {
+		return volume.Field(indexesOfPods()[name])
 	}
-	return fields
+	return volume.Field(indexesOfPersistent()[name])
+}
+
+// The indexes of the sources in their Go types.
+var (
+	indexesOfPods       = sync.OnceValue(func() map[string]int { return indexesOf(reflect.TypeFor[corev1.VolumeSource]()) })
+	indexesOfPersistent = sync.OnceValue(func() map[string]int { return indexesOf(reflect.TypeFor[corev1.PersistentVolumeSource]()) })
+)
+
+func indexesOf(t reflect.Type) map[string]int {
+	indexes := map[string]int{}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		indexes[name] = i
+	}
+	return indexes
 }

@@ -3,6 +3,7 @@ package volume
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,9 +38,9 @@ var (
 type gone struct{ name, told, since string }
 
 func warnOfGone(c *rule.Check, volume any, sources []gone) {
-	fields := sourceFields(volume)
+	fields := reflect.ValueOf(volume).Elem()
 	for _, s := range sources {
-		if !fields[s.name].IsNil() {
+		if !sourceField(fields, s.name).IsNil() {
 			c.Warn("%s: %s", c.At(s.told).Path(), s.since)
 		}
 	}

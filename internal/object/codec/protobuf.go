@@ -55,7 +55,7 @@ func decodeProtobuf(data []byte, x Expect) (object.Tree, error) {
 			return nil, Unhandled(got, x.Kind.Kind, err)
 		}
 	}
-	t, err := runtime.DefaultUnstructuredConverter.ToUnstructured(into)
+	t, err := object.TreeOf(into)
 	if err != nil {
 		return nil, Unhandled(got, x.Kind.Kind, err)
 	}

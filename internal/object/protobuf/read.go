@@ -108,14 +108,34 @@ func (w *writer) skip() error {
 	case '"':
 		_, _, err := w.quoted()
 		return err
-	case '{':
-		return w.members(func([]byte) error { return w.skip() })
-	case '[':
-		return w.elements(w.skip)
+	case '{', '[':
+		return w.skipNested()
 	default:
 		_, err := w.literal()
 		return err
 	}
+}
+
+// skipNested consumes an object or an array: everything until the bracket that closes it.
+func (w *writer) skipNested() error {
+	depth := 0
+	for w.at < len(w.in) {
+		switch w.in[w.at] {
+		case '"':
+			if _, _, err := w.quoted(); err != nil {
+				return err
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		if w.at++; depth == 0 {
+			return nil
+		}
+	}
+	return errTruncated
 }
 
 // raw consumes a value and returns its JSON.

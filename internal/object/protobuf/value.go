@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
+	"sort"
 	"strconv"
 	"sync"
 
@@ -19,7 +18,7 @@ import (
 func (types *Types) writeOf(t reflect.Type) (write, error) {
 	switch {
 	case readsItself(t):
-		return (&itself{t}).write, nil
+		return itselfOf(t).write, nil
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 		return (*writer).bytes, nil
 	}
@@ -54,31 +53,6 @@ func (types *Types) writeOf(t reflect.Type) (write, error) {
 		return types.mapOf(t)
 	}
 	return nil, fmt.Errorf("a %s has no protobuf form", t)
-}
-
-// itself is a type with its own JSON methods.
-type itself struct{ t reflect.Type }
-
-func (i *itself) write(w *writer, tag []byte) error {
-	raw, err := w.raw()
-	if err != nil {
-		return err
-	}
-	v := reflect.New(i.t)
-	if u, ok := v.Interface().(json.Unmarshaler); ok {
-		err = u.UnmarshalJSON(raw)
-	} else {
-		err = kjson.UnmarshalCaseSensitivePreserveInts(raw, v.Interface())
-	}
-	if err != nil {
-		return err
-	}
-	data, err := marshal(v)
-	if err != nil {
-		return err
-	}
-	w.data(tag, data)
-	return nil
 }
 
 func (w *writer) data(tag, data []byte) {
@@ -220,7 +194,7 @@ func (types *Types) mapOf(t reflect.Type) (write, error) {
 		if err != nil || sorted {
 			return err
 		}
-		slices.SortStableFunc(entries, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
+		sort.SliceStable(entries, func(i, k int) bool { return bytes.Compare(entries[i].key, entries[k].key) < 0 })
 		w.order = w.order[:0]
 		for _, e := range entries {
 			w.order = append(w.order, w.out[e.from:e.to]...)

@@ -74,12 +74,7 @@ func Strategic(data []byte, prototype any) (*Patch, error) {
 	}
 	used := patch
 	shown := func() string { return fmt.Sprintf("%+v", used) }
-	normalize := func(t object.Tree) {
-		for name, v := range t {
-			t[name] = integers(v)
-		}
-	}
-	return &Patch{Duplicates: duplicates, Shown: shown, normalize: normalize, apply: func(old object.Tree) (object.Tree, error) {
+	return &Patch{Duplicates: duplicates, Shown: shown, normalize: func(t object.Tree) { integers(t) }, apply: func(old object.Tree) (object.Tree, error) {
 		// The library changes both of its arguments. Messages show the patch as changed.
 		used = object.CloneTree(patch)
 		out, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(object.CloneTree(old), used, meta)
@@ -95,24 +90,34 @@ func Strategic(data []byte, prototype any) (*Patch, error) {
 	}}, nil
 }
 
-// integers replaces floats without a fraction by integers: 1.0 by 1. It changes v and returns the result.
-// Kubernetes decodes a strategic merge into a Go type, whose integer fields accept such floats.
-func integers(v any) any {
+// integers replaces floats without a fraction in an object or a list by integers: 1.0 by 1. Kubernetes
+// decodes a strategic merge into a Go type, whose integer fields accept such floats.
+func integers(v any) {
 	switch v := v.(type) {
 	case object.Tree:
 		for k, field := range v {
-			v[k] = integers(field)
+			if n, ok := integer(field); ok {
+				v[k] = n
+			} else {
+				integers(field)
+			}
 		}
 	case []any:
 		for i, item := range v {
-			v[i] = integers(item)
-		}
-	case float64:
-		if n := int64(v); float64(n) == v && v < math.MaxInt64 {
-			return n
+			if n, ok := integer(item); ok {
+				v[i] = n
+			} else {
+				integers(item)
+			}
 		}
 	}
-	return v
+}
+
+// integer returns the integer for a float without a fraction.
+func integer(v any) (int64, bool) {
+	f, ok := v.(float64)
+	n := int64(f)
+	return n, ok && float64(n) == f && f < math.MaxInt64
 }
 
 // misshapen returns the error for a strategic merge patch that the library rejects. Kubernetes uses

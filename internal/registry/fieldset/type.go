@@ -12,7 +12,7 @@ package fieldset
 
 import (
 	"slices"
-	"strings"
+	"sort"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
@@ -157,7 +157,7 @@ func (c *compiler) keys(l *schema.List) []listKey {
 		}
 		keys = append(keys, k)
 	}
-	slices.SortStableFunc(keys, func(a, b listKey) int { return strings.Compare(a.name, b.name) })
+	sort.SliceStable(keys, func(i, k int) bool { return keys[i].name < keys[k].name })
 	return keys
 }
 

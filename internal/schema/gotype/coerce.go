@@ -14,13 +14,22 @@ import (
 // Coerce returns obj as the Go type writes it after it has read it. It may change
 // obj.
 func (t *Type) Coerce(obj map[string]any) (map[string]any, error) {
+	if t.Fits(obj) {
+		return obj, nil
+	}
+	return t.through(obj)
+}
+
+// Fits reports whether Coerce does not need a value of the type for obj, which it brings into form then. Such
+// an object has no unknown fields.
+func (t *Type) Fits(obj map[string]any) bool {
 	switch t.fieldsFit(obj) {
 	case foreign:
-		return t.through(obj)
+		return false
 	case lacking:
 		t.fill(obj)
 	}
-	return obj, nil
+	return true
 }
 
 // fill adds fields that the type always encodes. Clients omit them: a status, or the resources of a

@@ -1,12 +1,12 @@
 package openapi
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"hash/fnv"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -204,7 +204,7 @@ func v2Parameters(list []parameter) []fields {
 
 // inOrder returns a form of each parameter, sorted by name.
 func inOrder[T any](list []parameter, form func(parameter) T) []T {
-	slices.SortStableFunc(list, func(a, b parameter) int { return cmp.Compare(a.name, b.name) })
+	sort.SliceStable(list, func(i, k int) bool { return list[i].name < list[k].name })
 	out := make([]T, len(list))
 	for i := range list {
 		out[i] = form(list[i])

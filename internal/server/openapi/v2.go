@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -105,7 +106,7 @@ func (h *Handler) wholeHash(set *resource.Set, others []published.DocumentV2) st
 	for d, v := range everything(set) {
 		prints = append(prints, h.fingerprint(d, v))
 	}
-	slices.SortStableFunc(prints, func(a, b fingerprint) int { return slices.Compare(a[:], b[:]) })
+	sort.SliceStable(prints, func(i, k int) bool { return slices.Compare(prints[i][:], prints[k][:]) < 0 })
 	hash := sha512.New()
 	fmt.Fprintf(hash, "%s\n%s\n%s\nv2\n", Kubernetes, h.options.Build, h.options.Pages)
 	for _, p := range prints {
