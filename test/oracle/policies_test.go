@@ -348,8 +348,12 @@ func (p *policies) namespaces(t *testing.T) listersv1.NamespaceLister {
 	if err != nil {
 		t.Fatal(err)
 	}
+	data, err := read.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
 	n := &corev1.Namespace{}
-	if err := json.Unmarshal(read.JSON, n); err != nil {
+	if err := json.Unmarshal(data, n); err != nil {
 		t.Fatal(err)
 	}
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
