@@ -167,7 +167,8 @@ func TestWatchers(t *testing.T) {
 	w.others()
 	after := a.quiet(api, before)
 	t.Logf("all are gone:            %s", after)
-	if most := before.heap + before.heap/4 + 8<<20; after.heap > most {
+	// Values that the watchers made hot stay for a while: those of the watchers that never read would be more.
+	if most := before.heap + before.heap/4 + 24<<20; after.heap > most {
 		t.Errorf("of watchers that are gone %s of heap are left, there were %s before", megabytes(after.heap), megabytes(before.heap))
 	}
 }
