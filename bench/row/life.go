@@ -21,8 +21,6 @@ type life struct {
 	Nodes, Deployments, Replicas int
 }
 
-func (l life) pods() int { return l.Deployments * l.Replicas }
-
 // aLife measures a cluster's life, which no row of single requests shows.
 func aLife(s Size) *Scenario {
 	l := s.Life
