@@ -21,7 +21,7 @@ type life struct {
 	Nodes, Deployments, Replicas int
 }
 
-// aLife measures a cluster's life, which no row of single requests shows.
+// aLife measures a cluster's life. Rows of single requests do not show its cost.
 func aLife(s Size) *Scenario {
 	l := s.Life
 	return &Scenario{

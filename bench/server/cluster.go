@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/test/program"
 )
 
-// A Cluster is what makes a server the control plane of a cluster: the published scheduler and controller manager, and kwok,
-// which acts as the kubelets of all nodes. Its processes are not in the Usage of the server.
+// A Cluster is the other programs of a cluster: the published scheduler and controller manager, and kwok
+// as the kubelets of all nodes. Its processes are not in the Usage of the server.
 type Cluster struct {
 	processes []*process
 	ended     chan error

@@ -94,7 +94,7 @@ func planOf(t reflect.Type) *plan {
 	return p.(*plan)
 }
 
-// A builder has the plans of a type and of those inside it, which may contain themselves.
+// A builder has the plans of a type and of the types inside it. A type may contain itself.
 type builder map[reflect.Type]*plan
 
 func (b builder) plan(t reflect.Type) *plan {
@@ -122,7 +122,7 @@ func (b builder) plan(t reflect.Type) *plan {
 	return p
 }
 
-// members adds the fields of t, which are fields of the object of p.
+// members adds the fields of t to the fields of p.
 func (b builder) members(p *plan, t reflect.Type, outer []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)

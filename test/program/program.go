@@ -56,7 +56,7 @@ func kubernetes(name string) (string, error) {
 // Further is the folder of a module with more published programs.
 const Further = "test/operators/programs/further"
 
-// Kwok returns the path of the published kwok, which acts as kubelets.
+// Kwok returns the path of the published kwok. It acts as kubelets.
 func Kwok() (string, error) { return build("kwok", Further, "sigs.k8s.io/kwok/cmd/kwok", "") }
 
 // Etcd returns the path of the published etcd.

@@ -39,7 +39,7 @@ type cluster struct {
 }
 
 // Each node renews its Lease every 10 seconds and its status every 5 minutes. A pod changes its status every 10 minutes. There
-// are 5 Events a second, which live for an hour.
+// are 5 Events a second. An Event lives for an hour.
 const writesPerSecond = speed * (nodes/10 + nodes/300 + pods/600 + 5)
 
 func TestSoak(t *testing.T) {
@@ -51,10 +51,7 @@ func TestSoak(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	eventTTL := max(time.Hour/speed, time.Second)
-	if *duration < time.Hour {
-		eventTTL = max(*duration/16, time.Second)
-	}
+	eventTTL := max(*duration/speed, time.Second)
 	server, err := process.Start(t.Context(), path, dir, "", "--event-ttl", eventTTL.String(), "--disable-admission-plugins", "ServiceAccount")
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +174,7 @@ func (c *cluster) write(ctx context.Context, api process.API, r *rand.Rand) erro
 	}
 }
 
-// usage is what a server holds.
+// usage is the resources that a server holds.
 type usage struct{ memory, disk, descriptors, goroutines float64 }
 
 var (

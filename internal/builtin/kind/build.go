@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// A Kind describes a built-in kind with the Go types T and L, which are pointers, for objects and
+// A Kind describes a built-in kind with the Go types T and L, both pointers, for objects and
 // lists. It is a Definition with one Version and shorthands for common properties. New fills in the
 // rest from the types and the group.
 //

@@ -20,7 +20,7 @@ func (t *Type) Coerce(obj map[string]any) (map[string]any, error) {
 	return t.through(obj)
 }
 
-// Fits reports whether Coerce does not need a value of the type for obj, which it brings into form then. Such
+// Fits reports whether Coerce does not need a value of the type for obj. If so, it brings obj into form. Such
 // an object has no unknown fields.
 func (t *Type) Fits(obj map[string]any) bool {
 	switch t.fieldsFit(obj) {

@@ -305,7 +305,7 @@ func withType(s spec.Schema, d declared) spec.Schema {
 }
 
 // NameOf returns the name under which a type of a package is published. It is the result of OpenAPIModelName of
-// the type. A call of that method would link it for a thousand types, which take half a megabyte.
+// the type. A call of that method would link it for a thousand types, half a megabyte.
 func NameOf(pkg, name string) string {
 	path := strings.Split(pkg, "/")
 	host := strings.Split(path[0], ".")

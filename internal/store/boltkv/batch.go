@@ -1,11 +1,6 @@
 package boltkv
 
-import (
-	"errors"
-
-	"github.com/anykind/anykind/internal/store/boltfile"
-	"github.com/anykind/anykind/internal/store/kv"
-)
+import "github.com/anykind/anykind/internal/store/kv"
 
 // A batch is the checked writes of a group, or of a part of it. It changes nothing in memory.
 type batch struct {
@@ -123,27 +118,5 @@ func (b *batch) value(key string, revision int64) (value []byte, err error) {
 		return b.events[i].Value, nil
 	}
 	b.mu.RLock()
-	e, ok := b.tail.at(revision)
-	if ok {
-		value = e.Value
-	}
-	b.mu.RUnlock()
-	if ok {
-		return value, nil
-	}
-	return b.filed(revision)
-}
-
-// filed returns a copy of the value that was written at a revision, from the file.
-func (s *Store) filed(revision int64) (value []byte, err error) {
-	tx, err := s.db.Begin(false)
-	if err != nil {
-		return nil, s.readError(err)
-	}
-	defer func() { err = errors.Join(err, tx.Rollback()) }()
-	defer boltfile.RecoverDamage(s.where(revision), &err)()
-	if value, err = s.readValue(tx.Bucket(recordsBucket), revision); err == nil {
-		s.mapping.saw(tx, int64(len(value)))
-	}
-	return value, err
+	return b.written(revision)
 }

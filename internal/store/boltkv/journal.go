@@ -112,17 +112,14 @@ func readJournal(file string, nonce uint64, after int64, see func(stored) (reaso
 	for _, f := range frames {
 		next := f.First
 		for rest := f.Content; len(rest) > 0; next++ {
-			r, size, reason := parseFramed(rest)
-			if reason == "" && r.revision != next {
-				reason = fmt.Sprintf("the revision is %d, and should be %d", r.revision, next)
-			}
+			r, reason := parseFramed(next, rest)
 			if reason == "" {
 				reason = see(r)
 			}
 			if reason != "" {
 				return &kv.CorruptError{Where: f.Where, Reason: reason}
 			}
-			rest = rest[size:]
+			rest = rest[framedHeader+r.size:]
 		}
 		if next != f.Last+1 {
 			return &kv.CorruptError{Where: f.Where, Reason: fmt.Sprintf("the writes from %d to %d are missing", next, f.Last)}
@@ -131,14 +128,12 @@ func readJournal(file string, nonce uint64, after int64, see func(stored) (reaso
 	return nil
 }
 
-// parseFramed parses the first record of the content of a frame, and returns the size of what it has there.
-func parseFramed(content []byte) (r stored, size int, reason string) {
-	if len(content) < framedHeader || len(content)-framedHeader < int(binary.BigEndian.Uint32(content[8:])) {
-		return stored{}, 0, "the record is too short"
+// parseFramed parses the first record in the content of a frame.
+func parseFramed(revision int64, content []byte) (r stored, reason string) {
+	if len(content) < framedHeader || len(content)-framedHeader < int(binary.BigEndian.Uint32(content)) {
+		return stored{}, "the record is too short"
 	}
-	r.revision = int64(binary.BigEndian.Uint64(content))
-	r.size = int(binary.BigEndian.Uint32(content[8:]))
-	size = framedHeader + r.size
-	r.record, reason = parseRecord(r.revision, content[framedHeader:size])
-	return r, size, reason
+	r.revision, r.size = revision, int(binary.BigEndian.Uint32(content))
+	r.record, reason = parseRecord(revision, content[framedHeader:framedHeader+r.size])
+	return r, reason
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// A heldFile calls a function before each operation of a file, which may fail it.
+// A heldFile calls a function before each operation of a file. An error of the function fails the operation.
 type heldFile struct {
 	journalFile
 	sync, allocate func() error
@@ -109,12 +109,7 @@ func TestNothingIsSeenBeforeItsSync(t *testing.T) {
 		done <- r
 	}()
 	<-reached
-	if got, err := s.Get(t.Context(), "/a", kv.Latest); err != nil || got.Revision != r {
-		t.Errorf("get sees %+v, %v", got, err)
-	}
-	if now, err := s.Revision(t.Context()); err != nil || now != r {
-		t.Errorf("revision says %d, %v", now, err)
-	}
+	expectNewest(t, s, r)
 	select {
 	case <-done:
 		t.Error("the write was acknowledged")

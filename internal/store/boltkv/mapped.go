@@ -44,7 +44,7 @@ func Mapped(name, prefix string) (m *kv.Mapping, err error) {
 		return nil, err
 	}
 	var newest kv.Newest
-	last := int64(0)
+	var last int64
 	see := func(r stored) string {
 		if bytes.HasPrefix(r.key, []byte(prefix)) {
 			newest.Add(r.key, r.value, r.revision, r.deleted)

@@ -131,11 +131,9 @@ func (s *Store) recover(events []kv.Event) error {
 	}
 	for _, e := range events {
 		if e.PrevRevision != kv.Absent {
-			if was, ok := s.tail.at(e.PrevRevision); ok {
-				e.Prev = was.Value
-			} else if value, err := s.filed(e.PrevRevision); err == nil {
-				e.Prev = value
-			} else {
+			var err error
+			s.mu.RLock()
+			if e.Prev, err = s.written(e.PrevRevision); err != nil {
 				return err
 			}
 		}

@@ -32,7 +32,7 @@ type frailDisk struct {
 	images []image
 }
 
-// An image is what a disk has after a power loss, and the writes that were acknowledged before it.
+// An image is the content of a disk after a power loss, with the writes that were acknowledged before it.
 type image struct {
 	where string
 	filed []byte

@@ -6,7 +6,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Limits of a group, which becomes durable at once.
+// Limits of a group. All of its writes become durable at once.
 const (
 	groupWrites = 1024
 	groupBytes  = 4 << 20

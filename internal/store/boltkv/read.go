@@ -12,16 +12,16 @@ import (
 )
 
 // A read has two steps. Under the lock it finds the revisions of the values and those values that are in memory, and
-// begins a bbolt transaction, which protects the others from a concurrent compaction. Then it reads these
+// begins a bbolt transaction. The transaction protects the other values from a concurrent compaction, and they are read
 // without the lock.
 
 // Get implements kv.Backend.
-func (s *Store) Get(ctx context.Context, key string, revision int64) (record kv.Record, err error) {
+func (s *Store) Get(ctx context.Context, key string, revision int64) (kv.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return kv.Record{}, err
 	}
 	s.mu.RLock()
-	revision, err = s.resolve(revision)
+	revision, err := s.resolve(revision)
 	if err != nil {
 		s.mu.RUnlock()
 		return kv.Record{}, err
@@ -31,24 +31,31 @@ func (s *Store) Get(ctx context.Context, key string, revision int64) (record kv.
 		s.mu.RUnlock()
 		return kv.Record{}, kv.ErrNotFound
 	}
-	if e, ok := s.tail.at(at); ok {
-		record = kv.Record{Key: key, Value: e.Value, Revision: at}
-		s.mu.RUnlock()
-		return record, nil
+	value, err := s.written(at)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	return kv.Record{Key: key, Value: value, Revision: at}, nil
+}
+
+// written returns the value that was written at a revision, from memory or as a copy from the file. It needs mu for reading,
+// and unlocks it.
+func (s *Store) written(revision int64) (value []byte, err error) {
+	if e, ok := s.tail.at(revision); ok {
+		defer s.mu.RUnlock()
+		return e.Value, nil
 	}
 	tx, err := s.db.Begin(false)
 	s.mu.RUnlock()
 	if err != nil {
-		return kv.Record{}, s.readError(err)
+		return nil, s.readError(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	defer boltfile.RecoverDamage(s.where(at), &err)()
-	value, err := s.readValue(tx.Bucket(recordsBucket), at)
-	if err != nil {
-		return kv.Record{}, err
+	defer boltfile.RecoverDamage(s.where(revision), &err)()
+	if value, err = s.readValue(tx.Bucket(recordsBucket), revision); err == nil {
+		s.mapping.saw(tx, int64(len(value)))
 	}
-	s.mapping.saw(tx, int64(len(value)))
-	return kv.Record{Key: key, Value: value, Revision: at}, nil
+	return value, err
 }
 
 // List implements kv.Backend.

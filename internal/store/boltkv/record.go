@@ -91,11 +91,11 @@ func appendRecord(to []byte, e *kv.Event) []byte {
 	return to
 }
 
-const framedHeader = 8 + 4
+// framedHeader is the size of the length of a record in a frame.
+const framedHeader = 4
 
-// appendFramed appends the content of a frame of the journal for a write: revision, length, record.
+// appendFramed appends the content of a frame of the journal for a write: length, record. Revisions follow from the first one.
 func appendFramed(to []byte, e *kv.Event) []byte {
-	to = binary.BigEndian.AppendUint64(to, uint64(e.Revision))
 	to = binary.BigEndian.AppendUint32(to, uint32(recordSize(e)))
 	return appendRecord(to, e)
 }

@@ -3,7 +3,6 @@ package boltkv
 import (
 	"context"
 
-	"github.com/anykind/anykind/internal/store/boltfile"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -27,19 +26,5 @@ func (s *Store) Load(ctx context.Context, key string, revision int64) (value []b
 		}
 		return nil, &kv.CompactedError{Asked: revision, Oldest: oldest}
 	}
-	if e, ok := s.tail.at(revision); ok {
-		defer s.mu.RUnlock()
-		return e.Value, nil
-	}
-	tx, err := s.db.Begin(false)
-	s.mu.RUnlock()
-	if err != nil {
-		return nil, s.readError(err)
-	}
-	defer func() { _ = tx.Rollback() }()
-	defer boltfile.RecoverDamage(s.where(revision), &err)()
-	if value, err = s.readValue(tx.Bucket(recordsBucket), revision); err == nil {
-		s.mapping.saw(tx, int64(len(value)))
-	}
-	return value, err
+	return s.written(revision)
 }

@@ -110,7 +110,7 @@ func (t *tail) trim(filed int64) {
 	t.first += int64(drop)
 }
 
-// after returns the events after a revision, which are all here. The caller does not change them.
+// after returns the events after a revision. None of them was dropped. The caller does not change them.
 func (t *tail) after(revision int64) []kv.Event {
 	return t.events[min(max(revision+1-t.first, 0), int64(len(t.events))):len(t.events):len(t.events)]
 }

@@ -3,7 +3,7 @@
 // A journal is two files with frames of bytes. Each frame has the positions of its content, which are
 // consecutive numbers over all frames. Append writes a frame and syncs it. The two files are used in turn: when one
 // is long enough, the next frame begins the other one from its start, once all that it had is filed. So the disk
-// overwrites blocks that it has allocated, which needs no sync of a file system's metadata.
+// overwrites blocks that it has allocated. That needs no sync of a file system's metadata.
 //
 // A frame begins at a multiple of Sector, so that a torn write damages no earlier frame. It has a checksum and the nonce of its
 // journal. The nonce is random and known to the store only, so neither frames of earlier journals nor bytes of
@@ -110,15 +110,15 @@ func (j *Journal) Append(frame []byte, first, last, filed int64) error {
 	binary.BigEndian.PutUint32(frame[32:], uint32(length))
 	binary.BigEndian.PutUint32(frame[4:], crc32.Checksum(frame[8:header+length], castagnoli))
 
-	p := &j.files[j.active]
-	at := p.end
+	to := j.active
+	at := j.files[to].end
 	if at > 0 && at+int64(len(frame)) > j.length {
-		other := &j.files[1-j.active]
-		if other.last > filed {
+		to, at = 1-to, 0
+		if j.files[to].last > filed {
 			return ErrBusy
 		}
-		p, at = other, 0
 	}
+	p := &j.files[to]
 	end := at + int64(len(frame))
 	if err := p.allocate(end); err != nil {
 		return err
@@ -129,9 +129,7 @@ func (j *Journal) Append(frame []byte, first, last, filed int64) error {
 	if err := p.Sync(); err != nil {
 		return &SyncError{err}
 	}
-	if at == 0 && p != &j.files[j.active] {
-		j.active = 1 - j.active
-	}
+	j.active = to
 	p.end, p.last = end, last
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Content is what a file of a journal has.
+// A Content is the content of a file of a journal.
 type Content struct {
 	Name string
 	Data []byte

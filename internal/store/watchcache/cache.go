@@ -6,7 +6,7 @@
 // recent events. A Snapshot is immutable and free. A Watcher is a position in the history. All
 // revisions are those of the store: a resource without changes advances with all others.
 //
-// The header of an object, which selects and orders, is in memory. Its value is there while it is hot, if the
+// The header of an object is in memory: it selects and orders. The value of an object is there while it is hot, if the
 // backend can load it again (kv.Loader), and otherwise always.
 //
 // The package knows keys, stored bytes and the header of an object. It does not know schemas,
@@ -83,7 +83,7 @@ func (o Options) withDefaults() Options {
 
 // Cache has the objects of the resources of a store that were used.
 //
-// Locks: mu before state.mu; followers' own before waiting's, which is taken last, as hot's is.
+// Locks: mu before state.mu; followers' own before waiting's. The locks of waiting and hot are taken last.
 type Cache struct {
 	backend kv.Backend
 	options Options

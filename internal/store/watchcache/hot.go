@@ -39,7 +39,7 @@ func (h *hot) room(bytes int64) bool {
 	return h.bytes+bytes <= h.budget
 }
 
-// admit accounts for the value of an object, which has just got into memory.
+// admit accounts for the value of an object that has just been loaded.
 func (h *hot) admit(o *Object, c *content) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -19,7 +19,7 @@ func newValues(objects, budget int) *values {
 	return v
 }
 
-// read reads an object, which gets into memory if it is not there.
+// read reads an object. If its value is not in memory, it is loaded.
 func (v *values) read(i int) (hit bool) {
 	o := v.objects[i]
 	if c := o.content.Load(); c != nil {

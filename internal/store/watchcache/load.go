@@ -168,7 +168,7 @@ func (c *Cache) object(key string, value []byte, revision int64) *Object {
 const (
 	// loadPage is the number of values read at once.
 	loadPage = 512
-	// maxReads limits the attempts to read a resource in pages, which a compaction interrupts.
+	// maxReads limits the attempts to read a resource in pages. A compaction interrupts an attempt.
 	maxReads = 3
 )
 

@@ -41,12 +41,12 @@ type content struct {
 	memos memos
 	used  atomic.Bool // since the last look of the eviction
 
-	// These need hot.mu. charged is what the budget has for the value; 0 if it does not stay for the budget's sake.
+	// These need hot.mu. charged is the part of the budget for the value; 0 if the budget does not count it.
 	charged int64
 	proven  bool
 }
 
-// NewObject returns the object of a value, which stays in memory. An object that cannot be decoded has an
+// NewObject returns the object of a value. The value stays in memory. An object that cannot be decoded has an
 // error.
 func NewObject(key string, value []byte, revision int64) *Object {
 	o, c := newObject(nil, key, value, revision)
@@ -145,7 +145,7 @@ func (o *Object) UID() string {
 	return formatUID(&o.uid)
 }
 
-// Labels returns the labels, which the caller must not change.
+// Labels returns the labels. The caller must not change them.
 func (o *Object) Labels() *object.Labels {
 	if o.shape == nil {
 		return &none.labels

@@ -18,7 +18,7 @@ type shape struct {
 	odd    *odd // nil for most objects
 }
 
-// A kind is what all objects of an API version have in common.
+// A kind is the common part of all objects of an API version.
 type kind struct {
 	cache      *Cache // that loads values; nil for objects whose value is in memory
 	apiVersion string
@@ -46,7 +46,7 @@ type shapes struct {
 
 var seed = maphash.MakeSeed()
 
-// of returns the shape of an object. It copies the strings, which are a part of the value. A nil s shares no
+// of returns the shape of an object. It copies the strings, so that the value can leave memory. A nil s shares no
 // shape, and no string is copied: the value stays in memory.
 func (s *shapes) of(e *object.Encoded, o odd) *shape {
 	var own *shape

@@ -18,8 +18,7 @@ import (
 // that a compaction may remove. A reader between the compaction and the event waits for the event. An Object of a
 // resource that was forgotten gets no event: if its record is gone, Read returns *kv.CompactedError.
 
-// Read returns the object with its value, which the caller must not change. It loads a value that is not in
-// memory; concurrent readers share one load. The error of an object that cannot be decoded is that of Err, or new:
+// Read returns the object with its value. The caller must not change it. A value that is not in memory is loaded; concurrent readers share one load. The error of an object that cannot be decoded is that of Err, or new:
 // its key for decryption may be lost meanwhile.
 // Errors: *kv.CompactedError, ErrStopped, those of the backend.
 func (o *Object) Read() (*object.Encoded, error) {
@@ -71,7 +70,7 @@ func (o *Object) keep(c *content) {
 	o.content.CompareAndSwap(nil, c)
 }
 
-// replaced makes an object of the cache keep its value, which the store may remove from now on.
+// replaced makes an object of the cache keep its value. The store may remove its record from now on.
 func (o *Object) replaced(c *Cache, value []byte) {
 	if c.loader == nil || o.shape.kind.cache != c { // it has its value, or the cache that it is from keeps the state
 		return
