@@ -8,6 +8,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 
 	"github.com/anykind/anykind/internal/admission"
+	"github.com/anykind/anykind/internal/admission/conversion"
 	"github.com/anykind/anykind/internal/admission/limitranger"
 	"github.com/anykind/anykind/internal/admission/podsecurity"
 	"github.com/anykind/anykind/internal/admission/priority"
@@ -88,6 +89,7 @@ func (w *wired) admit(o Options, core *resource.Set, configs map[string][]byte) 
 		return registry.Plugins{}, err
 	}
 	plugins, err := admission.Make(on, configs, w.plugged)
+	plugins.Add(&conversion.Validator{Cache: w.cache})
 	o.opened.protect(&plugins, o.Open)
 	return plugins, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/bootstrap"
 	"github.com/anykind/anykind/internal/controller/bootstrapsigner"
 	"github.com/anykind/anykind/internal/controller/clusterauthentication"
+	"github.com/anykind/anykind/internal/controller/conversion"
 	"github.com/anykind/anykind/internal/controller/definition"
 	"github.com/anykind/anykind/internal/controller/expiry"
 	"github.com/anykind/anykind/internal/controller/flowschema"
@@ -78,6 +79,7 @@ func ofServer(of told) []controller.Descriptor {
 	return []controller.Descriptor{
 		{Name: expiry.Name, New: expiry.New(of.eventTTL)},
 		{Name: definition.Name, New: definition.New},
+		{Name: conversion.Name, New: conversion.New},
 		{Name: legacytoken.TrackingName, New: legacytoken.NewTracker},
 		{Name: servicecidr.Name, New: servicecidr.New(of.server.CIDRs)},
 		{Name: kubernetesservice.Name, New: kubernetesservice.New(of.server)},

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/resource"
@@ -220,7 +222,7 @@ func stored(ctx context.Context, d *resource.Definition, v *resource.Version, t 
 	s := object.CloneTree(t)
 	object.SetMetaString(s, "resourceVersion", "")
 	if s, err = Convert(ctx, d, d.StorageVersion(), s); err != nil {
-		return nil, nil, false, err
+		return nil, nil, false, unstorable(t, err)
 	}
 	data = encode(s)
 	// The client's view is converted back, as a read will do: it has the defaults of the storage
@@ -231,6 +233,16 @@ func stored(ctx context.Context, d *resource.Definition, v *resource.Version, t 
 	}
 	object.SetMetaString(s, "resourceVersion", object.ResourceVersion(t))
 	return data, s, false, nil
+}
+
+// unstorable returns the error for a new object that cannot be converted. It names the field if the
+// conversion does.
+func unstorable(t object.Tree, err error) error {
+	var at *field.Error
+	if errors.As(err, &at) {
+		return invalidType(t, field.ErrorList{at})
+	}
+	return err
 }
 
 // storedIn returns the stored version of an object, if it is known and versions differ by more than

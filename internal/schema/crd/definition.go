@@ -58,7 +58,9 @@ func definition(r *Registrar) *resource.Definition {
 			Validate: func(_ context.Context, c *resource.Change) field.ErrorList {
 				return validate(c.Object, c.Old, r.logCosts(c.Object))
 			},
-			Warn:  resource.Looking(validation.Warnings),
+			Warn: resource.Looking(func(obj, old map[string]any) []string {
+				return append(validation.Warnings(obj, old), warnOfRules(obj, old)...)
+			}),
 			Begin: r.begin,
 			Resolve: func(ctx context.Context, c *resource.Change) ([]resource.Mark, error) {
 				return r.resolveNames(ctx, c.Object, c.Old)
@@ -92,8 +94,9 @@ func keepOwnStatus(obj, old object.Tree) {
 
 // prepare fills in the defaults of a CustomResourceDefinition and writes its status
 // in full.
-func prepare(obj, _ object.Tree) {
+func prepare(obj, old object.Tree) {
 	setDefaults(obj)
+	keepRules(obj, old)
 	editStatus(obj, func(*v1.CustomResourceDefinitionStatus) {})
 }
 

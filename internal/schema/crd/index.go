@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/schema/crd/compile"
 	"github.com/anykind/anykind/internal/schema/crd/conditions"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
@@ -23,6 +24,7 @@ type entry struct {
 	revision int64
 	group    string
 	accepted names
+	rules    string // of its conversion; "" for none
 
 	decided  bool // names were decided
 	named    bool // all requested names are accepted
@@ -114,6 +116,7 @@ func (r *Registrar) read(o *watchcache.Object, old *entry) *entry {
 func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDefinition, old *entry, r *Registrar) error {
 	e.uid = crd.UID
 	e.group = crd.Spec.Group
+	e.rules = crd.Annotations[compile.RulesAnnotation]
 	e.accepted = crd.Status.AcceptedNames
 	e.decided = conditions.Find(&crd.Status, v1.NamesAccepted) != nil
 	e.named = conditions.IsTrue(&crd.Status, v1.NamesAccepted)
@@ -121,7 +124,7 @@ func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDe
 	if !conditions.IsTrue(&crd.Status, v1.Established) {
 		return nil
 	}
-	if old != nil && old.definition != nil && old.uid == e.uid && sameNames(&old.accepted, &e.accepted) && old.source.sameSpec(data) {
+	if old != nil && old.definition != nil && old.uid == e.uid && sameNames(&old.accepted, &e.accepted) && old.rules == e.rules && old.source.sameSpec(data) {
 		e.source = old.source
 		e.source.data.Store(&data)
 		if e.definition = old.definition; old.deleting != e.deleting {

@@ -10,10 +10,11 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/schema/crd/compile"
 )
 
 // decode decodes a stored CustomResourceDefinition without large fields that serving does not need:
-// schemas, labels, annotations and managedFields.
+// schemas, labels, managedFields, and annotations other than conversion rules.
 func decode(data []byte) (*v1.CustomResourceDefinition, error) {
 	small, err := object.Omit(nil, data, heavy)
 	if err != nil {
@@ -30,8 +31,11 @@ func decode(data []byte) (*v1.CustomResourceDefinition, error) {
 func heavy(path []string) bool {
 	switch len(path) {
 	case 2:
-		return path[0] == "metadata" && slices.Contains([]string{"labels", "annotations", "managedFields"}, path[1])
+		return path[0] == "metadata" && slices.Contains([]string{"labels", "managedFields"}, path[1])
 	case 3:
+		if path[0] == "metadata" && path[1] == "annotations" {
+			return path[2] != compile.RulesAnnotation
+		}
 		return path[0] == "spec" && path[1] == "versions" && path[2] == "schema"
 	default:
 		return false

@@ -29,6 +29,9 @@ func validate(obj, old object.Tree, report func(*celrule.Report)) field.ErrorLis
 	for _, r := range costs {
 		report(r)
 	}
+	if len(errs) == 0 {
+		errs, _ = checkRules(crd, before)
+	}
 	return errs
 }
 

@@ -6,7 +6,6 @@
 package compile
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,14 +60,7 @@ type Schemas func(version string) ([]byte, error)
 // Definition compiles a single CustomResourceDefinition. It does not change crd, and keeps only its
 // schemas.
 func Definition(crd *v1.CustomResourceDefinition) (*resource.Definition, error) {
-	d, err := (&Compiler{}).Compile(crd, func(version string) ([]byte, error) {
-		for i := range crd.Spec.Versions {
-			if v := &crd.Spec.Versions[i]; v.Name == version && v.Schema != nil {
-				return json.Marshal(v.Schema.OpenAPIV3Schema)
-			}
-		}
-		return nil, nil
-	})
+	d, err := (&Compiler{}).Compile(crd, SchemasOf(crd))
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +101,7 @@ func (c *Compiler) Compile(crd *v1.CustomResourceDefinition, schemas Schemas) (*
 		d.Versions = append(d.Versions, c.version(crd, n, &crd.Spec.Versions[i], schemas))
 		d.Versions[i].Columns = columns(crd.Spec.Versions[i].AdditionalPrinterColumns)
 	}
-	c.Conversion.add(d, crd)
+	c.Conversion.add(d, crd, schemas)
 	d.Order = slices.Clone(d.Versions)
 	slices.SortStableFunc(d.Versions, func(a, b *resource.Version) int {
 		return resource.CompareVersions(b.Name, a.Name)

@@ -23,7 +23,11 @@ type Conversion struct {
 
 // add adds the conversion of a CustomResourceDefinition to d, if its versions differ in more than
 // their apiVersion and schema.
-func (c *Conversion) add(d *resource.Definition, crd *v1.CustomResourceDefinition) {
+func (c *Conversion) add(d *resource.Definition, crd *v1.CustomResourceDefinition, schemas Schemas) {
+	if _, ok := crd.Annotations[RulesAnnotation]; ok {
+		d.Convert = byRules(crd, schemas)
+		return
+	}
 	if crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy != v1.WebhookConverter {
 		return
 	}

@@ -1,0 +1,212 @@
+// Package conversion puts the rules of CRDConversionConfigs into their definitions.
+//
+// A CRDConversionConfig is an object of the declarative-conversion-operator, whose controller points a
+// CustomResourceDefinition at its webhook. Here the server converts by the rules itself: the controller
+// writes them to an annotation of the definition, and the result of their check to the status of the
+// CRDConversionConfig, in the terms of the operator. As there, a CRDConversionConfig is kept by a
+// finalizer while its definition serves several versions.
+package conversion
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/schema/conversion"
+	"github.com/anykind/anykind/internal/schema/crd/compile"
+)
+
+// Name is the name of the controller.
+const Name = "conversion-rules"
+
+const (
+	manager = "anykind-conversion-rules"
+
+	group, plural = "terasky.com", "crdconversionconfigs"
+	// finalizer and unsafeDelete are of the operator.
+	finalizer    = "conversion.terasky.com/safe-revert-crd"
+	unsafeDelete = "conversion.terasky.com/allow-unsafe-delete"
+)
+
+// A Controller puts the rules of each CRDConversionConfig into its definition.
+type Controller struct {
+	objects     *controller.Objects
+	queue       *controller.Queue
+	configs     string // key prefix
+	definitions string
+
+	mu      sync.Mutex
+	targets map[string]string // names of definitions by key of a CRDConversionConfig
+}
+
+// New returns the controller.
+func New(o *controller.Objects, q *controller.Queue) controller.Controller {
+	return &Controller{objects: o.ManagedBy(manager), queue: q, definitions: o.DefinitionPrefix(),
+		configs: resource.CustomPrefix(group, plural), targets: map[string]string{}}
+}
+
+// Keys returns the key prefixes of CRDConversionConfigs and definitions.
+func (c *Controller) Keys() []string { return []string{c.configs, c.definitions} }
+
+// A config is a stored CRDConversionConfig.
+type config struct {
+	Metadata struct {
+		Name, UID, DeletionTimestamp string
+		Generation                   int64
+		Annotations                  map[string]string
+	}
+	Spec json.RawMessage
+}
+
+// See queues CRDConversionConfigs that changed, and those of a definition that changed.
+func (c *Controller) See(e *controller.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name, isDefinition := strings.CutPrefix(e.Key, c.definitions)
+	if isDefinition {
+		for key, target := range c.targets {
+			if target == name {
+				c.queue.Add(controller.Task{Key: key})
+			}
+		}
+		return
+	}
+	if e.Value == nil {
+		if target, ok := c.targets[e.Key]; ok {
+			delete(c.targets, e.Key)
+			c.queue.Add(controller.Task{Do: "remove", Key: target, UID: strings.TrimPrefix(e.Key, c.configs)})
+		}
+		return
+	}
+	var found struct {
+		Spec struct{ TargetCRD struct{ Name string } }
+	}
+	if json.Unmarshal(e.Value, &found) == nil {
+		c.targets[e.Key] = found.Spec.TargetCRD.Name
+	}
+	c.queue.Add(controller.Task{Key: e.Key})
+}
+
+// Do puts rules into a definition, or removes them.
+func (c *Controller) Do(ctx context.Context, t controller.Task) error {
+	if t.Do == "remove" {
+		return c.remove(ctx, t.Key, t.UID)
+	}
+	h, err := c.objects.Read(ctx, t.Key)
+	if err != nil || h == nil {
+		return err
+	}
+	var of config
+	if err := json.Unmarshal(h.JSON, &of); err != nil {
+		return err
+	}
+	d := c.objects.Lookup(group, plural)
+	if d == nil {
+		return &controller.UnknownError{What: "CRDConversionConfig"}
+	}
+	rules, parseErr := conversion.Parse(of.Spec)
+	if rules == nil {
+		rules = &conversion.Rules{}
+	}
+	target, err := c.objects.Definition(ctx, rules.TargetCRD.Name)
+	if err != nil {
+		return err
+	}
+	verdict := &state{generation: of.Metadata.Generation, now: object.Timestamp(c.objects.Now())}
+	if of.Metadata.DeletionTimestamp != "" {
+		if !slices.Contains(h.Finalizers, finalizer) {
+			return nil
+		}
+		if target != nil && of.Metadata.Annotations[unsafeDelete] != "true" && served(&target.Object) > 1 {
+			verdict.blocked = true
+			return c.report(ctx, d, h, verdict)
+		}
+		if err := c.remove(ctx, rules.TargetCRD.Name, of.Metadata.Name); err != nil {
+			return err
+		}
+		return c.objects.Change(ctx, d, h.Key, h.UID, "", func(t object.Tree) bool {
+			object.SetFinalizers(t, slices.DeleteFunc(object.Finalizers(t), func(f string) bool { return f == finalizer }))
+			return true
+		})
+	}
+	if !slices.Contains(h.Finalizers, finalizer) {
+		if err := c.objects.Change(ctx, d, h.Key, h.UID, "", func(t object.Tree) bool {
+			object.SetFinalizers(t, append(object.Finalizers(t), finalizer))
+			return true
+		}); err != nil {
+			return err
+		}
+	}
+	verdict.judge(rules, parseErr, target)
+	if verdict.applies {
+		if _, err = c.put(ctx, target, of.Metadata.Name, of.Spec); err != nil {
+			return err
+		}
+	}
+	return c.report(ctx, d, h, verdict)
+}
+
+// served returns the number of served versions.
+func served(d *v1.CustomResourceDefinition) (n int) {
+	for i := range d.Spec.Versions {
+		if d.Spec.Versions[i].Served {
+			n++
+		}
+	}
+	return n
+}
+
+// put writes rules to the annotation of a definition, and reports whether they are new.
+func (c *Controller) put(ctx context.Context, target *controller.Definition, name string, spec []byte) (changed bool, err error) {
+	var rules object.Tree
+	if err := json.Unmarshal(spec, &rules); err != nil {
+		return false, err
+	}
+	rules["config"] = name
+	return c.annotate(ctx, target, string(object.AppendJSON(nil, rules)))
+}
+
+// annotate sets the annotation of a definition. An empty text removes it.
+func (c *Controller) annotate(ctx context.Context, target *controller.Definition, text string) (changed bool, err error) {
+	if target.Object.Annotations[compile.RulesAnnotation] == text {
+		return false, nil
+	}
+	return true, c.objects.Change(ctx, target.Kind, target.Key, target.UID, "", func(t object.Tree) bool {
+		metadata := object.Metadata(t)
+		annotations, _ := metadata["annotations"].(object.Tree)
+		if annotations == nil {
+			annotations = object.Tree{}
+			metadata["annotations"] = annotations
+		}
+		if annotations[compile.RulesAnnotation] == text {
+			return false
+		}
+		annotations[compile.RulesAnnotation] = text
+		return true
+	})
+}
+
+// remove removes the rules of a CRDConversionConfig from a definition.
+func (c *Controller) remove(ctx context.Context, target, name string) error {
+	d, err := c.objects.Definition(ctx, target)
+	if err != nil || d == nil {
+		return err
+	}
+	text, ok := d.Object.Annotations[compile.RulesAnnotation]
+	if rules, err := conversion.ParseText(text); !ok || err != nil || rules.Config != name {
+		return nil
+	}
+	_, err = c.annotate(ctx, d, "")
+	return err
+}
+
+// rulesPath is the path of rules in messages.
+func rulesPath() *field.Path { return field.NewPath("spec") }
