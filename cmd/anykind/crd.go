@@ -15,7 +15,7 @@ func crdCommand() *cobra.Command {
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(lintCommand(), diffCommand(), tryCommand(), inferCommand(), docsCommand())
+	c.AddCommand(lintCommand(), diffCommand(), tryCommand(), inferCommand(), docsCommand(), crdConvertCommand())
 	return c
 }
 

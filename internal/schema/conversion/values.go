@@ -41,6 +41,10 @@ func stash(c *compiler, a *side, where string, p named, key, form string, kept b
 	if from == nil {
 		return
 	}
+	if c.depth > 0 {
+		c.fail(field.Forbidden(c.rule.at, "the elements of a list have no metadata"))
+		return
+	}
 	errs := validation.IsQualifiedName(key)
 	if where == "annotations" {
 		errs = validation.IsQualifiedName(strings.ToLower(key))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/schema/crd/compile"
 )
 
 // conversion compares the conversion between versions.
@@ -19,7 +21,8 @@ func (c *comparison) conversion(old, now *v1.CustomResourceDefinition) {
 		c.add(Finding{Severity: Caution, Path: "spec.conversion", Change: "conversion-added", What: "a webhook converts between versions",
 			Reason: "Objects that are stored in another version cannot be read while the webhook is unavailable."})
 	}
-	if is {
+	c.rules(old, now)
+	if is || ruled(now) {
 		return
 	}
 	for _, field := range dropped(now) {
@@ -34,6 +37,37 @@ func (c *comparison) conversion(old, now *v1.CustomResourceDefinition) {
 
 func hook(d *v1.CustomResourceDefinition) bool {
 	return d.Spec.Conversion != nil && d.Spec.Conversion.Strategy == v1.WebhookConverter
+}
+
+// ruled reports whether a definition has conversion rules.
+func ruled(d *v1.CustomResourceDefinition) bool {
+	_, ok := d.Annotations[compile.RulesAnnotation]
+	return ok
+}
+
+// rules compares conversion rules.
+func (c *comparison) rules(old, now *v1.CustomResourceDefinition) {
+	was, is := ruled(old), ruled(now)
+	const path = "metadata.annotations[" + compile.RulesAnnotation + "]"
+	if was && !is && !hook(now) && len(now.Spec.Versions) > 1 {
+		c.add(Finding{Severity: Breaking, Path: path, Change: "conversion-removed", What: "the conversion rules are removed",
+			Reason: "Objects keep their fields in all versions, and fields that are unknown in a version are pruned.",
+			WayOut: "Keep the rules until all objects are stored in one version and all clients use it."})
+	}
+	if !is {
+		return
+	}
+	_, report := compile.Rules(now, compile.SchemasOf(now))
+	for _, e := range append(report.Errors, report.Unmapped...) {
+		c.add(Finding{Severity: Breaking, Path: path, Change: "conversion-rules-invalid", What: e.Error(),
+			Reason: "A server rejects the definition.", WayOut: "Change the rules with the schemas."})
+	}
+	for _, p := range report.Pairs {
+		if !p.ToHub || !p.ToSpoke {
+			c.add(Finding{Severity: Caution, Version: p.Version, Path: path, Change: "conversion-loses",
+				What: "the rules acknowledge losses of values", Reason: "An object that is read in one version and written back does not keep all of its values."})
+		}
+	}
 }
 
 // A droppedField is a field of a version that the storage version does not have.
@@ -51,7 +85,7 @@ func (f droppedField) in(all []droppedField) bool {
 // dropped are the fields that get lost when an object is stored that is not converted.
 func dropped(d *v1.CustomResourceDefinition) (all []droppedField) {
 	storage := storageOf(d)
-	if storage == nil || storage.Schema == nil || hook(d) {
+	if storage == nil || storage.Schema == nil || hook(d) || ruled(d) {
 		return nil
 	}
 	for i := range d.Spec.Versions {
