@@ -19,8 +19,6 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/schema/conversion"
-	"github.com/anykind/anykind/internal/schema/crd"
-	"github.com/anykind/anykind/internal/schema/crd/compile"
 	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
@@ -30,6 +28,9 @@ var Resource = schema.GroupResource{Group: "terasky.com", Resource: "crdconversi
 
 // Prefix is the key prefix of CRDConversionConfigs.
 var Prefix = resource.CustomPrefix(Resource.Group, Resource.Resource)
+
+// definitions is the key prefix of CustomResourceDefinitions.
+var definitions = resource.CustomPrefix(v1.GroupName, "customresourcedefinitions")
 
 // A Validator is a registry.Validator of CRDConversionConfigs.
 type Validator struct{ Cache *watchcache.Cache }
@@ -63,7 +64,7 @@ func (v *Validator) Validate(ctx context.Context, a *registry.Admission) error {
 	} else if other != "" {
 		return refuse(field.Invalid(at.Child("targetCRD", "name"), target, fmt.Sprintf("the CRDConversionConfig %s has the rules of this definition", other)))
 	}
-	found, err := v.Cache.Resource(crd.Prefix).Get(ctx, crd.Prefix+target)
+	found, err := v.Cache.Resource(definitions).Get(ctx, definitions+target)
 	if err != nil {
 		return registry.StorageError(err)
 	}
@@ -75,7 +76,7 @@ func (v *Validator) Validate(ctx context.Context, a *registry.Admission) error {
 	if err != nil {
 		return status.Internal(err)
 	}
-	_, report := compile.CompileRules(rules, definition, compile.SchemasOf(definition), at)
+	_, report := rules.For(definition, conversion.SchemasOf(definition), at)
 	for _, w := range report.Warnings {
 		a.Warn(w)
 	}

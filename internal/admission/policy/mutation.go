@@ -22,6 +22,7 @@ import (
 	"github.com/anykind/anykind/internal/admission/match"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/jsonpatch"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry/apply"
@@ -140,7 +141,7 @@ func patched(to shape, t object.Tree, patch ref.Val) (object.Tree, error) {
 	}
 	out, err := operations.Apply(t)
 	switch {
-	case errors.Is(err, apply.ErrTest):
+	case errors.Is(err, jsonpatch.ErrTest):
 		out = object.CloneTree(t)
 	case err != nil:
 		return nil, fmt.Errorf("JSON Patch: %w", err)
@@ -166,7 +167,7 @@ func patched(to shape, t object.Tree, patch ref.Val) (object.Tree, error) {
 }
 
 // operationsOf returns the operations of a JSON patch.
-func operationsOf(patch ref.Val) (apply.Operations, error) {
+func operationsOf(patch ref.Val) (jsonpatch.Operations, error) {
 	list, ok := patch.(traits.Lister)
 	if !ok {
 		return nil, errors.New("type mismatch: JSONPatchType.expression should evaluate to array")
@@ -187,7 +188,7 @@ func operationsOf(patch ref.Val) (apply.Operations, error) {
 	if err != nil {
 		return nil, err
 	}
-	return apply.DecodeOperations(data)
+	return jsonpatch.Decode(data)
 }
 
 func operationOf(made *celmutation.JSONPatchVal) (map[string]any, error) {

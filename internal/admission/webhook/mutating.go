@@ -11,10 +11,10 @@ import (
 
 	"github.com/anykind/anykind/internal/admission/match"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/jsonpatch"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/registry/apply"
 )
 
 // Mutating calls mutating webhooks in order.
@@ -149,7 +149,7 @@ func (h *hook) change(w *match.Write, v *match.View, response *answer, round int
 	if len(response.Patch) == 0 {
 		return false, nil
 	}
-	operations, err := apply.DecodeOperations(response.Patch)
+	operations, err := jsonpatch.Decode(response.Patch)
 	if err != nil {
 		return false, h.failed(status.Unavailable("error decoding patch in webhook response"), "received undecodable patch in webhook response: %w", err)
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema/conversion"
-	"github.com/anykind/anykind/internal/schema/crd/compile"
 )
 
 // Name is the name of the controller.
@@ -145,7 +144,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 			return err
 		}
 	}
-	verdict.judge(rules, parseErr, target)
+	verdict.check(rules, parseErr, target)
 	if verdict.applies {
 		if _, err = c.put(ctx, target, of.Metadata.Name, of.Spec); err != nil {
 			return err
@@ -176,7 +175,7 @@ func (c *Controller) put(ctx context.Context, target *controller.Definition, nam
 
 // annotate sets the annotation of a definition. An empty text removes it.
 func (c *Controller) annotate(ctx context.Context, target *controller.Definition, text string) (changed bool, err error) {
-	if target.Object.Annotations[compile.RulesAnnotation] == text {
+	if target.Object.Annotations[conversion.Annotation] == text {
 		return false, nil
 	}
 	return true, c.objects.Change(ctx, target.Kind, target.Key, target.UID, "", func(t object.Tree) bool {
@@ -186,10 +185,10 @@ func (c *Controller) annotate(ctx context.Context, target *controller.Definition
 			annotations = object.Tree{}
 			metadata["annotations"] = annotations
 		}
-		if annotations[compile.RulesAnnotation] == text {
+		if annotations[conversion.Annotation] == text {
 			return false
 		}
-		annotations[compile.RulesAnnotation] = text
+		annotations[conversion.Annotation] = text
 		return true
 	})
 }
@@ -200,7 +199,7 @@ func (c *Controller) remove(ctx context.Context, target, name string) error {
 	if err != nil || d == nil {
 		return err
 	}
-	text, ok := d.Object.Annotations[compile.RulesAnnotation]
+	text, ok := d.Object.Annotations[conversion.Annotation]
 	if rules, err := conversion.ParseText(text); !ok || err != nil || rules.Config != name {
 		return nil
 	}

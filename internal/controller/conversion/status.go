@@ -8,7 +8,6 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema/conversion"
-	"github.com/anykind/anykind/internal/schema/crd/compile"
 )
 
 // A state is what the status of a CRDConversionConfig says.
@@ -24,8 +23,8 @@ type state struct {
 	blocked bool // its deletion
 }
 
-// judge checks rules against a definition.
-func (s *state) judge(rules *conversion.Rules, parseErr error, target *controller.Definition) {
+// check compiles the rules for a definition, and decides the phase.
+func (s *state) check(rules *conversion.Rules, parseErr error, target *controller.Definition) {
 	s.target = target
 	switch {
 	case parseErr != nil:
@@ -35,9 +34,9 @@ func (s *state) judge(rules *conversion.Rules, parseErr error, target *controlle
 		s.phase, s.message = "Pending", fmt.Sprintf("there is no CustomResourceDefinition %q", rules.TargetCRD.Name)
 		return
 	}
-	_, s.report = compile.CompileRules(rules, &target.Object, compile.SchemasOf(&target.Object), rulesPath())
+	_, s.report = rules.For(&target.Object, conversion.SchemasOf(&target.Object), rulesPath())
 	errs := append(s.report.Errors, s.report.Unmapped...)
-	was, err := conversion.ParseText(target.Object.Annotations[compile.RulesAnnotation])
+	was, err := conversion.ParseText(target.Object.Annotations[conversion.Annotation])
 	applied := err == nil && was.Config != ""
 	switch {
 	case len(errs) == 0:

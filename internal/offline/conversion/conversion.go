@@ -6,11 +6,9 @@
 package conversion
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -18,8 +16,8 @@ import (
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
-	"github.com/anykind/anykind/internal/offline/check"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/schema/conversion"
 	"github.com/anykind/anykind/internal/schema/crd"
 	"github.com/anykind/anykind/internal/schema/crd/compile"
 )
@@ -31,15 +29,16 @@ type Definitions struct {
 	warnings []string
 }
 
-// Read reads the definitions and rules at some paths. Rules that do not fit their definition are an error.
-func Read(paths []string, in io.Reader) (*Definitions, error) {
-	samples, err := check.FindSamples(paths, in, nil)
-	if err != nil {
-		return nil, err
-	}
+// Objects are the objects of files.
+type Objects interface {
+	Each(visit func(object.Tree) error) error
+}
+
+// Read reads definitions and rules. Rules that do not fit their definition are an error.
+func Read(files Objects) (*Definitions, error) {
 	out := &Definitions{byKind: map[schema.GroupKind]*resource.Definition{}}
 	rules := map[string]object.Tree{}
-	err = samples.Each(func(t object.Tree) error {
+	err := files.Each(func(t object.Tree) error {
 		gv, _ := schema.ParseGroupVersion(object.APIVersion(t))
 		switch {
 		case gv.Group == crd.Group && object.Kind(t) == crd.Kind:
@@ -65,7 +64,7 @@ func Read(paths []string, in io.Reader) (*Definitions, error) {
 			if d.Annotations == nil {
 				d.Annotations = map[string]string{}
 			}
-			d.Annotations[compile.RulesAnnotation] = string(object.AppendJSON(nil, spec))
+			d.Annotations[conversion.Annotation] = string(object.AppendJSON(nil, spec))
 			delete(rules, d.Name)
 		}
 		if err := out.add(d); err != nil {
@@ -73,7 +72,7 @@ func Read(paths []string, in io.Reader) (*Definitions, error) {
 		}
 	}
 	for name := range rules {
-		return nil, fmt.Errorf("there are rules for the definition %q, but no such definition in %v", name, paths)
+		return nil, fmt.Errorf("there are rules for the definition %q, but no such definition", name)
 	}
 	return out, nil
 }
@@ -82,7 +81,7 @@ func Read(paths []string, in io.Reader) (*Definitions, error) {
 const configKind = "CRDConversionConfig"
 
 func (s *Definitions) add(d *v1.CustomResourceDefinition) error {
-	_, report := compile.Rules(d, compile.SchemasOf(d))
+	_, report := conversion.Of(d, conversion.SchemasOf(d))
 	if errs := append(report.Errors, report.Unmapped...); len(errs) > 0 {
 		return fmt.Errorf("the rules of %s are not valid: %w", d.Name, errs.ToAggregate())
 	}
@@ -103,7 +102,7 @@ func (s *Definitions) Warnings() []string { return s.warnings }
 // WithRules returns the definitions that have rules.
 func (s *Definitions) WithRules() (out []*v1.CustomResourceDefinition) {
 	for _, d := range s.all {
-		if _, ok := d.Annotations[compile.RulesAnnotation]; ok {
+		if _, ok := d.Annotations[conversion.Annotation]; ok {
 			out = append(out, d)
 		}
 	}
@@ -118,7 +117,7 @@ func (s *Definitions) Convert(ctx context.Context, t object.Tree, version string
 	}
 	d := s.byKind[schema.GroupKind{Group: gv.Group, Kind: object.Kind(t)}]
 	if d == nil {
-		return nil, fmt.Errorf("there is no definition of %s %s", object.APIVersion(t), object.Kind(t))
+		return nil, fmt.Errorf("there is no definition of %s %s among the files", object.APIVersion(t), object.Kind(t))
 	}
 	v := d.Version(version)
 	if v == nil || d.Version(gv.Version) == nil {
@@ -133,20 +132,11 @@ func (s *Definitions) Convert(ctx context.Context, t object.Tree, version string
 	return registry.Convert(ctx, d, v, t)
 }
 
-// Files converts the objects of some paths and calls write for each result. Definitions and rules are
-// skipped, and so are objects of other kinds.
-func (s *Definitions) Files(ctx context.Context, paths []string, in []byte, version string, write func(object.Tree) error) error {
-	samples, err := check.FindSamples(paths, bytes.NewReader(in), nil)
-	if err != nil {
-		return err
-	}
-	return samples.Each(func(t object.Tree) error {
-		gv, _ := schema.ParseGroupVersion(object.APIVersion(t))
-		if s.byKind[schema.GroupKind{Group: gv.Group, Kind: object.Kind(t)}] == nil {
-			if gv.Group == crd.Group || object.Kind(t) == configKind {
-				return nil
-			}
-			return fmt.Errorf("there is no definition of %s %s among the files", object.APIVersion(t), object.Kind(t))
+// All converts objects and calls write for each result. Definitions and rules are skipped.
+func (s *Definitions) All(ctx context.Context, files Objects, version string, write func(object.Tree) error) error {
+	return files.Each(func(t object.Tree) error {
+		if gv, _ := schema.ParseGroupVersion(object.APIVersion(t)); gv.Group == crd.Group || object.Kind(t) == configKind {
+			return nil
 		}
 		out, err := s.Convert(ctx, t, version)
 		if err != nil {

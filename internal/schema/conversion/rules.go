@@ -101,9 +101,10 @@ func decodeRule(data []byte, at *field.Path) (*rule, field.ErrorList) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &known); err != nil {
 		return nil, field.ErrorList{field.Invalid(at, string(data), err.Error())}
 	}
-	s, ok := strategies[known.Strategy]
+	every := strategies()
+	s, ok := every[known.Strategy]
 	if !ok {
-		return nil, field.ErrorList{field.NotSupported(at.Child("strategy"), known.Strategy, slices.Sorted(maps.Keys(strategies)))}
+		return nil, field.ErrorList{field.NotSupported(at.Child("strategy"), known.Strategy, slices.Sorted(maps.Keys(every)))}
 	}
 	r := &rule{strategy: known.Strategy, at: at.Child(s.field), acknowledge: known.AcknowledgeLossy, reason: known.Reason}
 	var errs field.ErrorList

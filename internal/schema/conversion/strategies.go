@@ -9,12 +9,10 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// strategies are the strategies of rules, by name. The published names of parameters are from the view of
-// the hub, and so most strategies stand here twice: as they are, and mirrored.
-var strategies map[string]strategy
-
-func init() {
-	strategies = map[string]strategy{
+// strategies returns the strategies of rules, by name. The published names of parameters are from the view
+// of the hub, and so most strategies stand here twice: as they are, and mirrored.
+func strategies() map[string]strategy {
+	return map[string]strategy{
 		"FieldRename":            of("fieldRename", rename),
 		"ScalarToObject":         of("scalarToObject", func(c *compiler, p *wrapParams) { wrap(c, p, &c.hub) }),
 		"ObjectToScalar":         of("objectToScalar", func(c *compiler, p *wrapParams) { wrap(c, p, &c.spoke) }),

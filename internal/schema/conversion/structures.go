@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/registry/apply"
+	"github.com/anykind/anykind/internal/object/jsonpatch"
 )
 
 type keyParams struct {
@@ -195,96 +195,101 @@ type splitParams struct {
 	LosslessOverride bool              `json:"losslessOverride"`
 }
 
+// A splitting is a string of a version whose parts are fields of the other one.
+type splitting struct {
+	whole   path
+	pattern *regexp.Regexp
+	joined  []part
+	groups  []string // names of the fields
+	fields  []path
+	kinds   []kind
+}
+
 // split is a string of a that is several fields of the other version.
-func split(c *compiler, a *side, name, from_ string, partsName string, parts map[string]string, p *splitParams) {
-	from, _ := c.claim(a, name, from_)
-	pattern, err := regexp.Compile(p.Pattern)
-	if err != nil {
+func split(c *compiler, a *side, name, whole string, partsName string, parts map[string]string, p *splitParams) {
+	s := &splitting{}
+	var err error
+	if s.pattern, err = regexp.Compile(p.Pattern); err != nil {
 		c.invalid("pattern", p.Pattern, "%v", err)
 		return
 	}
-	joined, err := parseTemplate(p.JoinTemplate)
-	if err != nil {
+	if s.joined, err = parseTemplate(p.JoinTemplate); err != nil {
 		c.invalid("joinTemplate", p.JoinTemplate, "%v", err)
 		return
 	}
-	to, kinds := map[string]path{}, map[string]kind{}
 	for _, group := range slices.Sorted(maps.Keys(parts)) {
 		at, schema := c.claim(a.other, partsName, parts[group])
 		switch {
 		case at == nil:
 			return
-		case pattern.SubexpIndex(group) < 0:
+		case s.pattern.SubexpIndex(group) < 0:
 			c.invalid("pattern", p.Pattern, "has no group %q", group)
 			return
 		case !kindOf(schema).scalar():
 			c.invalid(partsName, parts[group], "must be a string, an integer, a number or a boolean, not a %s", kindOf(schema))
 			return
 		}
-		to[group], kinds[group] = at, kindOf(schema)
+		s.groups, s.fields, s.kinds = append(s.groups, group), append(s.fields, at), append(s.kinds, kindOf(schema))
 	}
-	for _, part := range joined {
-		if part.field != "" && to[part.field] == nil {
+	for _, part := range s.joined {
+		if part.field != "" && !slices.Contains(s.groups, part.field) {
 			c.invalid("joinTemplate", p.JoinTemplate, "there is no field %q", part.field)
 			return
 		}
 	}
-	if from == nil {
+	if s.whole, _ = c.claim(a, name, whole); s.whole == nil {
 		return
 	}
 	c.unproven(p.LosslessOverride)
-	groups := slices.Sorted(maps.Keys(to))
-	var all []path
-	for _, g := range groups {
-		all = append(all, to[g])
+	a.step(step{from: a.taking(s.whole), to: a.writing(s.fields...), eval: s.apart})
+	a.other.step(step{from: a.other.taking(s.fields...), to: a.other.writing(s.whole), eval: s.together})
+}
+
+// apart splits the string.
+func (s *splitting) apart(in object.Tree, w *writes) error {
+	v, ok := s.whole.get(in)
+	if !ok {
+		return nil
 	}
-	a.step(step{from: a.taking(from), to: a.writing(all...), eval: func(in object.Tree, w *writes) error {
-		v, ok := from.get(in)
+	said, _ := v.(string)
+	found := s.pattern.FindStringSubmatch(said)
+	if found == nil {
+		return field.Invalid(s.whole.field(), v, fmt.Sprintf("must match %q, which the conversion rules split", s.pattern))
+	}
+	for i, g := range s.groups {
+		part, err := coerce(found[s.pattern.SubexpIndex(g)], s.kinds[i], "Error")
+		if err != nil {
+			return field.Invalid(s.whole.field(), v, fmt.Sprintf("%s %v", g, err))
+		}
+		w.set(s.fields[i], part)
+	}
+	return nil
+}
+
+// together joins the fields, if there is one of them.
+func (s *splitting) together(in object.Tree, w *writes) error {
+	if !slices.ContainsFunc(s.fields, func(p path) bool { _, ok := p.get(in); return ok }) {
+		return nil
+	}
+	said := strings.Builder{}
+	for _, part := range s.joined {
+		if part.field == "" {
+			said.WriteString(part.text)
+			continue
+		}
+		at := s.fields[slices.Index(s.groups, part.field)]
+		v, ok := at.get(in)
 		if !ok {
-			return nil
+			return field.Required(at.field(), "the conversion rules join it with other fields")
 		}
-		said, _ := v.(string)
-		found := pattern.FindStringSubmatch(said)
-		if found == nil {
-			return field.Invalid(from.field(), v, fmt.Sprintf("must match %q, which the conversion rules split", p.Pattern))
+		one, err := coerce(v, text, "")
+		if err != nil {
+			return field.Invalid(at.field(), v, err.Error())
 		}
-		for _, g := range groups {
-			part, err := coerce(found[pattern.SubexpIndex(g)], kinds[g], "Error")
-			if err != nil {
-				return field.Invalid(from.field(), v, fmt.Sprintf("%s %v", g, err))
-			}
-			w.set(to[g], part)
-		}
-		return nil
-	}})
-	a.other.step(step{from: a.other.taking(all...), to: a.other.writing(from), eval: func(in object.Tree, w *writes) error {
-		said, found := strings.Builder{}, 0
-		for _, g := range groups {
-			if _, ok := to[g].get(in); ok {
-				found++
-			}
-		}
-		if found == 0 {
-			return nil
-		}
-		for _, part := range joined {
-			if part.field == "" {
-				said.WriteString(part.text)
-				continue
-			}
-			v, ok := to[part.field].get(in)
-			if !ok {
-				return field.Required(to[part.field].field(), "the conversion rules join it with other fields")
-			}
-			s, err := coerce(v, text, "")
-			if err != nil {
-				return field.Invalid(to[part.field].field(), v, err.Error())
-			}
-			said.WriteString(s.(string))
-		}
-		w.set(from, said.String())
-		return nil
-	}})
+		said.WriteString(one.(string))
+	}
+	w.set(s.whole, said.String())
+	return nil
 }
 
 // unproven marks a rule whose conversions cannot be proven to keep all values. Its author may claim it.
@@ -329,7 +334,7 @@ type jsonPatchParams struct {
 func jsonPatch(c *compiler, p *jsonPatchParams) {
 	c.unproven(p.LosslessOverride)
 	var named []path
-	patches := map[*side]apply.Operations{}
+	patches := map[*side]jsonpatch.Operations{}
 	written := map[*side][]path{}
 	for _, d := range []struct {
 		side *side
@@ -338,7 +343,7 @@ func jsonPatch(c *compiler, p *jsonPatchParams) {
 	}{{&c.hub, "hubToSpoke", p.HubToSpoke}, {&c.spoke, "spokeToHub", p.SpokeToHub}} {
 		data, err := json.Marshal(d.ops)
 		if err == nil && len(d.ops) > 0 {
-			patches[d.side], err = apply.DecodeOperations(data)
+			patches[d.side], err = jsonpatch.Decode(data)
 		}
 		if err != nil {
 			c.invalid(d.name, string(data), "%v", err)

@@ -44,7 +44,7 @@ type suggester struct {
 type params = map[string]any
 
 func (s *suggester) add(strategy, question string, p params) {
-	s.out = append(s.out, Suggestion{Rule: map[string]any{"strategy": strategy, strategies[strategy].field: p}, Question: question})
+	s.out = append(s.out, Suggestion{Rule: map[string]any{"strategy": strategy, strategies()[strategy].field: p}, Question: question})
 }
 
 // lossy adds a rule whose loss its author has to acknowledge.

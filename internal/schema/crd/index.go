@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/internal/object/resource"
-	"github.com/anykind/anykind/internal/schema/crd/compile"
+	"github.com/anykind/anykind/internal/schema/conversion"
 	"github.com/anykind/anykind/internal/schema/crd/conditions"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
@@ -116,7 +116,7 @@ func (r *Registrar) read(o *watchcache.Object, old *entry) *entry {
 func (e *entry) fill(o *watchcache.Object, data []byte, crd *v1.CustomResourceDefinition, old *entry, r *Registrar) error {
 	e.uid = crd.UID
 	e.group = crd.Spec.Group
-	e.rules = crd.Annotations[compile.RulesAnnotation]
+	e.rules = crd.Annotations[conversion.Annotation]
 	e.accepted = crd.Status.AcceptedNames
 	e.decided = conditions.Find(&crd.Status, v1.NamesAccepted) != nil
 	e.named = conditions.IsTrue(&crd.Status, v1.NamesAccepted)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/schema/conversion"
-	"github.com/anykind/anykind/internal/schema/crd/compile"
 )
 
 // Conversion rules stand in an annotation. Those that a user writes must fit the schemas, so that a
@@ -21,11 +20,11 @@ import (
 // checkRules returns the errors and warnings about the conversion rules of a definition. old is the replaced
 // one, or nil.
 func checkRules(crd, old *v1.CustomResourceDefinition) (errs field.ErrorList, warnings []string) {
-	text := crd.Annotations[compile.RulesAnnotation]
-	if text == "" || old != nil && text == old.Annotations[compile.RulesAnnotation] && sameSchemas(crd, old) {
+	text := crd.Annotations[conversion.Annotation]
+	if text == "" || old != nil && text == old.Annotations[conversion.Annotation] && sameSchemas(crd, old) {
 		return nil, nil
 	}
-	_, report := compile.Rules(crd, compile.SchemasOf(crd))
+	_, report := conversion.Of(crd, conversion.SchemasOf(crd))
 	errs = append(report.Errors, report.Unmapped...)
 	for _, w := range report.Warnings {
 		warnings = append(warnings, w)
@@ -72,7 +71,7 @@ func warnOfRules(obj, old object.Tree) []string {
 // rulesOf returns the annotation of a definition.
 func rulesOf(t object.Tree) string {
 	annotations, _ := object.Metadata(t)["annotations"].(object.Tree)
-	text, _ := annotations[compile.RulesAnnotation].(string)
+	text, _ := annotations[conversion.Annotation].(string)
 	return text
 }
 
@@ -80,10 +79,10 @@ func rulesOf(t object.Tree) string {
 // An empty annotation removes them.
 func keepRules(obj, old object.Tree) {
 	annotations, _ := object.Metadata(obj)["annotations"].(object.Tree)
-	text, has := annotations[compile.RulesAnnotation].(string)
+	text, has := annotations[conversion.Annotation].(string)
 	switch {
 	case has && text == "":
-		delete(annotations, compile.RulesAnnotation)
+		delete(annotations, conversion.Annotation)
 	case !has && old != nil && rulesOf(old) != "":
 		rules, err := conversion.ParseText(rulesOf(old))
 		if err != nil || rules.Config == "" {
@@ -93,6 +92,6 @@ func keepRules(obj, old object.Tree) {
 			annotations = object.Tree{}
 			object.Metadata(obj)["annotations"] = annotations
 		}
-		annotations[compile.RulesAnnotation] = rulesOf(old)
+		annotations[conversion.Annotation] = rulesOf(old)
 	}
 }

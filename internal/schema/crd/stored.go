@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/schema/crd/compile"
+	"github.com/anykind/anykind/internal/schema/conversion"
 )
 
 // decode decodes a stored CustomResourceDefinition without large fields that serving does not need:
@@ -34,7 +34,7 @@ func heavy(path []string) bool {
 		return path[0] == "metadata" && slices.Contains([]string{"labels", "managedFields"}, path[1])
 	case 3:
 		if path[0] == "metadata" && path[1] == "annotations" {
-			return path[2] != compile.RulesAnnotation
+			return path[2] != conversion.Annotation
 		}
 		return path[0] == "spec" && path[1] == "versions" && path[2] == "schema"
 	default:

@@ -1,4 +1,7 @@
-// Package conversiontest makes random rules of conversions with the schemas that they fit.
+// Package conversiontest makes random conversion rules, with the schemas that they fit.
+//
+// A rule is made first, and the fields that it is about are added to both schemas, so that all rules are
+// valid. The package does not know the conversion.
 package conversiontest
 
 import (

@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/anykind/anykind/internal/schema/crd/compile"
+	"github.com/anykind/anykind/internal/schema/conversion"
 )
 
 // conversion compares the conversion between versions.
@@ -21,7 +21,7 @@ func (c *comparison) conversion(old, now *v1.CustomResourceDefinition) {
 		c.add(Finding{Severity: Caution, Path: "spec.conversion", Change: "conversion-added", What: "a webhook converts between versions",
 			Reason: "Objects that are stored in another version cannot be read while the webhook is unavailable."})
 	}
-	c.rules(old, now)
+	c.conversionRules(old, now)
 	if is || ruled(now) {
 		return
 	}
@@ -41,14 +41,14 @@ func hook(d *v1.CustomResourceDefinition) bool {
 
 // ruled reports whether a definition has conversion rules.
 func ruled(d *v1.CustomResourceDefinition) bool {
-	_, ok := d.Annotations[compile.RulesAnnotation]
+	_, ok := d.Annotations[conversion.Annotation]
 	return ok
 }
 
-// rules compares conversion rules.
-func (c *comparison) rules(old, now *v1.CustomResourceDefinition) {
+// conversionRules compares conversion rules.
+func (c *comparison) conversionRules(old, now *v1.CustomResourceDefinition) {
 	was, is := ruled(old), ruled(now)
-	const path = "metadata.annotations[" + compile.RulesAnnotation + "]"
+	const path = "metadata.annotations[" + conversion.Annotation + "]"
 	if was && !is && !hook(now) && len(now.Spec.Versions) > 1 {
 		c.add(Finding{Severity: Breaking, Path: path, Change: "conversion-removed", What: "the conversion rules are removed",
 			Reason: "Objects keep their fields in all versions, and fields that are unknown in a version are pruned.",
@@ -57,7 +57,7 @@ func (c *comparison) rules(old, now *v1.CustomResourceDefinition) {
 	if !is {
 		return
 	}
-	_, report := compile.Rules(now, compile.SchemasOf(now))
+	_, report := conversion.Of(now, conversion.SchemasOf(now))
 	for _, e := range append(report.Errors, report.Unmapped...) {
 		c.add(Finding{Severity: Breaking, Path: path, Change: "conversion-rules-invalid", What: e.Error(),
 			Reason: "A server rejects the definition.", WayOut: "Change the rules with the schemas."})

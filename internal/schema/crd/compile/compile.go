@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema"
 	"github.com/anykind/anykind/internal/schema/celrule"
+	"github.com/anykind/anykind/internal/schema/conversion"
 	"github.com/anykind/anykind/internal/schema/crd/conditions"
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 	"github.com/anykind/anykind/internal/schema/model"
@@ -60,7 +61,7 @@ type Schemas func(version string) ([]byte, error)
 // Definition compiles a single CustomResourceDefinition. It does not change crd, and keeps only its
 // schemas.
 func Definition(crd *v1.CustomResourceDefinition) (*resource.Definition, error) {
-	d, err := (&Compiler{}).Compile(crd, SchemasOf(crd))
+	d, err := (&Compiler{}).Compile(crd, Schemas(conversion.SchemasOf(crd)))
 	if err != nil {
 		return nil, err
 	}

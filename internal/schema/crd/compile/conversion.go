@@ -10,6 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry/convert"
+	"github.com/anykind/anykind/internal/schema/conversion"
 )
 
 // Conversion has the dependencies of calls to conversion webhooks.
@@ -24,7 +25,7 @@ type Conversion struct {
 // add adds the conversion of a CustomResourceDefinition to d, if its versions differ in more than
 // their apiVersion and schema.
 func (c *Conversion) add(d *resource.Definition, crd *v1.CustomResourceDefinition, schemas Schemas) {
-	if _, ok := crd.Annotations[RulesAnnotation]; ok {
+	if _, ok := crd.Annotations[conversion.Annotation]; ok {
 		d.Convert = byRules(crd, schemas)
 		return
 	}

@@ -1,0 +1,62 @@
+package conversion
+
+import (
+	"encoding/json"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Schemas returns the schema of a version as JSON, or nil for one without a schema.
+type Schemas func(version string) ([]byte, error)
+
+// Annotation of a CustomResourceDefinition has the rules of its conversion: the spec of a
+// CRDConversionConfig, in JSON or YAML. With rules, spec.conversion is not used.
+const Annotation = "anykind.dev/conversion"
+
+// AnnotationPath is the path of the annotation in errors.
+func AnnotationPath() *field.Path { return field.NewPath("metadata", "annotations").Key(Annotation) }
+
+// Of compiles the rules in the annotation of a CustomResourceDefinition. It returns nil without errors for
+// one without rules.
+func Of(crd *v1.CustomResourceDefinition, schemas Schemas) (*Converter, *Report) {
+	text, ok := crd.Annotations[Annotation]
+	if !ok {
+		return nil, &Report{}
+	}
+	rules, err := ParseText(text)
+	if err != nil {
+		return nil, &Report{Errors: field.ErrorList{field.Invalid(AnnotationPath(), text, err.Error())}}
+	}
+	return rules.For(crd, schemas, AnnotationPath())
+}
+
+// For compiles rules for a CustomResourceDefinition. at is the path of the rules.
+func (r *Rules) For(crd *v1.CustomResourceDefinition, schemas Schemas, at *field.Path) (*Converter, *Report) {
+	all := map[string]*v1.JSONSchemaProps{}
+	for i := range crd.Spec.Versions {
+		name := crd.Spec.Versions[i].Name
+		data, err := schemas(name)
+		schema := &v1.JSONSchemaProps{}
+		if err == nil && data != nil {
+			err = json.Unmarshal(data, schema)
+		}
+		if err != nil {
+			return nil, &Report{Errors: field.ErrorList{field.InternalError(at, err)}}
+		}
+		all[name] = schema
+	}
+	return Compile(r, crd.Spec.Group, all, at)
+}
+
+// SchemasOf returns the schemas of a CustomResourceDefinition that has them.
+func SchemasOf(crd *v1.CustomResourceDefinition) Schemas {
+	return func(version string) ([]byte, error) {
+		for i := range crd.Spec.Versions {
+			if v := &crd.Spec.Versions[i]; v.Name == version && v.Schema != nil {
+				return json.Marshal(v.Schema.OpenAPIV3Schema)
+			}
+		}
+		return nil, nil
+	}
+}
