@@ -20,11 +20,26 @@ type crontabModel struct {
 	placed, noted, saw     string
 }
 
+// A conversionBy says how objects are converted: by a webhook, by rules, or, if every version has host and
+// port, not at all.
+type conversionBy string
+
+const (
+	byWebhook conversionBy = "webhook"
+	byRules   conversionBy = "rules"
+	byNone    conversionBy = "none"
+)
+
+// crontabRules are the rules that convert as the webhook does.
+const crontabRules = `{"hubVersion":"v1","spokes":[{"version":"v1beta1","rules":[{"strategy":"FieldsToScalar","fieldsToScalar":{
+	"hubFields":{"host":"spec.host","port":"spec.port"},"spokePath":"spec.hostPort",
+	"pattern":"^(?P<host>[^:]*):(?P<port>.*)$","joinTemplate":"{{.host}}:{{.port}}","losslessOverride":true}}]}]}`
+
 // random is a server with randomly written objects, and their expected state.
 type random struct {
 	*converting
 	*rand.Rand
-	none    bool // strategy None: every version has host and port
+	by      conversionBy
 	objects map[string]crontabModel
 	storage string
 }
@@ -34,7 +49,7 @@ func (r *random) either() string { return []string{"v1", "v1beta1"}[r.IntN(2)] }
 // fields returns the spec of an object in a version.
 func (r *random) fields(version string, m crontabModel) object.Tree {
 	t := object.Tree{}
-	if version == "v1" || r.none {
+	if version == "v1" || r.by == byNone {
 		t["host"], t["port"] = m.host, m.port
 	} else {
 		t["hostPort"] = m.host + ":" + m.port
@@ -48,20 +63,20 @@ func (r *random) fields(version string, m crontabModel) object.Tree {
 func encoded(t object.Tree) string { return string(object.AppendJSON(nil, t)) }
 
 // Random writes in all versions and by all verbs, with changes of the storage version: every version
-// shows the same objects in gets, lists and watches. A field owner keeps the version of its write.
-// No object is converted twice.
+// shows the same objects in gets, lists and watches. A field owner keeps the version of its write; with
+// rules, ownership is converted with the fields. No object is converted twice.
 func TestConvertAtRandom(t *testing.T) {
-	for _, none := range []bool{false, true} {
-		t.Run(map[bool]string{false: "webhook", true: "none"}[none], func(t *testing.T) {
+	for _, by := range []conversionBy{byWebhook, byRules, byNone} {
+		t.Run(string(by), func(t *testing.T) {
 			const (
 				seed  = 7
 				steps = 150
 			)
 			r := &random{
-				converting: startConverting(t), Rand: rand.New(rand.NewPCG(seed, seed)), none: none,
+				converting: startConverting(t), Rand: rand.New(rand.NewPCG(seed, seed)), by: by,
 				objects: map[string]crontabModel{}, storage: "v1beta1",
 			}
-			if none {
+			if by != byWebhook {
 				r.define(r.crdOf(r.storage))
 			}
 			watchers := r.follow()
@@ -75,13 +90,16 @@ func TestConvertAtRandom(t *testing.T) {
 			for _, w := range watchers {
 				w.compare(r)
 			}
+			if by != byWebhook {
+				r.expect("calls of the webhook", r.calls.Load(), int64(0))
+			}
 		})
 	}
 }
 
 // crdOf returns the definition with a storage version.
 func (r *random) crdOf(storage string) string {
-	if !r.none {
+	if r.by == byWebhook {
 		return r.crd(storage)
 	}
 	crd := object.Tree{}
@@ -90,6 +108,10 @@ func (r *random) crdOf(storage string) string {
 	}
 	in := crd["spec"].(object.Tree)
 	delete(in, "conversion")
+	if r.by == byRules {
+		object.Metadata(crd)["annotations"] = object.Tree{"anykind.dev/conversion": crontabRules}
+		return encoded(crd)
+	}
 	versions := in["versions"].([]any)
 	for _, v := range versions {
 		v.(object.Tree)["schema"] = versions[0].(object.Tree)["schema"]
@@ -160,9 +182,16 @@ func (r *random) check(version string, o object.Tree) {
 	status, _ := o["status"].(object.Tree)
 	seen, _ := status["seen"].(string)
 	r.expect("status of "+name, seen, m.seen)
-	r.expect("owners of "+name, fmt.Sprint(leafOwners(o)), fmt.Sprint(map[string][]string{
-		"host": {m.placed}, "port": {m.placed}, "note": owned(m.noted), "seen": owned(m.saw),
-	}))
+	wanted := map[string][]string{"host": {m.placed}, "port": {m.placed}, "note": owned(m.noted), "seen": owned(m.saw)}
+	if r.by == byRules {
+		for field, by := range wanted {
+			for i := range by {
+				manager, _, _ := strings.Cut(by[i], " ")
+				wanted[field][i] = manager + " " + version
+			}
+		}
+	}
+	r.expect("owners of "+name, fmt.Sprint(leafOwners(o)), fmt.Sprint(wanted))
 }
 
 func owned(by string) []string {

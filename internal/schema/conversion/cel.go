@@ -97,7 +97,7 @@ func compileCEL(text string) (*celprogram.Program, error) {
 		return nil, err
 	}
 	if t := ast.OutputType(); t.Kind() != cel.MapKind && t.Kind() != cel.DynKind {
-		return nil, fmt.Errorf("must be a map of fields, not a %s", t)
+		return nil, fmt.Errorf("must be a map of fields, not of the type %s", t)
 	}
 	l, err := celprogram.NewLanguage(env)
 	if err != nil {
@@ -123,7 +123,7 @@ func evalCEL(ctx context.Context, p *celprogram.Program, in object.Tree) (object
 	}
 	t, ok := out.(object.Tree)
 	if !ok {
-		return nil, fmt.Errorf("the result must be a map, not a %s", value.Type())
+		return nil, fmt.Errorf("the result must be a map, not of the type %s", value.Type())
 	}
 	return t, nil
 }
@@ -167,5 +167,5 @@ func plain(v ref.Val) (any, error) {
 		}
 		return out, nil
 	}
-	return nil, fmt.Errorf("the result has a %s, which is no JSON", v.Type())
+	return nil, fmt.Errorf("the result has a value of the type %s, which is no JSON", v.Type())
 }

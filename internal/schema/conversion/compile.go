@@ -154,7 +154,6 @@ type compiler struct {
 	rule    *rule
 	index   int
 	claimed bool // the author says that the rule loses nothing
-	nested  field.ErrorList
 }
 
 func (c *compiler) compile(rules []*rule) {
@@ -296,7 +295,7 @@ func (s *side) cover(c *compiler) {
 		case err == nil && taken:
 			what = fmt.Sprintf("another rule sets this field of version %s", s.other.name)
 		case err == nil && at == "":
-			what = fmt.Sprintf("it is a %s, and a %s in version %s", kindOf(mine), kindOf(its), s.other.name)
+			what = fmt.Sprintf("its type is %s, and %s in version %s", kindOf(mine), kindOf(its), s.other.name)
 		case err == nil:
 			what = fmt.Sprintf("version %s has no such field, or another type", s.other.name)
 		}

@@ -28,10 +28,13 @@ func (c *Converter) convertOwners(obj object.Tree, version string) {
 		owned, isSet := entry["fieldsV1"].(object.Tree)
 		from := versionOf(object.APIVersion(entry), c.group)
 		if ok && isSet && from != version && (from == c.hub || c.spokes[from] != nil) {
-			if from != c.hub {
+			switch {
+			case from == c.hub:
+				c.spokes[version].toSpoke.convertOwned(owned, obj)
+			case version == c.hub:
+				c.spokes[from].toHub.convertOwned(owned, obj)
+			default:
 				c.spokes[from].toHub.convertOwned(owned, nil)
-			}
-			if version != c.hub {
 				c.spokes[version].toSpoke.convertOwned(owned, obj)
 			}
 			if len(owned) == 0 {

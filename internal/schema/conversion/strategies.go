@@ -128,7 +128,7 @@ func rename(c *compiler, p *pathParams) {
 		return
 	}
 	if kx, ky := kindOf(x), kindOf(y); kx != ky {
-		c.invalid("spokePath", p.SpokePath, "is a %s; %s of version %s is a %s", ky, from, c.hub.name, kx)
+		c.invalid("spokePath", p.SpokePath, "has the type %s; %s of version %s has the type %s", ky, from, c.hub.name, kx)
 		return
 	}
 	c.compare(&c.hub, from, x, y)
@@ -321,7 +321,7 @@ func present(c *compiler, p *presentParams, value any) {
 		return
 	}
 	if value != nil && !fits(value, kindOf(schema)) {
-		c.invalid("path", p.Path, "is a %s, but the value is not", kindOf(schema))
+		c.invalid("path", p.Path, "has the type %s, but the value does not", kindOf(schema))
 	}
 	has.loses = true
 	has.step(step{from: has.taking(at)})

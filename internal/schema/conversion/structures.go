@@ -226,7 +226,7 @@ func split(c *compiler, a *side, name, whole string, partsName string, parts map
 			c.invalid("pattern", p.Pattern, "has no group %q", group)
 			return
 		case !kindOf(schema).scalar():
-			c.invalid(partsName, parts[group], "must be a string, an integer, a number or a boolean, not a %s", kindOf(schema))
+			c.invalid(partsName, parts[group], "must be a string, an integer, a number or a boolean, not of the type %s", kindOf(schema))
 			return
 		}
 		s.groups, s.fields, s.kinds = append(s.groups, group), append(s.fields, at), append(s.kinds, kindOf(schema))

@@ -155,7 +155,7 @@ func remap(c *compiler, p *remapParams) {
 			is    kind
 		}{{m.Hub, kindOf(x)}, {m.Spoke, kindOf(y)}} {
 			if !fits(v.value, v.is) {
-				c.fail(field.Invalid(c.rule.at.Child("mapping").Index(i), v.value, fmt.Sprintf("%s is a %s", p.Path, v.is)))
+				c.fail(field.Invalid(c.rule.at.Child("mapping").Index(i), v.value, fmt.Sprintf("%s has the type %s", p.Path, v.is)))
 				return
 			}
 		}
@@ -233,7 +233,7 @@ func coerceType(c *compiler, p *coerceParams) {
 	}
 	for _, k := range []kind{kindOf(x), kindOf(y)} {
 		if !k.scalar() {
-			c.invalid("path", p.Path, "must be a string, an integer, a number or a boolean, not a %s", k)
+			c.invalid("path", p.Path, "must be a string, an integer, a number or a boolean, not of the type %s", k)
 			return
 		}
 	}
@@ -248,7 +248,7 @@ func coerceType(c *compiler, p *coerceParams) {
 	}{{&c.hub, kindOf(x), kindOf(y)}, {&c.spoke, kindOf(y), kindOf(x)}} {
 		s.side.loses = round != "Error" && s.to == integer && s.from != integer
 		if s.from == text && s.to != text {
-			c.warn("only the usual form of a %s keeps its characters: \"007\" becomes 7", s.to)
+			c.warn("only the usual form of the type %s keeps its characters: \"007\" becomes 7", s.to)
 		}
 	}
 	as := func(k kind) func(any) (any, error) { return func(v any) (any, error) { return coerce(v, k, round) } }
@@ -283,7 +283,7 @@ func coerce(v any, to kind, round string) (any, error) {
 			return whole(n, to, round)
 		}
 	}
-	return nil, fmt.Errorf("is not a %s, as it must be in the other version", to)
+	return nil, fmt.Errorf("is no value of the type %s, which the field has in the other version", to)
 }
 
 // numeric returns the number in a scalar.
@@ -320,7 +320,7 @@ func whole(n any, to kind, round string) (any, error) {
 		case "Truncate":
 			f = math.Trunc(f)
 		default:
-			return nil, fmt.Errorf("is not a whole number, as it must be in the other version")
+			return nil, fmt.Errorf("is not a whole number, and the other version has an integer")
 		}
 	}
 	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
@@ -349,7 +349,7 @@ func scale(c *compiler, p *scaleParams) {
 	}
 	for _, k := range []kind{kindOf(x), kindOf(y)} {
 		if k != integer && k != number {
-			c.invalid("hubPath", p.HubPath, "and spokePath must be numbers, not a %s", k)
+			c.invalid("hubPath", p.HubPath, "and spokePath must be numbers, not of the type %s", k)
 			return
 		}
 	}
@@ -408,7 +408,7 @@ func measure(c *compiler, p *pathParams, u unit) {
 	case kindOf(x) == integer && kindOf(y) == text:
 		said, from, to = &c.spoke, to, from
 	default:
-		c.invalid("hubPath", p.HubPath, "and spokePath must be a string and an integer, not a %s and a %s", kindOf(x), kindOf(y))
+		c.invalid("hubPath", p.HubPath, "and spokePath must be a string and an integer, not of the types %s and %s", kindOf(x), kindOf(y))
 		return
 	}
 	said.loses = true // of several texts for a number
