@@ -29,7 +29,7 @@ import (
 	"github.com/anykind/anykind/internal/store/boltkv"
 )
 
-func start(t *testing.T, o Options) *App {
+func start(t testing.TB, o Options) *App {
 	t.Helper()
 	a, err := Start(t.Context(), o)
 	if err != nil {
@@ -38,7 +38,7 @@ func start(t *testing.T, o Options) *App {
 	return a
 }
 
-func stop(t *testing.T, a *App) {
+func stop(t testing.TB, a *App) {
 	t.Helper()
 	if err := a.Stop(context.Background()); err != nil {
 		t.Errorf("Stop: %v", err)
@@ -48,13 +48,13 @@ func stop(t *testing.T, a *App) {
 // awaitStart waits until a new App has made its initial writes: a service account and a ConfigMap for
 // each namespace, the status of its ServiceCIDR and of FlowSchemas, its endpoint, and its
 // authentication settings.
-func awaitStart(t *testing.T, a *App) {
+func awaitStart(t testing.TB, a *App) {
 	t.Helper()
 	awaitStartAs(t, a, nil)
 }
 
 // awaitStartAs is awaitStart for an App with a RuntimeConfig.
-func awaitStartAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
+func awaitStartAs(t testing.TB, a *App, config builtin.RuntimeConfig) {
 	t.Helper()
 	kinds := builtin.Definitions()
 	if err := config.Apply(kinds); err != nil {
@@ -101,7 +101,7 @@ func awaitStartAs(t *testing.T, a *App, config builtin.RuntimeConfig) {
 }
 
 // admin returns the certificate of the administrator.
-func admin(t *testing.T, a *App) *tls.Certificate {
+func admin(t testing.TB, a *App) *tls.Certificate {
 	t.Helper()
 	return certificate(t, a.identity.kubeconfig.Certificate, a.identity.kubeconfig.Key)
 }
@@ -112,7 +112,7 @@ func pairOf(t *testing.T, p *pki.Pair) *tls.Certificate {
 	return certificate(t, p.CertPEM(), p.KeyPEM())
 }
 
-func certificate(t *testing.T, cert, key []byte) *tls.Certificate {
+func certificate(t testing.TB, cert, key []byte) *tls.Certificate {
 	t.Helper()
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
@@ -122,7 +122,7 @@ func certificate(t *testing.T, cert, key []byte) *tls.Certificate {
 }
 
 // client returns a client of an App; the certificate may be nil.
-func client(t *testing.T, a *App, as *tls.Certificate) *http.Client {
+func client(t testing.TB, a *App, as *tls.Certificate) *http.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(a.CA())
@@ -136,7 +136,7 @@ func client(t *testing.T, a *App, as *tls.Certificate) *http.Client {
 }
 
 // ask sends a request and returns the code and the body of the response.
-func ask(t *testing.T, c *http.Client, method, url, token, body string) (int, string) {
+func ask(t testing.TB, c *http.Client, method, url, token, body string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {

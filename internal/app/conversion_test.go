@@ -21,7 +21,7 @@ import (
 // converting is a server with the kind CronTab and its conversion webhook. v1beta1 has hostPort in
 // place of host and port of v1.
 type converting struct {
-	t      *testing.T
+	t      testing.TB
 	app    *App
 	client *http.Client
 	hook   *httptest.Server
@@ -37,12 +37,12 @@ type converting struct {
 
 const crontabs = "/apis/example.com/%s/namespaces/default/crontabs"
 
-func startConverting(t *testing.T) *converting {
+func startConverting(t testing.TB) *converting {
 	t.Helper()
 	return startConvertingWith(t, Options{})
 }
 
-func startConvertingWith(t *testing.T, o Options) *converting {
+func startConvertingWith(t testing.TB, o Options) *converting {
 	t.Helper()
 	c := &converting{t: t, app: start(t, o), arrived: make(chan struct{}, 100)}
 	t.Cleanup(func() { stop(t, c.app) })
