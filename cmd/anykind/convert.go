@@ -73,8 +73,10 @@ func convert(cmd *cobra.Command, f *convertFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	warnOfRules(cmd.ErrOrStderr(), definitions)
-	first, converted := true, 0
+	for _, text := range definitions.Warnings() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", text)
+	}
+	converted := 0
 	err = definitions.All(cmd.Context(), objects, f.version, func(t object.Tree) error {
 		converted++
 		text := append(object.AppendJSON(nil, t), '\n')
@@ -83,11 +85,10 @@ func convert(cmd *cobra.Command, f *convertFlags, args []string) error {
 			if text, err = yaml.JSONToYAML(text); err != nil {
 				return err
 			}
-			if !first {
+			if converted > 1 {
 				text = append([]byte("---\n"), text...)
 			}
 		}
-		first = false
 		_, err := cmd.OutOrStdout().Write(text)
 		return err
 	})
@@ -95,10 +96,4 @@ func convert(cmd *cobra.Command, f *convertFlags, args []string) error {
 		return fmt.Errorf("there are no objects in %v", args)
 	}
 	return err
-}
-
-func warnOfRules(w io.Writer, definitions *conversion.Definitions) {
-	for _, text := range definitions.Warnings() {
-		fmt.Fprintln(w, "Warning:", text)
-	}
 }

@@ -224,7 +224,8 @@ func (m *maker) byKey() {
 	rest := object()
 	rest.Properties["x"] = of.Properties["x"]
 	array := list(of)
-	array.XListMapKeys = []string{"name"}
+	keyed := "map"
+	array.XListType, array.XListMapKeys = &keyed, []string{"name"}
 	if m.r.IntN(2) == 0 {
 		m.add("ArrayToMapByKey", "arrayToMapByKey", true, dict{"hubPath": m.path(&m.hub, array), "spokePath": m.path(&m.spoke, mapOf(rest)), "keyField": "name"})
 		return
