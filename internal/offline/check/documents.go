@@ -75,6 +75,9 @@ func (r *reader) all(paths []string, in io.Reader) error {
 	return nil
 }
 
+// extensions are those of the files in a folder that are read.
+var extensions = []string{".yaml", ".yml", ".json"}
+
 func (r *reader) at(path string, in io.Reader) error {
 	if path == "-" && in != nil {
 		return r.stream("stdin", in, false)
@@ -87,7 +90,7 @@ func (r *reader) at(path string, in io.Reader) error {
 		return r.open(path, false)
 	}
 	return filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
+		if err != nil || d.IsDir() || !slices.Contains(extensions, filepath.Ext(file)) {
 			return err
 		}
 		return r.open(file, true)
