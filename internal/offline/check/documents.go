@@ -36,6 +36,8 @@ type Document struct {
 	broken error // the parse error
 	// duplicates are duplicate fields.
 	duplicates []string
+	// before is the stored object that the document updates, if Options.Old does not have it.
+	before object.Tree
 }
 
 // Documents are the documents of some files.
@@ -87,11 +89,15 @@ func (r *reader) at(path string, in io.Reader) error {
 		return r.open(path, false)
 	}
 	return filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
+		if err != nil || d.IsDir() || !isManifest(file) {
 			return err
 		}
 		return r.open(file, true)
 	})
+}
+
+func isManifest(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
 }
 
 func (r *reader) open(path string, found bool) error {

@@ -37,6 +37,8 @@ type Result struct {
 	Verdict    Verdict `json:"verdict"`
 	// Update reports that the object was checked as an update.
 	Update bool `json:"update,omitempty"`
+	// Delete reports that the deletion of the object was checked.
+	Delete bool `json:"delete,omitempty"`
 	// Code, Reason and Message are from the Status of a rejection.
 	Code    int    `json:"code,omitempty"`
 	Reason  string `json:"reason,omitempty"`
@@ -83,6 +85,8 @@ type Summary struct {
 	// PassedOver counts documents in folders that are not objects, and skipped objects of kinds
 	// without a definition.
 	PassedOver int `json:"passedOver"`
+	// Unchanged counts objects that Since did not check.
+	Unchanged int `json:"unchanged,omitempty"`
 }
 
 func summarize(results []Result) Summary {

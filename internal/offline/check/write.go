@@ -70,7 +70,7 @@ func (s Summary) String() string {
 	for _, more := range []struct {
 		n    int
 		what string
-	}{{s.Lossy, "lossy"}, {s.Unknown, "unknown"}, {s.PassedOver, "passed over"}} {
+	}{{s.Lossy, "lossy"}, {s.Unknown, "unknown"}, {s.PassedOver, "passed over"}, {s.Unchanged, "unchanged"}} {
 		if more.n > 0 {
 			text += fmt.Sprintf(", %d %s", more.n, more.what)
 		}
