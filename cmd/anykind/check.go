@@ -29,8 +29,9 @@ func checkCommand() *cobra.Command {
 messages are those of the server. CustomResourceDefinitions come from the same files and
 from --crds. Namespaces, owners and other objects need not exist. No webhook is called.
 
-A FILE can be a folder of files, or - for standard input. An object that is also in a file
-of --old is validated as an update.
+A FILE can be a folder of files, or - for standard input. A folder with a kustomization.yaml
+is built with kustomize or kubectl. The place of an object from helm template is its
+template. An object that is also in a file of --old is validated as an update.
 
 With --since, the objects that differ from a revision of git are validated: changed objects
 as updates, new ones as creates, removed ones as deletes. FILE is the current folder by
@@ -41,7 +42,8 @@ object loses fields in another version; 3 if an object cannot be read or has no
 CustomResourceDefinition.`,
 		Example: `  anykind check config/crd config/samples
   anykind check --since origin/main
-  kustomize build . | anykind check --crds config/crd -
+  anykind check --crds config/crd overlays/prod
+  helm template mychart | anykind check -
   anykind check --old deployed/ --diff desired/
   anykind check --crds config/crd --to-version v2 -o yaml widget.yaml`,
 		Args:              f.validate,

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/anykind/anykind/test/program"
@@ -21,10 +22,33 @@ import (
 
 var options = script.Flags(flag.CommandLine)
 
-func TestCheck(t *testing.T) { script.Run(t, ".", *options) }
+// Besides the commands of package script, a script has
+//
+//	install NAME...
+//	    Puts anykind, or the published kubectl, into the folder bin, which is first in PATH.
+func TestCheck(t *testing.T) {
+	o := *options
+	o.Commands = map[string]script.Command{"install": install}
+	script.Run(t, ".", o)
+}
+
+func install(ts *testscript.TestScript, _ bool, args []string) {
+	bin := ts.MkAbs("bin")
+	ts.Check(os.MkdirAll(bin, 0o755))
+	for _, name := range args {
+		find, ok := map[string]func() (string, error){"anykind": program.Anykind, "kubectl": program.Kubectl}[name]
+		if !ok {
+			ts.Fatalf("install knows anykind and kubectl, not %s", name)
+		}
+		path, err := find()
+		ts.Check(err)
+		ts.Check(os.Symlink(path, filepath.Join(bin, name)))
+	}
+	ts.Setenv("PATH", bin+string(filepath.ListSeparator)+ts.Getenv("PATH"))
+}
 
 // session matches an example of the page: a command and its output.
-var session = regexp.MustCompile("(?s)```console\n\\$ (anykind (?:check|catalog)[^\n]*)\n(.*?)```")
+var session = regexp.MustCompile("(?s)```console\n\\$ (?:helm template shop \\| )?(anykind (?:check|catalog)[^\n]*)\n(.*?)```")
 
 // Each example of docs/check.md is in a script: the command, then a comparison of its output with the
 // output on the page.

@@ -28,7 +28,8 @@ const (
 // A Result is the result of one object.
 type Result struct {
 	File string `json:"file"`
-	// Line is the first line of the document in the file.
+	// Line is the first line of the document in the file. It is 0 if the object was generated from the
+	// file, as by Helm or kustomize.
 	Line       int     `json:"line"`
 	APIVersion string  `json:"apiVersion"`
 	Kind       string  `json:"kind"`
@@ -57,7 +58,7 @@ type Result struct {
 
 // A Problem is an error or a warning about an object.
 type Problem struct {
-	// Line and Column of the file.
+	// Line and Column of the file; 0 if unknown.
 	Line   int `json:"line"`
 	Column int `json:"column"`
 	// Field and Type are from a cause of the Status; empty for the whole object.

@@ -16,11 +16,14 @@ import (
 // ones as updates, and removed ones as deletes. Unchanged objects are checked only if their
 // definition has changed: as updates without a change.
 func Since(ctx context.Context, paths []string, between revision.Range, o Options) (*Report, error) {
-	before, after, err := between.Files(ctx, paths, isManifest)
+	s := &since{
+		old: &state{definitions: map[string]*Document{}}, now: &state{definitions: map[string]*Document{}},
+		affected: map[kindName]bool{}, folders: map[string]string{},
+	}
+	before, after, err := s.files(ctx, paths, between)
 	if err != nil {
 		return nil, err
 	}
-	s := &since{old: &state{definitions: map[string]*Document{}}, now: &state{definitions: map[string]*Document{}}, affected: map[kindName]bool{}}
 	if err := s.read(before, after); err != nil {
 		return nil, err
 	}
@@ -64,8 +67,10 @@ type since struct {
 	// same are the documents of files that are equal in both states.
 	same []*Document
 	// affected are the kinds with a new, changed or deleted definition.
-	affected  map[kindName]bool
-	turns     sync.Map // locks by identity
+	affected map[kindName]bool
+	turns    sync.Map // locks by identity
+	// folders are the folders of kustomizations by their file.
+	folders   map[string]string
 	results   []Result
 	unchanged int
 }
@@ -80,14 +85,19 @@ func (s *since) read(before, after []revision.File) error {
 		r := &reader{visit: func(d *Document) error {
 			one := *d
 			all = append(all, &one)
-			if d.isDefinition() && d.broken == nil {
+			if one.isDefinition() && d.broken == nil {
 				for _, s := range into {
 					s.definitions[object.Name(d.tree)] = &one
 				}
 			}
 			return nil
 		}}
-		return all, r.stream(f.Name, bytes.NewReader(f.Data), !f.Given)
+		if folder, ok := s.folders[f.Name]; ok {
+			err = r.built(folder, f.Name, f.Data)
+		} else {
+			err = r.stream(f.Name, bytes.NewReader(f.Data), !f.Given)
+		}
+		return all, err
 	}
 	equal := map[string]bool{}
 	for _, f := range after {

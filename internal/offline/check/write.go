@@ -24,7 +24,7 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(out, "%s: warning: %s\n", one.at(p), one.text(p))
 		}
 		if len(one.Schemas) > 0 {
-			fmt.Fprintf(out, "%s:%d: %s: %s\n", one.File, one.Line, one.id(), one.Verdict)
+			fmt.Fprintf(out, "%s: %s: %s\n", one.document.where(), one.id(), one.Verdict)
 		}
 		for _, s := range one.Schemas {
 			s.write(out)

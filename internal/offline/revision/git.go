@@ -17,12 +17,18 @@ var errNoGit = errors.New("the program git was not found: install it, or add its
 
 // git runs a command of git in the folder, and returns its output.
 func (p place) git(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
+	return p.gitWith(ctx, nil, in, args...)
+}
+
+// gitWith is git with more variables of the environment.
+func (p place) gitWith(ctx context.Context, variables []string, in io.Reader, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--literal-pathspecs", "-C", p.folder}, args...)...)
 	// A hook of git sets paths for its own folder.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}, name)
 	})
+	cmd.Env = append(cmd.Env, variables...)
 	cmd.Stdin = in
 	out, err := cmd.Output()
 	var exit *exec.ExitError
