@@ -1,19 +1,27 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/app/flags"
 	"github.com/anykind/anykind/internal/offline/check"
 )
 
+// checkFlags are the flags of check.
+type checkFlags struct {
+	check.Options
+	validation validationFlag
+	since      string
+	diff       bool
+	output     outputFlag
+}
+
 func checkCommand() *cobra.Command {
-	var o check.Options
-	var output outputFlag
-	var diff bool
-	validation := validationFlag(metav1.FieldValidationStrict)
+	f := &checkFlags{validation: metav1.FieldValidationStrict}
 	c := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Validate objects as a server would, offline",
@@ -21,55 +29,65 @@ func checkCommand() *cobra.Command {
 messages are those of the server. CustomResourceDefinitions come from the same files and
 from --crds. Namespaces, owners and other objects need not exist. No webhook is called.
 
-A FILE can be a folder of files, or - for standard input. An object that is also in a file
-of --old is validated as an update.
+A FILE can be a folder of files, or - for standard input. A folder with a kustomization.yaml
+is built with kustomize or kubectl. The place of an object from helm template is its
+template. An object that is also in a file of --old is validated as an update.
+
+With --since, the objects that differ from a revision of git are validated: changed objects
+as updates, new ones as creates, removed ones as deletes. FILE is the current folder by
+default.
 
 Exit codes: 0 if a server would accept all objects; 1 if it would reject an object, or an
 object loses fields in another version; 3 if an object cannot be read or has no
 CustomResourceDefinition.`,
 		Example: `  anykind check config/crd config/samples
-  kustomize build . | anykind check --crds config/crd -
+  anykind check --since origin/main
+  anykind check --crds config/crd overlays/prod
+  helm template mychart | anykind check -
   anykind check --old deployed/ --diff desired/
   anykind check --crds config/crd --to-version v2 -o yaml widget.yaml`,
-		Args:              someArguments("a file"),
+		Args:              f.validate,
 		ValidArgsFunction: completeManifests(anyNumber),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Validation = string(validation)
-			bar := newBar(cmd.ErrOrStderr(), "checked")
-			o.Progress = bar.show
-			report, err := check.Run(cmd.Context(), args, cmd.InOrStdin(), o)
-			bar.clear()
-			switch {
-			case err != nil:
-				return unsureError{err}
-			case len(report.Results) == 0:
-				return unsureError{fmt.Errorf("no objects in %v", args)}
-			}
-			if diff {
-				if err := report.WriteDiff(cmd.OutOrStdout()); err != nil {
-					return err
-				}
-				err = report.WriteText(cmd.ErrOrStderr())
-			} else {
-				err = writeReport(cmd, report, &output)
-			}
-			if err != nil {
-				return err
-			}
-			return verdictOf(report.Summary)
-		},
+		RunE:              f.run,
 	}
-	flags := c.Flags()
-	addReportOutput(flags, &output)
-	flags.BoolVar(&diff, "diff", false, "print the difference between the file, or the object of --old, and the object that a server would store")
-	flags.StringSliceVar(&o.Definitions, "crds", nil, "files and folders with CustomResourceDefinitions to use without validation; those in FILE take precedence")
-	flags.StringSliceVar(&o.Old, "old", nil, "files and folders with the objects that are already stored")
-	flags.StringVarP(&o.Namespace, "namespace", "n", metav1.NamespaceDefault, "namespace of objects without one")
-	flags.Var(&validation, "validate", "handling of unknown fields: strict (or true) rejects, warn warns, ignore (or false) drops them")
-	flags.BoolVar(&o.PassUnknown, "pass-unknown-kinds", false, "skip objects of kinds without CustomResourceDefinition")
-	flags.StringVar(&o.Convert.To, "to-version", "", "version of the objects in the output of -o yaml and --diff")
-	flags.BoolVar(&o.Convert.RoundTrip, "round-trip", false, "convert each object to every other served version and back, and report lost fields")
-	flags.Var(&o.RuntimeConfig, "runtime-config", "built-in versions and resources to enable or disable, as for anykind serve")
-	flags.BoolVar(&o.AllowPrivileged, "allow-privileged", true, "allow privileged containers, as most clusters do")
+	f.add(c.Flags())
 	return c
+}
+
+func (f *checkFlags) add(to *pflag.FlagSet) {
+	to.SortFlags = false
+	flags.AddSection(to, "Object", func(section *pflag.FlagSet) {
+		section.StringVar(&f.since, "since", "", "`revision` of git, or a range A..B or A...B: validate the changes of objects since then")
+		section.StringSliceVar(&f.Old, "old", nil, "files and folders with the objects that are already stored")
+		section.StringSliceVar(&f.Definitions, "crds", nil, "files and folders with CustomResourceDefinitions to use without validation; those in FILE take precedence")
+		section.BoolVar(&f.PassUnknown, "pass-unknown-kinds", false, "skip objects of kinds without CustomResourceDefinition")
+		section.StringVarP(&f.Namespace, "namespace", "n", metav1.NamespaceDefault, "namespace of objects without one")
+	})
+	flags.AddSection(to, "Server", func(section *pflag.FlagSet) {
+		section.Var(&f.validation, "validate", "handling of unknown fields: strict (or true) rejects, warn warns, ignore (or false) drops them")
+		section.BoolVar(&f.AllowPrivileged, "allow-privileged", true, "allow privileged containers, as most clusters do")
+		section.Var(&f.RuntimeConfig, "runtime-config", "built-in versions and resources to enable or disable, as for anykind serve")
+	})
+	flags.AddSection(to, "Output", func(section *pflag.FlagSet) {
+		addReportOutput(section, &f.output)
+		section.BoolVar(&f.diff, "diff", false, "print the difference between the file, or the stored object, and the object that a server would store")
+		section.StringVar(&f.Convert.To, "to-version", "", "version of the objects in the output of -o yaml and --diff")
+		section.BoolVar(&f.Convert.RoundTrip, "round-trip", false, "convert each object to every other served version and back, and report lost fields")
+	})
+}
+
+// validate checks the arguments against the flags.
+func (f *checkFlags) validate(cmd *cobra.Command, args []string) error {
+	switch {
+	case f.since == "":
+		return someArguments("a file")(cmd, args)
+	case len(f.Old) > 0:
+		return usageError{errors.New("--since and --old are mutually exclusive: the old objects come from git")}
+	}
+	for _, a := range args {
+		if a == "-" {
+			return usageError{errors.New("--since compares files of a repository, and standard input has no earlier revision: name files or folders")}
+		}
+	}
+	return nil
 }

@@ -15,14 +15,14 @@ import (
 
 // addReportOutput is addOutput for reports.
 func addReportOutput(flags *pflag.FlagSet, o *outputFlag) {
-	addOutput(flags, o, "output format: text, json, sarif, github (workflow annotations), or yaml (the objects that a server would store)",
-		"text", "json", "yaml", "sarif", "github")
+	addOutput(flags, o, "output format: text, json, sarif, junit, github (workflow annotations), or yaml (the objects that a server would store)",
+		"text", "json", "yaml", "sarif", "junit", "github")
 }
 
 // writeReport writes a report in the output format. If it writes objects, findings go to standard error.
 func writeReport(cmd *cobra.Command, report *check.Report, output *outputFlag) error {
 	write := map[string]func(io.Writer) error{
-		"text": report.WriteText, "json": report.WriteJSON, "sarif": report.WriteSARIF, "github": report.WriteGitHub,
+		"text": report.WriteText, "json": report.WriteJSON, "sarif": report.WriteSARIF, "junit": report.WriteJUnit, "github": report.WriteGitHub,
 		"yaml": func(w io.Writer) error {
 			if err := report.WriteYAML(w); err != nil {
 				return err

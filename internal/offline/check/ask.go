@@ -109,6 +109,9 @@ var errNoKind = errors.New("no definition")
 // find returns the kind of an object.
 func (c *checker) find(d *Document) (kind, error) {
 	gvk := schema.FromAPIVersionAndKind(object.APIVersion(d.tree), object.Kind(d.tree))
+	if c.gone[gvk.GroupKind()] {
+		return kind{}, &noKindError{gvk}
+	}
 	if definition := (*c.kinds.Load())[gvk.GroupKind()]; definition != nil {
 		if v := definition.Version(gvk.Version); v != nil && v.Served {
 			return kind{definition, v}, nil
@@ -129,9 +132,14 @@ func (e *noKindError) Unwrap() error { return errNoKind }
 func (c *checker) identify(k kind, d *Document) identity {
 	namespace := ""
 	if k.definition.Namespaced {
-		namespace = cmp.Or(object.Namespace(d.tree), c.o.Namespace, metav1.NamespaceDefault)
+		namespace = c.namespaceOf(d)
 	}
 	return d.identity(namespace)
+}
+
+// namespaceOf returns the namespace of an object of a namespaced kind.
+func (c *checker) namespaceOf(d *Document) string {
+	return cmp.Or(object.Namespace(d.tree), c.o.Namespace, metav1.NamespaceDefault)
 }
 
 // path returns the path of an object in a version, or of the collection if it has no name.
@@ -184,8 +192,8 @@ func (c *checker) ask(ctx context.Context, d *Document, r *Result, dryRun bool) 
 		query.Set("dryRun", metav1.DryRunAll)
 	}
 	q := Question{Method: http.MethodPost, ContentType: d.media.String(), Body: d.body}
-	if old := c.old[id]; old != nil && id.name != "" {
-		r.Update, r.old = true, old.tree
+	if old := c.before(d, id); old != nil && id.name != "" {
+		r.Update, r.old = true, old
 		q.Method = http.MethodPut
 		if q.ContentType, q.Body, err = c.update(ctx, k, id, d); err != nil {
 			return err
@@ -218,6 +226,17 @@ func (c *checker) ask(ctx context.Context, d *Document, r *Result, dryRun bool) 
 	besides.note(a)
 	r.Problems = append(r.Problems, besides.Problems...)
 	return err
+}
+
+// before returns the stored object that a document updates, or nil.
+func (c *checker) before(d *Document, id identity) object.Tree {
+	if d.before != nil {
+		return d.before
+	}
+	if old := c.old[id]; old != nil {
+		return old.tree
+	}
+	return nil
 }
 
 // update returns the request body that replaces the stored object.

@@ -86,7 +86,8 @@ type checker struct {
 	stored *Documents           // stored objects
 	given  map[string]*Document // the served definitions, by name
 	kinds  atomic.Pointer[kinds]
-	shown  sync.Map // locks by identity, of objects that are stored for a conversion
+	gone   map[kindName]bool // kinds of deleted definitions
+	shown  sync.Map          // locks by identity, of objects that are stored for a conversion
 	done   atomic.Int64
 	all    int
 }
@@ -129,29 +130,38 @@ func (c *checker) run(ctx context.Context, all *Documents) ([]Result, error) {
 
 // checkAll checks the documents at some indexes concurrently, and returns the results.
 func (c *checker) checkAll(ctx context.Context, all *Documents, rest []int, results []Result, first int) ([]Result, error) {
+	err := c.each(ctx, len(rest), func(n int) (err error) {
+		i := rest[n]
+		results[first+i], err = c.check(ctx, &all.documents[i])
+		c.progress()
+		return err
+	})
+	return results, err
+}
+
+// each calls do for the numbers below n concurrently, until one fails.
+func (c *checker) each(ctx context.Context, n int, do func(i int) error) error {
 	var next atomic.Int64
 	var group sync.WaitGroup
 	errs := make([]error, max(1, runtime.GOMAXPROCS(0)))
 	for worker := range errs {
 		group.Go(func() {
 			for {
-				n := int(next.Add(1)) - 1
-				if n >= len(rest) || errs[worker] != nil || ctx.Err() != nil {
+				i := int(next.Add(1)) - 1
+				if i >= n || errs[worker] != nil || ctx.Err() != nil {
 					return
 				}
-				i := rest[n]
-				results[first+i], errs[worker] = c.check(ctx, &all.documents[i])
-				c.progress()
+				errs[worker] = do(i)
 			}
 		})
 	}
 	group.Wait()
 	for _, err := range append(errs, ctx.Err()) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return results, nil
+	return nil
 }
 
 func (c *checker) progress() {

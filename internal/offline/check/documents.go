@@ -24,7 +24,9 @@ import (
 type Document struct {
 	file string
 	line int // the first line of text in the file
-	text []byte
+	// generated reports that another program made the object from the file, so that lines are unknown.
+	generated bool
+	text      []byte
 	// path is the path of the object in the text, if the text is a list.
 	path string
 	// isSpec reports that the text is only the spec of the object.
@@ -36,6 +38,8 @@ type Document struct {
 	broken error // the parse error
 	// duplicates are duplicate fields.
 	duplicates []string
+	// before is the stored object that the document updates, if Options.Old does not have it.
+	before object.Tree
 }
 
 // Documents are the documents of some files.
@@ -61,7 +65,9 @@ func read(paths []string, in io.Reader) (*Documents, error) {
 type reader struct {
 	visit func(*Document) error
 	// plain, if not nil, is the kind of documents without apiVersion and kind.
-	plain      *Plain
+	plain *Plain
+	// mark, if not nil, sets the place of a generated document.
+	mark       func(*Document)
 	files      int
 	passedOver int
 }
@@ -75,11 +81,10 @@ func (r *reader) all(paths []string, in io.Reader) error {
 	return nil
 }
 
-// extensions are those of the files in a folder that are read.
-var extensions = []string{".yaml", ".yml", ".json"}
-
 func (r *reader) at(path string, in io.Reader) error {
 	if path == "-" && in != nil {
+		r.mark = sourceOf
+		defer func() { r.mark = nil }()
 		return r.stream("stdin", in, false)
 	}
 	info, err := os.Stat(path)
@@ -89,12 +94,34 @@ func (r *reader) at(path string, in io.Reader) error {
 	if !info.IsDir() {
 		return r.open(path, false)
 	}
+	switch {
+	case kustomization(path) != "":
+		return r.kustomize(path)
+	case isChart(path):
+		return fmt.Errorf("%s is a Helm chart: helm template %[1]s | anykind check -", path)
+	}
 	return filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains(extensions, filepath.Ext(file)) {
+		switch {
+		case err == nil && d.IsDir() && isTemplates(file):
+			r.passedOver++
+			return fs.SkipDir
+		case filepath.Base(file) == chartFile:
+			r.passedOver++
+			return nil
+		case err != nil || d.IsDir() || !isManifest(file):
 			return err
 		}
 		return r.open(file, true)
 	})
+}
+
+// isTemplates reports whether a folder has the templates of a Helm chart.
+func isTemplates(folder string) bool {
+	return filepath.Base(folder) == "templates" && isChart(filepath.Dir(folder))
+}
+
+func isManifest(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
 }
 
 func (r *reader) open(path string, found bool) error {
@@ -175,6 +202,13 @@ func (r *reader) add(file string, line int, text []byte, found bool) error {
 	}
 	d := Document{file: file, line: line, text: text, body: text, media: codec.YAML}
 	d.tree, d.duplicates, d.broken = codec.Decode(codec.YAML, text)
+	if r.mark != nil {
+		r.mark(&d)
+	}
+	if d.broken == nil && found && d.kind().Group == kustomizeGroup {
+		r.passedOver++
+		return nil
+	}
 	if d.broken == nil && (object.Kind(d.tree) == "" || object.APIVersion(d.tree) == "") {
 		nothing := object.Kind(d.tree) == "" && object.APIVersion(d.tree) == ""
 		switch {
@@ -228,7 +262,12 @@ func jsonValues(text []byte) (all [][]byte) {
 }
 
 // where returns the file and line of the document.
-func (d *Document) where() string { return fmt.Sprintf("%s:%d", d.file, d.line) }
+func (d *Document) where() string {
+	if d.generated {
+		return d.file
+	}
+	return fmt.Sprintf("%s:%d", d.file, d.line)
+}
 
 // A kindName is a kind in any version.
 type kindName = schema.GroupKind
@@ -264,8 +303,12 @@ func (d *Document) defines() kindName {
 
 // result returns the result of an object before its check.
 func (d *Document) result() Result {
+	line := d.line
+	if d.generated {
+		line = 0
+	}
 	return Result{
-		File: d.file, Line: d.line, APIVersion: object.APIVersion(d.tree), Kind: object.Kind(d.tree),
+		File: d.file, Line: line, APIVersion: object.APIVersion(d.tree), Kind: object.Kind(d.tree),
 		Namespace: object.Namespace(d.tree), Name: object.Name(d.tree), document: d,
 	}
 }

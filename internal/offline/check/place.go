@@ -24,7 +24,7 @@ func (d *Document) place(r *Result) {
 				field = strings.TrimPrefix(field, "spec.")
 			}
 			p.Line, p.Column = d.at(root, field)
-			if n := lineOf(p.Message); n > 0 && field == "" && strings.HasPrefix(p.Message, "line ") {
+			if n := lineOf(p.Message); n > 0 && !d.generated && field == "" && strings.HasPrefix(p.Message, "line ") {
 				p.Line, p.Column = d.line+n-1, 1 // the line in the message is relative to the document
 				_, p.Message, _ = strings.Cut(p.Message, ": ")
 			}
@@ -50,7 +50,10 @@ func (d *Document) root() *yaml.Node {
 
 // at returns the position of a field in the file, or of its closest existing parent.
 func (d *Document) at(root *yaml.Node, field string) (line, column int) {
-	if root == nil {
+	switch {
+	case d.generated:
+		return 0, 0
+	case root == nil:
 		return d.line, 1
 	}
 	_, place := locate(root, field)

@@ -28,7 +28,8 @@ const (
 // A Result is the result of one object.
 type Result struct {
 	File string `json:"file"`
-	// Line is the first line of the document in the file.
+	// Line is the first line of the document in the file. It is 0 if the object was generated from the
+	// file, as by Helm or kustomize.
 	Line       int     `json:"line"`
 	APIVersion string  `json:"apiVersion"`
 	Kind       string  `json:"kind"`
@@ -37,6 +38,8 @@ type Result struct {
 	Verdict    Verdict `json:"verdict"`
 	// Update reports that the object was checked as an update.
 	Update bool `json:"update,omitempty"`
+	// Delete reports that the deletion of the object was checked.
+	Delete bool `json:"delete,omitempty"`
 	// Code, Reason and Message are from the Status of a rejection.
 	Code    int    `json:"code,omitempty"`
 	Reason  string `json:"reason,omitempty"`
@@ -55,7 +58,7 @@ type Result struct {
 
 // A Problem is an error or a warning about an object.
 type Problem struct {
-	// Line and Column of the file.
+	// Line and Column of the file; 0 if unknown.
 	Line   int `json:"line"`
 	Column int `json:"column"`
 	// Field and Type are from a cause of the Status; empty for the whole object.
@@ -83,6 +86,8 @@ type Summary struct {
 	// PassedOver counts documents in folders that are not objects, and skipped objects of kinds
 	// without a definition.
 	PassedOver int `json:"passedOver"`
+	// Unchanged counts objects that Since did not check.
+	Unchanged int `json:"unchanged,omitempty"`
 }
 
 func summarize(results []Result) Summary {

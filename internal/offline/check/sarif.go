@@ -3,8 +3,10 @@ package check
 import (
 	"cmp"
 	"io"
+	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // The used part of SARIF, the result format of code scanning:
@@ -43,7 +45,7 @@ type (
 	}
 	sarifPhysical struct {
 		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   sarifRegion   `json:"region"`
+		Region   *sarifRegion  `json:"region,omitempty"`
 	}
 	sarifArtifact struct {
 		URI string `json:"uri"`
@@ -65,9 +67,7 @@ func (r *Report) WriteSARIF(w io.Writer) error {
 			}
 			run.Results = append(run.Results, sarifResult{
 				RuleID: rule, Level: level, Message: sarifMessage{one.text(p)},
-				Locations: []sarifLocation{{sarifPhysical{
-					sarifArtifact{filepath.ToSlash(one.File)}, sarifRegion{p.Line, p.Column},
-				}}},
+				Locations: []sarifLocation{{sarifPhysical{sarifArtifact{fileURI(one.File)}, p.region()}}},
 			})
 		}
 		for _, p := range one.Problems {
@@ -80,4 +80,24 @@ func (r *Report) WriteSARIF(w io.Writer) error {
 	return encodeJSON(w, sarif{
 		Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run},
 	})
+}
+
+// region returns the place in the file, or nil if it is unknown.
+func (p *Problem) region() *sarifRegion {
+	if p.Line == 0 {
+		return nil
+	}
+	return &sarifRegion{p.Line, p.Column}
+}
+
+// fileURI returns a file as a relative URI, or as a file URI for an absolute path.
+func fileURI(file string) string {
+	u := url.URL{Path: filepath.ToSlash(file)}
+	if filepath.IsAbs(file) {
+		u.Scheme = "file"
+		if !strings.HasPrefix(u.Path, "/") { // a drive
+			u.Path = "/" + u.Path
+		}
+	}
+	return u.String()
 }

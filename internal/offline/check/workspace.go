@@ -56,7 +56,7 @@ func (w *Workspace) read(ctx context.Context) error {
 				return nil
 			case e.IsDir() && slices.Contains(skipped, e.Name()):
 				return filepath.SkipDir
-			case e.IsDir() || !slices.Contains(extensions, strings.ToLower(filepath.Ext(path))):
+			case e.IsDir() || !isManifest(path):
 				return nil
 			}
 			if n++; n > maxFiles {

@@ -24,7 +24,7 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(out, "%s: warning: %s\n", one.at(p), one.text(p))
 		}
 		if len(one.Schemas) > 0 {
-			fmt.Fprintf(out, "%s:%d: %s: %s\n", one.File, one.Line, one.id(), one.Verdict)
+			fmt.Fprintf(out, "%s: %s: %s\n", one.document.where(), one.id(), one.Verdict)
 		}
 		for _, s := range one.Schemas {
 			s.write(out)
@@ -34,7 +34,13 @@ func (r *Report) WriteText(w io.Writer) error {
 	return out.Flush()
 }
 
-func (r *Result) at(p Problem) string { return fmt.Sprintf("%s:%d:%d", r.File, p.Line, p.Column) }
+// at returns the place of a problem. The line is unknown in the source of a generated object.
+func (r *Result) at(p Problem) string {
+	if p.Line == 0 {
+		return r.File
+	}
+	return fmt.Sprintf("%s:%d:%d", r.File, p.Line, p.Column)
+}
 
 // text describes a problem of an object.
 func (r *Result) text(p Problem) string {
@@ -70,7 +76,7 @@ func (s Summary) String() string {
 	for _, more := range []struct {
 		n    int
 		what string
-	}{{s.Lossy, "lossy"}, {s.Unknown, "unknown"}, {s.PassedOver, "passed over"}} {
+	}{{s.Lossy, "lossy"}, {s.Unknown, "unknown"}, {s.PassedOver, "passed over"}, {s.Unchanged, "unchanged"}} {
 		if more.n > 0 {
 			text += fmt.Sprintf(", %d %s", more.n, more.what)
 		}
@@ -166,8 +172,11 @@ func (r *Report) WriteGitHub(w io.Writer) error {
 	for i := range r.Results {
 		one := &r.Results[i]
 		write := func(level string, p Problem) {
-			fmt.Fprintf(out, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", level,
-				property.Replace(one.File), p.Line, p.Column, property.Replace(one.id()), message.Replace(p.line()))
+			at := property.Replace(one.File)
+			if p.Line > 0 {
+				at += fmt.Sprintf(",line=%d,col=%d", p.Line, p.Column)
+			}
+			fmt.Fprintf(out, "::%s file=%s,title=%s::%s\n", level, at, property.Replace(one.id()), message.Replace(p.line()))
 		}
 		for _, p := range one.Problems {
 			write("error", p)
