@@ -88,7 +88,7 @@ func TestRefusedValues(t *testing.T) {
 	}
 }
 
-// What an author claims is tried with random objects. A claim that is wrong is a warning with an example.
+// Claims of an author are tried with random objects. A wrong one is a warning with an example.
 func TestClaimsAreTried(t *testing.T) {
 	yes := `{"hubVersion":"v2","spokes":[{"version":"v1","rules":[{"strategy":"JSONPatch","jsonPatch":{"losslessOverride":true,
 		"hubToSpoke":[{"op":"add","path":"/spec/b","value":"x"}],"spokeToHub":[{"op":"add","path":"/spec/a","value":"y"}]}}]}]}`
