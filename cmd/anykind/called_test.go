@@ -25,7 +25,7 @@ func TestCalled(t *testing.T) {
 		{kubectlName, "crd diff --help", "  kubectl anykind crd diff OLD NEW [flags]\n"},
 		{kubectlName, "crd lint --help", "kubectl anykind check validates these, too"},
 		{kubectlName, "crd dif", `kubectl anykind: kubectl anykind crd takes no arguments, but was given "dif"; see kubectl anykind crd --help`},
-		{kubectlName, "help check", "kustomize build . | kubectl anykind check --crds config/crd -"},
+		{kubectlName, "help check", "helm template mychart | kubectl anykind check -"},
 		{kubectlName, "plugin --help", "  kubectl anykind plugin [command]\n"},
 		{kubectlName, "completion bash", `unknown command "completion" for "kubectl anykind"`},
 		{"anykind", "completion bash", "__start_anykind"},

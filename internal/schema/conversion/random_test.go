@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/conversion/conversiontest"
 )
 
-var cases = flag.Int("cases", 2000, "number of random rules")
+var cases = flag.Int("cases", 1000, "number of random rules")
 
 // Random rules fit the schemas that they were made for. Objects of both versions go to the other one and
 // back. What the rules call lossless loses nothing.

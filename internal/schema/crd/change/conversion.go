@@ -29,8 +29,8 @@ func (c *comparison) conversion(old, now *v1.CustomResourceDefinition) {
 		if !field.in(dropped(old)) {
 			c.add(Finding{Severity: Breaking, Version: field.version, Path: field.path, Change: "conversion-loses-field",
 				What:   fmt.Sprintf("the storage version %s does not have the field", field.storage),
-				Reason: fmt.Sprintf("Without a conversion webhook, values that clients write in %s are pruned before storage.", field.version),
-				WayOut: "Add the field to the storage version, or add a conversion webhook."})
+				Reason: fmt.Sprintf("Without a conversion, values that clients write in %s are pruned before storage.", field.version),
+				WayOut: "Add the field to the storage version, or add conversion rules or a webhook."})
 		}
 	}
 }
@@ -59,7 +59,7 @@ func (c *comparison) conversionRules(old, now *v1.CustomResourceDefinition) {
 	}
 	report := conversion.CheckOf(now)
 	for _, e := range append(report.Errors, report.Unmapped...) {
-		c.add(Finding{Severity: Breaking, Path: path, Change: "conversion-rules-invalid", What: e.Error(),
+		c.add(Finding{Severity: Breaking, Path: e.Field, Change: "conversion-rules-invalid", What: e.ErrorBody(),
 			Reason: "A server rejects the definition.", WayOut: "Change the rules with the schemas."})
 	}
 	for _, p := range report.Pairs {
