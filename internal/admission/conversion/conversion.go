@@ -32,6 +32,9 @@ var Prefix = resource.CustomPrefix(Resource.Group, Resource.Resource)
 // definitions is the key prefix of CustomResourceDefinitions.
 var definitions = resource.CustomPrefix(v1.GroupName, "customresourcedefinitions")
 
+// maxSpec limits the rules of a definition: they become one of its annotations.
+const maxSpec = 200 << 10
+
 // A Validator is a registry.Validator of CRDConversionConfigs.
 type Validator struct{ Cache *watchcache.Cache }
 
@@ -54,7 +57,11 @@ func (v *Validator) Validate(ctx context.Context, a *registry.Admission) error {
 		return status.Invalid(schema.GroupKind{Group: d.Group, Kind: d.Kind}, object.Name(a.Object), errs)
 	}
 	at := field.NewPath("spec")
-	rules, err := conversion.Parse(object.AppendJSON(nil, a.Object["spec"]))
+	spec := object.AppendJSON(nil, a.Object["spec"])
+	if len(spec) > maxSpec {
+		return refuse(field.TooLong(at, "", maxSpec))
+	}
+	rules, err := conversion.Parse(spec)
 	if err != nil {
 		return refuse(field.Invalid(at, a.Object["spec"], err.Error()))
 	}
@@ -76,7 +83,7 @@ func (v *Validator) Validate(ctx context.Context, a *registry.Admission) error {
 	if err != nil {
 		return status.Internal(err)
 	}
-	_, report := rules.For(definition, conversion.SchemasOf(definition), at)
+	report := rules.Check(definition, at)
 	for _, w := range report.Warnings {
 		a.Warn(w)
 	}

@@ -61,7 +61,7 @@ func Run(ctx context.Context, paths []string, in io.Reader, o Options) (*Report,
 		return nil, err
 	}
 	if o.OnlyDefinitions {
-		all.documents = slices.DeleteFunc(all.documents, func(d Document) bool { return d.broken == nil && !d.isDefinition() })
+		all.documents = slices.DeleteFunc(all.documents, func(d Document) bool { return d.broken == nil && !d.isDefinition() && !d.isRules() })
 	}
 	c, err := newChecker(ctx, o)
 	if err != nil {
@@ -83,8 +83,10 @@ type checker struct {
 	o      Options
 	server *app.Offline
 	old    map[identity]*Document
-	stored *Documents           // stored objects
-	given  map[string]*Document // the served definitions, by name
+	stored *Documents              // stored objects
+	given  map[string]*Document    // the served definitions, by name
+	rules  map[string]*Document    // conversion rules by the names of their definitions
+	wrong  map[*Document][]Problem // the errors of rules
 	kinds  atomic.Pointer[kinds]
 	gone   map[kindName]bool // kinds of deleted definitions
 	shown  sync.Map          // locks by identity, of objects that are stored for a conversion
@@ -97,7 +99,7 @@ func newChecker(ctx context.Context, o Options) (*checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{o: o, server: server, given: map[string]*Document{}, old: map[identity]*Document{}}
+	c := &checker{o: o, server: server, given: map[string]*Document{}, wrong: map[*Document][]Problem{}, old: map[identity]*Document{}}
 	c.learn()
 	return c, nil
 }
@@ -191,6 +193,7 @@ func (c *checker) prepare(ctx context.Context, all *Documents) (broken []Result,
 	}
 	note(all)
 	note(old)
+	c.rules = rulesOf(definitions, all)
 	for i := range all.documents {
 		if d := &all.documents[i]; d.isDefinition() {
 			own[object.Name(d.tree)] = true
@@ -205,7 +208,7 @@ func (c *checker) prepare(ctx context.Context, all *Documents) (broken []Result,
 	}
 	for i := range definitions.documents {
 		d := &definitions.documents[i]
-		if !d.isDefinition() || own[object.Name(d.tree)] || !wanted[d.defines()] || c.old[d.identity("")] != nil {
+		if !d.isDefinition() || own[object.Name(d.tree)] || !wanted[d.defines()] && c.rules[object.Name(d.tree)] == nil || c.old[d.identity("")] != nil {
 			continue
 		}
 		r, err := c.define(ctx, d)
@@ -246,7 +249,12 @@ func (c *checker) define(ctx context.Context, d *Document) (Result, error) {
 		r.Verdict = Accepted
 		return r, nil
 	}
-	err := c.ask(ctx, d, &r, false)
+	var err error
+	if rules := c.rules[name]; rules != nil && d.broken == nil {
+		r, err = c.defineWithRules(ctx, d, rules)
+	} else {
+		err = c.ask(ctx, d, &r, false)
+	}
 	if err == nil && r.Verdict == Accepted {
 		c.given[name] = d
 	}
@@ -311,6 +319,9 @@ const (
 
 // check checks one object.
 func (c *checker) check(ctx context.Context, d *Document) (Result, error) {
+	if d.isRules() && c.rules[d.target()] == d {
+		return c.checkRules(ctx, d)
+	}
 	r := d.result()
 	err := c.ask(ctx, d, &r, true)
 	if err == nil && r.Verdict == Accepted && c.o.Convert.any() {

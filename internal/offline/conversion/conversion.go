@@ -81,7 +81,7 @@ func Read(files Objects) (*Definitions, error) {
 const configKind = "CRDConversionConfig"
 
 func (s *Definitions) add(d *v1.CustomResourceDefinition) error {
-	_, report := conversion.Of(d, conversion.SchemasOf(d))
+	report := conversion.CheckOf(d)
 	if errs := append(report.Errors, report.Unmapped...); len(errs) > 0 {
 		return fmt.Errorf("the rules of %s are not valid: %w", d.Name, errs.ToAggregate())
 	}

@@ -46,6 +46,8 @@ type Verdict struct {
 	ToSpoke, ToHub bool
 	// Claimed is true if its author, not this package, says that it loses nothing.
 	Claimed bool
+
+	at *field.Path
 }
 
 // Compile compiles rules for the schemas of the versions of a group. It returns a Converter if the
@@ -181,7 +183,7 @@ func (c *compiler) compile(rules []*rule) {
 			c.warn("acknowledges a loss without a reason")
 		}
 		c.verdict.Rules = append(c.verdict.Rules, Verdict{Strategy: r.strategy, Hub: c.hub.fields, Spoke: c.spoke.fields,
-			ToSpoke: !c.hub.loses, ToHub: !c.spoke.loses, Claimed: c.claimed})
+			ToSpoke: !c.hub.loses, ToHub: !c.spoke.loses, Claimed: c.claimed && !r.acknowledge, at: r.at})
 	}
 	c.hub.cover(c)
 	c.spoke.cover(c)
@@ -239,8 +241,18 @@ func (c *compiler) claim(s *side, name, text string) (path, *v1.JSONSchemaProps)
 	return p, schema
 }
 
+// maxClaims limits the fields that the rules of a spoke are about.
+const maxClaims = 2048
+
 // reserve claims a field, unless another rule is about it.
 func (c *compiler) reserve(s *side, name string, p path) bool {
+	if len(s.claims) == maxClaims {
+		c.fail(field.TooMany(c.rule.at.Child(name), maxClaims+1, maxClaims))
+		s.claims = append(s.claims, claim{}) // once
+	}
+	if len(s.claims) > maxClaims {
+		return false
+	}
 	for _, known := range s.claims {
 		if known.rule != c.index && (known.path.has(p) || p.has(known.path)) {
 			c.invalid(name, p.String(), "rule %d is about %s of version %s already", known.rule, known.path, s.name)

@@ -33,6 +33,15 @@ func Of(crd *v1.CustomResourceDefinition, schemas Schemas) (*Converter, *Report)
 
 // For compiles rules for a CustomResourceDefinition. at is the path of the rules.
 func (r *Rules) For(crd *v1.CustomResourceDefinition, schemas Schemas, at *field.Path) (*Converter, *Report) {
+	all, err := decodeSchemas(crd, schemas)
+	if err != nil {
+		return nil, &Report{Errors: field.ErrorList{field.InternalError(at, err)}}
+	}
+	return Compile(r, crd.Spec.Group, all, at)
+}
+
+// decodeSchemas returns the schemas by version. A version without one keeps all fields.
+func decodeSchemas(crd *v1.CustomResourceDefinition, schemas Schemas) (map[string]*v1.JSONSchemaProps, error) {
 	all := map[string]*v1.JSONSchemaProps{}
 	for i := range crd.Spec.Versions {
 		name := crd.Spec.Versions[i].Name
@@ -42,11 +51,11 @@ func (r *Rules) For(crd *v1.CustomResourceDefinition, schemas Schemas, at *field
 			err = json.Unmarshal(data, schema)
 		}
 		if err != nil {
-			return nil, &Report{Errors: field.ErrorList{field.InternalError(at, err)}}
+			return nil, err
 		}
 		all[name] = schema
 	}
-	return Compile(r, crd.Spec.Group, all, at)
+	return all, nil
 }
 
 // SchemasOf returns the schemas of a CustomResourceDefinition that has them.

@@ -4,6 +4,10 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/schema/conversion"
 )
 
 // Rules that are wrong, lossy, ambiguous, or too large are refused with the field and the reason.
@@ -38,6 +42,7 @@ func TestRefusedRules(t *testing.T) {
 		"a template that computes":  {"a: string", "b: string", "- {strategy: ScalarToFields, scalarToFields: {hubPath: spec.a, pattern: '(?P<x>.)', spokeFields: {x: spec.b}, joinTemplate: '{{range .x}}{{end}}'}}", "", "may have fields such as {{.value}} only"},
 		"metadata of elements":      {"x: [{a: string}]", "x: [{b: string}]", "- {strategy: ForEach, forEach: {hubItemsPath: spec.x, spokeItemsPath: spec.x, rules: [{strategy: ToAnnotation, toAnnotation: {hubPath: a, key: x.y/a, restoreOnReverse: true}}]}}", "", "the elements of a list have no metadata"},
 		"a wrong key":               {"a: string", "", "- {strategy: ToLabel, toLabel: {hubPath: spec.a, key: 'a b', serialization: String, restoreOnReverse: true}}", "", `toLabel.key: Invalid value: "a b"`},
+		"too many fields":           {"a: string", "m: {'*': string}", "- {strategy: FieldsToMap, fieldsToMap: {spokeMapPath: spec.m, hubPaths: [" + strings.Repeat("spec.a, ", 3000) + "spec.a]}}", "", "Too many: 2049: must have at most 2048 items"},
 		"too many rules":            {"a: string", "b: string", strings.Repeat(rename+"\n", 600), "", "Too many: 600: must have at most 512 items"},
 		"the hub as a spoke":        {"a: string", "a: string", "[]", "targetCRD: {name: x}\nunmappedFieldPolicy: Ignore\n", `unmappedFieldPolicy: Unsupported value: "Ignore"`},
 		"warnings without a reason": {"a: string", "", "[]", "unmappedFieldPolicy: Warn\n", "unmappedFieldReason: Required value"},
@@ -80,5 +85,21 @@ func TestRefusedValues(t *testing.T) {
 				t.Errorf("%v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// Claims of an author are tried with random objects. A wrong one is a warning with an example.
+func TestClaimsAreTried(t *testing.T) {
+	yes := `{"hubVersion":"v2","spokes":[{"version":"v1","rules":[{"strategy":"JSONPatch","jsonPatch":{"losslessOverride":true,
+		"hubToSpoke":[{"op":"add","path":"/spec/b","value":"x"}],"spokeToHub":[{"op":"add","path":"/spec/a","value":"y"}]}}]}]}`
+	crd := &v1.CustomResourceDefinition{Spec: v1.CustomResourceDefinitionSpec{Group: "example.org"}}
+	crd.Annotations = map[string]string{conversion.Annotation: yes}
+	for version, fields := range map[string]string{"v2": "a: string", "v1": "b: string"} {
+		crd.Spec.Versions = append(crd.Spec.Versions, v1.CustomResourceDefinitionVersion{Name: version, Schema: &v1.CustomResourceValidation{OpenAPIV3Schema: schemaOf(t, fields)}})
+	}
+	report := conversion.CheckOf(crd)
+	const want = "jsonPatch.losslessOverride: an object of version v2 does not keep spec.a on its way to version v1 and back"
+	if len(report.Errors) > 0 || !strings.Contains(strings.Join(report.Warnings, "\n"), want) {
+		t.Errorf("%v %q", report.Errors, report.Warnings)
 	}
 }

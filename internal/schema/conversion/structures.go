@@ -341,6 +341,10 @@ func jsonPatch(c *compiler, p *jsonPatchParams) {
 		name string
 		ops  []rawMessage
 	}{{&c.hub, "hubToSpoke", p.HubToSpoke}, {&c.spoke, "spokeToHub", p.SpokeToHub}} {
+		if len(d.ops) > maxRules {
+			c.fail(field.TooMany(c.rule.at.Child(d.name), len(d.ops), maxRules))
+			return
+		}
 		data, err := json.Marshal(d.ops)
 		if err == nil && len(d.ops) > 0 {
 			patches[d.side], err = jsonpatch.Decode(data)

@@ -24,7 +24,7 @@ func checkRules(crd, old *v1.CustomResourceDefinition) (errs field.ErrorList, wa
 	if text == "" || old != nil && text == old.Annotations[conversion.Annotation] && sameSchemas(crd, old) {
 		return nil, nil
 	}
-	_, report := conversion.Of(crd, conversion.SchemasOf(crd))
+	report := conversion.CheckOf(crd)
 	errs = append(report.Errors, report.Unmapped...)
 	for _, w := range report.Warnings {
 		warnings = append(warnings, w)

@@ -113,12 +113,12 @@ type dict = map[string]any
 // fill adds n rules and some fields without a rule.
 func (m *maker) fill(n, depth int) {
 	for range n {
-		kinds := []func(){m.rename, m.wrap, m.single, m.collect, m.stash, m.remap, m.present, m.coerce, m.byKey, m.scale, m.join, m.measure, m.renameKeys, m.split, m.patch}
+		kinds := []func(){m.rename, m.wrap, m.single, m.collect, m.stash, m.remap, m.present, m.coerce, m.byKey, m.scale, m.join, m.measure, m.renameKeys, m.split, m.expression, m.when, m.patch}
 		if depth < 2 {
 			kinds = append(kinds, func() { m.forEach(depth) })
 		}
 		if m.nested {
-			kinds = append(kinds[:4:4], kinds[5:14]...) // items have no metadata
+			kinds = append(kinds[:4:4], kinds[5:16]...) // items have no metadata, and a patch is of the whole object
 		}
 		kinds[m.r.IntN(len(kinds))]()
 	}
@@ -279,6 +279,29 @@ func (m *maker) split() {
 		m.add("FieldsToScalar", "fieldsToScalar", false, dict{"spokePath": m.path(&m.spoke, whole), "pattern": `^(?P<n>\d+)(?P<unit>[A-Za-z]+)$`,
 			"hubFields": dict{"n": m.path(&m.hub, integer), "unit": m.path(&m.hub, enum("Gi", "M"))}, "joinTemplate": "{{.n}}{{.unit}}", "losslessOverride": true})
 	}
+}
+
+// expression adds a rule in CEL, which fails without its field.
+func (m *maker) expression() {
+	a, b := m.name(), m.name()
+	m.hub.Properties[a], m.spoke.Properties[b] = text, text
+	m.hub.Required, m.spoke.Required = append(m.hub.Required, a), append(m.spoke.Required, b)
+	prefix, result := "spec.", "{'%s': %s}"
+	if m.nested {
+		prefix = ""
+	}
+	object := "object." + prefix
+	m.add("CEL", "cel", true, dict{"hubPaths": []string{prefix + a}, "spokePaths": []string{prefix + b},
+		"hubToSpoke": fmt.Sprintf(result, prefix+b, object+a+" + '!'"), "spokeToHub": fmt.Sprintf(result, prefix+a, object+b+".startsWith('a') ? 'A' : "+object+b)})
+}
+
+// when adds a rule for some objects.
+func (m *maker) when() {
+	mode := m.both(enum("on", "off"), enum("on", "off"))
+	m.remap()
+	rule := m.rules[len(m.rules)-1].(dict)
+	rule["when"], rule["acknowledgeLossy"], rule["reason"] = dict{"path": mode, "equals": "on"}, true, "a test"
+	m.lossless = false
 }
 
 func (m *maker) patch() {

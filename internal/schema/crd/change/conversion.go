@@ -57,7 +57,7 @@ func (c *comparison) conversionRules(old, now *v1.CustomResourceDefinition) {
 	if !is {
 		return
 	}
-	_, report := conversion.Of(now, conversion.SchemasOf(now))
+	report := conversion.CheckOf(now)
 	for _, e := range append(report.Errors, report.Unmapped...) {
 		c.add(Finding{Severity: Breaking, Path: path, Change: "conversion-rules-invalid", What: e.Error(),
 			Reason: "A server rejects the definition.", WayOut: "Change the rules with the schemas."})

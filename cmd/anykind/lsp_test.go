@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A session of Neovim, recorded: an object with three errors is opened, two are corrected, fields and values
+// are completed, and documentation is shown. testdata/lsp/answers.txt has the messages of the server.
+func TestLanguageServer(t *testing.T) {
+	folder := t.TempDir()
+	definition, err := os.ReadFile("testdata/lsp/crd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "crd.yaml"), definition, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := os.ReadFile("testdata/lsp/neovim.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	c := lspCommand()
+	c.SetArgs(nil)
+	c.SetIn(in)
+	c.SetOut(out)
+	ended := make(chan error, 1)
+	go func() {
+		err := c.Execute()
+		out.Close()
+		ended <- err
+	}()
+	answers := bufio.NewReader(fromServer)
+	var got strings.Builder
+	slash := filepath.ToSlash(folder)
+	for line := range strings.Lines(string(recorded)) {
+		line = strings.ReplaceAll(strings.TrimSpace(line), "${FOLDER}", slash)
+		if _, err := fmt.Fprintf(toServer, "Content-Length: %d\r\n\r\n%s", len(line), line); err != nil {
+			t.Fatal(err)
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatal(err)
+		}
+		if len(m.ID) > 0 || m.Method == "textDocument/didOpen" || m.Method == "textDocument/didChange" {
+			fmt.Fprintf(&got, "== %s\n%s\n", m.Method, strings.ReplaceAll(answer(t, answers), slash, "${FOLDER}"))
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	const file = "testdata/lsp/answers.txt"
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(got.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("the session is another one (UPDATE=1 records it):\n%s", got.String())
+	}
+}
+
+// answer returns the next message of the server, without the version of the program.
+func answer(t *testing.T, in *bufio.Reader) string {
+	t.Helper()
+	header, err := in.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if _, err := fmt.Sscanf(header, "Content-Length: %d", &n); err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, n+2)
+	if _, err := io.ReadFull(in, body); err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(body, &m); err != nil {
+		t.Fatal(err)
+	}
+	if result, ok := m["result"].(map[string]any); ok {
+		delete(result, "serverInfo")
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(m); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}

@@ -1,0 +1,194 @@
+package lsp
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/anykind/anykind/internal/object/resource"
+)
+
+// Kinds of completions in the protocol.
+const (
+	fieldItem = 5
+	valueItem = 12
+	kindItem  = 7
+)
+
+type cursor struct {
+	TextDocument textDocument
+	Position     position
+}
+
+// completion returns the fields or the values that may stand at the cursor.
+func (s *Server) completion(params json.RawMessage) any {
+	var at cursor
+	_ = json.Unmarshal(params, &at)
+	text := s.text(at.TextDocument.URI)
+	lines := strings.Split(text, "\n")
+	if at.Position.Line < 0 || at.Position.Line >= len(lines) {
+		return []any{}
+	}
+	p := find(text, at.Position.Line, offset(lines[at.Position.Line], at.Position.Character))
+	switch {
+	case p.inText:
+		return []any{}
+	case p.inValue:
+		return s.values(p)
+	default:
+		return s.fields(p)
+	}
+}
+
+// fields returns the fields of the object at the cursor that it does not have yet, the required ones first.
+func (s *Server) fields(p *place) []any {
+	out := []any{}
+	n := kindNode(s.Workspace.Kinds(), p.apiVersion, p.kind)
+	if n == nil {
+		if len(p.path) > 0 {
+			return out
+		}
+		for _, name := range []string{"apiVersion", "kind", "metadata"} {
+			if !slices.Contains(p.present, name) {
+				out = append(out, object{"label": name, "kind": fieldItem, "insertText": name + ": "})
+			}
+		}
+		return out
+	}
+	if n = n.at(p.path); n == nil {
+		return out
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.schema.Properties)) {
+		if slices.Contains(p.present, name) {
+			continue
+		}
+		f := n.child(name)
+		order := "1"
+		if f.required {
+			order = "0"
+		}
+		out = append(out, object{
+			"label": name, "kind": fieldItem, "detail": f.typeName(), "sortText": order + name,
+			"documentation": object{"kind": "markdown", "value": f.describe(name)},
+			"insertText":    name + ":" + opening(f, p.indent), "insertTextMode": 1,
+		})
+	}
+	return out
+}
+
+// opening returns the text behind the colon of a new field.
+func opening(n *node, indent int) string {
+	margin := "\n" + strings.Repeat(" ", indent+2)
+	switch {
+	case n.schema.Type.Contains("array"):
+		return margin + "- "
+	case n.schema.Type.Contains("object") || len(n.schema.Properties) > 0:
+		return margin
+	default:
+		return " "
+	}
+}
+
+// values returns the values of the field at the cursor.
+func (s *Server) values(p *place) []any {
+	kinds := s.Workspace.Kinds()
+	out := []any{}
+	value := func(text, detail string) {
+		out = append(out, object{"label": text, "kind": valueItem, "detail": detail})
+	}
+	if len(p.path) == 0 && p.key == "apiVersion" {
+		for _, v := range apiVersions(kinds, p.kind) {
+			out = append(out, object{"label": v, "kind": kindItem})
+		}
+		return out
+	}
+	if len(p.path) == 0 && p.key == "kind" {
+		for _, k := range kindNames(kinds, p.apiVersion) {
+			out = append(out, object{"label": k, "kind": kindItem})
+		}
+		return out
+	}
+	n := kindNode(kinds, p.apiVersion, p.kind)
+	if n != nil {
+		n = n.at(append(slices.Clone(p.path), p.key))
+	}
+	if n == nil {
+		return out
+	}
+	for _, v := range n.schema.Enum {
+		detail := ""
+		if n.schema.Default != nil && asJSON(v) == asJSON(n.schema.Default) {
+			detail = "default"
+		}
+		value(asJSON(v), detail)
+	}
+	if n.schema.Type.Contains("boolean") {
+		value("true", "")
+		value("false", "")
+	}
+	if n.schema.Default != nil && len(n.schema.Enum) == 0 && !n.schema.Type.Contains("boolean") && !n.schema.Type.Contains("object") && !n.schema.Type.Contains("array") {
+		value(asJSON(n.schema.Default), "default")
+	}
+	return out
+}
+
+// apiVersions returns the versions that have a kind, or all.
+func apiVersions(kinds *resource.Set, kind string) (out []string) {
+	each(kinds, func(d *resource.Definition, v *resource.Version) {
+		if name := d.APIVersion(v.Name); (kind == "" || d.Kind == kind) && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	})
+	slices.Sort(out)
+	return out
+}
+
+// kindNames returns the kinds of a version, or all.
+func kindNames(kinds *resource.Set, apiVersion string) (out []string) {
+	each(kinds, func(d *resource.Definition, v *resource.Version) {
+		if (apiVersion == "" || d.APIVersion(v.Name) == apiVersion) && !slices.Contains(out, d.Kind) {
+			out = append(out, d.Kind)
+		}
+	})
+	slices.Sort(out)
+	return out
+}
+
+// each calls visit for each version of a kind that can be created.
+func each(kinds *resource.Set, visit func(*resource.Definition, *resource.Version)) {
+	if kinds == nil {
+		return
+	}
+	for d := range kinds.All() {
+		for _, v := range d.Versions {
+			if v.Served && d.Allows("create") {
+				visit(d, v)
+			}
+		}
+	}
+}
+
+// hover returns the documentation of the field at the cursor.
+func (s *Server) hover(params json.RawMessage) any {
+	var at cursor
+	_ = json.Unmarshal(params, &at)
+	text := s.text(at.TextDocument.URI)
+	p, ok := keyAt(text, at.Position.Line)
+	if !ok {
+		return nil
+	}
+	n := kindNode(s.Workspace.Kinds(), p.apiVersion, p.kind)
+	if n == nil {
+		return nil
+	}
+	path := append(slices.Clone(p.path), p.key)
+	if n = n.at(path); n == nil {
+		return nil
+	}
+	line := strings.Split(text, "\n")[at.Position.Line]
+	return object{
+		"contents": object{"kind": "markdown", "value": n.describe(strings.ReplaceAll(strings.Join(path, "."), ".[]", "[]"))},
+		"range":    textRange{position{at.Position.Line, units(line[:min(p.indent, len(line))])}, position{at.Position.Line, units(line[:min(p.indent, len(line))]) + units(p.key)}},
+	}
+}
