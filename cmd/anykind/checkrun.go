@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -11,8 +13,14 @@ import (
 	"github.com/anykind/anykind/internal/offline/revision"
 )
 
+// checkGC trades memory for time: the process is short, and its garbage many times its heap.
+const checkGC = 400
+
 func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	f.Validation = string(f.validation)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(checkGC)
+	}
 	bar := newBar(cmd.ErrOrStderr(), "checked")
 	f.Progress = bar.show
 	report, err := f.report(cmd.Context(), args, cmd.InOrStdin())

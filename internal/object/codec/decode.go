@@ -44,7 +44,7 @@ func Decode(m Media, data []byte) (t object.Tree, duplicates []string, err error
 func toJSON(m Media, data []byte) (doc []byte, duplicates []string, err error) {
 	switch m {
 	case YAML:
-		return fromYAML(data)
+		return FromYAML(data)
 	case CBOR:
 		doc, err = FromCBOR(data)
 		return doc, nil, err
@@ -53,9 +53,9 @@ func toJSON(m Media, data []byte) (doc []byte, duplicates []string, err error) {
 	}
 }
 
-// fromYAML converts the first document of data to JSON. The library limits nesting and the
+// FromYAML converts the first document of data to JSON, and reports duplicate fields. The library limits nesting and the
 // expansion of aliases.
-func fromYAML(data []byte) (doc []byte, duplicates []string, err error) {
+func FromYAML(data []byte) (doc []byte, duplicates []string, err error) {
 	doc, strict := yaml.YAMLToJSONStrict(data)
 	if strict == nil {
 		return doc, nil, nil

@@ -213,7 +213,7 @@ func (c *checker) ask(ctx context.Context, d *Document, r *Result, dryRun bool) 
 	}
 	r.note(a)
 	if k.version.Creater != nil {
-		r.stored = nil // a virtual kind: the response depends on users and rights
+		r.answer = nil // a virtual kind: the response depends on users and rights
 	}
 	if !r.isStrict() {
 		return nil
@@ -275,10 +275,11 @@ func (r *Result) note(a Answer) {
 	for _, w := range a.Warnings {
 		r.Warnings = append(r.Warnings, Problem{Field: quotedField(w), Message: w})
 	}
-	if r.stored = a.tree(); r.stored != nil {
-		r.Verdict = Accepted
+	if a.Code < http.StatusBadRequest {
+		r.Verdict, r.answer = Accepted, a.Body
 		return
 	}
+	r.answer = nil
 	s := a.status()
 	r.Verdict, r.Code, r.Reason, r.Message = Refused, a.Code, string(s.Reason), s.Message
 	if s.Details != nil && s.Reason == metav1.StatusReasonInvalid {

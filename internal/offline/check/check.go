@@ -132,7 +132,7 @@ func (c *checker) run(ctx context.Context, all *Documents) ([]Result, error) {
 
 // checkAll checks the documents at some indexes concurrently, and returns the results.
 func (c *checker) checkAll(ctx context.Context, all *Documents, rest []int, results []Result, first int) ([]Result, error) {
-	err := c.each(ctx, len(rest), func(n int) (err error) {
+	err := each(ctx, len(rest), func(n int) (err error) {
 		i := rest[n]
 		results[first+i], err = c.check(ctx, &all.documents[i])
 		c.progress()
@@ -142,7 +142,7 @@ func (c *checker) checkAll(ctx context.Context, all *Documents, rest []int, resu
 }
 
 // each calls do for the numbers below n concurrently, until one fails.
-func (c *checker) each(ctx context.Context, n int, do func(i int) error) error {
+func each(ctx context.Context, n int, do func(i int) error) error {
 	var next atomic.Int64
 	var group sync.WaitGroup
 	errs := make([]error, max(1, runtime.GOMAXPROCS(0)))

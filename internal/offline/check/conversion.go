@@ -39,7 +39,7 @@ func (c *checker) convert(ctx context.Context, d *Document, r *Result) error {
 	lock, _ := c.shown.LoadOrStore(id, &sync.Mutex{})
 	lock.(*sync.Mutex).Lock()
 	defer lock.(*sync.Mutex).Unlock()
-	before := r.stored
+	before := r.stored()
 	id.name = object.Name(before)
 	key := k.definition.Key(id.namespace, id.name)
 	defer func() {
@@ -58,7 +58,7 @@ func (c *checker) convert(ctx context.Context, d *Document, r *Result) error {
 		if err := c.server.Put(ctx, key, object.AppendJSON(nil, stored)); err != nil {
 			return err
 		}
-		if err := c.roundTrip(ctx, k, id, v.Name, r); err != nil {
+		if err := c.roundTrip(ctx, k, id, v.Name, before, r); err != nil {
 			return err
 		}
 	}
@@ -71,7 +71,7 @@ func (c *checker) convert(ctx context.Context, d *Document, r *Result) error {
 }
 
 // roundTrip reads an object in a version, writes it in that version, and compares the result.
-func (c *checker) roundTrip(ctx context.Context, k kind, id identity, version string, r *Result) error {
+func (c *checker) roundTrip(ctx context.Context, k kind, id identity, version string, before object.Tree, r *Result) error {
 	at := func(version string, query url.Values) string { return path(k.definition, version, id, query) }
 	got, err := Ask(ctx, c.server, http.MethodGet, at(version, nil), "", nil)
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *checker) roundTrip(ctx context.Context, k kind, id identity, version st
 		return nil
 	}
 	way := fmt.Sprintf("%s to %s and back", k.version.Name, version)
-	for _, change := range Changes(plain(r.stored), plain(t)) {
+	for _, change := range Changes(plain(before), plain(t)) {
 		r.lose(change.Path, way+" "+change.String(), Lossy)
 	}
 	return nil

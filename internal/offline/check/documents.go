@@ -3,6 +3,7 @@ package check
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,15 +51,36 @@ type Documents struct {
 }
 
 // read reads all files at the paths. In folders it reads YAML and JSON files, recursively. The path
-// - is in.
+// - is in. Documents are decoded concurrently.
 func read(paths []string, in io.Reader) (*Documents, error) {
-	all := &Documents{}
-	r := &reader{visit: func(d *Document) error { all.documents = append(all.documents, *d); return nil }}
+	var texts []text
+	r := &reader{postpone: func(t text) { texts = append(texts, t) }}
 	if err := r.all(paths, in); err != nil {
 		return nil, err
 	}
-	all.files, all.passedOver = r.files, r.passedOver
+	all := &Documents{files: r.files, passedOver: r.passedOver}
+	decoded := make([]Documents, len(texts))
+	_ = each(context.Background(), len(texts), func(i int) error {
+		into := &decoded[i]
+		one := &reader{visit: func(d *Document) error { into.documents = append(into.documents, *d); return nil }, mark: texts[i].mark}
+		defer func() { into.passedOver = one.passedOver }()
+		return one.add(texts[i])
+	})
+	for i := range decoded {
+		all.documents = append(all.documents, decoded[i].documents...)
+		all.passedOver += decoded[i].passedOver
+	}
 	return all, nil
+}
+
+// A text is a document before it is decoded.
+type text struct {
+	file string
+	line int // its first line in the file
+	data []byte
+	// found reports that the file was found in a folder, where other documents than objects are skipped.
+	found bool
+	mark  func(*Document)
 }
 
 // A reader calls visit for each document.
@@ -66,6 +88,8 @@ type reader struct {
 	visit func(*Document) error
 	// plain, if not nil, is the kind of documents without apiVersion and kind.
 	plain *Plain
+	// postpone, if not nil, is called with each document in place of visit.
+	postpone func(text)
 	// mark, if not nil, sets the place of a generated document.
 	mark       func(*Document)
 	files      int
@@ -138,14 +162,19 @@ func (r *reader) open(path string, found bool) error {
 func (r *reader) stream(file string, in io.Reader, found bool) error {
 	r.files++
 	line, begins := 0, 1
-	var text []byte
+	var data []byte
 	end := func() error {
-		document := text
-		text = nil
+		document := data
+		data = nil
 		if len(bytes.TrimSpace(document)) == 0 || onlyComments(document) {
 			return nil
 		}
-		return r.add(file, begins, document, found)
+		t := text{file: file, line: begins, data: document, found: found, mark: r.mark}
+		if r.postpone != nil {
+			r.postpone(t)
+			return nil
+		}
+		return r.add(t)
 	}
 	for b := bufio.NewReaderSize(in, 64<<10); ; {
 		s, err := b.ReadBytes('\n')
@@ -158,10 +187,10 @@ func (r *reader) stream(file string, in io.Reader, found bool) error {
 			}
 			begins = line + 1
 		} else {
-			if len(text) == 0 && len(bytes.TrimSpace(s)) == 0 {
+			if len(data) == 0 && len(bytes.TrimSpace(s)) == 0 {
 				begins = line + 1
 			} else {
-				text = append(text, s...)
+				data = append(data, s...)
 			}
 		}
 		if err != nil {
@@ -189,23 +218,23 @@ func onlyComments(text []byte) bool {
 	return true
 }
 
-// add visits a document, or the items of a list.
-func (r *reader) add(file string, line int, text []byte, found bool) error {
-	if values := jsonValues(text); len(values) > 1 { // a YAML parser would read only the first
+// add decodes and visits a document, or the items of a list.
+func (r *reader) add(t text) error {
+	if values := jsonValues(t.data); len(values) > 1 { // a YAML parser would read only the first
 		for _, value := range values {
-			if err := r.add(file, line, value, found); err != nil {
+			t.data = value
+			if err := r.add(t); err != nil {
 				return err
 			}
-			line += bytes.Count(value, []byte("\n"))
+			t.line += bytes.Count(value, []byte("\n"))
 		}
 		return nil
 	}
-	d := Document{file: file, line: line, text: text, body: text, media: codec.YAML}
-	d.tree, d.duplicates, d.broken = codec.Decode(codec.YAML, text)
+	d := t.decode()
 	if r.mark != nil {
 		r.mark(&d)
 	}
-	if d.broken == nil && found && d.kind().Group == kustomizeGroup {
+	if d.broken == nil && t.found && d.kind().Group == kustomizeGroup {
 		r.passedOver++
 		return nil
 	}
@@ -215,7 +244,7 @@ func (r *reader) add(file string, line int, text []byte, found bool) error {
 		case nothing && r.plain != nil:
 			r.plain.wrap(&d)
 			return r.visit(&d)
-		case nothing && found:
+		case nothing && t.found:
 			r.passedOver++
 			return nil
 		}
@@ -238,6 +267,24 @@ func (r *reader) add(file string, line int, text []byte, found bool) error {
 		}
 	}
 	return nil
+}
+
+// decode decodes a document. The request has it as JSON, as requests of kubectl do. A document with
+// duplicate fields stays YAML: only that reports them.
+func (t *text) decode() Document {
+	d := Document{file: t.file, line: t.line, text: t.data, body: t.data, media: codec.YAML}
+	if bytes.HasPrefix(bytes.TrimSpace(t.data), []byte("{")) {
+		d.tree, d.duplicates, d.broken = codec.Decode(codec.YAML, t.data)
+		return d
+	}
+	body, duplicates, err := codec.FromYAML(t.data)
+	if d.duplicates, d.broken = duplicates, err; err != nil {
+		return d
+	}
+	if d.tree, _, d.broken = codec.Decode(codec.JSON, body); d.broken == nil && len(duplicates) == 0 {
+		d.body, d.media = body, codec.JSON
+	}
+	return d
 }
 
 // jsonValues splits a text that consists of JSON values, each with its leading space. Other texts

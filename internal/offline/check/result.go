@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/codec"
 )
 
 // A Verdict is a server's decision on an object.
@@ -51,9 +52,18 @@ type Result struct {
 	Schemas []Schema `json:"schemas,omitempty"`
 
 	document *Document
-	stored   object.Tree // the object as it would be stored
+	answer   []byte      // the object as it would be stored, JSON
 	shown    object.Tree // the object in another version, with Conversions.To
 	old      object.Tree // the stored object
+}
+
+// stored returns the object as it would be stored, or nil.
+func (r *Result) stored() object.Tree {
+	if r.answer == nil {
+		return nil
+	}
+	t, _, _ := codec.Decode(codec.JSON, r.answer)
+	return t
 }
 
 // A Problem is an error or a warning about an object.
@@ -116,6 +126,13 @@ func (s *Summary) add(r *Result) {
 	}
 }
 
+// Expressions for the places in messages.
+var (
+	quoted    = regexp.MustCompile(`^(?:unknown|duplicate) field "(.*)"$`)
+	atLine    = regexp.MustCompile(`\bline (\d+)\b`)
+	ofGoField = regexp.MustCompile(`Go struct field [^.\s]+\.(\S+) of type`)
+)
+
 // strictPrefix precedes the errors of strict field validation.
 const strictPrefix = "strict decoding error: "
 
@@ -126,7 +143,7 @@ func (r *Result) isStrict() bool {
 
 // quotedField returns the field in one of these errors.
 func quotedField(message string) string {
-	m := regexp.MustCompile(`^(?:unknown|duplicate) field "(.*)"$`).FindStringSubmatch(message)
+	m := quoted.FindStringSubmatch(message)
 	if m == nil {
 		return ""
 	}
@@ -135,7 +152,7 @@ func quotedField(message string) string {
 
 // lineOf returns the line in an error of the YAML library, or 0.
 func lineOf(message string) int {
-	m := regexp.MustCompile(`\bline (\d+)\b`).FindStringSubmatch(message)
+	m := atLine.FindStringSubmatch(message)
 	if m == nil {
 		return 0
 	}
@@ -145,7 +162,7 @@ func lineOf(message string) int {
 
 // goField returns the field in an error of a Go decoder, or "".
 func goField(message string) string {
-	m := regexp.MustCompile(`Go struct field [^.\s]+\.(\S+) of type`).FindStringSubmatch(message)
+	m := ofGoField.FindStringSubmatch(message)
 	if m == nil {
 		return ""
 	}

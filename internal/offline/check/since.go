@@ -24,7 +24,7 @@ func Since(ctx context.Context, paths []string, between revision.Range, o Option
 	if err != nil {
 		return nil, err
 	}
-	if err := s.read(before, after); err != nil {
+	if err := s.read(ctx, before, after); err != nil {
 		return nil, err
 	}
 	if s.checker, err = newChecker(ctx, o); err != nil {
@@ -75,59 +75,61 @@ type since struct {
 	unchanged int
 }
 
-// read parses the files. Equal files are parsed once.
-func (s *since) read(before, after []revision.File) error {
-	known := map[string][]byte{}
+// read parses the files concurrently. Equal files are parsed once.
+func (s *since) read(ctx context.Context, before, after []revision.File) error {
+	known, equal := map[string][]byte{}, map[string]bool{}
 	for _, f := range before {
 		known[f.Name] = f.Data
 	}
-	parse := func(f revision.File, into ...*state) (all []*Document, err error) {
-		r := &reader{visit: func(d *Document) error {
-			one := *d
-			all = append(all, &one)
-			if one.isDefinition() && d.broken == nil {
-				for _, s := range into {
-					s.definitions[object.Name(d.tree)] = &one
-				}
-			}
-			return nil
-		}}
-		if folder, ok := s.folders[f.Name]; ok {
-			err = r.built(folder, f.Name, f.Data)
-		} else {
-			err = r.stream(f.Name, bytes.NewReader(f.Data), !f.Given)
-		}
-		return all, err
+	type parsed struct {
+		file      revision.File
+		documents []*Document
+		to        *[]*Document
+		states    []*state
 	}
-	equal := map[string]bool{}
+	var files []parsed
 	for _, f := range after {
-		was, ok := known[f.Name]
-		if ok && bytes.Equal(was, f.Data) {
+		if was, ok := known[f.Name]; ok && bytes.Equal(was, f.Data) {
 			equal[f.Name] = true
-			all, err := parse(f, s.old, s.now)
-			if err != nil {
-				return err
-			}
-			s.same = append(s.same, all...)
-			continue
+			files = append(files, parsed{file: f, to: &s.same, states: []*state{s.old, s.now}})
+		} else {
+			files = append(files, parsed{file: f, to: &s.now.changed, states: []*state{s.now}})
 		}
-		all, err := parse(f, s.now)
-		if err != nil {
-			return err
-		}
-		s.now.changed = append(s.now.changed, all...)
 	}
 	for _, f := range before {
-		if equal[f.Name] {
-			continue
+		if !equal[f.Name] {
+			files = append(files, parsed{file: f, to: &s.old.changed, states: []*state{s.old}})
 		}
-		all, err := parse(f, s.old)
-		if err != nil {
-			return err
-		}
-		s.old.changed = append(s.old.changed, all...)
 	}
-	return nil
+	err := each(ctx, len(files), func(i int) (err error) {
+		files[i].documents, err = s.parse(files[i].file)
+		return err
+	})
+	for _, f := range files {
+		*f.to = append(*f.to, f.documents...)
+		for _, d := range f.documents {
+			for _, state := range f.states {
+				if d.isDefinition() && d.broken == nil {
+					state.definitions[object.Name(d.tree)] = d
+				}
+			}
+		}
+	}
+	return err
+}
+
+func (s *since) parse(f revision.File) (all []*Document, err error) {
+	r := &reader{visit: func(d *Document) error {
+		one := *d
+		all = append(all, &one)
+		return nil
+	}}
+	if folder, ok := s.folders[f.Name]; ok {
+		err = r.built(folder, f.Name, f.Data)
+	} else {
+		err = r.stream(f.Name, bytes.NewReader(f.Data), !f.Given)
+	}
+	return all, err
 }
 
 // run stores the old definitions, decides the old objects as stored, changes the definitions, and
@@ -150,7 +152,7 @@ func (s *since) run(ctx context.Context) error {
 	s.all = len(pairs) + len(s.results)
 	first := len(s.results)
 	s.results = append(s.results, make([]Result, len(pairs))...)
-	return s.each(ctx, len(pairs), func(i int) error {
+	return each(ctx, len(pairs), func(i int) error {
 		r, err := s.checkPair(ctx, &pairs[i])
 		s.results[first+i] = r
 		s.progress()

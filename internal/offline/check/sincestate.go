@@ -196,7 +196,7 @@ func (s *since) remove(ctx context.Context, p *pair) (Result, error) {
 		return r, errors.Join(err, dropped)
 	}
 	r.note(a)
-	r.stored = nil
+	r.answer = nil
 	if r.Verdict == Accepted && p.id.Group == "" && p.id.Kind == "Namespace" && slices.Contains(builtin.ImmortalNamespaces(), p.id.name) {
 		// The admission plugin with this rule needs other namespaces.
 		r.Code, r.Reason = http.StatusForbidden, string(metav1.StatusReasonForbidden)

@@ -112,7 +112,7 @@ func (r *Report) WriteYAML(w io.Writer) error {
 		one := &r.Results[i]
 		t := one.shown
 		if t == nil {
-			t = one.stored
+			t = one.stored()
 		}
 		if t == nil {
 			continue
@@ -137,14 +137,15 @@ func (r *Report) WriteYAML(w io.Writer) error {
 func (r *Report) WriteDiff(w io.Writer) error {
 	for i := range r.Results {
 		one := &r.Results[i]
-		if one.stored == nil {
+		stored := one.stored()
+		if stored == nil {
 			continue
 		}
 		from, was := one.File, one.document.tree
 		if one.old != nil {
 			from, was = "stored", one.old
 		}
-		now := one.stored
+		now := stored
 		if one.shown != nil {
 			now = one.shown
 		}
