@@ -25,7 +25,8 @@ gotest      = $(GO) -C $1 test -timeout 30m
 raced       = $(gotest)
 ifneq ($(RACE),)
 ifneq ($(shell command -v $$(CGO_ENABLED=1 $(GO) env CC)),)
-raced       = env CGO_ENABLED=1 $(gotest) -race
+# A program with the race detector sleeps for a second before it exits, unless GORACE has another time.
+raced       = env CGO_ENABLED=1 GORACE="atexit_sleep_ms=10 $$GORACE" $(gotest) -race
 else
 $(warning no C compiler: the race detector is left out)
 endif
