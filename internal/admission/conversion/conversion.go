@@ -83,6 +83,11 @@ func (v *Validator) Validate(ctx context.Context, a *registry.Admission) error {
 	if err != nil {
 		return status.Internal(err)
 	}
+	if text, ok := definition.Annotations[conversion.Annotation]; ok {
+		if own, err := conversion.ParseText(text); err != nil || own.Config == "" {
+			return refuse(field.Invalid(at.Child("targetCRD", "name"), target, fmt.Sprintf("the definition has rules in its annotation %s: remove it first", conversion.Annotation)))
+		}
+	}
 	report := rules.Check(definition, at)
 	for _, w := range report.Warnings {
 		a.Warn(w)

@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/object"
@@ -119,7 +118,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	if err != nil {
 		return err
 	}
-	verdict := &state{generation: of.Metadata.Generation, now: object.Timestamp(c.objects.Now())}
+	verdict := &state{name: of.Metadata.Name, generation: of.Metadata.Generation, now: object.Timestamp(c.objects.Now())}
 	if of.Metadata.DeletionTimestamp != "" {
 		if !slices.Contains(h.Finalizers, finalizer) {
 			return nil
@@ -206,6 +205,3 @@ func (c *Controller) remove(ctx context.Context, target, name string) error {
 	_, err = c.annotate(ctx, d, "")
 	return err
 }
-
-// rulesPath is the path of rules in messages.
-func rulesPath() *field.Path { return field.NewPath("spec") }

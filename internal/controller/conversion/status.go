@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
@@ -12,6 +14,7 @@ import (
 
 // A state is what the status of a CRDConversionConfig says.
 type state struct {
+	name       string // of the CRDConversionConfig
 	generation int64
 	now        string
 
@@ -34,10 +37,10 @@ func (s *state) check(rules *conversion.Rules, parseErr error, target *controlle
 		s.phase, s.message = "Pending", fmt.Sprintf("there is no CustomResourceDefinition %q", rules.TargetCRD.Name)
 		return
 	}
-	_, s.report = rules.For(&target.Object, conversion.SchemasOf(&target.Object), rulesPath())
+	_, s.report = rules.For(&target.Object, conversion.SchemasOf(&target.Object), field.NewPath("spec"))
 	errs := append(s.report.Errors, s.report.Unmapped...)
 	was, err := conversion.ParseText(target.Object.Annotations[conversion.Annotation])
-	applied := err == nil && was.Config != ""
+	applied := err == nil && was.Config == s.name
 	switch {
 	case len(errs) == 0:
 		s.phase, s.applies = "Applied", true

@@ -16,7 +16,6 @@ package conversion
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -192,14 +191,4 @@ func (c *condition) holds(obj object.Tree) bool {
 	}
 	v, ok := c.path.get(obj)
 	return ok && object.Equal(v, c.equals)
-}
-
-// Versions returns the versions that the rules are about, the hub first.
-func (c *Converter) Versions() []string {
-	out := []string{c.hub}
-	for v := range c.spokes {
-		out = append(out, v)
-	}
-	slices.Sort(out[1:])
-	return out
 }
