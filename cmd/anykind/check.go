@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +14,7 @@ type checkFlags struct {
 	check.Options
 	validation validationFlag
 	since      string
+	watch      bool
 	diff       bool
 	output     outputFlag
 }
@@ -70,24 +69,9 @@ func (f *checkFlags) add(to *pflag.FlagSet) {
 	})
 	flags.AddSection(to, "Output", func(section *pflag.FlagSet) {
 		addReportOutput(section, &f.output)
+		section.BoolVar(&f.watch, "watch", false, "check again when files change, and print the changes of verdicts")
 		section.BoolVar(&f.diff, "diff", false, "print the difference between the file, or the stored object, and the object that a server would store")
 		section.StringVar(&f.Convert.To, "to-version", "", "version of the objects in the output of -o yaml and --diff")
 		section.BoolVar(&f.Convert.RoundTrip, "round-trip", false, "convert each object to every other served version and back, and report lost fields")
 	})
-}
-
-// validate checks the arguments against the flags.
-func (f *checkFlags) validate(cmd *cobra.Command, args []string) error {
-	switch {
-	case f.since == "":
-		return someArguments("a file")(cmd, args)
-	case len(f.Old) > 0:
-		return usageError{errors.New("--since and --old are mutually exclusive: the old objects come from git")}
-	}
-	for _, a := range args {
-		if a == "-" {
-			return usageError{errors.New("--since compares files of a repository, and standard input has no earlier revision: name files or folders")}
-		}
-	}
-	return nil
 }

@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -16,10 +20,31 @@ import (
 // checkGC trades memory for time: the process is short, and its garbage many times its heap.
 const checkGC = 400
 
+// validate checks the arguments against the flags.
+func (f *checkFlags) validate(cmd *cobra.Command, args []string) error {
+	stdin := slices.Contains(args, "-")
+	switch {
+	case f.since != "" && len(f.Old) > 0:
+		return usageError{errors.New("--since and --old are mutually exclusive: the old objects come from git")}
+	case f.since != "" && stdin:
+		return usageError{errors.New("--since compares files of a repository, and standard input has no earlier revision: name files or folders")}
+	case f.watch && stdin:
+		return usageError{errors.New("--watch follows files, and standard input has none: name files or folders")}
+	case f.watch && (f.diff || f.output.form != "text"):
+		return usageError{errors.New("--watch prints text: leave out --output and --diff")}
+	case f.since == "":
+		return someArguments("a file")(cmd, args)
+	}
+	return nil
+}
+
 func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	f.Validation = string(f.validation)
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(checkGC)
+	}
+	if f.watch {
+		return f.follow(cmd, args)
 	}
 	bar := newBar(cmd.ErrOrStderr(), "checked")
 	f.Progress = bar.show
@@ -45,6 +70,31 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	return verdictOf(report.Summary)
 }
 
+// follow checks until the command is interrupted.
+func (f *checkFlags) follow(cmd *cobra.Command, args []string) error {
+	ctx, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer restore()
+	w := check.Watch{Paths: f.paths(args), Options: f.Options, Out: cmd.OutOrStdout(), Check: func(ctx context.Context, o check.Options) (*check.Report, error) {
+		return f.with(o).report(ctx, args, nil)
+	}}
+	return w.Run(ctx)
+}
+
+// with returns the flags with other options.
+func (f *checkFlags) with(o check.Options) *checkFlags {
+	g := *f
+	g.Options = o
+	return &g
+}
+
+// paths returns the files and folders of the command.
+func (f *checkFlags) paths(args []string) []string {
+	if len(args) == 0 {
+		return []string{"."}
+	}
+	return args
+}
+
 // report checks the files, or their changes.
 func (f *checkFlags) report(ctx context.Context, args []string, in io.Reader) (*check.Report, error) {
 	if f.since == "" {
@@ -54,8 +104,5 @@ func (f *checkFlags) report(ctx context.Context, args []string, in io.Reader) (*
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--since: %w", err)}
 	}
-	if len(args) == 0 {
-		args = []string{"."}
-	}
-	return check.Since(ctx, args, between, f.Options)
+	return check.Since(ctx, f.paths(args), between, f.Options)
 }

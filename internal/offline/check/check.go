@@ -46,6 +46,8 @@ type Options struct {
 	// Observe is called with every request for an object, and its response. It may be nil. Calls are
 	// concurrent.
 	Observe func(Question, Answer)
+
+	memory *memory // of a Watch
 }
 
 // A Report is the result of a check.
@@ -88,6 +90,7 @@ type checker struct {
 	rules  map[string]*Document    // conversion rules by the names of their definitions
 	wrong  map[*Document][]Problem // the errors of rules
 	kinds  atomic.Pointer[kinds]
+	known  map[string]Result // results of the last check that are still valid
 	gone   map[kindName]bool // kinds of deleted definitions
 	shown  sync.Map          // locks by identity, of objects that are stored for a conversion
 	done   atomic.Int64
@@ -134,10 +137,20 @@ func (c *checker) run(ctx context.Context, all *Documents) ([]Result, error) {
 func (c *checker) checkAll(ctx context.Context, all *Documents, rest []int, results []Result, first int) ([]Result, error) {
 	err := each(ctx, len(rest), func(n int) (err error) {
 		i := rest[n]
-		results[first+i], err = c.check(ctx, &all.documents[i])
+		d := &all.documents[i]
+		if known, ok := c.recall(d); ok {
+			results[first+i] = known
+		} else {
+			results[first+i], err = c.check(ctx, d)
+		}
 		c.progress()
 		return err
 	})
+	if m := c.o.memory; m != nil && err == nil {
+		for _, i := range rest {
+			m.results[keyOf(&all.documents[i])] = results[first+i]
+		}
+	}
 	return results, err
 }
 
@@ -190,6 +203,9 @@ func (c *checker) prepare(ctx context.Context, all *Documents) (broken []Result,
 	definitions, err := read(c.o.Definitions, nil)
 	if err != nil {
 		return nil, err
+	}
+	if c.o.memory != nil {
+		c.known = c.o.memory.recall(all, old, definitions)
 	}
 	note(all)
 	note(old)

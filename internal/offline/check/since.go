@@ -17,7 +17,7 @@ import (
 // definition has changed: as updates without a change.
 func Since(ctx context.Context, paths []string, between revision.Range, o Options) (*Report, error) {
 	s := &since{
-		old: &state{definitions: map[string]*Document{}}, now: &state{definitions: map[string]*Document{}},
+		old: newState(), now: newState(),
 		affected: map[kindName]bool{}, folders: map[string]string{},
 	}
 	before, after, err := s.files(ctx, paths, between)
@@ -31,6 +31,7 @@ func Since(ctx context.Context, paths []string, between revision.Range, o Option
 		return nil, err
 	}
 	defer func() { _ = s.server.Stop(context.WithoutCancel(ctx)) }()
+	s.rules = s.now.rules
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
@@ -48,8 +49,12 @@ func Since(ctx context.Context, paths []string, between revision.Range, o Option
 type state struct {
 	// changed are the documents of files that differ from the other state.
 	changed []*Document
-	// definitions has the definitions of all files, by name.
-	definitions map[string]*Document
+	// definitions has the definitions of all files, by name, and rules their conversion rules.
+	definitions, rules map[string]*Document
+}
+
+func newState() *state {
+	return &state{definitions: map[string]*Document{}, rules: map[string]*Document{}}
 }
 
 // A pair is an object in both states. Now is nil for a removed object, and old for a new one.
@@ -109,8 +114,11 @@ func (s *since) read(ctx context.Context, before, after []revision.File) error {
 		*f.to = append(*f.to, f.documents...)
 		for _, d := range f.documents {
 			for _, state := range f.states {
-				if d.isDefinition() && d.broken == nil {
+				switch {
+				case d.broken == nil && d.isDefinition():
 					state.definitions[object.Name(d.tree)] = d
+				case d.isRules():
+					state.rules[d.target()] = d
 				}
 			}
 		}

@@ -27,7 +27,7 @@ func (s *since) storeDefinitions(ctx context.Context) error {
 	}
 	for _, d := range inFiles(s.old.definitions) {
 		now := s.now.definitions[object.Name(d.tree)]
-		changed := now == nil || !object.Equal(d.tree, now.tree)
+		changed := now == nil || !object.Equal(d.tree, now.tree) || s.newRules(object.Name(d.tree))
 		if changed {
 			s.affected[d.defines()] = true
 		}
@@ -43,6 +43,12 @@ func (s *since) storeDefinitions(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// newRules reports whether the conversion rules of a definition change.
+func (s *since) newRules(definition string) bool {
+	old, now := s.old.rules[definition], s.now.rules[definition]
+	return now != nil && (old == nil || !object.Equal(old.tree, now.tree))
 }
 
 // addGiven adds the definitions of Options.Definitions to both states, where the files have none.
@@ -94,9 +100,10 @@ func (s *since) changeDefinitions(ctx context.Context) error {
 		}
 		s.results = append(s.results, r)
 	}
-	for _, d := range inFiles(s.now.definitions) { // those of Options.Definitions in place of removed ones
-		old := s.old.definitions[object.Name(d.tree)]
-		if old == nil || old == d || s.given[object.Name(d.tree)] != nil || object.Equal(old.tree, d.tree) || slices.Contains(s.now.changed, d) {
+	for _, d := range inFiles(s.now.definitions) { // those of Options.Definitions in place of removed ones, and those with rules
+		name := object.Name(d.tree)
+		old := s.old.definitions[name]
+		if old == nil || s.given[name] != nil || s.rules[name] == nil && (object.Equal(old.tree, d.tree) || slices.Contains(s.now.changed, d)) {
 			continue
 		}
 		if _, err := s.define(ctx, d); err != nil {
