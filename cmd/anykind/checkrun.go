@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"slices"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -68,23 +66,6 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return verdictOf(report.Summary)
-}
-
-// follow checks until the command is interrupted.
-func (f *checkFlags) follow(cmd *cobra.Command, args []string) error {
-	ctx, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-	defer restore()
-	w := check.Watch{Paths: f.paths(args), Options: f.Options, Out: cmd.OutOrStdout(), Check: func(ctx context.Context, o check.Options) (*check.Report, error) {
-		return f.with(o).report(ctx, args, nil)
-	}}
-	return w.Run(ctx)
-}
-
-// with returns the flags with other options.
-func (f *checkFlags) with(o check.Options) *checkFlags {
-	g := *f
-	g.Options = o
-	return &g
 }
 
 // paths returns the files and folders of the command.
