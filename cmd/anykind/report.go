@@ -15,20 +15,18 @@ import (
 
 // addReportOutput is addOutput for reports.
 func addReportOutput(flags *pflag.FlagSet, o *outputFlag) {
-	addOutput(flags, o, "output format: text, json, sarif, junit, github (workflow annotations), or yaml (the objects that a server would store)",
-		"text", "json", "yaml", "sarif", "junit", "github")
+	addOutput(flags, o, "output format: text, json, sarif, junit, github (workflow annotations), krm (a ResourceList), or yaml (the objects that a server would store)",
+		"text", "json", "yaml", "sarif", "junit", "github", "krm")
 }
 
 // writeReport writes a report in the output format. If it writes objects, findings go to standard error.
 func writeReport(cmd *cobra.Command, report *check.Report, output *outputFlag) error {
+	withText := func(write func(io.Writer) error) func(io.Writer) error {
+		return func(w io.Writer) error { return errors.Join(write(w), report.WriteText(cmd.ErrOrStderr())) }
+	}
 	write := map[string]func(io.Writer) error{
 		"text": report.WriteText, "json": report.WriteJSON, "sarif": report.WriteSARIF, "junit": report.WriteJUnit, "github": report.WriteGitHub,
-		"yaml": func(w io.Writer) error {
-			if err := report.WriteYAML(w); err != nil {
-				return err
-			}
-			return report.WriteText(cmd.ErrOrStderr())
-		},
+		"yaml": withText(report.WriteYAML), "krm": withText(report.WriteKRM),
 	}
 	return write[output.form](cmd.OutOrStdout())
 }

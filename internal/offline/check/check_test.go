@@ -62,6 +62,7 @@ func compare(t *testing.T, archive *golden.Archive, report *Report) {
 		"diff":   func(b *bytes.Buffer) error { return report.WriteDiff(b) },
 		"github": func(b *bytes.Buffer) error { return report.WriteGitHub(b) },
 		"sarif":  func(b *bytes.Buffer) error { return report.WriteSARIF(b) },
+		"krm":    func(b *bytes.Buffer) error { return report.WriteKRM(b) },
 		"junit":  func(b *bytes.Buffer) error { return report.WriteJUnit(b) },
 	}
 	compared := 0

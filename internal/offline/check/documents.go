@@ -262,6 +262,9 @@ func (r *reader) add(t text) error {
 			one.tree, one.broken = object.Tree{}, errors.New("not an object: apiVersion or kind is missing")
 		}
 		one.body = object.AppendJSON(nil, one.tree)
+		if object.Kind(d.tree) == krmKind {
+			itemSource(&one)
+		}
 		if err := r.visit(&one); err != nil {
 			return err
 		}
