@@ -26,9 +26,7 @@ func checkRules(crd, old *v1.CustomResourceDefinition) (errs field.ErrorList, wa
 	}
 	report := conversion.CheckOf(crd)
 	errs = append(report.Errors, report.Unmapped...)
-	for _, w := range report.Warnings {
-		warnings = append(warnings, w)
-	}
+	warnings = append(warnings, report.Warnings...)
 	rules, err := conversion.ParseText(text)
 	if err != nil || rules.Config == "" {
 		return errs, warnings
