@@ -14,6 +14,7 @@ type checkFlags struct {
 	check.Options
 	validation validationFlag
 	since      string
+	catalog    bool
 	watch      bool
 	diff       bool
 	output     outputFlag
@@ -25,8 +26,9 @@ func checkCommand() *cobra.Command {
 		Use:   "check FILE...",
 		Short: "Validate objects as a server would, offline",
 		Long: `Validate the objects in YAML or JSON files as a server would, offline: the code and the
-messages are those of the server. CustomResourceDefinitions come from the same files and
-from --crds. Namespaces, owners and other objects need not exist. No webhook is called.
+messages are those of the server. CustomResourceDefinitions come from the same files, from
+--crds, and from the catalog. Namespaces, owners and other objects need not exist. No
+webhook is called.
 
 A FILE can be a folder of files, or - for standard input. A folder with a kustomization.yaml
 is built with kustomize or kubectl. The place of an object from helm template is its
@@ -59,6 +61,7 @@ func (f *checkFlags) add(to *pflag.FlagSet) {
 		section.StringVar(&f.since, "since", "", "`revision` of git, or a range A..B or A...B: validate the changes of objects since then")
 		section.StringSliceVar(&f.Old, "old", nil, "files and folders with the objects that are already stored")
 		section.StringSliceVar(&f.Definitions, "crds", nil, "files and folders with CustomResourceDefinitions to use without validation; those in FILE take precedence")
+		section.BoolVar(&f.catalog, "catalog", false, "take missing CustomResourceDefinitions from the catalog (anykind catalog)")
 		section.BoolVar(&f.PassUnknown, "pass-unknown-kinds", false, "skip objects of kinds without CustomResourceDefinition")
 		section.StringVarP(&f.Namespace, "namespace", "n", metav1.NamespaceDefault, "namespace of objects without one")
 	})

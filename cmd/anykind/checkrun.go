@@ -41,6 +41,15 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(checkGC)
 	}
+	if f.catalog {
+		c, err := userCatalog()
+		if err == nil {
+			f.Published, err = c.Published()
+		}
+		if err != nil {
+			return unsureError{err}
+		}
+	}
 	if f.watch {
 		return f.follow(cmd, args)
 	}

@@ -25,6 +25,9 @@ type Options struct {
 	// Definitions are files and folders with CustomResourceDefinitions. Those among the objects take
 	// precedence.
 	Definitions []string
+	// Published returns the place and the JSON of a CustomResourceDefinition for a kind without one in
+	// the files, or no JSON. It may be nil.
+	Published func(group, kind string) (place string, definition []byte, err error)
 	// Old are files and folders with stored objects: an object with the same identity is checked as
 	// an update.
 	Old []string
@@ -204,11 +207,16 @@ func (c *checker) prepare(ctx context.Context, all *Documents) (broken []Result,
 	if err != nil {
 		return nil, err
 	}
+	note(all)
+	note(old)
+	published, err := c.published(wanted, all.documents, old.documents, definitions.documents)
+	if err != nil {
+		return nil, err
+	}
+	definitions.documents = append(definitions.documents, published...)
 	if c.o.memory != nil {
 		c.known = c.o.memory.recall(all, old, definitions)
 	}
-	note(all)
-	note(old)
 	c.rules = rulesOf(definitions, all)
 	for i := range all.documents {
 		if d := &all.documents[i]; d.isDefinition() {

@@ -18,12 +18,12 @@ import (
 
 // storeDefinitions serves the old definitions, and finds the kinds whose definition changes.
 func (s *since) storeDefinitions(ctx context.Context) error {
-	if err := s.addGiven(); err != nil {
-		return err
-	}
 	wanted := map[kindName]bool{}
 	for _, d := range slices.Concat(s.old.changed, s.now.changed) {
 		wanted[d.kind()] = true
+	}
+	if err := s.addGiven(wanted); err != nil {
+		return err
 	}
 	for _, d := range inFiles(s.old.definitions) {
 		now := s.now.definitions[object.Name(d.tree)]
@@ -51,12 +51,22 @@ func (s *since) newRules(definition string) bool {
 	return now != nil && (old == nil || !object.Equal(old.tree, now.tree))
 }
 
-// addGiven adds the definitions of Options.Definitions to both states, where the files have none.
-func (s *since) addGiven() error {
+// addGiven adds the definitions of Options.Definitions, and published ones, to both states, where the
+// files have none.
+func (s *since) addGiven(wanted map[kindName]bool) error {
 	given, err := read(s.o.Definitions, nil)
 	if err != nil {
 		return err
 	}
+	have := given.documents
+	for _, d := range slices.Concat(inFiles(s.old.definitions), inFiles(s.now.definitions)) {
+		have = append(have, *d)
+	}
+	published, err := s.published(wanted, have)
+	if err != nil {
+		return err
+	}
+	given.documents = append(given.documents, published...)
 	for i := range given.documents {
 		d := &given.documents[i]
 		name := object.Name(d.tree)
