@@ -18,7 +18,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
+	"sort"
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/store/atomicfile"
@@ -88,7 +88,7 @@ func (c *Catalog) Entries() ([]Entry, error) {
 }
 
 func (c *Catalog) write(entries []Entry) error {
-	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(entries, func(i, j int) bool { return entries[i].Name < entries[j].Name })
 	data, err := json.MarshalIndent(lock{entries}, "", "  ")
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,8 +98,15 @@ func (r Range) newName() string {
 
 // distinct sorts files by name, and drops those of overlapping paths.
 func distinct(files []File) []File {
-	slices.SortStableFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
-	return slices.CompactFunc(files, func(a, b File) bool { return a.Name == b.Name })
+	byName := map[string]File{}
+	for _, f := range files {
+		byName[f.Name] = f
+	}
+	all := make([]File, 0, len(byName))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		all = append(all, byName[name])
+	}
+	return all
 }
 
 // A place is a path in a repository.
