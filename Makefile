@@ -64,7 +64,7 @@ portable: ## vet the product for macOS and Windows; make release builds it for t
 	done
 
 test: ## run all tests of the product, then real kubectl against it (LONG=1: with the volumes of the gate; RACE=1: with the race detector)
-	@failed=0; try() { echo "$${*:0:300}"; "$$@" || failed=1; }; \
+	@failed=0; try() { echo "$$*" | cut -c1-300; "$$@" || failed=1; }; \
 	try $(call gotest,.) $(short) $(sequential); \
 	try $(call raced,.) $(short) $(concurrent); \
 	try $(call raced,envtest) $(short) .; \
