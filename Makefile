@@ -11,11 +11,20 @@ STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 MODULES     = . envtest test test/upstream test/upstream/admission test/kubernetes test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further bench tools
 # Folders of test that run published programs, in processes of their own.
 PROGRAMS    = controlplane aggregation egress extension operators
-# Folders of test that compare results in one process: no goroutines share anything.
-COMPARED    = oracle builtin
+# Folders of test without the race detector: they compare results, one request after the other, or their server is a
+# program, which is built without it.
+COMPARED    = oracle builtin compare corpus publish verdict crash footprint migrate scarce session soak traces watch
 # The other folders of test, but for those with a target of their own.
 EVERYDAY    = $(filter-out $(PROGRAMS) $(COMPARED) changes etcd kubernetes upstream,$(notdir $(patsubst %/,%,$(wildcard test/*/))))
 patterns    = $(patsubst %,./%/...,$1)
+# Packages that start no goroutines, and neither do their tests (internal/rules). The race detector finds nothing in
+# them, and multiplies their time by four to ten.
+SEQUENTIAL  = admission/podsecurity builtin/recording object object/codec object/jsonpatch object/protobuf \
+	offline/history offline/revision registry/apply registry/fieldset rules schema/celpolicy schema/conversion \
+	schema/crd/change schema/crd/crdtest schema/crd/infer schema/crd/translate schema/crd/validation schema/gotype \
+	schema/jsonschema schema/model schema/structural
+sequential  = $(SEQUENTIAL:%=github.com/anykind/anykind/internal/%)
+concurrent  = $(or $(filter-out $(sequential),$(shell $(GO) list ./...)),./packages/that/go/list/did/not/find)
 # make test LONG=1 tests as the gate does: with all random cases, and with bench and tools/release.
 LONG       ?=
 short       = $(if $(LONG),,-short)
@@ -55,8 +64,9 @@ portable: ## vet the product for macOS and Windows; make release builds it for t
 	done
 
 test: ## run all tests of the product, then real kubectl against it (LONG=1: with the volumes of the gate; RACE=1: with the race detector)
-	@failed=0; try() { echo "$$*"; "$$@" || failed=1; }; \
-	try $(call raced,.) $(short) ./...; \
+	@failed=0; try() { echo "$$*" | cut -c1-300; "$$@" || failed=1; }; \
+	try $(call gotest,.) $(short) $(sequential); \
+	try $(call raced,.) $(short) $(concurrent); \
 	try $(call raced,envtest) $(short) .; \
 	try $(call gotest,envtest) $(short) ./verify; \
 	try $(call raced,test) $(short) $(call patterns,$(EVERYDAY)); \
