@@ -61,7 +61,7 @@ func convert(cmd *cobra.Command, f *convertFlags, args []string) error {
 			return err
 		}
 	}
-	all, err := check.FindSamples(append(slices.Clone(f.definitions), args...), bytes.NewReader(in), nil)
+	all, err := check.Convertible(append(slices.Clone(f.definitions), args...), bytes.NewReader(in))
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func convert(cmd *cobra.Command, f *convertFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	definitions, err := conversion.Read(all)
+	definitions, err := conversion.New(all)
 	if err != nil {
 		return err
 	}

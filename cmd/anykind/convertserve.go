@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/anykind/anykind/internal/app/flags"
 	"github.com/anykind/anykind/internal/offline/check"
@@ -41,7 +42,7 @@ definitions use the webhook and trust that certificate.`,
 			}
 			told, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer restore()
-			o.Open = func() (conversion.Objects, error) { return check.FindSamples(args, nil, nil) }
+			o.Read = func() ([]*v1.CustomResourceDefinition, error) { return check.Convertible(args, nil) }
 			o.State = func() string { return check.Fingerprint(args) }
 			o.Log, o.Out = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), cmd.OutOrStdout()
 			return o.Run(told)

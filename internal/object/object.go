@@ -34,6 +34,25 @@ func SetMetaString(t Tree, field, value string) {
 	Metadata(t)[field] = value
 }
 
+// Annotation returns an annotation of t, and whether there is one.
+func Annotation(t Tree, key string) (value string, ok bool) {
+	m, _ := t["metadata"].(Tree)
+	all, _ := m["annotations"].(Tree)
+	value, ok = all[key].(string)
+	return value, ok
+}
+
+// SetAnnotation sets an annotation of t.
+func SetAnnotation(t Tree, key, value string) {
+	m := Metadata(t)
+	all, ok := m["annotations"].(Tree)
+	if !ok {
+		all = Tree{}
+		m["annotations"] = all
+	}
+	all[key] = value
+}
+
 // Name, Namespace, UID and ResourceVersion return the most common fields of metadata.
 func Name(t Tree) string            { return MetaString(t, "name") }
 func Namespace(t Tree) string       { return MetaString(t, "namespace") }

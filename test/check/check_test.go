@@ -25,7 +25,7 @@ var options = script.Flags(flag.CommandLine)
 // Besides the commands of package script, a script has
 //
 //	install NAME...
-//	    Puts anykind, or the published kubectl, into the folder bin, which is first in PATH.
+//	    Puts anykind, or the published kubectl, into the folder bin, the first one in PATH.
 func TestCheck(t *testing.T) {
 	o := *options
 	o.Commands = map[string]script.Command{"install": install}

@@ -23,11 +23,8 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// Resource is that of CRDConversionConfigs.
-var Resource = schema.GroupResource{Group: "terasky.com", Resource: "crdconversionconfigs"}
-
-// Prefix is the key prefix of CRDConversionConfigs.
-var Prefix = resource.CustomPrefix(Resource.Group, Resource.Resource)
+// configs is the key prefix of CRDConversionConfigs.
+var configs = resource.CustomPrefix(conversion.Resource.Group, conversion.Resource.Resource)
 
 // definitions is the key prefix of CustomResourceDefinitions.
 var definitions = resource.CustomPrefix(v1.GroupName, "customresourcedefinitions")
@@ -41,7 +38,7 @@ type Validator struct{ Cache *watchcache.Cache }
 // Validate rejects rules that do not fit their definition, and a second CRDConversionConfig for one.
 // Rules for an unknown definition are accepted with a warning.
 func (v *Validator) Validate(ctx context.Context, a *registry.Admission) error {
-	if a.Target.Definition.GroupResource() != Resource || a.Target.Subresource != "" || a.Object == nil ||
+	if a.Target.Definition.GroupResource() != conversion.Resource || a.Target.Subresource != "" || a.Object == nil ||
 		a.Operation != registry.Create && a.Operation != registry.Update || object.Deleting(a.Object) {
 		return nil
 	}
@@ -83,8 +80,8 @@ func (v *Validator) Validate(ctx context.Context, a *registry.Admission) error {
 	if err != nil {
 		return status.Internal(err)
 	}
-	if text, ok := definition.Annotations[conversion.Annotation]; ok {
-		if own, err := conversion.ParseText(text); err != nil || own.Config == "" {
+	if _, ok := definition.Annotations[conversion.Annotation]; ok {
+		if own, _ := conversion.Written(definition); own == nil || own.Config == "" {
 			return refuse(field.Invalid(at.Child("targetCRD", "name"), target, fmt.Sprintf("the definition has rules in its annotation %s: remove it first", conversion.Annotation)))
 		}
 	}
@@ -92,7 +89,7 @@ func (v *Validator) Validate(ctx context.Context, a *registry.Admission) error {
 	for _, w := range report.Warnings {
 		a.Warn(w)
 	}
-	if errs := append(report.Errors, report.Unmapped...); len(errs) > 0 {
+	if errs := report.Refused(); len(errs) > 0 {
 		return refuse(errs...)
 	}
 	return nil
@@ -109,11 +106,11 @@ func definitionOf(o *watchcache.Object) (*v1.CustomResourceDefinition, error) {
 
 // other returns the name of another CRDConversionConfig for a definition, or "".
 func (v *Validator) other(ctx context.Context, target, name string) (string, error) {
-	snapshot, err := v.Cache.Resource(Prefix).Snapshot(ctx, kv.Latest)
+	snapshot, err := v.Cache.Resource(configs).Snapshot(ctx, kv.Latest)
 	if err != nil {
 		return "", registry.StorageError(err)
 	}
-	for o := range snapshot.Scan(Prefix, "") {
+	for o := range snapshot.Scan(configs, "") {
 		data, err := o.JSON()
 		if err != nil {
 			continue // it has no effect either

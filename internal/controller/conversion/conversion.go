@@ -27,8 +27,6 @@ const Name = "conversion-rules"
 
 const (
 	manager = "anykind-conversion-rules"
-
-	group, plural = "terasky.com", "crdconversionconfigs"
 	// finalizer and unsafeDelete are of the operator.
 	finalizer    = "conversion.terasky.com/safe-revert-crd"
 	unsafeDelete = "conversion.terasky.com/allow-unsafe-delete"
@@ -48,7 +46,7 @@ type Controller struct {
 // New returns the controller.
 func New(o *controller.Objects, q *controller.Queue) controller.Controller {
 	return &Controller{objects: o.ManagedBy(manager), queue: q, definitions: o.DefinitionPrefix(),
-		configs: resource.CustomPrefix(group, plural), targets: map[string]string{}}
+		configs: resource.CustomPrefix(conversion.Resource.Group, conversion.Resource.Resource), targets: map[string]string{}}
 }
 
 // Keys returns the key prefixes of CRDConversionConfigs and definitions.
@@ -106,9 +104,9 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	if err := json.Unmarshal(h.JSON, &of); err != nil {
 		return err
 	}
-	d := c.objects.Lookup(group, plural)
+	d := c.objects.Lookup(conversion.Resource.Group, conversion.Resource.Resource)
 	if d == nil {
-		return &controller.UnknownError{What: "CRDConversionConfig"}
+		return &controller.UnknownError{What: conversion.ConfigKind}
 	}
 	rules, parseErr := conversion.Parse(of.Spec)
 	if rules == nil {
@@ -127,13 +125,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 			verdict.blocked = true
 			return c.report(ctx, d, h, verdict)
 		}
-		if err := c.remove(ctx, rules.TargetCRD.Name, of.Metadata.Name); err != nil {
-			return err
-		}
-		return c.objects.Change(ctx, d, h.Key, h.UID, "", func(t object.Tree) bool {
-			object.SetFinalizers(t, slices.DeleteFunc(object.Finalizers(t), func(f string) bool { return f == finalizer }))
-			return true
-		})
+		return c.release(ctx, d, h, rules.TargetCRD.Name, of.Metadata.Name)
 	}
 	if !slices.Contains(h.Finalizers, finalizer) {
 		if err := c.objects.Change(ctx, d, h.Key, h.UID, "", func(t object.Tree) bool {
@@ -145,7 +137,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	}
 	verdict.check(rules, parseErr, target)
 	if verdict.applies {
-		if _, err = c.put(ctx, target, of.Metadata.Name, of.Spec); err != nil {
+		if err := c.put(ctx, target, of.Metadata.Name, of.Spec); err != nil {
 			return err
 		}
 	}
@@ -162,32 +154,37 @@ func served(d *v1.CustomResourceDefinition) (n int) {
 	return n
 }
 
-// put writes rules to the annotation of a definition, and reports whether they are new.
-func (c *Controller) put(ctx context.Context, target *controller.Definition, name string, spec []byte) (changed bool, err error) {
+// release lets a CRDConversionConfig in deletion go.
+func (c *Controller) release(ctx context.Context, d *resource.Definition, h *controller.Header, target, name string) error {
+	if err := c.remove(ctx, target, name); err != nil {
+		return err
+	}
+	return c.objects.Change(ctx, d, h.Key, h.UID, "", func(t object.Tree) bool {
+		object.SetFinalizers(t, slices.DeleteFunc(object.Finalizers(t), func(f string) bool { return f == finalizer }))
+		return true
+	})
+}
+
+// put writes rules to the annotation of a definition.
+func (c *Controller) put(ctx context.Context, target *controller.Definition, name string, spec []byte) error {
 	var rules object.Tree
 	if err := json.Unmarshal(spec, &rules); err != nil {
-		return false, err
+		return err
 	}
 	rules["config"] = name
 	return c.annotate(ctx, target, string(object.AppendJSON(nil, rules)))
 }
 
 // annotate sets the annotation of a definition. An empty text removes it.
-func (c *Controller) annotate(ctx context.Context, target *controller.Definition, text string) (changed bool, err error) {
+func (c *Controller) annotate(ctx context.Context, target *controller.Definition, text string) error {
 	if target.Object.Annotations[conversion.Annotation] == text {
-		return false, nil
+		return nil
 	}
-	return true, c.objects.Change(ctx, target.Kind, target.Key, target.UID, "", func(t object.Tree) bool {
-		metadata := object.Metadata(t)
-		annotations, _ := metadata["annotations"].(object.Tree)
-		if annotations == nil {
-			annotations = object.Tree{}
-			metadata["annotations"] = annotations
-		}
-		if annotations[conversion.Annotation] == text {
+	return c.objects.Change(ctx, target.Kind, target.Key, target.UID, "", func(t object.Tree) bool {
+		if was, ok := object.Annotation(t, conversion.Annotation); ok && was == text {
 			return false
 		}
-		annotations[conversion.Annotation] = text
+		object.SetAnnotation(t, conversion.Annotation, text)
 		return true
 	})
 }
@@ -198,10 +195,8 @@ func (c *Controller) remove(ctx context.Context, target, name string) error {
 	if err != nil || d == nil {
 		return err
 	}
-	text, ok := d.Object.Annotations[conversion.Annotation]
-	if rules, err := conversion.ParseText(text); !ok || err != nil || rules.Config != name {
+	if rules, _ := conversion.Written(&d.Object); rules == nil || rules.Config != name {
 		return nil
 	}
-	_, err = c.annotate(ctx, d, "")
-	return err
+	return c.annotate(ctx, d, "")
 }

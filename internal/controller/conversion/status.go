@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/conversion"
 )
 
-// A state is what the status of a CRDConversionConfig says.
+// A state becomes the status of a CRDConversionConfig.
 type state struct {
 	name       string // of the CRDConversionConfig
 	generation int64
@@ -38,14 +38,14 @@ func (s *state) check(rules *conversion.Rules, parseErr error, target *controlle
 		return
 	}
 	_, s.report = rules.For(&target.Object, conversion.SchemasOf(&target.Object), field.NewPath("spec"))
-	errs := append(s.report.Errors, s.report.Unmapped...)
-	was, err := conversion.ParseText(target.Object.Annotations[conversion.Annotation])
-	applied := err == nil && was.Config == s.name
+	errs := s.report.Refused()
+	was, _ := conversion.Written(&target.Object)
+	applied := was != nil && was.Config == s.name
 	switch {
 	case len(errs) == 0:
 		s.phase, s.applies = "Applied", true
 	case applied:
-		// The definition has changed: it keeps its rules, which convert as far as they fit.
+		// The definition has changed. It keeps its rules, and they convert as far as they fit.
 		s.phase, s.message = "Stale", errs.ToAggregate().Error()
 	default:
 		s.phase, s.message = "Invalid", errs.ToAggregate().Error()
@@ -64,9 +64,9 @@ func (c *Controller) report(ctx context.Context, d *resource.Definition, h *cont
 		if s.blocked {
 			controller.SetConditions(t, s.now, controller.Condition{Type: "DeletionBlocked", Status: true, Reason: "MultipleServedVersions", ObservedGeneration: s.generation,
 				Message: fmt.Sprintf("the definition serves several versions: serve one, or set the annotation %s to true", unsafeDelete)})
-			return !object.Equal(old, t["status"])
+		} else {
+			s.write(t, status)
 		}
-		s.write(t, status)
 		return !object.Equal(old, t["status"])
 	})
 }

@@ -80,17 +80,10 @@ func (c *Controller) publish(ctx context.Context, namespace string) error {
 		})
 	}
 	return c.objects.Change(ctx, d, key, found.UID, "", func(t object.Tree) bool {
-		m := object.Metadata(t)
-		annotations, _ := m["annotations"].(object.Tree)
-		said, _ := annotations[descriptionKey].(string)
-		if said != "" && object.Equal(t["data"], data) {
+		if was, _ := object.Annotation(t, descriptionKey); was != "" && object.Equal(t["data"], data) {
 			return false
 		}
-		if annotations == nil {
-			annotations = object.Tree{}
-			m["annotations"] = annotations
-		}
-		annotations[descriptionKey] = description
+		object.SetAnnotation(t, descriptionKey, description)
 		t["data"] = object.Clone(data)
 		return true
 	})

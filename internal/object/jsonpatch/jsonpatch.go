@@ -215,14 +215,21 @@ type container struct {
 	key   string
 }
 
-// find returns the container of the last element of a path.
-func (d *document) find(path string) (c container, found bool) {
-	elements := strings.Split(path, "/")
-	if len(elements) < 2 {
-		return c, false
-	}
+// Elements returns the elements of a JSON pointer (RFC 6901). The first one is what stands before the first
+// slash.
+func Elements(pointer string) []string {
+	elements := strings.Split(pointer, "/")
 	for i, e := range elements {
 		elements[i] = strings.ReplaceAll(strings.ReplaceAll(e, "~1", "/"), "~0", "~")
+	}
+	return elements
+}
+
+// find returns the container of the last element of a path.
+func (d *document) find(path string) (c container, found bool) {
+	elements := Elements(path)
+	if len(elements) < 2 {
+		return c, false
 	}
 	c = container{tree: d.root}
 	for _, element := range elements[1 : len(elements)-1] {

@@ -16,12 +16,7 @@ import (
 // they differ from the default.
 func TestCheck(t *testing.T) {
 	golden.Each(t, "testdata/*.txtar", func(t *testing.T, archive *golden.Archive) {
-		var o Options
-		if text := archive.Options(); text != nil {
-			if err := json.Unmarshal(text, &o); err != nil {
-				t.Fatal(err)
-			}
-		}
+		o := optionsOf(t, archive)
 		t.Chdir(t.TempDir())
 		var in []byte
 		for _, f := range archive.Files {
@@ -32,12 +27,7 @@ func TestCheck(t *testing.T) {
 				in = f.Data
 				continue
 			}
-			if err := os.MkdirAll(filepath.Dir(f.Name), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(f.Name, f.Data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeFile(t, f.Name, f.Data)
 		}
 		paths := []string{"in"}
 		if in != nil {
@@ -50,6 +40,17 @@ func TestCheck(t *testing.T) {
 		compare(t, archive, report)
 		checkJSON(t, report)
 	})
+}
+
+// optionsOf returns the options of an archive.
+func optionsOf(t *testing.T, archive *golden.Archive) (o Options) {
+	t.Helper()
+	if text := archive.Options(); text != nil {
+		if err := json.Unmarshal(text, &o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o
 }
 
 // compare compares a report with the expected one, in each format of the archive.

@@ -74,23 +74,36 @@ func DefinitionTrees(paths []string) ([]object.Tree, error) {
 // Definitions reads the CustomResourceDefinitions at some paths, in order, with the conversion rules for
 // them. The path - is in. Of several with the same name the last one wins.
 func Definitions(paths []string, in io.Reader) ([]*v1.CustomResourceDefinition, error) {
+	all, _, err := definitionsAndRules(paths, in)
+	return all, err
+}
+
+// Convertible is Definitions, and fails for rules without a definition.
+func Convertible(paths []string, in io.Reader) ([]*v1.CustomResourceDefinition, error) {
+	all, unused, err := definitionsAndRules(paths, in)
+	if err == nil && len(unused) > 0 {
+		err = fmt.Errorf("%s has rules for the definition %q, but there is no such definition", unused[0].where(), unused[0].target())
+	}
+	return all, err
+}
+
+func definitionsAndRules(paths []string, in io.Reader) (all []*v1.CustomResourceDefinition, unused []*Document, err error) {
 	documents, err := read(paths, in)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var all []*v1.CustomResourceDefinition
 	at := map[string]int{}
 	for i := range documents.documents {
 		d := &documents.documents[i]
 		if d.broken != nil {
-			return nil, fmt.Errorf("%s: %w", d.where(), d.broken)
+			return nil, nil, fmt.Errorf("%s: %w", d.where(), d.broken)
 		}
 		if !d.isDefinition() {
 			continue
 		}
 		definition := &v1.CustomResourceDefinition{}
 		if err := json.Unmarshal(object.AppendJSON(nil, d.tree), definition); err != nil {
-			return nil, fmt.Errorf("%s: %w", d.where(), err)
+			return nil, nil, fmt.Errorf("%s: %w", d.where(), err)
 		}
 		if n, ok := at[definition.Name]; ok {
 			all[n] = definition
@@ -101,8 +114,10 @@ func Definitions(paths []string, in io.Reader) ([]*v1.CustomResourceDefinition, 
 	}
 	for name, rules := range rulesOf(documents) {
 		if n, ok := at[name]; ok {
-			metav1.SetMetaDataAnnotation(&all[n].ObjectMeta, conversion.Annotation, string(object.AppendJSON(nil, rules.tree["spec"])))
+			metav1.SetMetaDataAnnotation(&all[n].ObjectMeta, conversion.Annotation, rules.ruleText())
+		} else {
+			unused = append(unused, rules)
 		}
 	}
-	return all, nil
+	return all, unused, nil
 }

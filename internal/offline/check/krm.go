@@ -6,7 +6,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// The used part of the interface of KRM functions, which kustomize and kpt call:
+// The part of the interface of KRM functions that is used here. kustomize and kpt call such functions:
 // https://github.com/kubernetes-sigs/kustomize/blob/master/cmd/config/docs/api-conventions/functions-spec.md
 type (
 	resourceList struct {
@@ -47,9 +47,8 @@ var pathAnnotations = [...]string{"config.kubernetes.io/path", "internal.config.
 
 // itemSource makes the file in an annotation the place of an item of a ResourceList.
 func itemSource(d *Document) {
-	annotations, _ := object.Metadata(d.tree)["annotations"].(object.Tree)
 	for _, name := range pathAnnotations {
-		if path, ok := annotations[name].(string); ok {
+		if path, ok := object.Annotation(d.tree, name); ok {
 			d.file, d.generated = path, true
 			return
 		}

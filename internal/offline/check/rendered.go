@@ -73,8 +73,7 @@ func (r *reader) built(folder, file string, out []byte) error {
 	r.mark = func(d *Document) {
 		d.file, d.generated = file, true
 		var origin struct{ Path, Repo string }
-		annotations, _ := object.Metadata(d.tree)["annotations"].(object.Tree)
-		text, _ := annotations["config.kubernetes.io/origin"].(string)
+		text, _ := object.Annotation(d.tree, "config.kubernetes.io/origin")
 		if yaml.Unmarshal([]byte(text), &origin) == nil && origin.Path != "" && origin.Repo == "" {
 			d.file = filepath.Join(folder, filepath.FromSlash(origin.Path))
 		}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/schema/conversion"
@@ -19,8 +17,7 @@ import (
 
 // isRules reports whether a document has conversion rules.
 func (d *Document) isRules() bool {
-	gv, err := schema.ParseGroupVersion(object.APIVersion(d.tree))
-	return err == nil && d.broken == nil && gv.Group == "terasky.com" && object.Kind(d.tree) == "CRDConversionConfig"
+	return d.broken == nil && conversion.IsConfig(d.tree)
 }
 
 // target returns the name of the definition that rules are for.
@@ -30,6 +27,9 @@ func (d *Document) target() string {
 	name, _ := target["name"].(string)
 	return name
 }
+
+// ruleText returns rules as the annotation of a definition.
+func (d *Document) ruleText() string { return string(object.AppendJSON(nil, d.tree["spec"])) }
 
 // rulesOf returns the documents with rules, by the names of their definitions.
 func rulesOf(all ...*Documents) map[string]*Document {
@@ -49,12 +49,7 @@ func rulesOf(all ...*Documents) map[string]*Document {
 func (c *checker) defineWithRules(ctx context.Context, d, rules *Document) (Result, error) {
 	with := *d
 	with.tree = object.CloneTree(d.tree)
-	annotations, _ := object.Metadata(with.tree)["annotations"].(object.Tree)
-	if annotations == nil {
-		annotations = object.Tree{}
-		object.Metadata(with.tree)["annotations"] = annotations
-	}
-	annotations[conversion.Annotation] = string(object.AppendJSON(nil, rules.tree["spec"]))
+	object.SetAnnotation(with.tree, conversion.Annotation, rules.ruleText())
 	with.body, with.media = object.AppendJSON(nil, with.tree), codec.JSON
 	r := with.result()
 	if err := c.ask(ctx, &with, &r, false); err != nil {

@@ -46,7 +46,7 @@ func Since(ctx context.Context, paths []string, between revision.Range, o Option
 }
 
 // sortResults sorts the results by place. The function of package slices would be compiled again for
-// this type, which costs 20 kB.
+// this type, and take 20 kB.
 func (s *since) sortResults() {
 	sort.SliceStable(s.results, func(i, j int) bool {
 		a, b := &s.results[i], &s.results[j]

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,12 +15,7 @@ import (
 // difference.
 func TestSince(t *testing.T) {
 	golden.Each(t, "testdata/since/*.txtar", func(t *testing.T, archive *golden.Archive) {
-		var o Options
-		if text := archive.Options(); text != nil {
-			if err := json.Unmarshal(text, &o); err != nil {
-				t.Fatal(err)
-			}
-		}
+		o := optionsOf(t, archive)
 		t.Chdir(t.TempDir())
 		git(t, "init", "-q")
 		for _, f := range archive.Files {

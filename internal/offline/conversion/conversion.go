@@ -7,9 +7,7 @@ package conversion
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,55 +32,20 @@ type Objects interface {
 	Each(visit func(object.Tree) error) error
 }
 
-// Read reads definitions and rules. Rules that do not fit their definition are an error.
-func Read(files Objects) (*Definitions, error) {
-	out := &Definitions{byKind: map[schema.GroupKind]*resource.Definition{}}
-	rules := map[string]object.Tree{}
-	err := files.Each(func(t object.Tree) error {
-		gv, _ := schema.ParseGroupVersion(object.APIVersion(t))
-		switch {
-		case gv.Group == crd.Group && object.Kind(t) == crd.Kind:
-			d := &v1.CustomResourceDefinition{}
-			if err := json.Unmarshal(object.AppendJSON(nil, t), d); err != nil {
-				return err
-			}
-			out.all = slices.DeleteFunc(out.all, func(known *v1.CustomResourceDefinition) bool { return known.Name == d.Name })
-			out.all = append(out.all, d)
-		case object.Kind(t) == configKind:
-			spec, _ := t["spec"].(object.Tree)
-			target, _ := spec["targetCRD"].(object.Tree)
-			name, _ := target["name"].(string)
-			rules[name] = spec
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range out.all {
-		if spec, ok := rules[d.Name]; ok {
-			if d.Annotations == nil {
-				d.Annotations = map[string]string{}
-			}
-			d.Annotations[conversion.Annotation] = string(object.AppendJSON(nil, spec))
-			delete(rules, d.Name)
-		}
+// New checks definitions and their rules. Rules that do not fit their definition are an error.
+func New(all []*v1.CustomResourceDefinition) (*Definitions, error) {
+	out := &Definitions{all: all, byKind: map[schema.GroupKind]*resource.Definition{}}
+	for _, d := range all {
 		if err := out.add(d); err != nil {
 			return nil, err
 		}
 	}
-	for name := range rules {
-		return nil, fmt.Errorf("there are rules for the definition %q, but no such definition", name)
-	}
 	return out, nil
 }
 
-// configKind is the kind of rules.
-const configKind = "CRDConversionConfig"
-
 func (s *Definitions) add(d *v1.CustomResourceDefinition) error {
 	report := conversion.CheckOf(d)
-	if errs := append(report.Errors, report.Unmapped...); len(errs) > 0 {
+	if errs := report.Refused(); len(errs) > 0 {
 		return fmt.Errorf("the rules of %s are not valid: %w", d.Name, errs.ToAggregate())
 	}
 	for _, w := range report.Warnings {
@@ -135,7 +98,7 @@ func (s *Definitions) Convert(ctx context.Context, t object.Tree, version string
 // All converts objects and calls write for each result. Definitions and rules are skipped.
 func (s *Definitions) All(ctx context.Context, files Objects, version string, write func(object.Tree) error) error {
 	return files.Each(func(t object.Tree) error {
-		if gv, _ := schema.ParseGroupVersion(object.APIVersion(t)); gv.Group == crd.Group || object.Kind(t) == configKind {
+		if gv, _ := schema.ParseGroupVersion(object.APIVersion(t)); gv.Group == crd.Group || conversion.IsConfig(t) {
 			return nil
 		}
 		out, err := s.Convert(ctx, t, version)

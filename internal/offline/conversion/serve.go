@@ -14,13 +14,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	"github.com/anykind/anykind/internal/network/pki"
 )
 
 // Serving configures a webhook that converts by the rules in files.
 type Serving struct {
-	// Open opens the files, and State returns a text that changes with them.
-	Open  func() (Objects, error)
+	// Read reads the definitions with their rules, and State returns a text that changes with the files.
+	Read  func() ([]*v1.CustomResourceDefinition, error)
 	State func() string
 
 	Address net.IP
@@ -88,11 +90,11 @@ func (s *Serving) Run(ctx context.Context) error {
 }
 
 func (s *Serving) read() (*Definitions, error) {
-	files, err := s.Open()
+	all, err := s.Read()
 	if err != nil {
 		return nil, err
 	}
-	return Read(files)
+	return New(all)
 }
 
 // certificate returns the serving certificate, and the CA of one that was created.

@@ -31,7 +31,7 @@ func Suggest(w io.Writer, d *v1.CustomResourceDefinition) (questions int, err er
 		return 0, fmt.Errorf("%s needs a storage version and another one for rules between them", d.Name)
 	}
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "apiVersion: terasky.com/v1alpha1\nkind: %s\nmetadata:\n  name: %s\nspec:\n  targetCRD:\n    name: %[2]s\n  hubVersion: %[3]s\n  spokes:\n", configKind, d.Name, hub)
+	fmt.Fprintf(&out, "apiVersion: terasky.com/v1alpha1\nkind: %s\nmetadata:\n  name: %s\nspec:\n  targetCRD:\n    name: %[2]s\n  hubVersion: %[3]s\n  spokes:\n", conversion.ConfigKind, d.Name, hub)
 	for i := range d.Spec.Versions {
 		name := d.Spec.Versions[i].Name
 		if name == hub {

@@ -2,7 +2,7 @@ package conversion
 
 import (
 	"context"
-	"encoding/json"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -94,10 +94,7 @@ func (h *Webhook) convert(ctx context.Context, r *request) ([]any, error) {
 func Patch(url string, ca []byte) string {
 	client := object.Tree{"url": url}
 	if ca != nil {
-		encoded, _ := json.Marshal(ca)
-		var text string
-		_ = json.Unmarshal(encoded, &text)
-		client["caBundle"] = text
+		client["caBundle"] = base64.StdEncoding.EncodeToString(ca)
 	}
 	return string(object.AppendJSON(nil, object.Tree{"spec": object.Tree{"conversion": object.Tree{
 		"strategy": "Webhook", "webhook": object.Tree{"conversionReviewVersions": []any{"v1"}, "clientConfig": client},

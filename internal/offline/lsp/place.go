@@ -21,7 +21,7 @@ type place struct {
 	present []string
 	// apiVersion and kind are those of the document.
 	apiVersion, kind string
-	// inText is true in a block of text, which has no fields.
+	// inText is true in a block of text. It has no fields.
 	inText bool
 }
 

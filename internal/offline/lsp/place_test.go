@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The place of the cursor, which is |, in texts that are being edited.
+// Texts that are being edited. The cursor is |.
 func TestFind(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text, path, key, value string

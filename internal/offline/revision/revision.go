@@ -60,8 +60,8 @@ type File struct {
 	Given bool
 }
 
-// Files returns the files at some paths in both states, each sorted by name. A path can be a file or
-// a folder, which has all its files that match. The working tree has no files that git ignores.
+// Files returns the files at some paths in both states, each sorted by name. A path can be a file, or
+// a folder with all its files that match. The working tree has no files that git ignores.
 func (r Range) Files(ctx context.Context, paths []string, match func(name string) bool) (old, now []File, err error) {
 	for _, path := range paths {
 		p, err := r.locate(ctx, path)
@@ -116,7 +116,7 @@ type place struct {
 	old, now string // commits; an empty now is the working tree
 }
 
-// locate finds the repository of a path, which may exist in only one of the states, and the commits.
+// locate finds the commits, and the repository of a path. The path may exist in only one of the states.
 func (r Range) locate(ctx context.Context, path string) (place, error) {
 	p := place{folder: filepath.Clean(path), rest: "."}
 	for {

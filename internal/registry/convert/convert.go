@@ -63,7 +63,7 @@ func (w *Webhook) Convert(ctx context.Context, objects []map[string]any, version
 		case object.APIVersion(o) == want.String():
 			out[i] = o
 			continue
-		case empty(o):
+		case Empty(o):
 			o["apiVersion"] = want.String()
 			out[i] = o
 			continue
@@ -82,9 +82,9 @@ func (w *Webhook) Convert(ctx context.Context, objects []map[string]any, version
 	return out, nil
 }
 
-// empty reports whether an object has nothing to convert. Accounts of managed fields start from empty
+// Empty reports whether an object has nothing to convert. Accounts of managed fields start from empty
 // objects.
-func empty(o map[string]any) bool {
+func Empty(o map[string]any) bool {
 	for name, v := range o {
 		switch name {
 		case "apiVersion", "kind":

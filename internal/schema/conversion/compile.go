@@ -1,6 +1,7 @@
 package conversion
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -24,12 +25,14 @@ type Report struct {
 // Broken returns an error if conversions must fail: the rules do not fit the schemas, or a field has no
 // rule and the rules say to fail then.
 func (r *Report) Broken() error {
-	errs := r.Errors
 	if r.failClosed {
-		errs = append(slices.Clone(errs), r.Unmapped...)
+		return r.Refused().ToAggregate()
 	}
-	return errs.ToAggregate()
+	return r.Errors.ToAggregate()
 }
+
+// Refused returns the errors for which new rules are refused.
+func (r *Report) Refused() field.ErrorList { return append(slices.Clone(r.Errors), r.Unmapped...) }
 
 // A Pair says which directions between the hub and a spoke keep all values.
 type Pair struct {
@@ -110,15 +113,7 @@ func (r *Report) pair(spoke *Spoke, hubVersion string, hub, schema *v1.JSONSchem
 	c := &compiler{report: r, verdict: verdict, at: at.Child("rules"),
 		hub: side{name: hubVersion, schema: hub}, spoke: side{name: spoke.Version, schema: schema}}
 	c.hub.other, c.spoke.other = &c.spoke, &c.hub
-	var rules []*rule
-	for i, data := range spoke.Rules {
-		rule, errs := decodeRule(data, c.at.Index(i))
-		r.Errors = append(r.Errors, errs...)
-		if rule != nil {
-			rules = append(rules, rule)
-		}
-	}
-	c.compile(rules)
+	c.compile(spoke.Rules)
 	verdict.ToSpoke, verdict.ToHub = !c.hub.lossy, !c.spoke.lossy
 	verdict.MissHub, verdict.MissSpoke = c.hub.missed, c.spoke.missed
 	return &pair{toSpoke: &c.hub.plan, toHub: &c.spoke.plan}
@@ -158,7 +153,16 @@ type compiler struct {
 	claimed bool // the author says that the rule loses nothing
 }
 
-func (c *compiler) compile(rules []*rule) {
+// compile decodes and compiles rules.
+func (c *compiler) compile(data []json.RawMessage) {
+	var rules []*rule
+	for i, one := range data {
+		r, errs := decodeRule(one, c.at.Index(i))
+		c.report.Errors = append(c.report.Errors, errs...)
+		if r != nil {
+			rules = append(rules, r)
+		}
+	}
 	if len(rules) > maxRules {
 		c.report.Errors = append(c.report.Errors, field.TooMany(c.at, len(rules), maxRules))
 		return
@@ -295,6 +299,9 @@ func (s *side) cover(c *compiler) {
 			return // a version without known fields keeps all
 		}
 		its, err := schemaAt(s.other.schema, p)
+		if err != nil && s.other.keeps(p) {
+			return
+		}
 		taken := slices.ContainsFunc(s.other.claims, claimed)
 		at, differs := "", false
 		if err == nil && !taken {
@@ -310,9 +317,6 @@ func (s *side) cover(c *compiler) {
 			what = fmt.Sprintf("its type is %s, and %s in version %s", kindOf(mine), kindOf(its), s.other.name)
 		case err == nil:
 			what = fmt.Sprintf("version %s has no such field, or another type", s.other.name)
-		}
-		if err != nil && s.other.keeps(p) {
-			return
 		}
 		name := s.prefix + p.String() + at
 		s.missed = append(s.missed, name)

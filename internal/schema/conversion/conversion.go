@@ -40,28 +40,31 @@ func (c *Converter) Convert(ctx context.Context, obj object.Tree, version string
 	if from == version {
 		return nil
 	}
-	for _, step := range []struct {
-		skip    bool
-		version string
-		plan    func(*pair) *plan
-	}{
-		{from == c.hub, from, func(p *pair) *plan { return p.toHub }},
-		{version == c.hub, version, func(p *pair) *plan { return p.toSpoke }},
-	} {
-		if step.skip {
-			continue
-		}
-		p := c.spokes[step.version]
+	if from != c.hub {
+		p := c.spokes[from]
 		if p == nil {
-			return fmt.Errorf("there are no conversion rules for version %q", step.version)
+			return noRules(from)
 		}
-		if err := step.plan(p).convert(ctx, obj); err != nil {
+		if err := p.toHub.convert(ctx, obj); err != nil {
+			return err
+		}
+	}
+	if version != c.hub {
+		p := c.spokes[version]
+		if p == nil {
+			return noRules(version)
+		}
+		if err := p.toSpoke.convert(ctx, obj); err != nil {
 			return err
 		}
 	}
 	c.convertOwners(obj, version)
 	obj["apiVersion"] = c.group + "/" + version
 	return nil
+}
+
+func noRules(version string) error {
+	return fmt.Errorf("there are no conversion rules for version %q", version)
 }
 
 // versionOf returns the version in an apiVersion of a group.
@@ -95,8 +98,8 @@ type step struct {
 	items *plan
 }
 
-// A taken field is removed from an object, and so are its parents that become empty, except for the
-// first ones, which the other version has too.
+// A taken field is removed from an object, and so are its parents that become empty. The first
+// keep parents stay: the other version has them, too.
 type taken struct {
 	path
 	keep int

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 )
 
-// A target is a field that a rule writes, with its schema, which is nil in metadata.
+// A target is a field that a rule writes, and its schema. The schema is nil in metadata.
 type target struct {
 	path
 	schema *v1.JSONSchemaProps
@@ -222,7 +222,7 @@ func ownedBy(v any, s *v1.JSONSchemaProps) object.Tree {
 			out["f:"+k] = ownedBy(e, &of)
 		}
 	case []any:
-		if s.XListType == nil || s.Items == nil || s.Items.Schema == nil {
+		if s.XListType == nil || itemsOf(s) == nil {
 			return out
 		}
 		for _, e := range v {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/jsonpatch"
 )
 
 // A path leads through the fields of objects.
@@ -32,11 +33,7 @@ func pointer(text string) path {
 	if text == "" {
 		return nil
 	}
-	p := path(strings.Split(text, "/"))
-	for i := range p {
-		p[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(p[i])
-	}
-	return p
+	return jsonpatch.Elements(text)
 }
 
 func (p path) String() string { return strings.Join(p, ".") }

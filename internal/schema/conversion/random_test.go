@@ -18,7 +18,7 @@ import (
 var cases = flag.Int("cases", 1000, "number of random rules")
 
 // Random rules fit the schemas that they were made for. Objects of both versions go to the other one and
-// back. What the rules call lossless loses nothing.
+// back. A lossless rule loses nothing.
 func TestRandomRulesKeepAllValues(t *testing.T) {
 	converted, refused := 0, 0
 	for seed := range uint64(*cases) {

@@ -51,14 +51,19 @@ const maxRules = 512
 // Parse decodes the spec of a CRDConversionConfig. It does not look into the rules, as Compile does.
 func Parse(spec []byte) (*Rules, error) {
 	r := &Rules{}
-	strict, err := kjson.UnmarshalStrict(spec, r)
-	if err != nil {
+	if err := strictly(spec, r); err != nil {
 		return nil, err
 	}
-	if len(strict) > 0 {
-		return nil, strict[0]
-	}
 	return r, nil
+}
+
+// strictly decodes JSON, and fails for unknown and duplicate fields.
+func strictly(data []byte, into any) error {
+	strict, err := kjson.UnmarshalStrict(data, into)
+	if err == nil && len(strict) > 0 {
+		err = strict[0]
+	}
+	return err
 }
 
 // ParseText is Parse for JSON or YAML.
@@ -140,11 +145,7 @@ type strategy struct {
 func of[P any](field string, resolve func(*compiler, *P)) strategy {
 	return strategy{field, func(data []byte) (func(*compiler), error) {
 		p := new(P)
-		strict, err := kjson.UnmarshalStrict(data, p)
-		if err == nil && len(strict) > 0 {
-			err = strict[0]
-		}
-		if err != nil {
+		if err := strictly(data, p); err != nil {
 			return nil, err
 		}
 		return func(c *compiler) { resolve(c, p) }, nil

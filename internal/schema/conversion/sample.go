@@ -28,9 +28,6 @@ func (s *Sampler) Object(apiVersion, kind string, schema *v1.JSONSchemaProps) ob
 	return t
 }
 
-// absent is the value of a field that is left out.
-var absent any = new(byte)
-
 func (s *Sampler) value(schema *v1.JSONSchemaProps, depth int) any {
 	if len(schema.Enum) > 0 {
 		return decoded(schema.Enum[s.Rand.IntN(len(schema.Enum))].Raw)
@@ -52,7 +49,7 @@ func (s *Sampler) value(schema *v1.JSONSchemaProps, depth int) any {
 			if !slices.Contains(schema.Required, name) && s.Rand.IntN(4) == 0 {
 				continue
 			}
-			if v := s.value(&of, depth+1); v != absent {
+			if v := s.value(&of, depth+1); v != nothing {
 				out[name] = v
 			}
 		}
@@ -65,7 +62,7 @@ func (s *Sampler) value(schema *v1.JSONSchemaProps, depth int) any {
 		if schema.XIntOrString {
 			return int64(s.Rand.IntN(100))
 		}
-		return absent
+		return nothing
 	}
 }
 
@@ -76,7 +73,7 @@ func (s *Sampler) text(schema *v1.JSONSchemaProps) any {
 				return decoded(known.Raw)
 			}
 		}
-		return absent
+		return nothing
 	}
 	n := 1 + s.Rand.IntN(8)
 	if schema.MinLength != nil {
@@ -112,7 +109,7 @@ func (s *Sampler) number(schema *v1.JSONSchemaProps, k kind) any {
 // list returns a list whose elements are different, as sets and maps need.
 func (s *Sampler) list(schema *v1.JSONSchemaProps, depth int) any {
 	out := []any{}
-	if schema.Items == nil || schema.Items.Schema == nil || depth > 12 {
+	if itemsOf(schema) == nil || depth > 12 {
 		return out
 	}
 	low, high := int64(0), int64(3)
@@ -126,7 +123,7 @@ func (s *Sampler) list(schema *v1.JSONSchemaProps, depth int) any {
 	seen := map[string]bool{}
 	for n := low + s.Rand.Int64N(high-low+1); n > 0; n-- {
 		e := s.value(schema.Items.Schema, depth+1)
-		if e == absent {
+		if e == nothing {
 			break
 		}
 		key := string(object.AppendJSON(nil, e))
@@ -151,7 +148,7 @@ func (s *Sampler) table(schema *v1.JSONSchemaProps, depth int) any {
 		return out
 	}
 	for range s.Rand.IntN(3) {
-		if v := s.value(of.Schema, depth+1); v != absent {
+		if v := s.value(of.Schema, depth+1); v != nothing {
 			out[fmt.Sprintf("key%d", s.Rand.IntN(20))] = v
 		}
 	}
@@ -161,7 +158,7 @@ func (s *Sampler) table(schema *v1.JSONSchemaProps, depth int) any {
 func decoded(raw []byte) any {
 	var v any
 	if kjson.UnmarshalCaseSensitivePreserveInts(raw, &v) != nil {
-		return absent
+		return nothing
 	}
 	return v
 }
@@ -180,8 +177,8 @@ func (c *Converter) RoundTrip(ctx context.Context, t object.Tree, version string
 	return back, nil
 }
 
-// Lost returns the first field whose value two objects do not share, except for empty objects and lists,
-// which rules may add and remove.
+// Lost returns the first field whose value two objects do not share. Rules may add and remove empty
+// objects and lists.
 func Lost(a, b object.Tree) (at string, was, is any) {
 	at, was, is, _ = lost("", a, b)
 	return strings.TrimPrefix(at, "."), was, is

@@ -82,10 +82,11 @@ func difference(a, b *v1.JSONSchemaProps) (at string, differs bool) {
 			}
 		}
 	case list:
-		if a.Items == nil || a.Items.Schema == nil || b.Items == nil || b.Items.Schema == nil {
+		mine, its := itemsOf(a), itemsOf(b)
+		if mine == nil || its == nil {
 			return "", false
 		}
-		at, differs := difference(a.Items.Schema, b.Items.Schema)
+		at, differs := difference(mine, its)
 		return "[]" + at, differs
 	case table:
 		x, y := a.AdditionalProperties, b.AdditionalProperties
@@ -96,4 +97,12 @@ func difference(a, b *v1.JSONSchemaProps) (at string, differs bool) {
 		return "[*]" + at, differs
 	}
 	return "", false
+}
+
+// itemsOf returns the schema of the elements of a list, or nil.
+func itemsOf(s *v1.JSONSchemaProps) *v1.JSONSchemaProps {
+	if s.Items == nil {
+		return nil
+	}
+	return s.Items.Schema
 }

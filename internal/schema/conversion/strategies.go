@@ -118,7 +118,7 @@ func between(a *side, from, to path, forth, back func(v any) (any, error)) {
 	step(a.other, to, from, back)
 }
 
-// nothing is the result of a conversion without a value.
+// nothing stands for a missing value, where nil is one.
 var nothing any = new(byte)
 
 // rename moves a value.
@@ -354,7 +354,7 @@ func forEach(c *compiler, p *forEachParams) {
 		return
 	}
 	for _, s := range []*v1.JSONSchemaProps{x, y} {
-		if s.Items == nil || s.Items.Schema == nil || kindOf(s.Items.Schema) != fields {
+		if of := itemsOf(s); of == nil || kindOf(of) != fields {
 			c.invalid("hubItemsPath", p.HubItemsPath, "and spokeItemsPath must be lists of objects with known fields")
 			return
 		}
@@ -364,15 +364,7 @@ func forEach(c *compiler, p *forEachParams) {
 		hub:   side{name: c.hub.name, schema: x.Items.Schema, prefix: c.hub.prefix + from.String() + "[]."},
 		spoke: side{name: c.spoke.name, schema: y.Items.Schema, prefix: c.spoke.prefix + to.String() + "[]."}}
 	in.hub.other, in.spoke.other = &in.spoke, &in.hub
-	var rules []*rule
-	for i, data := range p.Rules {
-		r, errs := decodeRule(data, in.at.Index(i))
-		c.report.Errors = append(c.report.Errors, errs...)
-		if r != nil {
-			rules = append(rules, r)
-		}
-	}
-	in.compile(rules)
+	in.compile(p.Rules)
 	c.hub.missed, c.spoke.missed = append(c.hub.missed, in.hub.missed...), append(c.spoke.missed, in.spoke.missed...)
 	// The rules acknowledge their own losses, and fields without a rule have their own policy.
 	c.hub.lossy, c.spoke.lossy = c.hub.lossy || in.hub.lossy, c.spoke.lossy || in.spoke.lossy

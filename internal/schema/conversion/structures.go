@@ -86,7 +86,7 @@ func join(c *compiler, p *joinParams, a *side) {
 	if !ok {
 		return
 	}
-	if kindOf(x) != list || kindOf(y) != text || x.Items == nil || x.Items.Schema == nil || !kindOf(x.Items.Schema).scalar() {
+	if of := itemsOf(x); kindOf(x) != list || kindOf(y) != text || of == nil || !kindOf(of).scalar() {
 		c.invalid("hubPath", p.HubPath, "and spokePath must be a list of strings, numbers or booleans, and a string")
 		return
 	}

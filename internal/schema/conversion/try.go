@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -33,13 +34,9 @@ func (r *Rules) Check(crd *v1.CustomResourceDefinition, at *field.Path) *Report 
 
 // CheckOf is Check for the rules in the annotation of a CustomResourceDefinition.
 func CheckOf(crd *v1.CustomResourceDefinition) *Report {
-	text, ok := crd.Annotations[Annotation]
-	if !ok {
-		return &Report{}
-	}
-	rules, err := ParseText(text)
-	if err != nil {
-		return &Report{Errors: field.ErrorList{field.Invalid(AnnotationPath(), text, err.Error())}}
+	rules, report := Written(crd)
+	if rules == nil {
+		return report
 	}
 	return rules.Check(crd, AnnotationPath())
 }
@@ -47,11 +44,7 @@ func CheckOf(crd *v1.CustomResourceDefinition) *Report {
 // try converts random objects there and back if a rule claims to lose nothing, and reports a claim that is
 // wrong. Objects with values that the rules do not allow say nothing.
 func (c *Converter) try(report *Report, hub string, p *Pair, schemas map[string]*v1.JSONSchemaProps) {
-	claims := false
-	for _, r := range p.Rules {
-		claims = claims || r.Claimed
-	}
-	if !claims {
+	if !slices.ContainsFunc(p.Rules, func(r Verdict) bool { return r.Claimed }) {
 		return
 	}
 	s := Sampler{Rand: rand.New(rand.NewPCG(1, 2))}

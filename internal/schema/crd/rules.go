@@ -17,28 +17,26 @@ import (
 // were valid when the CRDConversionConfig was written. A definition that they do not fit any more is
 // accepted with a warning: the other order would be rejected, too, and so no change would be possible.
 
-// checkRules returns the errors and warnings about the conversion rules of a definition. old is the replaced
-// one, or nil.
-func checkRules(crd, old *v1.CustomResourceDefinition) (errs field.ErrorList, warnings []string) {
+// sameRules reports whether a definition has the rules and the schemas of the one that it replaces, or no rules.
+func sameRules(crd, old *v1.CustomResourceDefinition) bool {
 	text := crd.Annotations[conversion.Annotation]
-	if text == "" || old != nil && text == old.Annotations[conversion.Annotation] && sameSchemas(crd, old) {
-		return nil, nil
+	return text == "" || old != nil && text == old.Annotations[conversion.Annotation] && sameSchemas(crd, old)
+}
+
+// checkRules returns the errors of the conversion rules that a user wrote. old is the replaced definition, or
+// nil.
+func checkRules(crd, old *v1.CustomResourceDefinition) field.ErrorList {
+	if sameRules(crd, old) {
+		return nil
 	}
-	report := conversion.CheckOf(crd)
-	errs = append(report.Errors, report.Unmapped...)
-	warnings = append(warnings, report.Warnings...)
-	rules, err := conversion.ParseText(text)
-	if err != nil || rules.Config == "" {
-		return errs, warnings
+	rules, report := conversion.Written(crd)
+	if rules != nil && rules.Config != "" {
+		return nil
 	}
-	if len(errs) > 0 {
-		effect := "fields without a rule are lost in conversions"
-		if report.Broken() != nil {
-			effect = "conversions between versions fail until it is changed"
-		}
-		warnings = append(warnings, fmt.Sprintf("the conversion rules of the CRDConversionConfig %s do not fit the schemas: %v; %s", rules.Config, errs.ToAggregate(), effect))
+	if rules != nil {
+		_, report = rules.For(crd, conversion.SchemasOf(crd), conversion.AnnotationPath())
 	}
-	return nil, warnings
+	return report.Refused()
 }
 
 func sameSchemas(a, b *v1.CustomResourceDefinition) bool {
@@ -49,7 +47,7 @@ func sameSchemas(a, b *v1.CustomResourceDefinition) bool {
 
 // warnOfRules returns the warnings about conversion rules.
 func warnOfRules(obj, old object.Tree) []string {
-	if rulesOf(obj) == "" {
+	if text, _ := object.Annotation(obj, conversion.Annotation); text == "" {
 		return nil
 	}
 	crd, err := typed(obj)
@@ -62,34 +60,40 @@ func warnOfRules(obj, old object.Tree) []string {
 			return nil
 		}
 	}
-	_, warnings := checkRules(crd, before)
+	if sameRules(crd, before) {
+		return nil
+	}
+	rules, report := conversion.Written(crd)
+	if rules == nil {
+		return nil
+	}
+	report = rules.Check(crd, conversion.AnnotationPath())
+	warnings := report.Warnings
+	if errs := report.Refused(); rules.Config != "" && len(errs) > 0 {
+		effect := "fields without a rule are lost in conversions"
+		if report.Broken() != nil {
+			effect = "conversions between versions fail until it is changed"
+		}
+		warnings = append(warnings, fmt.Sprintf("the conversion rules of the CRDConversionConfig %s do not fit the schemas: %v; %s", rules.Config, errs.ToAggregate(), effect))
+	}
 	return warnings
-}
-
-// rulesOf returns the annotation of a definition.
-func rulesOf(t object.Tree) string {
-	annotations, _ := object.Metadata(t)["annotations"].(object.Tree)
-	text, _ := annotations[conversion.Annotation].(string)
-	return text
 }
 
 // keepRules keeps the rules of a CRDConversionConfig in a definition that is replaced by one without rules.
 // An empty annotation removes them.
 func keepRules(obj, old object.Tree) {
-	annotations, _ := object.Metadata(obj)["annotations"].(object.Tree)
-	text, has := annotations[conversion.Annotation].(string)
-	switch {
-	case has && text == "":
-		delete(annotations, conversion.Annotation)
-	case !has && old != nil && rulesOf(old) != "":
-		rules, err := conversion.ParseText(rulesOf(old))
-		if err != nil || rules.Config == "" {
-			return
+	text, has := object.Annotation(obj, conversion.Annotation)
+	if has {
+		if text == "" {
+			delete(object.Metadata(obj)["annotations"].(object.Tree), conversion.Annotation)
 		}
-		if annotations == nil {
-			annotations = object.Tree{}
-			object.Metadata(obj)["annotations"] = annotations
-		}
-		annotations[conversion.Annotation] = rulesOf(old)
+		return
+	}
+	was, _ := object.Annotation(old, conversion.Annotation)
+	if was == "" {
+		return
+	}
+	if rules, err := conversion.ParseText(was); err == nil && rules.Config != "" {
+		object.SetAnnotation(obj, conversion.Annotation, was)
 	}
 }

@@ -30,7 +30,7 @@ func validate(obj, old object.Tree, report func(*celrule.Report)) field.ErrorLis
 		report(r)
 	}
 	if len(errs) == 0 {
-		errs, _ = checkRules(crd, before)
+		errs = checkRules(crd, before)
 	}
 	return errs
 }

@@ -281,7 +281,7 @@ func (m *maker) split() {
 	}
 }
 
-// expression adds a rule in CEL, which fails without its field.
+// expression adds a rule in CEL. It fails without its field.
 func (m *maker) expression() {
 	a, b := m.name(), m.name()
 	m.hub.Properties[a], m.spoke.Properties[b] = text, text

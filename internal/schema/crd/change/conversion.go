@@ -58,7 +58,7 @@ func (c *comparison) conversionRules(old, now *v1.CustomResourceDefinition) {
 		return
 	}
 	report := conversion.CheckOf(now)
-	for _, e := range append(report.Errors, report.Unmapped...) {
+	for _, e := range report.Refused() {
 		c.add(Finding{Severity: Breaking, Path: e.Field, Change: "conversion-rules-invalid", What: e.ErrorBody(),
 			Reason: "A server rejects the definition.", WayOut: "Change the rules with the schemas."})
 	}

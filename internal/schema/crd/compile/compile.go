@@ -56,12 +56,12 @@ func (s *Shared) parts() (*structural.Shared, *celrule.Shared) {
 
 // Schemas returns the schema of a version as JSON. It is called when the schema is
 // first needed, and again after it was dropped.
-type Schemas func(version string) ([]byte, error)
+type Schemas = conversion.Schemas
 
 // Definition compiles a single CustomResourceDefinition. It does not change crd, and keeps only its
 // schemas.
 func Definition(crd *v1.CustomResourceDefinition) (*resource.Definition, error) {
-	d, err := (&Compiler{}).Compile(crd, Schemas(conversion.SchemasOf(crd)))
+	d, err := (&Compiler{}).Compile(crd, conversion.SchemasOf(crd))
 	if err != nil {
 		return nil, err
 	}

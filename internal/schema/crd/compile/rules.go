@@ -8,10 +8,11 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/registry/convert"
 	"github.com/anykind/anykind/internal/schema/conversion"
 )
 
-// byRules returns the conversion of a CustomResourceDefinition with rules, which it compiles at the first
+// byRules returns the conversion of a CustomResourceDefinition with rules. The rules are compiled at the first
 // conversion.
 func byRules(crd *v1.CustomResourceDefinition, schemas Schemas) func(context.Context, []map[string]any, string) ([]map[string]any, error) {
 	small := &v1.CustomResourceDefinition{Spec: v1.CustomResourceDefinitionSpec{Group: crd.Spec.Group}}
@@ -20,7 +21,7 @@ func byRules(crd *v1.CustomResourceDefinition, schemas Schemas) func(context.Con
 		small.Spec.Versions = append(small.Spec.Versions, v1.CustomResourceDefinitionVersion{Name: crd.Spec.Versions[i].Name})
 	}
 	compiled := sync.OnceValues(func() (*conversion.Converter, error) {
-		c, report := conversion.Of(small, conversion.Schemas(schemas))
+		c, report := conversion.Of(small, schemas)
 		if err := report.Broken(); err != nil {
 			return nil, fmt.Errorf("the conversion rules of %s do not fit its schemas: %w", small.Name, err)
 		}
@@ -32,7 +33,7 @@ func byRules(crd *v1.CustomResourceDefinition, schemas Schemas) func(context.Con
 			return nil, err
 		}
 		for _, t := range objs {
-			if empty(t) {
+			if convert.Empty(t) {
 				t["apiVersion"] = crd.Spec.Group + "/" + version
 				continue
 			}
@@ -47,18 +48,7 @@ func byRules(crd *v1.CustomResourceDefinition, schemas Schemas) func(context.Con
 	}
 }
 
-// empty reports whether an object has nothing to convert. Accounts of managed fields start from empty
-// objects.
-func empty(t object.Tree) bool {
-	for name, v := range t {
-		if m, ok := v.(object.Tree); name != "apiVersion" && name != "kind" && (name != "metadata" || ok && len(m) > 0) {
-			return false
-		}
-	}
-	return true
-}
-
-// unconverted adds the name of the object to an error, which may be a *field.Error.
+// unconverted adds the name of the object to an error. A *field.Error stays in its chain.
 func unconverted(t object.Tree, err error) error {
 	return fmt.Errorf("%s cannot be converted: %w", object.Name(t), err)
 }
