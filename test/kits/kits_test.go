@@ -63,6 +63,7 @@ func (k kit) run(name string, args ...string) string {
 var (
 	ranPython = regexp.MustCompile(`Ran (\d+) tests`)
 	ranNode   = regexp.MustCompile(`# pass (\d+)`)
+	ranRust   = regexp.MustCompile(`([1-9]\d*) passed; 0 failed`)
 	ranJava   = regexp.MustCompile(`(\d+) tests passed`)
 )
 
@@ -118,6 +119,34 @@ func TestJava(t *testing.T) {
 	k.ran(k.run("java", "-cp", classes, "dev.anykind.KitTest"), ranJava)
 }
 
+// debianCrates selects Debian's packages of crates, librust-ureq-dev and others, instead of crates.io.
+var debianCrates = []string{
+	"--config", `source.crates-io.replace-with="debian"`,
+	"--config", `source.debian.directory="/usr/share/cargo/registry"`,
+}
+
+func TestRust(t *testing.T) {
+	k := open(t, "rust", "cargo")
+	args := []string{"--offline"}
+	switch {
+	case k.succeeds("cargo", "fetch", "--offline"):
+	case k.succeeds("cargo", append([]string{"fetch", "--offline"}, debianCrates...)...):
+		args = append(args, debianCrates...)
+	case *download:
+		k.run("cargo", "fetch")
+	default:
+		t.Skip("the crates of kits/rust are not on this machine: make kits downloads them")
+	}
+	k.ran(k.run("cargo", append([]string{"test"}, args...)...), ranRust)
+}
+
+// succeeds reports whether a command succeeds in the copy.
+func (k kit) succeeds(name string, args ...string) bool {
+	cmd := exec.CommandContext(k.Context(), name, args...)
+	cmd.Dir, cmd.Env = k.dir, k.env
+	return cmd.Run() == nil
+}
+
 // major returns the first number of a version.
 func major(version string) int {
 	first, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
@@ -135,7 +164,7 @@ func TestExamplesAreEqual(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := read(t, top, "docs/kits.md")
-	for folder, language := range map[string]string{"python": "python", "typescript": "typescript", "java": "java"} {
+	for folder, language := range map[string]string{"python": "python", "typescript": "typescript", "java": "java", "rust": "rust"} {
 		readme := read(t, top, fmt.Sprintf("kits/%s/README.md", folder))
 		example := regexp.MustCompile("(?s)```" + language + "\n.*?```\n").FindString(readme)
 		if example == "" || !strings.Contains(page, example) {
