@@ -94,7 +94,7 @@ func (f *Serve) Add(flags *pflag.FlagSet) {
 	AddSection(flags, "Request limits", f.limits.add)
 	AddSection(flags, "Extended cluster", f.addCluster)
 	AddSection(flags, "Metrics, logs and traces", f.addLogs)
-	AddSection(flags, "Tests", f.addTests)
+	AddSection(flags, "Test", f.addTests)
 }
 
 func (f *Serve) addTests(flags *pflag.FlagSet) {
