@@ -43,7 +43,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes infer churn soak month forks verify compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes infer churn kits soak month forks verify compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -160,6 +160,9 @@ crash: ## kill a server 100 times while eight clients write
 
 manager: ## run every controller of kube-controller-manager for ten minutes, alone and with ours, and print their observed work
 	$(GO) -C test/controlplane test . -run 'Each|Both|Controllers' -count=1 -v -parallel 8 -timeout 60m -all -duration 10m $(ARGS)
+
+kits: ## run the tests of the kits for other languages, with their client libraries from the registries
+	$(GO) -C test test ./kits -count=1 -v -timeout 30m -args -download
 
 churn: ## kill and start Konnectivity's server and agents for ten minutes while clients connect through them
 	$(GO) -C test/egress test . -run Churn -count=1 -v -timeout 30m -churn 10m

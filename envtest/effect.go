@@ -10,9 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/server/fault"
 )
 
 // Refuse responds with an error, such as one of k8s.io/apimachinery/pkg/api/errors. A watch
@@ -22,18 +22,7 @@ func Refuse(err apierrors.APIStatus) Effect {
 }
 
 func refuseWith(make func(*http.Request) apierrors.APIStatus) Effect {
-	return func(http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			said := &apierrors.StatusError{ErrStatus: make(r).Status()}
-			if info := request.InfoOf(r); !info.IsWatch() {
-				request.Fail(w, r, said)
-				return
-			}
-			format, _ := codec.AcceptStatus(r)
-			w.Header().Set("Content-Type", format.StreamContentType())
-			_, _ = w.Write(format.AppendErrorFrame(nil, status.Of(said)))
-		})
-	}
+	return fault.Refuse(func(r *http.Request) error { return &apierrors.StatusError{ErrStatus: make(r).Status()} })
 }
 
 // Conflict fails the request with 409, as a concurrent update would.
@@ -61,50 +50,14 @@ func TooManyRequests(after time.Duration) Effect {
 }
 
 // Delay waits before the server handles the request.
-func Delay(d time.Duration) Effect {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if wait(r.Context(), d) == nil {
-				next.ServeHTTP(w, r)
-			}
-		})
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func Delay(d time.Duration) Effect { return fault.Delay(d) }
 
 // HangUp closes the connection without a response. The request has no effect.
-func HangUp() Effect {
-	return func(http.Handler) http.Handler {
-		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	}
-}
+func HangUp() Effect { return fault.HangUp() }
 
 // LoseAnswer executes the request and closes the connection without a response, so the client does
 // not know the outcome.
-func LoseAnswer() Effect {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			next.ServeHTTP(nowhere{http.Header{}}, r)
-			panic(http.ErrAbortHandler)
-		})
-	}
-}
-
-// nowhere discards a response.
-type nowhere struct{ header http.Header }
-
-func (n nowhere) Header() http.Header         { return n.header }
-func (n nowhere) Write(p []byte) (int, error) { return len(p), nil }
-func (n nowhere) WriteHeader(int)             {}
-func (n nowhere) Flush()                      {}
+func LoseAnswer() Effect { return fault.LoseAnswer() }
 
 // FailStore handles the request with an unavailable store. The caches of the server still work.
 func FailStore() Effect { return withFailing(failing{store: true}) }
@@ -146,7 +99,7 @@ func callWebhook(ctx context.Context) error {
 		return errNoWebhook
 	}
 	if f.webhooks > 0 {
-		return wait(ctx, f.webhooks)
+		return fault.Wait(ctx, f.webhooks)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (s *server) answering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := request.From(r.Context())
 		answer := next
-		if effect := s.faults.take(q); effect != nil {
+		if effect := s.faults.Take(q); effect != nil {
 			answer = effect(next)
 		} else if q.Info.IsWatch() {
 			s.recorders.watched(r, q)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/server/fault"
 )
 
 // Requests selects requests by their attributes. An empty field matches everything; the zero value
@@ -30,23 +31,11 @@ func (r *Requests) match(q *request.Request) bool {
 	info := &q.Info
 	return info.IsResource &&
 		(r.User == "" || q.User != nil && r.User == q.User.Name) &&
-		matchVerb(r.Verb, info.Verb) &&
+		(r.Verb == "" || fault.MatchVerb(r.Verb, info.Verb)) &&
 		(r.Group == "" || r.Group == info.Group || r.Group == "core" && info.Group == "") &&
 		matchResource(r.Resource, info) &&
 		(r.Namespace == "" || r.Namespace == info.Namespace) &&
 		(r.Name == "" || r.Name == info.Name)
-}
-
-func matchVerb(want, verb string) bool {
-	switch want {
-	case "", verb:
-		return true
-	case "read":
-		return verb == "get" || verb == "list" || verb == "watch"
-	case "write":
-		return verb != "get" && verb != "list" && verb != "watch"
-	}
-	return false
 }
 
 func matchResource(want string, info *request.Info) bool {

@@ -24,6 +24,7 @@ import (
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/app/flags"
 	"github.com/anykind/anykind/internal/schema/crd/compile"
+	"github.com/anykind/anykind/internal/server/fault"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -38,7 +39,7 @@ type server struct {
 	issuers   []string     // of accepted tokens; the first one is the server's own
 	underWay  atomic.Int64 // open requests, except long-running ones
 	writes    atomic.Int64 // completed requests that may have changed an object
-	faults    faults
+	faults    fault.Set
 	watches   watches
 	recorders recorders
 	observers observers
@@ -343,7 +344,7 @@ func (te *Environment) WaitIdle(ctx context.Context) error {
 		if s.underWay.Load() == 0 && s.writes.Load() == before {
 			return nil
 		}
-		_ = wait(ctx, time.Millisecond)
+		_ = fault.Wait(ctx, time.Millisecond)
 	}
 }
 

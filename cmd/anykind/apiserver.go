@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -51,7 +52,7 @@ func serveAsAPIServer(f *flags.APIServer, started time.Time) error {
 	if err != nil {
 		return err
 	}
-	return serve(o, func(a *app.App) {
+	return serve(context.Background(), o, func(a *app.App) {
 		log.Info("serving", "url", a.URL(), "took", time.Since(started).Round(time.Millisecond))
 	})
 }

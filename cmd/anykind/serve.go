@@ -44,16 +44,16 @@ second signal ends the process immediately.`,
 			if o.Cluster.AuthenticationFile == "" {
 				o.Authentication.FrontProxy = o.Authentication.FrontProxy.OrOwn()
 			}
-			return serve(o, func(a *app.App) { greet(cmd.OutOrStdout(), cmd.Root().DisplayName(), a, o, time.Since(started)) })
+			return serve(untilStdin(cmd.Context(), f.StopWithStdin), o, func(a *app.App) { greet(cmd.OutOrStdout(), cmd.Root().DisplayName(), a, o, time.Since(started)) })
 		},
 	}
 	f.Add(cmd.Flags())
 	return cmd
 }
 
-// serve runs a server until a signal or a fatal error. It calls ready when the server serves.
-func serve(o app.Options, ready func(*app.App)) error {
-	told, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+// serve runs a server until ctx ends, a signal or a fatal error. It calls ready when the server serves.
+func serve(ctx context.Context, o app.Options, ready func(*app.App)) error {
+	told, restore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer restore()
 	context.AfterFunc(told, restore) // The next signal ends the process, also while it is starting.
 

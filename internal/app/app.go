@@ -117,6 +117,8 @@ type Options struct {
 	History Remembering
 	// Compiled shares compiled schemas with other Apps of this process; nil shares none.
 	Compiled *compile.Shared
+	// FaultInjection serves /faults, where authorized users make requests fail. It is for tests.
+	FaultInjection bool
 	// Hooks are for tests of programs that use an App.
 	Hooks Hooks
 

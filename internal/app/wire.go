@@ -44,6 +44,7 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate/published"
 	"github.com/anykind/anykind/internal/server/api"
 	"github.com/anykind/anykind/internal/server/discovery"
+	"github.com/anykind/anykind/internal/server/fault"
 	"github.com/anykind/anykind/internal/server/openapi"
 	"github.com/anykind/anykind/internal/server/rest"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -261,6 +262,10 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Then:     w.rightsThen(a),
 	})
 	checks := w.health.checks()
+	var faults *fault.Handler // each fork has its own
+	if o.FaultInjection {
+		faults = &fault.Handler{}
+	}
 	version := server.BuildVersion()
 	build := version.Anykind + " " + version.GitCommit
 	found := discovery.New(w.catalog, discovery.Options{
@@ -291,6 +296,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Forget:          w.registry.Forget,
 		Forks:           a.forks,
 		Changes:         o.copied.changes(objects),
+		Faults:          faults,
 		Version:         o.Version,
 		StrictTransport: o.StrictTransport,
 		GoawayChance:    o.GoawayChance,

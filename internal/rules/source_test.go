@@ -95,7 +95,7 @@ func readAll() ([]*file, error) {
 		}
 		name := filepath.ToSlash(rel)
 		if d.IsDir() {
-			if name != "." && (strings.HasPrefix(d.Name(), ".") && name != ".ci" || d.Name() == "testdata" || d.Name() == "anykind-data") {
+			if name != "." && (strings.HasPrefix(d.Name(), ".") && name != ".ci" || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "anykind-data") {
 				return fs.SkipDir
 			}
 			return nil

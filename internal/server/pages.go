@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/anykind/anykind/internal/server/fault"
 )
 
 // pages maps the server's own paths to handlers: exact paths, and prefixes that end in a slash.
@@ -23,6 +25,9 @@ func (s *Server) ownPages() pages {
 	}
 	if s.options.Forks != nil {
 		p[forksPath], p[forksRoot] = s.options.Forks, s.options.Forks
+	}
+	if s.options.Faults != nil {
+		p[fault.Path], p[fault.Root] = s.options.Faults, s.options.Faults
 	}
 	if s.options.Changes != nil {
 		p[changesPath] = s.options.Changes
@@ -45,7 +50,7 @@ func lazy(create func() pages) http.Handler {
 // ServeHTTP answers with the page at the path of a request.
 func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := p[r.URL.Path]
-	for _, prefix := range []string{profiles, flagsPage + "/", forksRoot} {
+	for _, prefix := range []string{profiles, flagsPage + "/", forksRoot, fault.Root} {
 		if h == nil && strings.HasPrefix(r.URL.Path, prefix) {
 			h = p[prefix]
 		}
@@ -61,5 +66,5 @@ const changesPath = "/changes"
 
 // owns reports whether path is below one of the server's own roots. The API has no paths there.
 func owns(path string) bool {
-	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug") || path == "/statusz" || path == "/flagz" || path == backupPath || path == forgetPath || path == changesPath || under(path, forksPath)
+	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug") || path == "/statusz" || path == "/flagz" || path == backupPath || path == forgetPath || path == changesPath || under(path, forksPath) || under(path, fault.Path)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/server/api"
+	"github.com/anykind/anykind/internal/server/fault"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -61,7 +62,9 @@ type Options struct {
 	// Prefix precedes all paths of a fork in the requests of clients.
 	Prefix string
 	// Changes answers with the differences to the state that the store began with; nil for a store that began empty.
-	Changes    http.HandlerFunc
+	Changes http.HandlerFunc
+	// Faults makes requests fail; nil for a server without its page.
+	Faults     *fault.Handler
 	FlagValues map[string]string // all flags, for /flagz
 	// SetVerbosity sets the log level; nil for none.
 	SetVerbosity func(int)
@@ -139,6 +142,9 @@ func New(o Options) *Server {
 	s.options.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	var answers http.Handler = api.Table{api.At(owns, lazy(s.ownPages)), api.Everywhere(o.API)}
+	if o.Faults != nil {
+		answers = o.Faults.Within(answers)
+	}
 	if o.Within != nil {
 		answers = o.Within(answers)
 	}

@@ -64,7 +64,10 @@ type Serve struct {
 	all            *pflag.FlagSet
 	crds           string
 	cluster        app.Cluster
-	given          func(name string) bool // reports whether a flag is set; nil for kube-apiserver
+	faults         bool
+	// StopWithStdin stops the server when the standard input ends.
+	StopWithStdin bool
+	given         func(name string) bool // reports whether a flag is set; nil for kube-apiserver
 }
 
 // DefaultDataDir is the default of --data-dir.
@@ -91,6 +94,14 @@ func (f *Serve) Add(flags *pflag.FlagSet) {
 	AddSection(flags, "Request limits", f.limits.add)
 	AddSection(flags, "Extended cluster", f.addCluster)
 	AddSection(flags, "Metrics, logs and traces", f.addLogs)
+	AddSection(flags, "Test", f.addTests)
+}
+
+func (f *Serve) addTests(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.faults, "fault-injection", false,
+		"for tests only: serve /faults, where users with rights on this path make requests of any user fail")
+	flags.BoolVar(&f.StopWithStdin, "stop-with-stdin", false,
+		"stop when the standard input ends, so with the process that started the server")
 }
 
 func (f *Serve) addStorage(flags *pflag.FlagSet) {
@@ -212,6 +223,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		Controllers:              f.controllers,
 		Services:                 f.services,
 		CRDs:                     f.crds,
+		FaultInjection:           f.faults,
 		FlagValues:               f.values(),
 		SetVerbosity:             f.setVerbosity,
 	}
