@@ -24,7 +24,7 @@ import (
 	"github.com/anykind/anykind/internal/network/kubelet"
 	"github.com/anykind/anykind/internal/network/otlp"
 	"github.com/anykind/anykind/internal/network/pki"
-	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema/crd/compile"
 	"github.com/anykind/anykind/internal/server"
@@ -95,8 +95,8 @@ type Options struct {
 	// Services configures addresses and ports of Services.
 	Services Services
 
-	// Offer selects the media types of the server.
-	Offer codec.Offer
+	// Gates are the feature gates of Kubernetes.
+	Gates *gate.Set
 
 	// Etcd configures a store in etcd, if it has servers. It replaces a store in Dir or in memory.
 	Etcd Etcd

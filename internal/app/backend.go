@@ -9,6 +9,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/network/egress"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/store/boltkv"
 	"github.com/anykind/anykind/internal/store/encrypt"
 	"github.com/anykind/anykind/internal/store/etcdkv"
@@ -45,7 +46,7 @@ func openBackend(ctx context.Context, o Options, secrets *encrypt.Config, toEtcd
 		b = transform.New(b, keys, transform.Options{MaxValueBytes: most})
 	}
 	if o.Backend == nil && len(o.Etcd.Servers) > 0 { // objects in etcd have kube-apiserver's format
-		b = transform.New(b, storedForm{kinds: builtin.Stored(), cbor: o.Offer.CBOR}, transform.Options{MaxValueBytes: limit})
+		b = transform.New(b, storedForm{kinds: builtin.Stored(), cbor: o.Gates.On(gate.CBORServingAndStorage)}, transform.Options{MaxValueBytes: limit})
 	}
 	if b, err = o.History.open(b, keys, o); err != nil {
 		if keys != nil {

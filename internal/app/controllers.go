@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/anykind/anykind/internal/builtin/allocation"
 	"github.com/anykind/anykind/internal/controller"
@@ -117,7 +117,7 @@ func checkControllers(names []string) error {
 // for those that each server runs.
 func (w *wired) control(a *App, o Options) error {
 	host, _ := os.Hostname()
-	identity := serveridentity.Server{Host: host, Instance: uuid.NewString(), Address: w.server.Address}
+	identity := serveridentity.Server{Host: host, Instance: string(uuid.NewUUID()), Address: w.server.Address}
 	on, err := controller.Select(controllers(told{
 		a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses,
 		quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others, identity, cmp.Or(o.EventTTL, expiry.DefaultTTL),

@@ -33,6 +33,8 @@ import (
 	"github.com/anykind/anykind/internal/network/mirror"
 	"github.com/anykind/anykind/internal/network/proxy"
 	"github.com/anykind/anykind/internal/network/webhook"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/registry/convert"
@@ -130,6 +132,7 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 		}
 	}
 	w.registry = registry.New(a.backend, w.cache, registry.Options{
+		Gates:   o.Gates,
 		Plugins: admitting, Logger: o.Log,
 		Source: func(d *resource.Definition) (kv.Guard, bool) { return w.crds.Source(d) },
 	})
@@ -287,7 +290,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:      &a.authorizer,
 		Audit:           a.audit,
 		Traces:          a.traces.Tracers(),
-		Offer:           o.Offer,
+		Offer:           codec.Offer{CBOR: o.Gates.On(gate.CBORServingAndStorage)},
 		Catalog:         w.catalog,
 		Collectors:      append(w.collectors(a, o), objects.Collectors()...),
 		Checks:          checks,

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/anykind/anykind/internal/object"
@@ -27,7 +27,7 @@ func (o *Objects) Warn(ctx context.Context, d *resource.Definition, about *Heade
 	at := o.Now().UTC()
 	event := name + fmt.Sprintf(".%x", at.UnixNano())
 	if len(validation.IsDNS1123Subdomain(event)) > 0 {
-		event = uuid.NewString()
+		event = string(uuid.NewUUID())
 	}
 	in := namespace
 	if in == "" {

@@ -198,7 +198,7 @@ func (r *Registry) markDeleted(ctx context.Context, target *Target, old object.T
 	case !deleting && d.BeforeDelete != nil:
 		object.SetMetaString(t, "deletionTimestamp", object.Timestamp(r.now()))
 		d.BeforeDelete(ctx, &resource.Change{
-			Object: t, Old: old, Namespace: target.Namespace, Name: target.Name, DryRun: o.DryRun,
+			Object: t, Old: old, Namespace: target.Namespace, Name: target.Name, DryRun: o.DryRun, Gates: r.gates,
 		}, options)
 		return t, none
 	default:

@@ -151,7 +151,7 @@ func (w *write) hooks() *resource.Change {
 	w.hooked = resource.Change{
 		Object: w.object, Old: w.old,
 		Namespace: w.target.Namespace, Name: w.target.Name, Subresource: w.target.Subresource,
-		Version: cmp.Or(w.requestedVersion, w.target.Version).Name, DryRun: w.options.DryRun,
+		Version: cmp.Or(w.requestedVersion, w.target.Version).Name, DryRun: w.options.DryRun, Gates: w.gates,
 	}
 	return &w.hooked
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/span"
 	"github.com/anykind/anykind/internal/object/status"
@@ -36,6 +37,7 @@ type Registry struct {
 	cache     *watchcache.Cache
 	plugins   Plugins
 	source    func(*resource.Definition) (kv.Guard, bool) // nil for none
+	gates     *gate.Set
 	now       func() time.Time
 	log       *slog.Logger
 	objects   resource.Objects // for the kinds
@@ -48,13 +50,15 @@ type Options struct {
 	// Source returns a guard for the object that a Definition comes from. A write fails if that object has
 	// changed. A Definition without one never changes. Nil is for such Definitions only.
 	Source func(*resource.Definition) (guard kv.Guard, ok bool)
+	// Gates are the feature gates of the server.
+	Gates  *gate.Set
 	Now    func() time.Time
 	Logger *slog.Logger
 }
 
 // New returns a Registry that reads from cache and writes to backend.
 func New(backend kv.Backend, cache *watchcache.Cache, o Options) *Registry {
-	r := &Registry{backend: backend, cache: cache, plugins: o.Plugins, source: o.Source, now: o.Now, log: o.Logger}
+	r := &Registry{backend: backend, cache: cache, plugins: o.Plugins, source: o.Source, gates: o.Gates, now: o.Now, log: o.Logger}
 	r.former, _ = kv.As[kv.Former](backend)
 	r.historian, _ = kv.As[kv.Historian](backend)
 	r.differ, _ = kv.As[kv.Differ](backend)

@@ -4,9 +4,9 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/google/uuid"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/object"
@@ -19,7 +19,7 @@ func (r *Registry) systemMetadata(d *resource.Definition, t object.Tree) {
 	ClearSystemMetadata(t)
 	metadata := object.Metadata(t)
 	metadata["creationTimestamp"] = object.Timestamp(r.now())
-	metadata["uid"] = uuid.NewString()
+	metadata["uid"] = string(uuid.NewUUID())
 	if d.HasGeneration {
 		object.SetGeneration(t, 1)
 	}

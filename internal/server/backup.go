@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
@@ -62,7 +62,7 @@ func (b *backups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if file != nil {
 		from = rangeFrom(r.Header.Get("Range"))
 	} else {
-		tag = strconv.Quote(uuid.NewString())
+		tag = strconv.Quote(string(uuid.NewUUID()))
 		var err error
 		if file, err = store.Copy(r.Context()); err != nil {
 			request.Fail(w, r, err)

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/anykind/anykind/internal/network/conn"
 	"github.com/anykind/anykind/internal/object/status"
@@ -36,7 +36,7 @@ func identified(next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		x.AuditID = r.Header.Get("Audit-Id")
 		if x.AuditID == "" {
-			x.AuditID = uuid.NewString()
+			x.AuditID = string(uuid.NewUUID())
 		}
 		h := x.Header()
 		h["Audit-Id"] = []string{x.AuditID}

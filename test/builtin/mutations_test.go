@@ -140,7 +140,7 @@ func TestReach(t *testing.T) {
 
 // TestMutations compares our outcome for mutated objects of the corpus with upstream's.
 func TestMutations(t *testing.T) {
-	s := NewServer(t)
+	s := NewServer(t, nil)
 	kinds, missing := chosen(t, s)
 	corpus, changes := readCorpus(t), readChanges(t)
 	known, err := ReadKnown(false)

@@ -21,6 +21,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/builtin/allocation"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
@@ -52,16 +53,16 @@ type stored struct {
 }
 
 // NewServer returns a Server that runs until the end of the test.
-func NewServer(t testing.TB) *Server {
-	s := newServer(t, "10.0.0.0/24")
-	s.dual = newServer(t, "10.0.0.0/24", "fd00::/112")
+func NewServer(t testing.TB, gates *gate.Set) *Server {
+	s := newServer(t, gates, "10.0.0.0/24")
+	s.dual = newServer(t, gates, "10.0.0.0/24", "fd00::/112")
 	return s
 }
 
-func newServer(t testing.TB, ranges ...string) *Server {
+func newServer(t testing.TB, gates *gate.Set, ranges ...string) *Server {
 	s := &Server{backend: memkv.New(memkv.Options{}), stored: map[string]stored{}}
-	s.set, s.handler = over(t, s.backend, ranges)
-	_, s.empty = over(t, memkv.New(memkv.Options{}), ranges)
+	s.set, s.handler = over(t, s.backend, gates, ranges)
+	_, s.empty = over(t, memkv.New(memkv.Options{}), gates, ranges)
 	return s
 }
 
@@ -74,7 +75,7 @@ func (s *Server) of(k *Kind) *Server {
 }
 
 // over creates the kinds, and a handler of those that a backend has.
-func over(t testing.TB, backend kv.Backend, ranges []string) (*resource.Set, http.Handler) {
+func over(t testing.TB, backend kv.Backend, gates *gate.Set, ranges []string) (*resource.Set, http.Handler) {
 	set := resource.NewSet(builtin.Dependencies{AllowPrivileged: true, Authorizer: authz.AlwaysAllow{}}.Definitions())
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -106,7 +107,7 @@ func over(t testing.TB, backend kv.Backend, ranges []string) (*resource.Set, htt
 	builtin.GiveAddresses(set, cache, prefixes, allocation.PortRange{Base: 30000, Size: 2768})
 	var catalog resource.Catalog
 	catalog.Swap(set)
-	return set, rest.New(registry.New(backend, cache, registry.Options{}), &catalog, rest.Options{})
+	return set, rest.New(registry.New(backend, cache, registry.Options{Gates: gates}), &catalog, rest.Options{})
 }
 
 // Serves reports whether we serve a kind and a subresource of it.

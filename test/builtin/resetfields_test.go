@@ -18,7 +18,7 @@ import (
 // The writer of an object owns the fields that are not reset, the same ones as upstream: on the object
 // itself, and on each subresource.
 func TestResetFields(t *testing.T) {
-	kinds, server, compared := Kinds(), NewServer(t), 0
+	kinds, server, compared := Kinds(), NewServer(t, nil), 0
 	corpus, err := ReadCorpus(kinds)
 	if err != nil {
 		t.Fatal(err)

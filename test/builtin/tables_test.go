@@ -95,7 +95,7 @@ func shownObjects(t *testing.T, k *Kind, corpus []Object, n int) (out []Object) 
 
 // TestTables compares the columns and the rows of tables, including wide ones.
 func TestTables(t *testing.T) {
-	s := NewServer(t)
+	s := NewServer(t, nil)
 	kinds, _ := chosen(t, s)
 	corpus := readCorpus(t)
 	known, err := ReadKnown(true)

@@ -29,7 +29,6 @@ type APIServer struct {
 	certDir string
 	strict  []string
 	minimum uint32 // seconds
-	gates   kubernetesGates
 	taken   takenFlags
 }
 
@@ -41,7 +40,7 @@ func (f *APIServer) Add(flags *pflag.FlagSet) {
 	AddSection(flags, "Encryption at rest", f.addEncryption)
 	AddSection(flags, "Secure serving", f.addServing)
 	f.addAccess(flags, app.AllowAlways)
-	AddSection(flags, "API enablement", f.addAPI)
+	AddSection(flags, "API enablement", f.addKinds)
 	AddSection(flags, "Admission", f.addPlugins)
 	AddSection(flags, "Services", f.addServices)
 	AddSection(flags, "Outgoing connections", f.addOutgoing)
@@ -59,11 +58,6 @@ func (f *APIServer) addServing(flags *pflag.FlagSet) {
 		"directory with apiserver.crt and apiserver.key, generated if missing; used without --tls-cert-file (default: generated certificates are not stored)")
 	flags.StringSliceVar(&f.strict, "strict-transport-security-directives", nil,
 		"directives of the response header Strict-Transport-Security, such as max-age=31536000,includeSubDomains; without any, no header is sent")
-}
-
-func (f *APIServer) addAPI(flags *pflag.FlagSet) {
-	f.addKinds(flags)
-	flags.Var(&f.gates, "feature-gates", "Kubernetes feature gates, NAME=BOOL; the log names gates that this server cannot change")
 }
 
 func (f *APIServer) addLimits(flags *pflag.FlagSet) {
@@ -85,12 +79,6 @@ func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, 
 	for _, name := range f.taken.given() {
 		log.Warn("the flag has no effect in anykind", "flag", "--"+name)
 	}
-	for _, name := range f.gates.unchanged {
-		log.Warn("anykind cannot change the feature gate", "gate", name)
-	}
-	f.gates.inVain(func(gate, why string) {
-		log.Warn("the feature gate has no effect in anykind; do not set it for any component of the cluster", "gate", gate, "why", why)
-	})
 	if err := f.certificate(); err != nil {
 		return app.Options{}, err
 	}
@@ -98,7 +86,6 @@ func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, 
 	if f.authorization.ConfigFile == "" && len(f.authorization.Modes) == 0 {
 		f.authorization.Modes = []string{app.AllowAlways}
 	}
-	f.Serve.gates.offer = f.gates.offer
 	f.controllers = app.OwnControllers(controllers)
 	if len(f.etcd.Servers) == 1 && fakeetcd.Is(context.Background(), f.etcd.Servers[0]) {
 		f.etcd = app.Etcd{}

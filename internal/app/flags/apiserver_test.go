@@ -15,20 +15,17 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/server"
 )
 
 // The warning lists flags without effect, but not those whose value is the fixed behaviour.
 func TestTakenFlags(t *testing.T) {
 	var taken takenFlags
-	var gates kubernetesGates
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	taken.add(flags)
-	flags.Var(&gates, "feature-gates", "")
 	err := flags.Parse([]string{
 		"--vmodule=a=1", "--watch-cache=false", "--watch-cache-sizes=a#0",
-		"--feature-gates=kube:WatchList=true,CBORServingAndStorage=true", "--feature-gates", "AllAlpha=true",
-		"--feature-gates=CustomResourceFieldSelectors=true,JobManagedBy=true,GitRepoVolumeDriver=false", // gates that help does not list
 		"--apiserver-count=1",
 	})
 	if err != nil {
@@ -37,52 +34,23 @@ func TestTakenFlags(t *testing.T) {
 	if got, want := taken.given(), []string{"apiserver-count", "vmodule", "watch-cache", "watch-cache-sizes"}; !slices.Equal(got, want) {
 		t.Errorf("given: %v, want %v", got, want)
 	}
-	if !slices.Equal(gates.unchanged, []string{"AllAlpha"}) || !gates.offer.CBOR {
-		t.Errorf("gates: %v", gates)
-	}
 }
 
-// The start warns of feature gates that make other programs wait for ever.
-func TestGatesInVain(t *testing.T) {
-	for given, want := range map[string]string{
-		"AllBeta=true": "CoordinatedLeaderElection GenericWorkload",
-		"AllBeta=true,CoordinatedLeaderElection=false": "GenericWorkload",
-		"CoordinatedLeaderElection=true":               "CoordinatedLeaderElection",
-		"AllBeta=false":                                "",
-		"AllAlpha=true":                                "",
-	} {
-		var f APIServer
-		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		f.Add(flags)
-		if err := flags.Parse([]string{"--feature-gates=" + given}); err != nil {
-			t.Fatal(err)
-		}
-		var log strings.Builder
-		if _, err := f.Options(slog.New(slog.NewTextHandler(&log, nil)), ""); err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for line := range strings.Lines(log.String()) {
-			if _, rest, ok := strings.Cut(line, "has no effect in anykind; do not set it for any component of the cluster\" gate="); ok {
-				gate, _, _ := strings.Cut(rest, " ")
-				got = append(got, gate)
-			}
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%s: %s, want %s", given, got, want)
-		}
+// The log names changed gates that do not change this server.
+func TestIdleGates(t *testing.T) {
+	var f APIServer
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.Add(flags)
+	if err := flags.Parse([]string{"--feature-gates=QOSReserved=true,kube:CBORServingAndStorage=true,WatchListClient=true"}); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// A gate that is locked in Kubernetes accepts only its default.
-func TestLockedGates(t *testing.T) {
-	var gates kubernetesGates
-	if err := gates.Set("WatchList=true,GitRepoVolumeDriver=false"); err != nil {
-		t.Error(err)
+	var log strings.Builder
+	o, err := f.Options(slog.New(slog.NewTextHandler(&log, nil)), "")
+	if err != nil || !o.Gates.On(gate.CBORServingAndStorage) {
+		t.Fatalf("%v, %v", o.Gates.Changed(), err)
 	}
-	err := gates.Set("GitRepoVolumeDriver=true")
-	if want := "cannot set feature gate GitRepoVolumeDriver to true, feature is locked to false"; err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+	if want := `why="a gate of kubelets" gates=[QOSReserved]`; !strings.Contains(log.String(), want) || strings.Count(log.String(), "feature gates") != 1 {
+		t.Errorf("log: %s", log.String())
 	}
 }
 

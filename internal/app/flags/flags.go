@@ -19,6 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/access/audit"
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -56,7 +57,7 @@ type Serve struct {
 	privileged     bool
 	services       app.Services
 	endpoints      bool // call the endpoints of Services, not their cluster IPs
-	gates          gates
+	gates          gate.Flag
 	verbosity      int
 	tracing        string
 	level          slog.LevelVar // of the log
@@ -184,6 +185,11 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 	if f.services.Reconciler == app.ReconcileByCount {
 		log.Warn("the reconciler "+app.ReconcileByLease+" replaces a deprecated one", "flag", "--endpoint-reconciler-type="+app.ReconcileByCount)
 	}
+	gates, err := f.gates.Gates()
+	if err != nil {
+		return app.Options{}, err
+	}
+	logIdleGates(log, gates)
 	o := app.Options{
 		Address:                  net.JoinHostPort(f.bindAddress.String(), strconv.Itoa(int(f.securePort))),
 		Dir:                      f.dataDir,
@@ -194,7 +200,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		Etcd:                     f.etcd,
 		MaxObjectBytes:           int(f.maxObjectBytes),
 		EventTTL:                 cmp.Or(f.eventTTL, -1),
-		Offer:                    f.gates.offer,
+		Gates:                    gates,
 		CertFile:                 f.certFile,
 		KeyFile:                  f.keyFile,
 		NamedCertificates:        f.named,

@@ -33,8 +33,6 @@ func (f *Serve) addAPI(flags *pflag.FlagSet) {
 	flags.StringVar(&f.crds, "crds", "",
 		"file with CustomResourceDefinitions, or folder of such files; the server creates them at the start and follows changes of the files")
 	f.addKinds(flags)
-	flags.Var(&f.gates, "feature-gates",
-		"Kubernetes feature gates, NAME=BOOL; CBORServingAndStorage=true offers application/cbor to clients and stores custom objects as CBOR in etcd")
 }
 
 // addKinds adds the flags of built-in kinds.
@@ -43,6 +41,8 @@ func (f *Serve) addKinds(flags *pflag.FlagSet) {
 		"time for which an Event is kept after its last write; 0 keeps Events")
 	flags.Var(&f.runtimeConfig, "runtime-config",
 		"built-in versions and resources to enable or disable: GROUP/VERSION=BOOL, GROUP/VERSION/RESOURCE=BOOL, v1=BOOL for the core group; api/all, api/ga, api/beta and api/alpha stand for all such versions. Beta and alpha versions are disabled by default")
+	flags.Var(&f.gates, "feature-gates",
+		"feature gates of Kubernetes, NAME=BOOL, with the defaults of kube-apiserver. The log names gates that do not change this server")
 	flags.BoolVar(&f.privileged, "allow-privileged", false,
 		"allow privileged containers and Windows HostProcess containers")
 }

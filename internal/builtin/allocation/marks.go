@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
@@ -95,7 +95,7 @@ func (a *Allocator) addressMarks(ctx context.Context, namespace, name string, re
 		}
 		t := a.NewAddress(ip, namespace, name)
 		metadata := object.Metadata(t)
-		metadata["uid"], metadata["creationTimestamp"] = uuid.NewString(), object.Timestamp(time.Now())
+		metadata["uid"], metadata["creationTimestamp"] = string(uuid.NewUUID()), object.Timestamp(time.Now())
 		t = apply.FieldsOf(a.o.Addresses, a.o.Addresses.StorageVersion(), "").Update(ctx, nil, t, apply.Server)
 		marks = append(marks, resource.Mark{Key: key, Moves: true, Value: object.AppendJSON(nil, t)})
 	}

@@ -56,7 +56,5 @@ func readRevision(obj map[string]any, annotation string) (n int64, ok bool, err 
 	return n, ok, err
 }
 
-// prepareTemplate prepares the pod template of an object. old may be nil.
-func prepareTemplate(obj, old map[string]any) {
-	pod.PrepareTemplate(kind.Tree(obj, "spec", "template"), kind.Tree(old, "spec", "template"))
-}
+// prepareTemplate prepares the pod template of an object.
+func prepareTemplate(obj, _ map[string]any) { pod.PrepareTemplate(kind.Tree(obj, "spec", "template")) }

@@ -5,8 +5,6 @@
 package batch
 
 import (
-	"github.com/anykind/anykind/internal/builtin/kind"
-	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object/resource"
 )
@@ -14,13 +12,4 @@ import (
 // Definitions returns the kinds of the group, with the given rules for pods.
 func Definitions(rules func() *rule.Set) []*resource.Definition {
 	return []*resource.Definition{cronJobs(rules), jobs(rules)}
-}
-
-// prepareSpec drops fields of disabled features from the spec of a Job, unless the old spec has
-// them. Either may be nil.
-func prepareSpec(spec, old map[string]any) {
-	if kind.Value(old, "scheduling") == nil {
-		delete(spec, "scheduling")
-	}
-	pod.PrepareTemplate(kind.Tree(spec, "template"), kind.Tree(old, "template"))
 }

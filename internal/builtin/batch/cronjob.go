@@ -54,6 +54,6 @@ func cronJobs(rules func() *rule.Set) *resource.Definition {
 	}.New()
 }
 
-func prepareCronJob(obj, old map[string]any) {
-	prepareSpec(kind.Tree(obj, "spec", "jobTemplate", "spec"), kind.Tree(old, "spec", "jobTemplate", "spec"))
+func prepareCronJob(obj, _ map[string]any) {
+	pod.PrepareTemplate(kind.Tree(obj, "spec", "jobTemplate", "spec", "template"))
 }

@@ -88,7 +88,7 @@ func prepareJob(obj, old map[string]any) {
 	if own := kind.Tree(obj, "metadata", "labels"); len(own) > 0 && isSame(own, labelsOfPods(obj)) {
 		kind.Child(obj, "metadata")["labels"] = object.Clone(own)
 	}
-	prepareSpec(spec, kind.Tree(old, "spec"))
+	pod.PrepareTemplate(kind.Tree(spec, "template"))
 }
 
 func labelsOfPods(job map[string]any) map[string]any {

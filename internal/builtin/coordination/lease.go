@@ -15,7 +15,7 @@ func leases() *resource.Definition {
 	return kind.Kind[*coordinationv1.Lease, *coordinationv1.LeaseList]{
 		Definition: resource.Definition{
 			Group: coordinationv1.GroupName, Plural: "leases", Namespaced: true,
-			Strategy: resource.Strategy{AllowCreateOnUpdate: true, Prepare: resource.Changing(prepareLease)},
+			Strategy: resource.Strategy{AllowCreateOnUpdate: true},
 		},
 		AnyFinalizers: true, Validate: validateLease,
 		Columns: `
@@ -23,17 +23,6 @@ func leases() *resource.Definition {
 			Age
 		`,
 	}.New()
-}
-
-// prepareLease drops the fields of coordinated leader election, a disabled feature, unless the
-// stored lease has them.
-func prepareLease(obj, old map[string]any) {
-	spec := kind.Tree(obj, "spec")
-	for _, name := range []string{"strategy", "preferredHolder"} {
-		if kind.Value(old, "spec", name) == nil {
-			delete(spec, name)
-		}
-	}
 }
 
 func validateLease(c *rule.Check, lease, _ *coordinationv1.Lease) {

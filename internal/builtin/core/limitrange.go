@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -33,7 +33,7 @@ func limitRanges() *resource.Definition {
 // nameLimitRange names a new object without a name and without generateName.
 func nameLimitRange(obj, _ map[string]any) {
 	if object.Name(obj) == "" {
-		object.SetMetaString(obj, "name", uuid.NewString())
+		object.SetMetaString(obj, "name", string(uuid.NewUUID()))
 	}
 }
 

@@ -139,9 +139,9 @@ func defaultNodeRanges(node map[string]any) {
 	}
 }
 
-// prepareNode drops fields of removed or disabled features, unless the old node has them.
+// prepareNode drops fields of removed features, unless the old node has them.
 func prepareNode(node, old map[string]any) {
-	for _, f := range [][2]string{{"spec", "configSource"}, {"spec", "podPreemptionPolicy"}, {"status", "config"}} {
+	for _, f := range [][2]string{{"spec", "configSource"}, {"status", "config"}} {
 		if kind.Value(old, f[0], f[1]) == nil {
 			delete(kind.Tree(node, f[0]), f[1])
 		}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/builtin/volume"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -19,7 +21,7 @@ func persistentVolumeClaims() *resource.Definition {
 	return kind.Kind[*corev1.PersistentVolumeClaim, *corev1.PersistentVolumeClaimList]{
 		Definition: resource.Definition{
 			Plural: "persistentvolumeclaims", ShortNames: []string{"pvc"}, Namespaced: true, ReturnsDeleted: true,
-			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareClaim)},
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: prepareClaim},
 		},
 		StatusKeeps:    "spec",
 		Rules:          volumeRules,
@@ -66,15 +68,12 @@ func defaultClaim(obj map[string]any) {
 	kind.SetDefault(kind.Child(obj, "status"), "phase", string(corev1.ClaimPending))
 }
 
-// prepareClaim drops fields of disabled features, unless the old claim has them, and data sources
-// that are only valid in dataSourceRef.
-func prepareClaim(obj, old map[string]any) {
-	defaultClaim(obj) // a new claim has no status
-	if old == nil || kind.Value(old, "status", "healthStatus") == nil {
-		delete(kind.Tree(obj, "status"), "healthStatus")
-	}
-	spec, was := kind.Tree(obj, "spec"), kind.Tree(old, "spec")
-	if kind.Text(spec, "dataSourceRef", "namespace") != "" && was["dataSourceRef"] == nil {
+// prepareClaim drops data sources of a disabled feature, unless the old claim has one, and those that are only
+// valid in dataSourceRef.
+func prepareClaim(_ context.Context, c *resource.Change) {
+	defaultClaim(c.Object) // a new claim has no status
+	spec, was := kind.Tree(c.Object, "spec"), kind.Tree(c.Old, "spec")
+	if !c.Gates.On(gate.CrossNamespaceVolumeDataSource) && kind.Text(spec, "dataSourceRef", "namespace") != "" && was["dataSourceRef"] == nil {
 		delete(spec, "dataSourceRef")
 	}
 	used := was["dataSource"] != nil || was["dataSourceRef"] != nil

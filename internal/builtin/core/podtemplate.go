@@ -27,9 +27,7 @@ func podTemplates(rules func() *rule.Set) *resource.Definition {
 	}.New()
 }
 
-func preparePodTemplate(obj, old map[string]any) {
-	pod.PrepareTemplate(kind.Tree(obj, "template"), kind.Tree(old, "template"))
-}
+func preparePodTemplate(obj, _ map[string]any) { pod.PrepareTemplate(kind.Tree(obj, "template")) }
 
 func validatePodTemplate(c *rule.Check, t, old *corev1.PodTemplate) {
 	pod.ValidateTemplate(c.At("template"), &t.Template, oldTemplate(old))

@@ -68,8 +68,8 @@ func defaultReplicationController(obj map[string]any) {
 	}
 }
 
-func prepareReplicationController(obj, old map[string]any) {
-	pod.PrepareTemplate(kind.Tree(obj, "spec", "template"), kind.Tree(old, "spec", "template"))
+func prepareReplicationController(obj, _ map[string]any) {
+	pod.PrepareTemplate(kind.Tree(obj, "spec", "template"))
 }
 
 func validateReplicationController(c *rule.Check, r, old *corev1.ReplicationController) {

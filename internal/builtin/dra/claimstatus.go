@@ -15,21 +15,13 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// prepareClaim drops fields of disabled features, and status entries of devices that are no longer
-// allocated.
+// prepareClaim drops status entries of devices that are no longer allocated.
 func prepareClaim(_ context.Context, c *resource.Change) {
-	dropDerived(kind.Tree(c.Object, "spec"), kind.Tree(c.Old, "spec"))
 	if c.Subresource != "status" {
 		return
 	}
 	status := kind.Tree(c.Object, "status")
 	now, before := results(c.Object), results(c.Old)
-	skips := func(r any) bool { return len(kind.List(treeOf(r), "skipNodeOperations")) > 0 }
-	if !slices.ContainsFunc(before, skips) {
-		for _, r := range now {
-			delete(treeOf(r), "skipNodeOperations")
-		}
-	}
 	isOneOf := func(results []any, device any) bool {
 		return slices.ContainsFunc(results, func(r any) bool { return nameOfDevice(treeOf(r)) == nameOfDevice(treeOf(device)) })
 	}
@@ -39,10 +31,6 @@ func prepareClaim(_ context.Context, c *resource.Change) {
 		return
 	}
 	status["devices"] = devices
-}
-
-func prepareTemplate(_ context.Context, c *resource.Change) {
-	dropDerived(kind.Tree(c.Object, "spec", "spec"), kind.Tree(c.Old, "spec", "spec"))
 }
 
 func treeOf(v any) map[string]any {
@@ -60,32 +48,6 @@ type deviceName struct{ Driver, Pool, Device, ShareID string }
 
 func nameOfDevice(m map[string]any) deviceName {
 	return deviceName{kind.Text(m, "driver"), kind.Text(m, "pool"), kind.Text(m, "device"), kind.Text(m, "shareID")}
-}
-
-// dropDerived drops derived attributes, a disabled feature, unless the old claim has some.
-func dropDerived(spec, old map[string]any) {
-	const name = "derivedAttributes"
-	for _, r := range requestsOf(old) {
-		if len(kind.List(r, name)) > 0 {
-			return
-		}
-	}
-	for _, r := range requestsOf(spec) {
-		delete(r, name)
-	}
-}
-
-// requestsOf returns the requests of a claim and their subrequests.
-func requestsOf(spec map[string]any) (all []map[string]any) {
-	for _, r := range kind.List(spec, "devices", "requests") {
-		if exactly := kind.Tree(treeOf(r), "exactly"); exactly != nil {
-			all = append(all, exactly)
-		}
-		for _, s := range kind.List(treeOf(r), "firstAvailable") {
-			all = append(all, treeOf(s))
-		}
-	}
-	return all
 }
 
 func validateClaimStatus(c *rule.Check, claim, old *resourcev1.ResourceClaim) {

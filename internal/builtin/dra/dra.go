@@ -141,7 +141,7 @@ func claimTemplates(a admins) *resource.Definition {
 	return kind.Kind[*resourcev1.ResourceClaimTemplate, *resourcev1.ResourceClaimTemplateList]{
 		Definition: resource.Definition{
 			Group: resourcev1.GroupName, Plural: "resourceclaimtemplates", Namespaced: true, ReturnsDeleted: true,
-			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: prepareTemplate},
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
 		},
 		Rules: rules, Validate: a.validateTemplate,
 		Columns: `Age`,
@@ -158,7 +158,7 @@ func resourceSlices() *resource.Definition {
 			LabelError: func(apiVersion, label string) string {
 				return fmt.Sprintf("field label not supported for %s, Kind=ResourceSlice: %s", apiVersion, label)
 			},
-			Strategy: resource.Strategy{AllowUnconditionalUpdate: true, Prepare: prepareSlice},
+			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
 		},
 		Rules: rules, Validate: validateSlice, Warn: warnOfSlice,
 		Columns: `

@@ -2,9 +2,9 @@ package dra
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
-	"github.com/google/uuid"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -65,12 +65,45 @@ func pool(name string, at *field.Path) (errs field.ErrorList) {
 }
 
 func uid(id string, at *field.Path) (errs field.ErrorList) {
-	if err := uuid.Validate(id); err != nil {
-		errs = append(errs, field.Invalid(at, id, fmt.Sprintf("error validating uid: %v", err)))
+	if wrong := wrongUUID(id); wrong != "" {
+		errs = append(errs, field.Invalid(at, id, "error validating uid: "+wrong))
 	} else if len(id) != 36 || id != strings.ToLower(id) {
 		errs = append(errs, field.Invalid(at, id, "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters"))
 	}
 	return errs.WithOrigin("format=k8s-uuid")
+}
+
+// A UUID can also be in braces, after a prefix, or without hyphens.
+var (
+	hyphened = regexp.MustCompile(`^[[:xdigit:]]{8}(-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}$`)
+	plain    = regexp.MustCompile(`^[[:xdigit:]]{32}$`)
+)
+
+// wrongUUID returns the error of a text that is no UUID, or "".
+func wrongUUID(id string) string {
+	const urn, length = "urn:uuid:", 36
+	bare := id
+	switch len(id) {
+	case length:
+	case len(urn) + length:
+		if bare = id[len(urn):]; !strings.EqualFold(id[:len(urn)], urn) {
+			return fmt.Sprintf("invalid urn prefix: %q", id[:len(urn)])
+		}
+	case length + 2:
+		if bare = id[1 : length+1]; id != "{"+bare+"}" {
+			return "invalid bracketed UUID format"
+		}
+	case length - 4:
+		if plain.MatchString(id) {
+			return ""
+		}
+	default:
+		return fmt.Sprintf("invalid UUID length: %d", len(id))
+	}
+	if !hyphened.MatchString(bare) {
+		return "invalid UUID format"
+	}
+	return ""
 }
 
 // qualified validates the name of an attribute or a capacity, with an optional domain.

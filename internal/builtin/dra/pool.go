@@ -25,7 +25,6 @@ func poolRequests() *resource.Definition {
 	return kind.Kind[*resourcev1alpha3.ResourcePoolStatusRequest, *resourcev1alpha3.ResourcePoolStatusRequestList]{
 		Definition: resource.Definition{
 			Group: resourcev1alpha3.GroupName, Plural: "resourcepoolstatusrequests", ReturnsDeleted: true,
-			Strategy: resource.Strategy{Prepare: resource.Changing(preparePoolRequest)},
 		},
 		Version:          &resource.Version{Name: "v1alpha3"},
 		StatusKeeps:      "spec metadata",
@@ -58,13 +57,6 @@ func poolRequests() *resource.Definition {
 			"completed": completionOfPools,
 		},
 	}.New()
-}
-
-// preparePoolRequest drops the field of a disabled feature, unless it is stored.
-func preparePoolRequest(obj, old map[string]any) {
-	if kind.Value(old, "spec", "defaultPartitionTypeAttribute") == nil {
-		delete(kind.Tree(obj, "spec"), "defaultPartitionTypeAttribute")
-	}
 }
 
 func validatePoolRequest(c *rule.Check, r, old *resourcev1alpha3.ResourcePoolStatusRequest) {

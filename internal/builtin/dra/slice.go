@@ -1,7 +1,6 @@
 package dra
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,69 +11,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/object/resource"
 )
-
-// prepareSlice drops fields of disabled features, unless the stored slice has some.
-func prepareSlice(_ context.Context, c *resource.Change) {
-	spec, old := kind.Tree(c.Object, "spec"), kind.Tree(c.Old, "spec")
-	if old["partitionTypeAttribute"] == nil {
-		delete(spec, "partitionTypeAttribute")
-	}
-	if len(kind.List(old, "skipNodeOperations")) == 0 {
-		delete(spec, "skipNodeOperations")
-	}
-	dropBelow(spec, old, "nodeAllocatableResources", devicesOf)
-	dropBelow(spec, old, "compatibilityGroups", consumersOf)
-	lists := []string{"bools", "ints", "strings", "versions"}
-	has := func(a map[string]any) bool {
-		return slices.ContainsFunc(lists, func(name string) bool { return a[name] != nil })
-	}
-	if slices.ContainsFunc(attributesOf(old), has) {
-		return
-	}
-	for _, a := range attributesOf(spec) {
-		for _, name := range lists {
-			delete(a, name)
-		}
-	}
-}
-
-// dropBelow drops a field of some objects in a spec, unless one of the old objects has it.
-func dropBelow(spec, old map[string]any, name string, some func(map[string]any) []map[string]any) {
-	inUse := func(m map[string]any) bool { return len(kind.Tree(m, name))+len(kind.List(m, name)) > 0 }
-	if slices.ContainsFunc(some(old), inUse) {
-		return
-	}
-	for _, m := range some(spec) {
-		delete(m, name)
-	}
-}
-
-func devicesOf(spec map[string]any) (all []map[string]any) {
-	for _, d := range kind.List(spec, "devices") {
-		all = append(all, treeOf(d))
-	}
-	return all
-}
-
-func consumersOf(spec map[string]any) (all []map[string]any) {
-	for _, d := range devicesOf(spec) {
-		for _, consumed := range kind.List(d, "consumesCounters") {
-			all = append(all, treeOf(consumed))
-		}
-	}
-	return all
-}
-
-func attributesOf(spec map[string]any) (all []map[string]any) {
-	for _, d := range devicesOf(spec) {
-		for _, a := range kind.Tree(d, "attributes") {
-			all = append(all, treeOf(a))
-		}
-	}
-	return all
-}
 
 func warnOfSlice(c *rule.Check, s, _ *resourcev1.ResourceSlice) {
 	if name := s.Spec.Driver; name != strings.ToLower(name) {

@@ -6,8 +6,10 @@
 package kind
 
 import (
+	"context"
 	"reflect"
 	"sort"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -95,6 +97,7 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 	if !stored {
 		d.Versions[0].Storage = true
 	}
+	d.Prepare = dropping(storedType(versions), d.Prepare)
 	if validatesPrefix.Has(d.Kind) {
 		d.Validate = WithPrefix(d.ValidateName, d.Validate)
 	}
@@ -102,6 +105,27 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 		d.StoragePrefix = resource.BuiltInPrefix(d.Plural)
 	}
 	return resource.New(d)
+}
+
+// storedType returns the Go type of the storage version.
+func storedType(versions []Version) reflect.Type {
+	for _, v := range versions {
+		if v.version.Storage {
+			return v.object
+		}
+	}
+	return versions[0].object
+}
+
+// dropping returns a hook that drops the fields of disabled features before the hook of a kind.
+func dropping(t reflect.Type, prepare func(context.Context, *resource.Change)) func(context.Context, *resource.Change) {
+	gated := sync.OnceValue(func() *rule.Gated { return rule.GatedOf(t) })
+	return func(ctx context.Context, c *resource.Change) {
+		gated().Drop(c.Gates, c.Object, c.Old)
+		if prepare != nil {
+			prepare(ctx, c)
+		}
+	}
 }
 
 func (v Version) schema(d *resource.Definition) resource.Schema {

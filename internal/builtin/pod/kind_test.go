@@ -117,23 +117,6 @@ func at(v any, path string) any {
 	return v
 }
 
-// A field of a disabled feature stays in a pod that has it.
-func TestFeaturesInUse(t *testing.T) {
-	old := treeOf(t, `{spec: {containers: [{name: c, lifecycle: {stopSignal: SIGTERM}}]}}`)
-	for _, test := range []struct {
-		old  map[string]any
-		want any
-	}{{nil, nil}, {old, "SIGKILL"}} {
-		template := treeOf(t, `{spec: {containers: [{name: c, lifecycle: {stopSignal: SIGKILL}}]}}`)
-		PrepareTemplate(template, test.old)
-		same(t, "signal", at(template, "spec.containers.0.lifecycle.stopSignal"), test.want)
-	}
-	kept := treeOf(t, `{spec: {containers: [{name: c, lifecycle: {}}]}}`)
-	PrepareTemplate(kept, nil)
-	same(t, "a lifecycle that says nothing", at(kept, "spec.containers.0.lifecycle"), map[string]any{})
-	PrepareTemplate(nil, nil)
-}
-
 // An update keeps fields that the client omits because it does not know them.
 func TestStatusKeepsWhatClientsDoNotKnow(t *testing.T) {
 	old := podOf(t, `{spec: {nodeName: node-1}, status: {qosClass: BestEffort, observedGeneration: 3, conditions: [{type: Ready, status: "True", observedGeneration: 2}]}}`)

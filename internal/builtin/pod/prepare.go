@@ -11,12 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// PrepareTemplate drops fields of disabled features from a template, unless the old template has
-// them. Either may be nil.
-func PrepareTemplate(template, old map[string]any) {
-	dropOfSpec(kind.Tree(template, "spec"), kind.Tree(old, "spec"))
-	dropAnnotations(kind.Tree(template, "metadata"))
-}
+// PrepareTemplate removes what a template must not store. The template may be nil.
+func PrepareTemplate(template map[string]any) { dropAnnotations(kind.Tree(template, "metadata")) }
 
 // prepare sets the fields of a pod that the server decides.
 func prepare(ctx context.Context, c *resource.Change) {
@@ -29,10 +25,8 @@ func prepare(ctx context.Context, c *resource.Change) {
 	if c.Subresource == "resize" {
 		completeResources(spec)
 	}
-	dropOfSpec(spec, oldSpec)
 	dropAnnotations(kind.Tree(pod, "metadata"))
 	if old != nil {
-		drop(offInStatus, kind.Tree(pod, "status"), kind.Tree(old, "status"))
 		return
 	}
 	if len(kind.List(spec, "schedulingGates")) > 0 {

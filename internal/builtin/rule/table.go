@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
@@ -30,6 +31,11 @@ type line struct {
 	fill any
 	// rules validate a value, in order.
 	rules []rule
+	// gate is the feature gate without which the field is dropped. alone is the one with which an object
+	// goes that has only fields of it.
+	gate, alone gate.Name
+	// ungated is true for a field below which no fields are dropped.
+	ungated bool
 }
 
 // A rule is a word of the table that validates a value.
@@ -188,6 +194,12 @@ func parseField(words []string) (f line, err error) {
 			f.mark.Kind = argument
 		case "union":
 			f.mark.Union = union(argument)
+		case "gate":
+			f.gate = gate.Name(argument)
+		case "alone":
+			f.alone = gate.Name(argument)
+		case "ungated":
+			f.ungated = true
 		case "published":
 		default:
 			check, ok := dictionary[name]

@@ -16,7 +16,6 @@ func nodes() *resource.Definition {
 	return kind.Kind[*storagev1.CSINode, *storagev1.CSINodeList]{
 		Definition: resource.Definition{
 			Group: storagev1.GroupName, Plural: "csinodes", ReturnsDeleted: true,
-			Strategy: resource.Strategy{Prepare: resource.Changing(prepareNode)},
 		},
 		StatusKeeps: "spec metadata",
 		Validate:    validateNode,
@@ -26,13 +25,6 @@ func nodes() *resource.Definition {
 		`,
 		Cells: kind.Cells{"drivers": func(obj map[string]any) any { return int64(len(kind.List(obj, "spec", "drivers"))) }},
 	}.New()
-}
-
-// prepareNode drops the storage health of nodes, a disabled feature.
-func prepareNode(obj, old map[string]any) {
-	if len(kind.List(old, "status", "storageHealth")) == 0 {
-		delete(kind.Tree(obj, "status"), "storageHealth")
-	}
 }
 
 func validateNode(c *rule.Check, node, old *storagev1.CSINode) {

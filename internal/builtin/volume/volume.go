@@ -113,66 +113,6 @@ func validateEphemeral(c *rule.Check, s *corev1.EphemeralVolumeSource) {
 	}
 }
 
-// Prepare drops fields of disabled features from the volumes of a pod spec, unless one of the old
-// volumes has them.
-func Prepare(volumes, old []any) {
-	if !anyOf(old, func(v map[string]any) bool { return kind.Value(v, "emptyDir", "mode") != nil }) {
-		for _, v := range volumes {
-			v, _ := v.(map[string]any)
-			delete(kind.Tree(v, "emptyDir"), "mode")
-		}
-	}
-	if anyOf(old, func(v map[string]any) bool { return len(usersOf(v)) > 0 }) {
-		return
-	}
-	for _, v := range volumes {
-		v, _ := v.(map[string]any)
-		for _, u := range usersOf(v) {
-			delete(u.of, u.name)
-		}
-	}
-}
-
-func anyOf(volumes []any, has func(map[string]any) bool) bool {
-	for _, v := range volumes {
-		if v, _ := v.(map[string]any); has(v) {
-			return true
-		}
-	}
-	return false
-}
-
-// A user is a field with the owner of a file.
-type user struct {
-	of   map[string]any
-	name string
-}
-
-// usersOf returns the users in the first source of a volume with files.
-func usersOf(volume map[string]any) (users []user) {
-	add := func(of map[string]any, name string) {
-		if of[name] != nil {
-			users = append(users, user{of, name})
-		}
-	}
-	addItems := func(source map[string]any) {
-		for _, i := range kind.List(source, "items") {
-			item, _ := i.(map[string]any)
-			add(item, "user")
-		}
-	}
-	source := firstTree(volume, "secret", "configMap", "downwardAPI", "projected")
-	add(source, "defaultUser")
-	addItems(source)
-	for _, p := range kind.List(source, "sources") {
-		p, _ := p.(map[string]any)
-		projected := firstTree(p, "secret", "downwardAPI", "configMap", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
-		addItems(projected)
-		add(projected, "user")
-	}
-	return users
-}
-
 func firstTree(obj map[string]any, names ...string) map[string]any {
 	for _, name := range names {
 		if t := kind.Tree(obj, name); t != nil {

@@ -243,19 +243,3 @@ func TestPullPolicy(t *testing.T) {
 		}
 	}
 }
-
-// Fields of disabled features are dropped, unless an old volume has them.
-func TestPrepare(t *testing.T) {
-	const volumes = `[{name: a, emptyDir: {mode: 448}}, {name: b, projected: {defaultUser: 1, sources: [{secret: {name: s, items: [{key: k, path: p, user: 1}]}}]}}]`
-	for old, want := range map[string]string{
-		`[]`:                               `[{name: a, emptyDir: {}}, {name: b, projected: {sources: [{secret: {name: s, items: [{key: k, path: p}]}}]}}]`,
-		`[{name: x, emptyDir: {mode: 1}}]`: `[{name: a, emptyDir: {mode: 448}}, {name: b, projected: {sources: [{secret: {name: s, items: [{key: k, path: p}]}}]}}]`,
-		`[{name: x, secret: {secretName: s, defaultUser: 1}}]`: `[{name: a, emptyDir: {}}, {name: b, projected: {defaultUser: 1, sources: [{secret: {name: s, items: [{key: k, path: p, user: 1}]}}]}}]`,
-	} {
-		got := read[[]any](t, volumes)
-		Prepare(got, read[[]any](t, old))
-		if d := cmp.Diff(read[[]any](t, want), got); d != "" {
-			t.Errorf("old %s (-want +got):\n%s", old, d)
-		}
-	}
-}

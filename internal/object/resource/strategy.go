@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // A Strategy has the hooks of a kind for writes. They are listed in the order of their calls; all
@@ -87,6 +89,8 @@ type Change struct {
 	Subresource string
 	// Version is the name of the client's version.
 	Version string
+	// Gates are the feature gates of the server.
+	Gates *gate.Set
 	// DryRun: nothing is stored, so hooks must have no other side effects.
 	DryRun bool
 	// Typed is shared by consecutive hooks of a kind: the objects as Go values.

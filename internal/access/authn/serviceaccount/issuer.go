@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4/jwt"
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/anykind/anykind/internal/object/request"
 )
@@ -82,7 +82,7 @@ func (i *Issuer) Issue(ctx context.Context, g Grant, now time.Time) (token, id s
 		seconds = i.extended
 	}
 	claims.Claims = jwt.Claims{
-		ID: uuid.NewString(), Issuer: i.name, Subject: request.ServiceAccount(g.Namespace, g.Account.Name),
+		ID: string(uuid.NewUUID()), Issuer: i.name, Subject: request.ServiceAccount(g.Namespace, g.Account.Name),
 		IssuedAt: after(0), NotBefore: after(0), Expiry: after(seconds),
 	}
 	token, err = i.sign(ctx, claims)

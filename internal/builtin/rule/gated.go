@@ -1,0 +1,161 @@
+package rule
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/schema/gotype"
+)
+
+// Drop removes the fields of gates that are off from an object. All fields of a gate stay if the old object
+// has a value in one of them. Either object may be nil.
+func (t *Gated) Drop(gates *gate.Set, obj, old map[string]any) {
+	if t.idle() {
+		return
+	}
+	var off []gate.Name
+	t.visit(obj, func(f *gatedField, parent map[string]any) {
+		if parent[f.name] != nil && !gates.On(f.gate) && !slices.Contains(off, f.gate) {
+			off = append(off, f.gate)
+		}
+	})
+	if len(off) == 0 {
+		return
+	}
+	t.visit(old, func(f *gatedField, parent map[string]any) {
+		if i := slices.Index(off, f.gate); i >= 0 && f.used(parent) {
+			off = slices.Delete(off, i, i+1)
+		}
+	})
+	t.remove(obj, off)
+}
+
+// Gated are the fields of a Go type that belong to a feature gate, and the fields with such fields below.
+type Gated struct {
+	own   []gatedField
+	below []gatedBelow
+}
+
+type gatedField struct {
+	name string
+	gate gate.Name
+	// list is true for lists and maps: empty ones are as good as none.
+	list bool
+	// zero is the value that is as good as none, nil for fields without one.
+	zero any
+}
+
+type gatedBelow struct {
+	name string
+	of   *Gated
+	// table is true for a map of objects.
+	table bool
+	// alone is a gate without which an object that has become empty goes, too.
+	alone gate.Name
+}
+
+// each calls a function with the value of the field, or with those in a map of objects.
+func (b *gatedBelow) each(parent map[string]any, do func(v any)) {
+	m, ok := parent[b.name].(map[string]any)
+	if !b.table || !ok {
+		do(parent[b.name])
+		return
+	}
+	for _, v := range m {
+		do(v)
+	}
+}
+
+// used reports whether an object has a value in the field.
+func (f *gatedField) used(parent map[string]any) bool {
+	v, ok := parent[f.name]
+	switch v := v.(type) {
+	case nil:
+		return false
+	case []any:
+		return !f.list || len(v) > 0
+	case map[string]any:
+		return !f.list || len(v) > 0
+	}
+	return ok && (f.zero == nil || v != f.zero)
+}
+
+func (t *Gated) idle() bool { return len(t.own)+len(t.below) == 0 }
+
+// visit calls a function with each field of a gate that an object can have, and its parent.
+func (t *Gated) visit(v any, each func(*gatedField, map[string]any)) {
+	t.objects(v, func(obj map[string]any) {
+		for i := range t.own {
+			each(&t.own[i], obj)
+		}
+		for _, b := range t.below {
+			b.each(obj, func(v any) { b.of.visit(v, each) })
+		}
+	})
+}
+
+// remove removes the fields of some gates.
+func (t *Gated) remove(v any, off []gate.Name) {
+	t.objects(v, func(obj map[string]any) {
+		for _, f := range t.own {
+			if slices.Contains(off, f.gate) {
+				delete(obj, f.name)
+			}
+		}
+		for _, b := range t.below {
+			m, _ := obj[b.name].(map[string]any)
+			fields := len(m)
+			b.each(obj, func(v any) { b.of.remove(v, off) })
+			if fields > 0 && len(m) == 0 && slices.Contains(off, b.alone) {
+				delete(obj, b.name)
+			}
+		}
+	})
+}
+
+// objects calls a function with an object, or with those in a list.
+func (t *Gated) objects(v any, each func(map[string]any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		if v != nil {
+			each(v)
+		}
+	case []any:
+		for _, e := range v {
+			t.objects(e, each)
+		}
+	}
+}
+
+// GatedOf returns the fields of a type that belong to gates.
+func GatedOf(t reflect.Type) *Gated { return gatedOf(t, map[reflect.Type]*Gated{}) }
+
+func gatedOf(t reflect.Type, building map[reflect.Type]*Gated) *Gated {
+	if known, ok := building[t]; ok {
+		return known
+	}
+	out := &Gated{}
+	building[t] = out
+	lines := table()[nameOf(t)]
+	for member := range gotype.Fields(t) {
+		line, inner, kind := lines[member.JSONName], elemOf(member.Type), member.Type.Kind()
+		if line.gate != "" {
+			f := gatedField{name: member.JSONName, gate: line.gate, list: kind == reflect.Slice || kind == reflect.Map}
+			switch kind {
+			case reflect.String:
+				f.zero = ""
+			case reflect.Bool:
+				f.zero = false
+			}
+			out.own = append(out.own, f)
+		}
+		if line.ungated || inner.Kind() != reflect.Struct || gotype.ReadsItself(inner) {
+			continue
+		}
+		if of := gatedOf(inner, building); !of.idle() {
+			out.below = append(out.below, gatedBelow{member.JSONName, of, kind == reflect.Map, line.alone})
+		}
+	}
+	return out
+}

@@ -1,0 +1,57 @@
+// Package gate has the feature gates of Kubernetes.
+//
+// gates.txt has the gates of kube-apiserver with their defaults in each version. A Flag parses values
+// for them, and a Set is the result. Kinds, plugins and handlers ask the Set of their server: there is no
+// state outside of servers. The constants are the gates that change this server, and idle.txt has the
+// others with a reason for each.
+package gate
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// A Name is the name of a gate.
+type Name string
+
+// A Set has the values of all gates. It does not change. The nil Set has the defaults.
+type Set struct{ changed map[Name]bool }
+
+// On reports whether a gate is on.
+func (s *Set) On(n Name) bool {
+	if s != nil {
+		if on, ok := s.changed[n]; ok {
+			return on
+		}
+	}
+	return defaults()[n]
+}
+
+// Changed returns the gates whose values are not their defaults, sorted.
+func (s *Set) Changed() []Name {
+	if s == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(s.changed))
+}
+
+// defaults are the values of gates that are not set.
+var defaults = sync.OnceValue(func() map[Name]bool {
+	out := map[Name]bool{}
+	for name := range known().GetAll() {
+		out[Name(name)] = known().Enabled(name)
+	}
+	return out
+})
+
+// With returns a Set with other values of some gates. It does not check them, as a Flag does.
+func With(values map[Name]bool) *Set {
+	s := &Set{changed: map[Name]bool{}}
+	for n, on := range values {
+		if defaults()[n] != on {
+			s.changed[n] = on
+		}
+	}
+	return s
+}

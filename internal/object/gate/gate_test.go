@@ -1,0 +1,72 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Values are those of Kubernetes, and so are its errors.
+func TestFlag(t *testing.T) {
+	for _, tt := range []struct{ given, on, off, err string }{
+		{given: "", on: "HPAScaleToZero", off: "ShardedListAndWatch"},
+		{given: "ShardedListAndWatch=true,HPAScaleToZero=false", on: "ShardedListAndWatch", off: "HPAScaleToZero"},
+		{given: " kube:ShardedListAndWatch = true , ", on: "ShardedListAndWatch"},
+		{given: "AllAlpha=true,AllBeta=true", on: "ShardedListAndWatch HPAScaleToZero GenericWorkload"},
+		{given: "AllAlpha=true,AllBeta=true,ShardedListAndWatch=false", on: "VolumeBindMountOptions", off: "ShardedListAndWatch"},
+		{given: "AllBeta=false,DRADeviceTaintRules=false", off: "HPAScaleToZero"},
+		{given: "WatchList=true,GitRepoVolumeDriver=false", on: "WatchList"},
+		{given: "GitRepoVolumeDriver=true", err: "cannot set feature gate GitRepoVolumeDriver to true, feature is locked to false"},
+		{given: "Unknown=true", err: "unrecognized feature gate: Unknown"},
+		{given: "WatchList", err: "missing bool value for WatchList"},
+		{given: "WatchList=1x", err: `invalid value of WatchList=1x, err: strconv.ParseBool: parsing "1x": invalid syntax`},
+		{given: "CompositePodGroup=true", err: "CompositePodGroup is enabled, but depends on features that are disabled: [GenericWorkload TopologyAwareWorkloadScheduling]"},
+	} {
+		var f Flag
+		err := f.Set(tt.given)
+		gates, conflict := f.Gates()
+		if err == nil {
+			err = conflict
+		}
+		if tt.err != "" {
+			if err == nil || err.Error() != tt.err {
+				t.Errorf("%s: %v, want %s", tt.given, err, tt.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", tt.given, err)
+		}
+		for name := range strings.FieldsSeq(tt.on) {
+			if !gates.On(Name(name)) {
+				t.Errorf("%s: %s is off", tt.given, name)
+			}
+		}
+		for name := range strings.FieldsSeq(tt.off) {
+			if gates.On(Name(name)) {
+				t.Errorf("%s: %s is on", tt.given, name)
+			}
+		}
+	}
+}
+
+// Several flags add up.
+func TestFlags(t *testing.T) {
+	var f Flag
+	for _, text := range []string{"WatchList=true", "HPAScaleToZero=false", "ShardedListAndWatch=true"} {
+		if err := f.Set(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := f.String(), "HPAScaleToZero=false,ShardedListAndWatch=true,WatchList=true"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	gates, err := f.Gates()
+	if got, want := gates.Changed(), []Name{"HPAScaleToZero", "ShardedListAndWatch"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	var none *Set
+	if !none.On("HPAScaleToZero") || none.On("ShardedListAndWatch") || none.Changed() != nil {
+		t.Error("the nil Set has no defaults")
+	}
+}

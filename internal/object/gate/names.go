@@ -1,0 +1,7 @@
+package gate
+
+// Gates that change this server.
+const (
+	CBORServingAndStorage          Name = "CBORServingAndStorage"
+	CrossNamespaceVolumeDataSource Name = "CrossNamespaceVolumeDataSource"
+)

@@ -1,0 +1,129 @@
+package builtin
+
+import (
+	_ "embed"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+
+	"github.com/anykind/anykind/internal/object/gate"
+)
+
+var (
+	gatesFlag = flag.String("gates", "", "NAME=BOOL pairs: compare with these feature gates instead of those of gates.txt")
+	scanFlag  = flag.Bool("scan", false, "print the kinds whose outcomes in Kubernetes depend on each feature gate")
+)
+
+// A line of gatesText has feature gates and the plurals of kinds whose outcomes depend on them.
+//
+//go:embed gates.txt
+var gatesText string
+
+// withGates sets gates on upstream's side until the end of the test, and returns them for ours.
+func withGates(t *testing.T, text string) *gate.Set {
+	t.Helper()
+	var f gate.Flag
+	if err := f.Set(text); err != nil {
+		t.Fatal(err)
+	}
+	gates, err := f.Gates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := utilfeature.DefaultFeatureGate.(featuregate.MutableVersionedFeatureGate)
+	turn := func(wanted func(gate.Name) bool) {
+		values := map[string]bool{}
+		for _, n := range gates.Changed() {
+			values[string(n)] = wanted(n)
+		}
+		if err := all.SetFromMap(values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turn(gates.On)
+	t.Cleanup(func() { turn((*gate.Set)(nil).On) })
+	return gates
+}
+
+// TestGateMutations is TestMutations with feature gates that do not have their defaults.
+func TestGateMutations(t *testing.T) {
+	corpus, changes := readCorpus(t), readChanges(t)
+	known, err := ReadKnown(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := gatesText
+	if *gatesFlag != "" {
+		text = *gatesFlag + " " + strings.ReplaceAll(*kindsFlag, ",", " ")
+	}
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0] == "#" {
+			continue
+		}
+		t.Run(fields[0], func(t *testing.T) {
+			s := NewServer(t, withGates(t, fields[0]))
+			for _, k := range Kinds() {
+				if len(fields) > 1 && !slices.Contains(fields[1:], k.ID()) || !s.Serves(k, "") {
+					continue
+				}
+				t.Run(k.ID(), func(t *testing.T) {
+					r, err := s.mutations(k, Sets(t, s, k, corpus[k.ID()], changes), known)
+					if err != nil {
+						t.Fatal(err)
+					}
+					decide(t, r)
+				})
+			}
+		})
+	}
+}
+
+// TestScanGates prints the kinds whose outcomes in Kubernetes depend on a gate. A line is one of gates.txt.
+func TestScanGates(t *testing.T) {
+	if !*scanFlag {
+		t.Skip("needs -scan")
+	}
+	corpus, changes := readCorpus(t), readChanges(t)
+	all := utilfeature.DefaultFeatureGate.(featuregate.MutableVersionedFeatureGate)
+	type one struct {
+		Case
+		usual Outcome
+	}
+	cases := map[string][]one{}
+	for _, k := range Kinds() {
+		plan().Cases(Sets(t, nil, k, corpus[k.ID()], changes), func(_ *Set, _ []Mutation, c Case) {
+			cases[k.ID()] = append(cases[k.ID()], one{c, Upstream(c)})
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(all.GetAll())) {
+		spec := all.GetAll()[name]
+		if why := gate.Idle(gate.Name(name)); spec.LockToDefault || strings.HasPrefix(why, "a gate of ") || strings.HasPrefix(string(name), "All") {
+			continue
+		}
+		if err := all.SetFromMap(map[string]bool{string(name): !spec.Default}); err != nil {
+			t.Logf("# %s: %v", name, err)
+			_ = all.SetFromMap(map[string]bool{string(name): spec.Default})
+			continue
+		}
+		var found []string
+		for _, k := range Kinds() {
+			for _, c := range cases[k.ID()] {
+				if differs := Compare(c.Case, c.usual, Upstream(c.Case)); len(differs) > 0 {
+					found = append(found, k.ID())
+					break
+				}
+			}
+		}
+		fmt.Printf("%s=%t %s\n", name, !spec.Default, strings.Join(found, " "))
+		if err := all.SetFromMap(map[string]bool{string(name): spec.Default}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
