@@ -185,6 +185,9 @@ func validateClaimStatus(c *rule.Check, claim, _ *corev1.PersistentVolumeClaim) 
 	for _, name := range kind.SortedKeys(claim.Status.Capacity) {
 		kind.ValidateAmount(c.At("capacity").AtKey(string(name)), claim.Status.Capacity[name])
 	}
+	if health := claim.Status.HealthStatus; health != nil {
+		c.Walk(health, "healthStatus")
+	}
 	statuses := c.At("allocatedResourceStatuses")
 	for _, name := range kind.SortedKeys(claim.Status.AllocatedResourceStatuses) {
 		validateClaimResource(statuses, string(name))

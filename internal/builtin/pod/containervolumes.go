@@ -37,6 +37,19 @@ func checkVolumeMounts(c *rule.Check, x *corev1.Container, pod *podContext) {
 		if m.RecursiveReadOnly != nil {
 			checkRecursiveReadOnly(list.At("recursiveReadOnly"), m)
 		}
+		checkBindMountOptions(at.At("bindMountOptions"), m, pod)
+	}
+}
+
+func checkBindMountOptions(c *rule.Check, m *corev1.VolumeMount, pod *podContext) {
+	for i, option := range m.BindMountOptions {
+		known(c.At(i), option, string(corev1.BindMountOptionNoDev), string(corev1.BindMountOptionNoExec), string(corev1.BindMountOptionNoSUID))
+		if slices.Contains(m.BindMountOptions[:i], option) {
+			c.At(i).Duplicate(option)
+		}
+	}
+	if v := pod.volumes[m.Name]; len(m.BindMountOptions) > 0 && v != nil && v.Image != nil {
+		c.Invalid(m.BindMountOptions, "bindMountOptions may not be used with image volumes")
 	}
 }
 

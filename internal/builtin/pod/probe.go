@@ -17,6 +17,7 @@ func checkRuntime(c *rule.Check, x *corev1.Container, spec *corev1.PodSpec) {
 	if x.Lifecycle != nil {
 		checkLifecycle(c.At("lifecycle", "postStart"), x.Lifecycle.PostStart, grace)
 		checkLifecycle(c.At("lifecycle", "preStop"), x.Lifecycle.PreStop, grace)
+		checkStopSignal(c.At("lifecycle", "stopSignal"), x.Lifecycle.StopSignal, spec.OS)
 	}
 	for _, p := range []struct {
 		name  string
@@ -43,6 +44,19 @@ func checkProbe(c *rule.Check, p *corev1.Probe) {
 func checkLifecycle(c *rule.Check, h *corev1.LifecycleHandler, grace *int64) {
 	if h != nil {
 		checkHandler(c, handler{h.Exec, h.HTTPGet, h.TCPSocket, nil, h.Sleep}, grace)
+	}
+}
+
+// checkStopSignal validates a signal. Windows has two of them.
+func checkStopSignal(c *rule.Check, signal *corev1.Signal, os *corev1.PodOS) {
+	switch {
+	case signal == nil:
+	case os == nil:
+		c.Forbidden("may not be set for containers with empty `spec.os.name`")
+	case os.Name == corev1.Windows:
+		known(c, *signal, corev1.SIGKILL, corev1.SIGTERM)
+	case os.Name == corev1.Linux:
+		known(c, string(*signal), rule.EnumOf[corev1.Lifecycle]("stopSignal")...)
 	}
 }
 

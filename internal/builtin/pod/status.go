@@ -41,6 +41,7 @@ func validateStatus(c *rule.Check, pod, old *corev1.Pod) {
 	checkClaimStatuses(c, pod)
 	checkExtendedClaim(c.At("extendedResourceClaimStatus"), pod)
 	checkIPs(c, now, was)
+	checkVolumeHealth(c.At("volumeHealth"), now.VolumeHealth, pod.Spec.Volumes)
 	all := !couldAllRestart(&old.Spec)
 	for _, list := range []struct {
 		name       string
@@ -59,11 +60,31 @@ func validateStatus(c *rule.Check, pod, old *corev1.Pod) {
 		for i := range list.now {
 			s := &list.now[i]
 			checkUser(at.At(i, "user", "linux"), s.User, pod.Spec.OS)
+			for j, m := range s.VolumeMounts {
+				if m.VolumeStatus.Image != nil {
+					at.Walk(m.VolumeStatus.Image, i, "volumeMounts", j, "volumeStatus", "imageVolumeStatus")
+				}
+			}
 			if list.ephemeral && len(s.AllocatedResourcesStatus) > 0 {
 				at.At(i, "allocatedResourcesStatus").Forbidden("must not be specified in container status")
 			} else {
 				checkHealth(at.At(i, "allocatedResourcesStatus"), s, list.containers, now.ExtendedResourceClaimStatus)
 			}
+		}
+	}
+}
+
+// checkVolumeHealth validates the health of volumes of a pod.
+func checkVolumeHealth(c *rule.Check, all []corev1.PodVolumeHealth, volumes []corev1.Volume) {
+	for i := range all {
+		health := &all[i]
+		c.Walk(health, i)
+		named := func(v corev1.Volume) bool { return v.Name == health.Name }
+		if health.Name != "" && !slices.ContainsFunc(volumes, named) {
+			notFound(c.At(i, "name"), health.Name)
+		}
+		if slices.ContainsFunc(all[:i], func(h corev1.PodVolumeHealth) bool { return h.Name == health.Name }) {
+			c.At(i).Duplicate(*health)
 		}
 	}
 }

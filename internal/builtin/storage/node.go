@@ -18,7 +18,7 @@ func nodes() *resource.Definition {
 			Group: storagev1.GroupName, Plural: "csinodes", ReturnsDeleted: true,
 		},
 		StatusKeeps: "spec metadata",
-		Validate:    validateNode,
+		Validate:    validateNode, ValidateStatus: validateNodeStatus,
 		Columns: `
 			Drivers  integer  drivers  "Drivers indicates the number of CSI drivers registered on the node"
 			Age
@@ -47,6 +47,30 @@ func validateNode(c *rule.Check, node, old *storagev1.CSINode) {
 				is.Allocatable, was.Allocatable = nil, nil
 				c.Immutable(is, was)
 			}
+		}
+	}
+}
+
+func validateNodeStatus(c *rule.Check, node, _ *storagev1.CSINode) {
+	c = c.At("status", "storageHealth")
+	names := map[string]bool{}
+	for i := range node.Status.StorageHealth {
+		health, at := &node.Status.StorageHealth[i], c.At(i)
+		if names[health.Name] {
+			at.Duplicate(health.Name)
+		}
+		names[health.Name] = true
+		if health.Name == "" {
+			at.At("name").Required("")
+		} else {
+			kind.ValidateDriverName(at.At("name"), health.Name)
+		}
+		if n := len(health.HealthConditions); n > 16 {
+			at.At("healthConditions").TooMany(n, 16)
+			continue
+		}
+		for j := range health.HealthConditions {
+			at.Walk(&health.HealthConditions[j], "healthConditions", j)
 		}
 	}
 }

@@ -141,7 +141,11 @@ func (f *Flag) Gates() (*Set, error) {
 	}
 	s := &Set{changed: map[Name]bool{}}
 	for name := range gates.GetAll() {
-		if on := gates.Enabled(name); on != known().Enabled(name) {
+		switch on := gates.Enabled(name); {
+		case on == known().Enabled(name):
+		case Idle(Name(name)) != "":
+			s.idle = append(s.idle, Name(name))
+		default:
 			s.changed[Name(name)] = on
 		}
 	}

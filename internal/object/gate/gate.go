@@ -16,7 +16,11 @@ import (
 type Name string
 
 // A Set has the values of all gates. It does not change. The nil Set has the defaults.
-type Set struct{ changed map[Name]bool }
+type Set struct {
+	changed map[Name]bool
+	// idle are the changed gates that do not change the server. They have their defaults.
+	idle []Name
+}
 
 // On reports whether a gate is on.
 func (s *Set) On(n Name) bool {
@@ -34,6 +38,14 @@ func (s *Set) Changed() []Name {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(s.changed))
+}
+
+// Idle returns the gates that were changed in vain.
+func (s *Set) Idle() []Name {
+	if s == nil {
+		return nil
+	}
+	return s.idle
 }
 
 // defaults are the values of gates that are not set.
