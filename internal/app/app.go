@@ -97,6 +97,8 @@ type Options struct {
 
 	// Offer selects the media types of the server.
 	Offer codec.Offer
+	// ShardedLists is the feature gate ShardedListAndWatch: lists and watches of a shard of the objects.
+	ShardedLists bool
 
 	// Etcd configures a store in etcd, if it has servers. It replaces a store in Dir or in memory.
 	Etcd Etcd

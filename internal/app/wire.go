@@ -259,6 +259,8 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Refresh:  w.crds.Fresh,
 		MaxBody:  max(rest.MaxBody, 2*int64(o.MaxObjectBytes)), // an object that fits the store fits a request
 		Then:     w.rightsThen(a),
+
+		ShardedLists: o.ShardedLists,
 	})
 	checks := w.health.checks()
 	version := server.BuildVersion()

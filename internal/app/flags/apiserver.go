@@ -98,7 +98,7 @@ func (f *APIServer) Options(log *slog.Logger, controllers string) (app.Options, 
 	if f.authorization.ConfigFile == "" && len(f.authorization.Modes) == 0 {
 		f.authorization.Modes = []string{app.AllowAlways}
 	}
-	f.Serve.gates.offer = f.gates.offer
+	f.Serve.gates = f.gates.gates
 	f.controllers = app.OwnControllers(controllers)
 	if len(f.etcd.Servers) == 1 && fakeetcd.Is(context.Background(), f.etcd.Servers[0]) {
 		f.etcd = app.Etcd{}

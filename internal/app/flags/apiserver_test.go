@@ -27,7 +27,7 @@ func TestTakenFlags(t *testing.T) {
 	flags.Var(&gates, "feature-gates", "")
 	err := flags.Parse([]string{
 		"--vmodule=a=1", "--watch-cache=false", "--watch-cache-sizes=a#0",
-		"--feature-gates=kube:WatchList=true,CBORServingAndStorage=true", "--feature-gates", "AllAlpha=true",
+		"--feature-gates=kube:WatchList=true,CBORServingAndStorage=true,kube:ShardedListAndWatch=true", "--feature-gates", "AllAlpha=true",
 		"--feature-gates=CustomResourceFieldSelectors=true,JobManagedBy=true,GitRepoVolumeDriver=false", // gates that help does not list
 		"--apiserver-count=1",
 	})
@@ -37,7 +37,7 @@ func TestTakenFlags(t *testing.T) {
 	if got, want := taken.given(), []string{"apiserver-count", "vmodule", "watch-cache", "watch-cache-sizes"}; !slices.Equal(got, want) {
 		t.Errorf("given: %v, want %v", got, want)
 	}
-	if !slices.Equal(gates.unchanged, []string{"AllAlpha"}) || !gates.offer.CBOR {
+	if !slices.Equal(gates.unchanged, []string{"AllAlpha"}) || !gates.offer.CBOR || !gates.shardedLists {
 		t.Errorf("gates: %v", gates)
 	}
 }
@@ -83,6 +83,22 @@ func TestLockedGates(t *testing.T) {
 	err := gates.Set("GitRepoVolumeDriver=true")
 	if want := "cannot set feature gate GitRepoVolumeDriver to true, feature is locked to false"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// Gates of the flag arrive in the options of the server, and are off without it.
+func TestGatesOfTheServer(t *testing.T) {
+	for given, want := range map[string]bool{"ShardedListAndWatch=true": true, "CBORServingAndStorage=true": false} {
+		var f APIServer
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		f.Add(flags)
+		if err := flags.Parse([]string{"--feature-gates=" + given}); err != nil {
+			t.Fatal(err)
+		}
+		o, err := f.Options(slog.New(slog.DiscardHandler), "")
+		if err != nil || o.ShardedLists != want || o.Offer.CBOR == want {
+			t.Errorf("%s: sharded lists %t, CBOR %t, %v", given, o.ShardedLists, o.Offer.CBOR, err)
+		}
 	}
 }
 

@@ -184,6 +184,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		MaxObjectBytes:           int(f.maxObjectBytes),
 		EventTTL:                 cmp.Or(f.eventTTL, -1),
 		Offer:                    f.gates.offer,
+		ShardedLists:             f.gates.shardedLists,
 		CertFile:                 f.certFile,
 		KeyFile:                  f.keyFile,
 		NamedCertificates:        f.named,

@@ -10,12 +10,30 @@ import (
 
 // gates are the feature gates of Kubernetes that anykind supports. Gates that are on by default in
 // v1.37 are on.
-type gates struct{ offer codec.Offer }
+type gates struct {
+	offer        codec.Offer
+	shardedLists bool
+}
 
-const cborGate = "CBORServingAndStorage"
+const (
+	cborGate  = "CBORServingAndStorage"
+	shardGate = "ShardedListAndWatch"
+)
+
+// of returns the value of a gate, or nil.
+func (g *gates) of(name string) *bool {
+	switch name {
+	case cborGate:
+		return &g.offer.CBOR
+	case shardGate:
+		return &g.shardedLists
+	default:
+		return nil
+	}
+}
 
 func (g *gates) String() string {
-	return fmt.Sprintf("%s=%t", cborGate, g.offer.CBOR)
+	return fmt.Sprintf("%s=%t,%s=%t", cborGate, g.offer.CBOR, shardGate, g.shardedLists)
 }
 
 // Type is the name of the value in help.
@@ -26,19 +44,20 @@ func (g *gates) Set(value string) error {
 	for pair := range strings.SplitSeq(value, ",") {
 		name, said, ok := strings.Cut(pair, "=")
 		name = strings.TrimSpace(name)
+		gate := g.of(name)
 		switch {
 		case name == "":
 			continue
 		case !ok:
 			return fmt.Errorf("missing bool value for %s", name)
-		case name != cborGate:
-			return fmt.Errorf("unrecognized feature gate: %s; there is only %s", name, cborGate)
+		case gate == nil:
+			return fmt.Errorf("unrecognized feature gate: %s; there are only %s and %s", name, cborGate, shardGate)
 		}
 		on, err := strconv.ParseBool(strings.TrimSpace(said))
 		if err != nil {
 			return fmt.Errorf("invalid value of %s=%s: want true or false", name, said)
 		}
-		g.offer.CBOR = on
+		*gate = on
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (g *kubernetesGates) Set(value string) error {
 		if name == "" {
 			continue
 		}
-		if name == cborGate {
+		if g.of(name) != nil {
 			if err := g.gates.Set(name + "=" + said); err != nil {
 				return err
 			}

@@ -34,7 +34,7 @@ func (f *Serve) addAPI(flags *pflag.FlagSet) {
 		"file with CustomResourceDefinitions, or folder of such files; the server creates them at the start and follows changes of the files")
 	f.addKinds(flags)
 	flags.Var(&f.gates, "feature-gates",
-		"Kubernetes feature gates, NAME=BOOL; CBORServingAndStorage=true offers application/cbor to clients and stores custom objects as CBOR in etcd")
+		"Kubernetes feature gates, NAME=BOOL; CBORServingAndStorage=true offers application/cbor to clients and stores custom objects as CBOR in etcd; ShardedListAndWatch=true lets lists and watches select a shard of the objects with shardSelector")
 }
 
 // addKinds adds the flags of built-in kinds.

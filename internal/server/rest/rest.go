@@ -48,6 +48,7 @@ type Handler struct {
 	turns    *turns
 	chunks   sync.Pool // of *chunk, for watches
 	sent     sentEvents
+	shards   *shardMetrics // nil while the gate is off
 	types    protobuf.Types
 	// allow is allowedThen; nil without Options.Then.
 	allow func(ctx context.Context, revision int64) error
@@ -68,6 +69,8 @@ type Options struct {
 	// Then returns an error unless the user of the request had the rights for it at a revision, too. It is
 	// called for states older than the recent ones. Nil checks nothing.
 	Then func(ctx context.Context, revision int64) error
+	// ShardedLists is the gate ShardedListAndWatch: without it, lists and watches ignore shardSelector.
+	ShardedLists bool
 }
 
 // New returns a Handler for the resources in catalog.
@@ -87,6 +90,9 @@ func New(r *registry.Registry, catalog *resource.Catalog, o Options) *Handler {
 	h := &Handler{registry: r, catalog: catalog, options: o, turns: newTurns(), sent: sentEvents{catalog: catalog}}
 	if o.Then != nil {
 		h.allow = h.allowedThen
+	}
+	if o.ShardedLists {
+		h.shards = newShardMetrics()
 	}
 	return h
 }
