@@ -179,6 +179,27 @@ func TestShardsAreAPartition(t *testing.T) {
 	}
 }
 
+// A range includes its start and excludes its end.
+func TestEndsOfShards(t *testing.T) {
+	s, r, target := newShardedStore(t)
+	s.change()
+	for _, uid := range s.uids {
+		hash, err := strconv.ParseUint(sharding.HashField(uid), 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := func(n uint64) string { return fmt.Sprintf("0x%016x", n) }
+		for shard, want := range map[string]int{
+			shardOf(byID, at(hash), at(hash+1)): 1, shardOf(byID, zero, at(hash)): 0, shardOf(byID, at(hash+1), full): 0, shardOf(byID, zero, full): 1,
+		} {
+			l, err := r.List(t.Context(), target, registry.ListOptions{Shard: shard})
+			if err != nil || l.Items.Len() != want {
+				t.Errorf("%s of the hash %x: %d objects, %v", shard, hash, l.Items.Len(), err)
+			}
+		}
+	}
+}
+
 // Several ranges of one selector are a union, whatever their order.
 func TestShardOfSeveralRanges(t *testing.T) {
 	s, r, target := newShardedStore(t)
