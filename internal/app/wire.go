@@ -263,6 +263,8 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Refresh:  w.crds.Fresh,
 		MaxBody:  max(rest.MaxBody, 2*int64(o.MaxObjectBytes)), // an object that fits the store fits a request
 		Then:     w.rightsThen(a),
+
+		Gates: o.Gates,
 	})
 	checks := w.health.checks()
 	var faults *fault.Handler // each fork has its own

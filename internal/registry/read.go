@@ -137,6 +137,7 @@ func parseAsked(resourceVersion string) (int64, error) {
 // ListOptions select objects, a state of the store, and a page.
 type ListOptions struct {
 	Selection       Selection
+	Shard           string // a shard selector that restricts the selection, or ""
 	ResourceVersion string
 	Match           metav1.ResourceVersionMatch
 	Limit           int64
@@ -153,6 +154,8 @@ type List struct {
 	Continue string
 	// Remaining is the number of objects after this page, if known.
 	Remaining *int64
+	// Shard is the shard selector in normal form; "" for a list of all shards.
+	Shard string
 }
 
 // List returns the selected objects of target's namespace, or of all
@@ -160,6 +163,9 @@ type List struct {
 func (r *Registry) List(ctx context.Context, target Target, o ListOptions) (*List, error) {
 	if from := target.Version.Reader; from != nil {
 		return r.computeAll(ctx, &target, from, &o.Selection)
+	}
+	if err := o.Selection.narrow(o.Shard, nil); err != nil {
+		return nil, err
 	}
 	prefix := target.Definition.NamespacePrefix(target.Namespace)
 	snapshot, after, err := r.snapshot(ctx, target, prefix, o)
@@ -173,6 +179,9 @@ func (r *Registry) List(ctx context.Context, target Target, o ListOptions) (*Lis
 	}
 	ctx = r.Hold(ctx, target.Definition)
 	l := &List{Revision: snapshot.Revision()}
+	if o.Selection.shard != nil {
+		l.Shard = o.Selection.shard.selector
+	}
 	scope, _ := o.Selection.scope(&target)
 	if o.Selection.All() {
 		l.Items.all = snapshot.Scan(scope, after)

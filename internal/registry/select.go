@@ -13,12 +13,13 @@ import (
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
-// A Selection selects objects of a resource by labels and fields. The zero value selects all.
+// A Selection selects objects of a resource by labels, fields and shard. The zero value selects all.
 type Selection struct {
 	labels labels.Selector
 	fields fields.Selector
 	// wanted are the selected fields besides name and namespace.
 	wanted []string
+	shard  *shard // nil for all objects
 }
 
 // Select parses the selectors of a request to version v of d.
@@ -58,7 +59,7 @@ func Select(d *resource.Definition, v *resource.Version, labelSelector, fieldSel
 
 // All reports whether s selects every object.
 func (s *Selection) All() bool {
-	return (s.labels == nil || s.labels.Empty()) && (s.fields == nil || s.fields.Empty())
+	return s.shard == nil && (s.labels == nil || s.labels.Empty()) && (s.fields == nil || s.fields.Empty())
 }
 
 // name returns the only name that s can match, if there is one.
@@ -85,6 +86,9 @@ func (s *Selection) scope(target *Target) (prefix string, one bool) {
 
 // matches reports whether an object is selected. value returns the value of a wanted field.
 func (s *Selection) matches(o *watchcache.Object, value func(field string) (string, error)) (bool, error) {
+	if s.shard != nil && !s.shard.has(o) {
+		return false, nil
+	}
 	if s.labels != nil && !s.labels.Matches(o.Labels()) { // a pointer becomes an interface without an allocation
 		return false, nil
 	}

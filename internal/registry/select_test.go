@@ -25,8 +25,8 @@ func secrets(t testing.TB, n, size int) (*registry.Registry, registry.Target, *m
 			namespace = "other"
 		}
 		key := fmt.Sprintf("/registry/secrets/%s/s%06d", namespace, i)
-		value := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s%06d","namespace":%q,"labels":{"third":"%t"}},"type":%q,"data":{"x":%q}}`,
-			i, namespace, i%3 == 0, kind, strings.Repeat("A", size))
+		value := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s%06d","namespace":%q,"uid":"%08x-0000-4000-8000-000000000000","labels":{"third":"%t"}},"type":%q,"data":{"x":%q}}`,
+			i, namespace, i, i%3 == 0, kind, strings.Repeat("A", size))
 		if _, err := backend.Commit(t.Context(), kv.Write{Key: key, Value: value}); err != nil {
 			t.Fatal(err)
 		}

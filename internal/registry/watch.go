@@ -24,7 +24,11 @@ const (
 
 // WatchOptions are the options of a watch.
 type WatchOptions struct {
-	Selection       Selection
+	Selection Selection
+	// Shard is a shard selector that restricts the selection, or "". Missed is called for each object
+	// outside the shard; for a change, for the object before it, too. It may be nil.
+	Shard           string
+	Missed          func()
 	ResourceVersion string
 	// SendInitialEvents requests or forbids an ADDED event for each existing object. If it is nil,
 	// ResourceVersion decides: yes for "" and "0".
@@ -71,6 +75,9 @@ type Portion struct {
 // Watch starts a watch of target's namespace, or of all namespaces.
 func (r *Registry) Watch(ctx context.Context, target Target, o WatchOptions) (*Watch, error) {
 	w := &Watch{registry: r, target: target, selection: o.Selection}
+	if err := w.selection.narrow(o.Shard, o.Missed); err != nil {
+		return nil, err
+	}
 	cached := r.cache.Resource(target.Definition.StoragePrefix)
 	prefix := target.Definition.NamespacePrefix(target.Namespace)
 	revision, err := parseAsked(o.ResourceVersion)

@@ -84,7 +84,9 @@ var Marks = sync.OnceValue(func() model.Marks {
 })
 
 // EnumOf returns the values of a field with an enum, sorted.
-func EnumOf[T any](field string) []string { return table()[nameOf(reflect.TypeFor[T]())][field].mark.Enum }
+func EnumOf[T any](field string) []string {
+	return table()[nameOf(reflect.TypeFor[T]())][field].mark.Enum
+}
 
 // parse reads a file of the table. Its first line names the package of the Go types. A line without
 // indentation begins a type, and an indented one is a field of it; words follow the name. Spaces

@@ -15,6 +15,8 @@ type ListMeta struct {
 	ResourceVersion    int64
 	Continue           string
 	RemainingItemCount *int64
+	// ShardSelector is that of the request, in normal form. Only whole objects of Go types show it.
+	ShardSelector string
 	// Size is the size of the objects. Only protobuf needs it.
 	Size ListSize
 }
@@ -42,6 +44,9 @@ type ListWriter interface {
 
 // NewList begins a list of objects.
 func (v *View) NewList(to io.Writer, meta ListMeta) ListWriter {
+	if v.Format.As != Whole || !v.KindFirst {
+		meta.ShardSelector = ""
+	}
 	if v.Format.Media == Protobuf {
 		return v.newMessageList(to, meta)
 	}
@@ -200,6 +205,10 @@ func (m ListMeta) appendTyped(dst []byte, always bool) []byte {
 	dst = m.appendRevision(dst)
 	dst = m.appendContinue(dst, always)
 	dst = m.appendRemaining(dst)
+	if m.ShardSelector != "" {
+		dst = append(dst, `"shardInfo":{"selector":`...)
+		dst = append(object.AppendJSON(dst, m.ShardSelector), '}')
+	}
 	return append(bytes.TrimSuffix(dst, []byte{','}), '}')
 }
 

@@ -107,6 +107,9 @@ func (m *ListMeta) message() ([]byte, error) {
 	if m.ResourceVersion != 0 {
 		meta.ResourceVersion = strconv.FormatInt(m.ResourceVersion, 10)
 	}
+	if m.ShardSelector != "" {
+		meta.ShardInfo = &metav1.ShardInfo{Selector: m.ShardSelector}
+	}
 	return meta.Marshal()
 }
 

@@ -81,7 +81,7 @@ type changeOptions struct {
 
 // changeOptionsOf reads the options of a request for changes.
 func changeOptionsOf(query url.Values) (o changeOptions, err error) {
-	for _, other := range []string{"asOf", "resourceVersion", "resourceVersionMatch", "continue", "labelSelector", "fieldSelector"} {
+	for _, other := range []string{"asOf", "resourceVersion", "resourceVersionMatch", "continue", "labelSelector", "fieldSelector", "shardSelector"} {
 		if query.Get(other) != "" {
 			return o, status.BadRequest("history and %s are mutually exclusive: limit and since select changes", other)
 		}

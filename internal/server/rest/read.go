@@ -104,6 +104,7 @@ func (h *Handler) list(r *call) error {
 func (h *Handler) listOptions(s registry.Selection, o *metav1.ListOptions) registry.ListOptions {
 	return registry.ListOptions{
 		Selection:       s,
+		Shard:           h.shardSelector(o),
 		ResourceVersion: o.ResourceVersion,
 		Match:           o.ResourceVersionMatch,
 		Limit:           o.Limit,
@@ -188,7 +189,7 @@ func (h *Handler) writeList(ctx context.Context, r *call, view *codec.View, l *r
 	r.w.Header().Set("Content-Type", view.Format.ContentType())
 	err = r.stream(view, func(to io.Writer, view *codec.View) error {
 		out := view.NewList(to, codec.ListMeta{
-			ResourceVersion: l.Revision, Continue: l.Continue, RemainingItemCount: l.Remaining, Size: size,
+			ResourceVersion: l.Revision, Continue: l.Continue, RemainingItemCount: l.Remaining, ShardSelector: l.Shard, Size: size,
 		})
 		var shown object.Encoded // reused: AppendItem does not retain it
 		for item = range items {

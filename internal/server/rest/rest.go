@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/protobuf"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
@@ -48,6 +49,7 @@ type Handler struct {
 	turns    *turns
 	chunks   sync.Pool // of *chunk, for watches
 	sent     sentEvents
+	shards   *shardMetrics // nil while the gate is off
 	types    protobuf.Types
 	// allow is allowedThen; nil without Options.Then.
 	allow func(ctx context.Context, revision int64) error
@@ -68,6 +70,8 @@ type Options struct {
 	// Then returns an error unless the user of the request had the rights for it at a revision, too. It is
 	// called for states older than the recent ones. Nil checks nothing.
 	Then func(ctx context.Context, revision int64) error
+	// Gates are the feature gates of the server.
+	Gates *gate.Set
 }
 
 // New returns a Handler for the resources in catalog.
@@ -87,6 +91,9 @@ func New(r *registry.Registry, catalog *resource.Catalog, o Options) *Handler {
 	h := &Handler{registry: r, catalog: catalog, options: o, turns: newTurns(), sent: sentEvents{catalog: catalog}}
 	if o.Then != nil {
 		h.allow = h.allowedThen
+	}
+	if o.Gates.On(gate.ShardedListAndWatch) {
+		h.shards = newShardMetrics()
 	}
 	return h
 }

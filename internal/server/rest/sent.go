@@ -113,7 +113,13 @@ func (e *sentEvents) Collect(to chan<- prometheus.Metric) {
 }
 
 // Collectors returns the metrics of the Handler.
-func (h *Handler) Collectors() []prometheus.Collector { return []prometheus.Collector{&h.sent} }
+func (h *Handler) Collectors() []prometheus.Collector {
+	all := []prometheus.Collector{&h.sent}
+	if h.shards != nil {
+		all = append(all, h.shards.watches, h.shards.missed)
+	}
+	return all
+}
 
 // sizeBytes is the length of an encoded size behind frames.
 const sizeBytes = 4

@@ -50,14 +50,18 @@ func (h *Handler) watch(r *call) error {
 		return err
 	}
 	ctx := r.Context()
+	d, shard := r.target.Definition, h.shardSelector(&o)
 	watch, refused := h.registry.Watch(ctx, r.target, registry.WatchOptions{
 		Selection:         selection,
+		Shard:             shard,
+		Missed:            h.shards.miss(d, shard),
 		ResourceVersion:   o.ResourceVersion,
 		SendInitialEvents: o.SendInitialEvents,
 		Allow:             h.allow,
 	})
 	if refused == nil {
 		defer watch.Close()
+		defer h.shards.begin(d, shard)()
 	} else if !saysInStream(refused) {
 		return refused
 	}
@@ -66,7 +70,7 @@ func (h *Handler) watch(r *call) error {
 	}
 	now := time.Now()
 	s := &stream{
-		handler: h, call: r, view: view, sent: h.sent.of(r.target.Definition, r.target.Version.Name), watch: watch,
+		handler: h, call: r, view: view, sent: h.sent.of(d, r.target.Version.Name), watch: watch,
 		out:           http.NewResponseController(r.w),
 		writeDeadline: writeDeadline{out: http.NewResponseController(r.w)},
 		bookmarks:     o.AllowWatchBookmarks,

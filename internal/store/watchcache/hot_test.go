@@ -132,6 +132,9 @@ func TestUID(t *testing.T) {
 		if o.UID() != text || o.Name() != "b" || o.Namespace() != "n" {
 			t.Errorf("the header is %q, %q, %q", o.UID(), o.Name(), o.Namespace())
 		}
+		if appended := string(o.AppendUID([]byte("x"))); appended != "x"+text {
+			t.Errorf("appended %q, want %q", appended, "x"+text)
+		}
 	}
 	// A header that does not follow from the key.
 	o := NewObject("/registry/a/n/b", []byte(`{"metadata":{"name":"c","namespace":"m","uid":"x"}}`), 1)

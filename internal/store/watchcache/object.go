@@ -145,6 +145,14 @@ func (o *Object) UID() string {
 	return formatUID(&o.uid)
 }
 
+// AppendUID appends metadata.uid without an allocation of its own.
+func (o *Object) AppendUID(dst []byte) []byte {
+	if o.marks&hasUID == 0 {
+		return append(dst, o.odd().uid...)
+	}
+	return appendUID(dst, &o.uid)
+}
+
 // Labels returns the labels. The caller must not change them.
 func (o *Object) Labels() *object.Labels {
 	if o.shape == nil {

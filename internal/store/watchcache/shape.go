@@ -140,11 +140,13 @@ func parseUID(text string, id *[16]byte) bool {
 
 func formatUID(id *[16]byte) string {
 	var text [36]byte
-	hex.Encode(text[:], id[:4])
-	for i, from := range dashes {
-		text[from] = '-'
-		hex.Encode(text[from+1:], id[4+2*i:min(6+2*i, 10)])
+	return string(appendUID(text[:0], id))
+}
+
+func appendUID(dst []byte, id *[16]byte) []byte {
+	dst = hex.AppendEncode(dst, id[:4])
+	for _, part := range [...][]byte{id[4:6], id[6:8], id[8:10], id[10:]} {
+		dst = hex.AppendEncode(append(dst, '-'), part)
 	}
-	hex.Encode(text[24:], id[10:])
-	return string(text[:])
+	return dst
 }
