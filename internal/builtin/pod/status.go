@@ -61,7 +61,7 @@ func validateStatus(c *rule.Check, pod, old *corev1.Pod) {
 			s := &list.now[i]
 			checkUser(at.At(i, "user", "linux"), s.User, pod.Spec.OS)
 			for j, m := range s.VolumeMounts {
-				if m.VolumeStatus.Image != nil {
+				if m.VolumeStatus != nil && m.VolumeStatus.Image != nil {
 					at.Walk(m.VolumeStatus.Image, i, "volumeMounts", j, "volumeStatus", "imageVolumeStatus")
 				}
 			}
