@@ -40,7 +40,7 @@ func withGates(t *testing.T, text string) *gate.Set {
 	for pair := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(pair, "=")
 		upstream[name], before[name], ours[gate.Name(name)] = value == "true", all.Enabled(featuregate.Feature(name)), value == "true"
-		if why := gate.Idle(gate.Name(name)); why != "" && *gatesFlag == "" {
+		if why := gate.IdleReason(gate.Name(name)); why != "" && *gatesFlag == "" {
 			t.Errorf("%s is in idle.txt: %s", name, why)
 		}
 	}
@@ -108,7 +108,7 @@ func TestScanGates(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all.GetAll())) {
 		spec := all.GetAll()[name]
-		if why := gate.Idle(gate.Name(name)); spec.LockToDefault || strings.HasPrefix(why, "a gate of ") || strings.HasPrefix(string(name), "All") {
+		if why := gate.IdleReason(gate.Name(name)); spec.LockToDefault || strings.HasPrefix(why, "a gate of ") || strings.HasPrefix(string(name), "All") {
 			continue
 		}
 		if err := all.SetFromMap(map[string]bool{string(name): !spec.Default}); err != nil {

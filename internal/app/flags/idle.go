@@ -12,7 +12,7 @@ import (
 func logIdleGates(log *slog.Logger, gates *gate.Set) {
 	of := map[string][]gate.Name{}
 	for _, name := range slices.Sorted(slices.Values(gates.Idle())) {
-		why := gate.Idle(name)
+		why := gate.IdleReason(name)
 		of[why] = append(of[why], name)
 	}
 	for _, why := range slices.Sorted(maps.Keys(of)) {

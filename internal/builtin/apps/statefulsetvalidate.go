@@ -10,6 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/builtin/volume"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 func validateStatefulSet(c *rule.Check, s, old *appsv1.StatefulSet) {
@@ -108,7 +109,7 @@ func templateOf(spec *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
 
 func validateStatefulSetStrategy(c *rule.Check, s *appsv1.StatefulSetUpdateStrategy, old *appsv1.StatefulSetSpec) {
 	const recreate, onlyRolling = appsv1.RecreateStatefulSetStrategyType, "only allowed for updateStrategy 'RollingUpdate'"
-	recreates := old != nil && old.UpdateStrategy.Type == recreate // a disabled feature
+	recreates := c.Gates.On(gate.StatefulSetRecreateStrategy) || old != nil && old.UpdateStrategy.Type == recreate
 	shown := s.DeepCopy()
 	if rolling := shown.RollingUpdate; rolling != nil && rolling.Partition == nil {
 		rolling.Partition = new(int32) // kube-apiserver always sets it

@@ -9,12 +9,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 )
+
+// validateLeast validates the least number of replicas. Zero is a feature.
+func validateLeast(c *rule.Check, least *int32, old *autoscalingv2.HorizontalPodAutoscaler) {
+	bound := int32(1)
+	if c.Gates.On(gate.HPAScaleToZero) || old != nil && old.Spec.MinReplicas != nil && *old.Spec.MinReplicas == 0 {
+		bound = 0
+	}
+	if least != nil && *least < bound {
+		c.Invalid(*least, fmt.Sprintf("must be greater than or equal to %d", bound))
+	}
+}
 
 func validateAutoscaler(c *rule.Check, a, old *autoscalingv2.HorizontalPodAutoscaler) {
 	spec, at := &a.Spec, c.At("spec")
 	least, limit := spec.MinReplicas, at.At("maxReplicas")
 	c.Fields(spec, "spec")
+	validateLeast(at.At("minReplicas"), least, old)
 	if least != nil && spec.MaxReplicas < *least {
 		limit.Invalid(spec.MaxReplicas, "must be greater than or equal to `minReplicas`")
 	}

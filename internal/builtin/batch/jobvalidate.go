@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 func validateJob(c *rule.Check, job, old *batchv1.Job) {
@@ -93,13 +94,19 @@ func validateTemplateUpdate(c *rule.Check, job, old *batchv1.Job) {
 	now, was := &job.Spec.Template, old.Spec.Template.DeepCopy()
 	suspended := ptr.Deref(old.Spec.Suspend, false)
 	paused := suspended && old.Status.Active == 0 && (old.Status.StartTime == nil || holds(old, batchv1.JobSuspended))
-	if !paused {
+	schedules := suspended && old.Status.StartTime == nil
+	if c.Gates.On(gate.MutableSchedulingDirectivesForSuspendedJobs) {
+		schedules = paused
+	}
+	if schedules {
+		was.Labels, was.Annotations = now.Labels, now.Annotations
+		was.Spec.NodeSelector, was.Spec.Tolerations, was.Spec.SchedulingGates = now.Spec.NodeSelector, now.Spec.Tolerations, now.Spec.SchedulingGates
+		was.Spec.Affinity = withNodeAffinity(was.Spec.Affinity, now.Spec.Affinity)
+	}
+	if !paused || !c.Gates.On(gate.MutablePodResourcesForSuspendedJobs) {
 		c.Immutable(*now, *was)
 		return
 	}
-	was.Labels, was.Annotations = now.Labels, now.Annotations
-	was.Spec.NodeSelector, was.Spec.Tolerations, was.Spec.SchedulingGates = now.Spec.NodeSelector, now.Spec.Tolerations, now.Spec.SchedulingGates
-	was.Spec.Affinity = withNodeAffinity(was.Spec.Affinity, now.Spec.Affinity)
 	takeResources(was.Spec.Containers, now.Spec.Containers)
 	takeResources(was.Spec.InitContainers, now.Spec.InitContainers)
 	c.At("spec").Immutable(now.Spec, was.Spec)

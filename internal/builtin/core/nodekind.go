@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -24,7 +26,7 @@ func nodeKind() kind.Kind[*corev1.Node, *corev1.NodeList] {
 			Plural: "nodes", ShortNames: []string{"no"},
 			StoragePrefix: resource.BuiltInPrefix("minions"), // the older name of nodes
 			Strategy: resource.Strategy{
-				AllowUnconditionalUpdate: true, Prepare: resource.Changing(prepareNode), Canonicalize: storeNode,
+				AllowUnconditionalUpdate: true, Prepare: prepareNode, Canonicalize: storeNode,
 			},
 		},
 		StatusKeeps:    "spec",
@@ -140,11 +142,15 @@ func defaultNodeRanges(node map[string]any) {
 }
 
 // prepareNode drops fields of removed features, unless the old node has them.
-func prepareNode(node, old map[string]any) {
+func prepareNode(_ context.Context, c *resource.Change) {
 	for _, f := range [][2]string{{"spec", "configSource"}, {"status", "config"}} {
-		if kind.Value(old, f[0], f[1]) == nil {
-			delete(kind.Tree(node, f[0]), f[1])
+		if kind.Value(c.Old, f[0], f[1]) == nil {
+			delete(kind.Tree(c.Object, f[0]), f[1])
 		}
+	}
+	const name = "runningInUserNamespace"
+	if c.Subresource == "status" && !c.Gates.On(gate.KubeletInUserNamespace) && kind.Value(c.Old, "status", "nodeInfo", name) == nil {
+		delete(kind.Tree(c.Object, "status", "nodeInfo"), name)
 	}
 }
 
@@ -196,6 +202,9 @@ func validateNodeCommon(c *rule.Check, node *corev1.Node) {
 		}
 	}
 	validateFeatures(c.At("status", "declaredFeatures"), node.Status.DeclaredFeatures)
+	if p := node.Spec.PodPreemptionPolicy; p != nil {
+		c.Walk(p, "spec", "podPreemptionPolicy")
+	}
 }
 
 // taintsAnnotation is the older form of spec.taints.

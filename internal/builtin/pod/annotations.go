@@ -12,6 +12,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // Annotations that a server interprets. Some are older forms of fields.
@@ -40,7 +41,7 @@ func checkAnnotations(c *rule.Check, meta, old *metav1.ObjectMeta, spec *corev1.
 			checkToleration(c.At(tolerationsAnnotation, i), &tolerations[i])
 		}
 	}
-	if old == nil || isCost(old.Annotations) {
+	if c.Gates.On(gate.PodDeletionCost) && (old == nil || isCost(old.Annotations)) {
 		if !isCost(annotations) {
 			c.AtKey(costAnnotation).Invalid(annotations[costAnnotation], "must be a 32bit integer")
 		}

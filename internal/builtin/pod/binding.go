@@ -13,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 )
@@ -50,7 +51,7 @@ func (b *binder) Create(ctx context.Context, c *resource.Change) (map[string]any
 		if err != nil {
 			return nil, err
 		}
-		if err := b.bind(pod, binding); err != nil {
+		if err := b.bind(c.Gates, pod, binding); err != nil {
 			return nil, err
 		}
 		if c.DryRun {
@@ -82,7 +83,7 @@ func validateBinding(binding map[string]any) (errs field.ErrorList) {
 }
 
 // bind sets the node of a pod, if the binding applies to it and it is not bound.
-func (b *binder) bind(pod, binding map[string]any) error {
+func (b *binder) bind(gates *gate.Set, pod, binding map[string]any) error {
 	if err := b.isMeant(pod, binding); err != nil {
 		return err
 	}
@@ -99,8 +100,14 @@ func (b *binder) bind(pod, binding map[string]any) error {
 		return refuse("pod %v has non-empty .spec.schedulingGates", name)
 	}
 	kind.Child(pod, "spec")["nodeName"] = kind.Text(binding, "target", "name")
-	delete(kind.Child(pod, "status"), "nominatedNodeName")
-	for _, field := range []string{"annotations", "labels"} {
+	if gates.On(gate.ClearingNominatedNodeNameAfterBinding) {
+		delete(kind.Child(pod, "status"), "nominatedNodeName")
+	}
+	copied := []string{"annotations"}
+	if gates.On(gate.PodTopologyLabelsAdmission) {
+		copied = append(copied, "labels")
+	}
+	for _, field := range copied {
 		for key, value := range kind.Tree(binding, "metadata", field) {
 			kind.Child(object.Metadata(pod), field)[key] = value
 		}

@@ -1,8 +1,11 @@
 package pod
 
 import (
+	"context"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // keepMetadata reverts the metadata that a write of a part of a pod cannot change.
@@ -22,9 +25,10 @@ func revertToEphemeralContainers(pod, old map[string]any) {
 	kind.Put(kind.Child(pod, "spec"), "ephemeralContainers", containers)
 }
 
-// revertToResources reverts everything except the resources of containers and of the pod. If the
-// containers differ, validation rejects the update.
-func revertToResources(pod, old map[string]any) {
+// revertToResources reverts everything that a resize does not change. If the containers differ,
+// validation rejects the update.
+func revertToResources(_ context.Context, c *resource.Change) {
+	pod, old := c.Object, c.Old
 	spec, oldSpec := kind.Tree(pod, "spec"), kind.Tree(old, "spec")
 	lists := map[string][]any{}
 	for _, name := range []string{"containers", "initContainers"} {
@@ -33,12 +37,17 @@ func revertToResources(pod, old map[string]any) {
 		}
 		lists[name] = resized(kind.List(spec, name), kind.List(oldSpec, name))
 	}
-	whole := spec["resources"]
+	whole, volumes := spec["resources"], spec["volumes"]
 	keepMetadata(pod, old)
 	kind.Put(pod, "spec", oldSpec)
 	kind.Put(pod, "status", old["status"])
 	spec = kind.Child(pod, "spec")
-	kind.Put(spec, "resources", whole)
+	if c.Gates.On(gate.InPlacePodLevelResourcesVerticalScaling) {
+		kind.Put(spec, "resources", whole)
+	}
+	if c.Gates.On(gate.InPlacePodVerticalScalingMemoryBackedVolumes) {
+		kind.Put(spec, "volumes", volumes)
+	}
 	for name, list := range lists {
 		if len(list) > 0 {
 			spec[name] = list

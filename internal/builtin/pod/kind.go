@@ -93,7 +93,7 @@ func changes(rules func() *rule.Set) []resource.Subresource {
 		},
 		{
 			Name: "resize", Verbs: verbs, Fields: resizable, NoTable: true,
-			Revert: resource.Changing(revertToResources), Validate: validating(rules, validateResize), Warn: silent,
+			Revert: revertToResources, Validate: validating(rules, validateResize), Warn: silent,
 		},
 		{
 			Name: "status", Verbs: verbs, Fields: []string{

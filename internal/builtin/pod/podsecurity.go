@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // checkPodSecurity validates the security context of a pod.
@@ -90,7 +91,7 @@ func sharedNamespace(spec *corev1.PodSpec, sysctl string) string {
 // checkOwnUsers rejects host namespaces in a pod with a user namespace.
 func checkOwnUsers(c *rule.Check, spec *corev1.PodSpec) {
 	const detail = "when `hostUsers` is false"
-	if spec.HostNetwork && !rule.Given[inherited](c).ownUsers {
+	if spec.HostNetwork && !c.Gates.On(gate.UserNamespacesHostNetworkSupport) && !rule.Given[inherited](c).ownUsers {
 		c.At("hostNetwork").Forbidden(detail)
 	}
 	if spec.HostPID {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // validateResize validates a resize of a pod.
@@ -38,8 +39,7 @@ func validateResize(c *rule.Check, pod, old *corev1.Pod) {
 		spec.Forbidden("Pod running on node without support for resize")
 	}
 	rest := pod.Spec.DeepCopy()
-	checkWhole(spec, rest, &old.Spec)
-	if !checkSameContainers(spec, pod, old) {
+	if !checkWhole(spec, rest, &old.Spec) || !checkSameContainers(spec, pod, old) {
 		return
 	}
 	for i := range old.Spec.InitContainers {
@@ -57,9 +57,8 @@ func validateResize(c *rule.Check, pod, old *corev1.Pod) {
 	for i := range rest.InitContainers {
 		checkInitResize(spec.At("initContainers", i), &rest.InitContainers[i], &old.Spec.InitContainers[i])
 	}
-	if !equality.Semantic.DeepEqual(pod.Spec.Volumes, old.Spec.Volumes) {
-		spec.At("volumes").Forbidden("volumes are immutable on resize when InPlacePodVerticalScalingMemoryBackedVolumes feature gate is disabled")
-	}
+	checkVolumeResize(spec.At("volumes"), pod.Spec.Volumes, old.Spec.Volumes)
+	rest.Volumes = old.Spec.Volumes
 	if len(c.Errors()) == 0 && found == 0 && !equality.Semantic.DeepEqual(*rest, old.Spec) {
 		spec.Forbidden("only cpu and memory resources are mutable")
 	}
@@ -76,16 +75,20 @@ func canResize(pod *corev1.Pod) bool {
 }
 
 // checkWhole validates a resize of pod-level resources. It then reverts the allowed changes in
-// spec.
-func checkWhole(c *rule.Check, spec, old *corev1.PodSpec) {
+// spec. It reports whether the rest of the resize is validated, too.
+func checkWhole(c *rule.Check, spec, old *corev1.PodSpec) bool {
 	has := func(r *corev1.ResourceRequirements) bool { return r != nil && len(r.Requests)+len(r.Limits) > 0 }
 	if !has(old.Resources) && !has(spec.Resources) {
-		return
+		return true
+	}
+	if !c.Gates.On(gate.InPlacePodLevelResourcesVerticalScaling) {
+		c.Add(field.Forbidden(field.NewPath(""), "resize of pods with pod-level resources is forbidden when InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled"))
+		return false
 	}
 	at := c.At("resources")
 	if spec.Resources == nil {
 		at.Forbidden("pod-level resources cannot be removed")
-		return
+		return true
 	}
 	was := old.Resources
 	if was == nil {
@@ -99,6 +102,7 @@ func checkWhole(c *rule.Check, spec, old *corev1.PodSpec) {
 	if !equality.Semantic.DeepEqual(spec.Resources, old.Resources) {
 		c.Forbidden("only cpu and memory resources are mutable at pod-level")
 	}
+	return true
 }
 
 // checkSameContainers reports whether the containers are the old ones.
@@ -177,4 +181,45 @@ func keptAmounts(now, was corev1.ResourceList) corev1.ResourceList {
 		}
 	}
 	return out
+}
+
+// checkVolumeResize allows other limits of volumes in memory, with the feature gate, and no other change of
+// volumes.
+func checkVolumeResize(c *rule.Check, now, was []corev1.Volume) {
+	if !c.Gates.On(gate.InPlacePodVerticalScalingMemoryBackedVolumes) {
+		if !equality.Semantic.DeepEqual(now, was) {
+			c.Forbidden("volumes are immutable on resize when InPlacePodVerticalScalingMemoryBackedVolumes feature gate is disabled")
+		}
+		return
+	}
+	if len(now) != len(was) {
+		c.Forbidden("volumes may not be added or removed on resize")
+		return
+	}
+	for i := range now {
+		v, old, at := now[i].DeepCopy(), &was[i], c.At(i)
+		if v.Name != old.Name {
+			at.At("name").Forbidden("volumes may not be renamed or reordered on resize")
+			continue
+		}
+		both := v.EmptyDir != nil && old.EmptyDir != nil
+		if both {
+			v.EmptyDir.SizeLimit = old.EmptyDir.SizeLimit
+		}
+		if !equality.Semantic.DeepEqual(v, old) {
+			at.Forbidden("only sizeLimit of memory-backed emptyDir volumes is mutable on resize")
+		} else if both {
+			checkLimitResize(at.At("emptyDir", "sizeLimit"), now[i].EmptyDir, old.EmptyDir)
+		}
+	}
+}
+
+func checkLimitResize(c *rule.Check, now, was *corev1.EmptyDirVolumeSource) {
+	limited := func(v *corev1.EmptyDirVolumeSource) bool { return v.SizeLimit != nil && !v.SizeLimit.IsZero() }
+	switch {
+	case limited(now) != limited(was):
+		c.Forbidden("adding or removing sizeLimit on an existing volume is not allowed")
+	case limited(now) && now.SizeLimit.Cmp(*was.SizeLimit) != 0 && now.Medium != corev1.StorageMediumMemory:
+		c.Forbidden("sizeLimit is only mutable for memory-backed emptyDir volumes")
+	}
 }

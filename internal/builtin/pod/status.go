@@ -15,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 const notNegative = "must be a non-negative integer"
@@ -28,7 +29,7 @@ func validateStatus(c *rule.Check, pod, old *corev1.Pod) {
 	if node := now.NominatedNodeName; node != "" && node != was.NominatedNodeName {
 		at := c.At("nominatedNodeName")
 		at.Invalids(node, apivalidation.NameIsDNSSubdomain(node, false))
-		if old.Spec.NodeName != "" {
+		if old.Spec.NodeName != "" && c.Gates.On(gate.ClearingNominatedNodeNameAfterBinding) {
 			at.Forbidden("may not be set on pods that are already bound to a node")
 		}
 	}

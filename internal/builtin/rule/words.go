@@ -43,6 +43,7 @@ var dictionary = map[string]word{
 	"dns-label":        ofText(func(s string) []string { return validation.IsDNS1123Label(s) }),
 	"dns-subdomain":    ofText(func(s string) []string { return validation.IsDNS1123Subdomain(s) }),
 	"qualified-name":   ofText(func(s string) []string { return validation.IsQualifiedName(s) }),
+	"label-key":        ofText(content.IsLabelKey),
 	"condition-reason": ofText(metavalidation.IsValidConditionReason),
 	"path-below":       ofText(PathBelow),
 	"path-segment":     ofText(content.IsPathSegmentName),
@@ -194,23 +195,32 @@ func maxItems(c *Check, v reflect.Value, r rule) bool {
 	return false
 }
 
-// unique rejects a duplicate struct in a list, compared by some of its fields, as in
+// unique rejects a duplicate in a list: of a text, or of a struct compared by some of its fields, as in
 // unique=name,type.
 func unique(c *Check, v reflect.Value, r rule) bool {
 	names, seen := strings.Split(r.argument, ","), map[string]bool{}
 	for i := range v.Len() {
-		var key strings.Builder
-		for f := range gotype.Fields(v.Type().Elem()) {
-			if slices.Contains(names, f.JSONName) {
-				fmt.Fprintf(&key, "%q", v.Index(i).FieldByName(f.Name))
-			}
-		}
-		if seen[key.String()] {
+		key := keyOf(v.Index(i), names)
+		if seen[key] {
 			c.Add(field.Duplicate(c.At(i).Path(), v.Index(i).Interface()))
 		}
-		seen[key.String()] = true
+		seen[key] = true
 	}
 	return true
+}
+
+// keyOf returns a text that differs for different values of some fields, or for different texts.
+func keyOf(v reflect.Value, names []string) string {
+	if v.Kind() == reflect.String {
+		return v.String()
+	}
+	var key strings.Builder
+	for f := range gotype.Fields(v.Type()) {
+		if slices.Contains(names, f.JSONName) {
+			fmt.Fprintf(&key, "%q", v.FieldByName(f.Name))
+		}
+	}
+	return key.String()
 }
 
 func maxBytes(c *Check, v reflect.Value, r rule) bool {

@@ -143,7 +143,7 @@ func (f *Flag) Gates() (*Set, error) {
 	for name := range gates.GetAll() {
 		switch on := gates.Enabled(name); {
 		case on == known().Enabled(name):
-		case Idle(Name(name)) != "":
+		case IdleReason(Name(name)) != "":
 			s.idle = append(s.idle, Name(name))
 		default:
 			s.changed[Name(name)] = on

@@ -12,7 +12,7 @@ func TestFlag(t *testing.T) {
 		{given: "", on: "HPAScaleToZero", off: "ShardedListAndWatch"},
 		{given: "ShardedListAndWatch=true,HPAScaleToZero=false", on: "ShardedListAndWatch", off: "HPAScaleToZero"},
 		{given: " kube:ShardedListAndWatch = true , ", on: "ShardedListAndWatch"},
-		{given: "AllAlpha=true,AllBeta=true", on: "ShardedListAndWatch HPAScaleToZero GenericWorkload"},
+		{given: "AllAlpha=true,AllBeta=true", on: "ShardedListAndWatch HPAScaleToZero", off: "GenericWorkload"},
 		{given: "AllAlpha=true,AllBeta=true,ShardedListAndWatch=false", on: "VolumeBindMountOptions", off: "ShardedListAndWatch"},
 		{given: "AllBeta=false,DRADeviceTaintRules=false", off: "HPAScaleToZero"},
 		{given: "WatchList=true,GitRepoVolumeDriver=false", on: "WatchList"},
@@ -47,6 +47,18 @@ func TestFlag(t *testing.T) {
 				t.Errorf("%s: %s is on", tt.given, name)
 			}
 		}
+	}
+}
+
+// Gates that do not change this server keep their defaults.
+func TestIdle(t *testing.T) {
+	var f Flag
+	if err := f.Set("QOSReserved=true,HPAScaleToZero=false"); err != nil {
+		t.Fatal(err)
+	}
+	gates, err := f.Gates()
+	if err != nil || gates.On("QOSReserved") || !slices.Equal(gates.Idle(), []Name{"QOSReserved"}) || !slices.Equal(gates.Changed(), []Name{"HPAScaleToZero"}) {
+		t.Errorf("changed %v, idle %v, %v", gates.Changed(), gates.Idle(), err)
 	}
 }
 

@@ -29,5 +29,5 @@ var idle = sync.OnceValue(func() map[Name]string {
 	return out
 })
 
-// Idle returns the reason why a gate does not change this server, or "" for one that does.
-func Idle(n Name) string { return idle()[n] }
+// IdleReason returns the reason why a gate does not change this server, or "" for one that does.
+func IdleReason(n Name) string { return idle()[n] }
