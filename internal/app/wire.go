@@ -33,8 +33,6 @@ import (
 	"github.com/anykind/anykind/internal/network/mirror"
 	"github.com/anykind/anykind/internal/network/proxy"
 	"github.com/anykind/anykind/internal/network/webhook"
-	"github.com/anykind/anykind/internal/object/codec"
-	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/registry/convert"
@@ -292,7 +290,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Authorizer:      &a.authorizer,
 		Audit:           a.audit,
 		Traces:          a.traces.Tracers(),
-		Offer:           codec.Offer{CBOR: o.Gates.On(gate.CBORServingAndStorage)},
+		Gates:           o.Gates,
 		Catalog:         w.catalog,
 		Collectors:      append(w.collectors(a, o), objects.Collectors()...),
 		Checks:          checks,

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
@@ -45,6 +46,8 @@ type Admission struct {
 	// A Mutator sets Extended when it has only added fields to Object, complete and in their stored
 	// form, so that Object needs no second completion.
 	Extended bool
+	// Gates are the feature gates of the server.
+	Gates *gate.Set
 	// User is the user who requests the write: request.Server for writes of the server itself.
 	User *request.User
 	// Guards are conditions on other keys under which the permission holds. They are
@@ -252,7 +255,7 @@ func (p *Plugins) resolve(ctx context.Context, a *Admission) (marks []resource.M
 
 // admissionOf returns the Admission of a write.
 func (w *write) admissionOf(ctx context.Context) *Admission {
-	a := &Admission{Operation: Update, Target: w.target, Object: w.shown, options: w.options, old: w.shownOld}
+	a := &Admission{Operation: Update, Target: w.target, Object: w.shown, Gates: w.gates, options: w.options, old: w.shownOld}
 	if w.current == nil {
 		a.Operation = Create
 		if a.Target.Name == "" {

@@ -76,14 +76,14 @@ func (r *Registry) Connect(ctx context.Context, target Target, c resource.Connec
 			return nil, err
 		}
 	}
-	c.Namespace, c.Name, c.Objects = target.Namespace, target.Name, r.objects
+	c.Namespace, c.Name, c.Objects, c.Gates = target.Namespace, target.Name, r.objects, r.gates
 	return s.Connecter.Connect(ctx, c)
 }
 
 // admitConnection runs admission for a connection. The plugins see the options and may change them;
 // the result is returned.
 func (r *Registry) admitConnection(ctx context.Context, target Target, options runtime.Object, o WriteOptions) (runtime.Object, error) {
-	a := &Admission{Operation: Connect, Target: target, options: o}
+	a := &Admission{Operation: Connect, Target: target, Gates: r.gates, options: o}
 	if options != nil {
 		var err error
 		if a.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(options); err != nil {

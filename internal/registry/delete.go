@@ -125,7 +125,7 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 // deletionOf returns the write that removes or marks an object.
 func (r *Registry) deletionOf(ctx context.Context, target Target, current *watchcache.Object, options *metav1.DeleteOptions, o WriteOptions) *write {
 	w := &write{Registry: r, target: target, options: o, current: current}
-	w.admission = &Admission{Operation: Delete, Target: target, options: o, deletion: options}
+	w.admission = &Admission{Operation: Delete, Target: target, Gates: r.gates, options: o, deletion: options}
 	if o.collected {
 		w.admission.Target.Name = ""
 	}

@@ -71,13 +71,13 @@ func (x *exchange) Release() {
 // enter sets the place of an admitted request.
 func (x *exchange) enter(p request.Place) { x.inside, x.Place = p, x }
 
-// A gate limits the requests in flight.
-type gate struct {
+// A room limits the requests in flight.
+type room struct {
 	limit  int64
 	inside atomic.Int64
 }
 
-func (g *gate) enter() bool {
+func (g *room) enter() bool {
 	if g.inside.Add(1) > g.limit && g.limit != Unlimited {
 		g.inside.Add(-1)
 		return false
@@ -86,24 +86,24 @@ func (g *gate) enter() bool {
 }
 
 // Release implements request.Place.
-func (g *gate) Release() { g.inside.Add(-1) }
+func (g *room) Release() { g.inside.Add(-1) }
 
-func (g *gate) String() string {
+func (g *room) String() string {
 	if g.limit == Unlimited {
 		return fmt.Sprint(g.inside.Load(), " of any number")
 	}
 	return fmt.Sprint(g.inside.Load(), " of ", g.limit)
 }
 
-// gates are a limiter with a gate for requests that read and one for those that write.
-type gates [2]gate
+// rooms are a limiter with a room for requests that read and one for those that write.
+type rooms [2]room
 
-func newGates(l Limits) *gates {
-	return &gates{{limit: int64(cmp.Or(l.Reading, DefaultReading))}, {limit: int64(cmp.Or(l.Writing, DefaultWriting))}}
+func newRooms(l Limits) *rooms {
+	return &rooms{{limit: int64(cmp.Or(l.Reading, DefaultReading))}, {limit: int64(cmp.Or(l.Writing, DefaultWriting))}}
 }
 
 // admit implements limiter. Watches, health checks and administrators are exempt: watches mostly wait.
-func (g *gates) admit(x *exchange, _ *http.Request) (retryAfter int64) {
+func (g *rooms) admit(x *exchange, _ *http.Request) (retryAfter int64) {
 	one := &g[1]
 	if x.Info.IsReadOnly() {
 		one = &g[0]
@@ -118,11 +118,11 @@ func (g *gates) admit(x *exchange, _ *http.Request) (retryAfter int64) {
 	return 0
 }
 
-func (g *gates) inFlight() (waiting, serving [2]int) {
+func (g *rooms) inFlight() (waiting, serving [2]int) {
 	return waiting, [2]int{int(g[0].inside.Load()), int(g[1].inside.Load())}
 }
 
-func (g *gates) String() string { return g[0].String() + " reading, " + g[1].String() + " writing" }
+func (g *rooms) String() string { return g[0].String() + " reading, " + g[1].String() + " writing" }
 
 // fair is a limiter with the seats of priority levels.
 type fair struct{ *fairness.Dispatcher }

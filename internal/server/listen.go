@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // Limits of a connection.
@@ -67,8 +70,10 @@ func (s *Server) configure() {
 		}
 	}
 	s.http = http.Server{
-		Handler:           s,
-		BaseContext:       func(net.Listener) context.Context { return s.options.Offer.Context(context.Background()) },
+		Handler: s,
+		BaseContext: func(net.Listener) context.Context {
+			return codec.Offer{CBOR: s.options.Gates.On(gate.CBORServingAndStorage)}.Context(context.Background())
+		},
 		TLSConfig:         config,
 		Protocols:         s.options.Protocol.versions(),
 		MaxHeaderBytes:    maxHeaderBytes,

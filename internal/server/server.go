@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authz/impersonation"
 	"github.com/anykind/anykind/internal/access/fairness"
 	"github.com/anykind/anykind/internal/network/conn"
-	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/server/api"
@@ -44,8 +44,8 @@ type Options struct {
 	Authorizer authz.Authorizer
 	// Audit is the audit log; nil for none.
 	Audit *audit.Log
-	// Offer has the optional media types.
-	Offer codec.Offer
+	// Gates are the feature gates.
+	Gates *gate.Set
 	// Catalog has the served resources; labels of metrics come from it.
 	Catalog *resource.Catalog
 
@@ -130,11 +130,11 @@ func New(o Options) *Server {
 		metrics: newMetrics(o.Catalog),
 		slis:    newSLIs(),
 		access:  newAccessMetrics(),
-		limiter: newGates(o.Limits),
+		limiter: newRooms(o.Limits),
 		backups: newBackups(o.Store, o.Log),
 		started: time.Now(),
 
-		impersonator: impersonation.New(o.Authorizer),
+		impersonator: impersonation.New(o.Authorizer, o.Gates),
 	}
 	if o.Fairness != nil {
 		s.limiter = fair{o.Fairness}

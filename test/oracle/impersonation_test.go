@@ -38,7 +38,7 @@ func TestImpersonation(t *testing.T) {
 		rights := rights{seed: rng.Uint64(), share: []uint64{20, 60, 95}[rng.IntN(3)]}
 		var got string
 		theirs := upstreamImpersonation(rights, &got)
-		ours := impersonation.New(rights)
+		ours := impersonation.New(rights, nil)
 		asking := randomAsking(rng)
 		for range 5 {
 			h, target := randomWanted(rng), anyOf(rng, "/apis", "/api/v1/namespaces/a/pods?labelSelector=x", "/api/v1/nodes/n1", "/apis/apps/v1/namespaces/b/deployments/d")

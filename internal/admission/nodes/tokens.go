@@ -16,6 +16,7 @@ import (
 
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
@@ -44,8 +45,10 @@ func (q *question) serviceAccount(ctx context.Context) error {
 	case pod.Spec.NodeName != q.node:
 		return q.refuse("node requested token bound to a pod scheduled on a different node")
 	}
-	if err := q.audience(ctx, asked.Spec.Audiences, pod); err != nil {
-		return q.Forbidden(err)
+	if q.Gates.On(gate.ServiceAccountNodeAudienceRestriction) {
+		if err := q.audience(ctx, asked.Spec.Audiences, pod); err != nil {
+			return q.Forbidden(err)
+		}
 	}
 	return nil
 }

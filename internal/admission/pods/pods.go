@@ -13,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/store/stored"
 )
@@ -55,6 +56,7 @@ var topology = [...]string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion}
 func (p *TopologyLabels) Mutate(ctx context.Context, a *registry.Admission) error {
 	var name string
 	switch {
+	case !a.Gates.On(gate.PodTopologyLabelsAdmission):
 	case a.Is(pods, "", registry.Create):
 		name = kind.Text(a.Object, "spec", "nodeName")
 	case a.Is(pods, "binding", registry.Create) && kind.Text(a.Object, "target", "kind") == "Node":

@@ -14,6 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
@@ -68,8 +69,13 @@ func (t *tokenCreater) Create(ctx context.Context, c *resource.Change) (map[stri
 	}
 	uid := object.UID(account)
 	if asked := object.UID(c.Object); asked != "" && asked != uid {
-		return nil, status.Conflict(schema.GroupResource{Group: tokenRequestKind.Group, Resource: tokenRequestKind.Kind}, c.Name,
-			fmt.Errorf("the UID in the token request (%s) does not match the UID of the service account (%s)", asked, uid))
+		err := fmt.Errorf("the UID in the token request (%s) does not match the UID of the service account (%s)", asked, uid)
+		if c.Gates.On(gate.TokenRequestServiceAccountUIDValidation) {
+			return nil, status.Conflict(schema.GroupResource{Group: tokenRequestKind.Group, Resource: tokenRequestKind.Kind}, c.Name, err)
+		}
+		if q := request.From(ctx); q != nil {
+			q.Annotate("authentication.k8s.io/token-request-uid-mismatch", err.Error())
+		}
 	}
 	asked := kind.ValueOf[authenticationv1.TokenRequest](c.Object).Spec
 	if len(asked.Audiences) == 0 {

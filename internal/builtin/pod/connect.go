@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/network/kubelet"
 	"github.com/anykind/anykind/internal/network/proxy"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
@@ -51,7 +52,7 @@ type talk struct {
 // Connect returns a handler that upgrades the connection. A permission to read a pod is not
 // sufficient.
 func (t talk) Connect(ctx context.Context, c resource.Connection) (http.Handler, error) {
-	if c.Method == http.MethodGet {
+	if c.Method == http.MethodGet && c.Gates.On(gate.AuthorizePodWebsocketUpgradeCreatePermission) {
 		if err := request.May(ctx, "create"); err != nil {
 			return nil, err
 		}

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // A Creater handles creates that store nothing: a review, a token, a Binding that becomes a part
@@ -45,6 +47,8 @@ type Connection struct {
 	Options runtime.Object
 	// Objects has all stored objects.
 	Objects Objects
+	// Gates are the feature gates of the server.
+	Gates *gate.Set
 	// Path is the path below the subresource, with its slash, if the subresource has such paths.
 	Path string
 }

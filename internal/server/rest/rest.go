@@ -125,7 +125,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if req.info.Verb != "list" {
 		h.turns.other()
 	}
-	if !req.info.IsLongRunning() && takesGzip(r) {
+	if !req.info.IsLongRunning() && takesGzip(r) && h.options.Gates.On(gate.APIResponseCompression) {
 		c := &compressor{ResponseWriter: w, turns: h.turns}
 		req.w = c
 		h.answer(req)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/object/bounded"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
 )
@@ -31,14 +32,19 @@ type As struct {
 
 // An Impersonator authorizes impersonation.
 type Impersonator struct {
+	modes      []mode // in order; the unconstrained one is last
 	authorizer authz.Authorizer
 	metrics    *metrics
 	recent     *bounded.Cache[string, *mode] // the mode that last allowed each user
 }
 
 // New returns an Impersonator with an authorizer.
-func New(z authz.Authorizer) *Impersonator {
-	return &Impersonator{authorizer: z, metrics: newMetrics(), recent: bounded.New[string, *mode](maxRecent)}
+func New(z authz.Authorizer, gates *gate.Set) *Impersonator {
+	all := modes[:]
+	if !gates.On(gate.ConstrainedImpersonation) {
+		all = modes[len(modes)-1:]
+	}
+	return &Impersonator{authorizer: z, modes: all, metrics: newMetrics(), recent: bounded.New[string, *mode](maxRecent)}
 }
 
 // As returns the impersonated user of a request, or nil without impersonation headers. asked is the
@@ -67,14 +73,14 @@ func (i *Impersonator) choose(ctx context.Context, wanted *request.User, attrs *
 			return last, as, nil
 		}
 	}
-	for m := range modes {
-		if &modes[m] == last {
+	for m := range i.modes {
+		if &i.modes[m] == last {
 			continue
 		}
-		as, err := i.try(ctx, &modes[m], wanted, attrs)
+		as, err := i.try(ctx, &i.modes[m], wanted, attrs)
 		if as != nil {
-			i.recent.Add(attrs.User.Name, &modes[m])
-			return &modes[m], as, nil
+			i.recent.Add(attrs.User.Name, &i.modes[m])
+			return &i.modes[m], as, nil
 		}
 		if refused == nil {
 			refused = err
