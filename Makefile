@@ -92,8 +92,8 @@ verify: ## run correct controllers and those of kube-controller-manager with 2,0
 	$(GO) -C envtest test ./verify -run 'TestCorrect(Controllers|Sites)' -count=1 -v -timeout 6h -args -plans 2000 -time 10m
 	$(GO) -C test/kubernetes test ./controllers -count=1 -v -timeout 3h -args -plans 2000 -time 10m
 
-allocations: ## run the tests that count allocations, which the race detector changes
-	$(GO) test ./internal/app ./internal/server/rest -run Alloc -count=1
+allocations: ## run the tests that the race detector changes or makes expensive: allocations, memory, large objects
+	$(GO) test ./internal/app ./internal/server/rest -run 'Alloc|HeldLists|LimitOfObjects|Published|RuleBombs' -count=1
 
 etcd: ## run the tests with etcd: the store, servers that share one, and their failures
 	$(call raced,test) ./etcd/...
