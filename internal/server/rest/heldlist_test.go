@@ -33,7 +33,7 @@ func (d deaf) Write(data []byte) (int, error) {
 // A list in progress takes the memory of a chunk, whatever its length and its client: many clients may
 // read large lists at a time, and slowly.
 func TestHeldLists(t *testing.T) {
-	const objects, clients, most = 20_000, 50, 400 << 10
+	const objects, clients, most = 8_000, 20, 256 << 10
 	s := newServerOf(t, builtin.Definitions()...)
 	for i := range objects {
 		name := fmt.Sprintf("m%05d", i)
