@@ -305,6 +305,11 @@ func (m *model) askAll(t *testing.T, s *Store, oldest int64) {
 	for revision := oldest; revision <= m.newest; revision++ {
 		page, err := s.List(t.Context(), kv.Range{Prefix: "/registry/", Revision: revision})
 		same(t, fmt.Sprint("list at ", revision), page.Records, m.list("/registry/", revision), err)
+		if revision > oldest {
+			if at, err := s.At(t.Context(), m.times[revision-2].Time); err != nil || at != revision {
+				t.Fatalf("the revision at the time of %d is %d, %v", revision, at, err)
+			}
+		}
 	}
 }
 
