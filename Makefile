@@ -155,7 +155,8 @@ builtin-reach: ## report the errors of kube-apiserver's validation that 2,000 mu
 		-coverpkg 'k8s.io/kubernetes/pkg/apis/.../validation'
 	cd test/builtin && $(GO) run ./reach $(CURDIR)/.build/reach.out
 
-crash: ## kill a server 100 times while eight clients write
+crash: ## kill a server and a store 100 times while eight clients write, and have 80 stores lose power
+	ANYKIND_CRASH_ROUNDS=100 ANYKIND_POWER_LOSS_SEEDS=80 $(GO) test ./internal/store/boltkv -run 'TestCrash$$|TestPowerLoss' -count=1 -v -timeout 60m
 	$(GO) -C test test ./crash -run TestCrash -count=1 -v -timeout 60m -rounds 100
 
 manager: ## run every controller of kube-controller-manager for ten minutes, alone and with ours, and print their observed work
