@@ -93,7 +93,8 @@ verify: ## run correct controllers and those of kube-controller-manager with 2,0
 	$(GO) -C test/kubernetes test ./controllers -count=1 -v -timeout 3h -args -plans 2000 -time 10m
 
 allocations: ## run the tests that the race detector changes or makes expensive: allocations, memory, large objects
-	$(GO) test ./internal/app ./internal/offline/check ./internal/schema/crd ./internal/server/rest -run 'Alloc|HeldLists|InferredAccepts|LimitOfObjects|Published|RuleBombs|TestProvider|TouchesWhat' -count=1
+	$(GO) test ./internal/app ./internal/offline/check ./internal/schema/celrule ./internal/schema/crd ./internal/server/rest ./internal/store/watchcache \
+		-run 'Alloc|Bombs$$|HeldLists|InferredAccepts|LimitOfObjects|MemoryOfObjects|MeterStack|Published|TestProvider|TouchesWhat' -count=1
 
 etcd: ## run the tests with etcd: the store, servers that share one, and their failures
 	$(call raced,test) ./etcd/...

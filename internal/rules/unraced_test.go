@@ -14,7 +14,7 @@ import (
 )
 
 // allocationsTarget is the command of make allocations: its packages and its pattern.
-var allocationsTarget = regexp.MustCompile(`(?m)^allocations:.*\n\t\$\(GO\) test ((?:\./\S+ )+)-run '?([^' \n]+)'? `)
+var allocationsTarget = regexp.MustCompile(`(?m)^allocations:.*\n\t\$\(GO\) test ((?:\./\S+ )+)(?:\\\n\t+)?-run '([^']+)' `)
 
 // The gate runs make test with the race detector, which leaves out the test files with the constraint !race. So make
 // allocations must run their tests.
@@ -27,7 +27,7 @@ func TestUnracedTestsRun(t *testing.T) {
 	if m == nil {
 		t.Fatal("the Makefile has no target allocations with packages and a pattern")
 	}
-	packages, pattern := strings.Fields(string(m[1])), regexp.MustCompile(string(m[2]))
+	packages, pattern := strings.Fields(string(m[1])), regexp.MustCompile(strings.ReplaceAll(string(m[2]), "$$", "$"))
 	gate, err := os.ReadFile(filepath.Join(top, ".ci", "run"))
 	if err != nil {
 		t.Fatal(err)
