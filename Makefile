@@ -92,8 +92,9 @@ verify: ## run correct controllers and those of kube-controller-manager with 2,0
 	$(GO) -C envtest test ./verify -run 'TestCorrect(Controllers|Sites)' -count=1 -v -timeout 6h -args -plans 2000 -time 10m
 	$(GO) -C test/kubernetes test ./controllers -count=1 -v -timeout 3h -args -plans 2000 -time 10m
 
-allocations: ## run the tests that count allocations, which the race detector changes
-	$(GO) test ./internal/app ./internal/server/rest -run Alloc -count=1
+allocations: ## run the tests that the race detector changes or makes expensive: allocations, memory, large objects
+	$(GO) test ./internal/app ./internal/offline/check ./internal/schema/celrule ./internal/schema/crd ./internal/server/rest ./internal/store/watchcache \
+		-run 'Alloc|Bombs$$|HeldLists|InferredAccepts|LimitOfObjects|MemoryOfObjects|MeterStack|Published|TestProvider|TouchesWhat' -count=1
 
 etcd: ## run the tests with etcd: the store, servers that share one, and their failures
 	$(call raced,test) ./etcd/...
@@ -155,7 +156,8 @@ builtin-reach: ## report the errors of kube-apiserver's validation that 2,000 mu
 		-coverpkg 'k8s.io/kubernetes/pkg/apis/.../validation'
 	cd test/builtin && $(GO) run ./reach $(CURDIR)/.build/reach.out
 
-crash: ## kill a server 100 times while eight clients write
+crash: ## kill a server and a store 100 times while eight clients write, and have 80 stores lose power
+	ANYKIND_CRASH_ROUNDS=100 ANYKIND_POWER_LOSS_SEEDS=80 $(GO) test ./internal/store/boltkv -run 'TestCrash$$|TestPowerLoss' -count=1 -v -timeout 60m
 	$(GO) -C test test ./crash -run TestCrash -count=1 -v -timeout 60m -rounds 100
 
 manager: ## run every controller of kube-controller-manager for ten minutes, alone and with ours, and print their observed work

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anykind/anykind/internal/access/authn/oidc"
 	"github.com/anykind/anykind/internal/builtin"
@@ -159,6 +160,20 @@ func ask(t testing.TB, c *http.Client, method, url, token, body string) (int, st
 		t.Fatal(err)
 	}
 	return answer.StatusCode, string(data)
+}
+
+// poll calls done until it returns true, and reports whether it did within a minute. The pauses between the calls grow to
+// half a second: a page of metrics takes a tenth of one with the race detector.
+func poll(t testing.TB, done func() bool) bool {
+	t.Helper()
+	pause := 10 * time.Millisecond
+	for deadline := time.Now().Add(time.Minute); !done(); <-time.After(pause) {
+		if t.Context().Err() != nil || time.Now().After(deadline) {
+			return false
+		}
+		pause = min(2*pause, time.Second/2)
+	}
+	return true
 }
 
 // tree returns the contents of all files below a directory, by path.

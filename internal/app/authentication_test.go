@@ -38,13 +38,12 @@ func tokenBy(t *testing.T, i *oidctest.Issuer, user string) string {
 func until(t *testing.T, a *App, token, want string) {
 	t.Helper()
 	anonymous := client(t, a, nil)
-	for {
-		if _, body := ask(t, anonymous, "GET", a.URL()+"/api/v1/nodes", token, ""); strings.Contains(body, want) {
-			return
-		}
-		if t.Context().Err() != nil {
-			t.Fatal(t.Context().Err())
-		}
+	var body string
+	if !poll(t, func() bool {
+		_, body = ask(t, anonymous, "GET", a.URL()+"/api/v1/nodes", token, "")
+		return strings.Contains(body, want)
+	}) {
+		t.Fatalf("%s, want %s", body, want)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/anykind/anykind/internal/network/configfile"
 )
@@ -149,14 +148,12 @@ func TestReloadOfKeys(t *testing.T) {
 	// await reads until an answer has a text.
 	await := func(path, text string) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); ; {
-			_, answer := ask(t, c, "GET", a.URL()+path, "", "")
-			if strings.Contains(answer, text) {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s does not have %s: %s", path, text, answer)
-			}
+		var answer string
+		if !poll(t, func() bool {
+			_, answer = ask(t, c, "GET", a.URL()+path, "", "")
+			return strings.Contains(answer, text)
+		}) {
+			t.Fatalf("%s does not have %s: %s", path, text, answer)
 		}
 	}
 	write(t, config, []byte("kind: EncryptionConfiguration"))

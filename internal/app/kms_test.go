@@ -62,15 +62,15 @@ func (s kmsServer) want(method, path, body string, code int, text string) string
 // await reads until the answer has a code and a text.
 func (s kmsServer) await(path string, code int, text string) string {
 	s.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
-		got, answer := ask(s.T, s.client, "GET", s.app.URL()+path, "", "")
-		if got == code && strings.Contains(answer, text) {
-			return answer
-		}
-		if time.Now().After(deadline) {
-			s.Fatalf("%s: %d %s, want %d %s", path, got, answer, code, text)
-		}
+	var got int
+	var answer string
+	if !poll(s.T, func() bool {
+		got, answer = ask(s.T, s.client, "GET", s.app.URL()+path, "", "")
+		return got == code && strings.Contains(answer, text)
+	}) {
+		s.Fatalf("%s: %d %s, want %d %s", path, got, answer, code, text)
 	}
+	return answer
 }
 
 // A server reads after a restart what it encrypted with a KMS, and its file has no plain value. The
@@ -182,12 +182,14 @@ func TestRotationAtTheKMS(t *testing.T) {
 	done := make(chan struct{})
 	for w := range 4 {
 		writers.Go(func() {
+			again := time.NewTicker(50 * time.Millisecond)
+			defer again.Stop()
 			for i := 0; ; i++ {
+				s.want("POST", secrets, secretNamed(fmt.Sprintf("w%d-%d", w, i)), 201, "")
 				select {
 				case <-done:
 					return
-				default:
-					s.want("POST", secrets, secretNamed(fmt.Sprintf("w%d-%d", w, i)), 201, "")
+				case <-again.C:
 				}
 			}
 		})
@@ -195,8 +197,11 @@ func TestRotationAtTheKMS(t *testing.T) {
 	plugin.Rotate()
 	encrypts := plugin.Encrypts.Load()
 	// The check polls the plugin, as health checks of a cluster do.
-	for deadline := time.Now().Add(time.Minute); plugin.Encrypts.Load() == encrypts && time.Now().Before(deadline); {
+	if !poll(t, func() bool {
 		s.want("GET", "/healthz/kms-providers", "", 200, "ok")
+		return plugin.Encrypts.Load() > encrypts
+	}) {
+		t.Error("the new key does not come into force")
 	}
 	close(done)
 	writers.Wait()
@@ -247,11 +252,11 @@ func TestReloadOfKMS(t *testing.T) {
 	s.await(secrets, 200, `"name":"a"`)
 	write(t, config, kmsConfig(provider("second", second)))
 	s.await("/metrics", 200, `status="success"} 2`)
-	for deadline := time.Now().Add(time.Minute); first.Connections.Load() > 0; {
+	if !poll(t, func() bool {
 		s.want("GET", "/healthz/kms-providers", "", 200, "ok")
-		if time.Now().After(deadline) {
-			t.Fatal("the connection to a plugin that was replaced stays open")
-		}
+		return first.Connections.Load() == 0
+	}) {
+		t.Fatal("the connection to a plugin that was replaced stays open")
 	}
 	if err := first.Stop(); err != nil {
 		t.Fatal(err)
@@ -332,9 +337,7 @@ func TestKMSOfDefinitions(t *testing.T) {
 	}
 	release()
 	s.await(things, 200, `"name":"t"`)
-	for deadline := time.Now().Add(time.Minute); !allowed(); {
-		if time.Now().After(deadline) {
-			t.Fatal("a role that can be read again grants nothing")
-		}
+	if !poll(t, allowed) {
+		t.Fatal("a role that can be read again grants nothing")
 	}
 }

@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector multiplies the processor time of large objects by ten. The test sends one request at a time.
+
 package app
 
 import (

@@ -110,14 +110,13 @@ func crontabOf(i int) string {
 
 func waitFor(t *testing.T, c *http.Client, url string, want int) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; {
-		code, body := ask(t, c, "GET", url, "", "")
-		if code == want {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%s: %d %s, want %d", url, code, body, want)
-		}
+	var code int
+	var body string
+	if !poll(t, func() bool {
+		code, body = ask(t, c, "GET", url, "", "")
+		return code == want
+	}) {
+		t.Fatalf("%s: %d %s, want %d", url, code, body, want)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -209,8 +208,8 @@ func TestMigrateWaits(t *testing.T) {
 	now, _ := c.must("GET", migrations+"/m", "", 200)
 	before := object.ResourceVersion(now)
 	// After five attempts the backoff is so long that a sixth one shows a loop.
-	for c.calls.Load()-calls < 5 {
-		runtime.Gosched()
+	if !poll(t, func() bool { return c.calls.Load()-calls >= 5 }) {
+		t.Fatal("the migration does not try again")
 	}
 	now, _ = c.must("GET", migrations+"/m", "", 200)
 	c.expect("the status of a migration that waits", object.ResourceVersion(now), before)

@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector multiplies the processor time of the two tests by ten. They send one request at a time.
+
 package app
 
 import (

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/anykind/anykind/internal/server"
 )
@@ -62,7 +61,7 @@ func TestPublishedSeries(t *testing.T) {
 	request(201, "POST", "/apis/apiregistration.k8s.io/v1/apiservices", "", `{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService",
 		"metadata":{"name":"v1.nothing.example.com"},"spec":{"group":"nothing.example.com","version":"v1","groupPriorityMinimum":1,"versionPriority":1}}`)
 	const service = "/apis/apiregistration.k8s.io/v1/apiservices/v1.nothing.example.com"
-	await(func() bool {
+	poll(t, func() bool { // a controller works after the request
 		_, state := ask(t, c, "GET", a.URL()+service, "", "")
 		return strings.Contains(state, `"type":"Available"`)
 	})
@@ -93,19 +92,13 @@ func TestPublishedSeries(t *testing.T) {
 	}
 
 	var problems []string
-	await(func() bool {
+	poll(t, func() bool {
 		_, metrics := ask(t, c, "GET", a.URL()+"/metrics", "", "")
 		problems = missing(publishedSeries, metrics)
 		return len(problems) == 0
 	})
 	for _, p := range problems {
 		t.Error(p)
-	}
-}
-
-// await calls done until it is true, for at most 10 seconds: controllers work after the requests.
-func await(done func() bool) {
-	for until := time.Now().Add(10 * time.Second); !done() && time.Now().Before(until); {
 	}
 }
 

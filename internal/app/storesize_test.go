@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Metrics have the number of objects per resource.
@@ -53,15 +52,13 @@ func TestAllocationMetrics(t *testing.T) {
 		ports + `allocation_total{scope="dynamic"} 1`, ports + `allocation_total{scope="static"} 1`, ports + "allocated_ports 2", ports + "available_ports 2766",
 	}
 	// The last Service is counted after the cache has received it.
-	for deadline := time.Now().Add(time.Minute); ; {
+	var missing []string
+	if !poll(t, func() bool {
 		_, metrics := ask(t, c, "GET", a.URL()+"/metrics", "", "")
-		missing := slices.DeleteFunc(slices.Clone(want), func(line string) bool { return strings.Contains(metrics, "\n"+line+"\n") })
-		if len(missing) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("metrics do not have %s", strings.Join(missing, "\n"))
-		}
+		missing = slices.DeleteFunc(slices.Clone(want), func(line string) bool { return strings.Contains(metrics, "\n"+line+"\n") })
+		return len(missing) == 0
+	}) {
+		t.Fatalf("metrics do not have %s", strings.Join(missing, "\n"))
 	}
 }
 

@@ -48,8 +48,8 @@ func TestMetrics(t *testing.T) {
 	)
 	both := func(a, b, labels string) []string { return []string{b + labels, a + labels} }
 	const ten = `[1,2,3,4,5,6,7,8,9,10]`
-	// dear is a validation that costs a tenth of the budget, the most that one may cost.
-	dear := `{expression: '` + ten + `.all(a, ` + ten + `.all(b, ` + ten + `.all(c, ` + ten + `.all(d, ` + ten + `.all(e, a + b + c + d + e > 0)))))'}, `
+	// dear is a validation that costs nine hundredths of the budget, and little time. One may cost a tenth.
+	dear := `{expression: '` + ten + `.all(a, ` + ten + `.all(b, !"` + strings.Repeat("a", 1000) + `".contains("` + strings.Repeat("b", 900) + `")))'}, `
 	tests := []struct {
 		name, policy, binding string
 		want                  []string
@@ -60,7 +60,7 @@ func TestMetrics(t *testing.T) {
 			append(both(checks, took, "audit invalid_error p p 1"), both(checks, took, "warn invalid_error p p 1")...)},
 		{"an error", `validations: [{expression: 'object.no == 1'}]`, `validationActions: [Deny]`, both(checks, took, "deny invalid_error p p 1")},
 		{"an error that is ignored", `failurePolicy: Ignore, validations: [{expression: 'object.no == 1'}]`, `validationActions: [Deny]`, both(checks, took, "allow invalid_error p p 1")},
-		{"out of budget", `validations: [` + strings.Repeat(dear, 20) + `]`, `validationActions: [Deny]`, both(checks, took, "deny out_of_budget p p 1")},
+		{"out of budget", `validations: [` + strings.Repeat(dear, 12) + `]`, `validationActions: [Deny]`, both(checks, took, "deny out_of_budget p p 1")},
 		{"an annotation that fails", `auditAnnotations: [{key: a, valueExpression: 'string(object.no)'}]`, `validationActions: [Deny]`, both(checks, took, "deny invalid_error p p 1")},
 		{"conditions", `matchConditions: [{name: a, expression: 'object.no == 1'}, {name: b, expression: 'false'}], validations: [{expression: 'false'}]`, `validationActions: [Deny]`,
 			[]string{broken + "policy p CREATE validate 1", conditions + "policy p CREATE validate 1"}},

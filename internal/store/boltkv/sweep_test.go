@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -123,16 +125,20 @@ func TestCompactionInterruptedIsFinishedAtTheNextOpen(t *testing.T) {
 		t.Fatal("the compaction was finished, so this shows nothing")
 	}
 	left := s.state
-	again, _ := openOnDisk(t, dir)
-	now := swept(t, again)
-	if now.oldest != 1000 || now.count >= left.count || now.count != 10+now.newest-now.oldest {
-		t.Errorf("it went from %+v to %+v", left, now)
-	}
-	for key, r := range at {
-		if got, err := again.Get(t.Context(), key, kv.Latest); err != nil || got.Revision != r {
-			t.Errorf("%s is %d, %v; want %d", key, got.Revision, err, r)
+	synctest.Test(t, func(t *testing.T) {
+		again, _ := openOnDisk(t, dir)
+		time.Sleep(settleAfter)
+		synctest.Wait()
+		now := again.stateNow()
+		if now.swept != now.oldest || now.oldest != 1000 || now.count >= left.count || now.count != 10+now.newest-now.oldest {
+			t.Errorf("it went from %+v to %+v", left, now)
 		}
-	}
+		for key, r := range at {
+			if got, err := again.Get(t.Context(), key, kv.Latest); err != nil || got.Revision != r {
+				t.Errorf("%s is %d, %v; want %d", key, got.Revision, err, r)
+			}
+		}
+	})
 }
 
 func noSpaceAfter(tx *bolt.Tx) error {

@@ -58,6 +58,7 @@ func newBolt(t testing.TB, dir string) kv.Backend {
 // A store with a history is a kv.Backend, also when its states come from the file.
 func TestContract(t *testing.T) {
 	t.Run("file", func(t *testing.T) {
+		t.Parallel()
 		kvtest.Run(t, func(t testing.TB) kv.Backend {
 			return hasty{newStore(t, memkv.New(memkv.Options{}), t.TempDir(), Options{batch: 3})}
 		}, kvtest.ValueLimit(kv.DefaultMaxValueBytes))
@@ -66,6 +67,7 @@ func TestContract(t *testing.T) {
 		return
 	}
 	t.Run("bolt", func(t *testing.T) {
+		t.Parallel()
 		kvtest.Run(t, func(t testing.TB) kv.Backend {
 			dir := t.TempDir()
 			return hasty{newStore(t, newBolt(t, dir), dir, Options{batch: 3})}
@@ -303,6 +305,11 @@ func (m *model) askAll(t *testing.T, s *Store, oldest int64) {
 	for revision := oldest; revision <= m.newest; revision++ {
 		page, err := s.List(t.Context(), kv.Range{Prefix: "/registry/", Revision: revision})
 		same(t, fmt.Sprint("list at ", revision), page.Records, m.list("/registry/", revision), err)
+		if revision > oldest {
+			if at, err := s.At(t.Context(), m.times[revision-2].Time); err != nil || at != revision {
+				t.Fatalf("the revision at the time of %d is %d, %v", revision, at, err)
+			}
+		}
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	monthChanges   = flag.Int("changes", 20_000, "changes of TestMonth")
-	monthQuestions = flag.Int("questions", 2_000, "questions of TestMonth")
+	monthChanges   = flag.Int("changes", 8_000, "changes of TestMonth")
+	monthQuestions = flag.Int("questions", 800, "questions of TestMonth")
 )
 
 // A monthModel has the changes of each object. An object is a function of its key and the number of its change.

@@ -222,7 +222,7 @@ func testWatchLive(s *store) {
 // testWatchSlow has a consumer that takes one batch and then none during many writes. Another consumer
 // sees them meanwhile.
 func testWatchSlow(s *store) {
-	const writes = 3000
+	const writes = 2*kv.BatchEvents + 150 // more than two batches
 	r0 := s.revision()
 	last := s.create("/a", "0")
 	slow, stop := iter.Pull2(s.watch(s.ctx, "/", r0))

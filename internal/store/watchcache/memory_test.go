@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector takes memory too.
+
 package watchcache_test
 
 import (
