@@ -5,6 +5,7 @@ import (
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 const autoscaler = `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a}, spec: {
@@ -106,7 +107,7 @@ func TestWorkloadCells(t *testing.T) {
 		{"jobs", `{status: {conditions: [{type: Suspended, status: "True"}]}}`, "Status", "Suspended"},
 		{"jobs", `{metadata: {deletionTimestamp: "2026-01-02T03:04:05Z"}, status: {conditions: [{type: Suspended, status: "True"}]}}`, "Status", "Terminating"},
 		{"jobs", `{status: {startTime: "2026-01-02T03:04:05Z", completionTime: "2026-01-02T03:05:35Z"}}`, "Duration", "90s"},
-		{"jobs", `{status: {startTime: "2026-01-02T03:04:05Z"}}`, "Duration", resource.Age("2026-01-02T03:04:05Z")},
+		{"jobs", `{status: {startTime: "2026-01-02T03:04:05Z"}}`, "Duration", view.Age("2026-01-02T03:04:05Z")},
 		{"cronjobs", `{spec: {suspend: true}}`, "Suspend", "True"},
 		{"cronjobs", `{status: {active: [{}]}}`, "Active", int64(1)},
 		{"poddisruptionbudgets", `{spec: {minAvailable: 50%}}`, "Min Available", "50%"},

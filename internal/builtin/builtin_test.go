@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // read parses an object.
@@ -166,7 +167,7 @@ func TestFirstGroup(t *testing.T) {
 
 func TestColumns(t *testing.T) {
 	const meta = `metadata: {name: x, namespace: default, creationTimestamp: "2026-01-02T03:04:05Z"}`
-	created := resource.Age("2026-01-02T03:04:05Z")
+	created := view.Age("2026-01-02T03:04:05Z")
 	for _, tt := range []struct {
 		plural, object string
 		want           []any // names and values, alternating
@@ -182,7 +183,7 @@ func TestColumns(t *testing.T) {
 			"events", `{` + meta + `, type: Normal, reason: Created, message: " did it\n", involvedObject: {kind: Pod, name: p, fieldPath: "spec.containers{c}"},
 				source: {component: kubelet, host: h}, firstTimestamp: "2026-01-02T03:04:05Z", lastTimestamp: "2026-01-02T04:04:05Z", count: 3}`,
 			[]any{
-				"Last Seen", resource.Age("2026-01-02T04:04:05Z"), "Type", "Normal", "Reason", "Created", "Object", "pod/p",
+				"Last Seen", view.Age("2026-01-02T04:04:05Z"), "Type", "Normal", "Reason", "Created", "Object", "pod/p",
 				"Subobject", "spec.containers{c}", "Source", "kubelet, h", "Message", "did it", "First Seen", created, "Count", int64(3), "Name", "x",
 			},
 		},
@@ -191,16 +192,16 @@ func TestColumns(t *testing.T) {
 				reportingComponent: k8s.io/x, reportingInstance: i, firstTimestamp: null, lastTimestamp: null,
 				series: {count: 4, lastObservedTime: "2026-01-02T05:04:05.000006Z"}}`,
 			[]any{
-				"Last Seen", resource.Age("2026-01-02T05:04:05.000006Z"), "Type", "", "Reason", "", "Object", "node",
-				"Subobject", "", "Source", "k8s.io/x, i", "Message", "", "First Seen", resource.Age("2026-01-02T03:04:05.000006Z"), "Count", int64(4), "Name", "x",
+				"Last Seen", view.Age("2026-01-02T05:04:05.000006Z"), "Type", "", "Reason", "", "Object", "node",
+				"Subobject", "", "Source", "k8s.io/x, i", "Message", "", "First Seen", view.Age("2026-01-02T03:04:05.000006Z"), "Count", int64(4), "Name", "x",
 			},
 		},
 		{
 			"events.events.k8s.io", `{` + meta + `, type: Normal, note: it, regarding: {kind: Pod, name: p}, deprecatedSource: {component: kubelet},
 				eventTime: "2026-01-02T03:04:05.000006Z", deprecatedLastTimestamp: "2026-01-02T04:04:05Z", deprecatedCount: 3}`,
 			[]any{
-				"Last Seen", resource.Age("2026-01-02T04:04:05Z"), "Type", "Normal", "Reason", "", "Object", "pod/p",
-				"Subobject", "", "Source", "kubelet", "Message", "it", "First Seen", resource.Age("2026-01-02T03:04:05.000006Z"), "Count", int64(3), "Name", "x",
+				"Last Seen", view.Age("2026-01-02T04:04:05Z"), "Type", "Normal", "Reason", "", "Object", "pod/p",
+				"Subobject", "", "Source", "kubelet", "Message", "it", "First Seen", view.Age("2026-01-02T03:04:05.000006Z"), "Count", int64(3), "Name", "x",
 			},
 		},
 		{

@@ -8,7 +8,6 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/schema/gotype"
-	"github.com/anykind/anykind/internal/schema/model"
 )
 
 // types returns the structs in the objects of all kinds, by the names of their models.
@@ -19,7 +18,7 @@ func types() map[string]reflect.Type {
 		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
 			of = of.Elem()
 		}
-		name := model.NameOf(of.PkgPath(), of.Name())
+		name := gotype.NameOf(of.PkgPath(), of.Name())
 		if of.Kind() != reflect.Struct || out[name] != nil {
 			return
 		}

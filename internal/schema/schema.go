@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/object/view"
 	"github.com/anykind/anykind/internal/schema/gotype"
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 	"github.com/anykind/anykind/internal/schema/model"
@@ -24,7 +25,7 @@ import (
 // A Schema is the schema of one version of a kind. It may be used concurrently.
 type Schema struct {
 	compile func() (*program, error)
-	model   func() (resource.Model, error)
+	model   func() (view.Model, error)
 
 	current atomic.Pointer[program]
 	used    atomic.Bool // since the last DropIdle
@@ -88,10 +89,10 @@ func lazy(kind model.Kind, compile func() (structural.Schema, error), source fun
 			}
 			return &program{structural: s, kind: kind}, nil
 		},
-		model: func() (resource.Model, error) {
+		model: func() (view.Model, error) {
 			props, err := source()
 			if err != nil {
-				return resource.Model{}, err
+				return view.Model{}, err
 			}
 			return model.Custom(props, kind), nil
 		},
@@ -108,7 +109,7 @@ func FromType(t reflect.Type, o model.TypeOptions) *Schema {
 			typ := gotype.Of(t)
 			return &program{kind: o.Kind, typ: typ, fields: structural.OfType(typ)}, nil
 		},
-		model: func() (resource.Model, error) { return model.OfType(t, o), nil },
+		model: func() (view.Model, error) { return model.OfType(t, o), nil },
 	}
 }
 
@@ -255,7 +256,7 @@ func (s *Schema) ValidateLists(obj, old map[string]any) field.ErrorList {
 }
 
 // Model returns the schema as OpenAPI v3 publishes it.
-func (s *Schema) Model() resource.Model {
+func (s *Schema) Model() view.Model {
 	m, err := s.model()
 	if err != nil {
 		panic(fmt.Errorf("schema: a stored schema cannot be read any more: %w", err))

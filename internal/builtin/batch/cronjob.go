@@ -7,6 +7,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/pod"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 func cronJobs(rules func() *rule.Set) *resource.Definition {
@@ -46,7 +47,7 @@ func cronJobs(rules func() *rule.Set) *resource.Definition {
 			"active": func(obj map[string]any) any { return int64(len(kind.List(obj, "status", "active"))) },
 			"last": func(obj map[string]any) any {
 				if last := kind.Text(obj, "status", "lastScheduleTime"); last != "" {
-					return resource.Age(last)
+					return view.Age(last)
 				}
 				return "<none>"
 			},

@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 func jobs(rules func() *rule.Set) *resource.Definition {
@@ -167,7 +168,7 @@ func jobDuration(obj map[string]any) any {
 		return ""
 	}
 	if end == "" {
-		return resource.Age(start)
+		return view.Age(start)
 	}
 	from, _ := time.Parse(time.RFC3339, start)
 	to, _ := time.Parse(time.RFC3339, end)

@@ -13,6 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // endpoints returns the kind Endpoints, for clients that do not know EndpointSlices.
@@ -30,10 +31,10 @@ func endpoints() *resource.Definition {
 		//lint:ignore SA1019 it is served all the same
 	}, kind.VersionOf[*corev1.Endpoints, *corev1.EndpointsList](&resource.Version{
 		Name: "v1",
-		Columns: func() []resource.Column {
+		Columns: func() []view.Column {
 			//lint:ignore SA1019 it is served all the same
 			docs := corev1.Endpoints{}.SwaggerDoc()
-			return []resource.Column{
+			return []view.Column{
 				{Name: "Endpoints", Type: "string", Description: docs["subsets"], Cell: shownEndpoints},
 				kind.AgeColumn(),
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // services returns the kind Service. GiveAddresses adds the allocation of cluster IPs and node
@@ -49,12 +50,12 @@ func services(o Dependencies) *resource.Definition {
 	return visit.services
 }
 
-func serviceColumns() []resource.Column {
+func serviceColumns() []view.Column {
 	cell := func(f func(spec, status map[string]any) string) func(map[string]any) any {
 		return func(obj map[string]any) any { return f(kind.Tree(obj, "spec"), kind.Tree(obj, "status")) }
 	}
 	docs := corev1.ServiceSpec{}.SwaggerDoc()
-	return []resource.Column{
+	return []view.Column{
 		{Name: "Type", Type: "string", Description: docs["type"], Cell: cell(func(spec, _ map[string]any) string { return kind.Text(spec, "type") })},
 		{Name: "Cluster-IP", Type: "string", Description: docs["clusterIP"], Cell: cell(clusterIP)},
 		{Name: "External-IP", Type: "string", Description: docs["externalIPs"], Cell: cell(externalIP)},

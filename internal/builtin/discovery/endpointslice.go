@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 const (
@@ -38,9 +39,9 @@ func endpointSlices() *resource.Definition {
 	}, kind.VersionOf[*discoveryv1.EndpointSlice, *discoveryv1.EndpointSliceList](&resource.Version{Name: "v1", Revert: resource.Changing(revertEndpointSlice), Columns: endpointSliceColumns}).WhenDecoded(defaultEndpointSlice))
 }
 
-func endpointSliceColumns() []resource.Column {
+func endpointSliceColumns() []view.Column {
 	docs := discoveryv1.EndpointSlice{}.SwaggerDoc()
-	return []resource.Column{
+	return []view.Column{
 		{
 			Name: "AddressType", Type: "string", Description: docs["addressType"],
 			Cell: func(obj map[string]any) any { return kind.Text(obj, "addressType") },

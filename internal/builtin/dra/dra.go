@@ -19,6 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // Definitions returns the kinds of the group. namespaces is the kind Namespace. The authorizer
@@ -94,7 +95,7 @@ func taintRules() *resource.Definition {
 
 func timeAdded(obj map[string]any) any {
 	if at := kind.Text(obj, "spec", "taint", "timeAdded"); at != "" {
-		return resource.Age(at)
+		return view.Age(at)
 	}
 	return ""
 }

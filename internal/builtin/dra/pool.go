@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // poolRequests returns the kind of one-time queries for the free devices of pools.
@@ -196,5 +197,5 @@ func completionOfPools(obj map[string]any) any {
 	if c.LastTransitionTime.IsZero() {
 		return "<unknown>"
 	}
-	return resource.Age(c.LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z07:00"))
+	return view.Age(c.LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z07:00"))
 }

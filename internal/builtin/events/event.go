@@ -12,6 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // Events are served in two groups, which share their storage and differ in field names. An event is
@@ -154,12 +155,12 @@ func (f form) reported(obj map[string]any, source, instead string) string {
 }
 
 // columns returns all columns of events, with the name last.
-func (f form) columns() []resource.Column {
+func (f form) columns() []view.Column {
 	docs := corev1.Event{}.SwaggerDoc()
 	shown := func(path ...string) func(map[string]any) any {
 		return func(obj map[string]any) any { return kind.Text(obj, path...) }
 	}
-	return []resource.Column{
+	return []view.Column{
 		{Name: "Last Seen", Type: "string", Description: docs["lastTimestamp"], Cell: f.lastSeen},
 		{Name: "Type", Type: "string", Description: docs["type"], Cell: shown("type")},
 		{Name: "Reason", Type: "string", Description: docs["reason"], Cell: shown("reason")},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // A Kind describes a built-in kind with the Go types T and L, both pointers, for objects and
@@ -153,7 +154,7 @@ func (k *untyped) own() Version {
 	t := k.object
 	if k.columns != "" {
 		text, cells, docs := k.columns, k.cells, k.docs
-		v.Columns = sync.OnceValue(func() []resource.Column { return columns(t, text, cells, docs) })
+		v.Columns = sync.OnceValue(func() []view.Column { return columns(t, text, cells, docs) })
 	}
 	if k.selects != "" {
 		v.SelectableFields = selectable(t, k.selects)

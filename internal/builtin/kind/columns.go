@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 	"github.com/anykind/anykind/internal/schema/gotype"
 	"github.com/anykind/anykind/internal/schema/model"
 )
@@ -34,7 +34,7 @@ type Docs map[string]string
 // the cell, or its function in Cells; and the description: a path, a name in Docs, or a text.
 // Without a description, that of the cell is used. A path may end in a default:
 // ".spec.minReplicas:<unset>". A line with a name only is a column of many kinds: Age.
-func columns(t reflect.Type, text string, cells Cells, docs Docs) (out []resource.Column) {
+func columns(t reflect.Type, text string, cells Cells, docs Docs) (out []view.Column) {
 	for line := range strings.Lines(text) {
 		parts := slices.DeleteFunc(strings.Split(strings.TrimSpace(line), "  "), func(s string) bool { return strings.TrimSpace(s) == "" })
 		for i := range parts {
@@ -53,8 +53,8 @@ func columns(t reflect.Type, text string, cells Cells, docs Docs) (out []resourc
 	return out
 }
 
-func column(t reflect.Type, parts []string, cells Cells, docs Docs) resource.Column {
-	c := resource.Column{Name: parts[0]}
+func column(t reflect.Type, parts []string, cells Cells, docs Docs) view.Column {
+	c := view.Column{Name: parts[0]}
 	for i, word := range strings.Fields(parts[1]) {
 		switch {
 		case i == 0:
@@ -176,8 +176,8 @@ func selectable(t reflect.Type, text string) map[string]func(map[string]any) str
 }
 
 // AgeColumn returns the column with the age of an object.
-func AgeColumn() resource.Column {
-	return resource.Column{
+func AgeColumn() view.Column {
+	return view.Column{
 		Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
 		Cell: func(obj map[string]any) any { return Age(object.MetaString(obj, "creationTimestamp")) },
 	}
@@ -188,7 +188,7 @@ func Age(timestamp string) any {
 	if timestamp == "" {
 		return "<unknown>"
 	}
-	return resource.Age(timestamp)
+	return view.Age(timestamp)
 }
 
 // Count returns a function for the number of elements at a path.

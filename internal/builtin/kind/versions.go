@@ -11,6 +11,7 @@ import (
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // Like is another version of a Kind. The types T and L, pointers, have the same fields as those of
@@ -65,7 +66,7 @@ func (k *untyped) further(v, own Version) Version {
 		return v
 	}
 	if columns := of.Columns; columns != nil {
-		of.Columns = func() []resource.Column {
+		of.Columns = func() []view.Column {
 			read := slices.Clone(columns())
 			for i := range read {
 				read[i].Cell = reading(v.to, read[i].Cell)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 const podColumns = `
@@ -57,7 +57,7 @@ func restarts(pod map[string]any) any {
 	if s.restarts == 0 || s.lastRestart == "" {
 		return n
 	}
-	return resource.TextWithAge{Before: n + " (", At: resource.Age(s.lastRestart), After: " ago)"}
+	return view.TextWithAge{Before: n + " (", At: view.Age(s.lastRestart), After: " ago)"}
 }
 
 func readinessGates(pod map[string]any) any {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // treeOf parses an object.
@@ -34,7 +34,7 @@ func TestStatusOfPods(t *testing.T) {
 		pulling   = `{name: b, restartCount: 0, state: {waiting: {reason: ImagePullBackOff}}}`
 		ready     = `conditions: [{type: Ready, status: "True"}]`
 	)
-	ago := resource.TextWithAge{Before: "2 (", At: "2026-01-02T03:04:05Z", After: " ago)"}
+	ago := view.TextWithAge{Before: "2 (", At: "2026-01-02T03:04:05Z", After: " ago)"}
 	for _, test := range []struct {
 		name, spec, status string
 		ready, says        string

@@ -18,7 +18,7 @@ import (
 	"sync"
 
 	"github.com/anykind/anykind/internal/object/gate"
-	"github.com/anykind/anykind/internal/schema/model"
+	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
 //go:embed types/*.txt
@@ -26,7 +26,7 @@ var sources embed.FS
 
 // A line of the table has the properties of a field of a Go type, or of the type itself.
 type line struct {
-	mark model.Mark
+	mark gotype.Mark
 	// fill is the default of the field, nil for none.
 	fill any
 	// rules validate a value, in order.
@@ -71,14 +71,14 @@ var table = sync.OnceValue(func() map[typeName]map[string]line {
 })
 
 // Marks returns the properties in the table that OpenAPI models of Go types publish.
-var Marks = sync.OnceValue(func() model.Marks {
-	out := model.Marks{}
+var Marks = sync.OnceValue(func() gotype.Marks {
+	out := gotype.Marks{}
 	for t, fields := range table() {
-		marks := map[string]model.Mark{}
+		marks := map[string]gotype.Mark{}
 		for name, f := range fields {
 			marks[name] = f.mark
 		}
-		out[model.NameOf(t.pkg, t.name)] = marks
+		out[gotype.NameOf(t.pkg, t.name)] = marks
 	}
 	return out
 })
@@ -222,9 +222,9 @@ func parseField(words []string) (f line, err error) {
 
 // union parses a union with its discriminator: "kind(user:User,group:Group)". It may have no
 // discriminator: "(user:User,group:Group)".
-func union(text string) *model.Union {
+func union(text string) *gotype.Union {
 	discriminator, fields, _ := strings.Cut(strings.TrimSuffix(text, ")"), "(")
-	u := &model.Union{Discriminator: discriminator, Fields: map[string]string{}}
+	u := &gotype.Union{Discriminator: discriminator, Fields: map[string]string{}}
 	for f := range strings.SplitSeq(fields, ",") {
 		name, value, _ := strings.Cut(f, ":")
 		u.Fields[name] = value

@@ -29,6 +29,7 @@ import (
 
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/network/kubeconfig"
+	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/span"
 	"github.com/anykind/anykind/internal/object/status"
 )
@@ -186,21 +187,21 @@ func (c *Client) Post(ctx context.Context, config *Config, call Call) (Reply, er
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) { address = got.Conn.RemoteAddr().String() },
 	})
-	request, err := http.NewRequestWithContext(traced, http.MethodPost, target, bytes.NewReader(call.Body))
+	sent, err := http.NewRequestWithContext(traced, http.MethodPost, target, bytes.NewReader(call.Body))
 	if err != nil {
 		return Reply{}, err
 	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json, */*")
-	request.Header.Set("User-Agent", "anykind")
-	span.Continue(ctx, request.Header)
+	sent.Header.Set("Content-Type", "application/json")
+	sent.Header.Set("Accept", "application/json, */*")
+	sent.Header.Set("User-Agent", "anykind")
+	request.ContinueTrace(ctx, sent.Header)
 	if config.Credentials != nil {
-		if err := config.Credentials.Sign(request); err != nil {
+		if err := config.Credentials.Sign(sent); err != nil {
 			return Reply{}, err
 		}
 	}
 	client := http.Client{Transport: span.Transport(ctx, r), CheckRedirect: stay}
-	response, err := c.metrics.do(&client, request)
+	response, err := c.metrics.do(&client, sent)
 	if err != nil {
 		return Reply{}, err
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // CheckPath returns an error if Cell does not support the jsonPath of a printer column.
@@ -134,7 +134,7 @@ func cell(typ string, v any) any {
 		}
 	case "date":
 		if s, ok := v.(string); ok {
-			return resource.Age(s)
+			return view.Age(s)
 		}
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 const cellObject = `{"metadata":{"name":"x","labels":{"a.b/c":"label"}},"spec":{"s":"x","i":3,"f":1.5,"big":1000000.5,"whole":1e3,"b":true,"null":null,
@@ -62,7 +62,7 @@ func TestCell(t *testing.T) {
 		{".spec.s", "number", nil},
 		{".spec.b", "boolean", true},
 		{".spec.i", "boolean", nil},
-		{".spec.date", "date", resource.Age("2020-01-01T00:00:00Z")},
+		{".spec.date", "date", view.Age("2020-01-01T00:00:00Z")},
 		{".spec.i", "date", nil},
 		{".spec.null", "date", nil},
 		{".spec.s", "unheard-of", nil},
@@ -114,12 +114,12 @@ func TestCheckPath(t *testing.T) {
 // Cells are cached; ages are computed when a Table is written.
 func TestAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		columns := NewColumns([]resource.Column{
+		columns := NewColumns([]view.Column{
 			AgeColumn(),
 			{Name: "Twice", Type: "date", Cell: Cell(".spec.when", "date")},
-			{Name: "Fixed", Type: "string", Cell: func(map[string]any) any { return resource.Age("") }},
+			{Name: "Fixed", Type: "string", Cell: func(map[string]any) any { return view.Age("") }},
 			{Name: "Text", Type: "string", Cell: func(map[string]any) any {
-				return resource.TextWithAge{Before: "<3> (", At: "2000-01-01T00:00:00Z", After: " ago)"}
+				return view.TextWithAge{Before: "<3> (", At: "2000-01-01T00:00:00Z", After: " ago)"}
 			}},
 		}).WithConditions(func(map[string]any) []metav1.TableRowCondition {
 			return []metav1.TableRowCondition{{Type: metav1.RowCompleted, Status: metav1.ConditionTrue}}
@@ -161,7 +161,7 @@ func BenchmarkCells(b *testing.B) {
 	}
 	for name, path := range map[string]string{"plain": ".spec.s", "filter": `.spec.conditions[?(@.type=="Ready")].status`} {
 		b.Run(name, func(b *testing.B) {
-			columns := NewColumns([]resource.Column{{Cell: Cell(path, "string")}, AgeColumn()})
+			columns := NewColumns([]view.Column{{Cell: Cell(path, "string")}, AgeColumn()})
 			b.ReportAllocs()
 			for b.Loop() {
 				columns.Cells(tree)

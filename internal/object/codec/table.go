@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // Include is the content of a Table's rows besides their cells.
@@ -38,16 +38,16 @@ func ParseInclude(s string) (Include, error) {
 
 // Columns are the prepared columns of a resource's Tables.
 type Columns struct {
-	columns     []resource.Column
+	columns     []view.Column
 	definitions []byte // as JSON
 	conditions  func(obj map[string]any) []metav1.TableRowCondition
 }
 
 // NewColumns prepares columns. It adds the name as the first column unless columns has it.
-func NewColumns(columns []resource.Column) *Columns {
+func NewColumns(columns []view.Column) *Columns {
 	c := &Columns{columns: columns}
-	if !slices.ContainsFunc(columns, func(c resource.Column) bool { return c.Format == "name" }) {
-		c.columns = append([]resource.Column{NameColumn()}, columns...)
+	if !slices.ContainsFunc(columns, func(c view.Column) bool { return c.Format == "name" }) {
+		c.columns = append([]view.Column{NameColumn()}, columns...)
 	}
 	c.definitions = appendDefinitions(nil, c.columns)
 	return c
@@ -59,7 +59,7 @@ func (c *Columns) WithConditions(conditions func(obj map[string]any) []metav1.Ta
 	return c
 }
 
-func appendDefinitions(dst []byte, columns []resource.Column) []byte {
+func appendDefinitions(dst []byte, columns []view.Column) []byte {
 	dst = append(dst, '[')
 	for i, c := range columns {
 		if i > 0 {
@@ -81,8 +81,8 @@ func appendDefinitions(dst []byte, columns []resource.Column) []byte {
 }
 
 // NameColumn returns the first column of nearly every Table.
-func NameColumn() resource.Column {
-	return resource.Column{
+func NameColumn() view.Column {
+	return view.Column{
 		Name: "Name", Type: "string", Format: "name",
 		Description: metav1.ObjectMeta{}.SwaggerDoc()["name"],
 		Cell:        func(obj map[string]any) any { return object.Name(obj) },
@@ -90,8 +90,8 @@ func NameColumn() resource.Column {
 }
 
 // AgeColumn returns the default column of a custom resource.
-func AgeColumn() resource.Column {
-	return resource.Column{
+func AgeColumn() view.Column {
+	return view.Column{
 		Name: "Age", Type: "date",
 		Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
 		Cell:        Cell(".metadata.creationTimestamp", "date"),
@@ -115,9 +115,9 @@ func (c *Columns) Cells(obj object.Tree) []byte {
 			dst = append(dst, ',')
 		}
 		switch v := c.columns[i].Cell(obj).(type) {
-		case resource.Age:
+		case view.Age:
 			dst = appendAge(dst, string(v))
-		case resource.TextWithAge:
+		case view.TextWithAge:
 			dst = object.AppendJSON(dst, v.Before)
 			dst = append(dst[:len(dst)-1], ageMark, insideText)
 			dst = append(dst, v.At...)

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 const stored = `{"apiVersion":"g/v1","kind":"Thing","metadata":{"creationTimestamp":"2000-01-01T00:00:00Z","name":"a","uid":"u"},"spec":{"size":3}}`
@@ -33,7 +33,7 @@ func encoded(t testing.TB, json string, revision int64) *object.Encoded {
 
 // things returns a view of version v2 of a kind with two columns.
 func things(f Format) *View {
-	return &View{Format: f, APIVersion: "g/v2", Kind: "Thing", ListKind: "ThingList", Columns: NewColumns([]resource.Column{
+	return &View{Format: f, APIVersion: "g/v2", Kind: "Thing", ListKind: "ThingList", Columns: NewColumns([]view.Column{
 		{Name: "Size", Type: "integer", Description: "how <big>", Priority: 1, Cell: Cell(".spec.size", "integer")},
 		AgeColumn(),
 	})}

@@ -1,8 +1,11 @@
 package request
 
 import (
+	"context"
 	"net/http"
 	"strings"
+
+	"github.com/anykind/anykind/internal/object/span"
 )
 
 // Headers of W3C Trace Context and Baggage, with which a trace of the client continues in the servers
@@ -16,9 +19,16 @@ const (
 // maxBaggage limits the bytes of a forwarded Baggage header, as W3C does.
 const maxBaggage = 8192
 
-// ContinueTrace copies the trace headers of the client to a request that q causes. It drops an
+// ContinueTrace sets the trace headers of a request that the server sends on behalf of the one in the context.
+// The span of the context is their parent, and without one that of the client.
+func ContinueTrace(ctx context.Context, to http.Header) {
+	From(ctx).copyTrace(to)
+	span.Replace(ctx, to)
+}
+
+// copyTrace copies the trace headers of the client to a request that q causes. It drops an
 // invalid traceparent together with its tracestate. It may be called on nil.
-func (q *Request) ContinueTrace(to http.Header) {
+func (q *Request) copyTrace(to http.Header) {
 	if q == nil {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // The valid trace headers of a client continue, and no others.
-func TestContinueTrace(t *testing.T) {
+func TestCopyTrace(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for name, test := range map[string]struct{ sent, want http.Header }{
 		"nothing":           {http.Header{"Authorization": {"Bearer secret"}}, http.Header{}},
@@ -20,12 +20,12 @@ func TestContinueTrace(t *testing.T) {
 		"state of no trace": {http.Header{traceParent: {"00-x"}, traceState: {"a=b"}}, http.Header{}},
 	} {
 		got := http.Header{}
-		(&Request{Sent: test.sent}).ContinueTrace(got)
+		(&Request{Sent: test.sent}).copyTrace(got)
 		if !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
-	(*Request)(nil).ContinueTrace(http.Header{}) // a call that no request causes
+	(*Request)(nil).copyTrace(http.Header{}) // a call that no request causes
 }
 
 // The rules for version 00 of https://www.w3.org/TR/trace-context, section 3.2.

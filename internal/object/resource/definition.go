@@ -20,7 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // A Definition describes one resource.
@@ -150,7 +151,7 @@ type Version struct {
 
 	// Columns returns the columns of a Table, after the name. If one of them has the format name,
 	// the name is not added. Nil for none.
-	Columns func() []Column
+	Columns func() []view.Column
 	// RowConditions returns the conditions of a row. Nil for none.
 	RowConditions func(obj map[string]any) []metav1.TableRowCondition
 	// DefaultOf returns the name of the default object of a list, which its Table marks, or "".
@@ -301,7 +302,7 @@ type Schema interface {
 	// Validate returns all errors of obj. old is the object that it replaces, or nil.
 	Validate(ctx context.Context, obj, old map[string]any) field.ErrorList
 	// Model returns the published form.
-	Model() Model
+	Model() view.Model
 }
 
 // A StatusSchema is a Schema with its own validation for writes of the status. obj is the whole
@@ -343,41 +344,6 @@ type DroppingSchema interface {
 	DropEmptyBytes(obj map[string]any) map[string]any
 }
 
-// A Model is a schema as published in OpenAPI v3.
-type Model struct {
-	// Name of the schema in Schemas, such as io.k8s.api.core.v1.ConfigMap.
-	Name string
-	// List is the name of the schema of its list in Schemas.
-	List string
-	// Keeps: unknown fields are preserved. Old CustomResourceDefinitions can say so beside the
-	// schema.
-	Keeps bool
-	// Schemas has the named schemas and all that they refer to.
-	Schemas map[string]*spec.Schema
-}
-
-// A Column describes one column of a Table.
-type Column struct {
-	Name        string
-	Type        string
-	Format      string
-	Description string
-	Priority    int32
-	// Cell computes the value of the column: nil, a string, int64, float64 or
-	// bool, an Age or a TextWithAge.
-	Cell func(obj map[string]any) any
-}
-
-// An Age is a cell with a timestamp (RFC 3339), which becomes an age when the Table is written.
-type Age string
-
-// A TextWithAge is a cell with an Age inside a text. The Age is not empty.
-type TextWithAge struct {
-	Before string
-	At     Age
-	After  string
-}
-
 // New completes d and returns it. Every Definition is created by New.
 func New(d Definition) *Definition {
 	d.lineage = &lineage{}
@@ -405,7 +371,7 @@ func (d *Definition) Continue(change func(*Definition)) *Definition {
 }
 
 // TableColumns returns the columns of a Table of v, after the name.
-func (v *Version) TableColumns() []Column {
+func (v *Version) TableColumns() []view.Column {
 	if v.Columns == nil {
 		return nil
 	}

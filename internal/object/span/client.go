@@ -30,7 +30,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, s := trace.SpanFromContext(r.Context()).TracerProvider().Tracer(Scope).
 		Start(r.Context(), "HTTP "+r.Method, trace.WithSpanKind(trace.SpanKindClient))
 	r = r.Clone(ctx)
-	replace(ctx, r.Header)
+	Replace(ctx, r.Header)
 	if s.IsRecording() {
 		s.SetAttributes(sent(r)...)
 	}

@@ -13,8 +13,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/anykind/anykind/internal/object/request"
 )
 
 // Scope is the instrumentation scope of all spans.
@@ -44,15 +42,8 @@ func End(s trace.Span, err error) {
 	s.End()
 }
 
-// Continue sets the trace headers of a request that the server sends on behalf of the one in the context.
-// The span of the context is their parent, and without one that of the client.
-func Continue(ctx context.Context, to http.Header) {
-	request.From(ctx).ContinueTrace(to)
-	replace(ctx, to)
-}
-
-// replace sets the span of the context as the parent in the headers, if there is one.
-func replace(ctx context.Context, to http.Header) {
+// Replace sets the span of the context as the parent in the headers, if there is one.
+func Replace(ctx context.Context, to http.Header) {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		to.Del("Tracestate") // of the client, whose trace may be another one
 		Headers.Inject(ctx, propagation.HeaderCarrier(to))

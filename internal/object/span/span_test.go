@@ -77,14 +77,14 @@ func TestContinue(t *testing.T) {
 	const parent, state = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "vendor=1"
 	client := request.With(t.Context(), &request.Request{Sent: http.Header{"Traceparent": {parent}, "Tracestate": {state}, "Baggage": {"a=b"}}})
 	got := http.Header{}
-	span.Continue(client, got)
+	request.ContinueTrace(client, got)
 	if got.Get("Traceparent") != parent || got.Get("Tracestate") != state || got.Get("Baggage") != "a=b" {
 		t.Error(got)
 	}
 	traced, _ := recording(t)
 	of := trace.SpanContextFromContext(traced)
 	got = http.Header{}
-	span.Continue(trace.ContextWithSpan(client, trace.SpanFromContext(traced)), got)
+	request.ContinueTrace(trace.ContextWithSpan(client, trace.SpanFromContext(traced)), got)
 	if want := "00-" + of.TraceID().String() + "-" + of.SpanID().String() + "-01"; got.Get("Traceparent") != want || got.Get("Tracestate") != "" || got.Get("Baggage") != "a=b" {
 		t.Errorf("%v, want the parent %s", got, want)
 	}

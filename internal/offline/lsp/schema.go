@@ -10,11 +10,12 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // A node is a schema in a model.
 type node struct {
-	model  *resource.Model
+	model  *view.Model
 	schema *spec.Schema
 	// required is true for a required field.
 	required bool

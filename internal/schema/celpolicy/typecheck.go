@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/openapi"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // A Type is a kind of objects that expressions may use, with its schema.
@@ -26,7 +26,7 @@ type Type struct {
 }
 
 // TypeOf returns the Type of a kind whose objects have a model.
-func TypeOf(kind schema.GroupVersionKind, model resource.Model) Type {
+func TypeOf(kind schema.GroupVersionKind, model view.Model) Type {
 	t := Type{Kind: kind}
 	s := expanded(model.Schemas, map[string]bool{model.Name: true}, model.Schemas[model.Name])
 	t.declared = common.SchemaDeclType(&openapi.Schema{Schema: s}, true)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 	"github.com/anykind/anykind/internal/schema/crd/conditions"
 	"github.com/anykind/anykind/internal/schema/crd/validation"
 )
@@ -127,11 +128,11 @@ func editStatus(obj object.Tree, edit func(status *v1.CustomResourceDefinitionSt
 }
 
 // definitionColumns are the columns of a table of CustomResourceDefinitions.
-func definitionColumns() []resource.Column {
+func definitionColumns() []view.Column {
 	spec := func(path ...string) func(map[string]any) any {
 		return func(obj map[string]any) any { return text(obj, append([]string{"spec"}, path...)) }
 	}
-	return []resource.Column{
+	return []view.Column{
 		{Name: "Scope", Type: "string", Description: "Cluster/Namespaced", Cell: spec("scope")},
 		{Name: "Versions", Type: "string", Description: "Served versions", Cell: servedVersions},
 		{Name: "Created At", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],

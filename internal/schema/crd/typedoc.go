@@ -3,7 +3,7 @@ package crd
 import (
 	"maps"
 
-	"github.com/anykind/anykind/internal/schema/model"
+	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
 // typeDocs describe the Go types of CustomResourceDefinition for kubectl
@@ -194,11 +194,11 @@ func ruleDocs() map[string]string {
 }
 
 // describe adds the descriptions to marks.
-func describe(marks model.Marks, at string) model.Marks {
+func describe(marks gotype.Marks, at string) gotype.Marks {
 	for name, docs := range typeDocs() {
 		of := marks[at+name]
 		if of == nil {
-			of = map[string]model.Mark{}
+			of = map[string]gotype.Mark{}
 			marks[at+name] = of
 		}
 		for field, doc := range docs {

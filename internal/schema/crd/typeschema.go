@@ -7,6 +7,7 @@ import (
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/schema"
+	"github.com/anykind/anykind/internal/schema/gotype"
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
@@ -37,11 +38,11 @@ func (s typeSchema) Complete(obj map[string]any) (map[string]any, []string, erro
 func (s typeSchema) Default(obj map[string]any) { setDefaults(object.Tree(obj)) }
 
 // marks returns the markers in the source of the Go types, which reflection cannot see.
-func marks() model.Marks {
+func marks() gotype.Marks {
 	const at = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-	atomic := model.Mark{List: "atomic"}
-	optional := model.Mark{Optional: true}
-	return describe(model.Marks{
+	atomic := gotype.Mark{List: "atomic"}
+	optional := gotype.Mark{Optional: true}
+	return describe(gotype.Marks{
 		at + "CustomResourceDefinitionNames": {"shortNames": atomic, "categories": atomic},
 		at + "CustomResourceDefinitionSpec":  {"versions": atomic},
 		at + "CustomResourceDefinitionVersion": {

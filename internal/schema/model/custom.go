@@ -10,13 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
 // Custom returns the published form of a custom resource. A schema that is not structural is published
 // as an arbitrary object.
-func Custom(props *apiextensionsv1.JSONSchemaProps, kind Kind) resource.Model {
+func Custom(props *apiextensionsv1.JSONSchemaProps, kind Kind) view.Model {
 	m := models{schemas: map[string]*spec.Schema{}}
 	objectMeta := refTo(m.add(reflect.TypeFor[metav1.ObjectMeta]()), docOf(reflect.TypeFor[metav1.PartialObjectMetadata](), "metadata"))
 	listMeta := refTo(m.add(reflect.TypeFor[metav1.ListMeta]()), docOf(reflect.TypeFor[metav1.PartialObjectMetadataList](), "metadata"))
@@ -30,7 +30,7 @@ func Custom(props *apiextensionsv1.JSONSchemaProps, kind Kind) resource.Model {
 			setProperty(&root, "kind", typeMeta("kind", ""))
 		}
 	}
-	model := resource.Model{Name: kind.model(kind.Kind), List: kind.model(kind.ListKind), Schemas: m.schemas, Keeps: kind.PreserveUnknownFields}
+	model := view.Model{Name: kind.model(kind.Kind), List: kind.model(kind.ListKind), Schemas: m.schemas, Keeps: kind.PreserveUnknownFields}
 	list := listModel(kind, listMeta)
 	for _, s := range []*spec.Schema{&root, &list} {
 		if fields := selectable(kind.SelectableFields); fields != nil {

@@ -40,7 +40,7 @@ func (c *docsCache) of(pkg string) docsFile {
 			return *file
 		}
 	}
-	packed, err := docsFiles.ReadFile(path.Join("docs", NameOf(pkg, "gz")))
+	packed, err := docsFiles.ReadFile(path.Join("docs", gotype.NameOf(pkg, "gz")))
 	if err != nil {
 		return nil
 	}

@@ -51,6 +51,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+
+	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
 var write = flag.Bool("docs", false, "write the documentation of types into docs")
@@ -132,7 +134,7 @@ func TestDocs(t *testing.T) {
 				text.WriteString("\t" + field + " " + strconv.Quote(docs[field]) + "\n")
 			}
 		}
-		want[NameOf(pkg, "gz")] = text.String()
+		want[gotype.NameOf(pkg, "gz")] = text.String()
 	}
 	if *write {
 		writeDocs(t, want)

@@ -1,7 +1,9 @@
 package model
 
+import "github.com/anykind/anykind/internal/schema/gotype"
+
 // metaMarks are the markers in the source of the metadata types, and of the types of every API.
-var metaMarks = Marks{
+var metaMarks = gotype.Marks{
 	"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {
 		"finalizers":      {List: "set"},
 		"managedFields":   {List: "atomic"},

@@ -11,14 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
+	"github.com/anykind/anykind/internal/schema/gotype"
 	"github.com/anykind/anykind/internal/schema/schematest"
 )
 
 var testKind = Kind{Group: "stable.example.com", Version: "v1", Kind: "CronTab", ListKind: "CronTabList", Plural: "crontabs"}
 
 // published returns a schema of a model as a tree.
-func published(t testing.TB, m resource.Model, name string) map[string]any {
+func published(t testing.TB, m view.Model, name string) map[string]any {
 	t.Helper()
 	s, ok := m.Schemas[name]
 	if !ok {
@@ -126,8 +127,8 @@ func TestOfType(t *testing.T) {
 	const name = "com.github.anykind.anykind.internal.schema.model.recursive"
 	m := OfType(reflect.TypeFor[*recursive](), TypeOptions{
 		Kind: Kind{Group: "g", Version: "v1", Kind: "Recursive"},
-		Marks: func() Marks {
-			return Marks{name: {
+		Marks: func() gotype.Marks {
+			return gotype.Marks{name: {
 				"":         {Map: "atomic", Doc: "It has itself."},
 				"children": {List: "map", Keys: []string{"always"}},
 				"number":   {Optional: true, Default: 5},

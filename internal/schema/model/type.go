@@ -2,41 +2,15 @@ package model
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 	"github.com/anykind/anykind/internal/schema/gotype"
 )
-
-// Marks are the markers in the source of Go types, by the name of the type's model and the name of a
-// field; "" is the type itself.
-type Marks map[string]map[string]Mark
-
-// A Mark has the markers of one type or field.
-type Mark struct {
-	List     string   // x-kubernetes-list-type
-	Keys     []string // x-kubernetes-list-map-keys
-	Map      string   // x-kubernetes-map-type
-	Optional bool     // not required although it is always written
-	Required bool     // required although it may be left out
-	Enum     []string // all values
-	Elements []string // all values of an element of a list or map
-	Default  any
-	Union    *Union // x-kubernetes-unions
-	Kind     string // the apiVersion of a kind that is part of other types
-	Doc      string // where the type has no documentation to ask
-}
-
-// A Union is a type with a discriminator field that selects one of some other fields.
-type Union struct {
-	Discriminator string
-	Fields        map[string]string // values of Discriminator
-}
 
 const refPrefix = "#/components/schemas/"
 
@@ -46,17 +20,17 @@ type TypeOptions struct {
 	// List is the Go type of a list of the kind, or nil.
 	List reflect.Type
 	// Marks returns those of the type and of its referenced types, except metadata; nil for none.
-	Marks func() Marks
+	Marks func() gotype.Marks
 }
 
 // OfType returns the published form of a Go type and of all types that it refers to. The type may also
 // be an argument or a result of operations, such as DeleteOptions and Status.
-func OfType(t reflect.Type, o TypeOptions) resource.Model {
+func OfType(t reflect.Type, o TypeOptions) view.Model {
 	m := models{schemas: map[string]*spec.Schema{}}
 	if o.Marks != nil {
 		m.marks = o.Marks()
 	}
-	model := resource.Model{Name: m.add(gotype.Deref(t)), Schemas: m.schemas}
+	model := view.Model{Name: m.add(gotype.Deref(t)), Schemas: m.schemas}
 	if o.Kind.Kind == "" {
 		return model
 	}
@@ -77,11 +51,11 @@ func markKind(s *spec.Schema, k Kind, kind string) {
 // models collects the models of types.
 type models struct {
 	schemas map[string]*spec.Schema
-	marks   Marks
+	marks   gotype.Marks
 }
 
 // mark returns the markers of a field of a model.
-func (m *models) mark(model, field string) Mark {
+func (m *models) mark(model, field string) gotype.Mark {
 	if mark, ok := m.marks[model][field]; ok {
 		return mark
 	}
@@ -90,7 +64,7 @@ func (m *models) mark(model, field string) Mark {
 
 // add adds the model of a named type if missing, and returns its name.
 func (m *models) add(t reflect.Type) string {
-	name := NameOf(t.PkgPath(), t.Name())
+	name := gotype.NameOf(t.PkgPath(), t.Name())
 	if _, ok := m.schemas[name]; ok {
 		return name
 	}
@@ -171,7 +145,7 @@ func (m *models) property(s *spec.Schema, model string, f gotype.Field, doc stri
 }
 
 // extend adds the extensions of a field, for server-side apply and for strategic merge patches.
-func extend(p *spec.Schema, f gotype.Field, mark Mark) {
+func extend(p *spec.Schema, f gotype.Field, mark gotype.Mark) {
 	if mark.List != "" {
 		p.AddExtension("x-kubernetes-list-type", mark.List)
 	}
@@ -302,13 +276,4 @@ func withType(s spec.Schema, d declared) spec.Schema {
 		s.OneOf = append(s.OneOf, primitive(t, ""))
 	}
 	return s
-}
-
-// NameOf returns the name under which a type of a package is published. It is the result of OpenAPIModelName of
-// the type. A call of that method would link it for a thousand types, half a megabyte.
-func NameOf(pkg, name string) string {
-	path := strings.Split(pkg, "/")
-	host := strings.Split(path[0], ".")
-	slices.Reverse(host)
-	return strings.Join(append(append(host, path[1:]...), name), ".")
 }

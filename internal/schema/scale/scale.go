@@ -20,6 +20,7 @@ import (
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/object/view"
 	"github.com/anykind/anykind/internal/schema"
 	"github.com/anykind/anykind/internal/schema/model"
 )
@@ -37,8 +38,8 @@ var definition = resource.New(resource.Definition{
 		Schema: schema.FromType(reflect.TypeFor[autoscalingv1.Scale](), model.TypeOptions{
 			Kind: model.Kind{Group: shownKind.Group, Version: shownKind.Version, Kind: shownKind.Kind, ListKind: "ScaleList", Plural: "scales"},
 		}),
-		Columns: func() []resource.Column {
-			return []resource.Column{
+		Columns: func() []view.Column {
+			return []view.Column{
 				{Name: "Desired", Type: "integer", Description: "Number of desired replicas", Cell: codec.Cell(".spec.replicas", "integer")},
 				{Name: "Available", Type: "integer", Description: "Number of actual replicas", Cell: codec.Cell(".status.replicas", "integer")},
 				codec.AgeColumn(),

@@ -11,7 +11,7 @@ import (
 // A cache holds documents of the Handler. Handler.mu guards it. Any part may be dropped at any
 // time.
 type cache struct {
-	view *view
+	view *groups
 
 	// Of the view. others contains remote.
 	core, others *document
@@ -25,12 +25,12 @@ type cache struct {
 }
 
 // follow returns the current groups, and drops cached parts of others. The caller holds mu.
-func (h *Handler) follow(services *aggregate.Services) *view {
+func (h *Handler) follow(services *aggregate.Services) *groups {
 	c, set := &h.cache, h.catalog.Set()
 	if c.view != nil && c.view.set == set && c.view.services == services {
 		return c.view
 	}
-	now := newView(set, services)
+	now := newGroups(set, services)
 	if c.view == nil || !c.view.equal(now) {
 		c.core, c.others = nil, nil
 	}

@@ -144,7 +144,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // known reports whether the group or version of a path exists.
-func (v *view) known(q question, group, version string) bool {
+func (v *groups) known(q question, group, version string) bool {
 	switch q {
 	case askGroup:
 		return v.group(group) != nil

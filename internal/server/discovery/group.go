@@ -46,8 +46,8 @@ func (v version) groupVersion(group string) schema.GroupVersion {
 	return schema.GroupVersion{Group: group, Version: v.name}
 }
 
-// A view has all groups at one moment. It is immutable.
-type view struct {
+// groups are all groups at one moment. They do not change.
+type groups struct {
 	set      *resource.Set
 	services *aggregate.Services
 	groups   []*group // in the order of aggregated discovery
@@ -55,7 +55,7 @@ type view struct {
 }
 
 // group returns a group, or nil.
-func (v *view) group(name string) *group {
+func (v *groups) group(name string) *group {
 	i := slices.IndexFunc(v.groups, func(g *group) bool { return g.name == name })
 	if i < 0 {
 		return nil
@@ -63,9 +63,9 @@ func (v *view) group(name string) *group {
 	return v.groups[i]
 }
 
-// newView merges the groups of this server and those of APIServices.
-func newView(set *resource.Set, services *aggregate.Services) *view {
-	v := &view{set: set, services: services}
+// newGroups merges the groups of this server and those of APIServices.
+func newGroups(set *resource.Set, services *aggregate.Services) *groups {
+	v := &groups{set: set, services: services}
 	for _, local := range set.Groups() {
 		g := &group{name: local.Name, priority: local.Priority}
 		remote := services.Group(local.Name)
@@ -96,7 +96,7 @@ func newView(set *resource.Set, services *aggregate.Services) *view {
 	return v
 }
 
-func (v *view) addRemote() {
+func (v *groups) addRemote() {
 	named := map[string]*group{}
 	for _, g := range v.groups {
 		named[g.name] = g
@@ -116,7 +116,7 @@ func (v *view) addRemote() {
 // list sorts the groups, and their versions, for /apis. Groups of equal priority are sorted by
 // VERSION.GROUP, the name of an APIService: the least one among the group's versions of that
 // priority.
-func (v *view) list() {
+func (v *groups) list() {
 	type place struct {
 		priority int
 		name     string
@@ -153,7 +153,7 @@ func find(g *aggregate.Group, version string) *aggregate.Service {
 }
 
 // equal reports whether two views of one Set have the same content in the same order.
-func (v *view) equal(other *view) bool {
+func (v *groups) equal(other *groups) bool {
 	return v.set == other.set && slices.EqualFunc(v.groups, other.groups, func(a, b *group) bool {
 		return a.name == b.name && slices.EqualFunc(a.versions, b.versions, func(a, b version) bool {
 			return a.name == b.name && (a.remote == nil) == (b.remote == nil)
@@ -172,7 +172,7 @@ func (h *Handler) services(ctx context.Context) *aggregate.Services {
 }
 
 // view returns the current groups.
-func (h *Handler) view(ctx context.Context) *view {
+func (h *Handler) view(ctx context.Context) *groups {
 	services := h.services(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -85,7 +85,7 @@ func TestOrderBeforeAPIServices(t *testing.T) {
 	}
 	for _, services := range []*aggregate.Services{noServices, aggregate.Arranged(some...), aggregate.Arranged(all...)} {
 		var versions []string
-		for _, v := range newView(resource.NewSet([]*resource.Definition{d}), services).group("local.dev").versions {
+		for _, v := range newGroups(resource.NewSet([]*resource.Definition{d}), services).group("local.dev").versions {
 			versions = append(versions, v.name)
 		}
 		if got := strings.Join(versions, " "); got != "v1beta1 v1alpha1 v1" {

@@ -53,7 +53,7 @@ func coreVersions(set *resource.Set) []string {
 }
 
 // serveGroups answers /apis.
-func (h *Handler) serveGroups(w http.ResponseWriter, r *http.Request, v *view) {
+func (h *Handler) serveGroups(w http.ResponseWriter, r *http.Request, v *groups) {
 	if r.URL.Path == "/apis" && h.serveAggregated(w, r, false) {
 		return
 	}

@@ -18,7 +18,7 @@ import (
 // their definitions. Definitions require building models, so the page of all kinds omits them.
 
 // servePage answers / with a page.
-func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, v *view) {
+func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, v *groups) {
 	groups, one := v.groups, false
 	if query := r.URL.Query(); query.Has("group") {
 		g := v.group(query.Get("group"))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // The Accept header of browsers.
@@ -73,7 +74,7 @@ func TestPageEscapes(t *testing.T) {
 	const evil = `</p><script>alert(1)</script>"'><img src=x onerror=alert(1)>`
 	d := custom(t, strings.Replace(skies, "        type: object\n", "        description: '"+strings.ReplaceAll(evil, "'", "''")+"'\n        type: object\n", 1))
 	v := d.Versions[0]
-	v.Columns = func() []resource.Column { return []resource.Column{{Name: evil, Description: evil}} }
+	v.Columns = func() []view.Column { return []view.Column{{Name: evil, Description: evil}} }
 	v.Deprecated, v.DeprecationWarning = true, evil
 	var c resource.Catalog
 	c.Swap(resource.NewSet([]*resource.Definition{d}))

@@ -8,7 +8,7 @@ import (
 )
 
 // serveIndex answers / with all paths that can be read.
-func (h *Handler) serveIndex(w http.ResponseWriter, v *view) {
+func (h *Handler) serveIndex(w http.ResponseWriter, v *groups) {
 	paths := append([]string{"/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/"}, h.options.Paths...)
 	for _, g := range v.groups {
 		paths = append(paths, g.path())

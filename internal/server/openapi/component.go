@@ -13,7 +13,8 @@ import (
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
+	"github.com/anykind/anykind/internal/schema/gotype"
 	"github.com/anykind/anykind/internal/schema/model"
 )
 
@@ -77,7 +78,7 @@ func (s *shared) prepare() {
 		s.params = newParameters()
 		s.custom, s.native = newStyles(s.params)
 		s.components = map[string]component{}
-		for _, m := range []resource.Model{
+		for _, m := range []view.Model{
 			modelOf[metav1.APIVersions](core("APIVersions")),
 			modelOf[metav1.APIGroup](core("APIGroup")),
 			modelOf[metav1.APIGroupList](core("APIGroupList")),
@@ -99,16 +100,16 @@ func (s *shared) prepare() {
 	})
 }
 
-func modelOf[T any](kind model.Kind) resource.Model {
+func modelOf[T any](kind model.Kind) view.Model {
 	return model.OfType(reflect.TypeFor[T](), model.TypeOptions{Kind: kind, Marks: marks})
 }
 
 func core(kind string) model.Kind { return model.Kind{Version: "v1", Kind: kind} }
 
 // marks returns the marks of types that only discovery publishes.
-func marks() model.Marks {
-	atomic := model.Mark{List: "atomic"}
-	return model.Marks{
+func marks() gotype.Marks {
+	atomic := gotype.Mark{List: "atomic"}
+	return gotype.Marks{
 		metaPrefix + "APIVersions":  {"versions": atomic, "serverAddressByClientCIDRs": atomic},
 		metaPrefix + "APIGroup":     {"versions": atomic, "serverAddressByClientCIDRs": atomic},
 		metaPrefix + "APIGroupList": {"groups": atomic},
@@ -168,7 +169,7 @@ func closure(names []string, find func(string) (component, bool)) fields {
 
 // modelsOf returns a lookup of the schemas of a version's resources. It encodes a schema on its
 // first lookup.
-func modelsOf(models []resource.Model, common map[string]component) func(string) (component, bool) {
+func modelsOf(models []view.Model, common map[string]component) func(string) (component, bool) {
 	own := map[string]*spec.Schema{}
 	for _, m := range models {
 		maps.Copy(own, m.Schemas)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anykind/anykind/internal/object/groupversion"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // buildDocument builds the OpenAPI document of that name. g and v are its group and version, if
@@ -47,7 +48,7 @@ func reading(tag, id, description, model string, media []string) operation {
 
 // version builds the document of one version of a group, whose paths begin with root.
 func (s *shared) version(root string, g *resource.Group, name string) []byte {
-	var models []resource.Model
+	var models []view.Model
 	typed := g.DialectOf(name).TypedOpenAPI
 	paths := s.pathsOf(root, g, name, func(v *resource.Version) (item, list string) {
 		m := v.Schema.Model()

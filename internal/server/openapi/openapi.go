@@ -2,7 +2,7 @@
 // group, and version 2, one document of everything.
 //
 // It knows how Kubernetes describes the operations on a resource.Definition, and uses the
-// published schemas of objects (resource.Model). Each answer comes from one resource.Set. A
+// published schemas of objects (view.Model). Each answer comes from one resource.Set. A
 // document is built on the first request, and cached while its Definitions are served and clients
 // request it. Other servers have documents about their versions: version 3 lists them and
 // forwards requests for them, and version 2 is merged into one document.

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 const acceptProtobuf = "Accept: application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -210,10 +211,10 @@ func TestUnknownFieldsOfAnOldKindInV2(t *testing.T) {
 // otherwise is a schema with another published model.
 type otherwise struct {
 	resource.Schema
-	model resource.Model
+	model view.Model
 }
 
-func (p otherwise) Model() resource.Model { return p.model }
+func (p otherwise) Model() view.Model { return p.model }
 
 // A kind that preserves unknown fields is published as an object without any fields, even without
 // metadata.

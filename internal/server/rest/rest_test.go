@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/schema"
 	"github.com/anykind/anykind/internal/schema/model"
@@ -86,7 +87,7 @@ func lead() *resource.Definition {
 		Versions: []*resource.Version{{
 			Name: "v1", Served: true, Storage: true,
 			Schema:      schemaOf("Lead"),
-			Columns:     func() []resource.Column { return []resource.Column{codec.AgeColumn()} },
+			Columns:     func() []view.Column { return []view.Column{codec.AgeColumn()} },
 			Revert:      resource.Changing(keepStatus),
 			ResetFields: []string{"status"},
 			Subresources: []resource.Subresource{{

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
 )
@@ -58,7 +59,7 @@ func TestAs(t *testing.T) {
 			&As{User: &request.User{Name: request.Anonymous, Groups: []string{request.Unauthenticated}}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			as, err := ask(New(tt.rights), tt.headers)
+			as, err := ask(New(tt.rights, nil), tt.headers)
 			refused := ""
 			if err != nil {
 				refused = status.Of(err).Message
@@ -76,7 +77,23 @@ func TestAs(t *testing.T) {
 // Impersonation of system:masters takes the unconstrained verb.
 func TestMasters(t *testing.T) {
 	all := rights{"impersonate-on:user-info:get pods p", "impersonate:user-info users eve", "impersonate:user-info groups system:masters"}
-	if _, err := ask(New(all), http.Header{"Impersonate-User": {"eve"}, "Impersonate-Group": {request.Masters}}); err == nil {
+	if _, err := ask(New(all, nil), http.Header{"Impersonate-User": {"eve"}, "Impersonate-Group": {request.Masters}}); err == nil {
 		t.Error("a constrained impersonation has become an administrator")
+	}
+}
+
+// Without the gate, only the unconstrained verb allows an impersonation.
+func TestUnconstrained(t *testing.T) {
+	off := gate.With(map[gate.Name]bool{gate.ConstrainedImpersonation: false})
+	constrained := rights{"impersonate-on:user-info:get pods p", "impersonate:user-info users eve"}
+	headers := func() http.Header { return http.Header{"Impersonate-User": {"eve"}} }
+	if as, err := ask(New(constrained, nil), headers()); err != nil || as == nil {
+		t.Errorf("with the gate: %+v, %v", as, err)
+	}
+	if as, err := ask(New(constrained, off), headers()); err == nil {
+		t.Errorf("without the gate, constrained: %+v", as)
+	}
+	if as, err := ask(New(rights{"impersonate users eve"}, off), headers()); err != nil || as == nil || as.Constraint != "" {
+		t.Errorf("without the gate: %+v, %v", as, err)
 	}
 }

@@ -7,23 +7,23 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/anykind/anykind/internal/object/codec"
-	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 )
 
 // ageColumns are the columns of a version that declares none. All such versions
 // share them.
-var ageColumns = sync.OnceValue(func() []resource.Column { return []resource.Column{codec.AgeColumn()} })
+var ageColumns = sync.OnceValue(func() []view.Column { return []view.Column{codec.AgeColumn()} })
 
 // columns returns what returns the columns of a version.
-func columns(in []v1.CustomResourceColumnDefinition) func() []resource.Column {
+func columns(in []v1.CustomResourceColumnDefinition) func() []view.Column {
 	if len(in) == 0 {
 		return ageColumns
 	}
-	return sync.OnceValue(func() []resource.Column { return compileColumns(in) })
+	return sync.OnceValue(func() []view.Column { return compileColumns(in) })
 }
 
-func compileColumns(in []v1.CustomResourceColumnDefinition) []resource.Column {
-	out := make([]resource.Column, len(in))
+func compileColumns(in []v1.CustomResourceColumnDefinition) []view.Column {
+	out := make([]view.Column, len(in))
 	for i := range in {
 		c := &in[i]
 		if codec.CheckPath(c.JSONPath) != nil {
@@ -33,7 +33,7 @@ func compileColumns(in []v1.CustomResourceColumnDefinition) []resource.Column {
 		if description == "" {
 			description = "Custom resource definition column (in JSONPath format): " + c.JSONPath
 		}
-		out[i] = resource.Column{
+		out[i] = view.Column{
 			Name: c.Name, Type: c.Type, Format: c.Format,
 			Description: description, Priority: c.Priority,
 			Cell: codec.Cell(c.JSONPath, c.Type),

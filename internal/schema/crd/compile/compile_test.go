@@ -12,6 +12,7 @@ import (
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/view"
 	"github.com/anykind/anykind/internal/schema/crd/compile"
 )
 
@@ -86,7 +87,7 @@ func TestCompileColumns(t *testing.T) {
 	obj := tree(t, `{metadata: {creationTimestamp: "2026-01-05T00:00:00Z"}, spec: {size: 3, color: red}}`)
 	v := d.Version("v2beta1")
 	columns := v.Columns()
-	if len(columns) != 2 || columns[0].Cell(obj) != int64(3) || columns[1].Cell(obj) != resource.Age("2026-01-05T00:00:00Z") {
+	if len(columns) != 2 || columns[0].Cell(obj) != int64(3) || columns[1].Cell(obj) != view.Age("2026-01-05T00:00:00Z") {
 		t.Errorf("columns = %+v", columns)
 	}
 	if d := columns[0].Description; d != "Custom resource definition column (in JSONPath format): .spec.size" {
