@@ -168,7 +168,7 @@ func (f *Fork) start(ctx context.Context, of *App, with ForkOptions) error {
 	if err := f.until(ctx, w.crds.Fresh); err != nil {
 		return err
 	}
-	w.authorize(f.App)
+	w.authorize(f.App, o.Gates)
 	f.useTokens(o, w)
 	f.wired, f.cache, f.catalog = w, w.cache, w.catalog
 	options := w.serverOptions(f.App, o)

@@ -167,7 +167,7 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 		if err := w.ensureCluster(ctx, w.core); err != nil {
 			return err
 		}
-		w.authorize(a)
+		w.authorize(a, o.Gates)
 		w.ensureRoles(ctx, a, o)
 		return nil
 	})

@@ -10,9 +10,35 @@ import (
 	"github.com/anykind/anykind/internal/object/gate"
 )
 
-// Each gate that is not locked has a constant or fields in the tables of kinds, or stands in the list of idle
-// gates. Fields of an idle gate are dropped as by default.
-func TestGatesAreUsedOrIdle(t *testing.T) {
+// docs/gates.md names the gates that change the server, and no other ones.
+func TestGatesAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/gates.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "| ") {
+			for _, m := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(line, -1) {
+				documented[m[1]] = true
+			}
+		}
+	}
+	for name := range usedGates(t) {
+		if gate.IdleReason(gate.Name(name)) == "" && !documented[name] {
+			t.Errorf("docs/gates.md lacks %s", name)
+		}
+	}
+	for name := range documented {
+		if !usedGates(t)[name] || gate.IdleReason(gate.Name(name)) != "" {
+			t.Errorf("docs/gates.md has %s, which changes nothing", name)
+		}
+	}
+}
+
+// usedGates returns the gates with a constant, or with fields in the tables of kinds.
+func usedGates(t *testing.T) map[string]bool {
+	t.Helper()
 	used := map[string]bool{}
 	read := func(pattern string, find *regexp.Regexp) {
 		files, err := filepath.Glob(pattern)
@@ -31,6 +57,13 @@ func TestGatesAreUsedOrIdle(t *testing.T) {
 	}
 	read("../object/gate/names.go", regexp.MustCompile(`Name = "(\w+)"`))
 	read("rule/types/*.txt", regexp.MustCompile(`\bgate=(\w+)`))
+	return used
+}
+
+// Each gate that is not locked has a constant or fields in the tables of kinds, or stands in the list of idle
+// gates. Fields of an idle gate are dropped as by default.
+func TestGatesAreUsedOrIdle(t *testing.T) {
+	used := usedGates(t)
 	text, err := os.ReadFile("../object/gate/gates.txt")
 	if err != nil {
 		t.Fatal(err)

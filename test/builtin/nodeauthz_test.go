@@ -23,6 +23,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/access/authz/node"
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -317,7 +318,13 @@ func (f *fleet) wants() (*authz.Attributes, authorizer.AttributesRecord) {
 // Requests of nodes get the decisions and reasons of upstream's authorizer, while pods and volumes
 // change.
 func TestNodeAuthorizer(t *testing.T) {
-	const fleets, changes, questions = 150, 60, 60
+	compareNodes(t, 150, nil)
+	compareNodes(t, 20, withGates(t, "CSIVolumeHealth=true"))
+}
+
+func compareNodes(t *testing.T, fleets int, gates *gate.Set) {
+	t.Helper()
+	const changes, questions = 60, 60
 	set := resource.NewSet(builtin.Definitions())
 	d := dice{rand.New(rand.NewPCG(18, 37))}
 	allowed, unrelated := 0, 0
@@ -326,7 +333,7 @@ func TestNodeAuthorizer(t *testing.T) {
 		f := &fleet{dice: d, t: t, backend: backend, set: set, graph: upstreamnode.NewGraph()}
 		theirs := upstreamnode.NewAuthorizer(f.graph, nodeidentifier.NewDefaultNodeIdentifier(), bootstrappolicy.NodeRules())
 		ours := &node.Authorizer{}
-		ours.Read(runCache(t, backend), set)
+		ours.Read(runCache(t, backend), set, gates)
 		for range changes {
 			f.happen()
 			for range questions {

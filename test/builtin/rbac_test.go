@@ -22,6 +22,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authz/rbac"
 	"github.com/anykind/anykind/internal/access/authz/rbac/defaults"
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -51,10 +52,17 @@ func defaultObjects() map[string]any {
 	return all
 }
 
-// The default roles and bindings equal those of Kubernetes, object by object.
+// The default roles and bindings equal those of Kubernetes, object by object, with and without a gate that they
+// depend on.
 func TestDefaultRoles(t *testing.T) {
+	compareRoles(t, nil)
+	compareRoles(t, withGates(t, "CSIVolumeHealth=true"))
+}
+
+func compareRoles(t *testing.T, gates *gate.Set) {
+	t.Helper()
 	theirs := defaultObjects()
-	for _, o := range defaults.Objects() {
+	for _, o := range defaults.Objects(gates) {
 		data, err := json.Marshal(o.Tree)
 		if err != nil {
 			t.Fatal(err)

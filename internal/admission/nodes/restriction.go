@@ -20,6 +20,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/network/pki"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/store/stored"
 )
@@ -168,14 +169,21 @@ func (q *question) lease(context.Context) error {
 }
 
 // csiNode checks a write of a CSINode: only its own.
-func (q *question) csiNode(context.Context) error {
+func (q *question) csiNode(ctx context.Context) error {
 	if q.objectName() != q.node {
 		return q.refuse("can only access CSINode with the same name as the requesting node")
 	}
-	if q.Target.Subresource == "status" {
+	if q.Target.Subresource != "status" {
+		return nil
+	}
+	if !q.Gates.On(gate.CSIVolumeHealth) {
 		return q.refuse("CSIVolumeHealth feature gate is disabled")
 	}
-	return nil
+	old, err := q.Old(ctx)
+	if err == nil && !object.Equal(old["spec"], q.Object["spec"]) {
+		err = q.refuse("node %q is not allowed to modify CSINode spec via status", q.node)
+	}
+	return err
 }
 
 // resourceSlice checks creates and deletions of ResourceSlices: only those of the node. The node

@@ -5,6 +5,7 @@ const (
 	APIResponseCompression                       Name = "APIResponseCompression"
 	AuthorizePodWebsocketUpgradeCreatePermission Name = "AuthorizePodWebsocketUpgradeCreatePermission"
 	CBORServingAndStorage                        Name = "CBORServingAndStorage"
+	CSIVolumeHealth                              Name = "CSIVolumeHealth"
 	ClearingNominatedNodeNameAfterBinding        Name = "ClearingNominatedNodeNameAfterBinding"
 	ConstrainedImpersonation                     Name = "ConstrainedImpersonation"
 	CrossNamespaceVolumeDataSource               Name = "CrossNamespaceVolumeDataSource"

@@ -8,12 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // A question is a request of a node, and the decision so far.
 type question struct {
 	*authz.Attributes
-	node string
+	node  string
+	gates *gate.Set
 
 	allowed bool
 	reason  string // of a denial
@@ -141,11 +143,13 @@ func (q *question) lease() {
 
 func (q *question) csiNode() {
 	switch {
-	case q.Subresource == "status":
+	case q.Subresource == "status" && !q.gates.On(gate.CSIVolumeHealth):
 		q.refuse("CSINode status access requires CSIVolumeHealth feature")
-	case q.Subresource != "":
+	case q.Subresource == "status" && !q.is("get", "update", "patch"):
+		q.refuse("can only get, update, or patch CSINode status")
+	case q.Subresource != "" && q.Subresource != "status":
 		q.refuse("cannot authorize CSINode subresources")
-	case !q.is("get", "create", "update", "patch", "delete"):
+	case q.Subresource == "" && !q.is("get", "create", "update", "patch", "delete"):
 		q.refuse("can only get, create, update, patch, or delete a CSINode")
 	case q.Verb != "create" && q.Name != q.node:
 		q.refuse("can only access CSINode with the same name as the requesting node")

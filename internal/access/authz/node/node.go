@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/access/authz/rbac"
 	"github.com/anykind/anykind/internal/access/authz/rbac/defaults"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/stored"
@@ -28,6 +29,7 @@ const role = "system:node"
 type Authorizer struct {
 	stored *stored.Follower
 	rules  func() *rbac.Rules
+	gates  *gate.Set
 
 	mu    sync.RWMutex
 	graph graph
@@ -35,10 +37,10 @@ type Authorizer struct {
 
 var _ authz.Lister = (*Authorizer)(nil)
 
-// Read sets the cache, and the set with the kinds to follow.
-func (z *Authorizer) Read(cache *watchcache.Cache, set *resource.Set) {
-	z.graph = newGraph()
-	z.rules = sync.OnceValue(func() *rbac.Rules { return rbac.NewRules(defaults.RulesOf(role)) })
+// Read sets the cache, the set with the kinds to follow, and the feature gates of the server.
+func (z *Authorizer) Read(cache *watchcache.Cache, set *resource.Set, gates *gate.Set) {
+	z.graph, z.gates = newGraph(), gates
+	z.rules = sync.OnceValue(func() *rbac.Rules { return rbac.NewRules(defaults.RulesOf(role, gates)) })
 	z.stored = stored.Follow(cache, set, resources(), z.apply)
 }
 
@@ -68,7 +70,7 @@ func (z *Authorizer) Authorize(ctx context.Context, a *authz.Attributes) (authz.
 	case name == "":
 		return authz.NoOpinion, fmt.Sprintf("unknown node for user %q", a.User.Name), nil
 	}
-	q := question{Attributes: a, node: name}
+	q := question{Attributes: a, node: name, gates: z.gates}
 	if decide := deciders[[2]string{a.Group, a.Resource}]; a.IsResource && decide != nil {
 		decide(&q)
 	} else if z.rules().Allow(a) {

@@ -44,7 +44,7 @@ func newWorld(t *testing.T) *world {
 			t.Error(err)
 		}
 	})
-	w.Read(cache, w.set)
+	w.Read(cache, w.set, nil)
 	return w
 }
 

@@ -14,10 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // The tables. A role is its name, followed by its rules, one per line: verbs, resources, groups and
-// names; or verbs and paths. "to=X" aggregates its rules to the role X, and "from=X" selects the
+// names; or verbs and paths. "gate=X" at its end is a feature gate without which there is no rule. "to=X" aggregates its rules to the role X, and "from=X" selects the
 // rules that are aggregated to X. A binding is its name, its role if the names differ, and subjects.
 // Each controller has a role, and a binding to its service account.
 var (
@@ -49,15 +50,15 @@ type Object struct {
 }
 
 // Objects returns the default objects, in the order in which Kubernetes creates them.
-func Objects() []Object {
+func Objects(gates *gate.Set) []Object {
 	var all []Object
 	add := func(resource string, trees []object.Tree) {
 		for _, t := range trees {
 			all = append(all, Object{resource, t})
 		}
 	}
-	ofControllers := readRoles("ClusterRole", controllers)
-	add("clusterroles", readRoles("ClusterRole", clusterRoles))
+	ofControllers := readRoles("ClusterRole", controllers, gates)
+	add("clusterroles", readRoles("ClusterRole", clusterRoles, gates))
 	add("clusterroles", ofControllers)
 	add("clusterrolebindings", readBindings("ClusterRoleBinding", clusterRoleBindings))
 	for _, role := range ofControllers {
@@ -65,7 +66,7 @@ func Objects() []Object {
 		account := "ServiceAccount:" + metav1.NamespaceSystem + ":" + strings.TrimPrefix(name, controllerPrefix)
 		add("clusterrolebindings", readBindings("ClusterRoleBinding", name+" "+account))
 	}
-	add("roles", readRoles("Role", roles))
+	add("roles", readRoles("Role", roles, gates))
 	add("rolebindings", readBindings("RoleBinding", roleBindings))
 	return all
 }
@@ -83,11 +84,17 @@ func newObject(kind, name string) object.Tree {
 	return object.Tree{"apiVersion": rbacv1.SchemeGroupVersion.String(), "kind": kind, "metadata": metadata}
 }
 
-func readRoles(kind, table string) (all []object.Tree) {
+func readRoles(kind, table string, gates *gate.Set) (all []object.Tree) {
 	var t object.Tree
 	for line := range strings.Lines(table) {
 		f := strings.Fields(line)
 		if line[0] == '\t' {
+			if needed, ok := strings.CutPrefix(f[len(f)-1], "gate="); ok {
+				if !gates.On(gate.Name(needed)) {
+					continue
+				}
+				f = f[:len(f)-1]
+			}
 			rules, _ := t["rules"].([]any)
 			t["rules"] = append(rules, readRule(f))
 			continue
@@ -162,8 +169,8 @@ func addSubject(t, subject object.Tree) {
 }
 
 // RulesOf returns the rules of a default ClusterRole.
-func RulesOf(name string) []rbacv1.PolicyRule {
-	for _, t := range readRoles("ClusterRole", clusterRoles) {
+func RulesOf(name string, gates *gate.Set) []rbacv1.PolicyRule {
+	for _, t := range readRoles("ClusterRole", clusterRoles, gates) {
 		if object.Name(t) == name {
 			return policy(t)
 		}
