@@ -8,11 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/anykind/anykind/internal/object/order"
 )
 
 // output is a writer to a file that the server did not open.
@@ -194,7 +195,7 @@ func (f *rotating) rotated() (all []rotatedFile) {
 			all = append(all, rotatedFile{e.Name(), at})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b rotatedFile) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.name, b.name)) })
+	order.Stable(all, func(a, b rotatedFile) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.name, b.name)) })
 	return all
 }
 

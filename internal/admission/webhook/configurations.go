@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/admission/match"
 	client "github.com/anykind/anykind/internal/network/webhook"
+	"github.com/anykind/anykind/internal/object/order"
 	"github.com/anykind/anykind/internal/store/stored"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
@@ -94,7 +95,8 @@ func (c *configurations) make(data []byte, prefix string) (made configuration, e
 // configuration.
 func (c *configurations) index() {
 	all := slices.Clone(c.inFile)
-	byName := slices.SortedStableFunc(maps.Values(c.byKey), func(a, b configuration) int { return cmp.Compare(a.name, b.name) })
+	byName := slices.Collect(maps.Values(c.byKey))
+	order.Stable(byName, func(a, b configuration) int { return cmp.Compare(a.name, b.name) })
 	for _, of := range byName {
 		all = append(all, of.webhooks...)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/order"
 	"github.com/anykind/anykind/internal/registry/apply"
 	"github.com/anykind/anykind/internal/store/kv"
 )
@@ -73,7 +74,7 @@ func (c *Controller) read(ctx context.Context) (roles []role, err error) {
 			roles = append(roles, role{e, selectors(record.Value)})
 		}
 	})
-	slices.SortStableFunc(roles, func(a, b role) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
+	order.Stable(roles, func(a, b role) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
 	return roles, err
 }
 

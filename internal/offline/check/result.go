@@ -3,12 +3,12 @@ package check
 import (
 	"cmp"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/order"
 )
 
 // A Verdict is a server's decision on an object.
@@ -201,5 +201,5 @@ func strictProblems(message string) []Problem {
 
 // inOrder sorts problems by position.
 func inOrder(problems []Problem) {
-	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
+	order.Stable(problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
 }

@@ -2,13 +2,14 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"sort"
 	"sync"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/order"
 	"github.com/anykind/anykind/internal/offline/revision"
 )
 
@@ -45,13 +46,9 @@ func Since(ctx context.Context, paths []string, between revision.Range, o Option
 	return report, nil
 }
 
-// sortResults sorts the results by place. The function of package slices would be compiled again for
-// this type, and take 20 kB.
+// sortResults sorts the results by place.
 func (s *since) sortResults() {
-	sort.SliceStable(s.results, func(i, j int) bool {
-		a, b := &s.results[i], &s.results[j]
-		return a.File < b.File || a.File == b.File && a.Line < b.Line
-	})
+	order.Stable(s.results, func(a, b Result) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
 }
 
 // A state is the documents of one state of the files.

@@ -16,6 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/order"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -235,9 +236,9 @@ func (t *Trial) note(what, field, message, name string) {
 
 // Result returns the findings, the worst first.
 func (t *Trial) Result() Outcome {
-	order := []string{RefusedWrite, Loses, ChangesField, RefusedChange}
-	slices.SortStableFunc(t.Groups, func(a, b Group) int {
-		if n := slices.Index(order, a.What) - slices.Index(order, b.What); n != 0 {
+	ranks := []string{RefusedWrite, Loses, ChangesField, RefusedChange}
+	order.Stable(t.Groups, func(a, b Group) int {
+		if n := slices.Index(ranks, a.What) - slices.Index(ranks, b.What); n != 0 {
 			return n
 		}
 		return b.Objects - a.Objects

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/order"
 	"github.com/anykind/anykind/internal/offline/history"
 )
 
@@ -56,7 +57,7 @@ func ordered(all []*change) {
 	for _, c := range all {
 		depth(c, by, depths)
 	}
-	slices.SortStableFunc(all, func(a, b *change) int {
+	order.Stable(all, func(a, b *change) int {
 		order := cmp.Compare(depths[object.UID(a.State())], depths[object.UID(b.State())])
 		if a.Type == history.Deleted {
 			order = -order

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/order"
 )
 
 // A Changed is an object that differs between two moments.
@@ -74,7 +74,7 @@ func changed(o Object, before, after []object.Tree) []Changed {
 			out = append(out, *c)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Changed) int { return strings.Compare(a.path(), b.path()) })
+	order.Stable(out, func(a, b Changed) int { return strings.Compare(a.path(), b.path()) })
 	return out
 }
 

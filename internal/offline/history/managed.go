@@ -1,7 +1,6 @@
 package history
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,6 +8,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/order"
 )
 
 // An entry is an entry of managedFields: the last write of a manager.
@@ -30,7 +30,7 @@ func entries(o object.Tree) (all []entry, err error) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &all); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(all, func(a, b entry) int { return a.Time.Compare(b.Time) })
+	order.Stable(all, func(a, b entry) int { return a.Time.Compare(b.Time) })
 	return all, nil
 }
 

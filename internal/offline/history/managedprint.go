@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/order"
 	"github.com/anykind/anykind/internal/offline/apiclient"
 )
 
@@ -87,7 +88,7 @@ func (c Client) WriteManaged(ctx context.Context, out io.Writer, o object.Tree, 
 		traces = append(traces, trace{e.time(), r})
 	}
 	traces = slices.DeleteFunc(traces, func(t trace) bool { return t.at.Before(since) })
-	slices.SortStableFunc(traces, func(a, b trace) int { return a.at.Compare(b.at) })
+	order.Stable(traces, func(a, b trace) int { return a.at.Compare(b.at) })
 	if limit > 0 {
 		traces = traces[max(0, len(traces)-limit):]
 	}

@@ -3,9 +3,10 @@ package celrule
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/object/order"
 )
 
 // mostExpensive limits the expressions named in an error about all of them.
@@ -30,7 +31,7 @@ func (c *check) cost(what string, e Estimate) {
 		return
 	}
 	c.costs = append(c.costs, e)
-	slices.SortStableFunc(c.costs, func(a, b Estimate) int {
+	order.Stable(c.costs, func(a, b Estimate) int {
 		switch {
 		case a.Cost > b.Cost:
 			return -1

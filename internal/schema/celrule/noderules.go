@@ -5,6 +5,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/anykind/anykind/internal/object/order"
 	"github.com/anykind/anykind/internal/schema/jsonschema"
 )
 
@@ -47,7 +48,7 @@ func (n *node) findRules() {
 			n.ruledFields = append(n.ruledFields, fieldOf{name: name, node: c})
 		}
 	}
-	slices.SortStableFunc(n.ruledFields, func(a, b fieldOf) int {
+	order.Stable(n.ruledFields, func(a, b fieldOf) int {
 		if a.name < b.name {
 			return -1
 		}

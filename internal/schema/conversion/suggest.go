@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/object/order"
 )
 
 // A Suggestion is a rule that may be between two schemas.
@@ -248,7 +250,7 @@ func (s *suggester) pair() {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b match) int {
+	order.Stable(all, func(a, b match) int {
 		switch {
 		case a.score > b.score:
 			return -1

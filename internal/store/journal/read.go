@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"slices"
 
+	"github.com/anykind/anykind/internal/object/order"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -43,7 +43,7 @@ func Read(nonce uint64, filed int64, files ...Content) ([]Frame, error) {
 			at += (size + Sector - 1) / Sector * Sector
 		}
 	}
-	slices.SortStableFunc(frames, func(a, b Frame) int { return cmp.Compare(a.First, b.First) })
+	order.Stable(frames, func(a, b Frame) int { return cmp.Compare(a.First, b.First) })
 	for _, f := range frames {
 		if f.First != filed+1 {
 			return nil, &kv.CorruptError{Where: f.Where, Reason: fmt.Sprintf("the write %d follows %d", f.First, filed)}

@@ -12,6 +12,8 @@ import (
 	"slices"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/object/order"
 )
 
 // A Severity is the severity of a change.
@@ -75,7 +77,7 @@ func Compare(old, now *v1.CustomResourceDefinition) []Finding {
 		}
 	}
 	rank := func(f Finding) int { return slices.Index(Severities(), f.Severity) }
-	slices.SortStableFunc(c.found, func(a, b Finding) int { return cmp.Compare(rank(a), rank(b)) })
+	order.Stable(c.found, func(a, b Finding) int { return cmp.Compare(rank(a), rank(b)) })
 	return c.found
 }
 

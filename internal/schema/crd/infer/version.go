@@ -2,10 +2,11 @@ package infer
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/object/order"
 )
 
 // build builds a version from its samples.
@@ -135,7 +136,7 @@ func specColumnsOf(root *place, s *v1.JSONSchemaProps) (all []v1.CustomResourceC
 			candidates = append(candidates, candidate{name, "string", 1})
 		}
 	}
-	slices.SortStableFunc(candidates, func(a, b candidate) int {
+	order.Stable(candidates, func(a, b candidate) int {
 		return cmp.Or(-cmp.Compare(a.worth, b.worth), cmp.Compare(a.name, b.name))
 	})
 	for _, c := range candidates[:min(len(candidates), specColumns)] {
