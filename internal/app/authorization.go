@@ -19,6 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/network/egress/selector"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry/apply"
 	"github.com/anykind/anykind/internal/server/aggregate/remote"
@@ -100,7 +101,7 @@ func (w *wired) ensureRoles(ctx context.Context, a *App, o Options) {
 		}
 		return nil
 	}
-	roles := &defaultRoles{Objects: w.objects(apply.Server, o.Log), set: w.core, whole: o.From.hasRoles()}
+	roles := &defaultRoles{Objects: w.objects(apply.Server, o.Log), set: w.core, gates: o.Gates, whole: o.From.hasRoles()}
 	err := roles.ensure(ctx)
 	if done.Store(err == nil); err == nil {
 		return
@@ -133,6 +134,7 @@ func (w *wired) objects(manager string, log *slog.Logger) controller.Objects {
 type defaultRoles struct {
 	controller.Objects
 	set   *resource.Set
+	gates *gate.Set
 	whole *atomic.Bool // all objects are complete; set after the first check
 }
 
@@ -156,7 +158,7 @@ func (r *defaultRoles) ensure(ctx context.Context) error {
 	var errs []error
 	var group sync.WaitGroup
 	whole := true
-	for _, o := range defaults.Objects() {
+	for _, o := range defaults.Objects(r.gates) {
 		d := r.set.Lookup(rbacv1.GroupName, o.Resource)
 		found := stored[d.Key(object.Namespace(o.Tree), object.Name(o.Tree))]
 		if found != nil && o.IsIn(found) {

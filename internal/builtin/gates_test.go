@@ -10,7 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/object/gate"
 )
 
-// Each gate that is not locked has a constant or fields in the tables of kinds, or stands in the list of idle
+// Each gate that is not locked has a constant, fields in the tables of kinds, or rules in the tables of
+// default roles, or stands in the list of idle
 // gates. Fields of an idle gate are dropped as by default.
 func TestGatesAreUsedOrIdle(t *testing.T) {
 	used := map[string]bool{}
@@ -30,7 +31,9 @@ func TestGatesAreUsedOrIdle(t *testing.T) {
 		}
 	}
 	read("../object/gate/names.go", regexp.MustCompile(`Name = "(\w+)"`))
-	read("rule/types/*.txt", regexp.MustCompile(`\bgate=(\w+)`))
+	inTables := regexp.MustCompile(`\bgate=(\w+)`)
+	read("rule/types/*.txt", inTables)
+	read("../access/authz/rbac/defaults/*.txt", inTables)
 	text, err := os.ReadFile("../object/gate/gates.txt")
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authz/rbac"
 	"github.com/anykind/anykind/internal/access/authz/rbac/defaults"
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -51,10 +52,23 @@ func defaultObjects() map[string]any {
 	return all
 }
 
-// The default roles and bindings equal those of Kubernetes, object by object.
+// The default roles and bindings equal those of Kubernetes, object by object, with the defaults of feature gates and
+// with other values.
 func TestDefaultRoles(t *testing.T) {
+	t.Run("defaults", func(t *testing.T) { compareRoles(t, nil) })
+	for _, text := range []string{
+		"DRADeviceTaintRules=false",
+		"DRADeviceTaintRules=false,DRADeviceTaints=false",
+		"DRAResourceClaimGranularStatusAuthorization=false",
+		"DRAResourcePoolStatus=true",
+	} {
+		t.Run(text, func(t *testing.T) { compareRoles(t, withGates(t, text)) })
+	}
+}
+
+func compareRoles(t *testing.T, gates *gate.Set) {
 	theirs := defaultObjects()
-	for _, o := range defaults.Objects() {
+	for _, o := range defaults.Objects(gates) {
 		data, err := json.Marshal(o.Tree)
 		if err != nil {
 			t.Fatal(err)

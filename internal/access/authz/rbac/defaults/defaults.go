@@ -14,12 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // The tables. A role is its name, followed by its rules, one per line: verbs, resources, groups and
 // names; or verbs and paths. "to=X" aggregates its rules to the role X, and "from=X" selects the
-// rules that are aggregated to X. A binding is its name, its role if the names differ, and subjects.
-// Each controller has a role, and a binding to its service account.
+// rules that are aggregated to X. A role or a rule that ends with "gate=X" needs the feature gate X. A
+// binding is its name, its role if the names differ, and subjects. Each controller has a role, and a
+// binding to its service account.
 var (
 	//go:embed clusterroles.txt
 	clusterRoles string
@@ -48,16 +50,16 @@ type Object struct {
 	Tree     object.Tree
 }
 
-// Objects returns the default objects, in the order in which Kubernetes creates them.
-func Objects() []Object {
+// Objects returns the default objects with some feature gates, in the order in which Kubernetes creates them.
+func Objects(gates *gate.Set) []Object {
 	var all []Object
 	add := func(resource string, trees []object.Tree) {
 		for _, t := range trees {
 			all = append(all, Object{resource, t})
 		}
 	}
-	ofControllers := readRoles("ClusterRole", controllers)
-	add("clusterroles", readRoles("ClusterRole", clusterRoles))
+	ofControllers := readRoles(gates, "ClusterRole", controllers)
+	add("clusterroles", readRoles(gates, "ClusterRole", clusterRoles))
 	add("clusterroles", ofControllers)
 	add("clusterrolebindings", readBindings("ClusterRoleBinding", clusterRoleBindings))
 	for _, role := range ofControllers {
@@ -65,7 +67,7 @@ func Objects() []Object {
 		account := "ServiceAccount:" + metav1.NamespaceSystem + ":" + strings.TrimPrefix(name, controllerPrefix)
 		add("clusterrolebindings", readBindings("ClusterRoleBinding", name+" "+account))
 	}
-	add("roles", readRoles("Role", roles))
+	add("roles", readRoles(gates, "Role", roles))
 	add("rolebindings", readBindings("RoleBinding", roleBindings))
 	return all
 }
@@ -83,11 +85,14 @@ func newObject(kind, name string) object.Tree {
 	return object.Tree{"apiVersion": rbacv1.SchemeGroupVersion.String(), "kind": kind, "metadata": metadata}
 }
 
-func readRoles(kind, table string) (all []object.Tree) {
+func readRoles(gates *gate.Set, kind, table string) (all []object.Tree) {
 	var t object.Tree
 	for line := range strings.Lines(table) {
-		f := strings.Fields(line)
+		f, on := cutGate(gates, strings.Fields(line))
 		if line[0] == '\t' {
+			if !on {
+				continue
+			}
 			rules, _ := t["rules"].([]any)
 			t["rules"] = append(rules, readRule(f))
 			continue
@@ -103,9 +108,20 @@ func readRoles(kind, table string) (all []object.Tree) {
 				t["aggregationRule"] = object.Tree{"clusterRoleSelectors": []any{labels}}
 			}
 		}
-		all = append(all, t)
+		if on {
+			all = append(all, t)
+		}
 	}
 	return all
+}
+
+// cutGate returns the fields of a line before its gate, and whether the gate is on.
+func cutGate(gates *gate.Set, f []string) ([]string, bool) {
+	name, ok := strings.CutPrefix(f[len(f)-1], "gate=")
+	if !ok {
+		return f, true
+	}
+	return f[:len(f)-1], gates.On(gate.Name(name))
 }
 
 // readRule parses the fields of a rule.
@@ -161,9 +177,9 @@ func addSubject(t, subject object.Tree) {
 	t["subjects"] = append(subjects, subject)
 }
 
-// RulesOf returns the rules of a default ClusterRole.
+// RulesOf returns the rules of a default ClusterRole, with the defaults of feature gates.
 func RulesOf(name string) []rbacv1.PolicyRule {
-	for _, t := range readRoles("ClusterRole", clusterRoles) {
+	for _, t := range readRoles(nil, "ClusterRole", clusterRoles) {
 		if object.Name(t) == name {
 			return policy(t)
 		}
