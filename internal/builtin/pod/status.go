@@ -302,7 +302,7 @@ func checkIPs(c *rule.Check, now, was *corev1.PodStatus) {
 // checkFamilies rejects invalid addresses, and several of one family.
 func checkFamilies(c *rule.Check, shown any, ips, old []string) {
 	for i, ip := range ips {
-		c.Add(validation.IsValidIPForLegacyField(c.At(i).Path(), ip, true, old)...)
+		c.Add(kind.ValidateLegacyIP(c.Gates, c.At(i).Path(), ip, old)...)
 	}
 	if len(ips) < 2 {
 		return

@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // A Definition describes one resource.
@@ -165,6 +167,8 @@ type Version struct {
 	// ResetFields names the top-level fields that Revert reverts as a whole. A write of the
 	// resource does not gain their ownership.
 	ResetFields []string
+	// ResetGate is a feature gate without which there are no ResetFields, or "".
+	ResetGate gate.Name
 	// Creater handles creates of the resource, and stores nothing. Its Definition has only the
 	// verb create.
 	Creater Creater
