@@ -41,6 +41,7 @@ func validateStatus(c *rule.Check, pod, old *corev1.Pod) {
 	}
 	checkClaimStatuses(c, pod)
 	checkExtendedClaim(c.At("extendedResourceClaimStatus"), pod)
+	checkAllocatable(c.At("nodeAllocatableResourceClaimStatuses"), pod, was.NodeAllocatableResourceClaimStatuses)
 	checkIPs(c, now, was)
 	checkVolumeHealth(c.At("volumeHealth"), now.VolumeHealth, pod.Spec.Volumes)
 	all := !couldAllRestart(&old.Spec)
