@@ -36,7 +36,7 @@ func TestGatesAreDocumented(t *testing.T) {
 	}
 }
 
-// usedGates returns the gates with a constant, or with fields in the tables of kinds.
+// usedGates returns the gates with a constant, with fields in the tables of kinds, or with rules of default roles.
 func usedGates(t *testing.T) map[string]bool {
 	t.Helper()
 	used := map[string]bool{}
@@ -56,12 +56,13 @@ func usedGates(t *testing.T) map[string]bool {
 		}
 	}
 	read("../object/gate/names.go", regexp.MustCompile(`Name = "(\w+)"`))
-	read("rule/types/*.txt", regexp.MustCompile(`\bgate=(\w+)`))
+	inTables := regexp.MustCompile(`\bgate=(\w+)`)
+	read("rule/types/*.txt", inTables)
+	read("../access/authz/rbac/defaults/*.txt", inTables)
 	return used
 }
 
-// Each gate that is not locked has a constant or fields in the tables of kinds, or stands in the list of idle
-// gates. Fields of an idle gate are dropped as by default.
+// Each gate that is not locked is used, or stands in the list of idle gates. Fields of an idle gate are dropped as by default.
 func TestGatesAreUsedOrIdle(t *testing.T) {
 	used := usedGates(t)
 	text, err := os.ReadFile("../object/gate/gates.txt")

@@ -61,6 +61,10 @@ func TestGateMutations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := plan()
+	if p == everyday {
+		p.N, p.Pairs, p.Stored = 60, 10, 5
+	}
 	text := gatesText
 	if *gatesFlag != "" {
 		text = *gatesFlag + " " + strings.ReplaceAll(*kindsFlag, ",", " ")
@@ -78,7 +82,10 @@ func TestGateMutations(t *testing.T) {
 				}
 				t.Run(k.ID(), func(t *testing.T) {
 					valid := slices.DeleteFunc(slices.Clone(corpus[k.ID()]), func(o Object) bool { return Upstream(Case{Kind: k, New: o}).Code != 201 })
-					r, err := s.mutations(k, Sets(t, s, k, valid, changes), known)
+					of := slices.DeleteFunc(slices.Clone(changes), func(c Changes) bool {
+						return !slices.ContainsFunc(valid, func(o Object) bool { return c.Of == k.ID()+" "+nameOf(o) })
+					})
+					r, err := s.mutations(k, Sets(t, s, k, valid, of), known, p)
 					if err != nil {
 						t.Fatal(err)
 					}

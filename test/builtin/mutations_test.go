@@ -149,7 +149,7 @@ func TestMutations(t *testing.T) {
 	}
 	for _, k := range kinds {
 		t.Run(k.ID(), func(t *testing.T) {
-			r, err := s.mutations(k, Sets(t, s, k, corpus[k.ID()], changes), known)
+			r, err := s.mutations(k, Sets(t, s, k, corpus[k.ID()], changes), known, plan())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,8 +163,8 @@ func TestMutations(t *testing.T) {
 }
 
 // mutations compares the cases of one kind.
-func (s *Server) mutations(k *Kind, sets []Set, known []*Known) (*Report, error) {
-	fuzzed, err := FuzzedSets(sets, plan().fuzzed(), *seedFlag)
+func (s *Server) mutations(k *Kind, sets []Set, known []*Known, p Plan) (*Report, error) {
+	fuzzed, err := FuzzedSets(sets, p.fuzzed(), *seedFlag)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (s *Server) mutations(k *Kind, sets []Set, known []*Known) (*Report, error)
 		ours, upstream := s.Do(c), Upstream(c)
 		r.Add(set, mutations, c, upstream.Object != nil, Compare(c, ours, upstream))
 	}
-	plan().Cases(sets, compare)
+	p.Cases(sets, compare)
 	for i := range fuzzed {
 		fuzzed[i].run(nil, compare)
 	}

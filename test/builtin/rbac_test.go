@@ -52,11 +52,19 @@ func defaultObjects() map[string]any {
 	return all
 }
 
-// The default roles and bindings equal those of Kubernetes, object by object, with and without a gate that they
-// depend on.
+// The default roles and bindings equal those of Kubernetes, object by object, with the defaults of feature gates and
+// with other values.
 func TestDefaultRoles(t *testing.T) {
-	compareRoles(t, nil)
-	compareRoles(t, withGates(t, "CSIVolumeHealth=true"))
+	t.Run("defaults", func(t *testing.T) { compareRoles(t, nil) })
+	for _, text := range []string{
+		"DRADeviceTaintRules=false",
+		"DRADeviceTaintRules=false,DRADeviceTaints=false",
+		"DRAResourceClaimGranularStatusAuthorization=false",
+		"DRAResourcePoolStatus=true",
+		"CSIVolumeHealth=true",
+	} {
+		t.Run(text, func(t *testing.T) { compareRoles(t, withGates(t, text)) })
+	}
 }
 
 func compareRoles(t *testing.T, gates *gate.Set) {

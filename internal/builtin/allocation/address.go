@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	netutils "k8s.io/utils/net"
 
 	"github.com/anykind/anykind/internal/store/kv"
 )
@@ -213,8 +214,8 @@ func (o *operation) TakeAddress(ctx context.Context, text string) error {
 // ParseAddress parses the address of a Service. Addresses stored by old versions may have leading
 // zeros.
 func ParseAddress(text string) (netip.Addr, error) {
-	ip, err := netip.ParseAddr(text)
-	if err != nil {
+	ip, ok := netip.AddrFromSlice(netutils.ParseIPSloppy(text))
+	if !ok {
 		return netip.Addr{}, fmt.Errorf("failed to parse service IP %q", text)
 	}
 	return ip.Unmap(), nil

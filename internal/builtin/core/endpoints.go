@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/view"
 )
@@ -25,7 +27,7 @@ func endpoints() *resource.Definition {
 		Strategy: resource.Strategy{
 			AllowCreateOnUpdate: true, AllowUnconditionalUpdate: true,
 			ValidateName: apivalidation.NameIsDNSSubdomain,
-			Validate:     resource.Looking(validateEndpoints),
+			Validate:     validateEndpoints,
 			Warn:         resource.Looking(warnOfEndpoints),
 		},
 		//lint:ignore SA1019 it is served all the same
@@ -81,7 +83,8 @@ func shownEndpoints(obj map[string]any) any {
 
 // validateEndpoints allows loopback addresses, which Kubernetes does not: an endpoint may well run
 // on this machine.
-func validateEndpoints(obj, old map[string]any) field.ErrorList {
+func validateEndpoints(_ context.Context, c *resource.Change) field.ErrorList {
+	obj, old := c.Object, c.Old
 	errs := kind.MetaFinalizers(obj)
 	if old != nil && object.Equal(obj["subsets"], old["subsets"]) {
 		return errs // they were valid before
@@ -94,10 +97,10 @@ func validateEndpoints(obj, old map[string]any) field.ErrorList {
 			errs = append(errs, field.Required(at, "must specify `addresses` or `notReadyAddresses`"))
 		}
 		for j, a := range s.Addresses {
-			errs = append(errs, validateEndpointAddress(&a, at.Child("addresses").Index(j))...)
+			errs = append(errs, validateEndpointAddress(c.Gates, &a, at.Child("addresses").Index(j))...)
 		}
 		for j, a := range s.NotReadyAddresses {
-			errs = append(errs, validateEndpointAddress(&a, at.Child("notReadyAddresses").Index(j))...)
+			errs = append(errs, validateEndpointAddress(c.Gates, &a, at.Child("notReadyAddresses").Index(j))...)
 		}
 		for j, p := range s.Ports {
 			errs = append(errs, validateEndpointPort(&p, len(s.Ports) > 1, at.Child("ports").Index(j))...)
@@ -106,8 +109,8 @@ func validateEndpoints(obj, old map[string]any) field.ErrorList {
 	return errs
 }
 
-func validateEndpointAddress(a *corev1.EndpointAddress, at *field.Path) field.ErrorList {
-	errs := validation.IsValidIPForLegacyField(at.Child("ip"), a.IP, true, nil)
+func validateEndpointAddress(gates *gate.Set, a *corev1.EndpointAddress, at *field.Path) field.ErrorList {
+	errs := kind.ValidateLegacyIP(gates, at.Child("ip"), a.IP, nil)
 	if a.Hostname != "" {
 		errs = append(errs, kind.Invalids(at.Child("hostname"), a.Hostname, validation.IsDNS1123Label(a.Hostname))...)
 	}

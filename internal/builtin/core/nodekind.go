@@ -165,7 +165,7 @@ func validateNode(c *rule.Check, node, old *corev1.Node) {
 	}
 	ranges, at := node.Spec.PodCIDRs, c.At("spec", "podCIDRs")
 	for i, r := range ranges {
-		c.Add(validation.IsValidCIDRForLegacyField(at.At(i).Path(), r, true, nil)...)
+		c.Add(kind.ValidateLegacyCIDR(c.Gates, at.At(i).Path(), r, nil)...)
 	}
 	if len(ranges) < 2 {
 		return

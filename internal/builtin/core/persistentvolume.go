@@ -13,6 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/builtin/volume"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -142,7 +143,7 @@ func validatePersistentVolume(c *rule.Check, pv, old *corev1.PersistentVolume) {
 		c.At("spec", "persistentvolumesource").Forbidden("spec.persistentvolumesource is immutable after creation\n" + rule.Diff(oldSpec.PersistentVolumeSource, source))
 	}
 	c.At("volumeMode").Immutable(pv.Spec.VolumeMode, oldSpec.VolumeMode)
-	if oldSpec.NodeAffinity != nil && !equality.Semantic.DeepEqual(pv.Spec.NodeAffinity, renamed(oldSpec.NodeAffinity, pv.Spec.NodeAffinity)) {
+	if !c.Gates.On(gate.MutablePVNodeAffinity) && oldSpec.NodeAffinity != nil && !equality.Semantic.DeepEqual(pv.Spec.NodeAffinity, renamed(oldSpec.NodeAffinity, pv.Spec.NodeAffinity)) {
 		c.At("nodeAffinity").Invalid(pv.Spec.NodeAffinity, "field is immutable, except for updating from beta label to GA")
 	}
 	if oldSpec.VolumeAttributesClassName != nil && pv.Spec.VolumeAttributesClassName == nil {

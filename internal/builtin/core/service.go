@@ -25,7 +25,7 @@ func services(o Dependencies) *resource.Definition {
 		Strategy: resource.Strategy{
 			AllowCreateOnUpdate: true, AllowUnconditionalUpdate: true,
 			ValidateName: apivalidation.NameIsDNSLabel,
-			Validate:     resource.Looking(validateService),
+			Validate:     validateService,
 			Warn:         resource.Looking(warnOfService),
 			Canonicalize: canonicalizeService,
 		},
@@ -39,7 +39,7 @@ func services(o Dependencies) *resource.Definition {
 		}, {
 			Name: "status", Verbs: []string{"get", "patch", "update"}, Fields: []string{"metadata", "status"},
 			Revert:   resource.Changing(func(obj, old map[string]any) { kind.Put(obj, "spec", old["spec"]) }),
-			Validate: resource.Looking(validateServiceStatus), Warn: resource.Looking(warnOfServiceStatus),
+			Validate: validateServiceStatus, Warn: resource.Looking(warnOfServiceStatus),
 		}},
 		SelectableFields: map[string]func(map[string]any) string{
 			"spec.clusterIP": func(obj map[string]any) string { return kind.Text(obj, "spec", "clusterIP") },

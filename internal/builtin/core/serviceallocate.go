@@ -13,6 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/allocation"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 )
@@ -20,7 +21,9 @@ import (
 // GiveAddresses makes the kind Service allocate from a.
 func GiveAddresses(services *resource.Definition, a *allocation.Allocator) {
 	services.Allocate = func(ctx context.Context, c *resource.Change) error {
-		w := serviceAllocation{Chooser: a.Choose(), service: kind.ValueOf[corev1.Service](c.Object), old: kind.ValueOf[corev1.Service](c.Old)}
+		w := serviceAllocation{
+			Chooser: a.Choose(), service: kind.ValueOf[corev1.Service](c.Object), old: kind.ValueOf[corev1.Service](c.Old), gates: c.Gates,
+		}
 		if c.DryRun {
 			w.Chooser = a.Pretend()
 		}
@@ -46,6 +49,7 @@ func GiveAddresses(services *resource.Definition, a *allocation.Allocator) {
 type serviceAllocation struct {
 	allocation.Chooser
 	service, old *corev1.Service // old is nil on create
+	gates        *gate.Set
 }
 
 func (w *serviceAllocation) allocate(ctx context.Context, families []corev1.IPFamily) error {
@@ -55,7 +59,7 @@ func (w *serviceAllocation) allocate(ctx context.Context, families []corev1.IPFa
 		keepAllocated(spec, &w.old.Spec)
 	}
 	keepClusterIPs(spec, w.old)
-	if errs := fillFamilies(spec, w.old, families); len(errs) > 0 {
+	if errs := fillFamilies(w.gates, spec, w.old, families); len(errs) > 0 {
 		return w.invalid(errs...)
 	}
 	if err := w.addresses(ctx); err != nil {

@@ -7,10 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // fillFamilies sets ipFamilies and ipFamilyPolicy, and returns errors.
-func fillFamilies(spec *corev1.ServiceSpec, old *corev1.Service, there []corev1.IPFamily) field.ErrorList {
+func fillFamilies(gates *gate.Set, spec *corev1.ServiceSpec, old *corev1.Service, there []corev1.IPFamily) field.ErrorList {
 	if spec.Type == corev1.ServiceTypeExternalName || keepsPreferDual(spec, old) {
 		return nil
 	}
@@ -25,7 +26,7 @@ func fillFamilies(spec *corev1.ServiceSpec, old *corev1.Service, there []corev1.
 		}
 		spec.IPFamilyPolicy = &policy
 	}
-	if errs := validateClusterIPs(spec, old); len(errs) > 0 {
+	if errs := validateClusterIPs(gates, spec, old); len(errs) > 0 {
 		return errs
 	}
 	errs := fitPolicy(spec, old)

@@ -1,8 +1,8 @@
 package core
 
 import (
+	"context"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 
@@ -15,6 +15,8 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/allocation"
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/object/resource"
 )
 
 const onlyLoadBalancer = "may only be used when `type` is 'LoadBalancer'"
@@ -22,9 +24,10 @@ const onlyLoadBalancer = "may only be used when `type` is 'LoadBalancer'"
 // A serviceCheck validates a service.
 type serviceCheck struct {
 	*corev1.Service
-	old  *corev1.Service // nil on create
-	spec *field.Path
-	errs field.ErrorList
+	old   *corev1.Service // nil on create
+	gates *gate.Set
+	spec  *field.Path
+	errs  field.ErrorList
 }
 
 func (c *serviceCheck) invalid(at *field.Path, value any, detail string) {
@@ -42,9 +45,17 @@ func (c *serviceCheck) each(at *field.Path, value any, details []string) {
 	c.add(kind.Invalids(at, value, details))
 }
 
-func validateService(obj, old map[string]any) field.ErrorList {
-	c := &serviceCheck{Service: kind.ValueOf[corev1.Service](obj), old: kind.ValueOf[corev1.Service](old), spec: field.NewPath("spec")}
-	c.add(kind.MetaFinalizers(obj))
+func newServiceCheck(w *resource.Change) *serviceCheck {
+	c := &serviceCheck{
+		Service: kind.ValueOf[corev1.Service](w.Object), old: kind.ValueOf[corev1.Service](w.Old),
+		gates: w.Gates, spec: field.NewPath("spec"),
+	}
+	c.add(kind.MetaFinalizers(w.Object))
+	return c
+}
+
+func validateService(_ context.Context, w *resource.Change) field.ErrorList {
+	c := newServiceCheck(w)
 	if c.old != nil {
 		c.changed()
 	}
@@ -56,7 +67,7 @@ func validateService(obj, old map[string]any) field.ErrorList {
 	c.ports()
 	c.add(metavalidation.ValidateLabels(c.Spec.Selector, c.spec.Child("selector")))
 	c.affinity()
-	c.add(validateClusterIPs(&c.Spec, c.old))
+	c.add(validateClusterIPs(c.gates, &c.Spec, c.old))
 	c.externalIPs()
 	c.add(kind.Supported(string(c.Spec.Type), c.spec.Child("type"), "ClusterIP", "ExternalName", "LoadBalancer", "NodePort"))
 	c.uniquePorts()
@@ -259,7 +270,7 @@ func (c *serviceCheck) affinity() {
 }
 
 // validateClusterIPs validates cluster IPs, families and the family policy.
-func validateClusterIPs(spec *corev1.ServiceSpec, old *corev1.Service) (errs field.ErrorList) {
+func validateClusterIPs(gates *gate.Set, spec *corev1.ServiceSpec, old *corev1.Service) (errs field.ErrorList) {
 	if spec.Type == corev1.ServiceTypeExternalName {
 		return nil
 	}
@@ -286,7 +297,7 @@ func validateClusterIPs(spec *corev1.ServiceSpec, old *corev1.Service) (errs fie
 			}
 			continue
 		}
-		wrong := validation.IsValidIPForLegacyField(at.Index(i), ip, true, before)
+		wrong := kind.ValidateLegacyIP(gates, at.Index(i), ip, before)
 		valid = valid && len(wrong) == 0
 		errs = append(errs, wrong...)
 	}
@@ -342,7 +353,7 @@ func (c *serviceCheck) externalIPs() {
 	}
 	for i, ip := range c.Spec.ExternalIPs {
 		at := c.spec.Child("externalIPs").Index(i)
-		if errs := validation.IsValidIPForLegacyField(at, ip, true, before); len(errs) > 0 {
+		if errs := kind.ValidateLegacyIP(c.gates, at, ip, before); len(errs) > 0 {
 			c.add(errs)
 			continue
 		}
@@ -353,7 +364,7 @@ func (c *serviceCheck) externalIPs() {
 	}
 }
 
-func loopback(ip string) bool { return net.ParseIP(ip).IsLoopback() }
+func loopback(ip string) bool { return netutils.ParseIPSloppy(ip).IsLoopback() }
 
 // sourceRanges validates the source ranges of a load balancer, in the field or the annotation.
 func (c *serviceCheck) sourceRanges() {
@@ -371,7 +382,7 @@ func (c *serviceCheck) sourceRanges() {
 			}
 		}
 		for i, r := range c.Spec.LoadBalancerSourceRanges {
-			c.add(validation.IsValidCIDRForLegacyField(ranges.Index(i), strings.TrimSpace(r), true, before))
+			c.add(kind.ValidateLegacyCIDR(c.gates, ranges.Index(i), strings.TrimSpace(r), before))
 		}
 		return
 	}
@@ -383,7 +394,7 @@ func (c *serviceCheck) sourceRanges() {
 	}
 	if said = strings.TrimSpace(said); said != "" {
 		for r := range strings.SplitSeq(said, ",") {
-			c.add(validation.IsValidCIDRForLegacyField(annotation, strings.TrimSpace(r), true, nil))
+			c.add(kind.ValidateLegacyCIDR(c.gates, annotation, strings.TrimSpace(r), nil))
 		}
 	}
 }
@@ -437,9 +448,8 @@ func (c *serviceCheck) traffic() {
 }
 
 // validateServiceStatus validates the load balancer status.
-func validateServiceStatus(obj, old map[string]any) field.ErrorList {
-	c := &serviceCheck{Service: kind.ValueOf[corev1.Service](obj), old: kind.ValueOf[corev1.Service](old)}
-	c.add(kind.MetaFinalizers(obj))
+func validateServiceStatus(_ context.Context, w *resource.Change) field.ErrorList {
+	c := newServiceCheck(w)
 	all, of := c.Status.LoadBalancer.Ingress, field.NewPath("status", "loadBalancer", "ingress")
 	if len(all) > 0 && c.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		c.forbid(of, "may only be used when `spec.type` is 'LoadBalancer'")
@@ -452,7 +462,7 @@ func validateServiceStatus(obj, old map[string]any) field.ErrorList {
 	for i, ingress := range all {
 		at := of.Index(i)
 		if ingress.IP != "" {
-			c.add(validation.IsValidIPForLegacyField(at.Child("ip"), ingress.IP, true, before))
+			c.add(kind.ValidateLegacyIP(c.gates, at.Child("ip"), ingress.IP, before))
 		}
 		switch mode, at := ingress.IPMode, at.Child("ipMode"); {
 		case mode == nil && ingress.IP != "":

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/view"
 )
@@ -33,7 +35,7 @@ func endpointSlices() *resource.Definition {
 		Strategy: resource.Strategy{
 			AllowUnconditionalUpdate: true,
 			ValidateName:             apivalidation.NameIsDNSSubdomain,
-			Validate:                 resource.Looking(validateEndpointSlice),
+			Validate:                 validateEndpointSlice,
 			Warn:                     resource.Looking(warnOfEndpointSlice),
 		},
 	}, kind.VersionOf[*discoveryv1.EndpointSlice, *discoveryv1.EndpointSliceList](&resource.Version{Name: "v1", Revert: resource.Changing(revertEndpointSlice), Columns: endpointSliceColumns}).WhenDecoded(defaultEndpointSlice))
@@ -138,7 +140,8 @@ func warnOfEndpointSlice(obj, old map[string]any) (warnings []string) {
 	return warnings
 }
 
-func validateEndpointSlice(obj, old map[string]any) field.ErrorList {
+func validateEndpointSlice(_ context.Context, c *resource.Change) field.ErrorList {
+	obj, old := c.Object, c.Old
 	s := kind.ValueOf[discoveryv1.EndpointSlice](obj)
 	errs := kind.MetaFinalizers(obj)
 	errs = append(errs, kind.Supported(string(s.AddressType), field.NewPath("addressType"), "FQDN", "IPv4", "IPv6")...)
@@ -150,16 +153,16 @@ func validateEndpointSlice(obj, old map[string]any) field.ErrorList {
 	if old != nil && object.Equal(obj["endpoints"], old["endpoints"]) {
 		return errs // it was valid before
 	}
-	return append(errs, validateEndpoints(s, field.NewPath("endpoints"))...)
+	return append(errs, validateEndpoints(c.Gates, s, field.NewPath("endpoints"))...)
 }
 
-func validateEndpoints(s *discoveryv1.EndpointSlice, of *field.Path) (errs field.ErrorList) {
+func validateEndpoints(gates *gate.Set, s *discoveryv1.EndpointSlice, of *field.Path) (errs field.ErrorList) {
 	if n := len(s.Endpoints); n > maxEndpoints {
 		return field.ErrorList{field.TooMany(of, n, maxEndpoints)}
 	}
 	for i, e := range s.Endpoints {
 		at := of.Index(i)
-		errs = append(errs, validateAddresses(e.Addresses, s.AddressType, at.Child("addresses"))...)
+		errs = append(errs, validateAddresses(gates, e.Addresses, s.AddressType, at.Child("addresses"))...)
 		if e.NodeName != nil {
 			errs = append(errs, kind.Invalids(at.Child("nodeName"), *e.NodeName, validation.IsDNS1123Subdomain(*e.NodeName))...)
 		}
@@ -205,7 +208,7 @@ func validateHints(hints *discoveryv1.EndpointHints, of *field.Path) (errs field
 
 // validateAddresses allows loopback addresses, which Kubernetes does not: an endpoint may well run
 // on this machine.
-func validateAddresses(addresses []string, typ discoveryv1.AddressType, of *field.Path) (errs field.ErrorList) {
+func validateAddresses(gates *gate.Set, addresses []string, typ discoveryv1.AddressType, of *field.Path) (errs field.ErrorList) {
 	switch n := len(addresses); {
 	case n == 0:
 		errs = append(errs, field.Required(of, ""))
@@ -220,7 +223,7 @@ func validateAddresses(addresses []string, typ discoveryv1.AddressType, of *fiel
 			errs = append(errs, validation.IsFullyQualifiedDomainName(at, a)...)
 			continue
 		case discoveryv1.AddressTypeIPv4:
-			wrong = validation.IsValidIPForLegacyField(at, a, true, nil)
+			wrong = kind.ValidateLegacyIP(gates, at, a, nil)
 		case discoveryv1.AddressTypeIPv6:
 			wrong = validation.IsValidIP(at, a)
 		default:

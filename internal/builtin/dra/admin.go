@@ -8,6 +8,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -36,7 +37,9 @@ func (a admins) validateClaimStatus(c *rule.Check, claim, old *resourcev1.Resour
 	if hasAdmin(c, old) == nil {
 		a.allow(c, hasAdmin(c, claim))
 	}
-	a.access.validate(c, claim, old)
+	if c.Gates.On(gate.DRAResourceClaimGranularStatusAuthorization) {
+		a.access.validate(c, claim, old)
+	}
 	validateClaimStatus(c, claim, old)
 }
 

@@ -3,6 +3,7 @@ package dra
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 
@@ -11,6 +12,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // validateCapacity validates the request policy of a capacity, which a shared device can have.
@@ -55,7 +57,7 @@ func validateValues(c *rule.Check, values []resource.Quantity, preset, capacity 
 			if v.Cmp(capacity) > 0 {
 				c.At(i).Invalid(v.String(), "option is larger than capacity value: "+capacity.String())
 			}
-			keys = append(keys, strconv.FormatInt(v.Value(), 10))
+			keys = append(keys, keyOf(c, v))
 		}
 		unique(c, false, keys...)
 		if slices.ContainsFunc(values, func(v resource.Quantity) bool { return v.Cmp(preset) == 0 }) {
@@ -63,6 +65,24 @@ func validateValues(c *rule.Check, values []resource.Quantity, preset, capacity 
 		}
 	}
 	c.Invalid(preset.String(), "default value is not valid according to the requestPolicy")
+}
+
+// keyOf returns a text that is equal for equal quantities.
+func keyOf(c *rule.Check, q resource.Quantity) string {
+	if c.Gates.On(gate.DRAFractionalCapacityRange) {
+		return q.AsDec().String()
+	}
+	return strconv.FormatInt(q.Value(), 10)
+}
+
+// isFractional reports whether a quantity is no integer.
+func isFractional(q resource.Quantity) bool {
+	d := q.AsDec()
+	if d.Scale() <= 0 {
+		return false
+	}
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(d.Scale())), nil)
+	return unit.Rem(d.UnscaledBig(), unit).Sign() != 0
 }
 
 func validateRange(c *rule.Check, r *resourcev1.CapacityRequestPolicyRange, preset, capacity resource.Quantity) {
@@ -88,13 +108,54 @@ func validateRange(c *rule.Check, r *resourcev1.CapacityRequestPolicyRange, pres
 			c.At("default").Invalid(preset.String(), "default is more than max: "+r.Max.String())
 		}
 	}
+	all := quantities{{"default", &preset}, {"min", r.Min}, {"max", r.Max}, {"step", r.Step}}
+	fractional := c.Gates.On(gate.DRAFractionalCapacityRange) && all.any(func(_ string, q *resource.Quantity) bool { return isFractional(*q) })
+	if fractional && all.any(func(name string, q *resource.Quantity) bool { return !isMilli(c.At(name), q) }) {
+		return
+	}
 	if r.Step != nil {
-		validateStep(c, r, preset, capacity)
+		validateStep(c, r, preset, capacity, all, fractional)
 	}
 }
 
+// quantities are the quantities of a range by field name. They can be nil.
+type quantities []struct {
+	name  string
+	value *resource.Quantity
+}
+
+// any calls a function for all quantities, and reports whether it returns true for one.
+func (all quantities) any(is func(name string, q *resource.Quantity) bool) (found bool) {
+	for _, of := range all {
+		found = of.value != nil && is(of.name, of.value) || found
+	}
+	return found
+}
+
+// isMilli reports whether a quantity has at most three decimal places. It adds an error if not.
+func isMilli(c *rule.Check, q *resource.Quantity) bool {
+	if q.Cmp(*resource.NewMilliQuantity(q.MilliValue(), q.Format)) != 0 {
+		c.Invalid(q.String(), "value cannot be represented as a milli value")
+		return false
+	}
+	return true
+}
+
+// isCount reports whether a quantity is in the range of int64 and not negative. It adds an error if not.
+func isCount(c *rule.Check, q *resource.Quantity) bool {
+	switch {
+	case q.Sign() < 0:
+		c.Invalid(q.String(), apivalidation.IsNegativeErrorMsg)
+	case q.CmpInt64(math.MaxInt64) > 0:
+		c.Invalid(q.String(), fmt.Sprintf("must not be larger than %d", math.MaxInt64))
+	default:
+		return true
+	}
+	return false
+}
+
 // validateStep checks that values of a range are a multiple of the step above its minimum.
-func validateStep(c *rule.Check, r *resourcev1.CapacityRequestPolicyRange, preset, capacity resource.Quantity) {
+func validateStep(c *rule.Check, r *resourcev1.CapacityRequestPolicyRange, preset, capacity resource.Quantity, all quantities, fractional bool) {
 	at := c.At("step")
 	if r.Step.Sign() <= 0 {
 		at.Invalid(r.Step.String(), "must be greater than zero")
@@ -105,26 +166,15 @@ func validateStep(c *rule.Check, r *resourcev1.CapacityRequestPolicyRange, prese
 	if next.Cmp(capacity) > 0 {
 		at.Invalid(r.Step.String(), fmt.Sprintf("one step %s is larger than capacity value: %s", next.String(), capacity.String()))
 	}
-	counts := true
-	for _, of := range []struct {
-		name  string
-		value *resource.Quantity
-	}{{"default", &preset}, {"min", r.Min}, {"max", r.Max}, {"step", r.Step}} {
-		switch {
-		case of.value == nil:
-		case of.value.Sign() < 0:
-			c.At(of.name).Invalid(of.value.String(), apivalidation.IsNegativeErrorMsg)
-			counts = false
-		case of.value.CmpInt64(math.MaxInt64) > 0:
-			c.At(of.name).Invalid(of.value.String(), fmt.Sprintf("must not be larger than %d", math.MaxInt64))
-			counts = false
+	number := (*resource.Quantity).MilliValue
+	if !fractional {
+		if all.any(func(name string, q *resource.Quantity) bool { return !isCount(c.At(name), q) }) {
+			return
 		}
-	}
-	if !counts {
-		return
+		number = (*resource.Quantity).Value
 	}
 	for _, v := range []*resource.Quantity{&preset, r.Max} {
-		if v != nil && (v.Value()-r.Min.Value())%r.Step.Value() != 0 {
+		if v != nil && (number(v)-number(r.Min))%number(r.Step) != 0 {
 			at.Invalid(v.String(), fmt.Sprintf("value is not a multiple of a given step (%s) from (%s)", r.Step.String(), r.Min.String()))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // validateClaim allows no change of the spec.
@@ -28,11 +29,11 @@ func validateClaim(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
 func validateClaimSpec(c *rule.Check, spec *resourcev1.ResourceClaimSpec) {
 	c = c.At("devices")
 	devices := &spec.Devices
-	names := namesOf(devices)
+	names, derived := namesOf(devices), newDerivation(devices)
 	if at := c.At("requests"); !tooMany(at, len(devices.Requests), resourcev1.DeviceRequestsMaxSize, true) {
 		var all []string
 		for i := range devices.Requests {
-			validateDeviceRequest(at.At(i), &devices.Requests[i])
+			validateDeviceRequest(at.At(i), &devices.Requests[i], derived)
 			all = append(all, devices.Requests[i].Name)
 		}
 		unique(at, true, all...)
@@ -49,6 +50,7 @@ func validateClaimSpec(c *rule.Check, spec *resourcev1.ResourceClaimSpec) {
 			validateConfiguration(at.At(i), config.DeviceConfiguration, false)
 		}
 	}
+	derived.limitCost(c)
 }
 
 // requests are the names of the requests of a claim, and of the subrequests of each.
@@ -71,7 +73,7 @@ func (r requests) has(name string) bool {
 	return found && (!ok || alternatives[alternative])
 }
 
-func validateDeviceRequest(c *rule.Check, r *resourcev1.DeviceRequest) {
+func validateDeviceRequest(c *rule.Check, r *resourcev1.DeviceRequest, derived *derivation) {
 	c.Add(label(r.Name, c.At("name").Path())...)
 	switch {
 	case len(r.FirstAvailable) == 0 && r.Exactly == nil:
@@ -81,7 +83,8 @@ func validateDeviceRequest(c *rule.Check, r *resourcev1.DeviceRequest) {
 	case r.Exactly != nil:
 		e, at := r.Exactly, c.At("exactly")
 		at.Add(className(e.DeviceClassName, at.At("deviceClassName").Path())...)
-		validateAsked(at, e.Selectors, e.AllocationMode, e.Count, e.Tolerations)
+		validateAsked(at, e)
+		derived.validate(at.At("derivedAttributes"), e.DerivedAttributes, r.Name)
 	default:
 		at := c.At("firstAvailable")
 		if tooMany(at, len(r.FirstAvailable), resourcev1.FirstAvailableDeviceRequestMaxSize, true) {
@@ -93,31 +96,34 @@ func validateDeviceRequest(c *rule.Check, r *resourcev1.DeviceRequest) {
 			names = append(names, s.Name)
 			at.Add(label(s.Name, at.At("name").Path())...)
 			at.Add(className(s.DeviceClassName, at.At("deviceClassName").Path()).MarkCoveredByDeclarative()...)
-			validateAsked(at, s.Selectors, s.AllocationMode, s.Count, s.Tolerations)
+			validateAsked(at, &resourcev1.ExactDeviceRequest{
+				Selectors: s.Selectors, AllocationMode: s.AllocationMode, Count: s.Count, Tolerations: s.Tolerations,
+			})
+			derived.validate(at.At("derivedAttributes"), s.DerivedAttributes, r.Name+"/"+s.Name)
 		}
 		unique(at, true, names...)
 	}
 }
 
 // validateAsked validates the common fields of requests and subrequests.
-func validateAsked(c *rule.Check, selectors []resourcev1.DeviceSelector, mode resourcev1.DeviceAllocationMode, n int64, tolerations []resourcev1.DeviceToleration) {
-	validateSelectors(c.At("selectors"), selectors, false)
+func validateAsked(c *rule.Check, r *resourcev1.ExactDeviceRequest) {
+	validateSelectors(c.At("selectors"), r.Selectors, false)
 	count := c.At("count")
-	switch mode {
+	switch r.AllocationMode {
 	case resourcev1.DeviceAllocationModeAll:
-		if n != 0 {
-			count.Invalid(n, fmt.Sprintf("must not be specified when allocationMode is '%s'", mode))
+		if r.Count != 0 {
+			count.Invalid(r.Count, fmt.Sprintf("must not be specified when allocationMode is '%s'", r.AllocationMode))
 		}
 	case resourcev1.DeviceAllocationModeExactCount:
-		if n <= 0 {
-			count.Invalid(n, "must be greater than zero")
+		if r.Count <= 0 {
+			count.Invalid(r.Count, "must be greater than zero")
 		}
 	default:
 		modes := []resourcev1.DeviceAllocationMode{resourcev1.DeviceAllocationModeAll, resourcev1.DeviceAllocationModeExactCount}
-		c.Add(field.NotSupported(c.At("allocationMode").Path(), mode, modes).MarkCoveredByDeclarative())
+		c.Add(field.NotSupported(c.At("allocationMode").Path(), r.AllocationMode, modes).MarkCoveredByDeclarative())
 	}
-	for i := range tolerations {
-		validateToleration(c.At("tolerations", i), &tolerations[i])
+	for i := range r.Tolerations {
+		validateToleration(c.At("tolerations", i), &r.Tolerations[i])
 	}
 }
 
@@ -128,6 +134,8 @@ func validateConstraint(c *rule.Check, constraint *resourcev1.DeviceConstraint, 
 		c.Add(fullyQualified(string(*constraint.MatchAttribute), c.At("matchAttribute").Path()).MarkCoveredByDeclarative()...)
 	case constraint.DistinctAttribute != nil:
 		c.Add(fullyQualified(string(*constraint.DistinctAttribute), c.At("distinctAttribute").Path()).MarkCoveredByDeclarative()...)
+	case !c.Gates.On(gate.DRAConsumableCapacity):
+		c.At("matchAttribute").Required("")
 	default:
 		c.Required(`exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set`)
 	}

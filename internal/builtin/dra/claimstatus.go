@@ -202,6 +202,7 @@ func validateResult(c *rule.Check, r *resourcev1.DeviceRequestAllocationResult, 
 	if r.ShareID != nil {
 		c.Add(uid(string(*r.ShareID), c.At("shareID").Path()).MarkCoveredByDeclarative()...)
 	}
+	validateSkipped(c.At("skipNodeOperations"), r.SkipNodeOperations)
 }
 
 // validateBinding validates binding conditions and binding failure conditions. Both or none must be

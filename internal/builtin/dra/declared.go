@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // A declaration is a generated validation function of an API type.
@@ -16,7 +17,9 @@ type declaration[T any] func(ctx context.Context, op operation.Operation, at *fi
 
 // declared returns the errors of declarative validation. Unchanged values are not validated again.
 func declared[T any](c *rule.Check, validations declaration[T], obj, old *T) field.ErrorList {
-	op := operation.Operation{Type: operation.Create, Options: map[string]bool{"DRAPartitionableDevicesType": false}}
+	op := operation.Operation{Type: operation.Create, Options: map[string]bool{
+		string(gate.DRAPartitionableDevicesType): c.Gates.On(gate.DRAPartitionableDevicesType),
+	}}
 	if c.Subresource != "" {
 		op.Request.Subresources = []string{c.Subresource}
 	}

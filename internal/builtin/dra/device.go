@@ -69,6 +69,17 @@ func validateDevice(c *rule.Check, d, old *resourcev1.Device, ofDevices bool) {
 	}
 	validateNodesOfDevice(c, d, ofDevices)
 	validateBinding(c, d.BindingConditions, d.BindingFailureConditions)
+	validateAllocatable(c.At("nodeAllocatableResources"), d)
+}
+
+// hasLists reports whether a device has an attribute with a list.
+func hasLists(d *resourcev1.Device) bool {
+	for _, a := range d.Attributes {
+		if a.BoolValues != nil || a.IntValues != nil || a.StringValues != nil || a.VersionValues != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // valuesOf counts the values of all attributes. A list has several.

@@ -87,6 +87,8 @@ func validatePoolRequestStatus(c *rule.Check, r, old *resourcev1alpha3.ResourceP
 var poolRules = rule.All(
 	rule.On(func(c *rule.Check, s *resourcev1alpha3.ResourcePoolStatusRequestSpec) {
 		validateDriverAndPool(c, s.Driver, s.PoolName)
+		at := c.At("defaultPartitionTypeAttribute").Path()
+		c.Add(validate.ResourceFullyQualifiedName(c, operation.Operation{}, at, s.DefaultPartitionTypeAttribute, nil)...)
 	}),
 	rule.On(func(c *rule.Check, s *resourcev1alpha3.ResourcePoolStatusRequestStatus) {
 		requireCounts(c, counts{"poolCount": s.PoolCount})

@@ -11,6 +11,7 @@ import (
 	devicecel "k8s.io/dynamic-resource-allocation/cel"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // validateSelectors validates CEL selectors. Stored ones are not compiled again.
@@ -24,26 +25,31 @@ func validateSelectors(c *rule.Check, selectors []resourcev1.DeviceSelector, sto
 		case s.CEL == nil:
 			at.Required("")
 		case !stored:
-			validateExpression(at.At("expression"), s.CEL.Expression)
+			validateExpression(at.At("expression"), s.CEL.Expression, devicecel.Options{}, resourcev1.CELSelectorExpressionMaxCost)
 		}
 	}
 }
 
-// validateExpression compiles an expression and limits its estimated cost.
-func validateExpression(c *rule.Check, expression string) {
+// validateExpression compiles an expression and limits its estimated cost. It returns the cost.
+func validateExpression(c *rule.Check, expression string, options devicecel.Options, limit uint64) uint64 {
 	if len(expression) > resourcev1.CELSelectorExpressionMaxLength {
 		c.TooLong(resourcev1.CELSelectorExpressionMaxLength)
-		return
+		return 0
 	}
 	env := environment.NewExpressions
-	result := devicecel.GetCompiler(devicecel.Features{EnableConsumableCapacity: true}).
-		CompileCELExpression(expression, devicecel.Options{EnvType: &env})
-	switch {
-	case result.Error != nil:
+	options.EnvType = &env
+	result := devicecel.GetCompiler(devicecel.Features{
+		EnableConsumableCapacity: c.Gates.On(gate.DRAConsumableCapacity),
+		EnableListTypeAttributes: c.Gates.On(gate.DRAListTypeAttributes),
+	}).CompileCELExpression(expression, options)
+	if result.Error != nil {
 		c.Add(fieldError(c, expression, result.Error))
-	case result.MaxCost > resourcev1.CELSelectorExpressionMaxCost:
+		return 0
+	}
+	if result.MaxCost > limit {
 		c.Forbidden("too complex, exceeds cost limit")
 	}
+	return result.MaxCost
 }
 
 func fieldError(c *rule.Check, expression string, wrong *apicel.Error) *field.Error {

@@ -50,7 +50,14 @@ func validateSliceSpec(c *rule.Check, spec, old *resourcev1.ResourceSliceSpec) {
 		c.Invalid("", "only one of `sharedCounters` or `devices` is allowed")
 	}
 	validateSliceDevices(c.At("devices"), spec, old)
-	at := c.At("sharedCounters")
+	validateSharedCounters(c.At("sharedCounters"), spec)
+	if spec.PartitionTypeAttribute != nil {
+		validatePartitionType(c, spec)
+	}
+	validateSkipped(c.At("skipNodeOperations"), spec.SkipNodeOperations)
+}
+
+func validateSharedCounters(at *rule.Check, spec *resourcev1.ResourceSliceSpec) {
 	if tooMany(at, len(spec.SharedCounters), resourcev1.ResourceSliceMaxCounterSets, true) {
 		return
 	}
@@ -109,10 +116,50 @@ func isTrue(c *rule.Check, v *bool) bool {
 	return v != nil && *v
 }
 
+// validatePartitionType checks that each device with consumed counters has the attribute for the type of its
+// partition, as a string. The domain of the name is optional if it is the driver.
+func validatePartitionType(c *rule.Check, spec *resourcev1.ResourceSliceSpec) {
+	name := string(*spec.PartitionTypeAttribute)
+	at := c.At("partitionTypeAttribute")
+	if !slices.ContainsFunc(spec.Devices, func(d resourcev1.Device) bool { return len(d.ConsumesCounters) > 0 }) {
+		at.Invalid(name, "may only be set on a slice which declares devices that consume counters")
+		return
+	}
+	if len(fullyQualified(name, at.Path())) > 0 {
+		return // an error of declarative validation
+	}
+	for i := range spec.Devices {
+		d := &spec.Devices[i]
+		if len(d.ConsumesCounters) == 0 {
+			continue
+		}
+		at := c.At("devices", i, "attributes").AtKey(name)
+		a, ok := d.Attributes[resourcev1.QualifiedName(name)]
+		if !ok {
+			a, ok = d.Attributes[resourcev1.QualifiedName(strings.TrimPrefix(name, spec.Driver+"/"))]
+		}
+		switch {
+		case !ok:
+			at.Required("device consumes counters and `partitionTypeAttribute` names this attribute, so it must be set")
+		case a.StringValue == nil:
+			at.Invalid(rule.Shown(a), "must be a string value because `partitionTypeAttribute` names this attribute")
+		}
+	}
+}
+
+// validateSkipped checks that a node skips unpreparing devices if it skips preparing them.
+func validateSkipped(c *rule.Check, skipped []resourcev1.SkipNodeOperation) {
+	if slices.Contains(skipped, resourcev1.SkipNodeOperationNodePrepareResources) &&
+		!slices.Contains(skipped, resourcev1.SkipNodeOperationNodeUnprepareResources) &&
+		!slices.Contains(skipped, resourcev1.SkipNodeOperationAll) {
+		c.Invalid(skipped, "NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped")
+	}
+}
+
 func validateSliceDevices(c *rule.Check, spec, old *resourcev1.ResourceSliceSpec) {
 	max := resourcev1.ResourceSliceMaxDevices
 	if slices.ContainsFunc(spec.Devices, func(d resourcev1.Device) bool {
-		return len(d.Taints) > 0 || len(d.ConsumesCounters) > 0
+		return len(d.Taints) > 0 || len(d.ConsumesCounters) > 0 || hasLists(&d)
 	}) {
 		max = resourcev1.ResourceSliceMaxDevicesWithAdvancedFeatures
 	}

@@ -2,12 +2,13 @@ package kind
 
 import (
 	"fmt"
-	"net"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
+
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // ValidateReachable rejects addresses that have no meaning on other machines. The caller checks
@@ -29,6 +30,16 @@ func ValidateReachable(at *field.Path, address string) (errs field.ErrorList) {
 	return errs
 }
 
+// ValidateLegacyIP validates an address of a field that took ambiguous ones in the past. Old addresses stay valid.
+func ValidateLegacyIP(gates *gate.Set, at *field.Path, ip string, old []string) field.ErrorList {
+	return validation.IsValidIPForLegacyField(at, ip, gates.On(gate.StrictIPCIDRValidation), old)
+}
+
+// ValidateLegacyCIDR validates a range of such a field.
+func ValidateLegacyCIDR(gates *gate.Set, at *field.Path, cidr string, old []string) field.ErrorList {
+	return validation.IsValidCIDRForLegacyField(at, cidr, gates.On(gate.StrictIPCIDRValidation), old)
+}
+
 // WarnOfIP warns about an address that parsers interpret differently. It ignores an invalid one.
 func WarnOfIP(at *field.Path, ip string) []string {
 	if len(validation.IsValidIPForLegacyField(at, ip, false, nil)) > 0 {
@@ -37,7 +48,7 @@ func WarnOfIP(at *field.Path, ip string) []string {
 	return validation.GetWarningsForIP(at, ip)
 }
 func IsIPv6(ip string) bool {
-	parsed := net.ParseIP(ip)
+	parsed := netutils.ParseIPSloppy(ip)
 	return parsed != nil && parsed.To4() == nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/view"
 )
@@ -30,6 +31,8 @@ type Kind[T, L any] struct {
 	// a kind without the subresource status. An update of the object leaves the status unchanged,
 	// and a new object has none.
 	StatusKeeps string
+	// StatusGate is a feature gate without which writes of the resource can change the status, or "".
+	StatusGate gate.Name
 	// StatusHasNoTable excludes the subresource status from Tables.
 	StatusHasNoTable bool
 	// StatusOnCreate allows a status in a new object.
@@ -71,7 +74,7 @@ type Kind[T, L any] struct {
 func (k Kind[T, L]) New(others ...Version) *resource.Definition {
 	u := untyped{
 		definition: k.Definition, version: k.Version, object: reflect.TypeFor[T]().Elem(), list: reflect.TypeFor[L]().Elem(),
-		statusKeeps: k.StatusKeeps, statusHasNoTable: k.StatusHasNoTable, statusOnCreate: k.StatusOnCreate,
+		statusKeeps: k.StatusKeeps, statusGate: k.StatusGate, statusHasNoTable: k.StatusHasNoTable, statusOnCreate: k.StatusOnCreate,
 		rules: k.Rules, fill: k.Default, refuse: k.Refuse, read: k.Read, anyFinalizers: k.AnyFinalizers,
 		validate: untypedOf(k.Validate), validateStatus: untypedOf(k.ValidateStatus),
 		warnOfStatus: untypedOf(k.WarnOfStatus), warn: untypedOf(k.Warn),
@@ -86,6 +89,7 @@ type untyped struct {
 	version                                      *resource.Version
 	object, list                                 reflect.Type
 	statusKeeps                                  string
+	statusGate                                   gate.Name
 	statusHasNoTable, statusOnCreate             bool
 	rules                                        func() *rule.Set
 	fill, read                                   func(obj map[string]any)
@@ -173,10 +177,11 @@ func (k *untyped) own() Version {
 
 // addStatus adds the subresource status, and reverts the other part in each write.
 func (k *untyped) addStatus(v *resource.Version) {
-	keeps, revert, onCreate, empty := strings.Fields(k.statusKeeps), v.Revert, k.statusOnCreate, emptyOf(k.object)
-	v.ResetFields = append(v.ResetFields, "status")
+	keeps, wipes, revert, onCreate, empty := strings.Fields(k.statusKeeps), k.statusGate, v.Revert, k.statusOnCreate, emptyOf(k.object)
+	v.ResetFields, v.ResetGate = append(v.ResetFields, "status"), k.statusGate
 	v.Revert = func(ctx context.Context, c *resource.Change) {
 		switch {
+		case wipes != "" && !c.Gates.On(wipes): // the status stays
 		case c.Old != nil:
 			Put(c.Object, "status", c.Old["status"])
 		case !onCreate:

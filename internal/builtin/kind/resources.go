@@ -67,6 +67,11 @@ func IsHugePages(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
+// IsNodeAllocatable reports whether devices can take a resource of their node.
+func IsNodeAllocatable(name corev1.ResourceName) bool {
+	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || IsHugePages(name)
+}
+
 // IsNative reports whether a resource belongs to Kubernetes.
 func IsNative(name corev1.ResourceName) bool {
 	return !hasDomain(name) || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)

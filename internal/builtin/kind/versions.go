@@ -44,7 +44,7 @@ func (v Version) Stored() Version {
 // further completes a version of a Kind from own, the version that the Kind describes.
 func (k *untyped) further(v, own Version) Version {
 	of := v.version
-	of.ResetFields, of.RowConditions = own.version.ResetFields, own.version.RowConditions
+	of.ResetFields, of.ResetGate, of.RowConditions = own.version.ResetFields, own.version.ResetGate, own.version.RowConditions
 	of.Revert, of.Subresources = own.version.Revert, slices.Clone(own.version.Subresources)
 	of.Columns, of.SelectableFields, of.DefaultOf = own.version.Columns, own.version.SelectableFields, own.version.DefaultOf
 	of.CompareRows = own.version.CompareRows

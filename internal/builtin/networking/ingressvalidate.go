@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	netutils "k8s.io/utils/net"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
@@ -193,7 +194,7 @@ func validateIngressStatus(c *rule.Check, i, old *networkingv1.Ingress) {
 	for n, in := range i.Status.LoadBalancer.Ingress {
 		at := c.At("status", "loadBalancer", "ingress", n)
 		if in.IP != "" {
-			c.Add(validation.IsValidIPForLegacyField(at.At("ip").Path(), in.IP, true, there)...)
+			c.Add(kind.ValidateLegacyIP(c.Gates, at.At("ip").Path(), in.IP, there)...)
 		}
 		if in.Hostname == "" {
 			continue

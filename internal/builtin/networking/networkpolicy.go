@@ -173,7 +173,7 @@ func validateBlock(c *rule.Check, b *networkingv1.IPBlock) {
 
 // validateCIDR returns the network, or nil if it is invalid.
 func validateCIDR(c *rule.Check, cidr string, old []string) *net.IPNet {
-	c.Add(validation.IsValidCIDRForLegacyField(c.Path(), cidr, true, old)...)
+	c.Add(kind.ValidateLegacyCIDR(c.Gates, c.Path(), cidr, old)...)
 	_, parsed, err := netutils.ParseCIDRSloppy(cidr)
 	if err != nil {
 		return nil

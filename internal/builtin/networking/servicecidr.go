@@ -9,6 +9,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -20,6 +21,7 @@ func serviceCIDRs() *resource.Definition {
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
 		},
 		StatusKeeps:    "spec metadata",
+		StatusGate:     gate.ServiceCIDRStatusFieldWiping,
 		Validate:       validateServiceCIDR,
 		ValidateStatus: func(*rule.Check, *networkingv1.ServiceCIDR, *networkingv1.ServiceCIDR) {},
 		Columns: `

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/builtin/volume"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // checkEnv validates the environment variables of a container at c.
@@ -48,7 +49,7 @@ func checkEnvSource(c *rule.Check, v *corev1.EnvVar, pod *podContext) {
 	}
 	switch {
 	case sources == 0:
-		c.Invalid("", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`")
+		c.Invalid("", "must specify one of: "+envSources(c))
 	case v.Value != "":
 		c.Invalid("", "may not be specified when `value` is not empty")
 	case sources > 1:
@@ -133,4 +134,12 @@ func checkSourceName(c *rule.Check, name string) {
 		return
 	}
 	c.Invalids(name, namevalidation.NameIsDNSSubdomain(name, true))
+}
+
+// envSources returns the possible sources of a variable.
+func envSources(c *rule.Check) string {
+	if c.Gates.On(gate.EnvFiles) || rule.Given[inherited](c).envFiles {
+		return "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+	}
+	return "`fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
 }

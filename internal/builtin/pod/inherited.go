@@ -18,6 +18,7 @@ type inherited struct {
 	sysctls        bool // of a namespace of the host
 	ownUsers       bool // user namespaces together with the host network
 	comparisons    bool // tolerations with numeric operators
+	envFiles       bool // environment variables from files
 
 	mirror bool // the pod is a mirror pod
 }
@@ -42,6 +43,11 @@ func inheritedFrom(old *corev1.PodSpec) *inherited {
 	if sc := old.SecurityContext; sc != nil {
 		for _, s := range sc.Sysctls {
 			h.sysctls = h.sysctls || sharedNamespace(old, s.Name) != ""
+		}
+	}
+	for x := range containersOf(old) {
+		for _, v := range x.Env {
+			h.envFiles = h.envFiles || v.ValueFrom != nil && v.ValueFrom.FileKeyRef != nil
 		}
 	}
 	for _, t := range old.Tolerations {

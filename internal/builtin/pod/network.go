@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
@@ -74,7 +75,7 @@ func checkDNS(c *rule.Check, spec *corev1.PodSpec) {
 		servers.Invalid(config.Nameservers, fmt.Sprintf("must not have more than %d nameservers", maxNameservers))
 	}
 	for i, ip := range config.Nameservers {
-		c.Add(validation.IsValidIPForLegacyField(servers.At(i).Path(), ip, true, nil)...)
+		c.Add(kind.ValidateLegacyIP(c.Gates, servers.At(i).Path(), ip, nil)...)
 	}
 	if len(config.Searches) > maxSearches {
 		searches.Invalid(config.Searches, fmt.Sprintf("must not have more than %d search paths", maxSearches))
@@ -97,7 +98,7 @@ func checkDNS(c *rule.Check, spec *corev1.PodSpec) {
 }
 
 func checkHostAlias(c *rule.Check, a *corev1.HostAlias) {
-	c.Add(validation.IsValidIPForLegacyField(c.At("ip").Path(), a.IP, true, nil)...)
+	c.Add(kind.ValidateLegacyIP(c.Gates, c.At("ip").Path(), a.IP, nil)...)
 	for i, n := range a.Hostnames {
 		c.At("hostnames", i).Invalids(n, validation.IsDNS1123Subdomain(n))
 	}

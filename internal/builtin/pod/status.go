@@ -41,6 +41,7 @@ func validateStatus(c *rule.Check, pod, old *corev1.Pod) {
 	}
 	checkClaimStatuses(c, pod)
 	checkExtendedClaim(c.At("extendedResourceClaimStatus"), pod)
+	checkAllocatable(c.At("nodeAllocatableResourceClaimStatuses"), pod, was.NodeAllocatableResourceClaimStatuses)
 	checkIPs(c, now, was)
 	checkVolumeHealth(c.At("volumeHealth"), now.VolumeHealth, pod.Spec.Volumes)
 	all := !couldAllRestart(&old.Spec)
@@ -302,7 +303,7 @@ func checkIPs(c *rule.Check, now, was *corev1.PodStatus) {
 // checkFamilies rejects invalid addresses, and several of one family.
 func checkFamilies(c *rule.Check, shown any, ips, old []string) {
 	for i, ip := range ips {
-		c.Add(validation.IsValidIPForLegacyField(c.At(i).Path(), ip, true, old)...)
+		c.Add(kind.ValidateLegacyIP(c.Gates, c.At(i).Path(), ip, old)...)
 	}
 	if len(ips) < 2 {
 		return

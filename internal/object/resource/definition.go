@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/view"
 )
 
@@ -166,6 +167,8 @@ type Version struct {
 	// ResetFields names the top-level fields that Revert reverts as a whole. A write of the
 	// resource does not gain their ownership.
 	ResetFields []string
+	// ResetGate is a feature gate without which there are no ResetFields, or "".
+	ResetGate gate.Name
 	// Creater handles creates of the resource, and stores nothing. Its Definition has only the
 	// verb create.
 	Creater Creater

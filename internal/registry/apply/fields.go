@@ -12,6 +12,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry/fieldset"
 )
@@ -37,19 +38,29 @@ type Fields struct {
 type kept struct{ except, only []string }
 
 // fieldsKey is the key of the Fields of a subresource among the data derived from a version.
-type fieldsKey struct{ subresource string }
+type fieldsKey struct {
+	subresource string
+	keeps       bool // no fields are reset
+}
 
 // FieldsOf returns the Fields for writes to version v of d through a subresource, or "" for the
-// resource itself. The first call creates them.
+// resource itself, with the defaults of feature gates. The first call creates them.
 func FieldsOf(d *resource.Definition, v *resource.Version, subresource string) *Fields {
-	return v.Derived(fieldsKey{subresource}, func() any {
+	return FieldsWith(nil, d, v, subresource)
+}
+
+// FieldsWith returns the Fields with some feature gates.
+func FieldsWith(gates *gate.Set, d *resource.Definition, v *resource.Version, subresource string) *Fields {
+	keeps := v.ResetGate != "" && !gates.On(v.ResetGate)
+	return v.Derived(fieldsKey{subresource, keeps}, func() any {
 		f := &Fields{kind: d.GroupVersionKind(v.Name), apiVersion: d.APIVersion(v.Name), subresource: subresource, empty: empty(d, v), definition: d, version: v}
 		// These fields are excluded in every version: a write that does not touch them must not take
 		// them from a manager that uses another version.
-		if s := v.Subresource(subresource); s == nil {
-			f.kept.except = v.ResetFields
-		} else {
+		switch s := v.Subresource(subresource); {
+		case s != nil:
 			f.kept.only = s.Fields
+		case !keeps:
+			f.kept.except = v.ResetFields
 		}
 		return f
 	}).(*Fields)

@@ -111,6 +111,7 @@ type call struct {
 	unread error // error of reading the body
 	warned warnings
 	types  *protobuf.Types
+	gates  *gate.Set
 	audit  request.Audit // nil if the request is not audited
 
 	handled bool // a handler of the resource has the request
@@ -121,7 +122,10 @@ type call struct {
 
 // ServeHTTP answers a request for a resource, and any other with 404.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	req := &call{Request: r, w: w, info: request.InfoOf(r), most: h.options.MaxBody, warned: warnings{header: w.Header()}, types: &h.types, audit: request.AuditOf(r.Context())}
+	req := &call{
+		Request: r, w: w, info: request.InfoOf(r), most: h.options.MaxBody, warned: warnings{header: w.Header()}, types: &h.types,
+		gates: h.options.Gates, audit: request.AuditOf(r.Context()),
+	}
 	if req.info.Verb != "list" {
 		h.turns.other()
 	}

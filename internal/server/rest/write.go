@@ -48,7 +48,7 @@ func (r *call) begin() (*codec.View, error) {
 func newWrite(r *call, view *codec.View, dryRun []string, fieldManager, fieldValidation string) *writeRequest {
 	d, v := r.kind()
 	manager := cmp.Or(fieldManager, apply.DefaultManager(r.UserAgent()))
-	fields := apply.FieldsOf(d, v, r.target.Subresource)
+	fields := apply.FieldsWith(r.gates, d, v, r.target.Subresource)
 	return &writeRequest{
 		call:       r,
 		view:       view,

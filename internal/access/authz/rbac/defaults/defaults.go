@@ -18,9 +18,10 @@ import (
 )
 
 // The tables. A role is its name, followed by its rules, one per line: verbs, resources, groups and
-// names; or verbs and paths. "gate=X" at its end is a feature gate without which there is no rule. "to=X" aggregates its rules to the role X, and "from=X" selects the
-// rules that are aggregated to X. A binding is its name, its role if the names differ, and subjects.
-// Each controller has a role, and a binding to its service account.
+// names; or verbs and paths. "to=X" aggregates its rules to the role X, and "from=X" selects the
+// rules that are aggregated to X. A role or a rule that ends with "gate=X" needs the feature gate X. A
+// binding is its name, its role if the names differ, and subjects. Each controller has a role, and a
+// binding to its service account.
 var (
 	//go:embed clusterroles.txt
 	clusterRoles string
@@ -49,7 +50,7 @@ type Object struct {
 	Tree     object.Tree
 }
 
-// Objects returns the default objects, in the order in which Kubernetes creates them.
+// Objects returns the default objects with some feature gates, in the order in which Kubernetes creates them.
 func Objects(gates *gate.Set) []Object {
 	var all []Object
 	add := func(resource string, trees []object.Tree) {
@@ -57,8 +58,8 @@ func Objects(gates *gate.Set) []Object {
 			all = append(all, Object{resource, t})
 		}
 	}
-	ofControllers := readRoles("ClusterRole", controllers, gates)
-	add("clusterroles", readRoles("ClusterRole", clusterRoles, gates))
+	ofControllers := readRoles(gates, "ClusterRole", controllers)
+	add("clusterroles", readRoles(gates, "ClusterRole", clusterRoles))
 	add("clusterroles", ofControllers)
 	add("clusterrolebindings", readBindings("ClusterRoleBinding", clusterRoleBindings))
 	for _, role := range ofControllers {
@@ -66,7 +67,7 @@ func Objects(gates *gate.Set) []Object {
 		account := "ServiceAccount:" + metav1.NamespaceSystem + ":" + strings.TrimPrefix(name, controllerPrefix)
 		add("clusterrolebindings", readBindings("ClusterRoleBinding", name+" "+account))
 	}
-	add("roles", readRoles("Role", roles, gates))
+	add("roles", readRoles(gates, "Role", roles))
 	add("rolebindings", readBindings("RoleBinding", roleBindings))
 	return all
 }
@@ -84,16 +85,13 @@ func newObject(kind, name string) object.Tree {
 	return object.Tree{"apiVersion": rbacv1.SchemeGroupVersion.String(), "kind": kind, "metadata": metadata}
 }
 
-func readRoles(kind, table string, gates *gate.Set) (all []object.Tree) {
+func readRoles(gates *gate.Set, kind, table string) (all []object.Tree) {
 	var t object.Tree
 	for line := range strings.Lines(table) {
-		f := strings.Fields(line)
+		f, on := cutGate(gates, strings.Fields(line))
 		if line[0] == '\t' {
-			if needed, ok := strings.CutPrefix(f[len(f)-1], "gate="); ok {
-				if !gates.On(gate.Name(needed)) {
-					continue
-				}
-				f = f[:len(f)-1]
+			if !on {
+				continue
 			}
 			rules, _ := t["rules"].([]any)
 			t["rules"] = append(rules, readRule(f))
@@ -110,9 +108,20 @@ func readRoles(kind, table string, gates *gate.Set) (all []object.Tree) {
 				t["aggregationRule"] = object.Tree{"clusterRoleSelectors": []any{labels}}
 			}
 		}
-		all = append(all, t)
+		if on {
+			all = append(all, t)
+		}
 	}
 	return all
+}
+
+// cutGate returns the fields of a line before its gate, and whether the gate is on.
+func cutGate(gates *gate.Set, f []string) ([]string, bool) {
+	name, ok := strings.CutPrefix(f[len(f)-1], "gate=")
+	if !ok {
+		return f, true
+	}
+	return f[:len(f)-1], gates.On(gate.Name(name))
 }
 
 // readRule parses the fields of a rule.
@@ -168,9 +177,9 @@ func addSubject(t, subject object.Tree) {
 	t["subjects"] = append(subjects, subject)
 }
 
-// RulesOf returns the rules of a default ClusterRole.
+// RulesOf returns the rules of a default ClusterRole with some feature gates.
 func RulesOf(name string, gates *gate.Set) []rbacv1.PolicyRule {
-	for _, t := range readRoles("ClusterRole", clusterRoles, gates) {
+	for _, t := range readRoles(gates, "ClusterRole", clusterRoles) {
 		if object.Name(t) == name {
 			return policy(t)
 		}

@@ -1,0 +1,82 @@
+package pod
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
+)
+
+// checkAllocatable validates the resources of the node that the claims of a pod take. The rules of the types
+// ignore unchanged values.
+func checkAllocatable(c *rule.Check, pod *corev1.Pod, old []corev1.NodeAllocatableResourceClaimStatus) {
+	all := pod.Status.NodeAllocatableResourceClaimStatuses
+	changed := !equality.Semantic.DeepEqual(all, old)
+	for i := range all {
+		s, at := &all[i], c.At(i)
+		named := func(o corev1.NodeAllocatableResourceClaimStatus) bool {
+			return o.ResourceClaimName == s.ResourceClaimName
+		}
+		if changed && slices.ContainsFunc(all[:i], named) {
+			at.Add(field.Duplicate(at.Path(), *s))
+		}
+		if was := slices.IndexFunc(old, named); was < 0 || !equality.Semantic.DeepEqual(*s, old[was]) {
+			checkAllocatableRules(c, s, i)
+		}
+		if s.ResourceClaimName == "" {
+			continue
+		}
+		if !hasClaim(pod, s.ResourceClaimName) {
+			at.At("resourceClaimName").Invalid(s.ResourceClaimName, "no mapping found in pod reference")
+		}
+		for j, m := range s.Mapping {
+			at := at.At("mapping", j)
+			checkAllocatableName(at, m.Name)
+			checkNotNegative(at.At("quantity"), m.Quantity)
+		}
+		for j, o := range s.Overhead {
+			at := at.At("overhead", j)
+			checkAllocatableName(at, o.Name)
+			if o.PerPod == nil && o.PerContainer == nil {
+				at.Invalid("", "at least one of perPod or perContainer must be set")
+			}
+			checkNotNegative(at.At("perPod"), o.PerPod)
+			checkNotNegative(at.At("perContainer"), o.PerContainer)
+		}
+	}
+}
+
+func checkAllocatableRules(c *rule.Check, s *corev1.NodeAllocatableResourceClaimStatus, i int) {
+	c.Walk(s, i)
+	for j, m := range s.Mapping {
+		if m.Quantity == nil {
+			c.At(i, "mapping", j, "quantity").Required("")
+		}
+	}
+}
+
+// hasClaim reports whether a pod uses a claim, by name or by a template.
+func hasClaim(pod *corev1.Pod, name string) bool {
+	return slices.ContainsFunc(pod.Spec.ResourceClaims, func(r corev1.PodResourceClaim) bool {
+		return r.ResourceClaimName != nil && *r.ResourceClaimName == name
+	}) || slices.ContainsFunc(pod.Status.ResourceClaimStatuses, func(s corev1.PodResourceClaimStatus) bool {
+		return s.ResourceClaimName != nil && *s.ResourceClaimName == name
+	})
+}
+
+func checkAllocatableName(c *rule.Check, name corev1.ResourceName) {
+	if !kind.IsNodeAllocatable(name) {
+		c.At("name").Invalid(name, "must be a node allocatable resource name")
+	}
+}
+
+func checkNotNegative(c *rule.Check, q *resource.Quantity) {
+	if q != nil && q.Sign() < 0 {
+		c.Invalid(q.String(), "must be non-negative")
+	}
+}
