@@ -13,7 +13,6 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 )
 
@@ -111,13 +110,4 @@ func validateEphemeral(c *rule.Check, s *corev1.EphemeralVolumeSource) {
 	for _, detail := range apivalidation.NameIsDNSSubdomain(claim, false) {
 		in.at.At("name").Invalid(in.volume.Name, fmt.Sprintf("PVC name %q: %v", claim, detail))
 	}
-}
-
-func firstTree(obj map[string]any, names ...string) map[string]any {
-	for _, name := range names {
-		if t := kind.Tree(obj, name); t != nil {
-			return t
-		}
-	}
-	return nil
 }

@@ -63,11 +63,11 @@ func warnOfRules(obj, old object.Tree) []string {
 	if sameRules(crd, before) {
 		return nil
 	}
-	rules, report := conversion.Written(crd)
+	rules, _ := conversion.Written(crd)
 	if rules == nil {
 		return nil
 	}
-	report = rules.Check(crd, conversion.AnnotationPath())
+	report := rules.Check(crd, conversion.AnnotationPath())
 	warnings := report.Warnings
 	if errs := report.Refused(); rules.Config != "" && len(errs) > 0 {
 		effect := "fields without a rule are lost in conversions"
