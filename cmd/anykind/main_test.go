@@ -261,7 +261,7 @@ func TestErrors(t *testing.T) {
 		{"serve --tls-cert-file x --tls-private-key-file y", exitFailed, "open x: no such file"},
 		{"serve --nope", exitUsage, "unknown flag: --nope"},
 		{"serve --secure-port 65536", exitUsage, "value out of range"},
-		{"serve --feature-gates Nope=true", exitUsage, "unrecognized feature gate: Nope; there are only CBORServingAndStorage and ShardedListAndWatch"},
+		{"serve --feature-gates Nope=true", exitUsage, "unrecognized feature gate: Nope"},
 		{"serve --feature-gates CBORServingAndStorage", exitUsage, "missing bool value for CBORServingAndStorage"},
 		{"serve --feature-gates CBORServingAndStorage=on", exitUsage, "invalid value of CBORServingAndStorage=on"},
 		{"serve here", exitUsage, `takes no arguments, but was given "here"; see anykind serve --help`},
