@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// PrepareTemplate removes what a template must not store. The template may be nil.
+// PrepareTemplate removes former annotations from a template. The template may be nil.
 func PrepareTemplate(template map[string]any) { dropAnnotations(kind.Tree(template, "metadata")) }
 
 // prepare sets the fields of a pod that the server decides.
