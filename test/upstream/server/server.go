@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // A Server is a running anykind.
@@ -58,7 +58,7 @@ func Start(o Options) (*Server, error) {
 	}
 	a, err := app.Start(context.Background(), app.Options{
 		Etcd:      app.Etcd{Servers: []string{etcd}, Prefix: o.Prefix},
-		Offer:     codec.Offer{CBOR: o.CBOR},
+		Gates:     gate.With(map[gate.Name]bool{gate.CBORServingAndStorage: o.CBOR}),
 		Admission: app.Admission{Disable: o.DisablePlugins},
 		Log:       slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	})
