@@ -200,7 +200,7 @@ func TestEndsOfShards(t *testing.T) {
 	}
 }
 
-// Several ranges of one selector are a union, whatever their order.
+// Several ranges of one selector are a union. Their order has no effect.
 func TestShardOfSeveralRanges(t *testing.T) {
 	s, r, target := newShardedStore(t)
 	for range 100 {

@@ -16,7 +16,7 @@ import (
 // allocationsTarget is the command of make allocations: its packages and its pattern.
 var allocationsTarget = regexp.MustCompile(`(?m)^allocations:.*\n\t\$\(GO\) test ((?:\./\S+ )+)(?:\\\n\t+)?-run '([^']+)' `)
 
-// The gate runs make test with the race detector, which leaves out the test files with the constraint !race. So make
+// The gate runs make test with the race detector. Test files with the constraint !race are left out there: make
 // allocations must run their tests.
 func TestUnracedTestsRun(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(top, "Makefile"))

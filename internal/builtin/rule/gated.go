@@ -40,8 +40,8 @@ type Gated struct {
 type gatedField struct {
 	name string
 	gate gate.Name
-	// list is true for lists and maps: empty ones are as good as none.
-	list bool
+	// table is true for a map: an empty one is as good as none, and so is an empty list.
+	table bool
 	// zero is the value that is as good as none, nil for fields without one.
 	zero any
 }
@@ -74,9 +74,9 @@ func (f *gatedField) used(parent map[string]any) bool {
 	case nil:
 		return false
 	case []any:
-		return !f.list || len(v) > 0
+		return len(v) > 0
 	case map[string]any:
-		return !f.list || len(v) > 0
+		return !f.table || len(v) > 0
 	}
 	return ok && (f.zero == nil || v != f.zero)
 }
@@ -85,7 +85,7 @@ func (t *Gated) idle() bool { return len(t.own)+len(t.below) == 0 }
 
 // visit calls a function with each field of a gate that an object can have, and its parent.
 func (t *Gated) visit(v any, each func(*gatedField, map[string]any)) {
-	t.objects(v, func(obj map[string]any) {
+	objects(v, func(obj map[string]any) {
 		for i := range t.own {
 			each(&t.own[i], obj)
 		}
@@ -97,7 +97,7 @@ func (t *Gated) visit(v any, each func(*gatedField, map[string]any)) {
 
 // remove removes the fields of some gates.
 func (t *Gated) remove(v any, off []gate.Name) {
-	t.objects(v, func(obj map[string]any) {
+	objects(v, func(obj map[string]any) {
 		for _, f := range t.own {
 			if slices.Contains(off, f.gate) {
 				delete(obj, f.name)
@@ -115,7 +115,7 @@ func (t *Gated) remove(v any, off []gate.Name) {
 }
 
 // objects calls a function with an object, or with those in a list.
-func (t *Gated) objects(v any, each func(map[string]any)) {
+func objects(v any, each func(map[string]any)) {
 	switch v := v.(type) {
 	case map[string]any:
 		if v != nil {
@@ -123,7 +123,7 @@ func (t *Gated) objects(v any, each func(map[string]any)) {
 		}
 	case []any:
 		for _, e := range v {
-			t.objects(e, each)
+			objects(e, each)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func gatedOf(t reflect.Type, building map[reflect.Type]*Gated) *Gated {
 	for member := range gotype.Fields(t) {
 		line, inner, kind := lines[member.JSONName], elemOf(member.Type), member.Type.Kind()
 		if line.gate != "" {
-			f := gatedField{name: member.JSONName, gate: line.gate, list: kind == reflect.Slice || kind == reflect.Map}
+			f := gatedField{name: member.JSONName, gate: line.gate, table: kind == reflect.Map}
 			switch kind {
 			case reflect.String:
 				f.zero = ""

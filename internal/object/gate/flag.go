@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
@@ -20,20 +19,9 @@ import (
 //go:embed gates.txt
 var table string
 
-// Version is the version of Kubernetes that the server has.
-var Version = version.MajorMinor(1, 37)
-
-// known returns all gates with their defaults. It must not be changed.
-var known = sync.OnceValue(func() featuregate.MutableVersionedFeatureGate {
-	gates, err := parse(table)
-	if err != nil {
-		panic(err) // a test reads the table
-	}
-	return gates
-})
-
+// parse returns the gates of a table, with their defaults in v1.37.
 func parse(text string) (featuregate.MutableVersionedFeatureGate, error) {
-	gates := featuregate.NewVersionedFeatureGate(Version)
+	gates := featuregate.NewVersionedFeatureGate(version.MajorMinor(1, 37))
 	specs := map[featuregate.Feature]featuregate.VersionedSpecs{}
 	needs := map[featuregate.Feature][]featuregate.Feature{}
 	for line := range strings.Lines(text) {
@@ -104,7 +92,7 @@ func (f *Flag) Set(text string) error {
 		if name == "" {
 			continue
 		}
-		if _, is := known().GetAllVersioned()[featuregate.Feature(name)]; !is {
+		if _, known := defaults()[Name(name)]; !known {
 			return fmt.Errorf("unrecognized feature gate: %s", name)
 		}
 		on, err := strconv.ParseBool(value)
@@ -135,18 +123,21 @@ func (f *Flag) Gates() (*Set, error) {
 	if len(f.given) == 0 {
 		return nil, nil
 	}
-	gates := known().DeepCopy()
+	gates, err := parse(table)
+	if err != nil {
+		return nil, err
+	}
 	if err := gates.SetFromMap(f.given); err != nil {
 		return nil, err
 	}
 	s := &Set{changed: map[Name]bool{}}
-	for name := range gates.GetAll() {
-		switch on := gates.Enabled(name); {
-		case on == known().Enabled(name):
-		case IdleReason(Name(name)) != "":
-			s.idle = append(s.idle, Name(name))
+	for name, usual := range defaults() {
+		switch on := gates.Enabled(featuregate.Feature(name)); {
+		case on == usual:
+		case IdleReason(name) != "":
+			s.idle = append(s.idle, name)
 		default:
-			s.changed[Name(name)] = on
+			s.changed[name] = on
 		}
 	}
 	return s, nil

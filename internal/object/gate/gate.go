@@ -9,6 +9,7 @@ package gate
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -48,11 +49,19 @@ func (s *Set) Idle() []Name {
 	return s.idle
 }
 
-// defaults are the values of gates that are not set.
+// defaults are the values of gates that are not set. They are those of the last specification in the table
+// that works with servers of the previous version: a server without the flag does not parse the others. A test
+// compares them with those of a Flag.
 var defaults = sync.OnceValue(func() map[Name]bool {
-	out := map[Name]bool{}
-	for name := range known().GetAll() {
-		out[Name(name)] = known().Enabled(name)
+	out := map[Name]bool{"AllAlpha": false, "AllBeta": false}
+	for line := range strings.Lines(table) {
+		name, specs, _ := strings.Cut(strings.TrimSpace(line), " ")
+		specs, _, _ = strings.Cut(specs, " needs ")
+		for spec := range strings.SplitSeq(specs, ",") {
+			if !strings.Contains(spec, " compatible=") {
+				out[Name(name)] = slices.Contains(strings.Fields(spec), "on")
+			}
+		}
 	}
 	return out
 })

@@ -62,6 +62,23 @@ func TestIdle(t *testing.T) {
 	}
 }
 
+// The quick reading of the table agrees with the whole one.
+func TestDefaults(t *testing.T) {
+	gates, err := parse(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := gates.GetAllVersioned()
+	if len(all) != len(defaults()) {
+		t.Errorf("%d gates, want %d", len(defaults()), len(all))
+	}
+	for name := range all {
+		if on, known := defaults()[Name(name)]; !known || on != gates.Enabled(name) {
+			t.Errorf("%s: %t, %t", name, on, known)
+		}
+	}
+}
+
 // Several flags add up.
 func TestFlags(t *testing.T) {
 	var f Flag

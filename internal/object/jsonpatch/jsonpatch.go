@@ -215,7 +215,7 @@ type container struct {
 	key   string
 }
 
-// Elements returns the elements of a JSON pointer (RFC 6901). The first one is what stands before the first
+// Elements returns the elements of a JSON pointer (RFC 6901). The first element is the text before the first
 // slash.
 func Elements(pointer string) []string {
 	elements := strings.Split(pointer, "/")

@@ -31,7 +31,7 @@ type Column struct {
 	Cell func(obj map[string]any) any
 }
 
-// An Age is a cell with a timestamp (RFC 3339), which becomes an age when the Table is written.
+// An Age is a cell with a timestamp (RFC 3339). The writer of a Table turns it into an age.
 type Age string
 
 // A TextWithAge is a cell with an Age inside a text. The Age is not empty.

@@ -1,18 +1,19 @@
 package check
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"sort"
 
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/order"
 	"github.com/anykind/anykind/internal/schema/conversion"
 )
 
@@ -47,7 +48,7 @@ func (c *checker) published(wanted map[kindName]bool, have ...[]Document) (all [
 		}
 		all = append(all, Document{file: place, line: 1, generated: true, text: body, body: body, media: codec.JSON, tree: t})
 	}
-	sort.Slice(all, func(i, j int) bool { return all[i].file < all[j].file })
+	order.Stable(all, func(a, b Document) int { return cmp.Compare(a.file, b.file) })
 	return all, nil
 }
 
