@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // Options of a Server. The zero value stores objects in memory and listens on a free port of
@@ -40,6 +41,11 @@ type Options struct {
 	// RuntimeConfig enables and disables built-in versions and resources, as --runtime-config of
 	// kube-apiserver: "api/beta": "true".
 	RuntimeConfig map[string]string
+	// Version is the release of Kubernetes that the Server emulates, such as "1.35", as --emulated-version of
+	// kube-apiserver. Empty is the release that the program implements.
+	Version string
+	// FeatureGates has values of feature gates, as --feature-gates of kube-apiserver.
+	FeatureGates map[string]bool
 	// AllowPrivileged allows privileged containers, as --allow-privileged of kube-apiserver.
 	AllowPrivileged bool
 	// MaxObjectBytes is the maximum size of an object as stored JSON. Zero is 1,564,672 bytes,
@@ -59,9 +65,13 @@ type Server struct {
 // Start starts a Server and returns when it serves. ctx limits the start only: the Server runs
 // until Stop.
 func Start(ctx context.Context, o Options) (*Server, error) {
+	gates, err := gate.Of(o.Version, o.FeatureGates)
+	if err != nil {
+		return nil, err
+	}
 	a, err := app.Start(ctx, app.Options{
 		Dir: o.Dir, Address: o.Address, Log: o.Log, MaxObjectBytes: o.MaxObjectBytes,
-		Admission: app.Admission{Disable: o.DisableAdmissionPlugins}, RuntimeConfig: o.RuntimeConfig,
+		Admission: app.Admission{Disable: o.DisableAdmissionPlugins}, RuntimeConfig: o.RuntimeConfig, Gates: gates,
 		AllowPrivileged: o.AllowPrivileged,
 		Authentication:  app.Authentication{FrontProxy: app.FrontProxy{}.OrOwn()},
 	})

@@ -72,6 +72,10 @@ type Environment struct {
 	// AttachControlPlaneOutput writes the log of the server to standard error of the test.
 	AttachControlPlaneOutput bool
 
+	// Version is the release of Kubernetes that the server emulates, such as "1.35": its kinds, feature gates and
+	// defaults. Empty is the newest one that the module implements.
+	Version string
+
 	// Controllers are the controllers of kube-controller-manager to run, such as
 	// "namespace-controller", or "*" for all. Nil is the value of the environment variable
 	// ANYKIND_CONTROLLERS, or none.

@@ -230,6 +230,9 @@ func (te *Environment) options(s *APIServer, issuers []string) (app.Options, err
 	if err != nil {
 		return app.Options{}, err
 	}
+	if te.Version != "" {
+		arguments = append(arguments, "--emulated-version="+te.Version)
+	}
 	var given flags.APIServer
 	set := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	set.SetOutput(io.Discard)

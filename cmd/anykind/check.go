@@ -69,6 +69,8 @@ func (f *checkFlags) add(to *pflag.FlagSet) {
 		section.Var(&f.validation, "validate", "handling of unknown fields: strict (or true) rejects, warn warns, ignore (or false) drops them")
 		section.BoolVar(&f.AllowPrivileged, "allow-privileged", true, "allow privileged containers, as most clusters do")
 		section.Var(&f.RuntimeConfig, "runtime-config", "built-in versions and resources to enable or disable, as for anykind serve")
+		section.Var(&f.Gates, "feature-gates", "feature gates of Kubernetes, NAME=BOOL, as for anykind serve")
+		section.StringSliceVar(&f.Gates.Emulated, "emulated-version", nil, "release of Kubernetes that validates the objects: 1.34 to 1.37")
 	})
 	flags.AddSection(to, "Output", func(section *pflag.FlagSet) {
 		addReportOutput(section, &f.output)

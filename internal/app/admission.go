@@ -63,7 +63,9 @@ func (w *wired) plugins(o Options, core *resource.Set) []admission.Plugin {
 		{Name: serviceaccount.Name, Make: func([]byte) (any, error) {
 			return &serviceaccount.Plugin{Accounts: stored.List[corev1.ServiceAccount](w.cache, core, corev1.Resource("serviceaccounts"))}, nil
 		}},
-		{Name: podsecurity.Name, Make: func(config []byte) (any, error) { return podsecurity.New(config, w.cache, core, w.standards) }},
+		{Name: podsecurity.Name, Make: func(config []byte) (any, error) {
+			return podsecurity.New(config, w.cache, core, w.standards, o.Gates.Emulated())
+		}},
 		{Name: priority.Name, Make: func([]byte) (any, error) {
 			return &priority.Plugin{Classes: stored.List[schedulingv1.PriorityClass](w.cache, core, schedulingv1.Resource("priorityclasses"))}, nil
 		}},

@@ -356,7 +356,7 @@ func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err
 	if kinds, err = a.kinds(o); err != nil {
 		return given, nil, err
 	}
-	if err := o.RuntimeConfig.Apply(kinds); err != nil {
+	if err := o.RuntimeConfig.Apply(kinds, o.Gates); err != nil {
 		return given, nil, err
 	}
 	_, err = o.Services.read()

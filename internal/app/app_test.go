@@ -58,7 +58,7 @@ func awaitStart(t testing.TB, a *App) {
 func awaitStartAs(t testing.TB, a *App, config builtin.RuntimeConfig) {
 	t.Helper()
 	kinds := builtin.Definitions()
-	if err := config.Apply(kinds); err != nil {
+	if err := config.Apply(kinds, nil); err != nil {
 		t.Fatal(err)
 	}
 	// Each group version has an APIService, except for those of apiregistration.k8s.io. The

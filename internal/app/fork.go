@@ -155,7 +155,7 @@ func (f *Fork) start(ctx context.Context, of *App, with ForkOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := o.RuntimeConfig.Apply(kinds); err != nil {
+	if err := o.RuntimeConfig.Apply(kinds, o.Gates); err != nil {
 		return err
 	}
 	f.later(f.parts.stop)

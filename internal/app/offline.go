@@ -8,6 +8,7 @@ import (
 
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/server/rest"
@@ -30,6 +31,7 @@ var errOffline = errors.New("webhooks are not called offline")
 // OfflineOptions configures an Offline.
 type OfflineOptions struct {
 	RuntimeConfig   builtin.RuntimeConfig
+	Gates           *gate.Set
 	AllowPrivileged bool
 }
 
@@ -57,7 +59,7 @@ func (f *Offline) start(ctx context.Context, given OfflineOptions) error {
 	a.backend = memkv.New(memkv.Options{MaxPastBytes: offlinePast})
 	// The store has objects of another server, which may violate their schemas.
 	o := Options{
-		Backend: a.backend, Log: a.log, RuntimeConfig: given.RuntimeConfig, AllowPrivileged: given.AllowPrivileged,
+		Backend: a.backend, Log: a.log, RuntimeConfig: given.RuntimeConfig, Gates: given.Gates, AllowPrivileged: given.AllowPrivileged,
 		Admission: Admission{Disable: needsOthers()},
 		Hooks:     Hooks{Webhook: func(context.Context) error { return errOffline }},
 	}
@@ -74,7 +76,7 @@ func (f *Offline) start(ctx context.Context, given OfflineOptions) error {
 	}
 	a.parts.run("watchcache", f.wired.cache.Run)
 	a.parts.run("customresourcedefinitions", f.wired.crds.Run)
-	f.handler = rest.New(f.wired.registry, f.wired.catalog, rest.Options{Refresh: f.wired.crds.Fresh})
+	f.handler = rest.New(f.wired.registry, f.wired.catalog, rest.Options{Refresh: f.wired.crds.Fresh, Gates: o.Gates})
 	if err := a.until(ctx, f.wired.crds.Fresh); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/groupversion"
 	"github.com/anykind/anykind/internal/object/resource"
 )
@@ -58,8 +59,9 @@ func (c *RuntimeConfig) String() string {
 // Type returns the name of the value type in help.
 func (*RuntimeConfig) Type() string { return "mapStringString" }
 
-// Apply sets which versions of the kinds are served. The kinds must not be in use yet.
-func (c RuntimeConfig) Apply(kinds []*resource.Definition) error {
+// Apply sets which versions of the kinds are served and which one is stored, in the release that a server
+// emulates. The kinds must not be in use yet.
+func (c RuntimeConfig) Apply(kinds []*resource.Definition, gates *gate.Set) error {
 	wanted, err := c.parse()
 	if err != nil {
 		return err
@@ -67,14 +69,13 @@ func (c RuntimeConfig) Apply(kinds []*resource.Definition) error {
 	if err := wanted.check(); err != nil {
 		return err
 	}
+	wanted.gates = gates
 	for _, d := range kinds {
-		for _, v := range d.Versions {
-			if on := wanted.serves(d, v.Name); v.Served != on { // shared Definitions are in use, and have it already
-				v.Served = on
-			}
+		if err := wanted.apply(d); err != nil {
+			return err
 		}
 	}
-	return nil
+	return wanted.checkNewer(kinds)
 }
 
 // A selection is a parsed RuntimeConfig.
@@ -82,6 +83,7 @@ type selection struct {
 	sets      map[string]bool
 	versions  map[schema.GroupVersion]bool
 	resources map[schema.GroupVersionResource]bool
+	gates     *gate.Set
 }
 
 func (s selection) serves(d *resource.Definition, version string) bool {
@@ -102,7 +104,7 @@ func (s selection) serves(d *resource.Definition, version string) bool {
 }
 
 func (c RuntimeConfig) parse() (selection, error) {
-	s := selection{map[string]bool{}, map[schema.GroupVersion]bool{}, map[schema.GroupVersionResource]bool{}}
+	s := selection{sets: map[string]bool{}, versions: map[schema.GroupVersion]bool{}, resources: map[schema.GroupVersionResource]bool{}}
 	c = c.withoutOldNames()
 	if len(c) == 1 && c["api/all"] == "false" {
 		return s, fmt.Errorf("invalid runtime-config with only api/all=false")

@@ -49,7 +49,7 @@ func TestRuntimeConfig(t *testing.T) {
 			of("", "pods", "v1"), of("apps", "deployments", "v1"), of("batch", "jobs", "v1"),
 			of("batch", "cronjobs", "v1", "v1beta1"), of("resource.k8s.io", "deviceclasses", "v1", "v1alpha3"),
 		}
-		err := config.Apply(kinds)
+		err := config.Apply(kinds, nil)
 		if c.err != "" {
 			if err == nil || err.Error() != c.err {
 				t.Errorf("%s: %v, want %s", c.config, err, c.err)

@@ -123,6 +123,7 @@ func (s *Server) gatherer() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(inFlight{s.limiter})
 	registry.MustRegister(s.versions()...)
+	registry.MustRegister(newFeatures(s.options.Gates))
 	registry.MustRegister(s.metrics.collectors()...)
 	registry.MustRegister(s.access.collectors()...)
 	registry.MustRegister(s.impersonator.Collectors()...)

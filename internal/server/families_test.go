@@ -21,6 +21,7 @@ func TestFamilies(t *testing.T) {
 		"/metrics": {
 			"# HELP apiserver_request_total [STABLE] ", "# HELP apiserver_request_sli_duration_seconds [ALPHA] ",
 			`kubernetes_build_info{build_date="`, `git_version="v1.37.1+mine"`, `version_info{binary="1.37.1",component="kube",emulation="1.37",min_compat="1.36"} 1`,
+			`kubernetes_feature_enabled{name="HPAScaleToZero",stage="BETA"} 1`, `kubernetes_feature_enabled{name="ShardedListAndWatch",stage="ALPHA"} 0`,
 		},
 		"/metrics/slis": {"# HELP kubernetes_healthcheck [STABLE] "},
 	} {

@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
 )
@@ -18,12 +20,13 @@ import (
 // The Kubernetes version that this server implements.
 const (
 	kubernetesMajor   = "1"
-	kubernetesMinor   = "37"
 	kubernetesVersion = "v1.37.1"
 	// Release is the version of the Kubernetes Go modules.
-	Release     = "v0.37.1"
-	oldestMinor = "36"
+	Release = "v0.37.1"
 )
+
+// minor returns the minor version of a release.
+func minor(r gate.Release) string { return strconv.Itoa(int(r)) }
 
 // A Version is the content of /version and the output of anykind version: the Kubernetes version,
 // which clients use, and our own. BuildDate is the time of the commit, so that builds are
@@ -49,11 +52,11 @@ func versionOf(build *debug.BuildInfo, release string) Version {
 	v := Version{
 		Info: version.Info{
 			Major:                 kubernetesMajor,
-			Minor:                 kubernetesMinor,
+			Minor:                 minor(gate.Current),
 			EmulationMajor:        kubernetesMajor,
-			EmulationMinor:        kubernetesMinor,
+			EmulationMinor:        minor(gate.Current),
 			MinCompatibilityMajor: kubernetesMajor,
-			MinCompatibilityMinor: oldestMinor,
+			MinCompatibilityMinor: minor(gate.Current - 1),
 			GitVersion:            kubernetesVersion + "+anykind",
 			BuildDate:             unknownDate,
 			GoVersion:             runtime.Version(),
@@ -106,6 +109,7 @@ func (s *Server) version() Version {
 	if s.options.Version != "" {
 		v.GitVersion = s.options.Version
 	}
+	v.EmulationMinor, v.MinCompatibilityMinor = minor(s.options.Gates.Emulated()), minor(s.options.Gates.Compatible())
 	return v
 }
 

@@ -101,7 +101,7 @@ func sent(t *testing.T, in *apiextensionsv1.CustomResourceDefinition) *apiextens
 
 // validateUpdate returns our errors of an update, or of a create if before is nil.
 func validateUpdate(after, before *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
-	errs, _ := crdvalidation.Validate(after, before)
+	errs, _ := crdvalidation.Validate(after, before, 0)
 	return errs
 }
 

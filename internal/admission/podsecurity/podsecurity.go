@@ -17,6 +17,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
@@ -37,8 +38,9 @@ type Plugin struct {
 	evaluator  func() policy.Evaluator // created at the first use
 }
 
-// New returns the plugin with its part of the configuration file.
-func New(config []byte, cache *watchcache.Cache, set *resource.Set, m *Metrics) (*Plugin, error) {
+// New returns the plugin with its part of the configuration file. latest is the release whose standards are the latest
+// ones.
+func New(config []byte, cache *watchcache.Cache, set *resource.Set, m *Metrics, latest gate.Release) (*Plugin, error) {
 	c, err := read(config)
 	if err != nil {
 		return nil, err
@@ -47,7 +49,8 @@ func New(config []byte, cache *watchcache.Cache, set *resource.Set, m *Metrics) 
 		config: c, cache: cache, metrics: m, pods: set.Lookup("", "pods"),
 		namespaces: stored.List[corev1.Namespace](cache, set, corev1.Resource("namespaces")),
 		evaluator: sync.OnceValue(func() policy.Evaluator {
-			e, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+			version := api.MajorMinorVersion(1, int(latest))
+			e, err := policy.NewEvaluator(policy.DefaultChecks(), &version)
 			if err != nil {
 				panic(fmt.Errorf("podsecurity: the published checks are not what they have to be: %w", err))
 			}

@@ -10,12 +10,13 @@ import (
 
 	"github.com/anykind/anykind/internal/admission/admissiontest"
 	"github.com/anykind/anykind/internal/admission/podsecurity"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 )
 
 func world(t *testing.T, config, labels string) *admissiontest.World {
 	w := admissiontest.New(t, func(w *admissiontest.World) []any {
-		p, err := podsecurity.New([]byte(config), w.Cache, w.Kinds, podsecurity.NewMetrics())
+		p, err := podsecurity.New([]byte(config), w.Cache, w.Kinds, podsecurity.NewMetrics(), gate.Current)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +101,7 @@ func TestSays(t *testing.T) {
 func TestCounts(t *testing.T) {
 	m := podsecurity.NewMetrics()
 	w := admissiontest.New(t, func(w *admissiontest.World) []any {
-		p, err := podsecurity.New(nil, w.Cache, w.Kinds, m)
+		p, err := podsecurity.New(nil, w.Cache, w.Kinds, m, gate.Current)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +226,7 @@ func TestRefusesConfigurations(t *testing.T) {
 		"{apiVersion: pod-security.admission.config.k8s.io/v1beta1, kind: OtherConfiguration}":  `expected PodSecurityConfiguration, got OtherConfiguration`,
 		"{apiVersion: pod-security.admission.config.k8s.io/v1alpha1, kind: PodSecurityConfiguration, defaults: {audit: baseline}}": ``,
 	} {
-		_, err := podsecurity.New([]byte(config), nil, admissiontest.New(t, func(*admissiontest.World) []any { return nil }).Kinds, podsecurity.NewMetrics())
+		_, err := podsecurity.New([]byte(config), nil, admissiontest.New(t, func(*admissiontest.World) []any { return nil }).Kinds, podsecurity.NewMetrics(), gate.Current)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %s", config, err, want)
 		}

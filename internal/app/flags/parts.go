@@ -43,6 +43,14 @@ func (f *Serve) addKinds(flags *pflag.FlagSet) {
 		"built-in versions and resources to enable or disable: GROUP/VERSION=BOOL, GROUP/VERSION/RESOURCE=BOOL, v1=BOOL for the core group; api/all, api/ga, api/beta and api/alpha stand for all such versions. Beta and alpha versions are disabled by default")
 	flags.Var(&f.gates, "feature-gates",
 		"feature gates of Kubernetes, NAME=BOOL, with the defaults of kube-apiserver. The log names gates that do not change this server")
+	flags.StringSliceVar(&f.gates.Emulated, "emulated-version", nil,
+		"release of Kubernetes, 1.34 to 1.37, whose kinds, feature gates and defaults the server has")
+	flags.StringSliceVar(&f.gates.Compatible, "min-compatibility-version", nil,
+		"oldest release of other servers with the same store, 1.34 to 1.37: they can read what this server writes (default: the release before the emulated one)")
+	flags.BoolVar(&f.gates.ServesNewer, "emulation-forward-compatible", false,
+		"with --emulated-version, serve newer stable and beta versions of the kinds that the release serves")
+	flags.BoolVar(&f.gates.ServesNamed, "runtime-config-emulation-forward-compatible", false,
+		"with --emulated-version, serve newer versions that --runtime-config names, which are an error without this flag")
 	flags.BoolVar(&f.privileged, "allow-privileged", false,
 		"allow privileged containers and Windows HostProcess containers")
 }

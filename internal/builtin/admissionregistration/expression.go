@@ -11,14 +11,16 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/schema/celpolicy"
 )
 
 // expressions are the settings for the expressions of an object: their environment, and the stored
 // expressions.
 type expressions struct {
-	compiler *celpolicy.Compiler
-	params   bool
+	compiler   *celpolicy.Compiler
+	params     bool
+	compatible gate.Release
 
 	conditions, validations, messages, annotations, patches sets.Set[string]
 }
@@ -36,7 +38,7 @@ func condition(m admissionv1.MatchCondition) string { return m.Expression }
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 func (x expressions) declared() celpolicy.Declared {
-	return celpolicy.Declared{Params: x.params, Authorizer: true}
+	return celpolicy.Declared{Params: x.params, Authorizer: true, Compatible: x.compatible}
 }
 
 func (x expressions) ofValidation(text string) celpolicy.Expression {
@@ -45,7 +47,7 @@ func (x expressions) ofValidation(text string) celpolicy.Expression {
 
 func (x expressions) ofMessage(text string) celpolicy.Expression {
 	return celpolicy.Expression{
-		Text: text, Declared: celpolicy.Declared{Params: x.params}, Stored: x.messages.Has(text), Returns: []*cel.Type{cel.StringType},
+		Text: text, Declared: celpolicy.Declared{Params: x.params, Compatible: x.compatible}, Stored: x.messages.Has(text), Returns: []*cel.Type{cel.StringType},
 	}
 }
 

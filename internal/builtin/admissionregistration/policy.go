@@ -50,7 +50,7 @@ func validateMutatingPolicy(c *rule.Check, obj, old *admissionv1.MutatingAdmissi
 	validateName(c, obj)
 	validateMatch(at, spec.MatchConstraints)
 	validateMutatingOperations(at.At("matchConstraints"), spec.MatchConstraints)
-	say := expressions{compiler: celpolicy.WithVariables(), params: spec.ParamKind != nil}
+	say := expressions{compiler: celpolicy.WithVariables(), params: spec.ParamKind != nil, compatible: c.Gates.Compatible()}
 	same := false
 	if old != nil {
 		same = sameConditions(spec.ParamKind, old.Spec.ParamKind, spec.MatchConditions, old.Spec.MatchConditions)
@@ -103,7 +103,7 @@ func validateValidatingPolicy(c *rule.Check, obj, old *admissionv1.ValidatingAdm
 	c.Walk(spec, "spec")
 	validateName(c, obj)
 	validateMatch(at, spec.MatchConstraints)
-	say := expressions{compiler: celpolicy.Plain(), params: spec.ParamKind != nil}
+	say := expressions{compiler: celpolicy.Plain(), params: spec.ParamKind != nil, compatible: c.Gates.Compatible()}
 	if len(spec.Variables) > 0 {
 		say.compiler = celpolicy.WithVariables()
 	}

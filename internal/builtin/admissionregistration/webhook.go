@@ -137,7 +137,7 @@ func validateWebhook(c *rule.Check, h admissionv1.ValidatingWebhook, allowed all
 	}
 	c.Add(crdvalidation.Client(client(h.ClientConfig), c.At("clientConfig").Path())...)
 	if !allowed.conditions {
-		validateMatchConditions(c.At("matchConditions"), h.MatchConditions, expressions{conditions: allowed.expressions})
+		validateMatchConditions(c.At("matchConditions"), h.MatchConditions, expressions{conditions: allowed.expressions, compatible: c.Gates.Compatible()})
 	}
 	validateReviews(c.At("admissionReviewVersions"), h, allowed.versions)
 }

@@ -85,10 +85,7 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 		v.version.Priority = position.versions[v.version.Name]
 		v.version.Schema = v.schema(&d)
 		v.version.Fingerprint = v.object.PkgPath() + "." + v.object.Name() // within a build, a type has one model
-		if warning := deprecation(v.version.New(), d.GroupVersionKind(v.version.Name)); warning != "" {
-			v.version.Deprecated, v.version.DeprecationWarning = true, warning
-			v.version.RemovedRelease = removedRelease(v.version.New())
-		}
+		describeLife(v.version, d.GroupVersionKind(v.version.Name))
 		subresources := v.version.Subresources
 		sort.SliceStable(subresources, func(i, k int) bool { return subresources[i].Name < subresources[k].Name })
 		d.Versions = append(d.Versions, v.version)

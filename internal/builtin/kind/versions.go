@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/view"
 )
@@ -37,7 +38,7 @@ func (v Version) Lenient() Version {
 
 // Stored makes this version the storage version.
 func (v Version) Stored() Version {
-	v.version.Storage = true
+	v.version.Storage, v.version.Pinned = true, true
 	return v
 }
 
@@ -127,32 +128,43 @@ func byPreference(a, b Version) int {
 	return version.CompareKubeAwareVersionStrings(b.version.Name, a.version.Name)
 }
 
-// release is the minor version of Kubernetes 1 that decides whether versions are deprecated.
-const release = 37
-
-// removedRelease returns the release that removes a version, if its Go type names one.
-func removedRelease(obj runtime.Object) string {
-	if until, ok := obj.(interface{ APILifecycleRemoved() (major, minor int) }); ok {
-		if major, minor := until.APILifecycleRemoved(); major > 0 {
-			return fmt.Sprintf("%d.%d", major, minor)
-		}
+// lifetime returns the minor releases of Kubernetes 1 that add and remove a version, 0 if its Go type names none.
+func lifetime(obj runtime.Object) (introduced, removed int) {
+	if since, ok := obj.(interface{ APILifecycleIntroduced() (major, minor int) }); ok {
+		_, introduced = since.APILifecycleIntroduced()
 	}
-	return ""
+	if until, ok := obj.(interface{ APILifecycleRemoved() (major, minor int) }); ok {
+		_, removed = until.APILifecycleRemoved()
+	}
+	return introduced, removed
+}
+
+// describeLife fills in the releases of a version, and its warning if it is deprecated.
+func describeLife(v *resource.Version, of kschema.GroupVersionKind) {
+	obj := v.New()
+	v.Introduced, v.Removed = lifetime(obj)
+	removed := ""
+	if v.Removed > 0 {
+		removed = gate.Release(v.Removed).String()
+	}
+	if warning := deprecation(obj, of, removed); warning != "" {
+		v.Deprecated, v.DeprecationWarning, v.RemovedRelease = true, warning, removed
+	}
 }
 
 // deprecation returns the warning for a deprecated version, or "".
-func deprecation(obj runtime.Object, of kschema.GroupVersionKind) string {
+func deprecation(obj runtime.Object, of kschema.GroupVersionKind, removed string) string {
 	since, ok := obj.(interface{ APILifecycleDeprecated() (major, minor int) })
 	if !ok {
 		return ""
 	}
 	major, minor := since.APILifecycleDeprecated()
-	if major == 0 || minor > release {
+	if major == 0 || minor > int(gate.Current) {
 		return ""
 	}
 	text := fmt.Sprintf("%s %s is deprecated in v%d.%d+", of.GroupVersion(), of.Kind, major, minor)
-	if until := removedRelease(obj); until != "" {
-		text += fmt.Sprintf(", unavailable in v%s+", until)
+	if removed != "" {
+		text += fmt.Sprintf(", unavailable in v%s+", removed)
 	}
 	if instead, ok := obj.(interface {
 		APILifecycleReplacement() kschema.GroupVersionKind

@@ -2,13 +2,16 @@ package gate
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 )
 
@@ -21,7 +24,7 @@ var table string
 
 // parse returns the gates of a table, with their defaults in v1.37.
 func parse(text string) (featuregate.MutableVersionedFeatureGate, error) {
-	gates := featuregate.NewVersionedFeatureGate(version.MajorMinor(1, 37))
+	gates := featuregate.NewVersionedFeatureGate(version.MajorMinor(1, uint(Current)))
 	specs := map[featuregate.Feature]featuregate.VersionedSpecs{}
 	needs := map[featuregate.Feature][]featuregate.Feature{}
 	for line := range strings.Lines(text) {
@@ -79,7 +82,14 @@ func specOf(words []string) (spec featuregate.FeatureSpec, err error) {
 
 // A Flag is the value of a flag such as --feature-gates: NAME=BOOL pairs, separated by commas. The name of
 // the component can precede a name. Several flags add up.
-type Flag struct{ given map[string]bool }
+type Flag struct {
+	given map[string]bool
+	// Emulated and Compatible are the values of --emulated-version and --min-compatibility-version.
+	Emulated, Compatible []string
+	// ServesNewer and ServesNamed are the values of --emulation-forward-compatible and
+	// --runtime-config-emulation-forward-compatible.
+	ServesNewer, ServesNamed bool
+}
 
 // Set parses a text. The errors are those of Kubernetes.
 func (f *Flag) Set(text string) error {
@@ -118,27 +128,108 @@ func (f *Flag) String() string {
 // Type is the name of the value in help.
 func (*Flag) Type() string { return "mapStringBool" }
 
+// Of returns the values of all gates in a release, such as 1.35. Empty is Current.
+func Of(release string, given map[string]bool) (*Set, error) {
+	f := Flag{given: given}
+	if release != "" {
+		f.Emulated = []string{release}
+	}
+	for name := range given {
+		if _, known := defaults()[Name(name)]; !known {
+			return nil, fmt.Errorf("unrecognized feature gate: %s", name)
+		}
+	}
+	return f.Gates()
+}
+
 // Gates returns the values of all gates. It fails for values that Kubernetes does not accept together.
 func (f *Flag) Gates() (*Set, error) {
-	if len(f.given) == 0 {
-		return nil, nil
+	if len(f.given)+len(f.Emulated)+len(f.Compatible) == 0 {
+		return nil, f.checkNewer(Current)
 	}
 	gates, err := parse(table)
 	if err != nil {
 		return nil, err
 	}
+	s := &Set{changed: map[Name]bool{}, newer: f.ServesNewer, named: f.ServesNamed}
+	if len(f.Emulated)+len(f.Compatible) > 0 {
+		if s.emulated, s.compatible, err = f.releases(gates); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.checkNewer(s.Emulated()); err != nil {
+		return nil, err
+	}
 	if err := gates.SetFromMap(f.given); err != nil {
 		return nil, err
 	}
-	s := &Set{changed: map[Name]bool{}}
 	for name, usual := range defaults() {
-		switch on := gates.Enabled(featuregate.Feature(name)); {
+		switch on, why := gates.Enabled(featuregate.Feature(name)), IdleReason(name); {
 		case on == usual:
-		case IdleReason(name) != "":
-			s.idle = append(s.idle, name)
+		case why != "":
+			if _, given := f.given[string(name)]; given || s.emulated == 0 || !strings.HasPrefix(why, ofOther) {
+				s.idle = append(s.idle, name)
+			}
 		default:
 			s.changed[name] = on
 		}
 	}
 	return s, nil
+}
+
+// checkNewer rejects flags that have a meaning in an emulated release only.
+func (f *Flag) checkNewer(emulated Release) error {
+	const form = "ServerRunOptions.%s cannot be set to true if the emulation version is the same as the binary version"
+	switch {
+	case emulated == Current && f.ServesNewer:
+		return fmt.Errorf(form, "EmulationForwardCompatible")
+	case emulated == Current && f.ServesNamed:
+		return fmt.Errorf(form, "RuntimeConfigEmulationForwardCompatible")
+	}
+	return nil
+}
+
+// releases returns the releases of the flags, and gives gates the values that they have there.
+func (f *Flag) releases(gates featuregate.MutableVersionedFeatureGate) (emulated, compatible Release, err error) {
+	known := compatibility.NewEffectiveVersionFromString(Current.String()+".0", Oldest.String(), Oldest.String())
+	all := compatibility.NewComponentGlobalsRegistry()
+	if err := all.Register(compatibility.DefaultKubeComponent, known, gates); err != nil {
+		return 0, 0, err
+	}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	all.AddFlags(flags)
+	for name, given := range map[string][]string{"emulated-version": f.Emulated, "min-compatibility-version": f.Compatible} {
+		if err := flags.Set(name, strings.Join(given, ",")); err != nil {
+			return 0, 0, err
+		}
+	}
+	if err := all.Set(); err != nil {
+		return 0, 0, err
+	}
+	return Release(known.EmulationVersion().Minor()), Release(known.MinCompatibilityVersion().Minor()), errors.Join(known.Validate()...)
+}
+
+// A Feature is a gate in the release of a Set. Stage is that of Kubernetes, such as ALPHA; "" is stable.
+type Feature struct {
+	Name  Name
+	Stage string
+	On    bool
+}
+
+// Features returns all gates of the release, sorted by name.
+func (s *Set) Features() ([]Feature, error) {
+	gates, err := parse(table)
+	if err != nil {
+		return nil, err
+	}
+	err = gates.SetEmulationVersionAndMinCompatibilityVersion(version.MajorMinor(1, uint(s.Emulated())), version.MajorMinor(1, uint(s.Compatible())))
+	if err != nil {
+		return nil, err
+	}
+	var out []Feature
+	for name, spec := range gates.GetAll() {
+		out = append(out, Feature{Name(name), string(spec.PreRelease), s.On(Name(name))})
+	}
+	slices.SortFunc(out, func(a, b Feature) int { return strings.Compare(string(a.Name), string(b.Name)) })
+	return out, nil
 }

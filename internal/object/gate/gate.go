@@ -16,11 +16,14 @@ import (
 // A Name is the name of a gate.
 type Name string
 
-// A Set has the values of all gates. It does not change. The nil Set has the defaults.
+// A Set has the values of all gates, and the releases of a server. It does not change. The nil Set has the defaults.
 type Set struct {
 	changed map[Name]bool
 	// idle are the changed gates that do not change the server. They have their defaults.
 	idle []Name
+	// emulated and compatible are 0 for the defaults.
+	emulated, compatible Release
+	newer, named         bool
 }
 
 // On reports whether a gate is on.

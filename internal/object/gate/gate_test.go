@@ -50,6 +50,50 @@ func TestFlag(t *testing.T) {
 	}
 }
 
+// The flags of versions change gates as in Kubernetes. The errors are those of Kubernetes.
+func TestEmulated(t *testing.T) {
+	for _, tt := range []struct{ emulated, compatible, gates, on, off, releases, err string }{
+		{releases: "1.37 1.36", on: "HPAScaleToZero"},
+		{emulated: "1.37", releases: "1.37 1.36", on: "HPAScaleToZero"},
+		{emulated: "1.35", releases: "1.35 1.34", on: "ClearingNominatedNodeNameAfterBinding", off: "HPAScaleToZero"},
+		{emulated: "kube=1.34", releases: "1.34 1.34", off: "ClearingNominatedNodeNameAfterBinding"},
+		{emulated: "1.36", compatible: "1.36", releases: "1.36 1.36"},
+		{emulated: "1.36", gates: "HPAScaleToZero=true", on: "HPAScaleToZero", releases: "1.36 1.35"},
+		{compatible: "1.37", releases: "1.37 1.37"},
+		{emulated: "1.33", err: "emulation version 1.33 is not between [1.34, 1.37.0]\nminCompatibilityVersion version 1.34 is not between [1.34, 1.33]"},
+		{emulated: "1.36", compatible: "1.37", err: "minCompatibilityVersion version 1.37 is not between [1.34, 1.36]"},
+		{emulated: "1.36.1", err: "patch version not allowed, got: kube=1.36.1"},
+		{emulated: "wardle=1.2", err: "component not registered: wardle"},
+		{emulated: "x", err: `could not parse "x" as version`},
+		{emulated: "1.35", gates: "GenericWorkload=false,ShardedListAndWatch=true", err: "cannot set feature gate ShardedListAndWatch to true, feature is PreAlpha at emulated version 1.35, min compatibility version 1.34"},
+	} {
+		f := Flag{Emulated: strings.Fields(tt.emulated), Compatible: strings.Fields(tt.compatible)}
+		if err := f.Set(tt.gates); err != nil {
+			t.Fatal(err)
+		}
+		gates, err := f.Gates()
+		if err != nil || tt.err != "" {
+			if err == nil || err.Error() != tt.err {
+				t.Errorf("%v: %v, want %s", tt, err, tt.err)
+			}
+			continue
+		}
+		if got := gates.Emulated().String() + " " + gates.Compatible().String(); got != tt.releases {
+			t.Errorf("%v: releases %s", tt, got)
+		}
+		for name := range strings.FieldsSeq(tt.on) {
+			if !gates.On(Name(name)) {
+				t.Errorf("%v: %s is off", tt, name)
+			}
+		}
+		for name := range strings.FieldsSeq(tt.off) {
+			if gates.On(Name(name)) {
+				t.Errorf("%v: %s is on", tt, name)
+			}
+		}
+	}
+}
+
 // Gates that do not change this server keep their defaults.
 func TestIdle(t *testing.T) {
 	var f Flag

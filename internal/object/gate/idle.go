@@ -29,5 +29,8 @@ var idle = sync.OnceValue(func() map[Name]string {
 	return out
 })
 
+// ofOther begins the reason of a gate of another program.
+const ofOther = "a gate of "
+
 // IdleReason returns the reason why a gate does not change this server, or "" for one that does.
 func IdleReason(n Name) string { return idle()[n] }

@@ -137,6 +137,12 @@ type Version struct {
 	// unknown.
 	RemovedRelease string
 
+	// Introduced and Removed are the minor releases of Kubernetes 1 that added the version and that end it; 0 for
+	// none.
+	Introduced, Removed int
+	// Pinned is the storage version in every release. Without one, the storage version depends on the release.
+	Pinned bool
+
 	// Lenient versions have ReturnsDeleted and AllowUnconditionalUpdate, which their successor
 	// dropped, whatever the Definition says.
 	Lenient bool

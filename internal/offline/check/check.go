@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/schema/crd"
 )
 
@@ -44,6 +45,8 @@ type Options struct {
 	// RuntimeConfig and AllowPrivileged are options of the server.
 	RuntimeConfig   builtin.RuntimeConfig
 	AllowPrivileged bool
+	// Gates has the release of Kubernetes and the feature gates of the server.
+	Gates gate.Flag
 	// Progress is called with the number of checked objects. It may be nil. Calls are concurrent.
 	Progress func(done, all int)
 	// Observe is called with every request for an object, and its response. It may be nil. Calls are
@@ -101,7 +104,11 @@ type checker struct {
 }
 
 func newChecker(ctx context.Context, o Options) (*checker, error) {
-	server, err := app.NewOffline(ctx, app.OfflineOptions{RuntimeConfig: o.RuntimeConfig, AllowPrivileged: o.AllowPrivileged})
+	gates, err := o.Gates.Gates()
+	if err != nil {
+		return nil, err
+	}
+	server, err := app.NewOffline(ctx, app.OfflineOptions{RuntimeConfig: o.RuntimeConfig, Gates: gates, AllowPrivileged: o.AllowPrivileged})
 	if err != nil {
 		return nil, err
 	}

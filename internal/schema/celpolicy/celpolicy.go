@@ -6,6 +6,7 @@
 package celpolicy
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 	"k8s.io/apiserver/pkg/cel/mutation"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/intern"
 )
 
@@ -28,14 +30,16 @@ type Declared struct {
 	Authorizer bool
 	// Patches declares the types of mutations.
 	Patches bool
+	// Compatible is the release of the oldest server that must understand the expression; 0 for the previous release.
+	Compatible gate.Release
 }
 
 // An Expression is an expression to compile.
 type Expression struct {
 	Text string
 	Declared
-	// Stored marks an expression that was accepted before. It may use features that a server of the
-	// previous version does not understand.
+	// Stored marks an expression that was accepted before. It may use features that a compatible server does not
+	// understand.
 	Stored bool
 	// Returns are the types that it may have, none for any.
 	Returns []*cel.Type
@@ -136,8 +140,7 @@ func (c *Compiler) language(d Declared) (*environment.EnvSet, error) {
 	if set := c.languages[d]; set != nil {
 		return set, nil
 	}
-	// New expressions are such that a server one version older understands them, too.
-	set := environment.MustBaseEnvSet(version.MajorMinor(1, 36))
+	set := environment.MustBaseEnvSet(version.MajorMinor(1, uint(cmp.Or(d.Compatible, gate.Current-1))))
 	var steps []environment.VersionedOptions
 	if c.variables != nil {
 		steps = append(steps, always([]*apiservercel.DeclType{c.variables}, cel.Variable("variables", c.variables.CelType())))

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/openapi"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/view"
 )
 
@@ -145,7 +146,7 @@ func typedEnv(of Type, hasParams bool, params Type, variables []admissionregistr
 		declare(params.named(2), "params")
 	}
 	all := apiservercel.NewObjectType("kubernetes.variables", map[string]*apiservercel.DeclField{})
-	set := environment.MustBaseEnvSet(version.MajorMinor(1, 36))
+	set := environment.MustBaseEnvSet(version.MajorMinor(1, uint(gate.Current)))
 	for _, step := range []environment.VersionedOptions{always(types, options...), always([]*apiservercel.DeclType{all}, cel.Variable("variables", all.CelType()))} {
 		var err error
 		if set, err = set.Extend(step); err != nil {

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // Each expression exhausts the budget and fails with its error. The budget limits memory too: a step
@@ -51,7 +53,7 @@ func TestMeterStack(t *testing.T) {
 		if issues != nil {
 			t.Fatal(issues)
 		}
-		p, err := newProgram(true, ast)
+		p, err := newProgram(true, gate.Current, ast)
 		if err != nil {
 			t.Fatal(err)
 		}

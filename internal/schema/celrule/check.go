@@ -1,6 +1,7 @@
 package celrule
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -10,6 +11,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	apiservercel "k8s.io/apiserver/pkg/cel"
+
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // CheckOptions are the options of Check.
@@ -19,6 +22,9 @@ type CheckOptions struct {
 	// Stored and StoredMessage report whether a rule or a messageExpression was stored before, and so
 	// may use newer features. They may be nil.
 	Stored, StoredMessage func(expression string) bool
+	// Compatible is the release of the oldest server that must understand all other expressions; 0 for the previous
+	// release.
+	Compatible gate.Release
 	// AnyRuleCost accepts rules beyond the limit for one rule: the stored schema has them too. The
 	// limit for all rules still applies.
 	AnyRuleCost bool
@@ -60,6 +66,7 @@ func Check(props *apiextensionsv1.JSONSchemaProps, at *field.Path, o CheckOption
 	if o.StoredMessage == nil {
 		o.StoredMessage = none
 	}
+	o.Compatible = cmp.Or(o.Compatible, gate.Current-1)
 	c := &check{CheckOptions: o, report: &Report{}}
 	if !hasRules(props) {
 		return c.report
@@ -218,7 +225,7 @@ func (c *check) rules(p *apiextensionsv1.JSONSchemaProps, at *field.Path, in *pl
 	for i := range rules {
 		rules[i] = &rule{ValidationRule: p.XValidations[i]}
 	}
-	compiler := &compiler{node: in.node, stored: c.Stored, storedMessage: c.StoredMessage, estimate: true}
+	compiler := &compiler{node: in.node, stored: c.Stored, storedMessage: c.StoredMessage, compatible: c.Compatible, estimate: true}
 	all, err := compiler.all(rules)
 	if err != nil {
 		c.fail(field.InternalError(at, err))

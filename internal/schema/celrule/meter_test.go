@@ -8,6 +8,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"k8s.io/apiserver/pkg/cel/library"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/schema/celprogram"
 )
 
@@ -96,7 +97,7 @@ func meterAgrees(t *testing.T, node *node, obj map[string]any, rule string) {
 	if err != nil {
 		t.Fatalf("%s: %v", rule, err)
 	}
-	ours, err := newProgram(true, ast)
+	ours, err := newProgram(true, gate.Current, ast)
 	if err != nil {
 		t.Fatalf("%s: %v", rule, err)
 	}

@@ -12,13 +12,14 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/schema/celprogram"
 )
 
-// language returns the environment for new expressions, which a server one version older must
-// understand too, or for stored ones.
-func language(stored bool) *cel.Env {
-	set := environment.MustBaseEnvSet(version.MajorMinor(1, 36))
+// language returns the environment for new expressions, which servers of a release understand too, or for stored
+// ones.
+func language(stored bool, compatible gate.Release) *cel.Env {
+	set := environment.MustBaseEnvSet(version.MajorMinor(1, uint(compatible)))
 	if stored {
 		return set.StoredExpressionsEnv()
 	}
@@ -27,20 +28,21 @@ func language(stored bool) *cel.Env {
 
 // languages create the programs of new and of stored rules.
 var languages = [2]func() (*celprogram.Language, error){
-	sync.OnceValues(func() (*celprogram.Language, error) { return celprogram.NewLanguage(language(false)) }),
-	sync.OnceValues(func() (*celprogram.Language, error) { return celprogram.NewLanguage(language(true)) }),
+	sync.OnceValues(func() (*celprogram.Language, error) { return celprogram.NewLanguage(language(false, gate.Current-1)) }),
+	sync.OnceValues(func() (*celprogram.Language, error) { return celprogram.NewLanguage(language(true, gate.Current)) }),
 }
 
-func newProgram(stored bool, checked *cel.Ast) (*celprogram.Program, error) {
+// newProgram creates the program of an expression of language(stored, compatible).
+func newProgram(stored bool, compatible gate.Release, checked *cel.Ast) (*celprogram.Program, error) {
 	at := 0
-	if stored {
+	if stored || compatible == gate.Current {
 		at = 1
 	}
 	l, err := languages[at]()
 	if err != nil {
 		return nil, err
 	}
-	return l.Program(language(stored), checked)
+	return l.Program(language(stored, compatible), checked)
 }
 
 // programs are the compiled rules of a node.
@@ -68,7 +70,10 @@ type compiled struct {
 func (n *node) compiledRules() ([]*compiled, error) {
 	p := n.programs
 	p.once.Do(func() {
-		c := &compiler{node: n.typedAs(), stored: func(string) bool { return true }, storedMessage: func(string) bool { return true }}
+		c := &compiler{
+			node: n.typedAs(), compatible: gate.Current,
+			stored: func(string) bool { return true }, storedMessage: func(string) bool { return true },
+		}
 		p.all, p.err = c.all(n.rules)
 		p.usesOld = slices.ContainsFunc(p.all, func(c *compiled) bool { return c.usesOld })
 	})
@@ -81,6 +86,8 @@ type compiler struct {
 	// stored and storedMessage report expressions that an older server need not understand.
 	stored        func(rule string) bool
 	storedMessage func(expression string) bool
+	// compatible is the release of the oldest server that understands all other expressions.
+	compatible gate.Release
 	// estimate turns on cost estimation.
 	estimate bool
 
@@ -116,7 +123,7 @@ func (c *compiler) env(stored, optionalOld bool) (*cel.Env, error) {
 	if c.envs[at] != nil {
 		return c.envs[at], nil
 	}
-	base := language(stored)
+	base := language(stored, c.compatible)
 	types, err := newProvider(base.CELTypeProvider(), c.name, c.node)
 	if err != nil {
 		return nil, err
@@ -151,7 +158,7 @@ func (c *compiler) rule(r *rule) (*compiled, error) {
 			out.usesOld = true
 		}
 	}
-	program, err := newProgram(stored, ast)
+	program, err := newProgram(stored, c.compatible, ast)
 	if err != nil {
 		out.err = invalid("program instantiation failed: " + err.Error())
 		return out, nil
@@ -183,7 +190,7 @@ func (c *compiler) message(r *rule, out *compiled) error {
 		out.messageErr = invalid("messageExpression must evaluate to a string")
 		return nil
 	}
-	program, err := newProgram(stored, ast)
+	program, err := newProgram(stored, c.compatible, ast)
 	if err != nil {
 		out.messageErr = invalid("messageExpression instantiation failed: " + err.Error())
 		return nil

@@ -57,7 +57,7 @@ func definition(r *Registrar) *resource.Definition {
 			},
 			Prepare: resource.Changing(prepare),
 			Validate: func(_ context.Context, c *resource.Change) field.ErrorList {
-				return validate(c.Object, c.Old, r.logCosts(c.Object))
+				return validate(c.Object, c.Old, c.Gates.Compatible(), r.logCosts(c.Object))
 			},
 			Warn: resource.Looking(func(obj, old map[string]any) []string {
 				return append(validation.Warnings(obj, old), warnOfRules(obj, old)...)

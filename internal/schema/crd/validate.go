@@ -8,13 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/schema/celrule"
 	"github.com/anykind/anykind/internal/schema/crd/validation"
 )
 
 // validate returns the errors of a CustomResourceDefinition with its defaults. old is the replaced
-// one, or nil. report is called for each schema with rules.
-func validate(obj, old object.Tree, report func(*celrule.Report)) field.ErrorList {
+// one, or nil. compatible is the release of the oldest server that must understand new rules. report is called for
+// each schema with rules.
+func validate(obj, old object.Tree, compatible gate.Release, report func(*celrule.Report)) field.ErrorList {
 	crd, err := typed(obj)
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
@@ -25,7 +27,7 @@ func validate(obj, old object.Tree, report func(*celrule.Report)) field.ErrorLis
 			return field.ErrorList{field.InternalError(nil, err)}
 		}
 	}
-	errs, costs := validation.Validate(crd, before)
+	errs, costs := validation.Validate(crd, before, compatible)
 	for _, r := range costs {
 		report(r)
 	}
@@ -53,7 +55,7 @@ func Costs(obj object.Tree) (costs []*celrule.Report) {
 	}
 	keepOwnStatus(obj, nil)
 	prepare(obj, nil)
-	validate(obj, nil, func(r *celrule.Report) { costs = append(costs, r) })
+	validate(obj, nil, gate.Current-1, func(r *celrule.Report) { costs = append(costs, r) })
 	return costs
 }
 

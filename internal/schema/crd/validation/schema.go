@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/schema/celrule"
 	"github.com/anykind/anykind/internal/schema/check"
 	"github.com/anykind/anykind/internal/schema/jsonschema"
@@ -34,13 +35,16 @@ func checkSchema(props *v1.JSONSchemaProps, at *field.Path, o celrule.CheckOptio
 // storedRules has the expressions of the replaced definition. An older server need not understand
 // them, because they are stored already.
 type storedRules struct {
+	// compatible is the release of the oldest server that must understand all others.
+	compatible      gate.Release
 	rules, messages map[string]bool
 	// same are the versions whose schema does not change.
 	same map[string]bool
 }
 
-func rulesOf(is, was *internalSpec) storedRules {
-	s := storedRules{rules: map[string]bool{}, messages: map[string]bool{}, same: map[string]bool{}}
+// from adds the expressions of the replaced definition.
+func (s *storedRules) from(is, was *internalSpec) {
+	s.rules, s.messages, s.same = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i := range was.spec.Versions {
 		if v := was.spec.Versions[i].Schema; v != nil {
 			s.add(v.OpenAPIV3Schema)
@@ -53,7 +57,6 @@ func rulesOf(is, was *internalSpec) storedRules {
 			s.same[name] = true
 		}
 	}
-	return s
 }
 
 func (s storedRules) add(p *v1.JSONSchemaProps) {
@@ -69,6 +72,7 @@ func (s storedRules) add(p *v1.JSONSchemaProps) {
 // of returns the options for the rules of a version.
 func (s storedRules) of(version string) celrule.CheckOptions {
 	return celrule.CheckOptions{
+		Compatible:    s.compatible,
 		Stored:        func(rule string) bool { return s.rules[rule] },
 		StoredMessage: func(expression string) bool { return s.messages[expression] },
 		AnyRuleCost:   s.same[version],

@@ -28,14 +28,11 @@ type allowances struct {
 	report         func(*celrule.Report)
 }
 
-// newSpec is for an object that is being created. Its CA bundle may be broken: it
-// is then not established.
-var newSpec = allowances{badCABundle: true}
-
-// allowancesOf returns the allowances for an update of before.
-func allowancesOf(is *internalSpec, before *v1.CustomResourceDefinition) allowances {
+// from adds the allowances for an update of before.
+func (a *allowances) from(is *internalSpec, before *v1.CustomResourceDefinition) {
 	was := newInternalSpec(&before.Spec)
-	a := allowances{manySelectable: map[string]bool{}, rules: rulesOf(is, was)}
+	a.manySelectable = map[string]bool{}
+	a.rules.from(is, was)
 	parts := map[string]*part{"": &was.shared}
 	for i := range was.versions {
 		v := &before.Spec.Versions[i]
@@ -57,7 +54,6 @@ func allowancesOf(is *internalSpec, before *v1.CustomResourceDefinition) allowan
 	webhook := webhookOf(before.Spec.Conversion)
 	a.noKnownReview = webhook != nil && len(webhook.ConversionReviewVersions) > 0 && !knownReview(webhook.ConversionReviewVersions)
 	a.badCABundle = !conditions.IsTrue(&before.Status, v1.Established) || CABundleError(before.Spec.Conversion) != nil
-	return a
 }
 
 // validate checks the whole spec.

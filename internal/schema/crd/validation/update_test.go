@@ -161,7 +161,7 @@ status:
 // wrongWith returns the errors of an update of a definition.
 func wrongWith(t *testing.T, is, was *v1.CustomResourceDefinition) string {
 	t.Helper()
-	errs, _ := validation.Validate(is, was)
+	errs, _ := validation.Validate(is, was, 0)
 	if err := errs.ToAggregate(); err != nil {
 		return err.Error()
 	}

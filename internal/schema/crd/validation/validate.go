@@ -13,19 +13,22 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/schema/celrule"
 	"github.com/anykind/anykind/internal/schema/crd/conditions"
 )
 
 // Validate returns all errors of a CustomResourceDefinition with its defaults, and the estimated costs
-// of its rules: a report for each schema with rules. before is the replaced definition, or nil. Errors
-// name fields as Kubernetes does; see internalSpec.
-func Validate(crd, before *v1.CustomResourceDefinition) (errs field.ErrorList, costs []*celrule.Report) {
+// of its rules: a report for each schema with rules. before is the replaced definition, or nil.
+// compatible is the release of the oldest server that must understand new rules; 0 for the previous release. Errors name
+// fields as Kubernetes does; see internalSpec.
+func Validate(crd, before *v1.CustomResourceDefinition, compatible gate.Release) (errs field.ErrorList, costs []*celrule.Report) {
 	if before == nil {
 		errs = validateName(crd)
 	}
 	status := field.NewPath("status")
-	errs = append(errs, validateSpec(crd, before, func(r *celrule.Report) { costs = append(costs, r) })...)
+	a := allowances{rules: storedRules{compatible: compatible}, report: func(r *celrule.Report) { costs = append(costs, r) }}
+	errs = append(errs, validateSpec(crd, before, a)...)
 	errs = append(errs, validateNames(&crd.Status.AcceptedNames, status.Child("acceptedNames"))...)
 	errs = append(errs, validateStoredVersions(crd, status.Child("storedVersions"))...)
 	errs = append(errs, validateApproval(crd, before)...)
@@ -59,16 +62,14 @@ func validateName(crd *v1.CustomResourceDefinition) (errs field.ErrorList) {
 }
 
 // validateSpec validates the spec by itself and against the old one.
-func validateSpec(crd, before *v1.CustomResourceDefinition, report func(*celrule.Report)) field.ErrorList {
+func validateSpec(crd, before *v1.CustomResourceDefinition, a allowances) field.ErrorList {
 	path := field.NewPath("spec")
 	s := newInternalSpec(&crd.Spec)
 	if before == nil {
-		a := newSpec
-		a.report = report
+		a.badCABundle = true // it is then not established
 		return s.validate(path, a)
 	}
-	a := allowancesOf(s, before)
-	a.report = report
+	a.from(s, before)
 	errs := s.validate(path, a)
 	spec, was := &crd.Spec, &before.Spec
 	if conditions.IsTrue(&before.Status, v1.Established) {
