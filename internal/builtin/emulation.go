@@ -15,7 +15,7 @@ import (
 func (s selection) apply(d *resource.Definition) error {
 	older, olderAsked := false, false // whether an older version is served, or selected; alpha versions do not count
 	for _, v := range slices.Backward(d.Versions) {
-		asked := s.serves(d, v.Name) || olderAsked && s.gates.ServesNewer() && !s.names(d, v.Name)
+		asked := s.gated(d) && (s.serves(d, v.Name) || olderAsked && s.gates.ServesNewer() && !s.names(d, v.Name))
 		on, err := s.inRelease(d, v, older)
 		if err != nil && asked {
 			return err
@@ -30,6 +30,9 @@ func (s selection) apply(d *resource.Definition) error {
 	s.store(d)
 	return nil
 }
+
+// gated reports whether the gate of a kind is on.
+func (s selection) gated(d *resource.Definition) bool { return d.Gate == "" || s.gates.On(d.Gate) }
 
 func alpha(version string) bool { return strings.Contains(version, "alpha") }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -22,6 +23,7 @@ func podRequests() *resource.Definition {
 	return kind.Kind[*certificatesv1beta1.PodCertificateRequest, *certificatesv1beta1.PodCertificateRequestList]{
 		Definition: resource.Definition{
 			Group: certificatesv1.GroupName, Plural: "podcertificaterequests", Namespaced: true, NoNamespaceLabel: true,
+			Gate: gate.PodCertificateRequest,
 		},
 		Version:     &resource.Version{Name: "v1beta1", Storage: true},
 		StatusKeeps: "spec metadata",

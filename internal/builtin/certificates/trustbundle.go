@@ -7,25 +7,30 @@ import (
 	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	certificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
 func trustBundles() *resource.Definition {
 	return kind.Kind[*certificatesv1.ClusterTrustBundle, *certificatesv1.ClusterTrustBundleList]{
 		Definition: resource.Definition{
-			Group: certificatesv1.GroupName, Plural: "clustertrustbundles",
+			Group: certificatesv1.GroupName, Plural: "clustertrustbundles", Gate: gate.ClusterTrustBundle,
 			// The valid names depend on the signer: see validateBundle.
 			Strategy: resource.Strategy{ValidateName: func(string, bool) []string { return nil }},
 		},
 		Validate: validateBundle,
 		Columns:  `SignerName  string  .spec.signerName:<none>`,
 		Select:   "spec.signerName",
-	}.New(kind.Like[*certificatesv1beta1.ClusterTrustBundle, *certificatesv1beta1.ClusterTrustBundleList]("v1beta1").Stored())
+	}.New(
+		kind.Like[*certificatesv1beta1.ClusterTrustBundle, *certificatesv1beta1.ClusterTrustBundleList]("v1beta1").Stored(),
+		kind.Like[*certificatesv1alpha1.ClusterTrustBundle, *certificatesv1alpha1.ClusterTrustBundleList]("v1alpha1"),
+	)
 }
 
 func validateBundle(c *rule.Check, b, old *certificatesv1.ClusterTrustBundle) {

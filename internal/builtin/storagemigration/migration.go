@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -21,7 +22,7 @@ import (
 // version. Its status has the progress.
 func storageVersionMigrations() *resource.Definition {
 	return kind.Kind[*migrationv1.StorageVersionMigration, *migrationv1.StorageVersionMigrationList]{
-		Definition:  resource.Definition{Group: migrationv1.GroupName, Plural: "storageversionmigrations"},
+		Definition:  resource.Definition{Group: migrationv1.GroupName, Plural: "storageversionmigrations", Gate: gate.StorageVersionMigrator},
 		StatusKeeps: "spec metadata",
 		Validate:    validateMigration, ValidateStatus: validateMigrationStatus,
 		Columns: `

@@ -44,6 +44,8 @@ type Definition struct {
 
 	// Dialect has the differences between native and custom kinds.
 	Dialect Dialect
+	// Gate is a feature gate without which no version is served, or "".
+	Gate gate.Name
 
 	// Versions in order of preference. Exactly one is the storage version.
 	Versions []*Version
