@@ -11,18 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
-)
-
-// The Kubernetes version that this server implements.
-const (
-	kubernetesMajor   = "1"
-	kubernetesMinor   = "37"
-	kubernetesVersion = "v1.37.1"
-	// Release is the version of the Kubernetes Go modules.
-	Release     = "v0.37.1"
-	oldestMinor = "36"
 )
 
 // A Version is the content of /version and the output of anykind version: the Kubernetes version,
@@ -48,13 +39,13 @@ var BuildVersion = sync.OnceValue(func() Version {
 func versionOf(build *debug.BuildInfo, release string) Version {
 	v := Version{
 		Info: version.Info{
-			Major:                 kubernetesMajor,
-			Minor:                 kubernetesMinor,
-			EmulationMajor:        kubernetesMajor,
-			EmulationMinor:        kubernetesMinor,
-			MinCompatibilityMajor: kubernetesMajor,
-			MinCompatibilityMinor: oldestMinor,
-			GitVersion:            kubernetesVersion + "+anykind",
+			Major:                 kubernetes.Major,
+			Minor:                 kubernetes.Minor,
+			EmulationMajor:        kubernetes.Major,
+			EmulationMinor:        kubernetes.Minor,
+			MinCompatibilityMajor: kubernetes.Major,
+			MinCompatibilityMinor: kubernetes.Oldest(),
+			GitVersion:            kubernetes.Version + "+anykind",
 			BuildDate:             unknownDate,
 			GoVersion:             runtime.Version(),
 			Compiler:              runtime.Compiler,

@@ -19,9 +19,9 @@ import (
 //go:embed gates.txt
 var table string
 
-// parse returns the gates of a table, with their defaults in v1.37.
+// parse returns the gates of a table, with their defaults in its newest version.
 func parse(text string) (featuregate.MutableVersionedFeatureGate, error) {
-	gates := featuregate.NewVersionedFeatureGate(version.MajorMinor(1, 37))
+	newest := version.MajorMinor(0, 0)
 	specs := map[featuregate.Feature]featuregate.VersionedSpecs{}
 	needs := map[featuregate.Feature][]featuregate.Feature{}
 	for line := range strings.Lines(text) {
@@ -34,11 +34,15 @@ func parse(text string) (featuregate.MutableVersionedFeatureGate, error) {
 				return nil, fmt.Errorf("gate %s: %q: %w", name, one, err)
 			}
 			specs[name] = append(specs[name], spec)
+			if newest.LessThan(spec.Version) {
+				newest = spec.Version
+			}
 		}
 		for dep := range strings.FieldsSeq(deps) {
 			needs[name] = append(needs[name], featuregate.Feature(dep))
 		}
 	}
+	gates := featuregate.NewVersionedFeatureGate(newest)
 	if err := gates.AddVersioned(specs); err != nil {
 		return nil, err
 	}
