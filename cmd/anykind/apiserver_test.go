@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/app/flags"
+	"github.com/anykind/anykind/internal/object/kubernetes"
 )
 
 // under calls the program under another name, and returns all that it says.
@@ -41,10 +42,10 @@ func TestFlagsAsKubeAPIServer(t *testing.T) {
 		{"--etcd-servers=http://127.0.0.1:1 --encryption-provider-config=f", `kube-apiserver: error reading encryption provider configuration file "f": open f: no such file or directory`},
 		{"--etcd-servers=http://127.0.0.1:1 --etcd-servers-overrides=/events", "kube-apiserver: --etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated"},
 		{"--etcd-servers=http://127.0.0.1:1 --strict-transport-security-directives=max-age=1,forever", "kube-apiserver: " + flags.ErrNoDirective.Error()},
-		{"--version", "Kubernetes v1.37.1+anykind"},
-		{"--version=raw", "Kubernetes v1.37.1+anykind"},
-		{"--version=v1.37.1-custom --version", "Kubernetes v1.37.1-custom"},
-		{"--version=v1.36.0", `kube-apiserver: invalid argument "v1.36.0" for "--version" flag: version "v1.36.0" must match major/minor/patch of default version "v1.37.1+anykind"`},
+		{"--version", "Kubernetes " + kubernetes.Version + "+anykind"},
+		{"--version=raw", "Kubernetes " + kubernetes.Version + "+anykind"},
+		{"--version=" + kubernetes.Version + "-custom --version", "Kubernetes " + kubernetes.Version + "-custom"},
+		{"--version=v1.36.0", `kube-apiserver: invalid argument "v1.36.0" for "--version" flag: version "v1.36.0" must match major/minor/patch of default version "` + kubernetes.Version + `+anykind"`},
 	} {
 		if said, _ := under(t, "kube-apiserver", strings.Fields(test.args)...); strings.TrimSpace(said) != test.want {
 			t.Errorf("%s: %s, want %s", test.args, said, test.want)

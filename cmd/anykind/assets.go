@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/internal/offline/assets"
-	"github.com/anykind/anykind/internal/server"
 )
 
 func assetsCommand() *cobra.Command {
@@ -53,7 +53,7 @@ func fill(cmd *cobra.Command, f assets.Folder) (err error) {
 	kubectl, err := f.Kubectl()
 	if errors.Is(err, exec.ErrNotFound) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "kubectl is not in PATH: building it")
-		kubectl, err = "built", f.BuildKubectl(cmd.Context(), server.Release)
+		kubectl, err = "built", f.BuildKubectl(cmd.Context(), kubernetes.Modules)
 	}
 	if err != nil {
 		return fmt.Errorf("%s has kube-apiserver and etcd, but no kubectl: %w", f.Dir, err)

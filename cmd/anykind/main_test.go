@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/tools/clientcmd/api/latest"
+
+	"github.com/anykind/anykind/internal/object/kubernetes"
 )
 
 // The tests run this program again as the command.
@@ -292,9 +294,9 @@ func TestErrors(t *testing.T) {
 
 func TestVersionAndHelp(t *testing.T) {
 	for args, want := range map[string]string{
-		"version":         "Kubernetes v1.37.",
-		"version -o json": `"gitVersion": "v1.37.`,
-		"version -o yaml": "\ngitVersion: v1.37.",
+		"version":         "Kubernetes " + kubernetes.Version,
+		"version -o json": `"gitVersion": "` + kubernetes.Version,
+		"version -o yaml": "\ngitVersion: " + kubernetes.Version,
 		"--help":          "in one process",
 		"serve --help":    "--token-auth-file",
 	} {

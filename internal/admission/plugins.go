@@ -81,7 +81,7 @@ type knownPlugin struct {
 	on   bool // by default
 }
 
-// kubernetes returns the plugins of kube-apiserver v1.37 in the order in which it calls them.
+// kubernetes returns the plugins of kube-apiserver in the order in which it calls them.
 func kubernetes() []knownPlugin {
 	var all []knownPlugin
 	for name := range strings.FieldsSeq(names) {

@@ -26,7 +26,7 @@ type health struct {
 // hook is the prefix of Kubernetes' checks for post-start hooks.
 const hook = "poststarthook/"
 
-// checks returns the checks of kube-apiserver v1.37, with its names and order. Each examines the
+// checks returns the checks of kube-apiserver, with its names and order. Each examines the
 // part with the task of its name. Steps that precede the listener are always healthy: otherwise no
 // request would arrive.
 func (h *health) checks() []server.Check {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/builtin/recording"
-	"github.com/anykind/anykind/internal/server/openapi"
 )
 
 var shrink = flag.Bool("shrink", false, "write the kinds that are not served to internal/builtin/testdata")
@@ -31,7 +30,7 @@ func TestPublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join("..", "builtin", "testdata", "v"+openapi.Kubernetes)
+	dir := filepath.Join("..", "builtin", "testdata", "recorded")
 	compareFiles(t, dir, recorded(t, dir, nil), ours)
 }
 
@@ -43,7 +42,7 @@ func TestPublishedWhenTurnedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join("..", "builtin", "testdata", "v"+openapi.Kubernetes)
+	dir := filepath.Join("..", "builtin", "testdata", "recorded")
 	usual, dir := recorded(t, dir, nil), filepath.Join(dir, "off")
 	theirs := recorded(t, dir, usual)
 	delete(ours, "groups.txt") // it has groups with only some of their kinds

@@ -6,7 +6,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Errors of claims are those of a v1.37 server.
+// Errors of claims are those of kube-apiserver.
 func TestClaims(t *testing.T) {
 	const (
 		one    = `{name: a, exactly: {deviceClassName: gpu}}`

@@ -22,7 +22,7 @@ func (r rights) Authorize(_ context.Context, a *authz.Attributes) (authz.Decisio
 }
 
 // Allocation needs its own permission, and the status of devices one for each driver. The messages
-// are those of v1.37.1.
+// are those of kube-apiserver.
 func TestRightsToTheStatusOfClaims(t *testing.T) {
 	const (
 		result  = `{request: one, driver: d.example.com, pool: p, device: gpu-0}`

@@ -15,7 +15,7 @@ const newEvent = `{metadata: {namespace: dev}, eventTime: "2026-01-02T03:04:05.0
 
 var unknownFinalizer = []string{`metadata.finalizers[0]: Invalid value: "foo": name is neither a standard finalizer name nor is it fully qualified`}
 
-// Errors are those of a v1.37 server. old is the replaced object, if any.
+// Errors are those of kube-apiserver. old is the replaced object, if any.
 func TestValidate(t *testing.T) {
 	for _, tt := range []struct {
 		plural, old, object string

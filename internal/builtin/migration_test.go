@@ -26,7 +26,7 @@ func having(conditions ...string) string {
 	return "conditions: [" + strings.Join(out, ",") + "]"
 }
 
-// Errors of a migration, or of its status if there is an old one, are those of a v1.37 server.
+// Errors of a migration, or of its status if there is an old one, are those of kube-apiserver.
 func TestValidateMigration(t *testing.T) {
 	d := definition(t, "storageversionmigrations")
 	for _, tt := range []struct {

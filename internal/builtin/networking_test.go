@@ -8,7 +8,7 @@ import (
 
 const badAddress = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
-// Errors of networking kinds are those of a v1.37 server.
+// Errors of networking kinds are those of kube-apiserver.
 func TestNetworkingValidation(t *testing.T) {
 	const owner = `parentRef: {resource: services, namespace: a, name: b}`
 	for _, tt := range []struct {

@@ -2,7 +2,7 @@ package builtin
 
 import "testing"
 
-// Errors of RuntimeClasses are those of a v1.37 server.
+// Errors of RuntimeClasses are those of kube-apiserver.
 func TestRuntimeClasses(t *testing.T) {
 	for _, tt := range []struct {
 		old, class string

@@ -31,7 +31,7 @@ func writeStatus(t testing.TB, d *resource.Definition, obj, old map[string]any) 
 
 const pv = `capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce]`
 
-// Errors of volumes, claims and storage kinds are those of a v1.37 server. old is the replaced
+// Errors of volumes, claims and storage kinds are those of kube-apiserver. old is the replaced
 // object, if any.
 func TestValidateStorage(t *testing.T) {
 	for _, tt := range []struct {

@@ -22,7 +22,7 @@ func workload(text string) string {
 	).Replace(text)
 }
 
-// Errors of workloads are those of a v1.37 server. old is the replaced object, if any.
+// Errors of workloads are those of kube-apiserver. old is the replaced object, if any.
 func TestValidateWorkloads(t *testing.T) {
 	for _, tt := range []struct {
 		plural, old, object string

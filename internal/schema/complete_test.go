@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/schematest"
 )
 
-// The messages are those of a v1.37 server.
+// The messages are those of kube-apiserver.
 func TestCompleteRefusesMetadataThatIsNone(t *testing.T) {
 	s := ofSpec(t, `{type: object, properties: {
 		emb: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true},

@@ -12,9 +12,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/anykind/anykind/internal/object/kubernetes"
 )
 
-// stabilityNames lists the metrics of kube-apiserver v1.37 except those of the Go runtime, one
+// stabilityNames lists the metrics of kube-apiserver except those of the Go runtime, one
 // per line: its name and its stability level.
 //
 //go:embed stability.txt
@@ -150,7 +152,7 @@ func (s *Server) versions() []prometheus.Collector {
 			"build_date": v.BuildDate, "go_version": v.GoVersion, "compiler": v.Compiler, "platform": v.Platform,
 		}),
 		one("version_info", "Always 1; the labels have the binary, emulation and minimum compatibility versions.", prometheus.Labels{
-			"component": "kube", "binary": strings.TrimPrefix(kubernetesVersion, "v"), "emulation": v.EmulationMajor + "." + v.EmulationMinor,
+			"component": "kube", "binary": kubernetes.Number, "emulation": v.EmulationMajor + "." + v.EmulationMinor,
 			"min_compat": v.MinCompatibilityMajor + "." + v.MinCompatibilityMinor,
 		}),
 	}

@@ -7,20 +7,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
 // Metrics have their stability level, and the start time of the process.
 func TestFamilies(t *testing.T) {
 	o := everyone(nothing)
-	o.Version = "v1.37.1+mine"
+	o.Version = kubernetes.Version + "+mine"
 	s := New(o)
 	ask(s, "GET", "/api", "bob")
 	ask(s, "GET", "/livez", "bob")
 	for path, want := range map[string][]string{
 		"/metrics": {
 			"# HELP apiserver_request_total [STABLE] ", "# HELP apiserver_request_sli_duration_seconds [ALPHA] ",
-			`kubernetes_build_info{build_date="`, `git_version="v1.37.1+mine"`, `version_info{binary="1.37.1",component="kube",emulation="1.37",min_compat="1.36"} 1`,
+			`kubernetes_build_info{build_date="`, `git_version="` + kubernetes.Version + `+mine"`, `version_info{binary="` + kubernetes.Number + `",component="kube",emulation="` + kubernetes.Name + `",min_compat="1.` + kubernetes.Oldest() + `"} 1`,
 			`kubernetes_feature_enabled{name="HPAScaleToZero",stage="BETA"} 1`, `kubernetes_feature_enabled{name="ShardedListAndWatch",stage="ALPHA"} 0`,
 		},
 		"/metrics/slis": {"# HELP kubernetes_healthcheck [STABLE] "},

@@ -43,7 +43,7 @@ func kinds() *resource.Set {
 	return resource.NewSet([]*resource.Definition{pods, things})
 }
 
-// The labels equal those of kube-apiserver v1.37.1 for the same requests.
+// The labels equal those of kube-apiserver for the same requests.
 func TestLabels(t *testing.T) {
 	const pods, things = "/api/v1/namespaces/a/pods", "/apis/g/v1/namespaces/a/things"
 	resources := func(code, resource, scope, subresource, verb string) string {

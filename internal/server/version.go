@@ -13,16 +13,9 @@ import (
 
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
-)
-
-// The Kubernetes version that this server implements.
-const (
-	kubernetesMajor   = "1"
-	kubernetesVersion = "v1.37.1"
-	// Release is the version of the Kubernetes Go modules.
-	Release = "v0.37.1"
 )
 
 // minor returns the minor version of a release.
@@ -51,13 +44,13 @@ var BuildVersion = sync.OnceValue(func() Version {
 func versionOf(build *debug.BuildInfo, release string) Version {
 	v := Version{
 		Info: version.Info{
-			Major:                 kubernetesMajor,
-			Minor:                 minor(gate.Current),
-			EmulationMajor:        kubernetesMajor,
-			EmulationMinor:        minor(gate.Current),
-			MinCompatibilityMajor: kubernetesMajor,
-			MinCompatibilityMinor: minor(gate.Current - 1),
-			GitVersion:            kubernetesVersion + "+anykind",
+			Major:                 kubernetes.Major,
+			Minor:                 kubernetes.Minor,
+			EmulationMajor:        kubernetes.Major,
+			EmulationMinor:        kubernetes.Minor,
+			MinCompatibilityMajor: kubernetes.Major,
+			MinCompatibilityMinor: kubernetes.Oldest(),
+			GitVersion:            kubernetes.Version + "+anykind",
 			BuildDate:             unknownDate,
 			GoVersion:             runtime.Version(),
 			Compiler:              runtime.Compiler,

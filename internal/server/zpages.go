@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/server/page"
@@ -103,7 +104,7 @@ var zPaths = []string{"/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/s
 // statusz returns the page with the version and the uptime.
 func (s *Server) statusz() http.Handler {
 	v := s.version()
-	binary, emulated := strings.TrimPrefix(kubernetesVersion, "v"), v.EmulationMajor+"."+v.EmulationMinor
+	binary, emulated := kubernetes.Number, v.EmulationMajor+"."+v.EmulationMinor
 	return zPage{"Statusz", func(w io.Writer) {
 		up := int(time.Since(s.started).Seconds())
 		fmt.Fprintf(w, "\nStarted: %s\nUp: %d hr %02d min %02d sec\nGo version: %s\nBinary version: %s\nEmulation version: %s\nPaths: %s\n",

@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/anykind/anykind/internal/object/kubernetes"
 )
 
 // /statusz and /flagz answer with text, or with an object if the client requests it.
@@ -17,7 +19,7 @@ func TestZPages(t *testing.T) {
 		path, accept, contentType, want, warning string
 		code                                     int
 	}{
-		{path: "/statusz", code: 200, contentType: "text/plain; charset=utf-8", want: "Emulation version: 1.37"},
+		{path: "/statusz", code: 200, contentType: "text/plain; charset=utf-8", want: "Emulation version: " + kubernetes.Name},
 		{path: "/statusz", accept: "*/*", code: 200, contentType: "text/plain; charset=utf-8", want: "\napiserver statusz\n"},
 		{path: "/flagz", accept: "text/plain", code: 200, contentType: "text/plain; charset=utf-8", want: "\nbind-address=127.0.0.1\nv=2\n"},
 		{path: "/flagz", accept: "application/json", code: 406, contentType: "application/json",
@@ -28,9 +30,9 @@ func TestZPages(t *testing.T) {
 			contentType: "application/json;g=config.k8s.io;v=v1beta1;as=Flagz",
 			want:        `{"kind":"Flagz","apiVersion":"config.k8s.io/v1beta1","metadata":{"name":"apiserver"},"flags":{"bind-address":"127.0.0.1","v":"2"}}`},
 		{path: "/statusz", accept: "application/yaml;g=config.k8s.io;v=v1alpha1;as=Statusz", code: 200, warning: deprecated,
-			contentType: "application/yaml;g=config.k8s.io;v=v1alpha1;as=Statusz", want: "emulationVersion: \"1.37\""},
+			contentType: "application/yaml;g=config.k8s.io;v=v1alpha1;as=Statusz", want: `emulationVersion: "` + kubernetes.Name + `"`},
 		{path: "/statusz", accept: "application/json;g=config.k8s.io;v=v1beta1;as=Statusz", code: 200,
-			contentType: "application/json;g=config.k8s.io;v=v1beta1;as=Statusz", want: `"binaryVersion":"1.37.1"`},
+			contentType: "application/json;g=config.k8s.io;v=v1beta1;as=Statusz", want: `"binaryVersion":"` + kubernetes.Number + `"`},
 	}
 	for _, test := range tests {
 		r := newRequest("GET", test.path, "bob")

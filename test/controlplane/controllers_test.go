@@ -19,8 +19,8 @@ import (
 func unseen() map[string]string {
 	return map[string]string{
 		"certificatesigningrequest-cleaner-controller": "runs; looks for old requests at its start, when it has not seen any yet, and then each hour",
-		"podgroup-protection-controller":               "does not run: its feature gate, GenericWorkload, is off in v1.37",
-		"resourcepoolstatusrequest-controller":         "does not run: its feature gate, DRAResourcePoolStatus, is off in v1.37",
+		"podgroup-protection-controller":               "does not run: its feature gate, GenericWorkload, is off by default",
+		"resourcepoolstatusrequest-controller":         "does not run: its feature gate, DRAResourcePoolStatus, is off by default",
 		"podcertificaterequest-cleaner-controller":     "runs; deletes requests that are older than 15 minutes",
 	}
 }

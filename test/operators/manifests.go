@@ -19,6 +19,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/test/program"
 )
 
@@ -143,7 +144,7 @@ func chart(values map[string]any) func(*Project, string, string) ([]byte, error)
 			return nil, err
 		}
 		capabilities := chartutil.DefaultCapabilities.Copy()
-		capabilities.KubeVersion = chartutil.KubeVersion{Version: program.Version, Major: "1", Minor: "37"}
+		capabilities.KubeVersion = chartutil.KubeVersion{Version: kubernetes.Version, Major: kubernetes.Major, Minor: kubernetes.Minor}
 		options := chartutil.ReleaseOptions{Name: p.Name, Namespace: p.Namespace, IsInstall: true, Revision: 1}
 		all, err := chartutil.ToRenderValues(c, values, options, capabilities)
 		if err != nil {

@@ -16,14 +16,13 @@ import (
 	"runtime"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
+
+	"github.com/anykind/anykind/internal/object/kubernetes"
 )
 
-// Version is the version that kubectl and the published programs of Kubernetes print. It is the
-// version of k8s.io/kubernetes in tools/reference/go.mod.
-const Version = "v1.37.1"
-
-const versionFlags = "-X k8s.io/component-base/version.gitVersion=" + Version +
-	" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37"
+const versionFlags = "-X k8s.io/component-base/version.gitVersion=" + kubernetes.Version +
+	" -X k8s.io/component-base/version.gitMajor=" + kubernetes.Major +
+	" -X k8s.io/component-base/version.gitMinor=" + kubernetes.Minor
 
 // Anykind builds anykind if necessary, and returns its path. It is built as `make build` does: the tag
 // grpcnotrace leaves out the unused trace pages of grpc, and with them the templates for which the
@@ -33,13 +32,13 @@ func Anykind() (string, error) {
 }
 
 // Kubectl returns the path of the published kubectl.
-func Kubectl() (string, error) { return kubernetes("kubectl") }
+func Kubectl() (string, error) { return published("kubectl") }
 
 // KubeAPIServer returns the path of the published kube-apiserver.
-func KubeAPIServer() (string, error) { return kubernetes("kube-apiserver") }
+func KubeAPIServer() (string, error) { return published("kube-apiserver") }
 
 // KubeScheduler returns the path of the published kube-scheduler.
-func KubeScheduler() (string, error) { return kubernetes("kube-scheduler") }
+func KubeScheduler() (string, error) { return published("kube-scheduler") }
 
 // SampleAPIServer returns the path of the published k8s.io/sample-apiserver.
 func SampleAPIServer() (string, error) {
@@ -47,9 +46,9 @@ func SampleAPIServer() (string, error) {
 }
 
 // KubeControllerManager returns the path of the published kube-controller-manager.
-func KubeControllerManager() (string, error) { return kubernetes("kube-controller-manager") }
+func KubeControllerManager() (string, error) { return published("kube-controller-manager") }
 
-func kubernetes(name string) (string, error) {
+func published(name string) (string, error) {
 	return build(name, "tools/reference", "k8s.io/kubernetes/cmd/"+name, versionFlags)
 }
 

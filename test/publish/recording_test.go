@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/builtin/recording"
-	"github.com/anykind/anykind/internal/server/openapi"
 )
 
 var update = flag.Bool("update", false, "write the responses of the reference to internal/builtin/testdata")
@@ -22,7 +21,7 @@ func TestRecording(t *testing.T) {
 	if *reference != "start" {
 		t.Skip("starts a kube-apiserver: -reference start")
 	}
-	dir := filepath.Join("..", "..", "internal", "builtin", "testdata", "v"+openapi.Kubernetes)
+	dir := filepath.Join("..", "..", "internal", "builtin", "testdata", "recorded")
 	usual := record(t, theirs(t))
 	compareRecorded(t, dir, usual, nil)
 	// Groups and versions that are off by default have another folder.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/test/process"
 	"github.com/anykind/anykind/test/program"
 )
@@ -50,7 +51,7 @@ func TestSession(t *testing.T) {
 
 	lines := []string{
 		"$ go run ./cmd/anykind serve &",
-		"anykind (devel), Kubernetes 1.37, listens on https://127.0.0.1:6443",
+		"anykind (devel), Kubernetes " + kubernetes.Name + ", listens on https://127.0.0.1:6443",
 		"$ export KUBECONFIG=$PWD/anykind-data/admin.kubeconfig",
 		"",
 	}

@@ -187,7 +187,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// The messages for unauthenticated requests are those of kube-apiserver v1.37.
+// The messages for unauthenticated requests are those of kube-apiserver.
 func TestUnauthorized(t *testing.T) {
 	s := status.Of(status.Unauthorized())
 	if s.Code != 401 || s.Message != "Unauthorized" || s.Reason != "Unauthorized" || s.Details != nil {

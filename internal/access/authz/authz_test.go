@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// The messages are those of kube-apiserver v1.37.
+// The messages are those of kube-apiserver.
 func TestForbidden(t *testing.T) {
 	bob := &request.User{Name: "bob"}
 	for _, tt := range []struct {

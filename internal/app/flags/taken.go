@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// kubeFlags are the flags of kube-apiserver v1.37 without effect here, one per line: the name,
+// kubeFlags are the flags of kube-apiserver without effect here, one per line: the name,
 // the type, and the default, which /flagz shows.
 //
 //go:embed kubeflags.txt

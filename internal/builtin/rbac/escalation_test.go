@@ -101,7 +101,7 @@ func (w *world) write(u *request.User, document string) error {
 }
 
 // Users can only grant permissions that they have, without escalate or bind. The messages are those
-// of v1.37.1.
+// of kube-apiserver.
 func TestEscalation(t *testing.T) {
 	ann := &request.User{Name: "ann", Groups: []string{"devs", "system:authenticated"}}
 	eve, boss := &request.User{Name: "eve"}, &request.User{Name: "boss"}

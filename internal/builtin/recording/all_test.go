@@ -102,7 +102,7 @@ func told(b *recording.Block) *recording.Block {
 
 func recorded(t testing.TB, name string) recording.Recording {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "testdata", "v"+openapi.Kubernetes, name))
+	data, err := os.ReadFile(filepath.Join("..", "testdata", "recorded", name))
 	if err != nil {
 		t.Fatal(err)
 	}

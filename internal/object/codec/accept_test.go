@@ -108,7 +108,7 @@ func TestAccept(t *testing.T) {
 }
 
 // The route of a native path is chosen by full media types only. Errors have the words of the
-// router of a v1.37 server.
+// router of kube-apiserver.
 func TestRoute(t *testing.T) {
 	const names = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf"
 	const streams = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
@@ -176,7 +176,7 @@ func TestAcceptPretty(t *testing.T) {
 		query, agent string
 		want         bool
 	}{
-		{"", "kubectl/v1.37", false},
+		{"", "kubectl/v1.36", false},
 		{"", "curl/8.0", true},
 		{"", "Wget/1.2", true},
 		{"", "Mozilla/5.0 (X11)", true},

@@ -15,7 +15,7 @@ const cellObject = `{"metadata":{"name":"x","labels":{"a.b/c":"label"}},"spec":{
 	"o":{"k":[1,"two",null,"<"]},"l":["a","b","c"],"mixed":[null,"é"],"empty":[],"date":"2020-01-01T00:00:00Z","bad":"nope","none":"",
 	"conditions":[{"type":"Synced","status":"False"},{"type":"Ready","status":"True"}],"with-dash_1":"d"}}`
 
-// The cells of a v1.37 server.
+// The cells of kube-apiserver.
 func TestCell(t *testing.T) {
 	tree, _, err := Decode(JSON, []byte(cellObject))
 	if err != nil {

@@ -20,7 +20,7 @@ var (
 		New: func() runtime.Object { return &corev1.ConfigMap{} }}
 )
 
-// Errors for bodies that do not decode are those of a v1.37 server.
+// Errors for bodies that do not decode are those of kube-apiserver.
 func TestDecodeObjectErrors(t *testing.T) {
 	lenient := probe
 	lenient.Strict = false

@@ -22,7 +22,7 @@ import (
 //go:embed gates.txt
 var table string
 
-// parse returns the gates of a table, with their defaults in v1.37.
+// parse returns the gates of a table, with their defaults in the Current release.
 func parse(text string) (featuregate.MutableVersionedFeatureGate, error) {
 	gates := featuregate.NewVersionedFeatureGate(version.MajorMinor(1, uint(Current)))
 	specs := map[featuregate.Feature]featuregate.VersionedSpecs{}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/anykind/anykind/internal/object/kubernetes"
 )
 
 // Values are those of Kubernetes, and so are its errors.
@@ -47,6 +49,12 @@ func TestFlag(t *testing.T) {
 				t.Errorf("%s: %s is on", tt.given, name)
 			}
 		}
+	}
+}
+
+func TestCurrent(t *testing.T) {
+	if Current.String() != kubernetes.Name {
+		t.Errorf("Current is %s, want %s", Current, kubernetes.Name)
 	}
 }
 

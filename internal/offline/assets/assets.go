@@ -113,7 +113,7 @@ import (
 func main() { os.Exit(cli.Run(cmd.NewDefaultKubectlCommand())) }
 `
 
-// BuildKubectl builds the kubectl of a release, such as v0.37.1, with Go, and installs it.
+// BuildKubectl builds the kubectl of a release, such as v0.36.0, with Go, and installs it.
 func (f Folder) BuildKubectl(ctx context.Context, release string) error {
 	dir, err := os.MkdirTemp("", "kubectl")
 	if err != nil {

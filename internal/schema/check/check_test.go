@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/schematest"
 )
 
-// One rule each, in the words of a v1.37 server. Whole schemas with many
+// One rule each, in the words of kube-apiserver. Whole schemas with many
 // mistakes are compared with upstream's own code in test/oracle.
 func TestCheck(t *testing.T) {
 	for _, tt := range []struct {

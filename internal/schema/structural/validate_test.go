@@ -43,7 +43,7 @@ func messages(errs field.ErrorList) (out []string) {
 	return out
 }
 
-// The messages are those of a v1.37 server.
+// The messages are those of kube-apiserver.
 func TestValidate(t *testing.T) {
 	for _, tt := range []struct {
 		schema, value string

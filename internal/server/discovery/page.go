@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/internal/object/resource"
-	"github.com/anykind/anykind/internal/server/openapi"
 	"github.com/anykind/anykind/internal/server/page"
 )
 
@@ -36,7 +36,7 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, v *groups) {
 		p = page.New("anykind")
 		p.Add(`<h1>anykind</h1>`)
 	}
-	p.Add("\n<p>%s, the API of Kubernetes %s. %s kinds are served.</p>\n<p>", h.options.Build, openapi.Kubernetes, strconv.Itoa(v.set.Len()))
+	p.Add("\n<p>%s, the API of Kubernetes %s. %s kinds are served.</p>\n<p>", h.options.Build, kubernetes.Name, strconv.Itoa(v.set.Len()))
 	for _, path := range slices.Concat([]string{"/apis", "/openapi/v2", "/openapi/v3"}, h.options.Paths, []string{"/debug/"}) {
 		p.Link(path, path)
 		p.Add(" ")

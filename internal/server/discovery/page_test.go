@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/view"
 )
@@ -23,7 +24,7 @@ func TestPageForPeople(t *testing.T) {
 		t.Fatalf("%d %s", w.Code, got)
 	}
 	for _, want := range []string{
-		"v1.2.3", "Kubernetes 1.37", `href="/metrics"`, `href="/debug/"`, `href="/openapi/v3"`, `href="/?group=disc.anykind.dev"`,
+		"v1.2.3", "Kubernetes " + kubernetes.Name, `href="/metrics"`, `href="/debug/"`, `href="/openapi/v3"`, `href="/?group=disc.anykind.dev"`,
 		`<td>Kite</td><td>kites, ki, kt</td><td>namespaces</td>`, `<a href="/apis/disc.anykind.dev/v1/kites">v1</a> <small>/status /scale</small>`,
 		`<td>Sky</td><td>skies</td><td>cluster</td>`, `href="/api/v1/configmaps"`,
 	} {

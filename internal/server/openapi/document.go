@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/object/groupversion"
+	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/view"
 )
@@ -140,7 +141,7 @@ func (s *shared) write(typed bool, paths any, schemas fields) []byte {
 	return append(doc, '}')
 }
 
-func nativeInfo() fields { return fields{"title": "Kubernetes", "version": Kubernetes} }
+func nativeInfo() fields { return fields{"title": "Kubernetes", "version": kubernetes.Name} }
 
 // bearerToken returns the security scheme.
 func bearerToken() fields {

@@ -19,9 +19,6 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Kubernetes is the version of Kubernetes in the documents.
-const Kubernetes = "1.37"
-
 // Options of a Handler. The zero value works.
 type Options struct {
 	// Build identifies the build of the server: two builds may publish the same Definition

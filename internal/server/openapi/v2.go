@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/object/groupversion"
+	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/server/aggregate/published"
 )
@@ -108,7 +109,7 @@ func (h *Handler) wholeHash(set *resource.Set, others []published.DocumentV2) st
 	}
 	sort.SliceStable(prints, func(i, k int) bool { return slices.Compare(prints[i][:], prints[k][:]) < 0 })
 	hash := sha512.New()
-	fmt.Fprintf(hash, "%s\n%s\n%s\nv2\n", Kubernetes, h.options.Build, h.options.Pages)
+	fmt.Fprintf(hash, "%s\n%s\n%s\nv2\n", kubernetes.Name, h.options.Build, h.options.Pages)
 	for _, p := range prints {
 		hash.Write(p[:])
 	}

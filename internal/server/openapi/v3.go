@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/server/aggregate/published"
 )
@@ -133,7 +134,7 @@ func (h *Handler) hash(set *resource.Set, name string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	parts := []byte(Kubernetes + "\n" + h.options.Build + "\n" + name + "\n")
+	parts := []byte(kubernetes.Name + "\n" + h.options.Build + "\n" + name + "\n")
 	if v != "" {
 		for _, d := range g.Definitions {
 			if version := d.Version(v); version != nil && version.Served {

@@ -123,7 +123,7 @@ func header(g *G) {
 			wire.Field{Name: "If-Modified-Since", Value: "Wed, 21 Oct 2037 07:28:00 GMT"}, wire.Field{Name: "Range", Value: "bytes=0-10"},
 			wire.Field{Name: "Origin", Value: "http://example.com"}, wire.Field{Name: "Access-Control-Request-Method", Value: "GET"},
 			wire.Field{Name: "X-Http-Method-Override", Value: "DELETE"}, wire.Field{Name: "X-Forwarded-For", Value: "1.2.3.4"},
-			wire.Field{Name: "User-Agent", Value: one(g, "", "kubectl/v1.37.1 (linux/amd64) kubernetes/abc", "/x", "a b/c", strings.Repeat("u", 200), "Mozilla/5.0 (X11)", "é/1")},
+			wire.Field{Name: "User-Agent", Value: one(g, "", "kubectl/v1.36.0 (linux/amd64) kubernetes/abc", "/x", "a b/c", strings.Repeat("u", 200), "Mozilla/5.0 (X11)", "é/1")},
 			wire.Field{Name: "Authorization", Value: one(g, "", "Bearer", "Bearer ", "Bearer x", "bearer admin-token", "Basic YTpi", "Bogus", "Bearer  admin-token", "Bearer admin-token x")},
 			wire.Field{Name: "Impersonate-User", Value: one(g, "somebody", "", "system:admin")}, wire.Field{Name: "Impersonate-Group", Value: "x"}, wire.Field{Name: "Impersonate-Extra-A", Value: "x"},
 			wire.Field{Name: "Accept-Encoding", Value: "gzip"}, wire.Field{Name: "Audit-Id", Value: "x"}, wire.Field{Name: "Traceparent", Value: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},

@@ -163,7 +163,7 @@ var (
 	limit = flag.Duration("time", 5*time.Minute, "time for each controller")
 )
 
-// known are findings of v1.37.1, by a part of their text.
+// known are findings in the published program, by a part of their text.
 var known = map[string]string{
 	// Revisions are numbered from the cache: TestEqualRevisions.
 	"StatefulSet": "revision is 1; without faults it is 2",

@@ -5,7 +5,7 @@ package main
 //   - apiserver/admissionwebhook, which make upstream-admission runs
 //   - apiserver/coordinatedleaderelection, apiserver/peerproxy, dra and its subfolders,
 //     scheduler/podgroup and its subfolders, scheduler/preemption/podgroup: they are about feature gates
-//     that are off in v1.37, and wait for the effects of these
+//     that are off by default, and wait for the effects of these
 //   - apimachinery/apply and examples: they put a kind, or the resolution of Services, into their server
 //   - etcd: it starts a server that this command does not replace
 //   - openshift, which only compiles; ipamperf, logs and scheduler_perf, which are benchmarks

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/test/kubernetes/published"
-	"github.com/anykind/anykind/test/program"
 )
 
 const (
@@ -55,8 +55,7 @@ func prepare(folder, dir, anykind, etcd string) (*suite, error) {
 		}
 	}
 	// Fixtures of other modules write certificates beside their source, so the folder has to exist here.
-	version, _ := strings.CutPrefix(program.Version, "v1.")
-	if err := os.MkdirAll(filepath.Join(dir, "src", "k8s.io", "apiextensions-apiserver@v0."+version, "pkg", "cmd", "server", "testing", "testdata"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "src", "k8s.io", "apiextensions-apiserver@"+kubernetes.Modules, "pkg", "cmd", "server", "testing", "testdata"), 0o755); err != nil {
 		return nil, err
 	}
 	for from, to := range map[string]string{"testing": "cmd/kube-apiserver/app/testing", "framework": "test/integration/framework"} {

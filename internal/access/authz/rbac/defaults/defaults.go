@@ -1,4 +1,4 @@
-// Package defaults has the default roles and bindings of Kubernetes v1.37: for unauthenticated and
+// Package defaults has the default roles and bindings of Kubernetes: for unauthenticated and
 // authenticated users, for administrators of the cluster and of namespaces, for the components of a
 // cluster, and for each controller.
 //
