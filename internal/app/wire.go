@@ -275,7 +275,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Paths: append(server.Paths(checks), w.keys.Paths()...), Build: build, Refresh: w.fresh,
 		Services: w.others.Services, Published: w.publishedFor(published.ClientTimeout),
 	})
-	documents := openapi.New(w.catalog, openapi.Options{Build: build, Pages: pages(w.keys), Aggregated: documented{w}, Refresh: w.fresh})
+	documents := openapi.New(w.catalog, openapi.Options{Build: build, Release: o.Gates.Emulated().String(), Pages: pages(w.keys), Aggregated: documented{w}, Refresh: w.fresh})
 	return server.Options{
 		API: api.Table{
 			w.others.Find,

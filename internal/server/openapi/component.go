@@ -66,6 +66,7 @@ func refs(data []byte) []string {
 
 // shared has the parts that all documents share. They are built on first use.
 type shared struct {
+	release    string // of Kubernetes
 	once       sync.Once
 	params     *parameters
 	components map[string]component

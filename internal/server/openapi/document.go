@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/object/groupversion"
-	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/view"
 )
@@ -129,7 +128,7 @@ func (s *shared) write(typed bool, paths any, schemas fields) []byte {
 		components["schemas"] = schemas
 	}
 	if typed {
-		info = nativeInfo()
+		info = s.info()
 		components["securitySchemes"] = bearerToken()
 	}
 	doc := []byte(`{"openapi":"3.0.0","info":`)
@@ -141,7 +140,7 @@ func (s *shared) write(typed bool, paths any, schemas fields) []byte {
 	return append(doc, '}')
 }
 
-func nativeInfo() fields { return fields{"title": "Kubernetes", "version": kubernetes.Name} }
+func (s *shared) info() fields { return fields{"title": "Kubernetes", "version": s.release} }
 
 // bearerToken returns the security scheme.
 func bearerToken() fields {

@@ -9,12 +9,14 @@
 package openapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 )
@@ -24,6 +26,8 @@ type Options struct {
 	// Build identifies the build of the server: two builds may publish the same Definition
 	// differently.
 	Build string
+	// Release is the release of Kubernetes in the documents; "" is kubernetes.Name.
+	Release string
 	// Pages are IssuerConfiguration and IssuerKeys, if the server has these pages.
 	Pages []string
 	// Aggregated are the API servers behind this one; nil for none.
@@ -49,6 +53,7 @@ func New(catalog *resource.Catalog, o Options) *Handler {
 	if o.Idle == 0 {
 		o.Idle = 5 * time.Minute
 	}
+	o.Release = cmp.Or(o.Release, kubernetes.Name)
 	if o.Aggregated == nil {
 		o.Aggregated = noServers{}
 	}

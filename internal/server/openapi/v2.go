@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/object/groupversion"
-	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/server/aggregate/published"
 )
@@ -89,7 +88,7 @@ func (h *Handler) v2Document(others []published.DocumentV2) (*resource.Set, *sha
 	c := &h.cache
 	c.used = h.touch()
 	if c.shared == nil {
-		c.shared = &shared{}
+		c.shared = &shared{release: h.options.Release}
 	}
 	if !c.whole.checked || !sameWholes(c.whole.others, others) {
 		c.fingerprints.Retain(set)
@@ -109,7 +108,7 @@ func (h *Handler) wholeHash(set *resource.Set, others []published.DocumentV2) st
 	}
 	sort.SliceStable(prints, func(i, k int) bool { return slices.Compare(prints[i][:], prints[k][:]) < 0 })
 	hash := sha512.New()
-	fmt.Fprintf(hash, "%s\n%s\n%s\nv2\n", kubernetes.Name, h.options.Build, h.options.Pages)
+	fmt.Fprintf(hash, "%s\n%s\n%s\nv2\n", h.options.Release, h.options.Build, h.options.Pages)
 	for _, p := range prints {
 		hash.Write(p[:])
 	}
@@ -124,7 +123,7 @@ func (o *Options) writeWhole(w io.Writer, form string, set *resource.Set, s *sha
 	out := &v2Writer{w: w, protobuf: form == v2Protobuf}
 	out.begin()
 	out.field("swagger", "2.0")
-	out.field("info", nativeInfo())
+	out.field("info", s.info())
 	names := map[*resource.Version]modelName{}
 	for name, make := range s.definitions(set, names) {
 		if d, ok := others.shared(name); ok {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/object/codec"
-	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/server/aggregate/published"
 )
@@ -134,7 +133,7 @@ func (h *Handler) hash(set *resource.Set, name string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	parts := []byte(kubernetes.Name + "\n" + h.options.Build + "\n" + name + "\n")
+	parts := []byte(h.options.Release + "\n" + h.options.Build + "\n" + name + "\n")
 	if v != "" {
 		for _, d := range g.Definitions {
 			if version := d.Version(v); version != nil && version.Served {
@@ -238,7 +237,7 @@ func (h *Handler) document(name string) (d *openDocument, build func() []byte, o
 	}
 	d.used = h.touch()
 	if c.shared == nil {
-		c.shared = &shared{}
+		c.shared = &shared{release: h.options.Release}
 	}
 	s := c.shared
 	return d, func() []byte {
