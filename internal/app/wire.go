@@ -33,6 +33,7 @@ import (
 	"github.com/anykind/anykind/internal/network/mirror"
 	"github.com/anykind/anykind/internal/network/proxy"
 	"github.com/anykind/anykind/internal/network/webhook"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/registry/convert"
@@ -275,7 +276,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Paths: append(server.Paths(checks), w.keys.Paths()...), Build: build, Refresh: w.fresh,
 		Services: w.others.Services, Published: w.publishedFor(published.ClientTimeout),
 	})
-	documents := openapi.New(w.catalog, openapi.Options{Build: build, Release: o.Gates.Emulated().String(), Pages: pages(w.keys), Aggregated: documented{w}, Refresh: w.fresh})
+	documents := openapi.New(w.catalog, openapi.Options{Build: build, Release: o.Gates.Emulated().String(), CBOR: o.Gates.On(gate.CBORServingAndStorage), Pages: pages(w.keys), Aggregated: documented{w}, Refresh: w.fresh})
 	return server.Options{
 		API: api.Table{
 			w.others.Find,

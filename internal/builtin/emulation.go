@@ -20,6 +20,10 @@ func (s selection) apply(d *resource.Definition) error {
 		if err != nil && asked {
 			return err
 		}
+		if gv := d.GroupResource().WithVersion(v.Name).GroupVersion(); asked {
+			s.newer[gv] = s.newer[gv] || gate.Release(v.Introduced) > s.gates.Emulated()
+			s.inUse[gv] = s.inUse[gv] || on
+		}
 		if on = on && asked; v.Served != on { // shared Definitions are in use, and have it already
 			v.Served = on
 		}
@@ -62,17 +66,9 @@ func (s selection) inRelease(d *resource.Definition, v *resource.Version, older 
 }
 
 // checkNewer rejects a configuration that enables a version whose kinds are all newer than the release.
-func (s selection) checkNewer(kinds []*resource.Definition) error {
-	newer, served := map[schema.GroupVersion]bool{}, map[schema.GroupVersion]bool{}
-	for _, d := range kinds {
-		for _, v := range d.Versions {
-			gv := schema.GroupVersion{Group: d.Group, Version: v.Name}
-			newer[gv] = newer[gv] || gate.Release(v.Introduced) > s.gates.Emulated()
-			served[gv] = served[gv] || v.Served
-		}
-	}
+func (s selection) checkNewer() error {
 	for gv, on := range s.versions {
-		if on && newer[gv] && !served[gv] {
+		if on && s.newer[gv] && !s.inUse[gv] {
 			return fmt.Errorf("cannot enable version %s in runtime-config because all the resources have been introduced after the current version %s. "+
 				"Consider setting --runtime-config-emulation-forward-compatible=true", gv, s.gates.Emulated())
 		}

@@ -69,13 +69,13 @@ func (c RuntimeConfig) Apply(kinds []*resource.Definition, gates *gate.Set) erro
 	if err := wanted.check(); err != nil {
 		return err
 	}
-	wanted.gates = gates
+	wanted.gates, wanted.newer, wanted.inUse = gates, map[schema.GroupVersion]bool{}, map[schema.GroupVersion]bool{}
 	for _, d := range kinds {
 		if err := wanted.apply(d); err != nil {
 			return err
 		}
 	}
-	return wanted.checkNewer(kinds)
+	return wanted.checkNewer()
 }
 
 // A selection is a parsed RuntimeConfig.
@@ -84,6 +84,8 @@ type selection struct {
 	versions  map[schema.GroupVersion]bool
 	resources map[schema.GroupVersionResource]bool
 	gates     *gate.Set
+	// newer are the selected versions with kinds newer than the emulated release, and inUse are those with served kinds.
+	newer, inUse map[schema.GroupVersion]bool
 }
 
 func (s selection) serves(d *resource.Definition, version string) bool {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/version"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 
@@ -28,6 +29,9 @@ var gatesText string
 // withGates sets gates on upstream's side until the end of the test, and returns them for ours.
 func withGates(t *testing.T, text string) *gate.Set {
 	t.Helper()
+	if release, ok := strings.CutPrefix(text, "emulated="); ok {
+		return emulating(t, release)
+	}
 	var f gate.Flag
 	if err := f.Set(text); err != nil {
 		t.Fatal(err)
@@ -52,6 +56,25 @@ func withGates(t *testing.T, text string) *gate.Set {
 	turn(upstream)
 	t.Cleanup(func() { turn(before) })
 	return gate.With(ours)
+}
+
+// emulating gives upstream's side the gates of a release until the end of the test, and returns them for ours.
+func emulating(t *testing.T, release string) *gate.Set {
+	t.Helper()
+	all := utilfeature.DefaultFeatureGate.(featuregate.MutableVersionedFeatureGate)
+	turn := func(to *version.Version) {
+		if err := all.SetEmulationVersion(to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := all.EmulationVersion()
+	turn(version.MustParseGeneric(release))
+	t.Cleanup(func() { turn(before) })
+	ours, err := gate.Of(release, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ours
 }
 
 // TestGateMutations is TestMutations with feature gates that do not have their defaults.

@@ -67,6 +67,7 @@ func refs(data []byte) []string {
 // shared has the parts that all documents share. They are built on first use.
 type shared struct {
 	release    string // of Kubernetes
+	cbor       bool
 	once       sync.Once
 	params     *parameters
 	components map[string]component
@@ -77,7 +78,7 @@ type shared struct {
 func (s *shared) prepare() {
 	s.once.Do(func() {
 		s.params = newParameters()
-		s.custom, s.native = newStyles(s.params)
+		s.custom, s.native = newStyles(s.params, s.cbor)
 		s.components = map[string]component{}
 		for _, m := range []view.Model{
 			modelOf[metav1.APIVersions](core("APIVersions")),

@@ -28,6 +28,8 @@ type Options struct {
 	Build string
 	// Release is the release of Kubernetes in the documents; "" is kubernetes.Name.
 	Release string
+	// CBOR adds the media types of CBOR to built-in resources.
+	CBOR bool
 	// Pages are IssuerConfiguration and IssuerKeys, if the server has these pages.
 	Pages []string
 	// Aggregated are the API servers behind this one; nil for none.

@@ -44,7 +44,8 @@ type style struct {
 	subresourceID bool // an operation on a subresource has the subresource's kind
 }
 
-func newStyles(p *parameters) (custom, native *style) {
+// newStyles returns the styles of custom and of built-in resources. cbor adds its media types to the latter.
+func newStyles(p *parameters, cbor bool) (custom, native *style) {
 	custom = &style{
 		bodies:  []string{"application/json", "application/yaml"},
 		patches: []string{"application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"},
@@ -70,6 +71,11 @@ func newStyles(p *parameters) (custom, native *style) {
 		patchCreates:  true,
 		watches:       true,
 		subresourceID: true,
+	}
+	if cbor {
+		native.answers = append(native.answers, "application/cbor")
+		native.lists = append(slices.Insert(native.lists, 3, "application/cbor"), "application/cbor-seq")
+		native.patches = append(native.patches, "application/apply-patch+cbor")
 	}
 	return custom, native
 }

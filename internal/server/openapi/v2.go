@@ -88,7 +88,7 @@ func (h *Handler) v2Document(others []published.DocumentV2) (*resource.Set, *sha
 	c := &h.cache
 	c.used = h.touch()
 	if c.shared == nil {
-		c.shared = &shared{release: h.options.Release}
+		c.shared = &shared{release: h.options.Release, cbor: h.options.CBOR}
 	}
 	if !c.whole.checked || !sameWholes(c.whole.others, others) {
 		c.fingerprints.Retain(set)

@@ -237,7 +237,7 @@ func (h *Handler) document(name string) (d *openDocument, build func() []byte, o
 	}
 	d.used = h.touch()
 	if c.shared == nil {
-		c.shared = &shared{release: h.options.Release}
+		c.shared = &shared{release: h.options.Release, cbor: h.options.CBOR}
 	}
 	s := c.shared
 	return d, func() []byte {
