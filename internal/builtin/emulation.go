@@ -11,11 +11,11 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// apply sets the served versions of a kind and its storage version.
+// apply sets the served versions of a kind, its storage version, and whether it has generations.
 func (s selection) apply(d *resource.Definition) error {
 	older, olderAsked := false, false // whether an older version is served, or selected; alpha versions do not count
 	for _, v := range slices.Backward(d.Versions) {
-		asked := s.gated(d) && (s.serves(d, v.Name) || olderAsked && s.gates.ServesNewer() && !s.names(d, v.Name))
+		asked := s.gated(d.Gate) && (s.serves(d, v.Name) || olderAsked && s.gates.ServesNewer() && !s.names(d, v.Name))
 		on, err := s.inRelease(d, v, older)
 		if err != nil && asked {
 			return err
@@ -32,11 +32,14 @@ func (s selection) apply(d *resource.Definition) error {
 		}
 	}
 	s.store(d)
+	if d.HasGeneration && !s.gated(d.GenerationGate) {
+		d.HasGeneration = false
+	}
 	return nil
 }
 
-// gated reports whether the gate of a kind is on.
-func (s selection) gated(d *resource.Definition) bool { return d.Gate == "" || s.gates.On(d.Gate) }
+// gated reports whether a gate is on, or there is none.
+func (s selection) gated(n gate.Name) bool { return n == "" || s.gates.On(n) }
 
 func alpha(version string) bool { return strings.Contains(version, "alpha") }
 

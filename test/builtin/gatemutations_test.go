@@ -30,7 +30,8 @@ var gatesText string
 func withGates(t *testing.T, text string) *gate.Set {
 	t.Helper()
 	if release, ok := strings.CutPrefix(text, "emulated="); ok {
-		return emulating(t, release)
+		release, others, _ := strings.Cut(release, ",")
+		return emulating(t, release, others)
 	}
 	var f gate.Flag
 	if err := f.Set(text); err != nil {
@@ -58,8 +59,9 @@ func withGates(t *testing.T, text string) *gate.Set {
 	return gate.With(ours)
 }
 
-// emulating gives upstream's side the gates of a release until the end of the test, and returns them for ours.
-func emulating(t *testing.T, release string) *gate.Set {
+// emulating gives upstream's side the gates of a release until the end of the test, with other values for some of them,
+// and returns them for ours. Gates of idle.txt keep their defaults on both sides, if the release has them.
+func emulating(t *testing.T, release, others string) *gate.Set {
 	t.Helper()
 	all := utilfeature.DefaultFeatureGate.(featuregate.MutableVersionedFeatureGate)
 	turn := func(to *version.Version) {
@@ -69,10 +71,37 @@ func emulating(t *testing.T, release string) *gate.Set {
 	}
 	before := all.EmulationVersion()
 	turn(version.MustParseGeneric(release))
-	t.Cleanup(func() { turn(before) })
-	ours, err := gate.Of(release, nil)
+	given, restored := map[string]bool{}, map[string]bool{}
+	for pair := range strings.FieldsFuncSeq(others, func(r rune) bool { return r == ',' }) {
+		name, value, _ := strings.Cut(pair, "=")
+		given[name] = value == "true"
+	}
+	ours, err := gate.Of(release, given)
 	if err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		turn(before)
+		if err := all.SetFromMap(restored); err != nil {
+			t.Error(err)
+		}
+	})
+	values := maps.Clone(given)
+	for name := range all.GetAll() {
+		if gate.IdleReason(gate.Name(name)) != "" {
+			values[string(name)] = ours.On(gate.Name(name))
+		}
+	}
+	for name, on := range values {
+		usual := (*gate.Set)(nil).On(gate.Name(name))
+		if all.Enabled(featuregate.Feature(name)) == on {
+			continue
+		}
+		if err := all.SetFromMap(map[string]bool{name: on}); err != nil {
+			t.Logf("%s: %v", name, err)
+			continue
+		}
+		restored[name] = usual
 	}
 	return ours
 }

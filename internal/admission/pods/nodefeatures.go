@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/store/stored"
 )
@@ -21,6 +22,9 @@ type NodeDeclaredFeatures struct{ Nodes *stored.Lister[corev1.Node] }
 
 // Validate implements registry.Validator.
 func (p *NodeDeclaredFeatures) Validate(ctx context.Context, a *registry.Admission) error {
+	if !a.Gates.On(gate.NodeDeclaredFeatures) {
+		return nil
+	}
 	if !a.Is(pods, "", registry.Update) && !a.Is(pods, "resize", registry.Update) {
 		return nil
 	}

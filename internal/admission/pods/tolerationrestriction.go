@@ -63,7 +63,7 @@ func (t *TolerationRestriction) Mutate(ctx context.Context, a *registry.Admissio
 			more = slices.Clone(t.Config.Default)
 		}
 	}
-	if pod.QOS(a.Object) != corev1.PodQOSBestEffort {
+	if pod.QOS(a.Gates, a.Object) != corev1.PodQOSBestEffort {
 		more = append(more, corev1.Toleration{
 			Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
 		})

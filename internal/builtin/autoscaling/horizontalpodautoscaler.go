@@ -7,6 +7,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -14,7 +15,7 @@ func horizontalPodAutoscalers() *resource.Definition {
 	return kind.Kind[*autoscalingv2.HorizontalPodAutoscaler, *autoscalingv2.HorizontalPodAutoscalerList]{
 		Definition: resource.Definition{
 			Group: autoscalingv2.GroupName, Plural: "horizontalpodautoscalers", ShortNames: []string{"hpa"}, Categories: []string{"all"},
-			Namespaced: true, HasGeneration: true,
+			Namespaced: true, HasGeneration: true, GenerationGate: gate.HPAGeneration,
 			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
 		},
 		Version:     &resource.Version{Name: "v2"},

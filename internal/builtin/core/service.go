@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -24,7 +23,7 @@ func services(o Dependencies) *resource.Definition {
 		ReturnsDeleted: true,
 		Strategy: resource.Strategy{
 			AllowCreateOnUpdate: true, AllowUnconditionalUpdate: true,
-			ValidateName: apivalidation.NameIsDNSLabel,
+			ValidateName: func(string, bool) []string { return nil }, // see validateService
 			Validate:     validateService,
 			Warn:         resource.Looking(warnOfService),
 			Canonicalize: canonicalizeService,

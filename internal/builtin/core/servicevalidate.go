@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -54,10 +55,30 @@ func newServiceCheck(w *resource.Change) *serviceCheck {
 	return c
 }
 
+// name validates the name of a new Service.
+func (c *serviceCheck) name() {
+	rule := apivalidation.NameIsDNS1035Label
+	if c.gates.On(gate.RelaxedServiceNameValidation) {
+		rule = apivalidation.NameIsDNSLabel
+	}
+	check := func(of, value string, prefix bool) {
+		if value == "" {
+			return
+		}
+		for _, wrong := range rule(value, prefix) {
+			c.errs = append(c.errs, field.Invalid(field.NewPath("metadata", of), value, wrong))
+		}
+	}
+	check("generateName", c.GenerateName, true)
+	check("name", c.Name, false)
+}
+
 func validateService(_ context.Context, w *resource.Change) field.ErrorList {
 	c := newServiceCheck(w)
 	if c.old != nil {
 		c.changed()
+	} else {
+		c.name()
 	}
 	c.annotations()
 	if len(c.Spec.Ports) == 0 && !headless(&c.Spec) && c.Spec.Type != corev1.ServiceTypeExternalName {

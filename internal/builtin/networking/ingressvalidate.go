@@ -2,6 +2,7 @@ package networking
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // classAnnotation is the older form of the field ingressClassName.
@@ -27,15 +29,16 @@ func validateIngress(c *rule.Check, i, old *networkingv1.Ingress) {
 		at.Invalid(spec.Rules, "either `defaultBackend` or `rules` must be specified")
 	}
 	c.Walk(spec, "spec")
+	wrongService := serviceNames(c.Gates, old)
 	if spec.DefaultBackend != nil {
-		validateBackend(at.At("defaultBackend"), spec.DefaultBackend)
+		validateBackend(at.At("defaultBackend"), spec.DefaultBackend, wrongService)
 	}
 	anyRules := wildcardHasInvalidRules(c, old)
 	for n := range spec.Rules {
 		r, at := &spec.Rules[n], at.At("rules", n)
 		isWildcard := validateHost(at.At("host"), r.Host)
 		if r.HTTP != nil && !(isWildcard && anyRules) {
-			validatePaths(at.At("http", "paths"), r.HTTP.Paths)
+			validatePaths(at.At("http", "paths"), r.HTTP.Paths, wrongService)
 		}
 	}
 	anySecret := hasInvalidSecret(old)
@@ -74,7 +77,7 @@ func wildcardHasInvalidRules(c *rule.Check, old *networkingv1.Ingress) bool {
 			if len(r.HTTP.Paths) == 0 {
 				return true
 			}
-			validatePaths(check, r.HTTP.Paths)
+			validatePaths(check, r.HTTP.Paths, apivalidation.NameIsDNS1035Label)
 		}
 	}
 	return len(check.Errors()) > 0
@@ -102,7 +105,7 @@ func validateHost(c *rule.Check, host string) bool {
 	return strings.Contains(host, "*")
 }
 
-func validatePaths(c *rule.Check, paths []networkingv1.HTTPIngressPath) {
+func validatePaths(c *rule.Check, paths []networkingv1.HTTPIngressPath, wrongService apivalidation.ValidateNameFunc) {
 	for i := range paths {
 		p, c := &paths[i], c.At(i)
 		if p.PathType == nil {
@@ -110,7 +113,7 @@ func validatePaths(c *rule.Check, paths []networkingv1.HTTPIngressPath) {
 			continue
 		}
 		validatePath(c, p)
-		validateBackend(c.At("backend"), &p.Backend)
+		validateBackend(c.At("backend"), &p.Backend, wrongService)
 	}
 }
 
@@ -140,14 +143,14 @@ func validatePath(c *rule.Check, p *networkingv1.HTTPIngressPath) {
 	}
 }
 
-func validateBackend(c *rule.Check, b *networkingv1.IngressBackend) {
+func validateBackend(c *rule.Check, b *networkingv1.IngressBackend, wrongService apivalidation.ValidateNameFunc) {
 	switch {
 	case b.Resource != nil && b.Service != nil:
 		c.Invalid("", "cannot set both resource and service backends")
 	case b.Resource != nil:
 		validateReference(c.At("resource"), b.Resource)
 	case b.Service != nil:
-		validateServiceBackend(c, b.Service)
+		validateServiceBackend(c, b.Service, wrongService)
 	default:
 		c.Invalid("", "resource or service backend is required")
 	}
@@ -166,12 +169,37 @@ func validateReference(c *rule.Check, r *corev1.TypedLocalObjectReference) {
 	}
 }
 
-func validateServiceBackend(c *rule.Check, s *networkingv1.IngressServiceBackend) {
+// serviceNames returns the rule for names of Services. An old Ingress with a name that the strict rule rejects keeps
+// the other one.
+func serviceNames(gates *gate.Set, old *networkingv1.Ingress) apivalidation.ValidateNameFunc {
+	if gates.On(gate.RelaxedServiceNameValidation) {
+		return apivalidation.NameIsDNSLabel
+	}
+	relaxed := func(b *networkingv1.IngressBackend) bool {
+		return b != nil && b.Service != nil && len(apivalidation.NameIsDNSLabel(b.Service.Name, false)) == 0 &&
+			len(apivalidation.NameIsDNS1035Label(b.Service.Name, false)) > 0
+	}
+	if old == nil {
+		return apivalidation.NameIsDNS1035Label
+	}
+	any := relaxed(old.Spec.DefaultBackend)
+	for i := range old.Spec.Rules {
+		if http := old.Spec.Rules[i].HTTP; http != nil {
+			any = any || slices.ContainsFunc(http.Paths, func(p networkingv1.HTTPIngressPath) bool { return relaxed(&p.Backend) })
+		}
+	}
+	if any {
+		return apivalidation.NameIsDNSLabel
+	}
+	return apivalidation.NameIsDNS1035Label
+}
+
+func validateServiceBackend(c *rule.Check, s *networkingv1.IngressServiceBackend, wrong apivalidation.ValidateNameFunc) {
 	name := c.At("service", "name")
 	if s.Name == "" {
 		name.Required("")
 	} else {
-		name.Invalids(s.Name, apivalidation.NameIsDNSLabel(s.Name, false))
+		name.Invalids(s.Name, wrong(s.Name, false))
 	}
 	port := c.At("service", "port")
 	switch {

@@ -38,7 +38,7 @@ func prepare(ctx context.Context, c *resource.Change) {
 	mergeLabelKeys(spec, kind.Tree(pod, "metadata", "labels"))
 	copyAppArmor(ctx, pod)
 	completeResources(spec)
-	kind.Child(pod, "status")["qosClass"] = string(qosOf(kind.ValueOf[corev1.PodSpec](resourcesOnly(spec))))
+	kind.Child(pod, "status")["qosClass"] = string(qosOf(c.Gates, kind.ValueOf[corev1.PodSpec](resourcesOnly(spec))))
 }
 
 // mergeLabelKeys merges matchLabelKeys and mismatchLabelKeys into selectors, with the labels of the

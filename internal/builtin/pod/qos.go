@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // resourcesOnly returns the part of a spec that decides the QoS class.
@@ -29,17 +30,17 @@ func resourcesOnly(spec map[string]any) map[string]any {
 }
 
 // QOS returns the QoS class of a pod: from its status, otherwise computed from its spec.
-func QOS(pod map[string]any) corev1.PodQOSClass {
+func QOS(gates *gate.Set, pod map[string]any) corev1.PodQOSClass {
 	if class := kind.Text(pod, "status", "qosClass"); class != "" {
 		return corev1.PodQOSClass(class)
 	}
-	return qosOf(kind.ValueOf[corev1.PodSpec](resourcesOnly(kind.Tree(pod, "spec"))))
+	return qosOf(gates, kind.ValueOf[corev1.PodSpec](resourcesOnly(kind.Tree(pod, "spec"))))
 }
 
 // qosOf computes the QoS class of a spec: that of all its containers if they agree, otherwise
 // Burstable.
-func qosOf(spec *corev1.PodSpec) corev1.PodQOSClass {
-	if hasPodResources(spec.Resources) {
+func qosOf(gates *gate.Set, spec *corev1.PodSpec) corev1.PodQOSClass {
+	if hasPodResources(spec.Resources) || spec.Resources != nil && !gates.On(gate.PodLevelResourcesFixKubeletQOSClass) {
 		return qosOfResources(spec.Resources)
 	}
 	class := corev1.PodQOSClass("")

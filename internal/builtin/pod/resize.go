@@ -30,9 +30,9 @@ func validateResize(c *rule.Check, pod, old *corev1.Pod) {
 	spec := c.At("spec")
 	class := old.Status.QOSClass
 	if class == "" {
-		class = qosOf(&old.Spec)
+		class = qosOf(c.Gates, &old.Spec)
 	}
-	if class != qosOf(&pod.Spec) {
+	if class != qosOf(c.Gates, &pod.Spec) {
 		spec.Invalid(pod.Status.QOSClass, "Pod QOS Class may not change as a result of resizing")
 	}
 	if !canResize(old) {
@@ -42,7 +42,13 @@ func validateResize(c *rule.Check, pod, old *corev1.Pod) {
 	if !checkWhole(spec, rest, &old.Spec) || !checkSameContainers(spec, pod, old) {
 		return
 	}
+	canResizeInit := func(x *corev1.Container) bool {
+		return isSidecar(x) || c.Gates.On(gate.InPlacePodVerticalScalingInitContainers)
+	}
 	for i := range old.Spec.InitContainers {
+		if !canResizeInit(&old.Spec.InitContainers[i]) {
+			continue
+		}
 		checkKept(spec.At("initContainers", i, "resources"), "resource", &pod.Spec.InitContainers[i].Resources, &old.Spec.InitContainers[i].Resources)
 	}
 	for i := range old.Spec.Containers {
@@ -55,7 +61,13 @@ func validateResize(c *rule.Check, pod, old *corev1.Pod) {
 		}
 	}
 	for i := range rest.InitContainers {
-		checkInitResize(spec.At("initContainers", i), &rest.InitContainers[i], &old.Spec.InitContainers[i])
+		x, was := &rest.InitContainers[i], &old.Spec.InitContainers[i]
+		switch {
+		case canResizeInit(x):
+			checkInitResize(spec.At("initContainers", i), x, was)
+		case !equality.Semantic.DeepEqual(x, was):
+			spec.Forbidden("resources for non-sidecar init containers are immutable")
+		}
 	}
 	checkVolumeResize(spec.At("volumes"), pod.Spec.Volumes, old.Spec.Volumes)
 	rest.Volumes = old.Spec.Volumes

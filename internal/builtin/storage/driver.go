@@ -11,6 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -109,7 +110,7 @@ func validateTokenRequests(c *rule.Check, requests []storagev1.TokenRequest) {
 
 func warnOfDriver(c *rule.Check, driver, old *storagev1.CSIDriver) {
 	requests := driver.Spec.TokenRequests
-	if len(requests) == 0 || driver.Spec.ServiceAccountTokenInSecrets != nil ||
+	if !c.Gates.On(gate.CSIServiceAccountTokenSecrets) || len(requests) == 0 || driver.Spec.ServiceAccountTokenInSecrets != nil ||
 		old != nil && equality.Semantic.DeepEqual(requests, old.Spec.TokenRequests) {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -44,7 +45,9 @@ func validateNode(c *rule.Check, node, old *storagev1.CSINode) {
 	for _, was := range old.Spec.Drivers {
 		for _, is := range node.Spec.Drivers {
 			if is.Name == was.Name {
-				is.Allocatable, was.Allocatable = nil, nil
+				if c.Gates.On(gate.MutableCSINodeAllocatableCount) {
+					is.Allocatable, was.Allocatable = nil, nil
+				}
 				c.Immutable(is, was)
 			}
 		}

@@ -72,6 +72,8 @@ type Definition struct {
 	Uncached bool
 	// HasGeneration counts changes of the spec in metadata.generation.
 	HasGeneration bool
+	// GenerationGate is a feature gate without which HasGeneration is false, or "".
+	GenerationGate gate.Name
 	// LabelError returns the error for an unsupported field selector; nil for the usual one.
 	LabelError func(apiVersion, label string) string
 	// NoNamespaceLabel: field selectors do not support metadata.namespace.
