@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
-	certificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 
@@ -27,10 +26,7 @@ func trustBundles() *resource.Definition {
 		Validate: validateBundle,
 		Columns:  `SignerName  string  .spec.signerName:<none>`,
 		Select:   "spec.signerName",
-	}.New(
-		kind.Like[*certificatesv1beta1.ClusterTrustBundle, *certificatesv1beta1.ClusterTrustBundleList]("v1beta1").Stored(),
-		kind.Like[*certificatesv1alpha1.ClusterTrustBundle, *certificatesv1alpha1.ClusterTrustBundleList]("v1alpha1"),
-	)
+	}.New(kind.Like[*certificatesv1beta1.ClusterTrustBundle, *certificatesv1beta1.ClusterTrustBundleList]("v1beta1").Stored())
 }
 
 func validateBundle(c *rule.Check, b, old *certificatesv1.ClusterTrustBundle) {

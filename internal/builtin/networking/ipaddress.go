@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
-	networkingv1beta1 "k8s.io/api/networking/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -23,7 +22,7 @@ func ipAddresses() *resource.Definition {
 		Validate: validateIPAddress,
 		Columns:  "ParentRef  string  parent  .spec.parentRef",
 		Cells:    kind.Cells{"parent": parentOf},
-	}.New(kind.Like[*networkingv1beta1.IPAddress, *networkingv1beta1.IPAddressList]("v1beta1"))
+	}.New()
 }
 
 // parentOf returns the cell with the parent of an IPAddress.

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
-	networkingv1beta1 "k8s.io/api/networking/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	netutils "k8s.io/utils/net"
 
@@ -30,7 +29,7 @@ func serviceCIDRs() *resource.Definition {
 			Age
 		`,
 		Cells: kind.Cells{"cidrs": func(obj map[string]any) any { return strings.Join(kind.Texts(obj, "spec", "cidrs"), ",") }},
-	}.New(kind.Like[*networkingv1beta1.ServiceCIDR, *networkingv1beta1.ServiceCIDRList]("v1beta1"))
+	}.New()
 }
 
 // validateServiceCIDR allows only one change of the ranges: adding one of the other family.

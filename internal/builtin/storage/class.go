@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	storagev1beta1 "k8s.io/api/storage/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -109,7 +108,7 @@ func attributesClasses() *resource.Definition {
 			DriverName  string  .driverName
 			Age
 		`,
-	}.New(kind.Like[*storagev1beta1.VolumeAttributesClass, *storagev1beta1.VolumeAttributesClassList]("v1beta1"))
+	}.New()
 }
 
 func validateAttributesClass(c *rule.Check, class, old *storagev1.VolumeAttributesClass) {
