@@ -30,6 +30,9 @@ func (b *bump) change(ctx context.Context, mods []goMod, current string, version
 		if n == 0 {
 			continue
 		}
+		if err := requireOthers(m.mod, b.with); err != nil {
+			return nil, err
+		}
 		m.mod.Cleanup()
 		if err := b.writeFile(m.name, modfileText(m)); err != nil {
 			return nil, err

@@ -101,6 +101,23 @@ func raise(mod *modfile.File, from string, to map[string]string, goLine string) 
 	return lines, nil
 }
 
+// requireOthers sets the versions of other modules, given as path@version, that a go.mod requires.
+func requireOthers(mod *modfile.File, with string) error {
+	for one := range strings.SplitSeq(with, ",") {
+		name, version, _ := strings.Cut(one, "@")
+		for _, r := range mod.Require {
+			if r.Mod.Path != name {
+				continue
+			}
+			if err := mod.AddRequire(name, version); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return nil
+}
+
 // readRequired returns the modules of others that k8s.io/apiserver requires.
 func readRequired(s *source) (facts, error) {
 	const module = "k8s.io/apiserver"

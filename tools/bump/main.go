@@ -30,6 +30,7 @@ type bump struct {
 	source    string // the top folder of the repository
 	from, to  string
 	instead   string // releases for modules that the proxy does not have
+	with      string // versions of other modules, path@version
 	report    bool   // only the report
 	out       io.Writer
 	told      io.Writer
@@ -42,6 +43,7 @@ func main() {
 	flag.StringVar(&b.to, "version", "", "the release, such as v1.38.0 or v1.38.0-alpha.2")
 	flag.StringVar(&b.from, "from", "", "the release to compare with (default: the one in go.mod)")
 	flag.StringVar(&b.instead, "instead", "", "other releases, in order, for modules that are not published with this one")
+	flag.StringVar(&b.with, "with", "", "versions of other modules, such as k8s.io/kube-openapi@v0.0.0-..., separated by commas")
 	flag.BoolVar(&b.report, "report", false, "print the report, and change nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -132,7 +134,7 @@ func (b *bump) step(format string, args ...any) {
 	fmt.Fprintf(b.told, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
 
-// readMods parses every go.mod of the tree.
+// readMods parses every go.mod of the tree. Those come first that others require.
 func readMods(t *tree) (out []goMod, err error) {
 	for _, f := range t.files {
 		if filepath.Base(f.name) != "go.mod" || strings.Contains(f.name, "testdata/") {
@@ -144,6 +146,8 @@ func readMods(t *tree) (out []goMod, err error) {
 		}
 		out = append(out, goMod{f.name, mod})
 	}
+	rank := map[string]int{"go.mod": -2, "test/go.mod": -1}
+	slices.SortStableFunc(out, func(a, b goMod) int { return rank[a.name] - rank[b.name] })
 	return out, nil
 }
 
