@@ -11,8 +11,8 @@ import (
 // gatePackages have the gates of kube-apiserver. A later one replaces the gates of earlier ones.
 func gatePackages() []string {
 	return []string{
-		"k8s.io/client-go/features", "k8s.io/component-base", "k8s.io/apiextensions-apiserver/pkg/features", "k8s.io/apiserver/pkg/features",
-		"k8s.io/kubernetes/pkg/features",
+		"k8s.io/client-go/features", "k8s.io/component-base/logs/api/v1", "k8s.io/component-base/metrics/features", "k8s.io/component-base/zpages/features",
+		"k8s.io/apiextensions-apiserver/pkg/features", "k8s.io/apiserver/pkg/features", "k8s.io/kubernetes/pkg/features",
 	}
 }
 
@@ -29,6 +29,14 @@ func readGates(s *source) (facts, error) {
 			packages = append(packages, p)
 			maps.Copy(names, p.constants())
 		}
+	}
+	// kube-apiserver has some gates of controller managers, in its own table.
+	managers, err := s.pkg("k8s.io/controller-manager/pkg/features")
+	if err != nil {
+		return nil, err
+	}
+	if managers != nil {
+		maps.Copy(names, managers.constants())
 	}
 	out, needs := facts{}, map[string][]string{}
 	for _, p := range packages {
@@ -69,8 +77,12 @@ func (p *pkg) readGate(out facts, needs map[string][]string, names map[string]st
 	switch {
 	case isList && last(list.Elt) == "Feature":
 		for _, need := range value.Elts {
+			if call, ok := need.(*ast.CallExpr); ok && len(call.Args) == 1 {
+				need = call.Args[0] // of a Feature of another package
+			}
 			needs[name] = append(needs[name], names[last(need)])
 		}
+		slices.Sort(needs[name])
 	case last(of.Value) == "VersionedSpecs":
 		f := fact{at: p.at(e.Pos())}
 		for _, spec := range value.Elts {

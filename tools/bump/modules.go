@@ -145,7 +145,7 @@ func (g goCommand) sources(ctx context.Context, versions map[string]string) (map
 func sourceModules() []string {
 	return []string{
 		"k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/apiserver", "k8s.io/client-go", "k8s.io/component-base",
-		"k8s.io/component-helpers", "k8s.io/dynamic-resource-allocation", "k8s.io/externaljwt", "k8s.io/kms", "k8s.io/kube-aggregator",
+		"k8s.io/component-helpers", "k8s.io/controller-manager", "k8s.io/dynamic-resource-allocation", "k8s.io/externaljwt", "k8s.io/kms", "k8s.io/kube-aggregator",
 		kubernetesModule, "k8s.io/pod-security-admission",
 	}
 }

@@ -19,7 +19,7 @@ func flagPackages() []string {
 
 // readFlags returns the flags: type and default, the usage, and whether they are deprecated.
 func readFlags(s *source) (facts, error) {
-	out, deprecated := facts{}, map[string]string{}
+	out, deprecated, constants := facts{}, map[string]string{}, map[*pkg]map[string]string{}
 	err := s.inspect(flagPackages(), func(p *pkg, _ *ast.File, n ast.Node) {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
@@ -39,7 +39,13 @@ func readFlags(s *source) (facts, error) {
 			return
 		}
 		name, ok := literal(call.Args[1])
-		if !ok || name == "" || strings.ContainsAny(name, " _") {
+		if !ok {
+			if constants[p] == nil {
+				constants[p] = p.constants()
+			}
+			name = constants[p][last(call.Args[1])]
+		}
+		if name == "" || strings.ContainsAny(name, " _") {
 			return
 		}
 		f := fact{at: p.at(call.Pos()), parts: []string{strings.TrimSuffix(method.Sel.Name, "Var")}}

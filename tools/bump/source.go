@@ -213,10 +213,8 @@ func literal(e ast.Expr) (string, bool) {
 		right, also := literal(e.Y)
 		return left + right, ok && also && e.Op == token.ADD
 	case *ast.CallExpr:
-		if len(e.Args) == 1 {
-			if _, plain := e.Fun.(*ast.Ident); plain {
-				return literal(e.Args[0])
-			}
+		if len(e.Args) == 1 && (last(e.Fun) == "Feature" || ast.IsExported(last(e.Fun))) {
+			return literal(e.Args[0]) // a conversion
 		}
 	}
 	return "", false
