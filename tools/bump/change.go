@@ -19,7 +19,10 @@ func (b *bump) change(ctx context.Context, mods []goMod, current string, version
 	var raised []goMod
 	for _, m := range mods {
 		if !isOurs(m.mod) {
-			notes = append(notes, m.name+" builds published programs: it keeps its versions")
+			theirs := map[string]bool{}
+			if followers(theirs, m.mod, current); len(theirs) > 0 {
+				notes = append(notes, m.name+" builds published programs: it keeps its versions")
+			}
 			continue
 		}
 		before := m.mod.Go.Version

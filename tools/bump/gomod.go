@@ -121,6 +121,9 @@ func requireOthers(mod *modfile.File, with string) error {
 // readRequired returns the modules of others that k8s.io/apiserver requires.
 func readRequired(s *source) (facts, error) {
 	const module = "k8s.io/apiserver"
+	if s.dirs[module] == "" {
+		return nil, nil
+	}
 	name := filepath.Join(s.dirs[module], "go.mod")
 	data, err := os.ReadFile(name)
 	if err != nil {

@@ -40,6 +40,10 @@ func (s section) summary() (n summary) {
 func (s section) write(w io.Writer) {
 	n := s.summary()
 	fmt.Fprintf(w, "\n## %s\n\n%s\n%d added, %d removed, %d changed; %d places in our tree.\n\n", s.title, s.note, n.added, n.removed, n.changed, n.places)
+	s.writeFindings(w)
+}
+
+func (s section) writeFindings(w io.Writer) {
 	for _, f := range s.findings {
 		sign := " "
 		if f.old != nil || f.new != nil {

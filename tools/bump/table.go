@@ -82,7 +82,7 @@ func wants(f fact, enum []string) (out []want) {
 		case "mapType", "structType":
 			out = append(out, want{"map", value})
 		case "default":
-			out = append(out, want{word: "default"})
+			out = append(out, want{"default", value})
 		case "featureGate":
 			out = append(out, want{"gate", value})
 		case "optional":
@@ -107,7 +107,11 @@ func wants(f fact, enum []string) (out []want) {
 
 // differences returns the words that a row lacks, and with a minus those that it has without a tag.
 func differences(r row, wanted []want) (out []string) {
+	published := slices.Contains(r.words, "published")
 	for _, w := range wanted {
+		if w.word == "default" && !published {
+			w.exactly = "" // the table has the value that objects get
+		}
 		i := slices.IndexFunc(r.words, func(have string) bool {
 			name, value, _ := strings.Cut(have, "=")
 			return name == w.word && (w.exactly == "" || value == w.exactly) || name == "items" && w.word == "enum" && value == w.exactly
@@ -117,11 +121,12 @@ func differences(r row, wanted []want) (out []string) {
 		}
 	}
 	for _, have := range r.words {
-		switch name, _, _ := strings.Cut(have, "="); name {
-		case "optional", "required", "gate", "list", "map":
-			if !slices.ContainsFunc(wanted, func(w want) bool { return w.word == name }) {
-				out = append(out, "-"+have)
-			}
+		name, _, _ := strings.Cut(have, "=")
+		if !slices.Contains([]string{"optional", "required", "gate", "list", "map", "default"}, name) || name == "default" && !published {
+			continue
+		}
+		if !slices.ContainsFunc(wanted, func(w want) bool { return w.word == name }) {
+			out = append(out, "-"+have)
 		}
 	}
 	return out

@@ -26,7 +26,6 @@ func (p place) String() string {
 
 // A tree has the text files of a repository.
 type tree struct {
-	top   string
 	files []textFile
 	// index has the lines of each name.
 	index map[string][]place
@@ -45,7 +44,7 @@ func readTree(ctx context.Context, top string) (*tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("git ls-files: %w", err)
 	}
-	t := &tree{top: top}
+	var files []textFile
 	for name := range strings.Lines(string(out)) {
 		name = strings.TrimSuffix(name, "\n")
 		data, err := os.ReadFile(filepath.Join(top, filepath.FromSlash(name)))
@@ -56,10 +55,14 @@ func readTree(ctx context.Context, top string) (*tree, error) {
 			return nil, err
 		}
 		if utf8.Valid(data) && !strings.HasSuffix(name, ".sum") {
-			t.files = append(t.files, textFile{name, string(data)})
+			files = append(files, textFile{name, string(data)})
 		}
 	}
-	t.index = map[string][]place{}
+	return newTree(files), nil
+}
+
+func newTree(files []textFile) *tree {
+	t := &tree{files: files, index: map[string][]place{}}
 	for _, f := range t.files {
 		if isRecord(f.name) {
 			continue
@@ -76,7 +79,7 @@ func readTree(ctx context.Context, top string) (*tree, error) {
 			}
 		}
 	}
-	return t, nil
+	return t
 }
 
 // isRecord reports whether a file is written by a command, or is history. No line of it is work.

@@ -138,7 +138,7 @@ func changedUses(t *tree, old, new *source) (out []finding, err error) {
 		if is, there := after[u.name]; !there {
 			work = "removed"
 		} else if lost := without(was.parts, is.parts); len(lost) > 0 {
-			work = "lost " + strings.Join(lost, ", ")
+			work = strings.TrimSuffix("lost "+strings.Join(lost, ", ")+"; has "+strings.Join(without(is.parts, was.parts), ", "), "; has ")
 		} else if gained := slices.DeleteFunc(without(is.parts, was.parts), func(s string) bool { return strings.HasPrefix(s, "field ") }); len(gained) > 0 {
 			work = "gained " + strings.Join(gained, ", ")
 		}
