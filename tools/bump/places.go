@@ -105,7 +105,7 @@ func (m mapper) role(c change) []place {
 	return []place{at}
 }
 
-// field returns the row of a type or field. A new one stands at its type.
+// field returns the row of a type or field.
 func (m mapper) field(c change) []place {
 	pkg, name, _ := strings.Cut(c.name, " ")
 	if m.rows[pkg] == nil {
@@ -114,12 +114,7 @@ func (m mapper) field(c change) []place {
 	if r, ok := find(m.rows, pkg, name); ok {
 		return []place{{r.file, r.line, strings.Join(r.words, " ")}}
 	}
-	of, _, _ := strings.Cut(name, ".")
-	r, ok := find(m.rows, pkg, of)
-	if !ok || c.sign() == "-" {
-		return nil
-	}
-	return []place{{r.file, r.line, "the type has rows, this field has none"}}
+	return nil
 }
 
 // kind returns the folder of the group of a kind, a version or a resource.
@@ -150,6 +145,11 @@ func (m mapper) required(c change) (out []place) {
 		}
 	}
 	return nil
+}
+
+// plugin returns the list of plugins.
+func (m mapper) plugin(change) []place {
+	return []place{{file: pluginsFile, work: "the list of plugins"}}
 }
 
 // message returns our code with the text of an error that has gone.

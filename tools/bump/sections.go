@@ -15,7 +15,8 @@ func sectionsOf(t *tree, old, new *source, from string) ([]section, error) {
 		return nil, err
 	}
 	out = append(out,
-		section{"Rows of our tables", "Words that the tags of the new release have and our tables lack, and with a minus the reverse.", tablePlaces(m.rows, before, after)},
+		section{"Rows of our tables", "Words that the tags of the new release have and our tables lack, and with a minus the reverse.", tablePlaces(m.rows, before, after, false)},
+		section{"Tags of validation", "Words for new tags that kube-apiserver validates, and our tables lack: a word, or a Go function has the rule.", tablePlaces(m.rows, before, after, true)},
 		m.section("Kinds", "Types with a REST resource: markers of clients and of the lifecycle.", before.kinds, after.kinds, m.kind),
 		m.section("Fields", "Types and fields: Go type, JSON options, requirement, tags. Documentation follows the modules.", before.fields, after.fields, m.field),
 		m.section("Enums", "Values of text types with an enum.", before.enums, after.enums, nil),
@@ -31,7 +32,7 @@ func sectionsOf(t *tree, old, new *source, from string) ([]section, error) {
 		{"Flags", "Flags of kube-apiserver: type, default, usage.", readFlags, m.named(flagsFile)},
 		{"Metrics", "Metrics: type and stability.", readMetrics, m.named(metricsFile)},
 		{"Roles", "Default roles and bindings.", readRoles, m.role},
-		{"Admission plugins", "The order of kube-apiserver.", readPlugins, m.named(pluginsFile)},
+		{"Admission plugins", "The order of kube-apiserver.", readPlugins, m.plugin},
 		{"Required modules", "Modules that k8s.io/apiserver requires, of which go mod tidy takes the newest versions.", readRequired, m.required},
 	} {
 		was, err := s.read(old)

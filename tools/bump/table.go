@@ -91,18 +91,37 @@ func wants(f fact, enum []string) (out []want) {
 		omits = omits || strings.HasPrefix(p, "json ") && strings.Contains(p, "omit")
 	}
 	if list != "" {
-		if len(keys) > 0 {
+		if slices.Sort(keys); list == "map" {
 			list += "(" + strings.Join(slices.Compact(keys), ",") + ")"
 		}
 		out = append(out, want{"list", list})
 	}
-	if len(f.parts) > 0 && strings.HasPrefix(f.parts[0], "type ") && !strings.Contains(strings.Join(f.parts, " "), "inline") && optional != omits {
+	if len(f.parts) > 0 && strings.HasPrefix(f.parts[0], "type ") && optional != omits {
 		out = append(out, want{word: map[bool]string{true: "optional", false: "required"}[optional]})
 	}
 	if len(enum) > 0 {
 		out = append(out, want{"enum", strings.ReplaceAll(strings.Join(enum, ","), `"`, "")})
 	}
 	return out
+}
+
+var validations = map[string]string{
+	"k8s:maxItems": "max-items", "k8s:minimum": "min", "k8s:maximum": "max", "k8s:maxBytes": "max-bytes",
+	"k8s:format=k8s-short-name": "dns-label", "k8s:format=k8s-long-name": "dns-subdomain", "k8s:format=k8s-label-key": "label-key",
+	"k8s:format=k8s-label-value": "label-value", "k8s:format=k8s-path-segment-name": "path-segment",
+}
+
+// validated returns the word for a tag of validation. A tag in beta is validated, and one in alpha is not.
+func validated(tag string) (want, bool) {
+	if strings.HasPrefix(tag, "k8s:beta(") {
+		_, tag, _ = strings.Cut(tag, "=+")
+	}
+	if word, ok := validations[tag]; ok {
+		return want{word: word}, true
+	}
+	name, value, _ := strings.Cut(tag, "=")
+	word, ok := validations[name]
+	return want{word, value}, ok
 }
 
 // differences returns the words that a row lacks, and with a minus those that it has without a tag.
@@ -114,6 +133,9 @@ func differences(r row, wanted []want) (out []string) {
 		}
 		i := slices.IndexFunc(r.words, func(have string) bool {
 			name, value, _ := strings.Cut(have, "=")
+			if name == "list" {
+				value = sortedKeys(value)
+			}
 			return name == w.word && (w.exactly == "" || value == w.exactly) || name == "items" && w.word == "enum" && value == w.exactly
 		})
 		if i < 0 {
@@ -132,10 +154,36 @@ func differences(r row, wanted []want) (out []string) {
 	return out
 }
 
-// A tableCheck compares the tables with the tags of a release.
+// sortedKeys returns a list type with its keys sorted.
+func sortedKeys(list string) string {
+	kind, keys, ok := strings.Cut(strings.TrimSuffix(list, ")"), "(")
+	if !ok {
+		return list
+	}
+	sorted := strings.Split(keys, ",")
+	slices.Sort(sorted)
+	return kind + "(" + strings.Join(sorted, ",") + ")"
+}
+
+// A tableCheck compares the tables with the tags of a release: those of published models, or those of validation, for
+// which the counterpart can be a Go function as well.
 type tableCheck struct {
-	rows  map[string]*table
-	types *types
+	rows       map[string]*table
+	types      *types
+	validation bool
+}
+
+func (c tableCheck) of(r row, pkg string, f fact) []string {
+	if !c.validation {
+		return differences(r, wants(f, c.enumOf(pkg, f)))
+	}
+	var wanted []want
+	for _, p := range f.parts {
+		if w, ok := validated(p); ok {
+			wanted = append(wanted, w)
+		}
+	}
+	return slices.DeleteFunc(differences(r, wanted), func(word string) bool { return word[0] == '-' })
 }
 
 // differences returns the differences between tables and tags, by type and field. Those that an older release has,
@@ -144,13 +192,16 @@ func (c tableCheck) differences() map[string][]string {
 	out := map[string][]string{}
 	for name, f := range c.types.fields {
 		pkg, field, _ := strings.Cut(name, " ")
-		if c.rows[pkg] == nil {
+		if c.rows[pkg] == nil || strings.HasSuffix(field, "(inline)") {
 			continue
 		}
 		r, _ := find(c.rows, pkg, field)
-		if words := differences(r, wants(f, c.enumOf(pkg, f))); len(words) > 0 {
+		if words := c.of(r, pkg, f); len(words) > 0 {
 			out[name] = words
 		}
+	}
+	if c.validation {
+		return out
 	}
 	for pkg, t := range c.rows {
 		for field := range t.rows {
@@ -174,8 +225,8 @@ func (c tableCheck) enumOf(pkg string, f fact) []string {
 }
 
 // tablePlaces returns the rows that differ from the tags of a release, and not from those of the older one.
-func tablePlaces(rows map[string]*table, old, new *types) (out []finding) {
-	before, after := tableCheck{rows, old}.differences(), tableCheck{rows, new}.differences()
+func tablePlaces(rows map[string]*table, old, new *types, validation bool) (out []finding) {
+	before, after := tableCheck{rows, old, validation}.differences(), tableCheck{rows, new, validation}.differences()
 	for name, words := range after {
 		words = without(words, before[name])
 		if len(words) == 0 {
