@@ -80,3 +80,18 @@ func unstar(e ast.Expr) ast.Expr {
 	}
 	return e
 }
+
+// readOverloads returns the overloads of functions in CEL, and the text that declares each.
+func readOverloads(s *source) (facts, error) {
+	out := facts{}
+	err := s.inspect([]string{"k8s.io/apiserver/pkg/cel", "k8s.io/dynamic-resource-allocation/cel"}, func(p *pkg, _ *ast.File, n ast.Node) {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) == 0 || !strings.HasSuffix(last(call.Fun), "Overload") {
+			return
+		}
+		if name, ok := literal(call.Args[0]); ok {
+			out[name] = fact{at: p.at(call.Pos())}
+		}
+	})
+	return out, err
+}

@@ -170,7 +170,7 @@ func (b *bump) resolve(ctx context.Context, mods []goMod, current string) (versi
 	notes = append(notes, fmt.Sprintf("the release needs Go %s; here is Go %s", line, at))
 	if b.goCommand.toolchain != "" {
 		notes = append(notes, fmt.Sprintf("until Go %s is installed, begin each command with GOTOOLCHAIN=%s", line, b.goCommand.toolchain),
-			"errors of encoding/json, net/http and crypto/tls reach clients, and another Go may have other texts: go test ./internal/object/codec ./internal/server/...")
+			"errors and escapes of encoding/json reach clients, and another Go may have others: go test ./internal/object/codec ./internal/access/...; its gofmt may differ, too: make fmt")
 	}
 	b.step("looking up %d modules", len(follow))
 	wanted := []string{b.to}

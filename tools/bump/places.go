@@ -134,6 +134,10 @@ func (m mapper) required(c change) (out []place) {
 				out = append(out, p)
 			}
 		}
+		const dependencies = "docs/decisions/0002-direct-dependencies.md"
+		if text, _ := m.tree.file(dependencies); len(out) > 0 && strings.Contains(text, c.name) {
+			out = append(out, place{file: dependencies, work: "has it; make tidy, once no file imports it"})
+		}
 		return out
 	}
 	data, _ := m.tree.file("go.mod")
@@ -145,6 +149,15 @@ func (m mapper) required(c change) (out []place) {
 		}
 	}
 	return nil
+}
+
+// overload returns the test that calls each function of CEL.
+func (m mapper) overload(c change) []place {
+	const calls = "internal/schema/celrule/testdata/library.yaml"
+	if c.sign() == "+" {
+		return []place{{file: calls, work: "a call"}}
+	}
+	return m.tree.named(c.name, "names it")
 }
 
 // plugin returns the list of plugins.
@@ -206,6 +219,7 @@ func folders() [][2]string {
 		{"k8s.io/apiserver/pkg/authorization", "internal/access/authz"},
 		{"k8s.io/apiserver/plugin/pkg/authorizer", "internal/access/authz"},
 		{"k8s.io/apiserver/pkg/util/flowcontrol", "internal/access/fairness"},
+		{"k8s.io/apiserver/pkg/cel/library", "internal/schema/celrule"},
 		{"k8s.io/apiserver/pkg/cel", "internal/schema/celprogram"},
 		{"k8s.io/apimachinery/pkg/api/validate", "internal/builtin/rule"},
 		{"k8s.io/apimachinery", "internal/object"},
@@ -241,6 +255,7 @@ func records() []record {
 	return []record{
 		{gatesFile, "written by make bump; go -C test test ./builtin -run TestGates compares it with the running code"},
 		{tables, "the section about tables has the rows; go test ./internal/builtin/..."},
+		{"internal/schema/model/docs_test.go", "documentation of types: go test ./internal/schema/model -docs"},
 		{"internal/builtin/testdata/recorded", "go -C test test ./publish -run TestRecording -reference start -update; go test ./internal/app -run TestPublished -shrink"},
 		{"internal/server/openapi/testdata", "go test ./internal/server/openapi -update"},
 		{rolesFolder, "the section about roles; go -C test test ./builtin -run RBAC"},

@@ -33,6 +33,7 @@ func sectionsOf(t *tree, old, new *source, from string) ([]section, error) {
 		{"Metrics", "Metrics: type and stability.", readMetrics, m.named(metricsFile)},
 		{"Roles", "Default roles and bindings.", readRoles, m.role},
 		{"Admission plugins", "The order of kube-apiserver.", readPlugins, m.plugin},
+		{"CEL", "Overloads of functions in the libraries of kube-apiserver.", readOverloads, m.overload},
 		{"Required modules", "Modules that k8s.io/apiserver requires, of which go mod tidy takes the newest versions.", readRequired, m.required},
 	} {
 		was, err := s.read(old)
