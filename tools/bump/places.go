@@ -53,9 +53,8 @@ const (
 func (m mapper) gate(c change) []place {
 	work := map[string]string{"-": "names a removed gate", "~": "names it: check"}[c.sign()]
 	places := m.tree.named(c.name, work)
-	locked := c.new != nil && slices.ContainsFunc(c.new.parts, func(p string) bool { return strings.HasSuffix(p, " locked") })
 	switch {
-	case locked:
+	case c.new != nil && isLocked(*c.new):
 		for i := range places {
 			places[i].work = "names a locked gate: nothing can change it"
 		}
@@ -222,6 +221,7 @@ func folders() [][2]string {
 		{"k8s.io/apiserver/pkg/cel/library", "internal/schema/celrule"},
 		{"k8s.io/apiserver/pkg/cel", "internal/schema/celprogram"},
 		{"k8s.io/apimachinery/pkg/api/validate", "internal/builtin/rule"},
+		{"k8s.io/apimachinery/pkg/api/validation", "internal/registry"},
 		{"k8s.io/apimachinery", "internal/object"},
 	}
 }

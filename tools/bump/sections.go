@@ -14,9 +14,13 @@ func sectionsOf(t *tree, old, new *source, from string) ([]section, error) {
 	if err != nil {
 		return nil, err
 	}
+	gates, err := readGates(new)
+	if err != nil {
+		return nil, err
+	}
 	out = append(out,
-		section{"Rows of our tables", "Words that the tags of the new release have and our tables lack, and with a minus the reverse.", tablePlaces(m.rows, before, after, false)},
-		section{"Tags of validation", "Words for new tags that kube-apiserver validates, and our tables lack: a word, or a Go function has the rule.", tablePlaces(m.rows, before, after, true)},
+		section{"Rows of our tables", "Words that the tags of the new release have and our tables lack, and with a minus the reverse.", tablePlaces(m.rows, before, after, gates, false)},
+		section{"Tags of validation", "Words for new tags that kube-apiserver validates, and our tables lack: a word, or a Go function has the rule.", tablePlaces(m.rows, before, after, gates, true)},
 		m.section("Kinds", "Types with a REST resource: markers of clients and of the lifecycle.", before.kinds, after.kinds, m.kind),
 		m.section("Fields", "Types and fields: Go type, JSON options, requirement, tags. Documentation follows the modules.", before.fields, after.fields, m.field),
 		m.section("Enums", "Values of text types with an enum.", before.enums, after.enums, nil),

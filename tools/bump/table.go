@@ -214,6 +214,11 @@ func (c tableCheck) differences() map[string][]string {
 	return out
 }
 
+// isLocked reports whether the last specification of a gate is locked.
+func isLocked(gate fact) bool {
+	return slices.ContainsFunc(gate.parts, func(p string) bool { return strings.HasSuffix(p, " locked") })
+}
+
 // enumOf returns the values of the type of a field, nil for none.
 func (c tableCheck) enumOf(pkg string, f fact) []string {
 	of, isField := strings.CutPrefix(cmp.Or(strings.Join(f.parts[:min(1, len(f.parts))], ""), "-"), "type ")
@@ -225,10 +230,13 @@ func (c tableCheck) enumOf(pkg string, f fact) []string {
 }
 
 // tablePlaces returns the rows that differ from the tags of a release, and not from those of the older one.
-func tablePlaces(rows map[string]*table, old, new *types, validation bool) (out []finding) {
+func tablePlaces(rows map[string]*table, old, new *types, gates facts, validation bool) (out []finding) {
 	before, after := tableCheck{rows, old, validation}.differences(), tableCheck{rows, new, validation}.differences()
 	for name, words := range after {
-		words = without(words, before[name])
+		words = slices.DeleteFunc(without(words, before[name]), func(word string) bool {
+			gate, ok := strings.CutPrefix(word, "gate=")
+			return ok && isLocked(gates[gate]) // nothing can change it
+		})
 		if len(words) == 0 {
 			continue
 		}
