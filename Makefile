@@ -43,7 +43,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes infer churn kits soak month forks verify compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help bump bump-report build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes infer churn kits soak month forks verify compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,7 @@ test: ## run all tests of the product, then real kubectl against it (LONG=1: wit
 	try $(call gotest,envtest) $(short) ./verify; \
 	try $(call raced,test) $(short) $(call patterns,$(EVERYDAY)); \
 	try $(call gotest,test) $(short) $(call patterns,$(COMPARED)); \
+	try $(call gotest,tools) ./bump; \
 	$(if $(LONG),try $(call raced,bench) ./...; try $(call gotest,tools) ./...;) \
 	exit $$failed
 
@@ -81,6 +82,12 @@ quick: ## run the tests of one package and of those that import it (make quick P
 
 tidy: ## run go mod tidy in the modules that import what they require
 	@set -e; for m in $(filter-out test/operators/%,$(MODULES)); do echo "$(GO) mod tidy in $$m"; $(GO) -C $$m mod tidy; done
+
+bump: ## follow a release of Kubernetes: versions, gates, and a report of the differences with places in the tree (make bump VERSION=v1.38.0)
+	$(GO) -C tools run ./bump -source $(CURDIR) -version '$(VERSION)' $(ARGS)
+
+bump-report: ## print the report of make bump, and change nothing (make bump-report VERSION=v1.38.0 FROM=v1.37.1)
+	@$(GO) -C tools run ./bump -source $(CURDIR) -report -version '$(VERSION)' -from '$(FROM)' $(ARGS)
 
 month: ## keep the history of a million changes, and ask 100,000 questions about it (a quarter of an hour)
 	$(GO) test ./internal/store/history -run TestMonth -count=1 -v -timeout 2h -args -changes 1000000 -questions 100000

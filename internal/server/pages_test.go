@@ -26,7 +26,7 @@ func TestVersion(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil {
 		t.Fatal(err)
 	}
-	if v.Major != "1" || v.Minor != "37" || v.Anykind == "" || v.GoVersion == "" || v.Platform == "" {
+	if v.Major != "1" || v.Minor != kubernetes.Minor || v.Anykind == "" || v.GoVersion == "" || v.Platform == "" {
 		t.Errorf("version %+v", v)
 	}
 	// Clients parse it as a semantic version.

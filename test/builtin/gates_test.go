@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -11,8 +12,8 @@ import (
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
-	logs "k8s.io/component-base/logs/api/v1"
-	metrics "k8s.io/component-base/metrics/features"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	metricsfeatures "k8s.io/component-base/metrics/features"
 	_ "k8s.io/controller-manager/pkg/features/register" // registers gates
 	_ "k8s.io/kubernetes/pkg/features" // registers the gates
 )
@@ -24,10 +25,9 @@ var update = flag.Bool("update", false, "write gates.txt")
 func TestGates(t *testing.T) {
 	const name = "../../internal/object/gate/gates.txt"
 	gates := utilfeature.DefaultFeatureGate.(featuregate.MutableVersionedFeatureGate)
-	for _, add := range []func(featuregate.MutableVersionedFeatureGate) error{logs.AddFeatureGates, metrics.AddFeatureGates} {
-		if err := add(gates); err != nil { // kube-apiserver adds them at its start
-			t.Fatal(err)
-		}
+	// The command and the configuration of kube-apiserver add these.
+	if err := errors.Join(logsapi.AddFeatureGates(gates), metricsfeatures.AddFeatureGates(gates)); err != nil {
+		t.Fatal(err)
 	}
 	all, needs := gates.GetAllVersioned(), gates.Dependencies()
 	if len(all) < 100 {

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -20,7 +21,8 @@ func TestModules(t *testing.T) {
 }
 
 func TestOldest(t *testing.T) {
-	if got, want := Oldest()+" "+Version, "36 v1.37.1"; Minor == "37" && got != want {
-		t.Errorf("%s, want %s", got, want)
+	oldest, err := strconv.Atoi(Oldest())
+	if err != nil || strconv.Itoa(oldest+1) != Minor {
+		t.Errorf("%d before %s, %v", oldest, Minor, err)
 	}
 }
