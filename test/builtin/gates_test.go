@@ -15,7 +15,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	metricsfeatures "k8s.io/component-base/metrics/features"
 	_ "k8s.io/controller-manager/pkg/features/register" // registers gates
-	_ "k8s.io/kubernetes/pkg/features" // registers the gates
+	_ "k8s.io/kubernetes/pkg/features"                  // registers the gates
 )
 
 var update = flag.Bool("update", false, "write gates.txt")

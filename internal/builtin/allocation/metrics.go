@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/anykind/anykind/internal/object/order"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -123,7 +124,7 @@ func (a *Allocator) count(ctx context.Context) (ranges []netip.Prefix, taken []i
 	if ranges, err = a.Ranges(ctx, false); err != nil {
 		return nil, nil, err
 	}
-	slices.SortStableFunc(ranges, netip.Prefix.Compare)
+	order.Stable(ranges, netip.Prefix.Compare)
 	ranges = slices.Compact(ranges)
 	snapshot, err := a.o.Cache.Resource(a.o.Addresses.StoragePrefix).Snapshot(ctx, kv.Latest)
 	if err != nil {

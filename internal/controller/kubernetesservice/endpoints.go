@@ -12,6 +12,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/order"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/kv"
 )
@@ -46,7 +47,7 @@ func (c *Controller) leased(ctx context.Context) (servers []netip.Addr, err erro
 			}
 		}
 	})
-	slices.SortStableFunc(servers, netip.Addr.Compare)
+	order.Stable(servers, netip.Addr.Compare)
 	return slices.Compact(servers), err
 }
 

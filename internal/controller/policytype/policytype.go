@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/order"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema/celpolicy"
 )
@@ -160,7 +161,7 @@ rules:
 			}
 		}
 	}
-	slices.SortStableFunc(kinds, func(a, b schema.GroupVersionKind) int {
+	order.Stable(kinds, func(a, b schema.GroupVersionKind) int {
 		return slices.Compare([]string{a.Group, a.Version, a.Kind}, []string{b.Group, b.Version, b.Kind})
 	})
 	return kinds

@@ -227,9 +227,9 @@ func (s *Set) Features() ([]Feature, error) {
 		return nil, err
 	}
 	var out []Feature
-	for name, spec := range gates.GetAll() {
-		out = append(out, Feature{Name(name), string(spec.PreRelease), s.On(Name(name))})
+	all := gates.GetAll()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, Feature{Name(name), string(all[name].PreRelease), s.On(Name(name))})
 	}
-	slices.SortFunc(out, func(a, b Feature) int { return strings.Compare(string(a.Name), string(b.Name)) })
 	return out, nil
 }

@@ -4,10 +4,11 @@ package groupversion
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/object/order"
 )
 
 // OfClients returns the versions with Go types in client-go. OpenAPI documents of custom
@@ -18,7 +19,7 @@ func OfClients() []schema.GroupVersion { return parse(groupVersions) }
 // sorted. OpenAPI v2 lists DeleteOptions as a kind of each.
 func OfServer() []schema.GroupVersion {
 	out := parse(groupVersions + serverGroupVersions)
-	slices.SortStableFunc(out, func(a, b schema.GroupVersion) int {
+	order.Stable(out, func(a, b schema.GroupVersion) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
 	})
 	return out

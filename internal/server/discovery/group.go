@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/object/order"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/server/aggregate"
 )
@@ -123,7 +124,7 @@ func (v *groups) list() {
 	}
 	places := map[*group]place{}
 	for _, g := range v.groups {
-		slices.SortStableFunc(g.versions, func(a, b version) int {
+		order.Stable(g.versions, func(a, b version) int {
 			return cmp.Or(cmp.Compare(b.priority, a.priority), resource.CompareVersions(b.name, a.name))
 		})
 		var first place
