@@ -134,7 +134,7 @@ compare-every: ## compare each store with three new seeds for an hour, all nine 
 	cd test/compare && $(GO) run . -every 3 -duration 1h $(ARGS)
 
 compared: ## run the tests of test/compare against kube-apiserver and anykind: users, tokens, pods, admission, webhooks, shards, broken connections (a quarter of an hour)
-	$(GO) -C test/compare test . ./admission ./aggregated ./conversions ./pods ./shards ./tokens ./trouble ./users ./webhooks -count=1 -timeout 60m -reference start $(ARGS)
+	$(GO) -C test/compare test . ./admission ./aggregated ./conversions ./pods ./releases ./shards ./tokens ./trouble ./users ./webhooks -count=1 -timeout 60m -reference start $(ARGS)
 
 examples: ## apply the published examples of Kubernetes and others to kube-apiserver and to anykind, and compare (make examples ARGS="-from ~/website/content/en")
 	$(GO) -C test/compare test ./examples -count=1 -v -timeout 60m -reference start $(ARGS)

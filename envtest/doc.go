@@ -14,6 +14,7 @@
 //     tests run in parallel.
 //   - Snapshots: a server starts from the state of another one, by Snapshot and the field From.
 //   - Forks: a copy of a running server, by Fork.
+//   - A release: the field Version makes the server one of an older Kubernetes.
 //   - Fake time: with the field InMemory, a server, its clients and controllers run in one bubble of
 //     testing/synctest, so the test controls the expiry of leases and tokens.
 //   - Fault injection: Inject rejects, delays or interrupts selected requests, or fails the store or a

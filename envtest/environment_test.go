@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -232,5 +233,23 @@ func TestOutput(t *testing.T) {
 	e.StartFor(t)
 	if said := <-first; !strings.Contains(said, "--watch-cache") {
 		t.Errorf("%s", said)
+	}
+}
+
+// A server has the version of the field, and says so.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	e := &Environment{Version: "1.35"}
+	config := e.StartFor(t)
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := d.ServerVersion(); err != nil || v.EmulationMinor != "35" || v.MinCompatibilityMinor != "34" {
+		t.Errorf("%+v, %v", v, err)
+	}
+	// The kind is in v1 since v1.36.
+	if list, err := d.ServerResourcesForGroupVersion("admissionregistration.k8s.io/v1"); err != nil || len(list.APIResources) != 5 {
+		t.Errorf("%v, %v", list, err)
 	}
 }
