@@ -71,7 +71,8 @@ func emulating(t *testing.T, release, others string) *gate.Set {
 	}
 	before := all.EmulationVersion()
 	turn(version.MustParseGeneric(release))
-	given, restored := map[string]bool{}, map[string]bool{}
+	given := map[string]bool{}
+	var set []featuregate.Feature
 	for pair := range strings.FieldsFuncSeq(others, func(r rune) bool { return r == ',' }) {
 		name, value, _ := strings.Cut(pair, "=")
 		given[name] = value == "true"
@@ -81,10 +82,12 @@ func emulating(t *testing.T, release, others string) *gate.Set {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		turn(before)
-		if err := all.SetFromMap(restored); err != nil {
-			t.Error(err)
+		for _, name := range set {
+			if err := all.ResetFeatureValueToDefault(name); err != nil {
+				t.Error(err)
+			}
 		}
+		turn(before)
 	})
 	values := maps.Clone(given)
 	for name := range all.GetAll() {
@@ -93,7 +96,6 @@ func emulating(t *testing.T, release, others string) *gate.Set {
 		}
 	}
 	for name, on := range values {
-		usual := (*gate.Set)(nil).On(gate.Name(name))
 		if all.Enabled(featuregate.Feature(name)) == on {
 			continue
 		}
@@ -101,7 +103,7 @@ func emulating(t *testing.T, release, others string) *gate.Set {
 			t.Logf("%s: %v", name, err)
 			continue
 		}
-		restored[name] = usual
+		set = append(set, featuregate.Feature(name))
 	}
 	return ours
 }

@@ -76,7 +76,11 @@ func (s *Server) of(k *Kind) *Server {
 
 // over creates the kinds, and a handler of those that a backend has.
 func over(t testing.TB, backend kv.Backend, gates *gate.Set, ranges []string) (*resource.Set, http.Handler) {
-	set := resource.NewSet(builtin.Dependencies{AllowPrivileged: true, Authorizer: authz.AlwaysAllow{}}.Definitions())
+	kinds := builtin.Dependencies{AllowPrivileged: true, Authorizer: authz.AlwaysAllow{}}.Definitions()
+	if err := (builtin.RuntimeConfig{"api/all": "true"}).Apply(kinds, gates); err != nil {
+		t.Fatal(err)
+	}
+	set := resource.NewSet(kinds)
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -23,7 +24,7 @@ func services(o Dependencies) *resource.Definition {
 		ReturnsDeleted: true,
 		Strategy: resource.Strategy{
 			AllowCreateOnUpdate: true, AllowUnconditionalUpdate: true,
-			ValidateName: func(string, bool) []string { return nil }, // see validateService
+			ValidateName: apivalidation.NameIsDNSLabel,
 			Validate:     validateService,
 			Warn:         resource.Looking(warnOfService),
 			Canonicalize: canonicalizeService,

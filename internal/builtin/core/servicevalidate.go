@@ -55,22 +55,14 @@ func newServiceCheck(w *resource.Change) *serviceCheck {
 	return c
 }
 
-// name validates the name of a new Service.
+// name validates the name of a new Service beyond the rule of its kind.
 func (c *serviceCheck) name() {
-	rule := apivalidation.NameIsDNS1035Label
-	if c.gates.On(gate.RelaxedServiceNameValidation) {
-		rule = apivalidation.NameIsDNSLabel
+	if c.gates.On(gate.RelaxedServiceNameValidation) || len(apivalidation.NameIsDNSLabel(c.Name, false)) > 0 {
+		return
 	}
-	check := func(of, value string, prefix bool) {
-		if value == "" {
-			return
-		}
-		for _, wrong := range rule(value, prefix) {
-			c.errs = append(c.errs, field.Invalid(field.NewPath("metadata", of), value, wrong))
-		}
+	for _, wrong := range apivalidation.NameIsDNS1035Label(c.Name, false) {
+		c.errs = append(c.errs, field.Invalid(field.NewPath("metadata", "name"), c.Name, wrong))
 	}
-	check("generateName", c.GenerateName, true)
-	check("name", c.Name, false)
 }
 
 func validateService(_ context.Context, w *resource.Change) field.ErrorList {
