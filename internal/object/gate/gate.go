@@ -56,29 +56,20 @@ func (s *Set) Idle() []Name {
 // defaults are the values of gates that are not set. They are those of the last specification in the table
 // that works with servers of the previous version: a server without the flag does not parse the others. A test
 // compares them with those of a Flag.
-var defaults = sync.OnceValue(func() map[Name]bool { return defaultsOf(table) })
-
-func defaultsOf(table string) map[Name]bool {
-	newest := 0
-	for word := range strings.FieldsSeq(table) {
-		if minor, ok := strings.CutPrefix(word, "1."); ok {
-			n, _ := strconv.Atoi(minor)
-			newest = max(newest, n)
-		}
-	}
+var defaults = sync.OnceValue(func() map[Name]bool {
 	out := map[Name]bool{"AllAlpha": false, "AllBeta": false}
 	for line := range strings.Lines(table) {
 		name, specs, _ := strings.Cut(strings.TrimSpace(line), " ")
 		specs, _, _ = strings.Cut(specs, " needs ")
 		for spec := range strings.SplitSeq(specs, ",") {
 			_, since, _ := strings.Cut(spec, " compatible=1.")
-			if minor, _ := strconv.Atoi(since); minor < newest {
+			if minor, _ := strconv.Atoi(since); minor < int(Current) {
 				out[Name(name)] = slices.Contains(strings.Fields(spec), "on")
 			}
 		}
 	}
 	return out
-}
+})
 
 // With returns a Set with other values of some gates. It does not check them, as a Flag does.
 func With(values map[Name]bool) *Set {
