@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/app/flags"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/offline/check"
 )
 
@@ -70,7 +71,7 @@ func (f *checkFlags) add(to *pflag.FlagSet) {
 		section.BoolVar(&f.AllowPrivileged, "allow-privileged", true, "allow privileged containers, as most clusters do")
 		section.Var(&f.RuntimeConfig, "runtime-config", "built-in versions and resources to enable or disable, as for anykind serve")
 		section.Var(&f.Gates, "feature-gates", "feature gates of Kubernetes, NAME=BOOL, as for anykind serve")
-		section.StringSliceVar(&f.Gates.Emulated, "emulated-version", nil, "release of Kubernetes that validates the objects: 1.34 to 1.37")
+		section.StringSliceVar(&f.Gates.Emulated, "emulated-version", nil, "release of Kubernetes that validates the objects: "+gate.Oldest.String()+" to "+gate.Current.String())
 	})
 	flags.AddSection(to, "Output", func(section *pflag.FlagSet) {
 		addReportOutput(section, &f.output)

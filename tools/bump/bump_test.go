@@ -153,6 +153,7 @@ func TestSetVersion(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		versionFile:        "const (\n\tMajor = \"1\"\n\tMinor = \"37\"\n\tPatch = \"1\" // with a pre-release\n)\n",
+		releaseFile:        "// Current is\nconst Current Release = 37\nconst Oldest = Current - 3\n",
 		"README.md":        "every kind of Kubernetes v1.37\nanykind (devel), Kubernetes 1.37, listens\n",
 		"docs/features.md": "kube-apiserver v1.37.",
 		"docs/kits.md":     "Kubernetes 1.37, v11.37, 11.37",
@@ -171,6 +172,7 @@ func TestSetVersion(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		versionFile:        "const (\n\tMajor = \"1\"\n\tMinor = \"38\"\n\tPatch = \"0-alpha.2\" // with a pre-release\n)\n",
+		releaseFile:        "// Current is\nconst Current Release = 38\nconst Oldest = Current - 3\n",
 		"README.md":        "every kind of Kubernetes v1.38\nanykind (devel), Kubernetes 1.38, listens\n",
 		"docs/features.md": "kube-apiserver v1.38.",
 		"docs/kits.md":     "Kubernetes 1.38, v11.37, 11.37",

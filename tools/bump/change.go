@@ -81,19 +81,26 @@ func (b *bump) writeFile(name string, data []byte) error {
 	return os.WriteFile(filepath.Join(b.source, filepath.FromSlash(name)), data, 0o644)
 }
 
-var minorLine, patchLine = regexp.MustCompile(`(?m)^(\tMinor = )".*"`), regexp.MustCompile(`(?m)^(\tPatch = )".*"`)
+var (
+	minorLine   = regexp.MustCompile(`(?m)^(\tMinor = )".*"`)
+	patchLine   = regexp.MustCompile(`(?m)^(\tPatch = )".*"`)
+	releaseLine = regexp.MustCompile(`(?m)^(const Current Release = )\d+`)
+)
 
 // setVersion writes the version of the server, and its name on pages.
 func (b *bump) setVersion() error {
-	data, err := os.ReadFile(filepath.Join(b.source, filepath.FromSlash(versionFile)))
-	if err != nil {
-		return err
-	}
 	minor, patch, _ := strings.Cut(strings.TrimPrefix(b.to, "v1."), ".")
-	data = minorLine.ReplaceAll(data, []byte(`${1}"`+minor+`"`))
-	data = patchLine.ReplaceAll(data, []byte(`${1}"`+patch+`"`))
-	if err := b.writeFile(versionFile, data); err != nil {
-		return err
+	for _, name := range []string{versionFile, releaseFile} {
+		data, err := os.ReadFile(filepath.Join(b.source, filepath.FromSlash(name)))
+		if err != nil {
+			return err
+		}
+		data = minorLine.ReplaceAll(data, []byte(`${1}"`+minor+`"`))
+		data = patchLine.ReplaceAll(data, []byte(`${1}"`+patch+`"`))
+		data = releaseLine.ReplaceAll(data, []byte(`${1}`+minor))
+		if err := b.writeFile(name, data); err != nil {
+			return err
+		}
 	}
 	short := func(release string) string { return strings.Join(strings.Split(release, ".")[:2], ".") } // v1.38
 	for _, page := range pages() {

@@ -46,6 +46,7 @@ const (
 	metricsFile = "internal/server/stability.txt"
 	pluginsFile = "internal/admission/plugins.go"
 	versionFile = "internal/object/kubernetes/version.go"
+	releaseFile = "internal/object/gate/release.go"
 	rolesFolder = "internal/access/authz/rbac/defaults"
 )
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/controller/expiry"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // addPlugins adds the flags of admission plugins.
@@ -43,10 +44,11 @@ func (f *Serve) addKinds(flags *pflag.FlagSet) {
 		"built-in versions and resources to enable or disable: GROUP/VERSION=BOOL, GROUP/VERSION/RESOURCE=BOOL, v1=BOOL for the core group; api/all, api/ga, api/beta and api/alpha stand for all such versions. Beta and alpha versions are disabled by default")
 	flags.Var(&f.gates, "feature-gates",
 		"feature gates of Kubernetes, NAME=BOOL, with the defaults of kube-apiserver. The log names gates that do not change this server")
+	releases := gate.Oldest.String() + " to " + gate.Current.String()
 	flags.StringSliceVar(&f.gates.Emulated, "emulated-version", nil,
-		"release of Kubernetes, 1.34 to 1.37, whose kinds, feature gates and defaults the server has")
+		"release of Kubernetes, "+releases+", whose kinds, feature gates and defaults the server has")
 	flags.StringSliceVar(&f.gates.Compatible, "min-compatibility-version", nil,
-		"oldest release of other servers with the same store, 1.34 to 1.37: they can read what this server writes (default: the release before the emulated one)")
+		"oldest release of other servers with the same store, "+releases+": they can read what this server writes (default: the release before the emulated one)")
 	flags.BoolVar(&f.gates.ServesNewer, "emulation-forward-compatible", false,
 		"with --emulated-version, serve newer stable and beta versions of the kinds that the release serves")
 	flags.BoolVar(&f.gates.ServesNamed, "runtime-config-emulation-forward-compatible", false,
