@@ -42,6 +42,8 @@ type program struct {
 	// typ is the Go type of a built-in kind, nil for a custom resource, and fields are its fields.
 	typ    *gotype.Type
 	fields structural.TypeFields
+	// renamed are the packages of the names in errors.
+	renamed model.Renamed
 }
 
 // isNot reports whether obj has another kind or group than k.
@@ -107,7 +109,7 @@ func FromType(t reflect.Type, o model.TypeOptions) *Schema {
 	return &Schema{
 		compile: func() (*program, error) {
 			typ := gotype.Of(t)
-			return &program{kind: o.Kind, typ: typ, fields: structural.OfType(typ)}, nil
+			return &program{kind: o.Kind, typ: typ, fields: structural.OfType(typ), renamed: o.Package}, nil
 		},
 		model: func() (view.Model, error) { return model.OfType(t, o), nil },
 	}
@@ -181,7 +183,7 @@ func (s *Schema) Complete(obj map[string]any) (out map[string]any, unknown []str
 		complete = structural.CompleteMetadata
 	}
 	if unknown, err = complete(obj); err != nil {
-		return nil, nil, notOfKind(p.kind, err)
+		return nil, nil, notOfKind(p.kind, p.renamed.Error(err))
 	}
 	return obj, unknown, nil
 }
@@ -194,7 +196,7 @@ func (p *program) decode(obj map[string]any, as func(map[string]any) (map[string
 	}
 	unknown = p.fields.Prune(obj)
 	if out, err = as(obj); err != nil {
-		return nil, unknown, notOfKind(p.kind, err)
+		return nil, unknown, notOfKind(p.kind, p.renamed.Error(err))
 	}
 	return out, unknown, nil
 }

@@ -26,7 +26,10 @@ func trustBundles() *resource.Definition {
 		Validate: validateBundle,
 		Columns:  `SignerName  string  .spec.signerName:<none>`,
 		Select:   "spec.signerName",
-	}.New(kind.Like[*certificatesv1beta1.ClusterTrustBundle, *certificatesv1beta1.ClusterTrustBundleList]("v1beta1").Stored())
+	}.New(
+		kind.Like[*certificatesv1beta1.ClusterTrustBundle, *certificatesv1beta1.ClusterTrustBundleList]("v1beta1").Stored(),
+		kind.Renamed("v1alpha1", "k8s.io/api/certificates/v1alpha1", kind.Life{Introduced: 26, Deprecated: 34, Removed: 37}),
+	)
 }
 
 func validateBundle(c *rule.Check, b, old *certificatesv1.ClusterTrustBundle) {

@@ -12,7 +12,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -28,6 +27,11 @@ func Definitions(namespaces *resource.Definition, authorizer authz.Authorizer) [
 	a := admins{namespaces, access{authorizer}}
 	return []*resource.Definition{deviceClasses(), taintRules(), claims(a), claimTemplates(a), resourceSlices(), poolRequests()}
 }
+
+// beta2 is the package of v1beta2, whose types are those of v1.
+const beta2 = "k8s.io/api/resource/v1beta2"
+
+func beta2Life() kind.Life { return kind.Life{Introduced: 33, Deprecated: 36, Removed: 39} }
 
 var rules = rule.Lazy(
 	rule.Default[resourcev1.ExactDeviceRequest](defaultRequest),
@@ -65,7 +69,7 @@ func deviceClasses() *resource.Definition {
 		Rules: rules, Validate: validateClass,
 		Columns: `Age`,
 	}.New(
-		kind.Like[*resourcev1beta2.DeviceClass, *resourcev1beta2.DeviceClassList]("v1beta2"),
+		kind.Renamed("v1beta2", beta2, beta2Life()),
 		kind.Like[*resourcev1beta1.DeviceClass, *resourcev1beta1.DeviceClassList]("v1beta1"),
 	)
 }
@@ -88,7 +92,7 @@ func taintRules() *resource.Definition {
 		`,
 		Cells: kind.Cells{"added": timeAdded},
 	}.New(
-		kind.Like[*resourcev1beta2.DeviceTaintRule, *resourcev1beta2.DeviceTaintRuleList]("v1beta2").Stored().Lenient(),
+		kind.Renamed("v1beta2", beta2, kind.Life{Introduced: 36, Deprecated: 39, Removed: 42}).Stored().Lenient(),
 		kind.Like[*resourcev1alpha3.DeviceTaintRule, *resourcev1alpha3.DeviceTaintRuleList]("v1alpha3").Lenient(),
 	)
 }
@@ -115,7 +119,7 @@ func claims(a admins) *resource.Definition {
 		`,
 		Cells: kind.Cells{"state": stateOfClaim},
 	}.New(
-		kind.Like[*resourcev1beta2.ResourceClaim, *resourcev1beta2.ResourceClaimList]("v1beta2"),
+		kind.Renamed("v1beta2", beta2, beta2Life()),
 		kind.Shaped[*resourcev1beta1.ResourceClaim, *resourcev1beta1.ResourceClaimList]("v1beta1", eachRequest(gather), eachRequest(spread)),
 	)
 }
@@ -147,7 +151,7 @@ func claimTemplates(a admins) *resource.Definition {
 		Rules: rules, Validate: a.validateTemplate,
 		Columns: `Age`,
 	}.New(
-		kind.Like[*resourcev1beta2.ResourceClaimTemplate, *resourcev1beta2.ResourceClaimTemplateList]("v1beta2"),
+		kind.Renamed("v1beta2", beta2, beta2Life()),
 		kind.Shaped[*resourcev1beta1.ResourceClaimTemplate, *resourcev1beta1.ResourceClaimTemplateList]("v1beta1", eachRequest(gather), eachRequest(spread)),
 	)
 }
@@ -170,7 +174,7 @@ func resourceSlices() *resource.Definition {
 		`,
 		Select: "spec.nodeName spec.driver spec.pool.name",
 	}.New(
-		kind.Like[*resourcev1beta2.ResourceSlice, *resourcev1beta2.ResourceSliceList]("v1beta2"),
+		kind.Renamed("v1beta2", beta2, beta2Life()),
 		kind.Shaped[*resourcev1beta1.ResourceSlice, *resourcev1beta1.ResourceSliceList]("v1beta1", eachDevice(unpack), eachDevice(pack)),
 	)
 }

@@ -48,18 +48,17 @@ var equalVersions = func() map[schema.GroupVersionKind]bool {
 		apps/v1beta1 ControllerRevision
 		apps/v1beta2 ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet
 		batch/v1beta1 CronJob
-		certificates.k8s.io/v1alpha1 ClusterTrustBundle
 		coordination.k8s.io/v1beta1 Lease
 		extensions/v1beta1 NetworkPolicy
 		flowcontrol.apiserver.k8s.io/v1beta1 FlowSchema
 		flowcontrol.apiserver.k8s.io/v1beta2 FlowSchema
 		flowcontrol.apiserver.k8s.io/v1beta3 FlowSchema
-		networking.k8s.io/v1beta1 IPAddress IngressClass ServiceCIDR
+		networking.k8s.io/v1beta1 IngressClass
 		node.k8s.io/v1beta1 RuntimeClass
 		rbac.authorization.k8s.io/v1beta1 ClusterRole ClusterRoleBinding Role RoleBinding
 		scheduling.k8s.io/v1beta1 PriorityClass
 		storage.k8s.io/v1alpha1 CSIStorageCapacity VolumeAttachment VolumeAttributesClass
-		storage.k8s.io/v1beta1 CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment VolumeAttributesClass
+		storage.k8s.io/v1beta1 CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment
 	`) {
 		words := strings.Fields(line)
 		for i, kind := range words {

@@ -6,6 +6,7 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"sort"
@@ -26,6 +27,10 @@ import (
 type Version struct {
 	version      *resource.Version
 	object, list reflect.Type
+	// pkg gives the Go types names of another package; "" for none.
+	pkg string
+	// life has the releases of a version whose Go type does not know them.
+	life         Life
 	decode, read func(obj map[string]any)
 	refuse       func(obj map[string]any) error
 	// to converts an object to the form of the Kind, and from converts it back; nil for a version
@@ -84,8 +89,8 @@ func New(d resource.Definition, versions ...Version) *resource.Definition {
 	for _, v := range versions {
 		v.version.Priority = position.versions[v.version.Name]
 		v.version.Schema = v.schema(&d)
-		v.version.Fingerprint = v.object.PkgPath() + "." + v.object.Name() // within a build, a type has one model
-		describeLife(v.version, d.GroupVersionKind(v.version.Name))
+		v.version.Fingerprint = cmp.Or(v.pkg, v.object.PkgPath()) + "." + v.object.Name() // within a build, a type has one model
+		v.describeLife(d.GroupVersionKind(v.version.Name))
 		subresources := v.version.Subresources
 		sort.SliceStable(subresources, func(i, k int) bool { return subresources[i].Name < subresources[k].Name })
 		d.Versions = append(d.Versions, v.version)
@@ -130,11 +135,20 @@ func (v Version) schema(d *resource.Definition) resource.Schema {
 		Kind:  model.Kind{Group: d.Group, Version: v.version.Name, Kind: d.Kind, ListKind: d.ListKind, Plural: d.Plural},
 		List:  v.list,
 		Marks: rule.Marks,
+
+		Package: v.renamed(),
 	})}
 	if v.decode == nil {
 		return s
 	}
 	return decoding{s, v.decode, v.read, v.refuse, d.GroupVersionKind(v.version.Name), v.object, v.alike}
+}
+
+func (v Version) renamed() model.Renamed {
+	if v.pkg == "" {
+		return model.Renamed{}
+	}
+	return model.Renamed{From: v.object.PkgPath(), To: v.pkg}
 }
 
 type decoding struct {

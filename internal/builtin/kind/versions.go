@@ -3,6 +3,7 @@ package kind
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,19 @@ import (
 // the Kind, or fewer, and the same defaults. WhenDecoded adds others.
 func Like[T, L any](name string) Version {
 	return VersionOf[T, L](&resource.Version{Name: name})
+}
+
+// Renamed is another version of a Kind with its Go types, under the names of another package. That package is
+// not part of the program: a test compares its types and its releases.
+func Renamed(name, pkg string, life Life) Version {
+	return Version{version: &resource.Version{Name: name, Served: true}, pkg: pkg, life: life, alike: new(int)}
+}
+
+// Life has the minor releases of Kubernetes 1 that add, deprecate and remove a version, 0 for none. Replaced is set if
+// the warning names the version of the Kind.
+type Life struct {
+	Introduced, Deprecated, Removed int
+	Replaced                        bool
 }
 
 // Shaped is another version of a Kind, with different fields. to converts an object from that form
@@ -45,6 +59,9 @@ func (v Version) Stored() Version {
 // further completes a version of a Kind from own, the version that the Kind describes.
 func (k *untyped) further(v, own Version) Version {
 	of := v.version
+	if v.object == nil {
+		v.object, v.list, of.New = own.object, own.list, own.version.New
+	}
 	of.ResetFields, of.ResetGate, of.RowConditions = own.version.ResetFields, own.version.ResetGate, own.version.RowConditions
 	of.Revert, of.Subresources = own.version.Revert, slices.Clone(own.version.Subresources)
 	of.Columns, of.SelectableFields, of.DefaultOf = own.version.Columns, own.version.SelectableFields, own.version.DefaultOf
@@ -128,50 +145,45 @@ func byPreference(a, b Version) int {
 	return version.CompareKubeAwareVersionStrings(b.version.Name, a.version.Name)
 }
 
-// lifetime returns the minor releases of Kubernetes 1 that add and remove a version, 0 if its Go type names none.
-func lifetime(obj runtime.Object) (introduced, removed int) {
+// lifeOf returns the releases that the Go type of a version names.
+func lifeOf(obj runtime.Object) (life Life, instead kschema.GroupVersionKind) {
 	if since, ok := obj.(interface{ APILifecycleIntroduced() (major, minor int) }); ok {
-		_, introduced = since.APILifecycleIntroduced()
+		_, life.Introduced = since.APILifecycleIntroduced()
+	}
+	if since, ok := obj.(interface{ APILifecycleDeprecated() (major, minor int) }); ok {
+		_, life.Deprecated = since.APILifecycleDeprecated()
 	}
 	if until, ok := obj.(interface{ APILifecycleRemoved() (major, minor int) }); ok {
-		_, removed = until.APILifecycleRemoved()
+		_, life.Removed = until.APILifecycleRemoved()
 	}
-	return introduced, removed
+	if other, ok := obj.(interface {
+		APILifecycleReplacement() kschema.GroupVersionKind
+	}); ok {
+		instead = other.APILifecycleReplacement()
+	}
+	return life, instead
 }
 
 // describeLife fills in the releases of a version, and its warning if it is deprecated.
-func describeLife(v *resource.Version, of kschema.GroupVersionKind) {
-	obj := v.New()
-	v.Introduced, v.Removed = lifetime(obj)
-	removed := ""
-	if v.Removed > 0 {
-		removed = gate.Release(v.Removed).String()
+func (v Version) describeLife(of kschema.GroupVersionKind) {
+	life, instead := v.life, kschema.GroupVersionKind{}
+	switch {
+	case v.pkg == "":
+		life, instead = lifeOf(v.version.New())
+	case life.Replaced:
+		instead = of.GroupKind().WithVersion(path.Base(v.object.PkgPath()))
 	}
-	if warning := deprecation(obj, of, removed); warning != "" {
-		v.Deprecated, v.DeprecationWarning, v.RemovedRelease = true, warning, removed
+	v.version.Introduced, v.version.Removed = life.Introduced, life.Removed
+	if life.Deprecated == 0 || life.Deprecated > int(gate.Current) {
+		return
 	}
-}
-
-// deprecation returns the warning for a deprecated version, or "".
-func deprecation(obj runtime.Object, of kschema.GroupVersionKind, removed string) string {
-	since, ok := obj.(interface{ APILifecycleDeprecated() (major, minor int) })
-	if !ok {
-		return ""
+	text := fmt.Sprintf("%s %s is deprecated in v1.%d+", of.GroupVersion(), of.Kind, life.Deprecated)
+	if life.Removed > 0 {
+		v.version.RemovedRelease = gate.Release(life.Removed).String()
+		text += fmt.Sprintf(", unavailable in v%s+", v.version.RemovedRelease)
 	}
-	major, minor := since.APILifecycleDeprecated()
-	if major == 0 || minor > int(gate.Current) {
-		return ""
+	if !instead.Empty() {
+		text += fmt.Sprintf("; use %s %s", instead.GroupVersion(), instead.Kind)
 	}
-	text := fmt.Sprintf("%s %s is deprecated in v%d.%d+", of.GroupVersion(), of.Kind, major, minor)
-	if removed != "" {
-		text += fmt.Sprintf(", unavailable in v%s+", removed)
-	}
-	if instead, ok := obj.(interface {
-		APILifecycleReplacement() kschema.GroupVersionKind
-	}); ok {
-		if other := instead.APILifecycleReplacement(); !other.Empty() {
-			text += fmt.Sprintf("; use %s %s", other.GroupVersion(), other.Kind)
-		}
-	}
-	return text
+	v.version.Deprecated, v.version.DeprecationWarning = true, text
 }

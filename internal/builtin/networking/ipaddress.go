@@ -22,7 +22,7 @@ func ipAddresses() *resource.Definition {
 		Validate: validateIPAddress,
 		Columns:  "ParentRef  string  parent  .spec.parentRef",
 		Cells:    kind.Cells{"parent": parentOf},
-	}.New()
+	}.New(beta())
 }
 
 // parentOf returns the cell with the parent of an IPAddress.

@@ -29,7 +29,7 @@ func serviceCIDRs() *resource.Definition {
 			Age
 		`,
 		Cells: kind.Cells{"cidrs": func(obj map[string]any) any { return strings.Join(kind.Texts(obj, "spec", "cidrs"), ",") }},
-	}.New()
+	}.New(beta())
 }
 
 // validateServiceCIDR allows only one change of the ranges: adding one of the other family.

@@ -108,7 +108,7 @@ func attributesClasses() *resource.Definition {
 			DriverName  string  .driverName
 			Age
 		`,
-	}.New()
+	}.New(kind.Renamed("v1beta1", "k8s.io/api/storage/v1beta1", kind.Life{Introduced: 31, Deprecated: 34, Removed: 37, Replaced: true}))
 }
 
 func validateAttributesClass(c *rule.Check, class, old *storagev1.VolumeAttributesClass) {

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	migrationv1 "k8s.io/api/storagemigration/v1"
-	migrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -35,7 +34,7 @@ func storageVersionMigrations() *resource.Definition {
 			},
 			"state": migrationState,
 		},
-	}.New(kind.Like[*migrationv1beta1.StorageVersionMigration, *migrationv1beta1.StorageVersionMigrationList]("v1beta1").Stored())
+	}.New(kind.Renamed("v1beta1", "k8s.io/api/storagemigration/v1beta1", kind.Life{Introduced: 35, Deprecated: 37, Removed: 40, Replaced: true}).Stored())
 }
 
 // migrationState returns the last listed condition that is true.

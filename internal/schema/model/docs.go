@@ -75,9 +75,11 @@ func parseDocs(text string) docsFile {
 }
 
 // Docs returns the documentation of a type by field; "" is its own.
-func Docs(t reflect.Type) map[string]string {
-	out := inlinedDocs(t)
-	for line := range strings.Lines(documentation.of(t.PkgPath())[t.Name()]) {
+func Docs(t reflect.Type) map[string]string { return Renamed{}.docs(t) }
+
+func (r Renamed) docs(t reflect.Type) map[string]string {
+	out := r.inlinedDocs(t)
+	for line := range strings.Lines(documentation.of(r.of(t))[t.Name()]) {
 		name, quoted, _ := strings.Cut(strings.Trim(line, "\t\n"), " ")
 		if doc, err := strconv.Unquote(quoted); err == nil {
 			out[strings.Clone(name)] = strings.Clone(doc) // so that the rest of the file can go
@@ -87,7 +89,7 @@ func Docs(t reflect.Type) map[string]string {
 }
 
 // inlinedDocs returns the documentation of the fields of inlined structs.
-func inlinedDocs(t reflect.Type) map[string]string {
+func (r Renamed) inlinedDocs(t reflect.Type) map[string]string {
 	out := map[string]string{}
 	if t.Kind() != reflect.Struct {
 		return out
@@ -98,7 +100,7 @@ func inlinedDocs(t reflect.Type) map[string]string {
 		if !f.Anonymous || name != "" || gotype.Deref(f.Type).Kind() != reflect.Struct {
 			continue
 		}
-		maps.Copy(out, Docs(gotype.Deref(f.Type)))
+		maps.Copy(out, r.docs(gotype.Deref(f.Type)))
 	}
 	delete(out, "")
 	return out

@@ -24,6 +24,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	certificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	coordinationv1alpha2 "k8s.io/api/coordination/v1alpha2"
@@ -33,6 +34,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	networkingv1beta1 "k8s.io/api/networking/v1beta1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	policyv1beta1 "k8s.io/api/policy/v1beta1"
@@ -45,6 +47,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	storagev1 "k8s.io/api/storage/v1"
+	storagev1beta1 "k8s.io/api/storage/v1beta1"
 	migrationv1 "k8s.io/api/storagemigration/v1"
 	migrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -99,8 +102,13 @@ func documented(t *testing.T) map[string]map[string]reflect.Type {
 	for _, of := range scheme.AllKnownTypes() {
 		add(of)
 	}
-	for _, unregistered := range []any{metav1.Patch{}, metav1.ApplyOptions{}, metav1.List{}, metav1.RootPaths{}} {
-		add(reflect.TypeOf(unregistered))
+	for _, more := range []any{
+		metav1.Patch{}, metav1.ApplyOptions{}, metav1.List{}, metav1.RootPaths{},
+		// Other types of these packages are not served.
+		networkingv1beta1.IPAddressList{}, networkingv1beta1.ServiceCIDRList{},
+		storagev1beta1.VolumeAttributesClassList{}, certificatesv1alpha1.ClusterTrustBundleList{},
+	} {
+		add(reflect.TypeOf(more))
 	}
 	return out
 }

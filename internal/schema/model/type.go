@@ -19,6 +19,8 @@ type TypeOptions struct {
 	Kind Kind
 	// List is the Go type of a list of the kind, or nil.
 	List reflect.Type
+	// Package gives the types of a package the names and the documentation of another one.
+	Package Renamed
 	// Marks returns those of the type and of its referenced types, except metadata; nil for none.
 	Marks func() gotype.Marks
 }
@@ -26,7 +28,7 @@ type TypeOptions struct {
 // OfType returns the published form of a Go type and of all types that it refers to. The type may also
 // be an argument or a result of operations, such as DeleteOptions and Status.
 func OfType(t reflect.Type, o TypeOptions) view.Model {
-	m := models{schemas: map[string]*spec.Schema{}}
+	m := models{schemas: map[string]*spec.Schema{}, renamed: o.Package}
 	if o.Marks != nil {
 		m.marks = o.Marks()
 	}
@@ -52,9 +54,10 @@ func markKind(s *spec.Schema, k Kind, kind string) {
 type models struct {
 	schemas map[string]*spec.Schema
 	marks   gotype.Marks
+	renamed Renamed
 }
 
-// mark returns the markers of a field of a model.
+// mark returns the markers of a field of a model that is not renamed.
 func (m *models) mark(model, field string) gotype.Mark {
 	if mark, ok := m.marks[model][field]; ok {
 		return mark
@@ -64,15 +67,16 @@ func (m *models) mark(model, field string) gotype.Mark {
 
 // add adds the model of a named type if missing, and returns its name.
 func (m *models) add(t reflect.Type) string {
-	name := gotype.NameOf(t.PkgPath(), t.Name())
+	name := m.renamed.nameOf(t)
 	if _, ok := m.schemas[name]; ok {
 		return name
 	}
 	s := &spec.Schema{}
 	m.schemas[name] = s // now, for a type may contain itself
-	docs := Docs(t)
+	docs := m.renamed.docs(t)
 	s.Description = docs[""]
-	mark := m.mark(name, "")
+	own := gotype.NameOf(t.PkgPath(), t.Name())
+	mark := m.mark(own, "")
 	if mark.Doc != "" {
 		s.Description = mark.Doc
 	}
@@ -99,7 +103,7 @@ func (m *models) add(t reflect.Type) string {
 	}
 	s.Type = spec.StringOrArray{"object"}
 	for f := range gotype.Fields(t) {
-		m.property(s, name, f, docs[f.JSONName])
+		m.property(s, own, f, docs[f.JSONName])
 	}
 	return name
 }

@@ -1,0 +1,45 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"reflect"
+	"strings"
+
+	"github.com/anykind/anykind/internal/schema/gotype"
+)
+
+// Renamed has two packages: types of the first one have the names of their namesakes in the second one. The zero value
+// renames nothing.
+type Renamed struct{ From, To string }
+
+// of returns the package of a type.
+func (r Renamed) of(t reflect.Type) string {
+	if r.From != "" && t.PkgPath() == r.From {
+		return r.To
+	}
+	return t.PkgPath()
+}
+
+// nameOf returns the name of the model of a type.
+func (r Renamed) nameOf(t reflect.Type) string { return gotype.NameOf(r.of(t), t.Name()) }
+
+// Error returns the error of decoding with the names of types that Kubernetes has in it.
+func (r Renamed) Error(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if r.From == "" || !errors.As(err, &wrong) {
+		return err
+	}
+	of := wrong.Type
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
+		of = of.Elem()
+	}
+	if of.PkgPath() != r.From {
+		return err
+	}
+	name := wrong.Type.String()
+	renamed := strings.Replace(name, path.Base(r.From)+".", path.Base(r.To)+".", 1)
+	return fmt.Errorf("%s", strings.Replace(err.Error(), "of type "+name, "of type "+renamed, 1))
+}
