@@ -14,7 +14,7 @@ import (
 	logs "k8s.io/component-base/logs/api/v1"
 	metrics "k8s.io/component-base/metrics/features"
 	_ "k8s.io/controller-manager/pkg/features/register" // registers gates
-	_ "k8s.io/kubernetes/pkg/features" // registers the gates
+	_ "k8s.io/kubernetes/pkg/features"                  // registers the gates
 )
 
 var update = flag.Bool("update", false, "write gates.txt")

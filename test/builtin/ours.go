@@ -76,7 +76,7 @@ func (s *Server) of(k *Kind) *Server {
 
 // over creates the kinds, and a handler of those that a backend has.
 func over(t testing.TB, backend kv.Backend, gates *gate.Set, ranges []string) (*resource.Set, http.Handler) {
-	set := resource.NewSet(builtin.Dependencies{AllowPrivileged: true, Authorizer: authz.AlwaysAllow{}}.Definitions())
+	set := resource.NewSet(builtin.Dependencies{AllowPrivileged: true, Authorizer: authz.AlwaysAllow{}, Gates: gates}.Definitions())
 	cache := watchcache.New(backend, watchcache.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
