@@ -60,8 +60,7 @@ func (w *wired) pluginsOfKinds(o Options, core *resource.Set) []admission.Plugin
 		{Name: "StorageObjectInUseProtection", Make: admission.Always(storage.InUseProtection{})},
 		{Name: "DefaultStorageClass", Make: func([]byte) (any, error) { return &storage.DefaultStorageClass{Classes: classes()}, nil }},
 		{Name: "PersistentVolumeClaimResize", Make: func([]byte) (any, error) { return &storage.ClaimResize{Classes: classes()}, nil }},
-		// The feature GenericWorkload is off, so PodGroups do not exist.
-		{Name: "PodGroupProtection", Make: admission.Always(nil)},
+		{Name: "PodGroupProtection", Make: admission.Always(pods.GroupProtection{})},
 		{Name: "CertificateApproval", Make: admission.Always(&certificates.Approval{Authorizer: w.authorizer})},
 		{Name: "CertificateSigning", Make: admission.Always(&certificates.Signing{Authorizer: w.authorizer})},
 		{Name: "ClusterTrustBundleAttest", Make: admission.Always(&certificates.Attest{Authorizer: w.authorizer})},

@@ -5,6 +5,7 @@
 package app
 
 import (
+	"errors"
 	"flag"
 	"io"
 	"maps"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/builtin/recording"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 var shrink = flag.Bool("shrink", false, "write the kinds that are not served to internal/builtin/testdata")
@@ -36,14 +38,34 @@ func TestPublished(t *testing.T) {
 
 // The same applies to versions that --runtime-config enables.
 func TestPublishedWhenTurnedOn(t *testing.T) {
-	a := start(t, Options{RuntimeConfig: builtin.RuntimeConfig{"api/all": "true"}})
+	comparePublished(t, "off", Options{RuntimeConfig: builtin.RuntimeConfig{"api/all": "true"}})
+}
+
+// The same applies to kinds that need feature gates.
+func TestPublishedWithGates(t *testing.T) {
+	var gates gate.Flag
+	var config builtin.RuntimeConfig
+	if err := errors.Join(gates.Set(recording.Gates), config.Set(recording.GatedVersions)); err != nil {
+		t.Fatal(err)
+	}
+	on, err := gates.Gates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	comparePublished(t, "gated", Options{RuntimeConfig: config, Gates: on})
+}
+
+// comparePublished compares a server with a recording of things that are not there by default.
+func comparePublished(t *testing.T, folder string, o Options) {
+	t.Helper()
+	a := start(t, o)
 	defer stop(t, a)
 	ours, err := recording.Record(asking(t, a), func(string) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join("..", "builtin", "testdata", "recorded")
-	usual, dir := recorded(t, dir, nil), filepath.Join(dir, "off")
+	usual, dir := recorded(t, dir, nil), filepath.Join(dir, folder)
 	theirs := recorded(t, dir, usual)
 	delete(ours, "groups.txt") // it has groups with only some of their kinds
 	for name, r := range ours {

@@ -203,7 +203,7 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 	cluster := a.dialer(selector.Cluster)
 	if a.independent == nil {
 		a.issued = certificates.NewMetrics()
-		a.independent = builtin.Independent(o.AllowPrivileged, a.issued)
+		a.independent = builtin.Independent(o.AllowPrivileged, a.issued, o.Gates)
 	}
 	o.Kubelet.Dial, o.Kubelet.Proxy, o.Kubelet.Log = cluster.DialContext, cluster.Proxy, o.Log
 	kubelets, err := kubelet.New(o.Kubelet)
@@ -218,7 +218,7 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 		network.CloseIdleConnections()
 		return nil
 	})
-	return builtin.Dependencies{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens, Certificates: a.issued, Independent: a.independent}.Definitions(), nil
+	return builtin.Dependencies{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens, Certificates: a.issued, Gates: o.Gates, Independent: a.independent}.Definitions(), nil
 }
 
 // toServices returns the dialer to Services. Those of a cluster that this server extends have a DNS

@@ -28,6 +28,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/dra"
 	"github.com/anykind/anykind/internal/builtin/events"
 	"github.com/anykind/anykind/internal/builtin/flowcontrol"
+	"github.com/anykind/anykind/internal/builtin/lifecycle"
 	"github.com/anykind/anykind/internal/builtin/networking"
 	"github.com/anykind/anykind/internal/builtin/node"
 	"github.com/anykind/anykind/internal/builtin/pod"
@@ -38,6 +39,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/storagemigration"
 	"github.com/anykind/anykind/internal/network/kubelet"
 	"github.com/anykind/anykind/internal/network/proxy"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -62,13 +64,15 @@ type Dependencies struct {
 	Certificates *certificates.Metrics
 	// Users authenticate tokens.
 	Users authn.TokenAuthenticator
+	// Gates decide defaults.
+	Gates *gate.Set
 
-	// Independent are the kinds of Independent with the same AllowPrivileged. Several servers may share them.
+	// Independent are the kinds of Independent with the same AllowPrivileged and Gates. Several servers may share them.
 	Independent []*resource.Definition
 }
 
-// Independent returns the kinds whose Dependencies are the rules for pods and metrics at most.
-func Independent(allowPrivileged bool, issued *certificates.Metrics) []*resource.Definition {
+// Independent returns the kinds whose Dependencies are the rules for pods, metrics and gates at most.
+func Independent(allowPrivileged bool, issued *certificates.Metrics, gates *gate.Set) []*resource.Definition {
 	podRules := pod.Policy{Privileged: allowPrivileged}.Rules()
 	return slices.Concat(
 		apps.Definitions(podRules),
@@ -79,7 +83,8 @@ func Independent(allowPrivileged bool, issued *certificates.Metrics) []*resource
 		networking.Definitions(),
 		policy.Definitions(),
 		admissionregistration.Definitions(),
-		scheduling.Definitions(),
+		scheduling.Definitions(gates),
+		lifecycle.Definitions(),
 		coordination.Definitions(),
 		node.Definitions(),
 		discovery.Definitions(),
@@ -121,7 +126,7 @@ func (p Dependencies) Definitions() []*resource.Definition {
 		p.Users = &authn.Tokens{}
 	}
 	if p.Independent == nil {
-		p.Independent = Independent(p.AllowPrivileged, p.Certificates)
+		p.Independent = Independent(p.AllowPrivileged, p.Certificates, p.Gates)
 	}
 	nodes := core.Nodes(p.Kubelets, p.Network)
 	podRules := pod.Policy{Privileged: p.AllowPrivileged}.Rules()

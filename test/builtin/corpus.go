@@ -13,7 +13,9 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
-//go:embed corpus/*.yaml
+// gated has objects that are valid only with feature gates.
+//
+//go:embed corpus/*.yaml corpus/gated/*.yaml
 var corpusFiles embed.FS
 
 // Corpus has valid objects of each kind, in the order of the files, by the ID of the kind.
@@ -22,11 +24,15 @@ var corpusFiles embed.FS
 // then inherits the spec of that pod; its own fields take precedence.
 type Corpus map[string][]Object
 
-// ReadCorpus reads the objects in corpus.
-func ReadCorpus(kinds []*Kind) (Corpus, error) {
-	all, err := readYAML[Object](corpusFiles, "corpus")
-	if err != nil {
-		return nil, err
+// ReadCorpus reads the objects in corpus, and in folders below it.
+func ReadCorpus(kinds []*Kind, below ...string) (Corpus, error) {
+	var all []Object
+	for _, folder := range append([]string{"corpus"}, below...) {
+		objects, err := readYAML[Object](corpusFiles, folder)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, objects...)
 	}
 	pods := map[string]Object{}
 	for _, o := range all {
@@ -85,6 +91,9 @@ func readYAML[T any](files embed.FS, folder string) (all []T, err error) {
 		return nil, err
 	}
 	for _, f := range entries {
+		if f.IsDir() {
+			continue
+		}
 		data, err := files.ReadFile(folder + "/" + f.Name())
 		if err != nil {
 			return nil, err

@@ -110,7 +110,7 @@ func emulating(t *testing.T, release, others string) *gate.Set {
 
 // TestGateMutations is TestMutations with feature gates that do not have their defaults.
 func TestGateMutations(t *testing.T) {
-	corpus, changes := readCorpus(t), readChanges(t)
+	corpus, changes := readCorpus(t, "corpus/gated"), readChanges(t)
 	known, err := ReadKnown(false)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestScanGates(t *testing.T) {
 	if !*scanFlag {
 		t.Skip("needs -scan")
 	}
-	corpus, changes := readCorpus(t), readChanges(t)
+	corpus, changes := readCorpus(t, "corpus/gated"), readChanges(t)
 	all := utilfeature.DefaultFeatureGate.(featuregate.MutableVersionedFeatureGate)
 	type one struct {
 		Case

@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/api/testing" // installs the groups
 	_ "k8s.io/kubernetes/pkg/apis/apiserverinternal/install"
+	_ "k8s.io/kubernetes/pkg/apis/lifecycle/install"
 	_ "k8s.io/kubernetes/pkg/apis/storagemigration/install"
 	"k8s.io/kubernetes/pkg/capabilities"
 	"k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingadmissionpolicy"
@@ -59,6 +60,8 @@ import (
 	"k8s.io/kubernetes/pkg/registry/discovery/endpointslice"
 	"k8s.io/kubernetes/pkg/registry/flowcontrol/flowschema"
 	"k8s.io/kubernetes/pkg/registry/flowcontrol/prioritylevelconfiguration"
+	"k8s.io/kubernetes/pkg/registry/lifecycle/eviction"
+	"k8s.io/kubernetes/pkg/registry/lifecycle/evictionrequest"
 	"k8s.io/kubernetes/pkg/registry/networking/ingress"
 	"k8s.io/kubernetes/pkg/registry/networking/ingressclass"
 	"k8s.io/kubernetes/pkg/registry/networking/ipaddress"
@@ -76,7 +79,10 @@ import (
 	"k8s.io/kubernetes/pkg/registry/resource/resourceclaimtemplate"
 	"k8s.io/kubernetes/pkg/registry/resource/resourcepoolstatusrequest"
 	"k8s.io/kubernetes/pkg/registry/resource/resourceslice"
+	"k8s.io/kubernetes/pkg/registry/scheduling/compositepodgroup"
+	"k8s.io/kubernetes/pkg/registry/scheduling/podgroup"
 	"k8s.io/kubernetes/pkg/registry/scheduling/priorityclass"
+	"k8s.io/kubernetes/pkg/registry/scheduling/workload"
 	"k8s.io/kubernetes/pkg/registry/storage/csidriver"
 	"k8s.io/kubernetes/pkg/registry/storage/csinode"
 	"k8s.io/kubernetes/pkg/registry/storage/csistoragecapacity"
@@ -172,6 +178,7 @@ func Kinds() []*Kind {
 		{dra, "v1alpha3", "resourcepoolstatusrequests", "ResourcePoolStatusRequest", resourcepoolstatusrequest.Strategy, status(resourcepoolstatusrequest.StatusStrategy), nil, nil, nil, nil, false},
 		{"internal.apiserver.k8s.io", "v1alpha1", "storageversions", "StorageVersion", storageversion.Strategy, status(storageversion.StatusStrategy), nil, nil, nil, nil, false},
 	}...)
+	rows = append(rows, gatedKinds()...)
 	rows = append(rows, others(rows)...)
 	capabilities.Setup(true, 0) // --allow-privileged, as in every cluster
 	asked := storages()
@@ -182,6 +189,20 @@ func Kinds() []*Kind {
 		}
 	}
 	return append(rows, dualServices(rows))
+}
+
+// gatedKinds returns the kinds that need feature gates.
+func gatedKinds() []*Kind {
+	const groups, lifecycle = "scheduling.k8s.io", "lifecycle.k8s.io"
+	podGroups, composites := podgroup.NewStrategy(), compositepodgroup.NewStrategy()
+	evictions, evictionRequests := eviction.NewStrategy(clock.RealClock{}), evictionrequest.NewStrategy()
+	return []*Kind{
+		{groups, "v1beta1", "workloads", "Workload", workload.Strategy, nil, nil, nil, nil, nil, false},
+		{groups, "v1beta1", "podgroups", "PodGroup", podGroups, status(podgroup.NewStatusStrategy(podGroups)), nil, nil, nil, nil, false},
+		{groups, "v1alpha3", "compositepodgroups", "CompositePodGroup", composites, status(compositepodgroup.NewStatusStrategy(composites)), nil, nil, nil, nil, false},
+		{lifecycle, "v1alpha1", "evictionrequests", "EvictionRequest", evictionRequests, status(evictionrequest.NewStatusStrategy(evictionRequests)), nil, nil, nil, nil, false},
+		{lifecycle, "v1alpha1", "evictions", "Eviction", evictions, status(eviction.NewStatusStrategy(evictions)), nil, nil, nil, nil, false},
+	}
 }
 
 // dualServices returns the Services of a dual-stack cluster.
@@ -205,6 +226,8 @@ var otherVersions = map[string][]string{
 	"resourceclaimtemplates":          {"v1beta2", "v1beta1"},
 	"resourceslices":                  {"v1beta2", "v1beta1"},
 	"storageversionmigrations":        {"v1beta1"},
+	"workloads":                       {"v1alpha3"},
+	"podgroups":                       {"v1alpha3"},
 }
 
 // others returns the kinds of otherVersions.

@@ -50,9 +50,9 @@ func chosen(t *testing.T, s *Server) (kinds []*Kind, missing []string) {
 	return kinds, missing
 }
 
-func readCorpus(t *testing.T) Corpus {
+func readCorpus(t *testing.T, below ...string) Corpus {
 	t.Helper()
-	corpus, err := ReadCorpus(Kinds())
+	corpus, err := ReadCorpus(Kinds(), below...)
 	if err != nil {
 		t.Fatal(err)
 	}

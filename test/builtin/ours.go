@@ -76,7 +76,7 @@ func (s *Server) of(k *Kind) *Server {
 
 // over creates the kinds, and a handler of those that a backend has.
 func over(t testing.TB, backend kv.Backend, gates *gate.Set, ranges []string) (*resource.Set, http.Handler) {
-	kinds := builtin.Dependencies{AllowPrivileged: true, Authorizer: authz.AlwaysAllow{}}.Definitions()
+	kinds := builtin.Dependencies{AllowPrivileged: true, Authorizer: authz.AlwaysAllow{}, Gates: gates}.Definitions()
 	if err := (builtin.RuntimeConfig{"api/all": "true"}).Apply(kinds, gates); err != nil {
 		t.Fatal(err)
 	}

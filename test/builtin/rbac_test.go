@@ -62,6 +62,10 @@ func TestDefaultRoles(t *testing.T) {
 		"DRAResourceClaimGranularStatusAuthorization=false",
 		"DRAResourcePoolStatus=true",
 		"CSIVolumeHealth=true",
+		"GenericWorkload=true",
+		"GenericWorkload=true,TopologyAwareWorkloadScheduling=true,CompositePodGroup=true",
+		"GenericWorkload=true,WorkloadWithJob=true,DRAWorkloadResourceClaims=true",
+		"EvictionRequestAPI=true",
 	} {
 		t.Run(text, func(t *testing.T) { compareRoles(t, withGates(t, text)) })
 	}

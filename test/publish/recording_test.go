@@ -26,6 +26,9 @@ func TestRecording(t *testing.T) {
 	compareRecorded(t, dir, usual, nil)
 	// Groups and versions that are off by default have another folder.
 	compareRecorded(t, filepath.Join(dir, "off"), record(t, theirs(t, "--runtime-config=api/all=true")).Beyond(usual), usual)
+	// So have kinds that need feature gates.
+	gated := record(t, theirs(t, "--runtime-config="+recording.GatedVersions, "--feature-gates="+recording.Gates))
+	compareRecorded(t, filepath.Join(dir, "gated"), gated.Beyond(usual), usual)
 }
 
 func record(t *testing.T, s *server) recording.Files {

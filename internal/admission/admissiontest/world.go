@@ -15,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
@@ -39,15 +40,18 @@ type World struct {
 }
 
 // New returns a World with the plugins that the function returns.
-func New(t *testing.T, plugins func(w *World) []any) *World {
-	w := &World{T: t, kinds: builtin.Definitions()}
+func New(t *testing.T, plugins func(w *World) []any) *World { return NewWithGates(t, nil, plugins) }
+
+// NewWithGates is New with feature gates.
+func NewWithGates(t *testing.T, gates *gate.Set, plugins func(w *World) []any) *World {
+	w := &World{T: t, kinds: builtin.Dependencies{Gates: gates}.Definitions()}
 	backend := memkv.New(memkv.Options{})
 	w.Cache, w.Kinds = watchcache.New(backend, watchcache.Options{}), resource.NewSet(w.kinds)
 	asked := registry.Plugins{}
 	for _, p := range plugins(w) {
 		asked.Add(p)
 	}
-	w.registry = registry.New(backend, w.Cache, registry.Options{Plugins: asked})
+	w.registry = registry.New(backend, w.Cache, registry.Options{Plugins: asked, Gates: gates})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.Cache.Run(ctx) }()

@@ -1,7 +1,7 @@
-// Package priority implements the admission plugin Priority. It sets the priority of pods from
-// their PriorityClass, and rejects a second default class.
+// Package priority implements the admission plugin Priority. It sets the priority of pods and of
+// groups of pods from their PriorityClass, and rejects a second default class.
 //
-// It applies classes to pods. The rules for classes themselves are in their kind.
+// It applies classes to them. The rules for classes themselves are in their kind.
 package priority
 
 import (
@@ -13,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/store/stored"
 )
@@ -20,22 +21,26 @@ import (
 // Name is the name of the plugin in Kubernetes.
 const Name = "Priority"
 
-// A Plugin sets the priorities of pods.
+// A Plugin sets the priorities of pods and groups.
 type Plugin struct {
 	Classes *stored.Lister[schedulingv1.PriorityClass]
 }
 
-// Mutate sets the priority of a new pod from its class. An updated pod keeps its priority.
+// Mutate sets the priority of a new pod or group from its class. An updated pod keeps its priority.
 func (p *Plugin) Mutate(ctx context.Context, a *registry.Admission) error {
-	d := a.Target.Definition
-	if d.Plural != "pods" || d.Group != "" || a.Target.Subresource != "" {
+	if a.Target.Subresource != "" {
 		return nil
 	}
-	switch a.Operation {
-	case registry.Create:
+	d := a.Target.Definition
+	switch group := d.Group == schedulingv1.GroupName; {
+	case d.Plural == "pods" && d.Group == "" && a.Operation == registry.Create:
 		return p.give(ctx, a)
-	case registry.Update:
+	case d.Plural == "pods" && d.Group == "" && a.Operation == registry.Update:
 		return keep(ctx, a)
+	case d.Plural == "podgroups" && group && a.Operation == registry.Create && a.Gates.On(gate.GenericWorkload):
+		return p.giveGroup(ctx, a, "pod group")
+	case d.Plural == "compositepodgroups" && group && a.Operation == registry.Create && a.Gates.On(gate.CompositePodGroup):
+		return p.giveGroup(ctx, a, "composite pod group")
 	}
 	return nil
 }
@@ -97,6 +102,34 @@ func (p *Plugin) give(ctx context.Context, a *registry.Admission) error {
 	return nil
 }
 
+// giveGroup sets the priority of a new group from its class. The group may already have the same value.
+func (p *Plugin) giveGroup(ctx context.Context, a *registry.Admission, called string) error {
+	spec := kind.Child(a.Object, "spec")
+	class, err := p.class(ctx, a, kind.Text(spec, "priorityClassName"))
+	if err != nil {
+		return err
+	}
+	if says, ok := spec["priority"].(int64); ok && says != int64(class.Value) {
+		return a.Forbidden(fmt.Errorf("priority set in the %s (%d) must match the priority computed (%d) based on the priority class set in the spec", called, says, class.Value))
+	}
+	if class.Name != "" {
+		spec["priorityClassName"] = class.Name
+	}
+	spec["priority"], a.Extended = int64(class.Value), true
+	if class.PreemptionPolicy == nil || !a.Gates.On(gate.PodGroupPreemptionPolicy) {
+		return nil
+	}
+	policy := string(*class.PreemptionPolicy)
+	if policy != string(corev1.PreemptLowerPriority) && policy != string(corev1.PreemptNever) {
+		return a.Forbidden(fmt.Errorf("preemptionPolicy set in the PriorityClass object (%s) must match one of the allowed values of PreemptionPolicy type in %s", policy, called))
+	}
+	if says, ok := spec["preemptionPolicy"].(string); ok && says != policy {
+		return a.Forbidden(fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in %s spec; priority admission controller computed %s from the given PriorityClass name", says, called, policy))
+	}
+	spec["preemptionPolicy"] = policy
+	return nil
+}
+
 // class returns the class of that name. For "" it returns the default class, or none.
 func (p *Plugin) class(ctx context.Context, a *registry.Admission, name string) (*schedulingv1.PriorityClass, error) {
 	if name == "" {
@@ -119,7 +152,7 @@ func (p *Plugin) class(ctx context.Context, a *registry.Admission, name string) 
 	return class, nil
 }
 
-// none holds the values of a pod without a class.
+// none holds the values of a pod or group without a class.
 var none = &schedulingv1.PriorityClass{PreemptionPolicy: new(corev1.PreemptLowerPriority)}
 
 // global returns the default class, or nil. Concurrent creates can lead to several; the one with

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anykind/anykind/internal/admission/admissiontest"
 	"github.com/anykind/anykind/internal/admission/priority"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
@@ -15,8 +16,10 @@ const classes = `{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadat
 ---
 {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: low}, value: -5, preemptionPolicy: Never}`
 
-func world(t *testing.T, have string) *admissiontest.World {
-	w := admissiontest.New(t, func(w *admissiontest.World) []any {
+func world(t *testing.T, have string) *admissiontest.World { return worldWithGates(t, nil, have) }
+
+func worldWithGates(t *testing.T, gates *gate.Set, have string) *admissiontest.World {
+	w := admissiontest.NewWithGates(t, gates, func(w *admissiontest.World) []any {
 		return []any{&priority.Plugin{Classes: stored.List[schedulingv1.PriorityClass](w.Cache, w.Kinds, schedulingv1.Resource("priorityclasses"))}}
 	})
 	w.Have(have)
@@ -56,6 +59,48 @@ func TestPods(t *testing.T) {
 				t.Errorf("%s\nwant\n%s", got, test.want)
 			}
 		})
+	}
+}
+
+// A new group gets the same from its class. With the gate of preemption policies, a group without one has the default
+// policy, which can differ from that of its class.
+func TestGroups(t *testing.T) {
+	const group = `schedulingPolicy: {basic: {}}, workloadRef: {workloadName: w, templateName: t},`
+	kinds := map[string]string{
+		"pod group":           "apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup",
+		"composite pod group": "apiVersion: scheduling.k8s.io/v1alpha3, kind: CompositePodGroup",
+	}
+	plural := map[string]string{"pod group": "podgroups", "composite pod group": "compositepodgroups"}
+	on := map[gate.Name]bool{gate.GenericWorkload: true, gate.CompositePodGroup: true}
+	policies := map[gate.Name]bool{gate.GenericWorkload: true, gate.CompositePodGroup: true, gate.PodGroupPreemptionPolicy: true}
+	for _, test := range []struct {
+		name       string
+		gates      map[gate.Name]bool
+		spec, want string
+	}{
+		{"no class", on, ``, ` 0 `},
+		{"a class", on, `priorityClassName: low`, `"low" -5 `},
+		{"the same as the class says", on, `priorityClassName: low, priority: -5`, `"low" -5 `},
+		{"gates that are off", nil, `priorityClassName: low`, `"low"  `},
+		{"another number", on, `priorityClassName: high, priority: 3`, `priority set in the KIND (3) must match the priority computed (1000) based on the priority class set in the spec`},
+		{"no such class", on, `priorityClassName: none`, `no PriorityClass with name none was found`},
+		{"a policy", policies, `priorityClassName: high`, `"high" 1000 "PreemptLowerPriority"`},
+		{"the policy of the class", policies, `priorityClassName: low, preemptionPolicy: Never`, `"low" -5 "Never"`},
+		{"another policy", policies, `priorityClassName: low`,
+			`the string value of PreemptionPolicy (PreemptLowerPriority) must not be provided in KIND spec; priority admission controller computed Never from the given PriorityClass name`},
+	} {
+		for called, kind := range kinds {
+			made, err := worldWithGates(t, gate.With(test.gates), classes).Create("{" + kind + ", metadata: {name: g}, spec: {" + group + test.spec + "}}")
+			var got string
+			if err != nil {
+				_, got, _ = strings.Cut(err.Error(), plural[called]+`.scheduling.k8s.io "g" is forbidden: `)
+			} else {
+				got = strings.Join([]string{admissiontest.Field(made, "spec.priorityClassName"), admissiontest.Field(made, "spec.priority"), admissiontest.Field(made, "spec.preemptionPolicy")}, " ")
+			}
+			if want := strings.ReplaceAll(test.want, "KIND", called); got != want {
+				t.Errorf("%s, %s: %s (%v), want %s", called, test.name, got, err, want)
+			}
+		}
 	}
 }
 

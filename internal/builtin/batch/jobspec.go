@@ -6,7 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
@@ -51,16 +50,32 @@ func validateSpec(c *rule.Check, spec, old *batchv1.JobSpec) {
 		validateSuccessPolicy(c.At("successPolicy"), spec)
 	}
 	validateReplacement(c.At("podReplacementPolicy"), spec)
-	// A disabled feature: only an unchanged stored value is valid.
-	if spec.Scheduling != nil && (old == nil || !equality.Semantic.DeepEqual(spec.Scheduling, old.Scheduling)) {
-		c.At("scheduling").Forbidden("")
-	}
+	c.DeclaredField(spec, old, "scheduling")
+	validateScheduling(c.At("scheduling"), spec)
 	var template *corev1.PodTemplateSpec
 	if old != nil {
 		template = &old.Template
 	}
 	pod.ValidateTemplate(c.At("template"), &spec.Template, template)
 	validateRestart(c.At("template", "spec", "restartPolicy"), spec)
+}
+
+// validateScheduling validates fields of the group of pods that depend on others.
+func validateScheduling(c *rule.Check, spec *batchv1.JobSpec) {
+	s := spec.Scheduling
+	if s == nil {
+		return
+	}
+	basic := true
+	if p := s.SchedulingPolicy; p != nil && p.Gang != nil {
+		basic = p.Basic != nil
+		if n, parallelism := p.Gang.MinCount, ptr.Deref(spec.Parallelism, 1); n != nil && *n > parallelism {
+			c.At("schedulingPolicy", "gang", "minCount").Invalid(*n, fmt.Sprintf("must not be greater than parallelism (%d)", parallelism))
+		}
+	}
+	if d := s.DisruptionMode; basic && d != nil && d.Single == nil && d.All != nil {
+		c.At("disruptionMode").Invalid("", "the disruptionMode `all` is not supported with the Basic scheduling policy")
+	}
 }
 
 func validateIndexed(c *rule.Check, spec *batchv1.JobSpec) {

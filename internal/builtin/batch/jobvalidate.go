@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -86,6 +87,17 @@ func validateJobUpdate(c *rule.Check, job, old *batchv1.Job) {
 	c.At("backoffLimitPerIndex").Immutable(now.BackoffLimitPerIndex, was.BackoffLimitPerIndex)
 	c.At("managedBy").Immutable(now.ManagedBy, was.ManagedBy)
 	c.At("successPolicy").Immutable(now.SuccessPolicy, was.SuccessPolicy)
+	if n, w := policyOf(now), policyOf(was); n != nil && w != nil && (n.Basic != nil) != (w.Basic != nil) {
+		c.At("scheduling", "schedulingPolicy").Invalid(nil, "the basic/gang policy variant is immutable after creation; only schedulingPolicy.gang.minCount may be updated")
+	}
+}
+
+// policyOf returns the scheduling policy of a Job, or nil.
+func policyOf(spec *batchv1.JobSpec) *schedulingv1alpha3.WorkloadPodGroupSchedulingPolicy {
+	if spec.Scheduling == nil {
+		return nil
+	}
+	return spec.Scheduling.SchedulingPolicy
 }
 
 // validateTemplateUpdate rejects changes of the template. Scheduling and resources may change while

@@ -54,8 +54,21 @@ func checkSpec(c *rule.Check, spec *corev1.PodSpec) {
 	checkSysctls(c.At("securityContext", "sysctls"), spec)
 	checkHostProcesses(c, spec)
 	checkOS(c, spec)
-	if g := spec.SchedulingGroup; g != nil && g.PodGroupName == nil {
-		c.At("schedulingGroup", "podGroupName").Invalid(nil, "must specify one of: `podGroupName`")
+	checkGroup(c.At("schedulingGroup"), spec)
+}
+
+// checkGroup validates the group of a pod.
+func checkGroup(c *rule.Check, spec *corev1.PodSpec) {
+	if spec.SchedulingGroup == nil {
+		return
+	}
+	if name := spec.SchedulingGroup.PodGroupName; name == nil {
+		c.At("podGroupName").Invalid(nil, "must specify one of: `podGroupName`")
+	} else {
+		c.At("podGroupName").Invalids(*name, validation.IsDNS1123Subdomain(*name))
+	}
+	if len(spec.EvictionResponders) > 0 {
+		c.Forbidden("may not be set when evictionResponders is set")
 	}
 }
 

@@ -22,6 +22,7 @@ func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {
 	rule.With(c, inheritedFrom(oldSpec))
 	giveContext(spec, &t.Spec, oldSpec, "")
 	spec.Walk(&t.Spec)
+	spec.DeclaredField(&t.Spec, oldSpec, "evictionResponders")
 	checkAnnotatedProfiles(spec, t.Annotations, &t.Spec)
 	if len(t.Spec.EphemeralContainers) > 0 {
 		spec.At("ephemeralContainers").Forbidden("ephemeral containers not allowed in pod template")
@@ -70,6 +71,7 @@ func validateWhole(c *rule.Check, pod, old *corev1.Pod) {
 	rule.With(c, inherits)
 	giveContext(spec, &pod.Spec, oldSpec, pod.Name)
 	spec.Walk(&pod.Spec)
+	spec.DeclaredField(&pod.Spec, oldSpec, "evictionResponders")
 	if pod.Spec.ServiceAccountName != "" {
 		return
 	}

@@ -30,6 +30,13 @@ func (s Server) get(path, accept string, into any) error {
 	return json.Unmarshal(body, into)
 }
 
+// Gates are the feature gates of the recording of kinds that need gates, and GatedVersions their versions.
+const (
+	Gates = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true,CompositePodGroup=true,PodGroupPreemptionPolicy=true," +
+		"DRAWorkloadResourceClaims=true,WorkloadWithJob=true,EvictionRequestAPI=true"
+	GatedVersions = "scheduling.k8s.io/v1beta1=true,scheduling.k8s.io/v1alpha3=true,lifecycle.k8s.io/v1alpha1=true"
+)
+
 // The Files of a recording, by name.
 type Files map[string]Recording
 

@@ -44,6 +44,8 @@ type gatedField struct {
 	table bool
 	// zero is the value that is as good as none, nil for fields without one.
 	zero any
+	// null is true for a field that is null without a value.
+	null bool
 }
 
 type gatedBelow struct {
@@ -99,8 +101,11 @@ func (t *Gated) visit(v any, each func(*gatedField, map[string]any)) {
 func (t *Gated) remove(v any, off []gate.Name) {
 	objects(v, func(obj map[string]any) {
 		for _, f := range t.own {
-			if slices.Contains(off, f.gate) {
+			if v, there := obj[f.name]; slices.Contains(off, f.gate) && there && v != nil {
 				delete(obj, f.name)
+				if f.null {
+					obj[f.name] = nil
+				}
 			}
 		}
 		for _, b := range t.below {
@@ -147,6 +152,8 @@ func gatedOf(t reflect.Type, building map[reflect.Type]*Gated) *Gated {
 				f.zero = ""
 			case reflect.Bool:
 				f.zero = false
+			case reflect.Pointer:
+				f.null = !member.OmitEmpty
 			}
 			out.own = append(out.own, f)
 		}

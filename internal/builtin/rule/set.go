@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"sync"
 
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
@@ -14,8 +15,9 @@ type Set struct {
 	apart    map[reflect.Type]bool
 	given    []any // see Giving
 
-	walks   sync.Map // of *walk, by type
-	fillers sync.Map // of *filler, by type
+	walks    sync.Map // of *walk, by type
+	fillers  sync.Map // of *filler, by type
+	declared sync.Map // of *declared, by type
 }
 
 // A Function is a rule in Go for values of one type.
@@ -181,7 +183,7 @@ func (f *filler) fill(v any) {
 func (f *filler) fillObject(obj map[string]any) {
 	for _, c := range f.constants {
 		if v, ok := obj[c.name]; !ok || v == nil || !c.pointer && isZero(v) {
-			obj[c.name] = c.value
+			obj[c.name] = object.Clone(c.value)
 		}
 	}
 	for _, custom := range f.custom {

@@ -36,13 +36,21 @@ type line struct {
 	gate, alone gate.Name
 	// ungated is true for a field below which no fields are dropped.
 	ungated bool
+	// declared is true for a field whose rules, and those below, only Declared applies.
+	declared bool
+	// oneOf are the members of a union, for the type itself.
+	oneOf []string
 }
 
 // A rule is a word of the table that validates a value.
 type rule struct {
+	name     string
 	check    word
+	compare  transition // of Declared, in place of check
 	argument string
-	enum     []string // of the same field
+	enum     []string // these are of the same field
+	keys     []string
+	gate     gate.Name
 }
 
 // A typeName names a Go type.
@@ -205,17 +213,21 @@ func parseField(words []string) (f line, err error) {
 			f.alone = gate.Name(argument)
 		case "ungated":
 			f.ungated = true
+		case "declared":
+			f.declared = true
+		case "one-of":
+			f.oneOf = strings.Split(argument, ",")
 		case "published":
 		default:
-			check, ok := dictionary[name]
-			if !ok {
+			r := rule{name: name, check: dictionary[name], compare: transitions[name], argument: unquote(argument)}
+			if r.check == nil && r.compare == nil {
 				return f, fmt.Errorf("%s: no such word", w)
 			}
-			f.rules = append(f.rules, rule{check: check, argument: unquote(argument)})
+			f.rules = append(f.rules, r)
 		}
 	}
 	for i := range f.rules {
-		f.rules[i].enum = f.mark.Enum
+		f.rules[i].enum, f.rules[i].keys, f.rules[i].gate = f.mark.Enum, f.mark.Keys, f.gate
 	}
 	return f, nil
 }

@@ -67,6 +67,9 @@ func (s *Set) buildWalk(t reflect.Type, building map[reflect.Type]*walk) *walk {
 	}
 	lines := table()[nameOf(t)]
 	for member := range gotype.Fields(t) {
+		if lines[member.JSONName].declared {
+			continue
+		}
 		f := walkField{name: member.JSONName, rules: lines[member.JSONName].rules}
 		field, _ := t.FieldByName(member.Name)
 		f.index = field.Index

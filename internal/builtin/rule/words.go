@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/api/operation"
+	"k8s.io/apimachinery/pkg/api/validate"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -25,11 +28,14 @@ type word func(c *Check, v reflect.Value, r rule) bool
 // values: a nil pointer, an empty text or list. A number, and the target of a pointer, is always
 // present.
 var dictionary = map[string]word{
-	"needed":      needed,
-	"known":       known,
-	"min":         number(func(n, limit int64) bool { return n >= limit }, "must be greater than or equal to %d"),
-	"max":         number(func(n, limit int64) bool { return n <= limit }, "must be less than or equal to %d"),
-	"above":       number(func(n, limit int64) bool { return n > limit }, "must be greater than %d"),
+	"needed": needed,
+	"set":    set,
+	"known":  known,
+	"min":    number(func(n, limit int64) bool { return n >= limit }, "must be greater than or equal to %d"),
+	"max":    number(func(n, limit int64) bool { return n <= limit }, "must be less than or equal to %d"),
+	"above":  number(func(n, limit int64) bool { return n > limit }, "must be greater than %d"),
+	"priority-of-users": number(func(n, _ int64) bool { return n < 0 || n >= 1000 },
+		"priorities 0-999 are reserved for responders with *.k8s.io suffix"),
 	"port":        ofNumber(func(n int64) []string { return validation.IsValidPortNum(int(n)) }),
 	"between":     between,
 	"file-mode":   number(func(n, _ int64) bool { return n >= 0 && n <= 0o777 }, "must be a number between 0 and 0777 (octal), both inclusive"),
@@ -38,6 +44,7 @@ var dictionary = map[string]word{
 	"at-most-all": atMostAll,
 	"max-items":   maxItems,
 	"max-bytes":   maxBytes,
+	"max-length":  maxLength,
 	"unique":      unique,
 
 	"dns-label":        ofText(func(s string) []string { return validation.IsDNS1123Label(s) }),
@@ -47,6 +54,11 @@ var dictionary = map[string]word{
 	"condition-reason": ofText(metavalidation.IsValidConditionReason),
 	"path-below":       ofText(PathBelow),
 	"path-segment":     ofText(content.IsPathSegmentName),
+	"short-name":       ofText(content.IsDNS1123Label),
+	"long-name":        ofText(content.IsDNS1123Subdomain),
+	"prefixed-key":     ofText(content.IsPrefixedLabelKey),
+	"unreserved":       ofText(unreserved),
+	"uuid":             uuid,
 	"label-value":      ofText(func(s string) []string { return validation.IsValidLabelValue(s) }),
 
 	"ip":       ofValue(func(c *Check, s string) field.ErrorList { return validation.IsValidIP(c.Path(), s) }),
@@ -86,6 +98,14 @@ func needed(c *Check, v reflect.Value, r rule) bool {
 		c.Required(r.argument)
 	}
 	return !missing
+}
+
+// set requires a pointer.
+func set(c *Check, v reflect.Value, r rule) bool {
+	if v.IsNil() {
+		c.Required(r.argument)
+	}
+	return !v.IsNil()
 }
 
 // known rejects a value outside the enum of the field, in a text or in a list.
@@ -231,6 +251,34 @@ func maxBytes(c *Check, v reflect.Value, r rule) bool {
 	}
 	c.TooLong(limit)
 	return false
+}
+
+// maxLength limits the number of characters.
+func maxLength(c *Check, v reflect.Value, r rule) bool {
+	limit, _ := strconv.Atoi(r.argument)
+	v, there := present(v)
+	if !there || utf8.RuneCountInString(v.String()) <= limit {
+		return true
+	}
+	c.Add(field.TooLongCharacters(c.Path(), "", limit))
+	return false
+}
+
+// unreserved returns the errors of a key whose prefix is a domain of Kubernetes.
+func unreserved(key string) []string {
+	domain, _, _ := strings.Cut(key, "/")
+	domain = "." + strings.TrimRight(strings.TrimSpace(strings.ToLower(domain)), ".")
+	if strings.HasSuffix(domain, ".k8s.io") || strings.HasSuffix(domain, ".kubernetes.io") {
+		return []string{"domain names *.k8s.io, *.kubernetes.io are reserved"}
+	}
+	return nil
+}
+
+func uuid(c *Check, v reflect.Value, _ rule) bool {
+	text := v.String()
+	errs := validate.UUID(c.Context, operation.Operation{}, c.Path(), &text, nil)
+	c.Add(errs...)
+	return errs == nil
 }
 
 // PathBelow returns the errors of a relative path that must stay below a directory.

@@ -1,6 +1,7 @@
-// Package scheduling has the built-in kind PriorityClass of scheduling.k8s.io.
+// Package scheduling has the built-in kinds of scheduling.k8s.io: PriorityClass, and groups of pods.
 //
-// It validates PriorityClasses. An admission plugin applies them to pods.
+// It validates them. An admission plugin applies PriorityClasses to pods and groups, and kube-scheduler
+// schedules the groups.
 package scheduling
 
 import (
@@ -14,12 +15,13 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Definitions returns the kinds of the group.
-func Definitions() []*resource.Definition {
-	return []*resource.Definition{priorityClasses()}
+// Definitions returns the kinds of the group. Defaults depend on gates.
+func Definitions(gates *gate.Set) []*resource.Definition {
+	return []*resource.Definition{priorityClasses(), workloads(), podGroups(gates), compositePodGroups(gates)}
 }
 
 func priorityClasses() *resource.Definition {

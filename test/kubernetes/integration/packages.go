@@ -3,9 +3,8 @@ package main
 // all are the packages to run, below test/integration. Omitted are
 //
 //   - apiserver/admissionwebhook, which make upstream-admission runs
-//   - apiserver/coordinatedleaderelection, apiserver/peerproxy, dra and its subfolders,
-//     scheduler/podgroup and its subfolders, scheduler/preemption/podgroup: they are about feature gates
-//     that are off by default, and wait for the effects of these
+//   - apiserver/coordinatedleaderelection, apiserver/peerproxy, dra and its subfolders: they are about
+//     feature gates that are off by default, and wait for the effects of these
 //   - apimachinery/apply and examples: they put a kind, or the resolution of Services, into their server
 //   - etcd: it starts a server that this command does not replace
 //   - openshift, which only compiles; ipamperf, logs and scheduler_perf, which are benchmarks
@@ -73,9 +72,13 @@ var all = []string{
 	"scheduler/filters",
 	"scheduler/nominated_node_name",
 	"scheduler/plugins",
+	"scheduler/podgroup",
+	"scheduler/podgroup/queueing",
+	"scheduler/podgroup/topology_aware_scheduling",
 	"scheduler/preemption",
 	"scheduler/preemption/misc",
 	"scheduler/preemption/nominatednodename",
+	"scheduler/preemption/podgroup",
 	"scheduler/prequeueinghint",
 	"scheduler/queueing",
 	"scheduler/scoring",
