@@ -9,6 +9,7 @@ import (
 	certificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
 	networkingv1beta1 "k8s.io/api/networking/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1beta1 "k8s.io/api/storage/v1beta1"
 	migrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,6 +32,8 @@ func TestRenamed(t *testing.T) {
 		"resource.k8s.io/v1beta2 resourceclaims":                   &resourcev1beta2.ResourceClaim{},
 		"resource.k8s.io/v1beta2 resourceclaimtemplates":           &resourcev1beta2.ResourceClaimTemplate{},
 		"resource.k8s.io/v1beta2 resourceslices":                   &resourcev1beta2.ResourceSlice{},
+		"scheduling.k8s.io/v1beta1 podgroups":                      &schedulingv1beta1.PodGroup{},
+		"scheduling.k8s.io/v1beta1 workloads":                      &schedulingv1beta1.Workload{},
 		"storage.k8s.io/v1beta1 volumeattributesclasses":           &storagev1beta1.VolumeAttributesClass{},
 		"storagemigration.k8s.io/v1beta1 storageversionmigrations": &migrationv1beta1.StorageVersionMigration{},
 	} {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/gate"
@@ -14,11 +14,11 @@ import (
 // GroupProtection adds a finalizer to new PodGroups, so that they stay while pods refer to them.
 type GroupProtection struct{}
 
-const groupFinalizer = schedulingv1beta1.GroupName + "/podgroup-protection"
+const groupFinalizer = schedulingv1alpha3.GroupName + "/podgroup-protection"
 
 // Mutate implements registry.Mutator.
 func (GroupProtection) Mutate(_ context.Context, a *registry.Admission) error {
-	if !a.Is(schedulingv1beta1.Resource("podgroups"), "", registry.Create) || !a.Gates.On(gate.GenericWorkload) {
+	if !a.Is(schedulingv1alpha3.Resource("podgroups"), "", registry.Create) || !a.Gates.On(gate.GenericWorkload) {
 		return nil
 	}
 	if has := object.Finalizers(a.Object); !slices.Contains(has, groupFinalizer) {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 
@@ -16,11 +15,11 @@ import (
 
 // podGroups returns the kind of groups of pods that are scheduled together.
 func podGroups(gates *gate.Set) *resource.Definition {
-	return kind.Kind[*schedulingv1beta1.PodGroup, *schedulingv1beta1.PodGroupList]{
+	return kind.Kind[*schedulingv1alpha3.PodGroup, *schedulingv1alpha3.PodGroupList]{
 		Definition: resource.Definition{
-			Group: schedulingv1beta1.GroupName, Plural: "podgroups", Namespaced: true, Gate: gate.GenericWorkload,
+			Group: schedulingv1alpha3.GroupName, Plural: "podgroups", Namespaced: true, Gate: gate.GenericWorkload,
 		},
-		Version:          &resource.Version{Name: "v1beta1"},
+		Version:          &resource.Version{Name: "v1alpha3"},
 		StatusKeeps:      "spec metadata",
 		StatusHasNoTable: true,
 		Default:          defaultPreemption(gates),
@@ -32,7 +31,7 @@ func podGroups(gates *gate.Set) *resource.Definition {
 			Age
 		`,
 		Cells: kind.Cells{"policy": policyOf, "workload": workloadOf, "state": stateOfGroup},
-	}.New(kind.Like[*schedulingv1alpha3.PodGroup, *schedulingv1alpha3.PodGroupList]("v1alpha3"))
+	}.New(beta())
 }
 
 // compositePodGroups returns the kind of groups of groups.
@@ -61,7 +60,7 @@ func defaultPreemption(gates *gate.Set) func(obj map[string]any) {
 		return nil
 	}
 	return func(obj map[string]any) {
-		kind.SetMissing(kind.Child(obj, "spec"), "preemptionPolicy", string(schedulingv1beta1.PreemptLowerPriority))
+		kind.SetMissing(kind.Child(obj, "spec"), "preemptionPolicy", string(schedulingv1alpha3.PreemptLowerPriority))
 	}
 }
 
@@ -81,12 +80,12 @@ func workloadOf(group map[string]any) any {
 
 func stateOfGroup(group map[string]any) any {
 	state := "Pending"
-	if scheduled := conditionOf(group, schedulingv1beta1.PodGroupInitiallyScheduled); scheduled != nil {
+	if scheduled := conditionOf(group, schedulingv1alpha3.PodGroupInitiallyScheduled); scheduled != nil {
 		if state = "Unschedulable"; scheduled["status"] == string(metav1.ConditionTrue) {
 			state = "Scheduled"
 		}
 	}
-	if ends := conditionOf(group, schedulingv1beta1.DisruptionTarget); ends != nil {
+	if ends := conditionOf(group, schedulingv1alpha3.DisruptionTarget); ends != nil {
 		state = kind.Text(ends, "reason")
 	}
 	return state
@@ -102,9 +101,9 @@ func conditionOf(obj map[string]any, of string) (last map[string]any) {
 	return last
 }
 
-func validatePodGroup(c *rule.Check, group, old *schedulingv1beta1.PodGroup) {
+func validatePodGroup(c *rule.Check, group, old *schedulingv1alpha3.PodGroup) {
 	c = c.At("spec")
-	var was *schedulingv1beta1.PodGroupSpec
+	var was *schedulingv1alpha3.PodGroupSpec
 	if old != nil {
 		was = &old.Spec
 	} else if group.Spec.ParentCompositePodGroupName != nil && group.Spec.WorkloadRef == nil {
@@ -113,11 +112,11 @@ func validatePodGroup(c *rule.Check, group, old *schedulingv1beta1.PodGroup) {
 	c.Declared(&group.Spec, was)
 }
 
-func validatePodGroupStatus(c *rule.Check, group, old *schedulingv1beta1.PodGroup) {
+func validatePodGroupStatus(c *rule.Check, group, old *schedulingv1alpha3.PodGroup) {
 	c = c.At("status")
 	validateConditions(c, group.Status.Conditions)
 	for i, s := range group.Status.ResourceClaimStatuses {
-		if !slices.ContainsFunc(group.Spec.ResourceClaims, func(claim schedulingv1beta1.PodGroupResourceClaim) bool { return claim.Name == s.Name }) {
+		if !slices.ContainsFunc(group.Spec.ResourceClaims, func(claim schedulingv1alpha3.PodGroupResourceClaim) bool { return claim.Name == s.Name }) {
 			c.At("resourceClaimStatuses", i, "name").Invalid(s.Name, "must match the name of an entry in `spec.resourceClaims`")
 		}
 	}

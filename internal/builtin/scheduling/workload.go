@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/utils/ptr"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -14,17 +13,22 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
+// beta is the stored version, with the types of v1alpha3.
+func beta() kind.Version {
+	return kind.Renamed("v1beta1", "k8s.io/api/scheduling/v1beta1", kind.Life{Introduced: 37, Deprecated: 40, Removed: 43}).Stored()
+}
+
 // workloads returns the kind with the templates of groups.
 func workloads() *resource.Definition {
-	return kind.Kind[*schedulingv1beta1.Workload, *schedulingv1beta1.WorkloadList]{
+	return kind.Kind[*schedulingv1alpha3.Workload, *schedulingv1alpha3.WorkloadList]{
 		Definition: resource.Definition{
-			Group: schedulingv1beta1.GroupName, Plural: "workloads", Namespaced: true, Gate: gate.GenericWorkload,
+			Group: schedulingv1alpha3.GroupName, Plural: "workloads", Namespaced: true, Gate: gate.GenericWorkload,
 			Strategy: resource.Strategy{Prepare: prepareWorkload},
 		},
-		Version:  &resource.Version{Name: "v1beta1"},
+		Version:  &resource.Version{Name: "v1alpha3"},
 		Validate: validateWorkload,
 		Columns:  `Age`,
-	}.New(kind.Like[*schedulingv1alpha3.Workload, *schedulingv1alpha3.WorkloadList]("v1alpha3"))
+	}.New(beta())
 }
 
 // Fields with templates.
@@ -84,7 +88,7 @@ func dropOfTemplate(gates *gate.Set, template, old any, fields ...string) {
 	}
 }
 
-func validateWorkload(c *rule.Check, w, old *schedulingv1beta1.Workload) {
+func validateWorkload(c *rule.Check, w, old *schedulingv1alpha3.Workload) {
 	c = c.At("spec")
 	spec := &w.Spec
 	names := map[string]bool{}
@@ -93,13 +97,13 @@ func validateWorkload(c *rule.Check, w, old *schedulingv1beta1.Workload) {
 	}
 	validateNames(c, spec.CompositePodGroupTemplates, names)
 	for i, t := range spec.CompositePodGroupTemplates {
-		if depth(&t) > schedulingv1beta1.WorkloadMaxTreeDepth-1 {
-			c.At(compositeTemplates, i).Invalid(t.CompositePodGroupTemplates, fmt.Sprintf("maximum template hierarchy depth is %d", schedulingv1beta1.WorkloadMaxTreeDepth))
+		if depth(&t) > schedulingv1alpha3.WorkloadMaxTreeDepth-1 {
+			c.At(compositeTemplates, i).Invalid(t.CompositePodGroupTemplates, fmt.Sprintf("maximum template hierarchy depth is %d", schedulingv1alpha3.WorkloadMaxTreeDepth))
 		}
 	}
 	validatePriorities(c, spec)
 	validateChildren(c, spec.CompositePodGroupTemplates)
-	var was *schedulingv1beta1.WorkloadSpec
+	var was *schedulingv1alpha3.WorkloadSpec
 	if old != nil {
 		was = &old.Spec
 	}
@@ -107,7 +111,7 @@ func validateWorkload(c *rule.Check, w, old *schedulingv1beta1.Workload) {
 }
 
 // validateNames rejects names of templates that occur in another list.
-func validateNames(c *rule.Check, templates []schedulingv1beta1.CompositePodGroupTemplate, names map[string]bool) {
+func validateNames(c *rule.Check, templates []schedulingv1alpha3.CompositePodGroupTemplate, names map[string]bool) {
 	at := c.At(compositeTemplates)
 	for i, t := range templates {
 		if names[t.Name] {
@@ -131,7 +135,7 @@ func validateNames(c *rule.Check, templates []schedulingv1beta1.CompositePodGrou
 }
 
 // depth returns the number of composite templates one in another.
-func depth(t *schedulingv1beta1.CompositePodGroupTemplate) int {
+func depth(t *schedulingv1alpha3.CompositePodGroupTemplate) int {
 	deepest := 0
 	for i := range t.CompositePodGroupTemplates {
 		deepest = max(deepest, depth(&t.CompositePodGroupTemplates[i]))
@@ -150,7 +154,7 @@ func (r rank) equal(other rank) bool {
 }
 
 // validatePriorities requires the same priority of all templates.
-func validatePriorities(c *rule.Check, spec *schedulingv1beta1.WorkloadSpec) {
+func validatePriorities(c *rule.Check, spec *schedulingv1alpha3.WorkloadSpec) {
 	own := ranksOf(spec.PodGroupTemplates)
 	ranks := own
 	for i := range spec.CompositePodGroupTemplates {
@@ -169,14 +173,14 @@ func validatePriorities(c *rule.Check, spec *schedulingv1beta1.WorkloadSpec) {
 	}
 }
 
-func ranksOf(templates []schedulingv1beta1.PodGroupTemplate) (out []rank) {
+func ranksOf(templates []schedulingv1alpha3.PodGroupTemplate) (out []rank) {
 	for _, t := range templates {
 		out = append(out, rank{t.PriorityClassName, t.Priority})
 	}
 	return out
 }
 
-func ranksBelow(t *schedulingv1beta1.CompositePodGroupTemplate) []rank {
+func ranksBelow(t *schedulingv1alpha3.CompositePodGroupTemplate) []rank {
 	out := []rank{{t.PriorityClassName, t.Priority}}
 	for i := range t.CompositePodGroupTemplates {
 		out = append(out, ranksBelow(&t.CompositePodGroupTemplates[i])...)
@@ -185,7 +189,7 @@ func ranksBelow(t *schedulingv1beta1.CompositePodGroupTemplate) []rank {
 }
 
 // validateChildren rejects composite templates without children.
-func validateChildren(c *rule.Check, templates []schedulingv1beta1.CompositePodGroupTemplate) {
+func validateChildren(c *rule.Check, templates []schedulingv1alpha3.CompositePodGroupTemplate) {
 	for i, t := range templates {
 		at := c.At(compositeTemplates, i)
 		if len(t.PodGroupTemplates) == 0 && len(t.CompositePodGroupTemplates) == 0 {
