@@ -41,21 +41,24 @@ func withGates(t *testing.T, text string) *gate.Set {
 		t.Fatal(err)
 	}
 	all := utilfeature.DefaultFeatureGate.(featuregate.MutableVersionedFeatureGate)
-	upstream, before, ours := map[string]bool{}, map[string]bool{}, map[gate.Name]bool{}
+	upstream, ours := map[string]bool{}, map[gate.Name]bool{}
 	for pair := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(pair, "=")
-		upstream[name], before[name], ours[gate.Name(name)] = value == "true", all.Enabled(featuregate.Feature(name)), value == "true"
+		upstream[name], ours[gate.Name(name)] = value == "true", value == "true"
 		if why := gate.IdleReason(gate.Name(name)); why != "" && *gatesFlag == "" {
 			t.Errorf("%s is in idle.txt: %s", name, why)
 		}
 	}
-	turn := func(values map[string]bool) {
-		if err := all.SetFromMap(values); err != nil {
-			t.Fatal(err)
+	t.Cleanup(func() {
+		for name := range upstream {
+			if err := all.ResetFeatureValueToDefault(featuregate.Feature(name)); err != nil {
+				t.Error(err)
+			}
 		}
+	})
+	if err := all.SetFromMap(upstream); err != nil {
+		t.Fatal(err)
 	}
-	turn(upstream)
-	t.Cleanup(func() { turn(before) })
 	return gate.With(ours)
 }
 
