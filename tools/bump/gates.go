@@ -30,13 +30,14 @@ func readGates(s *source) (facts, error) {
 			maps.Copy(names, p.constants())
 		}
 	}
-	// kube-apiserver has some gates of controller managers, in its own table.
+	// kube-apiserver has the gates of controller managers, too, some of them in its own table.
 	managers, err := s.pkg("k8s.io/controller-manager/pkg/features")
 	if err != nil {
 		return nil, err
 	}
 	if managers != nil {
 		maps.Copy(names, managers.constants())
+		packages = append([]*pkg{managers}, packages...)
 	}
 	out, needs := facts{}, map[string][]string{}
 	for _, p := range packages {
