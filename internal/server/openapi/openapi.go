@@ -50,6 +50,15 @@ type Handler struct {
 	cache cache
 }
 
+// identity differs between servers that publish the same Definition differently.
+func (o *Options) identity() string {
+	name := o.Release + "\n" + o.Build
+	if o.CBOR {
+		name += "\nCBOR"
+	}
+	return name
+}
+
 // New returns a Handler for a Catalog.
 func New(catalog *resource.Catalog, o Options) *Handler {
 	if o.Idle == 0 {

@@ -108,7 +108,7 @@ func (h *Handler) wholeHash(set *resource.Set, others []published.DocumentV2) st
 	}
 	sort.SliceStable(prints, func(i, k int) bool { return slices.Compare(prints[i][:], prints[k][:]) < 0 })
 	hash := sha512.New()
-	fmt.Fprintf(hash, "%s\n%s\n%s\nv2\n", h.options.Release, h.options.Build, h.options.Pages)
+	fmt.Fprintf(hash, "%s\n%s\nv2\n", h.options.identity(), h.options.Pages)
 	for _, p := range prints {
 		hash.Write(p[:])
 	}

@@ -133,7 +133,7 @@ func (h *Handler) hash(set *resource.Set, name string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	parts := []byte(h.options.Release + "\n" + h.options.Build + "\n" + name + "\n")
+	parts := []byte(h.options.identity() + "\n" + name + "\n")
 	if v != "" {
 		for _, d := range g.Definitions {
 			if version := d.Version(v); version != nil && version.Served {

@@ -314,8 +314,10 @@ func TestHashesFollowContent(t *testing.T) {
 	if diff := cmp.Diff(before, documents(t, h)); diff != "" {
 		t.Errorf("the same content again: %s", diff)
 	}
-	if other, _ := newHandler(t, Options{Build: "other"}); documents(t, other)["api/v1"] == before["api/v1"] {
-		t.Error("another build of the server has the same hash")
+	for _, o := range []Options{{Build: "other"}, {Release: "1.34"}, {CBOR: true}} {
+		if other, _ := newHandler(t, o); documents(t, other)["api/v1"] == before["api/v1"] {
+			t.Errorf("a server with %+v has the same hash", o)
+		}
 	}
 }
 
