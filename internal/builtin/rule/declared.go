@@ -26,16 +26,11 @@ func (c *Check) Declared(value, old any) {
 // DeclaredField is Declared for one field of a struct.
 func (c *Check) DeclaredField(value, old any, name string) {
 	v, o := reflect.ValueOf(value).Elem(), reflect.ValueOf(old).Elem()
-	for member := range gotype.Fields(v.Type()) {
-		if member.JSONName == name {
-			f := c.all.set.declaredField(member, v.Type(), map[reflect.Type]*declared{})
-			f.visit(c, v, o)
-		}
-	}
+	c.all.set.declaredFieldOf(fieldOf{v.Type(), name}).visit(c, v, o)
 }
 
-// A transition is a word that compares a value with the old one, which is invalid if there is none. It reports
-// whether it allows the change.
+// A transition is a word that compares a value with the old one. A new object has an invalid old value. The result
+// reports whether the change is allowed.
 type transition func(c *Check, v, old reflect.Value, r rule) bool
 
 // transitions has the words of the table that compare values. gated rejects a field whose gate is off.
@@ -113,6 +108,27 @@ func find(list, e reflect.Value, keys []string) reflect.Value {
 
 // first are the words after which other words of the field do not apply if they fail.
 var first = []string{"needed", "set", "max-items", "gated", "immutable", "immutable-gated", "no-set", "no-unset", "no-change", "same-items"}
+
+// fieldOf is a field of a type.
+type fieldOf struct {
+	of   reflect.Type
+	name string
+}
+
+// declaredFieldOf returns the rules of a field, and not those of its neighbours.
+func (s *Set) declaredFieldOf(key fieldOf) *declaredField {
+	if f, ok := s.declared.Load(key); ok {
+		return f.(*declaredField)
+	}
+	built := &declaredField{}
+	for member := range gotype.Fields(key.of) {
+		if member.JSONName == key.name {
+			*built = s.declaredField(member, key.of, map[reflect.Type]*declared{})
+		}
+	}
+	f, _ := s.declared.LoadOrStore(key, built)
+	return f.(*declaredField)
+}
 
 // A declared has the rules of a type.
 type declared struct {

@@ -17,7 +17,7 @@ type Set struct {
 
 	walks    sync.Map // of *walk, by type
 	fillers  sync.Map // of *filler, by type
-	declared sync.Map // of *declared, by type
+	declared sync.Map // of *declared, by type, and of *declaredField, by fieldOf
 }
 
 // A Function is a rule in Go for values of one type.
