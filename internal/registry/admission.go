@@ -82,6 +82,14 @@ func (a *Admission) Old(ctx context.Context) (object.Tree, error) {
 	return a.old, nil
 }
 
+// AddFinalizer adds a finalizer to Object, if it is missing.
+func (a *Admission) AddFinalizer(name string) {
+	if has := object.Finalizers(a.Object); !slices.Contains(has, name) {
+		object.SetFinalizers(a.Object, append(has, name))
+		a.Extended = true
+	}
+}
+
 // Reinvoke requests a second call of all Mutators. During that second call it does nothing.
 func (a *Admission) Reinvoke() { a.reinvoke = true }
 

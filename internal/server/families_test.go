@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/kubernetes"
 	"github.com/anykind/anykind/internal/object/resource"
 )
@@ -21,7 +22,7 @@ func TestFamilies(t *testing.T) {
 	for path, want := range map[string][]string{
 		"/metrics": {
 			"# HELP apiserver_request_total [STABLE] ", "# HELP apiserver_request_sli_duration_seconds [ALPHA] ",
-			`kubernetes_build_info{build_date="`, `git_version="` + kubernetes.Version + `+mine"`, `version_info{binary="` + kubernetes.Number + `",component="kube",emulation="` + kubernetes.Name + `",min_compat="1.` + kubernetes.Oldest() + `"} 1`,
+			`kubernetes_build_info{build_date="`, `git_version="` + kubernetes.Version + `+mine"`, `version_info{binary="` + kubernetes.Number + `",component="kube",emulation="` + kubernetes.Name + `",min_compat="` + (gate.Current - 1).String() + `"} 1`,
 			`kubernetes_feature_enabled{name="HPAScaleToZero",stage="BETA"} 1`, `kubernetes_feature_enabled{name="ShardedListAndWatch",stage="ALPHA"} 0`,
 		},
 		"/metrics/slis": {"# HELP kubernetes_healthcheck [STABLE] "},

@@ -49,7 +49,7 @@ func versionOf(build *debug.BuildInfo, release string) Version {
 			EmulationMajor:        kubernetes.Major,
 			EmulationMinor:        kubernetes.Minor,
 			MinCompatibilityMajor: kubernetes.Major,
-			MinCompatibilityMinor: kubernetes.Oldest(),
+			MinCompatibilityMinor: minor(gate.Current - 1),
 			GitVersion:            kubernetes.Version + "+anykind",
 			BuildDate:             unknownDate,
 			GoVersion:             runtime.Version(),

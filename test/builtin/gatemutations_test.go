@@ -41,10 +41,9 @@ func withGates(t *testing.T, text string) *gate.Set {
 		t.Fatal(err)
 	}
 	all := utilfeature.DefaultFeatureGate.(featuregate.MutableVersionedFeatureGate)
-	upstream, ours := map[string]bool{}, map[gate.Name]bool{}
-	for pair := range strings.SplitSeq(text, ",") {
-		name, value, _ := strings.Cut(pair, "=")
-		upstream[name], ours[gate.Name(name)] = value == "true", value == "true"
+	upstream, ours := pairsOf(text), map[gate.Name]bool{}
+	for name, on := range upstream {
+		ours[gate.Name(name)] = on
 		if why := gate.IdleReason(gate.Name(name)); why != "" && *gatesFlag == "" {
 			t.Errorf("%s is in idle.txt: %s", name, why)
 		}
@@ -62,6 +61,16 @@ func withGates(t *testing.T, text string) *gate.Set {
 	return gate.With(ours)
 }
 
+// pairsOf parses NAME=BOOL pairs, separated by commas.
+func pairsOf(text string) map[string]bool {
+	out := map[string]bool{}
+	for pair := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' }) {
+		name, value, _ := strings.Cut(pair, "=")
+		out[name] = value == "true"
+	}
+	return out
+}
+
 // emulating gives upstream's side the gates of a release until the end of the test, with other values for some of them,
 // and returns them for ours. Gates of idle.txt keep their defaults on both sides, if the release has them.
 func emulating(t *testing.T, release, others string) *gate.Set {
@@ -74,12 +83,8 @@ func emulating(t *testing.T, release, others string) *gate.Set {
 	}
 	before := all.EmulationVersion()
 	turn(version.MustParseGeneric(release))
-	given := map[string]bool{}
+	given := pairsOf(others)
 	var set []featuregate.Feature
-	for pair := range strings.FieldsFuncSeq(others, func(r rune) bool { return r == ',' }) {
-		name, value, _ := strings.Cut(pair, "=")
-		given[name] = value == "true"
-	}
 	ours, err := gate.Of(release, given)
 	if err != nil {
 		t.Fatal(err)

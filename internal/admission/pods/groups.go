@@ -2,11 +2,9 @@ package pods
 
 import (
 	"context"
-	"slices"
 
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 
-	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/registry"
 )
@@ -21,9 +19,6 @@ func (GroupProtection) Mutate(_ context.Context, a *registry.Admission) error {
 	if !a.Is(schedulingv1alpha3.Resource("podgroups"), "", registry.Create) || !a.Gates.On(gate.GenericWorkload) {
 		return nil
 	}
-	if has := object.Finalizers(a.Object); !slices.Contains(has, groupFinalizer) {
-		object.SetFinalizers(a.Object, append(has, groupFinalizer))
-		a.Extended = true
-	}
+	a.AddFinalizer(groupFinalizer)
 	return nil
 }

@@ -7,7 +7,6 @@ package storage
 import (
 	"context"
 	"errors"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -74,10 +73,8 @@ func (InUseProtection) Mutate(_ context.Context, a *registry.Admission) error {
 	if a.Operation != registry.Create || a.Target.Subresource != "" {
 		return nil
 	}
-	finalizer := finalizers[a.Target.Definition.GroupResource()]
-	if has := object.Finalizers(a.Object); finalizer != "" && !slices.Contains(has, finalizer) {
-		object.SetFinalizers(a.Object, append(has, finalizer))
-		a.Extended = true
+	if finalizer := finalizers[a.Target.Definition.GroupResource()]; finalizer != "" {
+		a.AddFinalizer(finalizer)
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -211,7 +210,7 @@ func validatePolicyStatus(c *rule.Check, obj, _ *admissionv1.ValidatingAdmission
 			}
 		}
 	}
-	c.Add(metavalidation.ValidateConditions(obj.Status.Conditions, c.At("status", "conditions").Path())...)
+	c.At("status", "conditions").Conditions(obj.Status.Conditions)
 }
 
 func validateMutatingBinding(c *rule.Check, obj, _ *admissionv1.MutatingAdmissionPolicyBinding) {

@@ -13,7 +13,6 @@ import (
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -80,7 +79,7 @@ func validateOutcome(c *rule.Check, conditions []metav1.Condition) {
 			c.Add(field.NotSupported(at.Child("type"), condition.Type, outcomes))
 		}
 	}
-	c.Add(metavalidation.ValidateConditions(conditions, field.NewPath("status", "conditions"))...)
+	c.At("status", "conditions").Conditions(conditions)
 }
 
 // validateCertificates validates a chain of certificates. The first one must match the request and

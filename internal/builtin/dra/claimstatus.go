@@ -128,7 +128,7 @@ func validateDevices(c *rule.Check, status *resourcev1.ResourceClaimStatus) {
 		if n := len(d.Conditions); n > resourcev1.AllocatedDeviceStatusMaxConditions {
 			conditions.TooMany(n, resourcev1.AllocatedDeviceStatusMaxConditions)
 		}
-		at.Add(metavalidation.ValidateConditions(d.Conditions, conditions.Path())...)
+		conditions.Conditions(d.Conditions)
 		if d.Data != nil && len(d.Data.Raw) > 0 {
 			validateRaw(at.At("data"), d.Data.Raw, resourcev1.AllocatedDeviceStatusDataMaxLength)
 		}

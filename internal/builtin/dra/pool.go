@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/api/validate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -79,7 +78,7 @@ func validatePoolRequestStatus(c *rule.Check, r, old *resourcev1alpha3.ResourceP
 	case old.Status != nil:
 		at.Immutable(r.Status, old.Status)
 	case r.Status != nil:
-		c.Add(metavalidation.ValidateConditions(r.Status.Conditions, at.At("conditions").Path())...)
+		at.At("conditions").Conditions(r.Status.Conditions)
 	}
 }
 

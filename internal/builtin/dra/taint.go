@@ -54,7 +54,7 @@ func validateTaintRuleStatus(c *rule.Check, r, old *resourcev1.DeviceTaintRule) 
 	c = c.At("status")
 	merged(c, resourcev1.Validate_DeviceTaintRuleStatus, &r.Status, &old.Status, func(own *rule.Check) {
 		own = own.At("status", "conditions")
-		own.Add(metavalidation.ValidateConditions(r.Status.Conditions, own.Path())...)
+		own.Conditions(r.Status.Conditions)
 		if n := len(r.Status.Conditions); n > resourcev1.DeviceTaintRuleStatusMaxConditions {
 			own.TooMany(n, resourcev1.DeviceTaintRuleStatusMaxConditions)
 		}

@@ -6,8 +6,6 @@ package lifecycle
 import (
 	lifecyclev1alpha1 "k8s.io/api/lifecycle/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -20,12 +18,16 @@ func Definitions() []*resource.Definition {
 	return []*resource.Definition{evictionRequests(), evictions()}
 }
 
+func definition(plural string) resource.Definition {
+	return resource.Definition{
+		Group: lifecyclev1alpha1.GroupName, Plural: plural, Namespaced: true, HasGeneration: true, Gate: gate.EvictionRequestAPI,
+		Strategy: resource.Strategy{ValidateName: validateName},
+	}
+}
+
 func evictionRequests() *resource.Definition {
 	return kind.Kind[*lifecyclev1alpha1.EvictionRequest, *lifecyclev1alpha1.EvictionRequestList]{
-		Definition: resource.Definition{
-			Group: lifecyclev1alpha1.GroupName, Plural: "evictionrequests", Namespaced: true, HasGeneration: true, Gate: gate.EvictionRequestAPI,
-			Strategy: resource.Strategy{ValidateName: validateName},
-		},
+		Definition:  definition("evictionrequests"),
 		Version:     &resource.Version{Name: "v1alpha1"},
 		StatusKeeps: "spec metadata",
 		Validate:    validateRequest, ValidateStatus: validateRequestStatus,
@@ -43,10 +45,7 @@ func evictionRequests() *resource.Definition {
 
 func evictions() *resource.Definition {
 	return kind.Kind[*lifecyclev1alpha1.Eviction, *lifecyclev1alpha1.EvictionList]{
-		Definition: resource.Definition{
-			Group: lifecyclev1alpha1.GroupName, Plural: "evictions", Namespaced: true, HasGeneration: true, Gate: gate.EvictionRequestAPI,
-			Strategy: resource.Strategy{ValidateName: validateName},
-		},
+		Definition:  definition("evictions"),
 		Version:     &resource.Version{Name: "v1alpha1"},
 		StatusKeeps: "spec metadata",
 		Validate:    validateEviction, ValidateStatus: validateEvictionStatus,
@@ -93,12 +92,8 @@ func validateRequest(c *rule.Check, r, old *lifecyclev1alpha1.EvictionRequest) {
 
 func validateRequestStatus(c *rule.Check, r, old *lifecyclev1alpha1.EvictionRequest) {
 	c = c.At("status")
-	validateConditions(c.At("conditions"), r.Status.Conditions)
+	c.At("conditions").Conditions(r.Status.Conditions)
 	c.Declared(&r.Status, &old.Status)
-}
-
-func validateConditions(c *rule.Check, conditions []metav1.Condition) {
-	c.Add(metavalidation.ValidateConditions(conditions, c.Path())...)
 }
 
 func validateEviction(c *rule.Check, e, old *lifecyclev1alpha1.Eviction) {

@@ -31,7 +31,7 @@ const (
 func validateEvictionStatus(c *rule.Check, e, old *lifecyclev1alpha1.Eviction) {
 	c = c.At("status")
 	status, was := &e.Status, &old.Status
-	validateConditions(c.At("conditions"), status.Conditions)
+	c.At("conditions").Conditions(status.Conditions)
 	o := outcome{now: time.Now(), status: status}
 	o.evicted = isFinal(c.At("conditions"), status, was, lifecyclev1alpha1.EvictionConditionTargetEvicted)
 	o.failed = isFinal(c.At("conditions"), status, was, lifecyclev1alpha1.EvictionConditionFailed)

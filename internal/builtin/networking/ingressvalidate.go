@@ -172,26 +172,21 @@ func validateReference(c *rule.Check, r *corev1.TypedLocalObjectReference) {
 // serviceNames returns the rule for names of Services. An old Ingress with a name that the strict rule rejects keeps
 // the other one.
 func serviceNames(gates *gate.Set, old *networkingv1.Ingress) apivalidation.ValidateNameFunc {
-	if gates.On(gate.RelaxedServiceNameValidation) {
+	if gates.On(gate.RelaxedServiceNameValidation) || old != nil && hasRelaxedName(&old.Spec) {
 		return apivalidation.NameIsDNSLabel
 	}
+	return apivalidation.NameIsDNS1035Label
+}
+
+// hasRelaxedName reports whether a backend has a name of a Service that only the relaxed rule allows.
+func hasRelaxedName(spec *networkingv1.IngressSpec) bool {
 	relaxed := func(b *networkingv1.IngressBackend) bool {
 		return b != nil && b.Service != nil && len(apivalidation.NameIsDNSLabel(b.Service.Name, false)) == 0 &&
 			len(apivalidation.NameIsDNS1035Label(b.Service.Name, false)) > 0
 	}
-	if old == nil {
-		return apivalidation.NameIsDNS1035Label
-	}
-	any := relaxed(old.Spec.DefaultBackend)
-	for i := range old.Spec.Rules {
-		if http := old.Spec.Rules[i].HTTP; http != nil {
-			any = any || slices.ContainsFunc(http.Paths, func(p networkingv1.HTTPIngressPath) bool { return relaxed(&p.Backend) })
-		}
-	}
-	if any {
-		return apivalidation.NameIsDNSLabel
-	}
-	return apivalidation.NameIsDNS1035Label
+	return relaxed(spec.DefaultBackend) || slices.ContainsFunc(spec.Rules, func(r networkingv1.IngressRule) bool {
+		return r.HTTP != nil && slices.ContainsFunc(r.HTTP.Paths, func(p networkingv1.HTTPIngressPath) bool { return relaxed(&p.Backend) })
+	})
 }
 
 func validateServiceBackend(c *rule.Check, s *networkingv1.IngressServiceBackend, wrong apivalidation.ValidateNameFunc) {

@@ -94,5 +94,5 @@ func validateBudget(c *rule.Check, b, old *policyv1.PodDisruptionBudget) {
 
 func validateBudgetStatus(c *rule.Check, b, _ *policyv1.PodDisruptionBudget) {
 	c.Fields(&b.Status, "status")
-	c.Add(metavalidation.ValidateConditions(b.Status.Conditions, c.At("status", "conditions").Path())...)
+	c.At("status", "conditions").Conditions(b.Status.Conditions)
 }

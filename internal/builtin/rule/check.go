@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/object/resource"
@@ -74,6 +76,11 @@ func (c *Check) child(name string) *Check {
 
 func (c *Check) element(i int) *Check {
 	return &Check{Context: c.Context, Change: c.Change, all: c.all, parent: c, index: i}
+}
+
+// Conditions adds the errors of conditions.
+func (c *Check) Conditions(conditions []metav1.Condition) {
+	c.Add(metavalidation.ValidateConditions(conditions, c.Path())...)
 }
 
 // Path returns the path of the Check.

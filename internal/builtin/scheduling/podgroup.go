@@ -5,7 +5,6 @@ import (
 
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -13,12 +12,14 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
+func definition(plural string, needs gate.Name) resource.Definition {
+	return resource.Definition{Group: schedulingv1alpha3.GroupName, Plural: plural, Namespaced: true, Gate: needs}
+}
+
 // podGroups returns the kind of groups of pods that are scheduled together.
 func podGroups(gates *gate.Set) *resource.Definition {
 	return kind.Kind[*schedulingv1alpha3.PodGroup, *schedulingv1alpha3.PodGroupList]{
-		Definition: resource.Definition{
-			Group: schedulingv1alpha3.GroupName, Plural: "podgroups", Namespaced: true, Gate: gate.GenericWorkload,
-		},
+		Definition:       definition("podgroups", gate.GenericWorkload),
 		Version:          &resource.Version{Name: "v1alpha3"},
 		StatusKeeps:      "spec metadata",
 		StatusHasNoTable: true,
@@ -37,9 +38,7 @@ func podGroups(gates *gate.Set) *resource.Definition {
 // compositePodGroups returns the kind of groups of groups.
 func compositePodGroups(gates *gate.Set) *resource.Definition {
 	return kind.Kind[*schedulingv1alpha3.CompositePodGroup, *schedulingv1alpha3.CompositePodGroupList]{
-		Definition: resource.Definition{
-			Group: schedulingv1alpha3.GroupName, Plural: "compositepodgroups", Namespaced: true, Gate: gate.CompositePodGroup,
-		},
+		Definition:       definition("compositepodgroups", gate.CompositePodGroup),
 		Version:          &resource.Version{Name: "v1alpha3"},
 		StatusKeeps:      "spec metadata",
 		StatusHasNoTable: true,
@@ -114,17 +113,13 @@ func validatePodGroup(c *rule.Check, group, old *schedulingv1alpha3.PodGroup) {
 
 func validatePodGroupStatus(c *rule.Check, group, old *schedulingv1alpha3.PodGroup) {
 	c = c.At("status")
-	validateConditions(c, group.Status.Conditions)
+	c.At("conditions").Conditions(group.Status.Conditions)
 	for i, s := range group.Status.ResourceClaimStatuses {
 		if !slices.ContainsFunc(group.Spec.ResourceClaims, func(claim schedulingv1alpha3.PodGroupResourceClaim) bool { return claim.Name == s.Name }) {
 			c.At("resourceClaimStatuses", i, "name").Invalid(s.Name, "must match the name of an entry in `spec.resourceClaims`")
 		}
 	}
 	c.Declared(&group.Status, &old.Status)
-}
-
-func validateConditions(c *rule.Check, conditions []metav1.Condition) {
-	c.Add(metavalidation.ValidateConditions(conditions, c.At("conditions").Path())...)
 }
 
 func validateComposite(c *rule.Check, group, old *schedulingv1alpha3.CompositePodGroup) {
@@ -136,5 +131,5 @@ func validateComposite(c *rule.Check, group, old *schedulingv1alpha3.CompositePo
 }
 
 func validateCompositeStatus(c *rule.Check, group, _ *schedulingv1alpha3.CompositePodGroup) {
-	validateConditions(c.At("status"), group.Status.Conditions)
+	c.At("status", "conditions").Conditions(group.Status.Conditions)
 }

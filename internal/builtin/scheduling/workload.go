@@ -20,11 +20,11 @@ func beta() kind.Version {
 
 // workloads returns the kind with the templates of groups.
 func workloads() *resource.Definition {
+	d := definition("workloads", gate.GenericWorkload)
+	d.Prepare = prepareWorkload
 	return kind.Kind[*schedulingv1alpha3.Workload, *schedulingv1alpha3.WorkloadList]{
-		Definition: resource.Definition{
-			Group: schedulingv1alpha3.GroupName, Plural: "workloads", Namespaced: true, Gate: gate.GenericWorkload,
-			Strategy: resource.Strategy{Prepare: prepareWorkload},
-		},
+		Definition: d,
+
 		Version:  &resource.Version{Name: "v1alpha3"},
 		Validate: validateWorkload,
 		Columns:  `Age`,

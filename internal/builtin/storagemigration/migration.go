@@ -6,7 +6,6 @@ import (
 	migrationv1 "k8s.io/api/storagemigration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -79,7 +78,7 @@ func validateMigrationStatus(c *rule.Check, m, old *migrationv1.StorageVersionMi
 			version.Invalid(v, err.Error())
 		}
 	}
-	c.Add(metavalidation.ValidateConditions(now.Conditions, conditions.Path())...)
+	conditions.Conditions(now.Conditions)
 	if was.ResourceVersion != "" {
 		version.Immutable(now.ResourceVersion, was.ResourceVersion)
 	}

@@ -130,13 +130,13 @@ func (*Flag) Type() string { return "mapStringBool" }
 
 // Of returns the values of all gates in a release, such as 1.35. Empty is Current.
 func Of(release string, given map[string]bool) (*Set, error) {
-	f := Flag{given: given}
+	var f Flag
 	if release != "" {
 		f.Emulated = []string{release}
 	}
-	for name := range given {
-		if _, known := defaults()[Name(name)]; !known {
-			return nil, fmt.Errorf("unrecognized feature gate: %s", name)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if err := f.Set(fmt.Sprintf("%s=%t", name, given[name])); err != nil {
+			return nil, err
 		}
 	}
 	return f.Gates()

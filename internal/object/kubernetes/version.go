@@ -2,8 +2,6 @@
 // version take it from here. A test compares it with the required modules, and make bump raises both.
 package kubernetes
 
-import "strconv"
-
 // make bump writes Minor and Patch.
 const (
 	Major = "1"
@@ -19,9 +17,3 @@ const (
 	// Modules is the version of the Go modules of Kubernetes.
 	Modules = "v0." + Minor + "." + Patch
 )
-
-// Oldest is the oldest minor version with which a server of this one works.
-func Oldest() string {
-	minor, _ := strconv.Atoi(Minor)
-	return strconv.Itoa(minor - 1)
-}
