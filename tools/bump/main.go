@@ -2,8 +2,8 @@
 // the server and the table of feature gates, and reports the differences between the two releases with the
 // places in our tree that they concern.
 //
-// The facts come from the source of the published modules, which it parses and does not compile. So a report needs
-// neither the toolchain of the release nor a tree that builds.
+// The facts come from the source of the published modules. The program parses the source and does not compile it, so a
+// report needs neither the toolchain of the release nor a tree that builds.
 //
 //	make bump VERSION=v1.38.0            # changes the tree, and prints the report
 //	make bump-report VERSION=v1.38.0     # prints the report

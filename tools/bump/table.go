@@ -165,8 +165,8 @@ func sortedKeys(list string) string {
 	return kind + "(" + strings.Join(sorted, ",") + ")"
 }
 
-// A tableCheck compares the tables with the tags of a release: those of published models, or those of validation, for
-// which the counterpart can be a Go function as well.
+// A tableCheck compares the tables with the tags of a release: those of published models, or those of validation. The
+// counterpart of a tag of validation can also be a Go function.
 type tableCheck struct {
 	rows       map[string]*table
 	types      *types

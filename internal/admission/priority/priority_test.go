@@ -62,8 +62,8 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// A new group gets the same from its class. With the gate of preemption policies, a group without one has the default
-// policy, which can differ from that of its class.
+// A new group gets the same from its class. With the gate of preemption policies, a group without a policy has the
+// default policy. The policy of its class can be another one.
 func TestGroups(t *testing.T) {
 	const group = `schedulingPolicy: {basic: {}}, workloadRef: {workloadName: w, templateName: t},`
 	kinds := map[string]string{

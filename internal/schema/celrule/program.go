@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/schema/celprogram"
 )
 
-// language returns the environment for new expressions, which servers of a release understand too, or for stored
+// language returns the environment of new or of stored expressions. Servers of the compatible release understand new
 // ones.
 func language(stored bool, compatible gate.Release) *cel.Env {
 	set := environment.MustBaseEnvSet(version.MajorMinor(1, uint(compatible)))
