@@ -32,14 +32,25 @@ func (r Renamed) Error(err error) error {
 	if r.From == "" || !errors.As(err, &wrong) {
 		return err
 	}
-	of := wrong.Type
-	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
-		of = of.Elem()
-	}
-	if of.PkgPath() != r.From {
+	name, renamed := wrong.Type.String(), r.goName(wrong.Type)
+	if name == renamed {
 		return err
 	}
-	name := wrong.Type.String()
-	renamed := strings.Replace(name, path.Base(r.From)+".", path.Base(r.To)+".", 1)
 	return fmt.Errorf("%s", strings.Replace(err.Error(), "of type "+name, "of type "+renamed, 1))
+}
+
+// goName returns how Go writes a type, with the packages of Kubernetes.
+func (r Renamed) goName(t reflect.Type) string {
+	if t.PkgPath() != "" {
+		return path.Base(r.of(t)) + "." + t.Name()
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return "*" + r.goName(t.Elem())
+	case reflect.Slice:
+		return "[]" + r.goName(t.Elem())
+	case reflect.Map:
+		return "map[" + r.goName(t.Key()) + "]" + r.goName(t.Elem())
+	}
+	return t.String()
 }
