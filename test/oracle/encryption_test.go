@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -129,7 +130,7 @@ func TestDamagedValuesOfKMS(t *testing.T) {
 	readable := 0
 	for range 3000 {
 		damaged := bytes.Clone(message)
-		switch r.IntN(4) {
+		switch r.IntN(5) {
 		case 0:
 			damaged = flip(r, damaged)
 		case 1: // a part twice
@@ -140,6 +141,8 @@ func TestDamagedValuesOfKMS(t *testing.T) {
 		case 3:
 			from := r.IntN(len(damaged))
 			damaged = slices.Delete(damaged, from, min(from+1+r.IntN(8), len(damaged)))
+		case 4: // a field with a number that may be too large
+			damaged = append(binary.AppendUvarint(damaged, uint64(r.Uint32()>>r.IntN(32))<<3), 0)
 		}
 		stored := slices.Concat(prefix, damaged)
 		compareDecryption(t, ours, theirs, at, stored)

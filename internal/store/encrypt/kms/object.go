@@ -218,6 +218,9 @@ func eachField(message []byte, f func(n protowire.Number, number uint64, content
 		if length < 0 {
 			return protowire.ParseError(length)
 		}
+		if n > protowire.MaxValidNumber {
+			return fmt.Errorf("EncryptedObject has a field with the number %d", n)
+		}
 		message = message[length:]
 		var err error
 		switch kind {
