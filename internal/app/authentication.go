@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authn/tokenreview"
 	"github.com/anykind/anykind/internal/access/authz/chain"
 	"github.com/anykind/anykind/internal/controller/clusterauthentication"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/kv"
 )
@@ -95,14 +96,14 @@ func (o *Authentication) anonymous(config *oidc.Config) authn.Anonymous {
 }
 
 // authenticator returns the authenticator of requests, with the order of kube-apiserver.
-func (i *identity) authenticator(anonymous authn.Anonymous, tokens *authn.Tokens) authn.Authenticator {
+func (i *identity) authenticator(anonymous authn.Anonymous, tokens *authn.Tokens, gates *gate.Set) authn.Authenticator {
 	var chain authn.Chain
 	var said []func() authn.Proxies
 	if i.proxies != nil {
 		said = append(said, i.said)
 		chain = append(chain, authn.NewFrontProxy(poolOf(i.proxies), i.said))
 	}
-	i.certificates = authn.NewClientCertificates(poolOf(i.clients))
+	i.certificates = authn.NewClientCertificates(poolOf(i.clients), gates)
 	chain = append(chain, i.certificates, authn.Bearer{Tokens: tokens})
 	return authn.WithoutCredentials(authn.OrAnonymous(chain, anonymous), said...)
 }

@@ -149,7 +149,7 @@ func (f *Fork) start(ctx context.Context, of *App, with ForkOptions) error {
 		return err
 	}
 	own := *of.identity
-	own.users = own.authenticator(o.Authentication.anonymous(of.given.issuers), &f.tokens)
+	own.users = own.authenticator(o.Authentication.anonymous(of.given.issuers), &f.tokens, o.Gates)
 	f.identity = &own
 	kinds, err := f.kinds(o)
 	if err != nil {

@@ -62,7 +62,7 @@ func newIdentity(o Options, given files, at net.Addr, tokens *authn.Tokens) (*id
 	}
 	i.said = func() authn.Proxies { return o.Authentication.FrontProxy.said() }
 	i.delegate(o, given.delegated)
-	i.users = i.authenticator(o.Authentication.anonymous(given.issuers), tokens)
+	i.users = i.authenticator(o.Authentication.anonymous(given.issuers), tokens, o.Gates)
 	if given.certificate != nil {
 		i.tls.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return given.certificate.Get(), nil }
 		i.kubeconfig.CA = pki.Trust(given.certificate.Get())

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/network/kubelet"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // A fakeKubelet imitates a kubelet and records its requests.
@@ -116,14 +117,7 @@ func kubeletServer(t *testing.T, k *fakeKubelet, o Options) (*App, *http.Client)
 // Requests for logs, their responses, and the requests that reach the kubelet.
 func TestLogs(t *testing.T) {
 	k := startKubelet(t)
-	a, c := kubeletServer(t, k, Options{})
-	for _, tt := range []struct {
-		name  string
-		path  string
-		code  int
-		body  string
-		asked string
-	}{
+	testLogs(t, k, Options{}, []logTest{
 		{"the only container", "a/log", 200, "one\n", "GET /containerLogs/default/a/c by anonymous"},
 		{"options", "two/log?container=first&previous=true&timestamps=1&tailLines=5&limitBytes=10&sinceSeconds=3&follow=false", 200, "one\n",
 			"GET /containerLogs/default/two/first?limitBytes=10&previous=true&sinceSeconds=3&tailLines=5&timestamps=true by anonymous"},
@@ -136,7 +130,40 @@ func TestLogs(t *testing.T) {
 		{"options that are none", "a/log?tailLines=x", 400, `strconv.ParseInt: parsing \"x\": invalid syntax`, ""},
 		{"options that are wrong", "a/log?tailLines=-1&limitBytes=0", 422, "[tailLines: Invalid value: -1: must be greater than or equal to 0, limitBytes: Invalid value: 0: must be greater than 0]", ""},
 		{"the kubelet refuses", "refused/log", 400, `"message":"container is waiting to start\n"`, "GET /containerLogs/default/refused/c by anonymous"},
-	} {
+		{"a stream", "a/log?stream=Stdout", 422, "stream: Forbidden: may not be specified", ""},
+	})
+}
+
+// The gate PodLogsQuerySplitStreams adds streams.
+func TestLogStreams(t *testing.T) {
+	k := startKubelet(t)
+	gates, err := gate.Of(gate.Current.String(), map[string]bool{string(gate.PodLogsQuerySplitStreams): true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testLogs(t, k, Options{Gates: gates}, []logTest{
+		{"no stream", "a/log", 200, "one\n", "GET /containerLogs/default/a/c?stream=All by anonymous"},
+		{"a stream", "a/log?stream=Stdout", 200, "one\n", "GET /containerLogs/default/a/c?stream=Stdout by anonymous"},
+		{"both, and few lines", "a/log?stream=All&tailLines=1", 200, "one\n", "GET /containerLogs/default/a/c?stream=All&tailLines=1 by anonymous"},
+		{"a stream, and few lines", "a/log?stream=Stderr&tailLines=1", 422,
+			"`tailLines` and specific `stream` are mutually exclusive for now", ""},
+		{"an unknown stream", "a/log?stream=stdout", 422,
+			`stream: Unsupported value: \"stdout\": supported values: \"All\", \"Stderr\", \"Stdout\"`, ""},
+	})
+}
+
+// A logTest is a request for a log, its response, and the request that reaches the kubelet.
+type logTest struct {
+	name  string
+	path  string
+	code  int
+	body  string
+	asked string
+}
+
+func testLogs(t *testing.T, k *fakeKubelet, o Options, tests []logTest) {
+	a, c := kubeletServer(t, k, o)
+	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			code, body := ask(t, c, "GET", a.URL()+"/api/v1/namespaces/default/pods/"+tt.path, "", "")
 			if code != tt.code || !strings.Contains(body, tt.body) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/asn1"
 
 	"github.com/anykind/anykind/internal/object/bounded"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 )
 
@@ -25,8 +26,9 @@ type ClientCertificates struct {
 
 // NewClientCertificates returns a ClientCertificates that trusts the CAs that roots returns. roots
 // returns another pool after every change.
-func NewClientCertificates(roots func() *x509.CertPool) *ClientCertificates {
-	return &ClientCertificates{newTrust(roots, subject), prometheus.NewHistogram(prometheus.HistogramOpts{
+func NewClientCertificates(roots func() *x509.CertPool, gates *gate.Set) *ClientCertificates {
+	names := func(cert *x509.Certificate) (*request.User, error) { return subject(cert, gates) }
+	return &ClientCertificates{newTrust(roots, names), prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "apiserver_client_certificate_expiration_seconds",
 		Help:    "Remaining lifetime in seconds of the client certificates of authenticated requests.",
 		Buckets: lifetimes,
@@ -160,13 +162,26 @@ func (t *trust) verify(sent []*x509.Certificate, roots *x509.CertPool, now time.
 }
 
 // subject returns the user of a certificate, or nil.
-func subject(cert *x509.Certificate) (*request.User, error) {
+func subject(cert *x509.Certificate, gates *gate.Set) (*request.User, error) {
 	if cert.Subject.CommonName == "" {
 		return nil, nil
 	}
 	u := &request.User{Name: cert.Subject.CommonName, Groups: cert.Subject.Organization}
+	if gates.On(gate.AllowParsingUserUIDFromCertAuth) {
+		var err error
+		if u.UID, err = uidOf(cert); err != nil {
+			return nil, err
+		}
+	}
+	sum := sha256.Sum256(cert.Raw)
+	u.Extra = map[string][]string{request.CredentialID: {"X509SHA256=" + hex.EncodeToString(sum[:])}}
+	return known(u), nil
+}
+
+// uidOf returns the UID in the subject of a certificate, if there is one.
+func uidOf(cert *x509.Certificate) (string, error) {
 	oid := asn1.X509UID()
-	seen := false
+	found := ""
 	for _, name := range cert.Subject.Names {
 		if !name.Type.Equal(oid) {
 			continue
@@ -174,15 +189,13 @@ func subject(cert *x509.Certificate) (*request.User, error) {
 		uid, ok := name.Value.(string)
 		switch {
 		case !ok:
-			return nil, errors.New("the UID in its subject is not a string")
-		case seen:
-			return nil, errors.New("its subject has more than one UID")
+			return "", errors.New("the UID in its subject is not a string")
+		case found != "":
+			return "", errors.New("its subject has more than one UID")
 		case uid == "":
-			return nil, errors.New("the UID in its subject is empty")
+			return "", errors.New("the UID in its subject is empty")
 		}
-		u.UID, seen = uid, true
+		found = uid
 	}
-	sum := sha256.Sum256(cert.Raw)
-	u.Extra = map[string][]string{request.CredentialID: {"X509SHA256=" + hex.EncodeToString(sum[:])}}
-	return known(u), nil
+	return found, nil
 }

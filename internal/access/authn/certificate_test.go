@@ -16,6 +16,7 @@ import (
 
 	"github.com/anykind/anykind/internal/network/pki"
 	"github.com/anykind/anykind/internal/network/pki/pkitest"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 )
 
@@ -45,7 +46,7 @@ func withCertificates(sent ...*x509.Certificate) *http.Request {
 func trusting(a *pki.Pair) *ClientCertificates {
 	roots := x509.NewCertPool()
 	roots.AddCert(a.Cert)
-	return NewClientCertificates(func() *x509.CertPool { return roots })
+	return NewClientCertificates(func() *x509.CertPool { return roots }, nil)
 }
 
 func TestClientCertificate(t *testing.T) {
@@ -111,6 +112,27 @@ func TestClientCertificate(t *testing.T) {
 	}
 }
 
+// The gate AllowParsingUserUIDFromCertAuth reads UIDs. Without it, wrong ones are no errors.
+func TestCertificateUIDs(t *testing.T) {
+	gates, err := gate.Of(gate.Current.String(), map[string]bool{string(gate.AllowParsingUserUIDFromCertAuth): false})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca := issue(t, nil, "ca", isCA)
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.Cert)
+	c := NewClientCertificates(func() *x509.CertPool { return roots }, gates)
+	for _, uid := range []string{"u-1", ""} {
+		sent := issue(t, ca, "eve", func(c *x509.Certificate) {
+			forClient(c)
+			c.Subject.ExtraNames = []pkix.AttributeTypeAndValue{{Type: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}, Value: uid}}
+		})
+		if u, ok, err := c.Authenticate(withCertificates(sent.Cert)); err != nil || !ok || u.Name != "eve" || u.UID != "" {
+			t.Errorf("UID %q: %+v, %v, %v", uid, u, ok, err)
+		}
+	}
+}
+
 // A cached verification ends when the certificate or its CA expires.
 func TestCertificateExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -165,7 +187,7 @@ func BenchmarkClientCertificate(b *testing.B) {
 }
 
 func BenchmarkToken(b *testing.B) {
-	c := Chain{NewClientCertificates(x509.NewCertPool), bearing(b)}
+	c := Chain{NewClientCertificates(x509.NewCertPool, nil), bearing(b)}
 	r := get()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -185,7 +207,7 @@ func TestAuthoritiesChange(t *testing.T) {
 		return p
 	}
 	trusted := pool(old)
-	c := NewClientCertificates(func() *x509.CertPool { return trusted })
+	c := NewClientCertificates(func() *x509.CertPool { return trusted }, nil)
 	is := func(a *pki.Pair) bool {
 		_, ok, err := c.Authenticate(withCertificates(a.Cert))
 		return ok && err == nil

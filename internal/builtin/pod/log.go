@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
@@ -27,7 +29,11 @@ type logReader struct{ *connecter }
 
 func (l logReader) Connect(ctx context.Context, c resource.Connection) (http.Handler, error) {
 	o := c.Options.(*corev1.PodLogOptions)
-	if errs := validateLogOptions(o); len(errs) > 0 {
+	streams := c.Gates.On(gate.PodLogsQuerySplitStreams)
+	if o.Stream == nil && streams {
+		o.Stream = new(corev1.LogStreamAll)
+	}
+	if errs := append(validateLogOptions(o), validateLogStream(o, streams)...); len(errs) > 0 {
 		return nil, status.Invalid(schema.GroupKind{Kind: "PodLogOptions"}, c.Name, errs)
 	}
 	pod, err := c.Objects.Get(ctx, l.pods, c.Namespace, c.Name)
@@ -70,6 +76,9 @@ func logQuery(o *corev1.PodLogOptions) url.Values {
 	if o.SinceTime != nil {
 		query.Set("sinceTime", o.SinceTime.Format(time.RFC3339))
 	}
+	if o.Stream != nil {
+		query.Set("stream", *o.Stream)
+	}
 	return query
 }
 
@@ -86,8 +95,23 @@ func validateLogOptions(o *corev1.PodLogOptions) (errs field.ErrorList) {
 	case n != nil && *n < 1:
 		errs = append(errs, field.Invalid(field.NewPath("sinceSeconds"), *n, "must be greater than 0"))
 	}
-	if o.Stream != nil {
-		errs = append(errs, field.Forbidden(field.NewPath("stream"), "may not be specified"))
+	return errs
+}
+
+// validateLogStream validates the stream of a log, which is set if streams can be selected.
+func validateLogStream(o *corev1.PodLogOptions, selectable bool) (errs field.ErrorList) {
+	at := field.NewPath("stream")
+	if !selectable {
+		if o.Stream != nil {
+			errs = append(errs, field.Forbidden(at, "may not be specified"))
+		}
+		return errs
+	}
+	if known := []string{corev1.LogStreamAll, corev1.LogStreamStderr, corev1.LogStreamStdout}; !slices.Contains(known, *o.Stream) {
+		errs = append(errs, field.NotSupported(at, *o.Stream, known))
+	}
+	if *o.Stream != corev1.LogStreamAll && o.TailLines != nil {
+		errs = append(errs, field.Forbidden(field.NewPath(""), "`tailLines` and specific `stream` are mutually exclusive for now"))
 	}
 	return errs
 }

@@ -3,6 +3,7 @@ package gate
 // Gates that change this server, besides those of fields in the tables of kinds.
 const (
 	APIResponseCompression                       Name = "APIResponseCompression"
+	AllowParsingUserUIDFromCertAuth              Name = "AllowParsingUserUIDFromCertAuth"
 	AuthorizePodWebsocketUpgradeCreatePermission Name = "AuthorizePodWebsocketUpgradeCreatePermission"
 	CBORServingAndStorage                        Name = "CBORServingAndStorage"
 	CSIServiceAccountTokenSecrets                Name = "CSIServiceAccountTokenSecrets"
@@ -36,6 +37,7 @@ const (
 	PodDeletionCost                              Name = "PodDeletionCost"
 	PodGroupPreemptionPolicy                     Name = "PodGroupPreemptionPolicy"
 	PodLevelResourcesFixKubeletQOSClass          Name = "PodLevelResourcesFixKubeletQOSClass"
+	PodLogsQuerySplitStreams                     Name = "PodLogsQuerySplitStreams"
 	PodTopologyLabelsAdmission                   Name = "PodTopologyLabelsAdmission"
 	RelaxedServiceNameValidation                 Name = "RelaxedServiceNameValidation"
 	ServiceAccountNodeAudienceRestriction        Name = "ServiceAccountNodeAudienceRestriction"

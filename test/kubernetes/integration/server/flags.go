@@ -7,12 +7,14 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"k8s.io/apimachinery/pkg/util/version"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/controlplane"
+
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // own are flags that Start sets, or that no flag can set.
@@ -51,10 +53,10 @@ func Flags(sets cliflag.NamedFlagSets) []string {
 }
 
 // Gates returns the flag for feature gates that differ from their defaults.
-func Gates(gate featuregate.MutableVersionedFeatureGate) []string {
+func Gates(gates featuregate.MutableVersionedFeatureGate) []string {
 	var changed []string
-	for name, spec := range gate.GetAll() {
-		if on := gate.Enabled(name); on != spec.Default && name != "AllAlpha" && name != "AllBeta" {
+	for name, spec := range gates.GetAll() {
+		if on := gates.Enabled(name); on != spec.Default && name != "AllAlpha" && name != "AllBeta" {
 			changed = append(changed, fmt.Sprintf("%s=%t", name, on))
 		}
 	}
@@ -65,12 +67,22 @@ func Gates(gate featuregate.MutableVersionedFeatureGate) []string {
 	return []string{"--feature-gates=" + strings.Join(changed, ",")}
 }
 
-// Older returns the emulation version of a gate, if it is older.
-func Older(gate featuregate.MutableVersionedFeatureGate) string {
-	if v := gate.EmulationVersion(); !v.EqualTo(utilfeature.DefaultMutableFeatureGate.DeepCopy().EmulationVersion()) {
-		return v.String()
+// Emulated returns the flags for the release that feature gates are of. Some tests emulate releases that a
+// kube-apiserver of v1.37 rejects: anykind emulates its oldest one instead.
+func Emulated(gates featuregate.MutableVersionedFeatureGate) []string {
+	oldest := version.MustParse(gate.Oldest.String())
+	release, compatible := gates.EmulationVersion(), gates.MinCompatibilityVersion()
+	switch {
+	case release.EqualTo(version.MustParse(gate.Current.String())):
+		return nil
+	case release.LessThan(oldest):
+		release = oldest
 	}
-	return ""
+	flags := []string{"--emulated-version=" + release.String()}
+	if compatible != nil && !compatible.LessThan(oldest) {
+		flags = append(flags, "--min-compatibility-version="+compatible.String())
+	}
+	return flags
 }
 
 // Served returns the flag for the API versions whose state differs from the default.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,9 +36,6 @@ func StartTestServer(ctx context.Context, t testing.TB, setup TestServerSetup) (
 	if !server.Wanted() {
 		return startPublished(ctx, t, setup)
 	}
-	if older := server.Older(utilfeature.DefaultMutableFeatureGate); older != "" {
-		t.Fatalf("outside: the test has the server emulate version %s", older)
-	}
 	dir, err := os.MkdirTemp("", "anykind-"+strings.ReplaceAll(t.Name(), "/", "_"))
 	if err != nil {
 		t.Fatal(err)
@@ -49,8 +47,8 @@ func StartTestServer(ctx context.Context, t testing.TB, setup TestServerSetup) (
 		setup.ModifyServerRunOptions(o)
 	}
 	changed, stopReviews := configured(t, setup, dir, o)
-	flags := append(server.Flags(sets), server.Gates(utilfeature.DefaultMutableFeatureGate)...)
-	flags = append(flags, changed...)
+	gates := utilfeature.DefaultMutableFeatureGate
+	flags := slices.Concat(server.Flags(sets), server.Gates(gates), server.Emulated(gates), changed)
 	s, err := server.Start(dir, o.Authentication.TokenFile.TokenFile, true, flags)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/cert"
+	"k8s.io/component-base/compatibility"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	"k8s.io/kubernetes/test/e2e/invariants/metrics"
@@ -49,17 +50,15 @@ func StartTestServer(t ktesting.TB, given *TestServerInstanceOptions, flags []st
 }
 
 func startProcess(t ktesting.TB, dir string, given *TestServerInstanceOptions, flags []string, store *storagebackend.Config) (TestServer, error) {
-	for _, flag := range flags {
-		if strings.HasPrefix(flag, "--emulated-version") {
-			t.Fatalf("outside: the test has the server emulate another version")
-		}
-	}
 	o := options.NewServerRunOptions()
 	o.Options.GenericServerRunOptions.ComponentGlobalsRegistry = registry(t)
 	sets := o.Flags()
 	all := pflag.NewFlagSet("test", pflag.PanicOnError)
 	for _, set := range sets.FlagSets {
 		all.AddFlagSet(set)
+	}
+	if v := o.GenericServerRunOptions.ComponentGlobalsRegistry.EffectiveVersionFor(compatibility.DefaultKubeComponent); !v.BinaryVersion().EqualTo(v.EmulationVersion()) {
+		o.GenericServerRunOptions.RuntimeConfigEmulationForwardCompatible = true // a test turns gates on whose versions are newer
 	}
 	if given.RequestTimeout > 0 {
 		o.GenericServerRunOptions.RequestTimeout = given.RequestTimeout
@@ -117,27 +116,27 @@ func startProcess(t ktesting.TB, dir string, given *TestServerInstanceOptions, f
 	return r, nil
 }
 
-// gates sets the feature gates of the test process as the published file does, and returns the flag
+// gates sets the feature gates of the test process as the published file does, and returns the flags
 // for them.
 func gates(t ktesting.TB, o *options.ServerRunOptions) []string {
 	known := o.GenericServerRunOptions.ComponentGlobalsRegistry
 	if err := known.Set(); err != nil {
 		t.Fatalf("gates: %v", err)
 	}
-	gate := theirs(known)
-	if older := server.Older(gate); older != "" {
-		t.Fatalf("outside: the test has the server emulate version %s", older)
+	gates := theirs(known)
+	if release, usual := gates.EmulationVersion(), utilfeature.DefaultMutableFeatureGate; !release.EqualTo(usual.EmulationVersion()) {
+		featuregatetesting.SetFeatureGateVersionsDuringTest(t, usual, release, gates.MinCompatibilityVersion())
 	}
 	changed := featuregatetesting.FeatureOverrides{}
 	for name := range utilfeature.DefaultMutableFeatureGate.GetAll() {
-		if on := gate.Enabled(name); on != utilfeature.DefaultFeatureGate.Enabled(name) {
+		if on := gates.Enabled(name); on != utilfeature.DefaultFeatureGate.Enabled(name) {
 			changed[name] = on
 		}
 	}
 	if len(changed) > 0 { // together, because they depend on each other
 		featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, changed)
 	}
-	return server.Gates(gate)
+	return append(server.Gates(gates), server.Emulated(gates)...)
 }
 
 // certificates creates the CAs of clients and of other servers.
