@@ -122,7 +122,7 @@ func floors(t *testing.T) int {
 }
 
 var (
-	vague     = regexp.MustCompile(`(?i)\b(somebody|nobody|whoever|anybody|everybody)\b`)
+	vague     = regexp.MustCompile(`\b([Ss]omebody|[Nn]obody|[Ww]hoever|[Aa]nybody|[Ee]verybody)\b`)
 	headless  = regexp.MustCompile(`^(What|Who|Whoever) `)
 	pastStart = regexp.MustCompile(`^\s*(//|#)\s*`)
 )

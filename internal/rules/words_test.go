@@ -91,7 +91,7 @@ func TestNamesOfFiles(t *testing.T) {
 		name := strings.TrimSuffix(strings.TrimSuffix(path.Base(f.name), ".go"), "_test")
 		for _, w := range banned {
 			if len(w.find(f, name)) > 0 {
-				t.Errorf("%s: the name of the file tells nobody what is in it: %s", f.name, w.instead)
+				t.Errorf("%s: the name of the file does not say what is in it: %s", f.name, w.instead)
 			}
 		}
 	}

@@ -125,10 +125,10 @@ func header(g *G) {
 			wire.Field{Name: "X-Http-Method-Override", Value: "DELETE"}, wire.Field{Name: "X-Forwarded-For", Value: "1.2.3.4"},
 			wire.Field{Name: "User-Agent", Value: one(g, "", "kubectl/v1.36.0 (linux/amd64) kubernetes/abc", "/x", "a b/c", strings.Repeat("u", 200), "Mozilla/5.0 (X11)", "é/1")},
 			wire.Field{Name: "Authorization", Value: one(g, "", "Bearer", "Bearer ", "Bearer x", "bearer admin-token", "Basic YTpi", "Bogus", "Bearer  admin-token", "Bearer admin-token x")},
-			wire.Field{Name: "Impersonate-User", Value: one(g, "somebody", "", "system:admin")}, wire.Field{Name: "Impersonate-Group", Value: "x"}, wire.Field{Name: "Impersonate-Extra-A", Value: "x"},
+			wire.Field{Name: "Impersonate-User", Value: one(g, "eve", "", "system:admin")}, wire.Field{Name: "Impersonate-Group", Value: "x"}, wire.Field{Name: "Impersonate-Extra-A", Value: "x"},
 			wire.Field{Name: "Accept-Encoding", Value: "gzip"}, wire.Field{Name: "Audit-Id", Value: "x"}, wire.Field{Name: "Traceparent", Value: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 			wire.Field{Name: "Kubectl-Command", Value: "get"}, wire.Field{Name: "Expect", Value: "100-continue"}, wire.Field{Name: "X-Long", Value: strings.Repeat("l", 8000)},
-			wire.Field{Name: "X-Remote-User", Value: "somebody"}, wire.Field{Name: "Cache-Control", Value: "no-cache"}, wire.Field{Name: "Content-Language", Value: "x"}, wire.Field{Name: "Cookie", Value: "a=b"},
+			wire.Field{Name: "X-Remote-User", Value: "eve"}, wire.Field{Name: "Cache-Control", Value: "no-cache"}, wire.Field{Name: "Content-Language", Value: "x"}, wire.Field{Name: "Cookie", Value: "a=b"},
 		)
 		s := wire.Step{Kind: "header " + f.Name, Resource: r.Label(), Method: "GET", Path: pathOf(r), HTTP1: g.chance(4)}
 		switch g.IntN(5) {

@@ -211,7 +211,7 @@ func (p *pair) use(name string) {
 		var said, reviewed [2]*judge.Normal
 		for i, x := range p.sides {
 			token := x.tokens[name]
-			said[i] = x.judge.Normal(x.send(p.T, step{method: "GET", path: "/api/v1/nodes/nobody-may"}, wire.Field{Name: "Authorization", Value: "Bearer " + token}))
+			said[i] = x.judge.Normal(x.send(p.T, step{method: "GET", path: "/api/v1/nodes/forbidden"}, wire.Field{Name: "Authorization", Value: "Bearer " + token}))
 			reviewed[i] = said[i]
 			if p.reviews {
 				reviewed[i] = x.review(p.T, token)
@@ -287,7 +287,7 @@ stringData: {token: ` + x.tokens[name] + `}
 	secret("other-uid", "", func(c map[string]any) { c["kubernetes.io/serviceaccount/service-account.uid"] = "x" })
 	secret("other-issuer", "", func(c map[string]any) { c["iss"] = "https://localhost" })
 	secret("expired", "", func(c map[string]any) { c["exp"] = 1 })
-	secret("for-somebody", "", func(c map[string]any) { c["aud"] = []string{"somebody"} })
+	secret("for-others", "", func(c map[string]any) { c["aud"] = []string{"others"} })
 	for _, name := range []string{"changed", "removed", "orphaned"} {
 		put(name, "", nil)
 	}
@@ -307,7 +307,7 @@ func (p *pair) ended(name string) {
 	defer cancel()
 	refuses := func(x *side) bool {
 		header := []wire.Field{{Name: "Authorization", Value: "Bearer " + x.tokens[name]}}
-		return x.client.Do(ctx, wire.Step{Method: "GET", Path: "/api/v1/nodes/nobody-may", Header: header}).Code == http.StatusUnauthorized
+		return x.client.Do(ctx, wire.Step{Method: "GET", Path: "/api/v1/nodes/forbidden", Header: header}).Code == http.StatusUnauthorized
 	}
 	for refuses(p.sides[1]) && !refuses(p.sides[0]) {
 		select {

@@ -19,7 +19,7 @@ func TestClientCertificateExpires(t *testing.T) {
 	p := start(t, "--client-ca-file="+a.path("ca.crt"))
 	admin := clients(p)
 	until := time.Now().Add(6 * time.Second)
-	cert := a.sign(t, "client", pkix.Name{CommonName: "somebody", Organization: []string{"system:masters"}}, until)
+	cert := a.sign(t, "client", pkix.Name{CommonName: "eve", Organization: []string{"system:masters"}}, until)
 	var said [2]string
 	for i, c := range admin {
 		mine, err := wire.NewClient("https://"+c.Host(), &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{*cert.TLS()}}, "")
@@ -27,13 +27,13 @@ func TestClientCertificateExpires(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer mine.Close()
-		nobody := []wire.Field{{Name: "Authorization", Value: ""}}
+		anonymous := []wire.Field{{Name: "Authorization", Value: ""}}
 		ask := func() string {
-			r := mine.Do(t.Context(), wire.Step{Method: "GET", Path: collection, Header: nobody})
+			r := mine.Do(t.Context(), wire.Step{Method: "GET", Path: collection, Header: anonymous})
 			return fmt.Sprintf("%d %s", r.Code, r.Failed)
 		}
 		said[i] = "before: " + ask()
-		watch := mine.Do(t.Context(), wire.Step{Method: "GET", Path: collection + "?watch=true&labelSelector=expired", Header: nobody, Watch: true})
+		watch := mine.Do(t.Context(), wire.Step{Method: "GET", Path: collection + "?watch=true&labelSelector=expired", Header: anonymous, Watch: true})
 		if watch.Stream == nil {
 			t.Fatalf("%s: no watch: %d %s", names[i], watch.Code, watch.Failed)
 		}
@@ -48,7 +48,7 @@ func TestClientCertificateExpires(t *testing.T) {
 		until = time.Now() // the second one has expired before its request
 		if i == 0 {
 			until = time.Now().Add(6 * time.Second)
-			cert = a.sign(t, "client", pkix.Name{CommonName: "somebody", Organization: []string{"system:masters"}}, until)
+			cert = a.sign(t, "client", pkix.Name{CommonName: "eve", Organization: []string{"system:masters"}}, until)
 		}
 	}
 	if said[0] != said[1] {

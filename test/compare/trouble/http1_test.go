@@ -49,7 +49,7 @@ func TestHTTP1(t *testing.T) {
 		{"HTTP/1.2", "GET /version HTTP/1.2\r\n" + host + "\r\n"},
 		{"HTTP/3.0", "GET /version HTTP/3.0\r\n" + host + "\r\n"},
 		{"Expect: 100-continue", post("e1", length+"Expect: 100-continue\r\n", configMap)},
-		{"Expect: 100-continue that is not allowed", strings.Replace(post("e2", length+"Expect: 100-continue\r\n", configMap), servers.Token, "nobody", 1)},
+		{"Expect: 100-continue that is not allowed", strings.Replace(post("e2", length+"Expect: 100-continue\r\n", configMap), servers.Token, "unknown", 1)},
 		{"Expect: something", post("e3", length+"Expect: something\r\n", configMap)},
 		{"chunks", post("c1", "Transfer-Encoding: chunked\r\n", chunked(strings.ReplaceAll(configMap, "NAME", "c1"), ""))},
 		{"chunks with a trailer", post("c2", "Transfer-Encoding: chunked\r\nTrailer: X\r\n", chunked(strings.ReplaceAll(configMap, "NAME", "c2"), "X: y\r\n"))},

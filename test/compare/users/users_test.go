@@ -157,8 +157,8 @@ func TestUsers(t *testing.T) {
 		who  who
 		want string // prefix of the response
 	}{
-		{"nobody", who{}, `403 nodes "n" is forbidden: User "system:anonymous"`},
-		{"nobody with headers", who{}.with("X-Remote-User", "root", "X-Remote-Group", "system:masters"), `403 nodes "n" is forbidden: User "system:anonymous"`},
+		{"no user", who{}, `403 nodes "n" is forbidden: User "system:anonymous"`},
+		{"no user, with headers", who{}.with("X-Remote-User", "root", "X-Remote-Group", "system:masters"), `403 nodes "n" is forbidden: User "system:anonymous"`},
 		{"the token file", bearing(servers.Token), "404"},
 		{"a wrong token", bearing("wrong"), "401"},
 
@@ -181,7 +181,7 @@ func TestUsers(t *testing.T) {
 		{"front proxy of a master", proxy.with("X-Remote-User", "carol", "X-Remote-Group", "system:masters"), "404"},
 		{"front proxy of another name", who{as: pkitest.Client(t, w.proxies, "third")}.with("X-Remote-User", "carol"), "401"},
 		{"front proxy in another case", who{as: pkitest.Client(t, w.proxies, "second")}.with("X-Remote-User", "carol"), "401"},
-		{"front proxy that names nobody", proxy.with("X-Remote-Group", "system:masters"), "401"},
+		{"front proxy that names no user", proxy.with("X-Remote-Group", "system:masters"), "401"},
 		{"front proxy, other header", proxy.with("X-Other-User", "dora"), `403 nodes "n" is forbidden: User "dora"`},
 		{"front proxy, header in small letters", proxy.with("x-remote-user", "dora"), `403 nodes "n" is forbidden: User "dora"`},
 		{"front proxy that names the anonymous", proxy.with("X-Remote-User", "system:anonymous"), `403 nodes "n" is forbidden: User "system:anonymous"`},
@@ -206,7 +206,7 @@ func TestUsers(t *testing.T) {
 		{"web token that has expired", one(map[string]any{"exp": 1}), "401"},
 		{"web token that never expires", one(map[string]any{"exp": nil}), "401"},
 		{"web token of tomorrow", one(map[string]any{"nbf": time.Now().Add(24 * time.Hour).Unix()}), "401"},
-		{"web token of another issuer", one(map[string]any{"iss": "https://nobody.invalid"}), "401"},
+		{"web token of another issuer", one(map[string]any{"iss": "https://other.invalid"}), "401"},
 		{"web token of the other issuer", one(map[string]any{"iss": w.two.URL}), "401"},
 		{"web token without a user", one(map[string]any{"sub": nil}), "401"},
 		{"web token of an unknown key", bearing(w.one.token("RS256", "other", nil)), "401"},
