@@ -103,7 +103,7 @@ func TestContractInTrouble(t *testing.T) {
 		return &patient{Backend: b, retries: &retries}
 	}
 	for first := true; first || *duration >= time.Minute && time.Now().Before(over) && !t.Failed(); first = false {
-		kvtest.Run(t, open, kvtest.Except(kvtest.LateProgress, kvtest.UncertainWrites, kvtest.OneRevision, kvtest.NoNotes), kvtest.Timeout(5*time.Minute))
+		kvtest.Run(t, open, kvtest.Except(kvtest.LateProgress, kvtest.UncertainWrites, kvtest.OneRevision, kvtest.NoNotes))
 	}
 	t.Logf("%d calls were made again after %d troubles", retries.Load(), troubles.Load())
 }
@@ -115,7 +115,7 @@ func TestContractThroughThree(t *testing.T) {
 	}
 	kvtest.Run(t, func(t testing.TB) kv.Backend {
 		return openMany(t, etcdkv.Options{Prefix: "/registry", MaxValueBytes: limit}, func(*Cluster, []*Proxy) {})
-	}, kvtest.ValueLimit(limit), kvtest.Except(kvtest.LateProgress, kvtest.OneRevision, kvtest.NoNotes), kvtest.Timeout(5*time.Minute))
+	}, kvtest.ValueLimit(limit), kvtest.Except(kvtest.LateProgress, kvtest.OneRevision, kvtest.NoNotes))
 }
 
 // disturb injects faults until the end of the test: it kills or freezes members, and breaks or

@@ -4,11 +4,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // completeResources sets missing resources of a pod from those of its containers, if the pod has
-// any.
-func completeResources(tree map[string]any) {
+// any. Without the gate PodLevelResourcesFixDefaulting, limits beside those of huge pages stay missing, and so do
+// requests without any limit.
+func completeResources(gates *gate.Set, tree map[string]any) {
 	of := kind.Tree(tree, "resources")
 	if len(kind.Tree(of, "requests"))+len(kind.Tree(of, "limits")) == 0 {
 		return
@@ -32,6 +34,10 @@ func completeResources(tree map[string]any) {
 			add("limits", &whole.Limits, name, limits)
 		}
 	}
+	fixed := gates.On(gate.PodLevelResourcesFixDefaulting)
+	if !fixed && len(whole.Limits) == 0 {
+		return
+	}
 	for name := range requests {
 		if !kind.IsHugePages(name) {
 			add("requests", &whole.Requests, name, requests)
@@ -40,8 +46,8 @@ func completeResources(tree map[string]any) {
 	for name := range whole.Limits {
 		add("requests", &whole.Requests, name, whole.Limits)
 	}
-	if len(kind.List(tree, "ephemeralContainers")) > 0 {
-		return // containers without limits
+	if !fixed || len(kind.List(tree, "ephemeralContainers")) > 0 {
+		return // ephemeral containers have no limits
 	}
 	for name, request := range whole.Requests {
 		if limit, ok := limits[name]; ok && limitsAll(spec, name) {

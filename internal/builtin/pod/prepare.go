@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -18,12 +19,13 @@ func PrepareTemplate(template map[string]any) { dropAnnotations(kind.Tree(templa
 func prepare(ctx context.Context, c *resource.Change) {
 	pod, old := c.Object, c.Old
 	spec, oldSpec := kind.Child(pod, "spec"), kind.Tree(old, "spec")
-	if old != nil && spec["resources"] == nil {
+	fixed := c.Gates.On(gate.PodLevelResourcesFixDefaulting)
+	if old != nil && spec["resources"] == nil && fixed {
 		// Clients that do not know the field omit it.
 		kind.Put(spec, "resources", oldSpec["resources"])
 	}
-	if c.Subresource == "resize" {
-		completeResources(spec)
+	if old == nil || c.Subresource == "resize" || c.Subresource == "" && !fixed {
+		completeResources(c.Gates, spec)
 	}
 	dropAnnotations(kind.Tree(pod, "metadata"))
 	if old != nil {
@@ -37,7 +39,6 @@ func prepare(ctx context.Context, c *resource.Change) {
 	}
 	mergeLabelKeys(spec, kind.Tree(pod, "metadata", "labels"))
 	copyAppArmor(ctx, pod)
-	completeResources(spec)
 	kind.Child(pod, "status")["qosClass"] = string(qosOf(c.Gates, kind.ValueOf[corev1.PodSpec](resourcesOnly(spec))))
 }
 

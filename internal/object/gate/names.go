@@ -36,6 +36,7 @@ const (
 	PodCertificateRequest                        Name = "PodCertificateRequest"
 	PodDeletionCost                              Name = "PodDeletionCost"
 	PodGroupPreemptionPolicy                     Name = "PodGroupPreemptionPolicy"
+	PodLevelResourcesFixDefaulting               Name = "PodLevelResourcesFixDefaulting"
 	PodLevelResourcesFixKubeletQOSClass          Name = "PodLevelResourcesFixKubeletQOSClass"
 	PodLogsQuerySplitStreams                     Name = "PodLogsQuerySplitStreams"
 	PodTopologyLabelsAdmission                   Name = "PodTopologyLabelsAdmission"

@@ -31,7 +31,7 @@ func runModel(t *testing.T, o options, open func(testing.TB) kv.Backend, reopen 
 				}
 			})
 			b := open(t)
-			ctx, cancel := context.WithTimeout(t.Context(), o.timeout)
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			first, err := b.Revision(ctx)
 			if err != nil {

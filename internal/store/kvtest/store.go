@@ -20,7 +20,7 @@ type store struct {
 }
 
 func newStore(t testing.TB, b kv.Backend, o options) *store {
-	ctx, cancel := context.WithTimeout(t.Context(), o.timeout)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	t.Cleanup(func() {
 		cancel()
 		if err := b.Close(); err != nil {

@@ -52,37 +52,50 @@ func Flags(sets cliflag.NamedFlagSets) []string {
 	return flags
 }
 
-// Gates returns the flag for feature gates that differ from their defaults.
+// Gates returns the flags for the release of feature gates, and for the gates that are not as they are there by
+// default. Some tests emulate releases that a kube-apiserver of v1.37 rejects: anykind emulates its oldest one instead,
+// where more gates are locked.
 func Gates(gates featuregate.MutableVersionedFeatureGate) []string {
+	release, flags := emulated(gates)
 	var changed []string
-	for name, spec := range gates.GetAll() {
-		if on := gates.Enabled(name); on != spec.Default && name != "AllAlpha" && name != "AllBeta" {
+	for name, specs := range gates.GetAllVersioned() {
+		there, on := specAt(specs, release), gates.Enabled(name)
+		if there != nil && on != there.Default && !there.LockToDefault && name != "AllAlpha" && name != "AllBeta" {
 			changed = append(changed, fmt.Sprintf("%s=%t", name, on))
 		}
 	}
-	if len(changed) == 0 {
-		return nil
+	if len(changed) > 0 {
+		slices.Sort(changed)
+		flags = append(flags, "--feature-gates="+strings.Join(changed, ","))
 	}
-	slices.Sort(changed)
-	return []string{"--feature-gates=" + strings.Join(changed, ",")}
+	return flags
 }
 
-// Emulated returns the flags for the release that feature gates are of. Some tests emulate releases that a
-// kube-apiserver of v1.37 rejects: anykind emulates its oldest one instead.
-func Emulated(gates featuregate.MutableVersionedFeatureGate) []string {
+// emulated returns the release that anykind emulates for feature gates, and its flags.
+func emulated(gates featuregate.MutableVersionedFeatureGate) (release *version.Version, flags []string) {
 	oldest := version.MustParse(gate.Oldest.String())
 	release, compatible := gates.EmulationVersion(), gates.MinCompatibilityVersion()
 	switch {
 	case release.EqualTo(version.MustParse(gate.Current.String())):
-		return nil
+		return release, nil
 	case release.LessThan(oldest):
 		release = oldest
 	}
-	flags := []string{"--emulated-version=" + release.String()}
+	flags = []string{"--emulated-version=" + release.String()}
 	if compatible != nil && !compatible.LessThan(oldest) {
 		flags = append(flags, "--min-compatibility-version="+compatible.String())
 	}
-	return flags
+	return release, flags
+}
+
+// specAt returns the state of a gate in a release, or nil.
+func specAt(specs featuregate.VersionedSpecs, release *version.Version) *featuregate.FeatureSpec {
+	for i := range slices.Backward(specs) {
+		if !specs[i].Version.GreaterThan(release) {
+			return &specs[i]
+		}
+	}
+	return nil
 }
 
 // Served returns the flag for the API versions whose state differs from the default.

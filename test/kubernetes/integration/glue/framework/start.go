@@ -47,8 +47,7 @@ func StartTestServer(ctx context.Context, t testing.TB, setup TestServerSetup) (
 		setup.ModifyServerRunOptions(o)
 	}
 	changed, stopReviews := configured(t, setup, dir, o)
-	gates := utilfeature.DefaultMutableFeatureGate
-	flags := slices.Concat(server.Flags(sets), server.Gates(gates), server.Emulated(gates), changed)
+	flags := slices.Concat(server.Flags(sets), server.Gates(utilfeature.DefaultMutableFeatureGate), changed)
 	s, err := server.Start(dir, o.Authentication.TokenFile.TokenFile, true, flags)
 	if err != nil {
 		t.Fatal(err)

@@ -136,7 +136,7 @@ func gates(t ktesting.TB, o *options.ServerRunOptions) []string {
 	if len(changed) > 0 { // together, because they depend on each other
 		featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, changed)
 	}
-	return append(server.Gates(gates), server.Emulated(gates)...)
+	return server.Gates(gates)
 }
 
 // certificates creates the CAs of clients and of other servers.
