@@ -34,6 +34,7 @@ func (t *Gated) Drop(gates *gate.Set, obj, old map[string]any) {
 // Gated are the fields of a Go type that belong to a feature gate, and the fields with such fields below.
 type Gated struct {
 	own   []gatedField
+	lists []gatedList
 	below []gatedBelow
 }
 
@@ -46,6 +47,49 @@ type gatedField struct {
 	zero any
 	// null is true for a field that is null without a value.
 	null bool
+}
+
+// A gatedList is a list whose elements go with a field, and with them the elements of their names in lists below its
+// siblings.
+type gatedList struct {
+	name, field, with string
+	gate              gate.Name
+}
+
+// remove removes the elements with the field.
+func (l *gatedList) remove(parent map[string]any) {
+	names := map[any]bool{}
+	filter(parent, l.name, func(e map[string]any) bool {
+		if e[l.field] == nil {
+			return false
+		}
+		names[e["name"]] = true
+		return true
+	})
+	for _, sibling := range parent {
+		objects(sibling, func(obj map[string]any) {
+			filter(obj, l.with, func(e map[string]any) bool { return names[e["name"]] })
+		})
+	}
+}
+
+// filter removes objects from a list of a parent, and an empty list.
+func filter(parent map[string]any, list string, gone func(map[string]any) bool) {
+	before, ok := parent[list].([]any)
+	if !ok {
+		return
+	}
+	after := slices.DeleteFunc(slices.Clone(before), func(e any) bool {
+		obj, ok := e.(map[string]any)
+		return ok && gone(obj)
+	})
+	switch {
+	case len(after) == len(before):
+	case len(after) == 0:
+		delete(parent, list)
+	default:
+		parent[list] = after
+	}
 }
 
 type gatedBelow struct {
@@ -100,6 +144,11 @@ func (t *Gated) visit(v any, each func(*gatedField, map[string]any)) {
 // remove removes the fields of some gates.
 func (t *Gated) remove(v any, off []gate.Name) {
 	objects(v, func(obj map[string]any) {
+		for _, l := range t.lists {
+			if slices.Contains(off, l.gate) {
+				l.remove(obj)
+			}
+		}
 		for _, f := range t.own {
 			if v, there := obj[f.name]; slices.Contains(off, f.gate) && there && v != nil {
 				delete(obj, f.name)
@@ -156,6 +205,9 @@ func gatedOf(t reflect.Type, building map[reflect.Type]*Gated) *Gated {
 				f.null = !member.OmitEmpty
 			}
 			out.own = append(out.own, f)
+		}
+		if line.whole != "" {
+			out.lists = append(out.lists, gatedList{member.JSONName, line.whole, line.with, table()[nameOf(inner)][line.whole].gate})
 		}
 		if line.ungated || inner.Kind() != reflect.Struct || gotype.ReadsItself(inner) {
 			continue

@@ -34,6 +34,9 @@ type line struct {
 	// gate is the feature gate without which the field is dropped. alone is the one with which an object
 	// goes that has only fields of it.
 	gate, alone gate.Name
+	// whole is a field of the elements of a list. An element goes with the field. with is a list below the siblings
+	// of this one, whose elements go with those of their names.
+	whole, with string
 	// ungated is true for a field below which no fields are dropped.
 	ungated bool
 	// declared is true for a field whose rules, and those below, only Declared applies.
@@ -211,6 +214,8 @@ func parseField(words []string) (f line, err error) {
 			f.gate = gate.Name(argument)
 		case "alone":
 			f.alone = gate.Name(argument)
+		case "whole":
+			f.whole, f.with, _ = strings.Cut(argument, ",")
 		case "ungated":
 			f.ungated = true
 		case "declared":
