@@ -13,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // containerRules are the rules and defaults for types in containers. They read the rest of the
@@ -92,10 +93,13 @@ func checkHostPorts(c *rule.Check, x *corev1.Container, others sets.Set[string])
 
 func checkInit(c *rule.Check, x *corev1.Container, spec *corev1.PodSpec) {
 	switch {
-	case x.RestartPolicy != nil:
+	case x.RestartPolicy != nil && (!isSidecar(x) || mayRestartAll(c)):
 		checkRestartPolicy(c, x)
-	case len(x.RestartPolicyRules) > 0:
+	case len(x.RestartPolicyRules) == 0:
+	case x.RestartPolicy == nil:
 		c.At("restartPolicy").Required(noRestartPolicy)
+	default:
+		c.At("restartPolicyRules").Forbidden("restartPolicyRules are not allowed for init containers with restart policy Always")
 	}
 	if isSidecar(x) {
 		checkRuntime(c, x, spec)
@@ -137,8 +141,7 @@ func checkRestartPolicy(c *rule.Check, x *corev1.Container) {
 	}
 	for i, r := range x.RestartPolicyRules {
 		at := c.At("restartPolicyRules", i)
-		known(at.At("action"), r.Action, corev1.ContainerRestartRuleActionRestart,
-			corev1.ContainerRestartRuleActionRestartAllContainers)
+		known(at.At("action"), r.Action, restartActions(c)...)
 		if r.ExitCodes == nil {
 			at.At("exitCodes").Required("must be specified")
 			continue
@@ -150,6 +153,20 @@ func checkRestartPolicy(c *rule.Check, x *corev1.Container) {
 			at.At("values").TooMany(n, 255)
 		}
 	}
+}
+
+// mayRestartAll reports whether rules may restart all containers, and sidecars may have rules.
+func mayRestartAll(c *rule.Check) bool {
+	return c.Gates.On(gate.RestartAllContainersOnContainerExits) || rule.Given[inherited](c).restartAll
+}
+
+// restartActions returns the valid actions of rules.
+func restartActions(c *rule.Check) []corev1.ContainerRestartRuleAction {
+	actions := []corev1.ContainerRestartRuleAction{corev1.ContainerRestartRuleActionRestart}
+	if mayRestartAll(c) {
+		actions = append(actions, corev1.ContainerRestartRuleActionRestartAllContainers)
+	}
+	return actions
 }
 
 // known rejects an unsupported value. The error lists the valid ones in this order.

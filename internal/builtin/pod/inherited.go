@@ -2,6 +2,7 @@ package pod
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -19,6 +20,7 @@ type inherited struct {
 	ownUsers       bool // user namespaces together with the host network
 	comparisons    bool // tolerations with numeric operators
 	envFiles       bool // environment variables from files
+	restartAll     bool // rules that restart all containers, and rules of sidecars
 
 	mirror bool // the pod is a mirror pod
 }
@@ -45,6 +47,9 @@ func inheritedFrom(old *corev1.PodSpec) *inherited {
 			h.sysctls = h.sysctls || sharedNamespace(old, s.Name) != ""
 		}
 	}
+	h.restartAll = couldAllRestart(old) || slices.ContainsFunc(old.InitContainers, func(x corev1.Container) bool {
+		return isSidecar(&x) && len(x.RestartPolicyRules) > 0
+	})
 	for x := range containersOf(old) {
 		for _, v := range x.Env {
 			h.envFiles = h.envFiles || v.ValueFrom != nil && v.ValueFrom.FileKeyRef != nil

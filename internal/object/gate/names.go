@@ -41,6 +41,7 @@ const (
 	PodLogsQuerySplitStreams                     Name = "PodLogsQuerySplitStreams"
 	PodTopologyLabelsAdmission                   Name = "PodTopologyLabelsAdmission"
 	RelaxedServiceNameValidation                 Name = "RelaxedServiceNameValidation"
+	RestartAllContainersOnContainerExits         Name = "RestartAllContainersOnContainerExits"
 	ServiceAccountNodeAudienceRestriction        Name = "ServiceAccountNodeAudienceRestriction"
 	ServiceCIDRStatusFieldWiping                 Name = "ServiceCIDRStatusFieldWiping"
 	ShardedListAndWatch                          Name = "ShardedListAndWatch"
