@@ -257,9 +257,12 @@ func testNamespaces(t *testing.T, c *cluster, e *extension) {
 	n.Spec.Finalizers = nil
 	_, err = namespaces.Finalize(t.Context(), n, metav1.UpdateOptions{})
 	must(t, err)
-	if err := create("shop", "third"); !apierrors.IsNotFound(err) {
-		t.Errorf("%v", err)
-	}
+	eventually(t, "the namespace is gone for the watch, too", func(context.Context) error {
+		if err := create("shop", "third"); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("%w, want that the namespace is not found", err)
+		}
+		return nil
+	})
 	_, err = namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
 	must(t, err)
 	eventually(t, "the namespace is a new one", func(context.Context) error { return create("shop", "fourth") })
