@@ -137,11 +137,7 @@ func TestLogs(t *testing.T) {
 // The gate PodLogsQuerySplitStreams adds streams.
 func TestLogStreams(t *testing.T) {
 	k := startKubelet(t)
-	gates, err := gate.Of(gate.Current.String(), map[string]bool{string(gate.PodLogsQuerySplitStreams): true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	testLogs(t, k, Options{Gates: gates}, []logTest{
+	testLogs(t, k, Options{Gates: gate.With(map[gate.Name]bool{gate.PodLogsQuerySplitStreams: true})}, []logTest{
 		{"no stream", "a/log", 200, "one\n", "GET /containerLogs/default/a/c?stream=All by anonymous"},
 		{"a stream", "a/log?stream=Stdout", 200, "one\n", "GET /containerLogs/default/a/c?stream=Stdout by anonymous"},
 		{"both, and few lines", "a/log?stream=All&tailLines=1", 200, "one\n", "GET /containerLogs/default/a/c?stream=All&tailLines=1 by anonymous"},

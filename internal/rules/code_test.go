@@ -38,7 +38,7 @@ func TestEveryTODOHasAnOwner(t *testing.T) {
 		for _, group := range f.syntax.Comments {
 			for _, c := range group.List {
 				if loose.MatchString(c.Text) && !owned.MatchString(c.Text) {
-					t.Errorf("%s:%d: each thing that is left to do has an owner: write // TODO(name): what, or do it", f.name, f.line(c.Pos()))
+					t.Errorf("%s:%d: a TODO needs an owner: write // TODO(name): what, or do it", f.name, f.line(c.Pos()))
 				}
 			}
 		}

@@ -29,7 +29,7 @@ func bans() []ban {
 		{path: "k8s.io/apiextensions-apiserver", except: []string{"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"}, why: ours},
 		{path: "k8s.io/kube-aggregator", except: []string{"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"}, why: ours},
 		{path: "k8s.io/kubernetes", why: ours},
-		{path: "k8s.io/client-go", except: []string{"k8s.io/client-go/util/jsonpath"}, why: "the server calls no other server as a client; of client-go it takes the JSONPath of kubectl only"},
+		{path: "k8s.io/client-go", except: []string{"k8s.io/client-go/util/jsonpath"}, why: "the server needs only the JSONPath of kubectl from client-go"},
 		{path: "k8s.io/klog", why: "log with log/slog, through the logger that was passed in"},
 		{path: "log", except: []string{"log/slog"}, why: "log with log/slog, through the logger that was passed in"},
 		{path: "text/template", why: "with a template the linker keeps every exported method of every type: 8 MB of program"},

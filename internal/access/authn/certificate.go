@@ -25,7 +25,7 @@ type ClientCertificates struct {
 }
 
 // NewClientCertificates returns a ClientCertificates that trusts the CAs that roots returns. roots
-// returns another pool after every change.
+// returns another pool after every change. The gate AllowParsingUserUIDFromCertAuth adds UIDs to the users.
 func NewClientCertificates(roots func() *x509.CertPool, gates *gate.Set) *ClientCertificates {
 	names := func(cert *x509.Certificate) (*request.User, error) { return subject(cert, gates) }
 	return &ClientCertificates{newTrust(roots, names), prometheus.NewHistogram(prometheus.HistogramOpts{

@@ -43,24 +43,26 @@ func withCertificates(sent ...*x509.Certificate) *http.Request {
 	return r
 }
 
-func trusting(a *pki.Pair) *ClientCertificates {
+func trusting(a *pki.Pair, gates *gate.Set) *ClientCertificates {
 	roots := x509.NewCertPool()
 	roots.AddCert(a.Cert)
-	return NewClientCertificates(func() *x509.CertPool { return roots }, nil)
+	return NewClientCertificates(func() *x509.CertPool { return roots }, gates)
+}
+
+// withUID returns a change of a client certificate, whose subject gets UIDs.
+func withUID(values ...any) func(*x509.Certificate) {
+	return func(c *x509.Certificate) {
+		forClient(c)
+		for _, v := range values {
+			c.Subject.ExtraNames = append(c.Subject.ExtraNames, pkix.AttributeTypeAndValue{Type: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}, Value: v})
+		}
+	}
 }
 
 func TestClientCertificate(t *testing.T) {
 	ca := issue(t, nil, "ca", isCA)
 	middle := issue(t, ca, "middle", isCA)
 	stranger := issue(t, nil, "ca", isCA)
-	uid := func(values ...any) func(*x509.Certificate) {
-		return func(c *x509.Certificate) {
-			forClient(c)
-			for _, v := range values {
-				c.Subject.ExtraNames = append(c.Subject.ExtraNames, pkix.AttributeTypeAndValue{Type: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}, Value: v})
-			}
-		}
-	}
 	for _, tt := range []struct {
 		name string
 		sent []*x509.Certificate
@@ -77,9 +79,9 @@ func TestClientCertificate(t *testing.T) {
 		{"by an intermediate", []*x509.Certificate{issue(t, middle, "eve", forClient).Cert, middle.Cert}, &request.User{Name: "eve", Groups: []string{request.Authenticated}}, ""},
 		{"intermediate not sent", []*x509.Certificate{issue(t, middle, "eve", forClient).Cert}, nil, "unknown authority"},
 		{"nameless", []*x509.Certificate{issue(t, ca, "", forClient).Cert}, anonymous, ""},
-		{"with a UID", []*x509.Certificate{issue(t, ca, "eve", uid("u-1")).Cert}, &request.User{Name: "eve", UID: "u-1", Groups: []string{request.Authenticated}}, ""},
-		{"with two UIDs", []*x509.Certificate{issue(t, ca, "eve", uid("u-1", "u-2")).Cert}, nil, "more than one UID"},
-		{"with an empty UID", []*x509.Certificate{issue(t, ca, "eve", uid("")).Cert}, nil, "UID in its subject is empty"},
+		{"with a UID", []*x509.Certificate{issue(t, ca, "eve", withUID("u-1")).Cert}, &request.User{Name: "eve", UID: "u-1", Groups: []string{request.Authenticated}}, ""},
+		{"with two UIDs", []*x509.Certificate{issue(t, ca, "eve", withUID("u-1", "u-2")).Cert}, nil, "more than one UID"},
+		{"with an empty UID", []*x509.Certificate{issue(t, ca, "eve", withUID("")).Cert}, nil, "UID in its subject is empty"},
 		{"by a stranger of the same name", []*x509.Certificate{issue(t, stranger, "eve", forClient).Cert}, nil, "unknown authority"},
 		{"for a server", []*x509.Certificate{issue(t, ca, "eve", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }).Cert}, nil, "incompatible key usage"},
 		{"expired", []*x509.Certificate{issue(t, ca, "eve", func(c *x509.Certificate) {
@@ -87,7 +89,7 @@ func TestClientCertificate(t *testing.T) {
 			c.NotAfter = time.Now().Add(-time.Minute)
 		}).Cert}, nil, "expired"},
 	} {
-		c := trusting(ca)
+		c := trusting(ca, nil)
 		for _, round := range []string{"first", "second"} {
 			u, ok, err := OrAnonymous(Chain{c}, Anonymous{Enabled: true}).Authenticate(withCertificates(tt.sent...))
 			if tt.want == nil {
@@ -114,19 +116,10 @@ func TestClientCertificate(t *testing.T) {
 
 // The gate AllowParsingUserUIDFromCertAuth reads UIDs. Without it, wrong ones are no errors.
 func TestCertificateUIDs(t *testing.T) {
-	gates, err := gate.Of(gate.Current.String(), map[string]bool{string(gate.AllowParsingUserUIDFromCertAuth): false})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ca := issue(t, nil, "ca", isCA)
-	roots := x509.NewCertPool()
-	roots.AddCert(ca.Cert)
-	c := NewClientCertificates(func() *x509.CertPool { return roots }, gates)
+	c := trusting(ca, gate.With(map[gate.Name]bool{gate.AllowParsingUserUIDFromCertAuth: false}))
 	for _, uid := range []string{"u-1", ""} {
-		sent := issue(t, ca, "eve", func(c *x509.Certificate) {
-			forClient(c)
-			c.Subject.ExtraNames = []pkix.AttributeTypeAndValue{{Type: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}, Value: uid}}
-		})
+		sent := issue(t, ca, "eve", withUID(uid))
 		if u, ok, err := c.Authenticate(withCertificates(sent.Cert)); err != nil || !ok || u.Name != "eve" || u.UID != "" {
 			t.Errorf("UID %q: %+v, %v, %v", uid, u, ok, err)
 		}
@@ -143,7 +136,7 @@ func TestCertificateExpires(t *testing.T) {
 		})
 		short := []*x509.Certificate{issue(t, middle, "short", forClient).Cert, middle.Cert}
 		long := []*x509.Certificate{issue(t, ca, "long", forClient).Cert}
-		c := trusting(ca)
+		c := trusting(ca, nil)
 		for _, step := range []struct {
 			wait        time.Duration
 			short, long bool
@@ -162,7 +155,7 @@ func TestCertificateExpires(t *testing.T) {
 // Invalid certificates evict no valid ones from the cache.
 func TestVerifiedStay(t *testing.T) {
 	ca, stranger := issue(t, nil, "ca", isCA), issue(t, nil, "stranger", forClient)
-	c := trusting(ca)
+	c := trusting(ca, nil)
 	if _, ok, err := c.Authenticate(withCertificates(issue(t, ca, "eve", forClient).Cert)); !ok || c.good.Len() != 1 {
 		t.Errorf("%v, %v, %d valid ones are cached", ok, err, c.good.Len())
 	}
@@ -176,7 +169,7 @@ func TestVerifiedStay(t *testing.T) {
 
 func BenchmarkClientCertificate(b *testing.B) {
 	ca := issue(b, nil, "ca", isCA)
-	c := Chain{trusting(ca)}
+	c := Chain{trusting(ca, nil)}
 	r := withCertificates(issue(b, ca, "eve", forClient).Cert)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -232,7 +225,7 @@ func TestCertificateLifetimeIsMeasured(t *testing.T) {
 			forClient(c)
 			c.NotBefore, c.NotAfter = now.Add(-time.Minute), now.Add(2*time.Hour)
 		})
-		c := trusting(ca)
+		c := trusting(ca, nil)
 		for range 2 {
 			if _, ok, err := c.Authenticate(withCertificates(short.Cert)); !ok || err != nil {
 				t.Fatal(ok, err)

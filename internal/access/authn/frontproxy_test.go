@@ -36,7 +36,7 @@ func TestFrontProxy(t *testing.T) {
 	roots := func() *x509.CertPool { return pool }
 	users := func(names ...string) Authenticator {
 		said := func() Proxies { return Proxies{names, headers} }
-		return WithoutCredentials(OrAnonymous(Chain{NewFrontProxy(roots, said), trusting(clients)}, Anonymous{Enabled: true}), said)
+		return WithoutCredentials(OrAnonymous(Chain{NewFrontProxy(roots, said), trusting(clients, nil)}, Anonymous{Enabled: true}), said)
 	}
 	named := users("front-proxy", "other")
 	user := func(name, uid string, groups ...string) *request.User {

@@ -29,11 +29,10 @@ type logReader struct{ *connecter }
 
 func (l logReader) Connect(ctx context.Context, c resource.Connection) (http.Handler, error) {
 	o := c.Options.(*corev1.PodLogOptions)
-	streams := c.Gates.On(gate.PodLogsQuerySplitStreams)
-	if o.Stream == nil && streams {
+	if o.Stream == nil && c.Gates.On(gate.PodLogsQuerySplitStreams) {
 		o.Stream = new(corev1.LogStreamAll)
 	}
-	if errs := append(validateLogOptions(o), validateLogStream(o, streams)...); len(errs) > 0 {
+	if errs := append(validateLogOptions(o), validateLogStream(c.Gates, o)...); len(errs) > 0 {
 		return nil, status.Invalid(schema.GroupKind{Kind: "PodLogOptions"}, c.Name, errs)
 	}
 	pod, err := c.Objects.Get(ctx, l.pods, c.Namespace, c.Name)
@@ -98,14 +97,14 @@ func validateLogOptions(o *corev1.PodLogOptions) (errs field.ErrorList) {
 	return errs
 }
 
-// validateLogStream validates the stream of a log, which is set if streams can be selected.
-func validateLogStream(o *corev1.PodLogOptions, selectable bool) (errs field.ErrorList) {
+// validateLogStream validates the stream of a log. A stream is an error without the gate PodLogsQuerySplitStreams.
+func validateLogStream(gates *gate.Set, o *corev1.PodLogOptions) (errs field.ErrorList) {
 	at := field.NewPath("stream")
-	if !selectable {
-		if o.Stream != nil {
-			errs = append(errs, field.Forbidden(at, "may not be specified"))
-		}
-		return errs
+	switch {
+	case o.Stream == nil:
+		return nil
+	case !gates.On(gate.PodLogsQuerySplitStreams):
+		return field.ErrorList{field.Forbidden(at, "may not be specified")}
 	}
 	if known := []string{corev1.LogStreamAll, corev1.LogStreamStderr, corev1.LogStreamStdout}; !slices.Contains(known, *o.Stream) {
 		errs = append(errs, field.NotSupported(at, *o.Stream, known))

@@ -8,8 +8,8 @@ import (
 )
 
 // completeResources sets missing resources of a pod from those of its containers, if the pod has
-// any. Without the gate PodLevelResourcesFixDefaulting, limits beside those of huge pages stay missing, and so do
-// requests without any limit.
+// any. Without the gate PodLevelResourcesFixDefaulting, it adds requests only to a pod with limits, and no limits but
+// those of huge pages.
 func completeResources(gates *gate.Set, tree map[string]any) {
 	of := kind.Tree(tree, "resources")
 	if len(kind.Tree(of, "requests"))+len(kind.Tree(of, "limits")) == 0 {
@@ -46,8 +46,9 @@ func completeResources(gates *gate.Set, tree map[string]any) {
 	for name := range whole.Limits {
 		add("requests", &whole.Requests, name, whole.Limits)
 	}
+	// Ephemeral containers have no limits.
 	if !fixed || len(kind.List(tree, "ephemeralContainers")) > 0 {
-		return // ephemeral containers have no limits
+		return
 	}
 	for name, request := range whole.Requests {
 		if limit, ok := limits[name]; ok && limitsAll(spec, name) {

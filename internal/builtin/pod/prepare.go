@@ -24,6 +24,7 @@ func prepare(ctx context.Context, c *resource.Change) {
 		// Clients that do not know the field omit it.
 		kind.Put(spec, "resources", oldSpec["resources"])
 	}
+	// Without the gate, each write completes the pod, except a write of its status.
 	if old == nil || c.Subresource == "resize" || c.Subresource == "" && !fixed {
 		completeResources(c.Gates, spec)
 	}

@@ -49,8 +49,8 @@ type gatedField struct {
 	null bool
 }
 
-// A gatedList is a list whose elements go with a field, and with them the elements of their names in lists below its
-// siblings.
+// A gatedList is a list, such as the volumes of a pod. An element with the field is removed as a whole. Elements with
+// its name are removed from the lists that refer to it, such as the mounts of each container.
 type gatedList struct {
 	name, field, with string
 	gate              gate.Name
@@ -73,7 +73,7 @@ func (l *gatedList) remove(parent map[string]any) {
 	}
 }
 
-// filter removes objects from a list of a parent, and an empty list.
+// filter removes objects from a list of a parent. A list that becomes empty is removed, too.
 func filter(parent map[string]any, list string, gone func(map[string]any) bool) {
 	before, ok := parent[list].([]any)
 	if !ok {

@@ -34,8 +34,7 @@ type line struct {
 	// gate is the feature gate without which the field is dropped. alone is the one with which an object
 	// goes that has only fields of it.
 	gate, alone gate.Name
-	// whole is a field of the elements of a list. An element goes with the field. with is a list below the siblings
-	// of this one, whose elements go with those of their names.
+	// whole and with are a field of the elements of a list, and the lists that refer to them: see gatedList.
 	whole, with string
 	// ungated is true for a field below which no fields are dropped.
 	ungated bool

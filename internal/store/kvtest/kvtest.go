@@ -51,8 +51,7 @@ func ValueLimit(bytes int) Option {
 	return func(o *options) { o.valueLimit = bytes }
 }
 
-// timeout is the time after which a test gives up waiting. Tests measure nothing by it: on a busy disk, a write takes
-// 40 ms.
+// timeout ends a test that hangs. It is long because a write takes 40 ms on a busy disk.
 const timeout = 5 * time.Minute
 
 func collectOptions(given []Option) options {

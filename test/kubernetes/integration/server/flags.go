@@ -52,9 +52,9 @@ func Flags(sets cliflag.NamedFlagSets) []string {
 	return flags
 }
 
-// Gates returns the flags for the release of feature gates, and for the gates that are not as they are there by
-// default. Some tests emulate releases that a kube-apiserver of v1.37 rejects: anykind emulates its oldest one instead,
-// where more gates are locked.
+// Gates returns the flags for the release of feature gates, and for the gates that differ from their defaults in that
+// release. Some tests emulate releases that a kube-apiserver of v1.37 rejects. anykind then emulates its oldest release,
+// and the flags omit gates that are locked there.
 func Gates(gates featuregate.MutableVersionedFeatureGate) []string {
 	release, flags := emulated(gates)
 	var changed []string

@@ -58,7 +58,7 @@ func startProcess(t ktesting.TB, dir string, given *TestServerInstanceOptions, f
 		all.AddFlagSet(set)
 	}
 	if v := o.GenericServerRunOptions.ComponentGlobalsRegistry.EffectiveVersionFor(compatibility.DefaultKubeComponent); !v.BinaryVersion().EqualTo(v.EmulationVersion()) {
-		o.GenericServerRunOptions.RuntimeConfigEmulationForwardCompatible = true // a test turns gates on whose versions are newer
+		o.GenericServerRunOptions.RuntimeConfigEmulationForwardCompatible = true // a test may turn on a gate whose API version is newer
 	}
 	if given.RequestTimeout > 0 {
 		o.GenericServerRunOptions.RequestTimeout = given.RequestTimeout
