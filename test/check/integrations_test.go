@@ -118,6 +118,11 @@ func TestAction(t *testing.T) {
 			})
 			var a action
 			read(t, &a, top, "action.yml")
+			for name, input := range a.Inputs {
+				if strings.Contains(input.Description, "${{") {
+					t.Errorf("input %s: a runner evaluates expressions in descriptions, and rejects the action", name)
+				}
+			}
 			expressions := map[string]string{"paths": tt.paths, "crds": tt.crds, "args": tt.args, "output": tt.output, "since": ""}
 			for _, s := range a.Runs.Steps {
 				if strings.Contains(s.Run, "${{") || s.Run != "" && s.Shell != "bash" {
