@@ -82,8 +82,16 @@ func (r *reader) built(folder, file string, out []byte) error {
 	return r.stream(file, bytes.NewReader(out), false)
 }
 
-// sourceOf makes the template in a comment of Helm the place of an object.
+// templateAnnotation has the template of an object in the input of a post-renderer. Helm 4 adds it, and removes it from the
+// output.
+const templateAnnotation = "postrenderer.helm.sh/postrender-filename"
+
+// sourceOf makes the template that Helm names, in an annotation or a comment, the place of an object.
 func sourceOf(d *Document) {
+	if source, ok := object.Annotation(d.tree, templateAnnotation); ok {
+		d.file, d.generated = source, true
+		return
+	}
 	for line := range strings.Lines(string(d.text)) {
 		line = strings.TrimSpace(line)
 		if source, ok := strings.CutPrefix(line, "# Source: "); ok {
