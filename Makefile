@@ -10,7 +10,7 @@ export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 MODULES     = . envtest test test/upstream test/upstream/admission test/kubernetes test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further bench tools
 # Folders of test that run published programs, in processes of their own.
-PROGRAMS    = controlplane aggregation egress extension operators
+PROGRAMS    = controlplane aggregation egress extension integrations operators
 # Folders of test without the race detector: they compare results, one request after the other, or their server is a
 # program, which is built without it.
 COMPARED    = oracle builtin compare corpus publish verdict crash footprint migrate scarce session soak traces watch
@@ -106,7 +106,7 @@ allocations: ## run the tests that the race detector changes or makes expensive:
 etcd: ## run the tests with etcd: the store, servers that share one, and their failures
 	$(call raced,test) ./etcd/...
 
-programs: ## run a sample of schedulers, kube-controller-manager, operators and Kubernetes' own tests against the server
+programs: ## run a sample of schedulers, kube-controller-manager, operators, Helm, act and Kubernetes' own tests against the server
 	$(call gotest,test) -p 1 $(call patterns,$(PROGRAMS))
 	$(call gotest,test/kubernetes) ./...
 

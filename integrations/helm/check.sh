@@ -4,5 +4,6 @@ set -e
 objects=$(mktemp)
 trap 'rm -f "$objects"' EXIT
 "${HELM_BIN:-helm}" template "$@" > "$objects"
+# Helm removes its flag --namespace from the arguments, and sets HELM_NAMESPACE.
 # shellcheck disable=SC2086 # the flags are words
-anykind check ${ANYKIND_CHECK_FLAGS} - < "$objects"
+anykind check --namespace "${HELM_NAMESPACE:-default}" ${ANYKIND_CHECK_FLAGS} - < "$objects"

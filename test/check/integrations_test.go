@@ -254,7 +254,7 @@ func TestHelmPostRenderer(t *testing.T) {
 	top := prepare(t, nil)
 	run := func(objects string, args ...string) (string, error) {
 		t.Helper()
-		p, err := postrender.NewExec(filepath.Join(top, "integrations", "helm", "post-renderer"), args...)
+		p, err := postrender.NewExec(filepath.Join(top, "integrations", "helm", "anykind-check", "post-renderer"), args...)
 		if err != nil {
 			t.Fatal(err)
 		}

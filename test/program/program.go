@@ -58,6 +58,17 @@ const Further = "test/operators/programs/further"
 // Kwok returns the path of the published kwok. It acts as kubelets.
 func Kwok() (string, error) { return build("kwok", Further, "sigs.k8s.io/kwok/cmd/kwok", "") }
 
+// Helm3 returns the path of the published Helm 3.
+func Helm3() (string, error) { return build("helm3", Further, "helm.sh/helm/v3/cmd/helm", "") }
+
+// Helm4 returns the path of the published Helm 4.
+func Helm4() (string, error) { return build("helm4", Further, "helm.sh/helm/v4/cmd/helm", "") }
+
+// Act returns the path of the published act. It runs workflows of GitHub on this machine, without Docker.
+func Act() (string, error) {
+	return build("act", Further, "github.com/nektos/act", "", "-tags", "WITHOUT_DOCKER")
+}
+
 // Etcd returns the path of the published etcd.
 func Etcd() (string, error) {
 	return build("etcd", "tools/reference", "go.etcd.io/etcd/server/v3", "")
