@@ -10,12 +10,12 @@ export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 MODULES     = . envtest test test/upstream test/upstream/admission test/kubernetes test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further bench tools
 # Folders of test that run published programs, in processes of their own.
-PROGRAMS    = controlplane aggregation egress extension integrations operators
+PROGRAMS    = controlplane aggregation egress extension operators
 # Folders of test without the race detector: they compare results, one request after the other, or their server is a
 # program, which is built without it.
 COMPARED    = oracle builtin compare corpus publish verdict crash footprint migrate scarce session soak traces watch
 # The other folders of test, but for those with a target of their own.
-EVERYDAY    = $(filter-out $(PROGRAMS) $(COMPARED) changes etcd kubernetes upstream,$(notdir $(patsubst %/,%,$(wildcard test/*/))))
+EVERYDAY    = $(filter-out $(PROGRAMS) $(COMPARED) changes etcd integrations kubernetes upstream,$(notdir $(patsubst %/,%,$(wildcard test/*/))))
 patterns    = $(patsubst %,./%/...,$1)
 # Packages that start no goroutines, and neither do their tests (internal/rules). The race detector finds nothing in
 # them, and multiplies their time by four to ten.
@@ -43,7 +43,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help bump bump-report build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes infer churn kits soak month forks verify compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help bump bump-report build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes infer integrations verdicts churn kits soak month forks verify compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,7 +106,7 @@ allocations: ## run the tests that the race detector changes or makes expensive:
 etcd: ## run the tests with etcd: the store, servers that share one, and their failures
 	$(call raced,test) ./etcd/...
 
-programs: ## run a sample of schedulers, kube-controller-manager, operators, Helm, act and Kubernetes' own tests against the server
+programs: ## run a sample of schedulers, kube-controller-manager, operators and Kubernetes' own tests against the server
 	$(call gotest,test) -p 1 $(call patterns,$(PROGRAMS))
 	$(call gotest,test/kubernetes) ./...
 
@@ -150,6 +150,13 @@ suites: ## run the envtest suites of controller-runtime and others, with kube-ap
 
 changes: ## compare crd diff with the published crdify on definitions of two releases, and settle differences with objects
 	$(GO) -C test/changes test . -count=1 -v -timeout 30m $(ARGS)
+
+integrations: ## run the action with act, and the plugins and post-renderers with Helm 3 and 4 (the first build takes 5 minutes)
+	$(GO) -C test test ./integrations -count=1 -v -timeout 60m $(ARGS)
+
+verdicts: ## compare 100,000 verdicts of anykind check with those of kube-apiserver (minutes; make verdicts ARGS="-first 5000000" has other schemas)
+	$(GO) -C test test ./oracle -run TestVerdictsOfKubeAPIServer -count=1 -v -timeout 60m -reference start -verdicts 70000 $(ARGS)
+	$(GO) -C test test ./builtin -run TestVerdictsOfKubeAPIServer -count=1 -v -timeout 60m -reference start -verdicts 30000
 
 infer: ## infer definitions from the objects of published projects, and compare them with the published ones (minutes)
 	$(GO) -C test test ./verdict -run 'TestInfer$$' -count=1 -v -timeout 30m -projects
@@ -203,7 +210,7 @@ integration: ## run Kubernetes' integration tests of the API with kube-apiserver
 e2e: ## run Kubernetes' end-to-end tests of API machinery, with webhooks as processes, against kube-apiserver and anykind (Linux; 40 minutes)
 	cd test/kubernetes && $(GO) run ./e2e -reference $(ARGS)
 
-everything: full builtin-long crash trouble both-ways cmd integration e2e ## run everything, for hours
+everything: full builtin-long crash trouble both-ways cmd integration integrations e2e verdicts ## run everything, for hours
 	$(MAKE) compare compared examples
 
 upstream-admission: ## run Kubernetes' own tests of admission webhooks against anykind (minutes)

@@ -34,15 +34,37 @@ func (c Counts) String() string {
 	return fmt.Sprintf("%d requests: %d accepted, %d refused; %d answers differ", c.Asked, c.Accepted, c.Refused, c.Different)
 }
 
+// Add adds the numbers of other comparisons.
+func (c *Counts) Add(more Counts) {
+	c.Asked, c.Accepted, c.Refused, c.Different = c.Asked+more.Asked, c.Accepted+more.Accepted, c.Refused+more.Refused, c.Different+more.Different
+}
+
 // asked is a request with its offline response.
 type asked struct {
 	check.Question
 	check.Answer
 }
 
-// Compare checks the objects at some paths offline and over HTTP. It reports each difference as an
-// error.
+// A Server answers requests.
+type Server struct {
+	Ask func(context.Context, check.Question) (check.Answer, error)
+	// differ returns the difference between two responses to a request without values that always
+	// differ, or "".
+	differ func(q check.Question, offline, online check.Answer) string
+	// tries is the number of requests after which a difference counts: the errors of a kube-apiserver
+	// can depend on the order of a Go map.
+	tries int
+}
+
+// Compare checks the objects at some paths offline and over HTTP, by a server of this process. It
+// reports each difference as an error.
 func Compare(t testing.TB, paths []string, o check.Options) Counts {
+	t.Helper()
+	return CompareWith(t, serve(t), paths, o)
+}
+
+// CompareWith is Compare with another server.
+func CompareWith(t testing.TB, server Server, paths []string, o check.Options) Counts {
 	t.Helper()
 	var mu sync.Mutex
 	var all []asked
@@ -55,10 +77,9 @@ func Compare(t testing.TB, paths []string, o check.Options) Counts {
 	if _, err := check.Run(t.Context(), paths, nil, o); err != nil {
 		t.Fatal(err)
 	}
-	client, url := serve(t)
 	counts := Counts{Asked: len(all)}
 	differ := make([]string, len(all))
-	one := func(i int) { differ[i] = difference(t.Context(), client, url, &all[i]) }
+	one := func(i int) { differ[i] = difference(t.Context(), server, &all[i]) }
 	var group sync.WaitGroup
 	slots := make(chan struct{}, 8)
 	for i := range all {
@@ -85,7 +106,7 @@ func Compare(t testing.TB, paths []string, o check.Options) Counts {
 }
 
 // serve starts a server with the admission plugins of an Offline.
-func serve(t testing.TB) (*http.Client, string) {
+func serve(t testing.TB) Server {
 	t.Helper()
 	var none []string // no controllers
 	for _, name := range app.Controllers() {
@@ -115,7 +136,12 @@ func serve(t testing.TB) (*http.Client, string) {
 		clear(t, client, config.URL+"/apis/rbac.authorization.k8s.io/v1/"+made)
 	}
 	clear(t, client, config.URL+"/api/v1/namespaces/default/services/kubernetes")
-	return client, config.URL
+	return Server{
+		Ask: func(ctx context.Context, q check.Question) (check.Answer, error) {
+			return ask(ctx, client, config.URL, q)
+		},
+		differ: differBytes, tries: 1,
+	}
 }
 
 // clear deletes objects of the server whose names the compared objects need.
@@ -135,46 +161,60 @@ func clear(t testing.TB, client *http.Client, url string) {
 	}
 }
 
-// difference sends a request over HTTP, and returns the difference to the offline response, or "".
-func difference(ctx context.Context, client *http.Client, url string, q *asked) string {
-	r, err := http.NewRequestWithContext(ctx, q.Method, url+q.Path, bytes.NewReader(q.Question.Body))
+// ask sends a request over HTTP.
+func ask(ctx context.Context, client *http.Client, url string, q check.Question) (check.Answer, error) {
+	r, err := http.NewRequestWithContext(ctx, q.Method, url+q.Path, bytes.NewReader(q.Body))
 	if err != nil {
-		return err.Error()
+		return check.Answer{}, err
 	}
 	r.Header.Set("User-Agent", "anykind")
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("Content-Type", q.ContentType)
 	answer, err := client.Do(r)
 	if err != nil {
-		return err.Error()
+		return check.Answer{}, err
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return err.Error()
-	}
-	var warnings []string
-	for _, h := range answer.Header.Values("Warning") {
-		warnings = append(warnings, check.Unquote(h))
-	}
-	if answer.StatusCode == q.Code && slices.Equal(warnings, q.Warnings) && q.same(body, q.Answer.Body) {
-		return ""
-	}
-	return fmt.Sprintf("%s %s\n%s\noffline   %d %q\n%s\nover HTTP %d %q\n%s", q.Method, q.Path, q.Question.Body,
-		q.Code, q.Warnings, steady(q.Answer.Body), answer.StatusCode, warnings, steady(body))
+	return check.Answer{Code: answer.StatusCode, Body: body, Warnings: Warnings(answer.Header)}, err
 }
 
-// same reports whether two responses are the same, except for values that always differ.
-func (q *asked) same(a, b []byte) bool {
-	if bytes.Equal(a, b) {
-		return true
+// Warnings returns the texts of the Warning headers of a response.
+func Warnings(h http.Header) (texts []string) {
+	for _, w := range h.Values("Warning") {
+		texts = append(texts, check.Unquote(w))
 	}
-	a, b = steady(a), steady(b)
-	if m := generated.FindSubmatch(q.Question.Body); m != nil {
+	return texts
+}
+
+// difference sends a request to a server, and returns the difference to the offline response, or "".
+func difference(ctx context.Context, server Server, q *asked) string {
+	var text string
+	for range server.tries {
+		a, err := server.Ask(ctx, q.Question)
+		if err != nil {
+			return err.Error()
+		}
+		if text = server.differ(q.Question, q.Answer, a); text == "" {
+			return ""
+		}
+	}
+	return fmt.Sprintf("%s %s\n%s\n%s", q.Method, q.Path, q.Question.Body, text)
+}
+
+// differBytes compares the bytes of two responses.
+func differBytes(q check.Question, offline, online check.Answer) string {
+	a, b := steady(offline.Body), steady(online.Body)
+	x, y := a, b
+	if m := generated.FindSubmatch(q.Body); m != nil {
 		drawn := regexp.MustCompile(regexp.QuoteMeta(string(m[1])) + `[a-z0-9]{5}"`)
-		a, b = drawn.ReplaceAll(a, []byte(`"`)), drawn.ReplaceAll(b, []byte(`"`))
+		x, y = drawn.ReplaceAll(a, []byte(`"`)), drawn.ReplaceAll(b, []byte(`"`))
 	}
-	return bytes.Equal(a, b) || q.Code >= http.StatusBadRequest && slices.Equal(parts(a), parts(b))
+	same := bytes.Equal(x, y) || offline.Code >= http.StatusBadRequest && slices.Equal(parts(x), parts(y))
+	if same && offline.Code == online.Code && slices.Equal(offline.Warnings, online.Warnings) {
+		return ""
+	}
+	return fmt.Sprintf("offline   %d %q\n%s\nover HTTP %d %q\n%s", offline.Code, offline.Warnings, a, online.Code, online.Warnings, b)
 }
 
 // parts returns the parts of an error. Errors about a map have no order, as in Kubernetes.

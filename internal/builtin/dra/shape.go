@@ -64,6 +64,9 @@ func gather(request map[string]any) {
 			delete(request, name)
 		}
 	}
+	if list, ok := exactly["tolerations"].([]any); ok && len(list) == 0 {
+		delete(exactly, "tolerations") // Kubernetes converts an empty list to none
+	}
 	if says {
 		request["exactly"] = exactly
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema/crd"
 )
 
@@ -317,18 +318,33 @@ func (c *checker) store(ctx context.Context, d *Document) error {
 	if err != nil {
 		return err
 	}
-	t, _, err := kind.version.Schema.Complete(object.CloneTree(d.tree))
+	t, err := asRead(kind.version, d.tree)
 	if err != nil {
 		return err
 	}
 	id := c.identify(kind, d)
-	asStored(t, id.namespace)
+	asStored(t, kind.definition, id.namespace)
 	c.old[id] = &Document{tree: t, file: d.file, line: d.line}
 	return c.server.Put(ctx, kind.definition.Key(id.namespace, id.name), object.AppendJSON(nil, t))
 }
 
+// asRead returns a stored object as a server reads it in a version: invalid metadata of embedded objects
+// is dropped, while a write with it is rejected.
+func asRead(v *resource.Version, t object.Tree) (object.Tree, error) {
+	out, _, err := v.Schema.Complete(object.CloneTree(t))
+	if err == nil {
+		return out, nil
+	}
+	rest := object.CloneTree(t)
+	v.Schema.Prune(rest)
+	if out, _, failed := v.Schema.Complete(rest); failed == nil {
+		return out, nil
+	}
+	return nil, err
+}
+
 // asStored adds the metadata that every stored object has.
-func asStored(t object.Tree, namespace string) {
+func asStored(t object.Tree, d *resource.Definition, namespace string) {
 	object.SetMetaString(t, "resourceVersion", "")
 	object.SetMetaString(t, "namespace", namespace)
 	if object.UID(t) == "" {
@@ -337,7 +353,7 @@ func asStored(t object.Tree, namespace string) {
 	if object.MetaString(t, "creationTimestamp") == "" {
 		object.SetMetaString(t, "creationTimestamp", anyTime)
 	}
-	if object.Generation(t) == 0 {
+	if d.HasGeneration && object.Generation(t) == 0 {
 		object.SetGeneration(t, 1)
 	}
 }

@@ -54,7 +54,7 @@ func (c *checker) convert(ctx context.Context, d *Document, r *Result) error {
 			continue
 		}
 		stored := object.CloneTree(before)
-		asStored(stored, id.namespace)
+		asStored(stored, k.definition, id.namespace)
 		if err := c.server.Put(ctx, key, object.AppendJSON(nil, stored)); err != nil {
 			return err
 		}

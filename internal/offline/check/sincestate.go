@@ -157,7 +157,7 @@ func (s *since) asStoredOld(ctx context.Context, d *Document, id identity) objec
 		return nil
 	}
 	t := completed(k, d.tree)
-	asStored(t, id.namespace)
+	asStored(t, k.definition, id.namespace)
 	storage := k.definition.StorageVersion()
 	if k.version == storage || !s.affected[id.kindName] || !storage.Served {
 		return t
@@ -172,7 +172,7 @@ func (s *since) asStoredOld(ctx context.Context, d *Document, id identity) objec
 	defer func() { _ = s.server.Put(context.WithoutCancel(ctx), key, nil) }()
 	a, err := Ask(ctx, s.server, http.MethodGet, path(k.definition, storage.Name, id, nil), "", nil)
 	if converted := a.tree(); err == nil && converted != nil {
-		asStored(converted, id.namespace)
+		asStored(converted, k.definition, id.namespace)
 		return converted
 	}
 	return t
@@ -185,7 +185,7 @@ func completed(k kind, t object.Tree) object.Tree {
 		if k.definition.APIVersion(v.Name) != object.APIVersion(t) {
 			continue
 		}
-		if out, _, err := v.Schema.Complete(object.CloneTree(t)); err == nil {
+		if out, err := asRead(v, t); err == nil {
 			return out
 		}
 	}

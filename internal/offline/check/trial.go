@@ -126,7 +126,7 @@ func (t *Trial) Try(ctx context.Context, stored object.Tree) error {
 	name := strings.TrimPrefix(id.namespace+"/"+id.name, "/")
 	t.Objects++
 	stored["apiVersion"] = t.kind.definition.APIVersion(t.kind.version.Name)
-	asStored(stored, id.namespace)
+	asStored(stored, t.kind.definition, id.namespace)
 	key := t.kind.definition.Key(id.namespace, id.name)
 	if err := t.server.Put(ctx, key, object.AppendJSON(nil, stored)); err != nil {
 		return err

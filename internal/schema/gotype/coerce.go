@@ -120,8 +120,8 @@ func asWritten(v any) any {
 			return v
 		}
 		s := strconv.FormatFloat(v, 'f', 0, 64)
-		if math.Abs(v) < 1<<63 {
-			s += ".0"
+		if v >= -1<<63 && v < 1<<63 {
+			s += ".0" // without it, the text is that of an int64
 		}
 		return json.Number(s)
 	case map[string]any:

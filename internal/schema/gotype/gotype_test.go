@@ -145,6 +145,17 @@ func TestCoerceOfDefinitions(t *testing.T) {
 	}
 }
 
+// The least int64 as a float stays one.
+func TestCoerceKeepsFloats(t *testing.T) {
+	typ := Of(reflect.TypeFor[apiextensionsv1.JSONSchemaProps]())
+	for _, f := range []float64{-1 << 63, 1 << 63, -1 << 62, 1e20, 1e21, 2} {
+		got, err := typ.through(map[string]any{"enum": []any{f}})
+		if want := map[string]any{"enum": []any{f}}; err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%v: %v, %v", f, got, err)
+		}
+	}
+}
+
 // A null among bytes is no bytes, wherever it is; a null map of them is none.
 func TestCoerceNullBytes(t *testing.T) {
 	type holder struct {

@@ -1,0 +1,131 @@
+package verdict
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/offline/check"
+	"github.com/anykind/anykind/test/compare/judge"
+	"github.com/anykind/anykind/test/compare/wire"
+)
+
+// Over returns the server of a client, which is a kube-apiserver. An update has the revision and the
+// uid that the object has there. Responses are compared as package judge does it, except for known
+// differences of requests of the kind "verdict".
+func Over(c *wire.Client, known judge.Known) Server {
+	var mu sync.Mutex // for known
+	return Server{
+		tries: 20,
+		Ask: func(ctx context.Context, q check.Question) (check.Answer, error) {
+			if q.Method == http.MethodPut {
+				object, _, _ := strings.Cut(q.Path, "?")
+				stored, err := over(ctx, c, check.Question{Method: http.MethodGet, Path: object})
+				if err != nil {
+					return check.Answer{}, err
+				}
+				q.Body = identify(q.Body, stored.Body)
+			}
+			return over(ctx, c, q)
+		},
+		differ: func(q check.Question, offline, online check.Answer) string {
+			var text strings.Builder
+			mu.Lock()
+			defer mu.Unlock()
+			for _, d := range judge.Compare(normal(q, online), normal(q, offline)) {
+				s := d.Signature(wire.Step{Kind: "verdict", Resource: resourceOf(q.Path)})
+				if known.Match(s) != nil {
+					continue
+				}
+				fmt.Fprintf(&text, "%s: there %s\n\there %s\n%s\n", d.Place, d.Theirs, d.Ours, s)
+			}
+			return text.String()
+		},
+	}
+}
+
+// resourceOf returns PLURAL.GROUP of a path.
+func resourceOf(path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	group := ""
+	if parts[0] == "apis" {
+		group, parts = "."+parts[1], parts[1:]
+	}
+	if parts = parts[2:]; len(parts) > 2 && parts[0] == "namespaces" {
+		parts = parts[2:]
+	}
+	return parts[0] + group
+}
+
+// normal returns a response without values that depend on the server or on earlier requests.
+func normal(q check.Question, a check.Answer) *judge.Normal {
+	s := judge.NewServer(wire.Scope)
+	s.Sent(wire.Step{Path: q.Path, Body: q.Body})
+	h := http.Header{"Content-Type": {"application/json"}}
+	for _, w := range a.Warnings {
+		h.Add("Warning", w)
+	}
+	n := s.Normal(&wire.Answer{Code: a.Code, Header: h, Body: a.Body})
+	if o, ok := n.Body.(map[string]any); ok && a.Code < http.StatusBadRequest {
+		metadata := object.Metadata(o)
+		if q.Method == http.MethodPut { // earlier writes have these
+			delete(metadata, "creationTimestamp")
+			delete(metadata, "managedFields")
+		}
+		switch o["kind"] {
+		case "APIService": // a controller writes the status
+			delete(o, "status")
+		case "CustomResourceDefinition":
+			delete(o, "status")
+			delete(metadata, "managedFields")
+		case "CertificateSigningRequest": // has the user of the request
+			spec, _ := o["spec"].(map[string]any)
+			for _, field := range []string{"extra", "groups", "uid", "username"} {
+				delete(spec, field)
+			}
+		}
+	}
+	return n
+}
+
+func over(ctx context.Context, c *wire.Client, q check.Question) (check.Answer, error) {
+	a := c.Do(ctx, wire.Step{Method: q.Method, Path: q.Path, Body: q.Body, Header: []wire.Field{
+		{Name: "Content-Type", Value: q.ContentType}, {Name: "Accept", Value: "application/json"}, {Name: "User-Agent", Value: "anykind"},
+	}})
+	if a.Failed != "" {
+		return check.Answer{}, errors.New(q.Path + ": " + a.Failed)
+	}
+	return check.Answer{Code: a.Code, Body: a.Body, Warnings: Warnings(a.Header)}, nil
+}
+
+// identify returns an object with the identity of a stored one, where it has one.
+func identify(body, stored []byte) []byte {
+	var now, was map[string]any
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber() // keeps the text of numbers
+	if d.Decode(&now) != nil || json.Unmarshal(stored, &was) != nil {
+		return body
+	}
+	metadata, ok := now["metadata"].(map[string]any)
+	old, found := was["metadata"].(map[string]any)
+	if !ok || !found {
+		return body
+	}
+	for _, name := range []string{"resourceVersion", "uid"} {
+		if metadata[name] != nil {
+			metadata[name] = old[name]
+		}
+	}
+	changed, err := json.Marshal(now)
+	if err != nil {
+		return body
+	}
+	return changed
+}
