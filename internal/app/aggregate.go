@@ -18,7 +18,7 @@ import (
 func (w *wired) aggregate(a *App, o Options, core *resource.Set) {
 	w.others = aggregate.New(aggregate.Options{
 		Cache: w.cache, Kinds: core, Catalog: w.catalog, Dialer: w.dialer,
-		Certificate: a.identity.asProxy, Headers: o.Authentication.FrontProxy.Headers, Log: o.Log,
+		Certificate: a.identity.asProxy, Headers: o.Authentication.FrontProxy.Headers, Gates: o.Gates, Log: o.Log,
 	})
 	w.published = published.New(published.Options{})
 	core.Lookup("apiregistration.k8s.io", "apiservices").Committed = w.others.Committed

@@ -333,7 +333,8 @@ func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err
 	if given, err = readFiles(o, a.dialer(selector.ControlPlane)); err != nil {
 		return given, nil, err
 	}
-	if err := o.Authentication.FrontProxy.check(o.ClientCAFile, o.Log); err != nil {
+	o.Authentication.FrontProxy.addUID(o.Gates)
+	if err := o.Authentication.FrontProxy.check(o.ClientCAFile, o.Gates, o.Log); err != nil {
 		return given, nil, err
 	}
 	if a.accounts, err = newServiceAccounts(o); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/network/pki"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // A FrontProxy configures authentication by front proxies, as the flags --requestheader-* of
@@ -41,8 +42,7 @@ func (f FrontProxy) OrOwn() FrontProxy {
 	f.own, f.AllowedNames = true, append([]string{frontProxyName}, f.AllowedNames...)
 	standard := authn.StandardProxyHeaders()
 	for _, header := range []struct{ given, standard *[]string }{
-		{&f.Headers.Username, &standard.Username}, {&f.Headers.UID, &standard.UID},
-		{&f.Headers.Group, &standard.Group}, {&f.Headers.ExtraPrefix, &standard.ExtraPrefix},
+		{&f.Headers.Username, &standard.Username}, {&f.Headers.Group, &standard.Group}, {&f.Headers.ExtraPrefix, &standard.ExtraPrefix},
 	} {
 		if len(*header.given) == 0 {
 			*header.given = *header.standard
@@ -51,14 +51,25 @@ func (f FrontProxy) OrOwn() FrontProxy {
 	return f
 }
 
+// addUID adds the standard header of the uid to those of generated proxies, if it has no other name and its feature gate
+// is on.
+func (f *FrontProxy) addUID(gates *gate.Set) {
+	if f.own && len(f.Headers.UID) == 0 && gates.On(gate.RemoteRequestHeaderUID) {
+		f.Headers.UID = authn.StandardProxyHeaders().UID
+	}
+}
+
 // said returns the allowed names and the headers of front proxies.
 func (f *FrontProxy) said() authn.Proxies {
 	return authn.Proxies{AllowedNames: f.AllowedNames, Headers: f.Headers}
 }
 
 // check reports invalid values, and missing headers that would hide the user from other servers.
-func (f *FrontProxy) check(clientCAFile string, log *slog.Logger) error {
+func (f *FrontProxy) check(clientCAFile string, gates *gate.Set, log *slog.Logger) error {
 	var errs []error
+	if len(f.Headers.UID) > 0 && !gates.On(gate.RemoteRequestHeaderUID) {
+		errs = append(errs, fmt.Errorf("--requestheader-uid-headers requires the %q feature to be enabled", gate.RemoteRequestHeaderUID))
+	}
 	for _, list := range []struct {
 		flag     string
 		values   []string

@@ -219,7 +219,7 @@ func TestOwnFrontProxyKeepsFlags(t *testing.T) {
 	if !reflect.DeepEqual(got.Headers, want) || !slices.Equal(got.AllowedNames, []string{frontProxyName, "mine"}) {
 		t.Errorf("%+v, %q", got.Headers, got.AllowedNames)
 	}
-	if err := got.check("", slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "--requestheader-uid-headers is set without") {
+	if err := got.check("", nil, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "--requestheader-uid-headers is set without") {
 		t.Errorf("without the standard header: %v", err)
 	}
 }

@@ -273,7 +273,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 	version := server.BuildVersion()
 	build := version.Anykind + " " + version.GitCommit
 	found := discovery.New(w.catalog, discovery.Options{
-		Paths: append(server.Paths(checks), w.keys.Paths()...), Build: build, Refresh: w.fresh,
+		Paths: append(server.Paths(checks, o.Gates), w.keys.Paths()...), Build: build, Gates: o.Gates, Refresh: w.fresh,
 		Services: w.others.Services, Published: w.publishedFor(published.ClientTimeout),
 	})
 	documents := openapi.New(w.catalog, openapi.Options{Build: build, Release: o.Gates.Emulated().String(), CBOR: o.Gates.On(gate.CBORServingAndStorage), Pages: pages(w.keys), Aggregated: documented{w}, Refresh: w.fresh})

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // A Check is one condition of the server's health.
@@ -47,10 +49,11 @@ func (s *Server) health() map[string]http.Handler {
 	return all
 }
 
-// Paths returns the public paths of a Server with these checks.
-func Paths(checks []Check) []string {
-	s := &Server{options: Options{Checks: checks}}
-	paths := append(slices.Collect(maps.Keys(s.health())), "/metrics", "/metrics/slis", "/version", "/statusz", "/flagz")
+// Paths returns the public paths of a Server with these checks and feature gates.
+func Paths(checks []Check, gates *gate.Set) []string {
+	s := &Server{options: Options{Checks: checks, Gates: gates}}
+	paths := append(slices.Collect(maps.Keys(s.health())), "/metrics", "/metrics/slis", "/version")
+	paths = slices.AppendSeq(paths, maps.Keys(s.zpages()))
 	slices.Sort(paths)
 	return paths
 }

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/server/fault"
 )
 
@@ -18,8 +20,6 @@ func (s *Server) ownPages() pages {
 		"/metrics":  s.metricsPage(),
 
 		"/metrics/slis": s.exposition(s.slis.registry()),
-		"/statusz":      s.statusz(),
-		"/flagz":        s.flagz(),
 		backupPath:      s.backups,
 		forgetPath:      serveForget(s.options.Forget, s.options.Catalog),
 	}
@@ -32,11 +32,24 @@ func (s *Server) ownPages() pages {
 	if s.options.Changes != nil {
 		p[changesPath] = s.options.Changes
 	}
+	maps.Copy(p, s.zpages())
 	for path, h := range s.health() {
 		p[path] = h
 	}
 	for path, h := range s.debugPages() {
 		p[path] = h
+	}
+	return p
+}
+
+// zpages returns the pages about the program for people.
+func (s *Server) zpages() pages {
+	p := pages{}
+	if s.options.Gates.On(gate.ComponentStatusz) {
+		p["/statusz"] = s.statusz()
+	}
+	if s.options.Gates.On(gate.ComponentFlagz) {
+		p["/flagz"] = s.flagz()
 	}
 	return p
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/network/egress"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/stored"
 	"github.com/anykind/anykind/internal/store/watchcache"
@@ -47,6 +48,8 @@ type Options struct {
 	// Headers are the request headers of this server's front proxy. Neither these nor the
 	// standard ones are forwarded from a client to a Backend.
 	Headers authn.ProxyHeaders
+	// Gates are the feature gates.
+	Gates *gate.Set
 	// Log is for operators; nil discards.
 	Log *slog.Logger
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/network/proxy"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/span"
 )
@@ -132,7 +133,7 @@ func (a *Aggregator) tell(h http.Header, user *request.User) {
 	standard.Remove(h)
 	a.options.Headers.Remove(h)
 	h.Set("X-Remote-User", user.Name)
-	if user.UID != "" {
+	if user.UID != "" && a.options.Gates.On(gate.RemoteRequestHeaderUID) {
 		h.Set("X-Remote-Uid", user.UID)
 	}
 	for _, group := range user.Groups {

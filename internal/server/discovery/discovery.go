@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
@@ -36,6 +37,8 @@ type Options struct {
 	// Build identifies the build of the server: two builds may publish the same Definition
 	// differently.
 	Build string
+	// Gates are the feature gates; nil for the default ones.
+	Gates *gate.Set
 	// Services returns the APIServices; nil for none.
 	Services func(context.Context) *aggregate.Services
 	// Published returns the discovery of the versions of other servers.
@@ -137,7 +140,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case askGroup:
 		serveGroup(w, r, v.group(group))
 	case askVersion:
-		serveVersion(w, r, v.set.Group(group), group, version)
+		h.serveVersion(w, r, v.set.Group(group), group, version)
 	default:
 		http.NotFound(w, r)
 	}

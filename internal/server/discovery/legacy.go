@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
@@ -90,7 +91,7 @@ func apiGroup(g *group) metav1.APIGroup {
 }
 
 // serveVersion answers /api/VERSION and /apis/GROUP/VERSION.
-func serveVersion(w http.ResponseWriter, r *http.Request, g *resource.Group, name, version string) {
+func (h *Handler) serveVersion(w http.ResponseWriter, r *http.Request, g *resource.Group, name, version string) {
 	if !g.Serves(version) {
 		// Kubernetes has two forms of 404: one for its own groups and one for custom ones.
 		if name == "" || g.Dialect().NoPathIsStatus {
@@ -117,14 +118,18 @@ func serveVersion(w http.ResponseWriter, r *http.Request, g *resource.Group, nam
 	}
 	for _, d := range g.Definitions {
 		if v := d.Version(version); v != nil && v.Served {
-			list.APIResources = append(list.APIResources, apiResources(d, v)...)
+			list.APIResources = append(list.APIResources, h.apiResources(d, v)...)
 		}
 	}
 	answer(w, r, &list)
 }
 
 // apiResources returns the rows of a resource and its subresources.
-func apiResources(d *resource.Definition, v *resource.Version) []metav1.APIResource {
+func (h *Handler) apiResources(d *resource.Definition, v *resource.Version) []metav1.APIResource {
+	hash := ""
+	if h.options.Gates.On(gate.StorageVersionHash) {
+		hash = storageVersionHash(d)
+	}
 	rows := []metav1.APIResource{{
 		Name:               d.Plural,
 		SingularName:       d.Singular,
@@ -133,7 +138,7 @@ func apiResources(d *resource.Definition, v *resource.Version) []metav1.APIResou
 		Verbs:              listedVerbs(d, v),
 		ShortNames:         d.ShortNames,
 		Categories:         d.Categories,
-		StorageVersionHash: storageVersionHash(d),
+		StorageVersionHash: hash,
 	}}
 	for i := range v.Subresources {
 		s := &v.Subresources[i]

@@ -12,13 +12,26 @@ import (
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
 )
 
 // deleteOptions reads the options of a delete from the body or, without a body, from the query.
-func deleteOptions(r *call) (*metav1.DeleteOptions, error) {
+func deleteOptions(r *call, gates *gate.Set) (*metav1.DeleteOptions, error) {
+	o, err := sentDeleteOptions(r)
+	if err != nil {
+		return nil, err
+	}
+	if !gates.On(gate.AllowUnsafeMalformedObjectDeletion) {
+		o.IgnoreStoreReadErrorWithClusterBreakingPotential = nil
+	}
+	return o, checkDelete(o)
+}
+
+// sentDeleteOptions decodes the options of a delete: of its body, or else of its query.
+func sentDeleteOptions(r *call) (*metav1.DeleteOptions, error) {
 	body, err := r.readBody()
 	if err != nil {
 		return nil, err
@@ -33,14 +46,11 @@ func deleteOptions(r *call) (*metav1.DeleteOptions, error) {
 			return nil, status.BadRequest("%v", err)
 		}
 		r.auditOptions(o)
-		return o, checkDelete(o)
+		return o, nil
 	}
 	out, err := queryOptions(r, func(v *url.Values, out *metav1.DeleteOptions, s conversion.Scope) error {
 		return metav1.Convert_url_Values_To_v1_DeleteOptions(v, out, s)
 	})
-	if err == nil {
-		err = checkDelete(&out)
-	}
 	return &out, err
 }
 
@@ -53,7 +63,7 @@ func (h *Handler) delete(r *call) error {
 	if err != nil {
 		return err
 	}
-	o, err := deleteOptions(r)
+	o, err := deleteOptions(r, h.options.Gates)
 	if err != nil {
 		return err
 	}
@@ -131,7 +141,7 @@ func (h *Handler) deleteCollection(r *call) error {
 	if err != nil {
 		return err
 	}
-	o, err := deleteOptions(r)
+	o, err := deleteOptions(r, h.options.Gates)
 	if err != nil {
 		return err
 	}

@@ -368,12 +368,15 @@ func validateList(o *metav1.ListOptions) (errs field.ErrorList) {
 	return errs
 }
 
-// validateWatch returns the errors in the options of a watch.
-func validateWatch(o *metav1.ListOptions) (errs field.ErrorList) {
+// validateWatch returns the errors in the options of a watch. initial allows sendInitialEvents.
+func validateWatch(o *metav1.ListOptions, initial bool) (errs field.ErrorList) {
 	at := field.NewPath("resourceVersionMatch")
 	match := o.ResourceVersionMatch
 	if o.SendInitialEvents != nil && match != metav1.ResourceVersionMatchNotOlderThan {
 		errs = append(errs, field.Forbidden(at, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+	}
+	if o.SendInitialEvents != nil && !initial {
+		errs = append(errs, field.Forbidden(field.NewPath("sendInitialEvents"), "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"))
 	}
 	if match != "" {
 		if o.SendInitialEvents == nil {

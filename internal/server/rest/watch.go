@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
@@ -37,8 +38,11 @@ func (h *Handler) watch(r *call) error {
 		return err
 	}
 	if o.Watch { // the deprecated watch paths do not set it
-		askInitialEvents(&o)
-		err = invalidList(&o, validateWatch(&o))
+		initial := h.options.Gates.On(gate.WatchList)
+		if initial {
+			askInitialEvents(&o)
+		}
+		err = invalidList(&o, validateWatch(&o, initial))
 	} else {
 		err = invalidList(&o, validateList(&o))
 	}

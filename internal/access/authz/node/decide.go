@@ -115,7 +115,10 @@ func (q *question) claim() {
 }
 
 func (q *question) serviceAccount() {
+	reads := q.gates.On(gate.KubeletServiceAccountTokenForCredentialProviders) || q.gates.On(gate.PodCertificateRequest)
 	switch {
+	case q.Verb == "get" && q.Subresource == "" && !reads:
+		q.refuse("not allowed to get service accounts")
 	case q.Verb == "get" && q.Subresource == "":
 		q.read(serviceAccounts)
 	case q.Verb != "create" || q.Name == "":

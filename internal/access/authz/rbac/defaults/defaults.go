@@ -19,7 +19,8 @@ import (
 
 // The tables. A role is its name, followed by its rules, one per line: verbs, resources, groups and
 // names; or verbs and paths. "to=X" aggregates its rules to the role X, and "from=X" selects the
-// rules that are aggregated to X. A role or a rule that ends with "gate=X" needs the feature gate X. A
+// rules that are aggregated to X. A role or a rule that ends with "gate=X" needs the feature gate X, and
+// so does a path that ends with "?X". A
 // binding is its name, its role if the names differ, and subjects. Each controller has a role, and a
 // binding to its service account.
 var (
@@ -94,7 +95,7 @@ func readRoles(gates *gate.Set, kind, table string) (all []object.Tree) {
 				continue
 			}
 			rules, _ := t["rules"].([]any)
-			t["rules"] = append(rules, readRule(f))
+			t["rules"] = append(rules, readRule(gates, f))
 			continue
 		}
 		t = newObject(kind, f[0])
@@ -125,10 +126,10 @@ func cutGate(gates *gate.Set, f []string) ([]string, bool) {
 }
 
 // readRule parses the fields of a rule.
-func readRule(f []string) object.Tree {
+func readRule(gates *gate.Set, f []string) object.Tree {
 	rule := object.Tree{"verbs": list(f[0])}
 	if len(f) == 2 {
-		rule["nonResourceURLs"] = list(f[1])
+		rule["nonResourceURLs"] = paths(gates, f[1])
 		return rule
 	}
 	rule["resources"], rule["apiGroups"] = list(f[1]), list(f[2])
@@ -136,6 +137,16 @@ func readRule(f []string) object.Tree {
 		rule["resourceNames"] = list(f[3])
 	}
 	return rule
+}
+
+// paths returns the paths of a rule whose gates are on.
+func paths(gates *gate.Set, field string) (values []any) {
+	for path := range strings.SplitSeq(field, ",") {
+		if path, name, ok := strings.Cut(path, "?"); !ok || gates.On(gate.Name(name)) {
+			values = append(values, path)
+		}
+	}
+	return values
 }
 
 func list(field string) (values []any) {

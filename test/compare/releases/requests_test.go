@@ -1,0 +1,82 @@
+package releases
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/test/compare/judge"
+	"github.com/anykind/anykind/test/compare/servers"
+	"github.com/anykind/anykind/test/compare/wire"
+)
+
+// off turns off the gates whose effect is in the responses to requests.
+var off = []string{
+	"AllowUnsafeMalformedObjectDeletion", "ComponentFlagz", "ComponentStatusz", "KubeletServiceAccountTokenForCredentialProviders", "RemoteRequestHeaderUID",
+	"StorageVersionHash", "WatchList",
+}
+
+// requests are sent to both servers, in this order.
+var requests = []wire.Step{
+	{Method: "GET", Path: "/api/v1"},
+	{Method: "GET", Path: "/apis/apps/v1"},
+	{Method: "GET", Path: "/flagz", Around: true},
+	{Method: "GET", Path: "/statusz", Around: true},
+	{Method: "GET", Path: "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:monitoring"},
+	{Method: "GET", Path: "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node"},
+	{Method: "GET", Path: "/api/v1/namespaces/default/configmaps?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1", Watch: true},
+	{Method: "GET", Path: "/api/v1/namespaces/default/configmaps?watch=1&sendInitialEvents=false", Watch: true},
+	{Method: "GET", Path: "/api/v1/namespaces?watch=1&allowWatchBookmarks=true&timeoutSeconds=1", Watch: true},
+	{Method: "GET", Path: "/api/v1/namespaces?sendInitialEvents=true"},
+	{Method: "POST", Path: "/api/v1/namespaces/default/configmaps", Body: []byte(`{"metadata":{"name":"a"}}`)},
+	{Method: "DELETE", Path: "/api/v1/namespaces/default/configmaps/a?ignoreStoreReadErrorWithClusterBreakingPotential=true&dryRun=All"},
+	{Method: "DELETE", Path: "/api/v1/namespaces/default/configmaps/a", Body: []byte(`{"ignoreStoreReadErrorWithClusterBreakingPotential":true,"preconditions":{"uid":"x"}}`)},
+	{Method: "DELETE", Path: "/api/v1/namespaces/default/configmaps?ignoreStoreReadErrorWithClusterBreakingPotential=true&labelSelector=a"},
+	{Method: "DELETE", Path: "/api/v1/namespaces/default/configmaps/a?ignoreStoreReadErrorWithClusterBreakingPotential=true"},
+}
+
+// TestRequests sends requests whose responses depend on gates.
+func TestRequests(t *testing.T) {
+	if *reference == "" {
+		t.Skip("needs -reference start")
+	}
+	gates := []string{"--feature-gates=" + strings.Join(off, "=false,") + "=false"}
+	for name, flags := range map[string][]string{"on": nil, "off": gates} {
+		t.Run(name, func(t *testing.T) {
+			o := servers.Options{Reference: *reference, Store: "memory", Dir: t.TempDir(), Theirs: flags, Ours: flags}
+			o.WithoutControllers()
+			p, err := servers.Start(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Stop()
+			theirs, ours := judge.NewServer(wire.Scope), judge.NewServer(wire.Scope)
+			for _, s := range requests {
+				s.Header = []wire.Field{{Name: "Content-Type", Value: "application/json"}}
+				for _, d := range judge.Compare(answer(t, theirs, p.Theirs, s), answer(t, ours, p.Ours, s)) {
+					t.Errorf("%s %s: %s\n\tKubernetes %s\n\tanykind    %s", s.Method, s.Path, d.Place, d.Theirs, d.Ours)
+				}
+			}
+		})
+	}
+}
+
+// answer sends a request, and returns the response with the events until the end of a watch.
+func answer(t *testing.T, s *judge.Server, c *wire.Client, step wire.Step) *judge.Normal {
+	t.Helper()
+	s.Sent(step)
+	a := c.Do(t.Context(), step)
+	if a.Stream == nil {
+		n := s.Normal(a)
+		if step.Around && a.Code == http.StatusOK {
+			n.Body = nil
+		}
+		return n
+	}
+	defer a.Stream.Close()
+	ended := func() bool { _, ended := a.Stream.Len(); return ended }
+	if err := servers.Wait(t.Context(), ended); err != nil {
+		t.Fatal(err)
+	}
+	return s.Events(a)
+}
