@@ -24,10 +24,10 @@ import (
 // A Document is one object of a file.
 type Document struct {
 	file string
-	line int // the first line of text in the file
-	// generated reports that another program made the object from the file, so that lines are unknown.
-	generated bool
-	text      []byte
+	line int // the first line of text in the file, or in the input with a source
+	// source, if not nil, has the places in the file: another program made the object from it.
+	source source
+	text   []byte
 	// path is the path of the object in the text, if the text is a list.
 	path string
 	// isSpec reports that the text is only the spec of the object.
@@ -107,7 +107,7 @@ func (r *reader) all(paths []string, in io.Reader) error {
 
 func (r *reader) at(path string, in io.Reader) error {
 	if path == "-" && in != nil {
-		r.mark = sourceOf
+		r.mark = templates()
 		defer func() { r.mark = nil }()
 		return r.stream("stdin", in, false)
 	}
@@ -313,7 +313,7 @@ func jsonValues(text []byte) (all [][]byte) {
 
 // where returns the file and line of the document.
 func (d *Document) where() string {
-	if d.generated {
+	if d.source != nil {
 		return d.file
 	}
 	return fmt.Sprintf("%s:%d", d.file, d.line)
@@ -354,7 +354,7 @@ func (d *Document) defines() kindName {
 // result returns the result of an object before its check.
 func (d *Document) result() Result {
 	line := d.line
-	if d.generated {
+	if d.source != nil {
 		line = 0
 	}
 	return Result{
