@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/offline/check"
 	"github.com/anykind/anykind/internal/offline/lsp"
 	"github.com/anykind/anykind/internal/server"
@@ -35,6 +38,7 @@ folder that the editor has open, also while you edit one.`,
 	}
 	c.Flags().StringSliceVar(&w.Definitions, "crds", nil, "further files and folders with CustomResourceDefinitions")
 	c.Flags().Var(&w.Options.RuntimeConfig, "runtime-config", "built-in versions and resources to enable or disable, as for anykind serve")
+	c.Flags().StringSliceVar(&w.Options.Gates.Emulated, "emulated-version", nil, "release of Kubernetes that validates the objects: "+gate.Oldest.String()+" to "+gate.Current.String())
 	return c
 }
 
@@ -53,17 +57,15 @@ func (w *workspace) Check(ctx context.Context, text string) ([]lsp.Problem, erro
 		if r.Verdict == check.Accepted || r.Verdict == check.Passed {
 			r.Problems = nil
 		}
-		if r.File != "" && r.File != "-" && r.File != "stdin" {
-			continue // a definition of another file
-		}
-		for _, p := range r.Problems {
-			out = append(out, problem(r, p, false))
-		}
 		if len(r.Problems) == 0 && (r.Verdict == check.Refused || r.Verdict == check.Unknown) {
-			out = append(out, lsp.Problem{Line: r.Line, Column: 1, Message: r.Message})
+			r.Problems = []check.Problem{{Line: r.Line, Column: 1, Message: r.Message}}
 		}
-		for _, p := range r.Warnings {
-			out = append(out, problem(r, p, true))
+		for n, p := range slices.Concat(r.Problems, r.Warnings) {
+			// A definition of another file has the place of that file. An object in the output of Helm has
+			// the place of its template.
+			if p.RenderedLine > 0 || r.File == "" || r.File == "stdin" {
+				out = append(out, problem(r, p, n >= len(r.Problems)))
+			}
 		}
 	}
 	return out, nil
@@ -74,9 +76,6 @@ func problem(r *check.Result, p check.Problem, warning bool) lsp.Problem {
 	if p.Field != "" {
 		message = p.Field + ": " + message
 	}
-	line := p.Line
-	if line == 0 {
-		line = r.Line
-	}
+	line := cmp.Or(p.RenderedLine, p.Line, r.Line)
 	return lsp.Problem{Line: line, Column: max(1, p.Column), Warning: warning, Message: message}
 }

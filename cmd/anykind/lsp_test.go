@@ -3,18 +3,31 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/anykind/anykind/internal/offline/check"
+	"github.com/anykind/anykind/internal/offline/lsp"
 )
 
-// A session of Neovim, recorded: an object with three errors is opened, two are corrected, fields and values
-// are completed, and documentation is shown. testdata/lsp/answers.txt has the messages of the server.
+// Sessions of Neovim, recorded. In the first one, an object with three errors is opened, two are corrected, fields
+// and values are completed, and documentation is shown. The other one does so in braces and in JSON. The messages
+// of the server are in testdata/lsp, too.
 func TestLanguageServer(t *testing.T) {
+	for _, name := range []string{"neovim", "braces"} {
+		t.Run(name, func(t *testing.T) { testSession(t, "testdata/lsp/"+name+".jsonl", "testdata/lsp/"+name+".txt") })
+	}
+}
+
+func testSession(t *testing.T, session, file string) {
+	t.Helper()
 	folder := t.TempDir()
 	definition, err := os.ReadFile("testdata/lsp/crd.yaml")
 	if err != nil {
@@ -23,7 +36,7 @@ func TestLanguageServer(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "crd.yaml"), definition, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	recorded, err := os.ReadFile("testdata/lsp/neovim.jsonl")
+	recorded, err := os.ReadFile(session)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +74,6 @@ func TestLanguageServer(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	const file = "testdata/lsp/answers.txt"
 	if os.Getenv("UPDATE") != "" {
 		if err := os.WriteFile(file, []byte(got.String()), 0o600); err != nil {
 			t.Fatal(err)
@@ -73,6 +85,25 @@ func TestLanguageServer(t *testing.T) {
 	}
 	if got.String() != string(want) {
 		t.Errorf("the session is another one (UPDATE=1 records it):\n%s", got.String())
+	}
+}
+
+// The problems of the output of Helm are at the lines of the text, and not at those of the templates.
+func TestLanguageServerOfRenderedText(t *testing.T) {
+	t.Chdir(t.TempDir())
+	w := workspace{Workspace: &check.Workspace{Options: check.Options{AllowPrivileged: true}}}
+	defer func() { _ = w.Close(context.Background()) }()
+	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nunknown: 1\n"
+	if err := os.WriteFile("a.yaml", []byte(object), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.Check(t.Context(), "---\n# Source: a.yaml\n"+object+"---\n"+object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const message = `unknown: unknown field "unknown"`
+	if want := []lsp.Problem{{Line: 6, Column: 1, Message: message}, {Line: 11, Column: 1, Message: message}}; !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 

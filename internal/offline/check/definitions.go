@@ -46,7 +46,7 @@ func (c *checker) published(wanted map[kindName]bool, have ...[]Document) (all [
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", place, err)
 		}
-		all = append(all, Document{file: place, line: 1, generated: true, text: body, body: body, media: codec.JSON, tree: t})
+		all = append(all, Document{file: place, line: 1, source: &unknownSource{}, text: body, body: body, media: codec.JSON, tree: t})
 	}
 	order.Stable(all, func(a, b Document) int { return cmp.Compare(a.file, b.file) })
 	return all, nil

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -24,10 +23,10 @@ import (
 // A Document is one object of a file.
 type Document struct {
 	file string
-	line int // the first line of text in the file
-	// generated reports that another program made the object from the file, so that lines are unknown.
-	generated bool
-	text      []byte
+	line int // the first line of text in the file, or in the input with a source
+	// source, if not nil, has the places in the file: another program made the object from it.
+	source source
+	text   []byte
 	// path is the path of the object in the text, if the text is a list.
 	path string
 	// isSpec reports that the text is only the spec of the object.
@@ -107,9 +106,13 @@ func (r *reader) all(paths []string, in io.Reader) error {
 
 func (r *reader) at(path string, in io.Reader) error {
 	if path == "-" && in != nil {
-		r.mark = sourceOf
+		r.mark = templates()
 		defer func() { r.mark = nil }()
-		return r.stream("stdin", in, false)
+		data, err := io.ReadAll(in)
+		if err != nil {
+			return fmt.Errorf("stdin: %w", err)
+		}
+		return r.split("stdin", data, false)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -149,23 +152,21 @@ func isManifest(name string) bool {
 }
 
 func (r *reader) open(path string, found bool) error {
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return r.stream(path, f, found)
+	return r.split(path, data, found)
 }
 
-// stream reads the documents of a file. found reports that the file was found in a folder, where
-// other documents than objects are skipped.
-func (r *reader) stream(file string, in io.Reader, found bool) error {
+// split reads the documents of a file. found reports that the file was found in a folder, where other
+// documents than objects are skipped.
+func (r *reader) split(file string, data []byte, found bool) error {
 	r.files++
-	line, begins := 0, 1
-	var data []byte
+	line, begins := 1, 1
+	from, at := 0, 0 // of the document, and of the line
 	end := func() error {
-		document := data
-		data = nil
+		document := data[from:at:at]
 		if len(bytes.TrimSpace(document)) == 0 || onlyComments(document) {
 			return nil
 		}
@@ -176,30 +177,23 @@ func (r *reader) stream(file string, in io.Reader, found bool) error {
 		}
 		return r.add(t)
 	}
-	for b := bufio.NewReaderSize(in, 64<<10); ; {
-		s, err := b.ReadBytes('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		if line++; separates(s) {
+	for s := range bytes.Lines(data) {
+		next := at + len(s)
+		switch {
+		case separates(s):
 			if err := end(); err != nil {
 				return err
 			}
-			begins = line + 1
-		} else {
-			if len(data) == 0 && len(bytes.TrimSpace(s)) == 0 {
-				begins = line + 1
-			} else {
-				data = append(data, s...)
-			}
+			begins, from = line+1, next
+		case from == at && len(bytes.TrimSpace(s)) == 0: // an empty line at the beginning
+			begins, from = line+1, next
 		}
-		if err != nil {
-			return end()
-		}
+		at = next
+		line++
 	}
+	return end()
 }
 
-// separates reports whether a line separates two YAML documents.
 func separates(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("---"))
 	if !ok {
@@ -313,7 +307,7 @@ func jsonValues(text []byte) (all [][]byte) {
 
 // where returns the file and line of the document.
 func (d *Document) where() string {
-	if d.generated {
+	if d.source != nil {
 		return d.file
 	}
 	return fmt.Sprintf("%s:%d", d.file, d.line)
@@ -354,7 +348,7 @@ func (d *Document) defines() kindName {
 // result returns the result of an object before its check.
 func (d *Document) result() Result {
 	line := d.line
-	if d.generated {
+	if d.source != nil {
 		line = 0
 	}
 	return Result{

@@ -49,7 +49,7 @@ var pathAnnotations = [...]string{"config.kubernetes.io/path", "internal.config.
 func itemSource(d *Document) {
 	for _, name := range pathAnnotations {
 		if path, ok := object.Annotation(d.tree, name); ok {
-			d.file, d.generated = path, true
+			d.file, d.source = path, &unknownSource{}
 			return
 		}
 	}

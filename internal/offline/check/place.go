@@ -1,11 +1,24 @@
 package check
 
 import (
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
+
+// A source finds the places of problems in the file that a program made an object from.
+type source interface {
+	// place sets the place of a problem with a field. The problem has the place in the document.
+	place(d *Document, root *yaml.Node, field string, p *Problem)
+}
+
+// unknownSource is a source without lines.
+type unknownSource struct{}
+
+func (*unknownSource) place(_ *Document, _ *yaml.Node, _ string, p *Problem) { p.Line, p.Column = 0, 0 }
 
 // place sets the lines and columns of problems and warnings.
 func (d *Document) place(r *Result) {
@@ -24,9 +37,12 @@ func (d *Document) place(r *Result) {
 				field = strings.TrimPrefix(field, "spec.")
 			}
 			p.Line, p.Column = d.at(root, field)
-			if n := lineOf(p.Message); n > 0 && !d.generated && field == "" && strings.HasPrefix(p.Message, "line ") {
+			if n := lineOf(p.Message); n > 0 && field == "" && strings.HasPrefix(p.Message, "line ") {
 				p.Line, p.Column = d.line+n-1, 1 // the line in the message is relative to the document
 				_, p.Message, _ = strings.Cut(p.Message, ": ")
+			}
+			if d.source != nil {
+				d.source.place(d, root, field, p)
 			}
 		}
 		inOrder(list)
@@ -48,19 +64,24 @@ func (d *Document) root() *yaml.Node {
 	return root
 }
 
-// at returns the position of a field in the file, or of its closest existing parent.
+// at returns the position of a field in the input, or of its closest existing parent.
 func (d *Document) at(root *yaml.Node, field string) (line, column int) {
-	switch {
-	case d.generated:
-		return 0, 0
-	case root == nil:
-		return d.line, 1
+	if root == nil {
+		return d.in(nil)
 	}
 	_, place := locate(root, field)
 	if place == nil {
 		place = root
 	}
-	return d.line + place.Line - 1, place.Column
+	return d.in(place)
+}
+
+// in returns the position of a node of the text in the input.
+func (d *Document) in(node *yaml.Node) (line, column int) {
+	if node == nil {
+		return d.line, 1
+	}
+	return d.line + node.Line - 1, node.Column
 }
 
 // locate follows a field path, such as spec.containers[0].image, from a node. It returns the value,
@@ -68,34 +89,41 @@ func (d *Document) at(root *yaml.Node, field string) (line, column int) {
 // parent.
 func locate(node *yaml.Node, path string) (value, place *yaml.Node) {
 	for path != "" {
-		for node.Kind == yaml.AliasNode {
-			node = node.Alias
-		}
-		if strings.HasPrefix(path, "[") {
-			inside, rest, ok := strings.Cut(path[1:], "]")
-			if !ok {
-				return nil, place
-			}
-			if next, key := element(node, inside); next != nil {
-				node, place, path = next, key, strings.TrimPrefix(rest, ".")
-				continue
-			}
-			return nil, place
-		}
-		next, key, rest := child(node, path)
+		next, key, rest := step(node, path)
 		if next == nil {
-			if rest, ok := strings.CutPrefix(path, "validation"); ok { // Kubernetes' internal field for the schema of a single version
-				path = "versions[0].schema" + rest
-				if next, key, rest = child(node, path); next != nil {
-					node, place, path = next, key, rest
-					continue
-				}
-			}
 			return nil, place
 		}
 		node, place, path = next, key, rest
 	}
 	return node, place
+}
+
+// step follows the first field or element of a path, and returns the rest of the path.
+func step(node *yaml.Node, path string) (value, place *yaml.Node, rest string) {
+	node = resolved(node)
+	if strings.HasPrefix(path, "[") {
+		inside, rest, ok := strings.Cut(path[1:], "]")
+		if !ok {
+			return nil, nil, ""
+		}
+		value, place = element(node, inside)
+		return value, place, strings.TrimPrefix(rest, ".")
+	}
+	if value, place, rest = child(node, path); value != nil {
+		return value, place, rest
+	}
+	if rest, ok := strings.CutPrefix(path, "validation"); ok { // Kubernetes' internal field for the schema of a single version
+		return child(node, "versions[0].schema"+rest)
+	}
+	return nil, nil, ""
+}
+
+// resolved returns the node that an alias names.
+func resolved(node *yaml.Node) *yaml.Node {
+	for node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	return node
 }
 
 // element returns the element at a list index or a map key.
@@ -132,4 +160,74 @@ func child(node *yaml.Node, path string) (value, place *yaml.Node, rest string) 
 		value, place, rest = node.Content[i+1], node.Content[i], strings.TrimPrefix(after, ".")
 	}
 	return value, place, rest
+}
+
+// counterpart follows a field path in a built object and in its source. It returns the node to report in the
+// source: the key of the field, or of its closest existing parent. It returns nil if the build changed the value,
+// or added or removed a parent.
+func counterpart(built, source *yaml.Node, path string) (place *yaml.Node) {
+	for path != "" {
+		next, _, rest := step(built, path)
+		other, key, otherRest := step(source, path)
+		switch {
+		case next == nil && other == nil:
+			return place
+		case next != nil && resolved(built).Kind == yaml.SequenceNode:
+			other = sameElement(resolved(built), next, resolved(source))
+			key = other
+		case otherRest != rest:
+			return nil
+		}
+		if next == nil || other == nil {
+			return nil
+		}
+		built, source, place, path = next, other, key, rest
+	}
+	if !equalNodes(built, source) {
+		return nil
+	}
+	return place
+}
+
+// sameElement returns the element of a source list that became an element of the built list: that with the same
+// name, or an equal one. It returns nil if several are possible.
+func sameElement(built, element, source *yaml.Node) *yaml.Node {
+	if source.Kind != yaml.SequenceNode {
+		return nil
+	}
+	if equalNodes(built, source) {
+		return source.Content[slices.Index(built.Content, element)]
+	}
+	name, _ := locate(element, "name")
+	same := func(one *yaml.Node) bool {
+		if name == nil {
+			return equalNodes(one, element)
+		}
+		other, _ := locate(one, "name")
+		return other != nil && equalNodes(name, other)
+	}
+	if only(built.Content, same) != element {
+		return nil
+	}
+	return only(source.Content, same)
+}
+
+// only returns the only node with a property, or nil.
+func only(nodes []*yaml.Node, has func(*yaml.Node) bool) (found *yaml.Node) {
+	for _, one := range nodes {
+		if !has(one) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = one
+	}
+	return found
+}
+
+// equalNodes reports whether nodes have the same value.
+func equalNodes(a, b *yaml.Node) bool {
+	var one, other any
+	return a.Decode(&one) == nil && b.Decode(&other) == nil && reflect.DeepEqual(one, other)
 }

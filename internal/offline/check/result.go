@@ -71,6 +71,8 @@ type Problem struct {
 	// Line and Column of the file; 0 if unknown.
 	Line   int `json:"line"`
 	Column int `json:"column"`
+	// RenderedLine is the line in the output of Helm; 0 for other input.
+	RenderedLine int `json:"renderedLine,omitempty"`
 	// Field and Type are from a cause of the Status; empty for the whole object.
 	Field   string `json:"field,omitempty"`
 	Type    string `json:"type,omitempty"`

@@ -19,7 +19,7 @@ import (
 func Since(ctx context.Context, paths []string, between revision.Range, o Options) (*Report, error) {
 	s := &since{
 		old: newState(), now: newState(),
-		affected: map[kindName]bool{}, folders: map[string]string{},
+		affected: map[kindName]bool{},
 	}
 	before, after, err := s.files(ctx, paths, between)
 	if err != nil {
@@ -57,10 +57,12 @@ type state struct {
 	changed []*Document
 	// definitions has the definitions of all files, by name, and rules their conversion rules.
 	definitions, rules map[string]*Document
+	// builds are the outputs of kustomize, by the kustomization.
+	builds map[string]*built
 }
 
 func newState() *state {
-	return &state{definitions: map[string]*Document{}, rules: map[string]*Document{}}
+	return &state{definitions: map[string]*Document{}, rules: map[string]*Document{}, builds: map[string]*built{}}
 }
 
 // A pair is an object in both states. Now is nil for a removed object, and old for a new one.
@@ -78,10 +80,8 @@ type since struct {
 	// same are the documents of files that are equal in both states.
 	same []*Document
 	// affected are the kinds with a new, changed or deleted definition.
-	affected map[kindName]bool
-	turns    sync.Map // locks by identity
-	// folders are the folders of kustomizations by their file.
-	folders   map[string]string
+	affected  map[kindName]bool
+	turns     sync.Map // locks by identity
 	results   []Result
 	unchanged int
 }
@@ -113,7 +113,7 @@ func (s *since) read(ctx context.Context, before, after []revision.File) error {
 		}
 	}
 	err := each(ctx, len(files), func(i int) (err error) {
-		files[i].documents, err = s.parse(files[i].file)
+		files[i].documents, err = files[i].states[len(files[i].states)-1].parse(files[i].file)
 		return err
 	})
 	for _, f := range files {
@@ -132,16 +132,17 @@ func (s *since) read(ctx context.Context, before, after []revision.File) error {
 	return err
 }
 
-func (s *since) parse(f revision.File) (all []*Document, err error) {
+// parse parses a file of a state.
+func (s *state) parse(f revision.File) (all []*Document, err error) {
 	r := &reader{visit: func(d *Document) error {
 		one := *d
 		all = append(all, &one)
 		return nil
 	}}
-	if folder, ok := s.folders[f.Name]; ok {
-		err = r.built(folder, f.Name, f.Data)
+	if b := s.builds[f.Name]; b != nil {
+		err = r.built(b)
 	} else {
-		err = r.stream(f.Name, bytes.NewReader(f.Data), !f.Given)
+		err = r.split(f.Name, f.Data, !f.Given)
 	}
 	return all, err
 }

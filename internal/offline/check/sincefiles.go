@@ -38,16 +38,20 @@ func (s *since) build(ctx context.Context, path string, between revision.Range) 
 	}
 	defer remove()
 	name := filepath.Join(path, filepath.Base(cmp.Or(kustomization(now), kustomization(old))))
-	s.folders[name] = path
-	for folder, files := range map[string]*[]revision.File{old: &before, now: &after} {
-		if kustomization(folder) == "" {
+	for _, one := range []struct {
+		folder string
+		state  *state
+		files  *[]revision.File
+	}{{old, s.old, &before}, {now, s.now, &after}} {
+		if kustomization(one.folder) == "" {
 			continue
 		}
-		out, err := build(folder)
+		b, err := build(one.folder, path)
 		if err != nil {
 			return nil, nil, err
 		}
-		*files = append(*files, revision.File{Name: name, Data: out, Given: true})
+		b.file, one.state.builds[name] = name, b
+		*one.files = append(*one.files, revision.File{Name: name, Data: []byte(b.out), Given: true})
 	}
 	return before, after, nil
 }

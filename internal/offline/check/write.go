@@ -51,12 +51,17 @@ func (r *Result) text(p Problem) string {
 	return strings.ReplaceAll(text, "\n", "\n    ")
 }
 
-// line formats a problem in one line, as kubectl does.
+// line formats a problem in one line, as kubectl does. It has the line in the output of Helm if the line in
+// the template is unknown.
 func (p *Problem) line() string {
-	if p.Field == "" || strings.Contains(p.Message, p.Field) && p.Type == "" {
-		return p.Message
+	text := p.Message
+	if p.Field != "" && (!strings.Contains(text, p.Field) || p.Type != "") {
+		text = p.Field + ": " + text
 	}
-	return p.Field + ": " + p.Message
+	if p.Line == 0 && p.RenderedLine > 0 {
+		text += fmt.Sprintf(" (rendered line %d)", p.RenderedLine)
+	}
+	return text
 }
 
 // id returns the kind and name of an object.

@@ -30,15 +30,23 @@ func (s *Server) completion(params json.RawMessage) any {
 	if at.Position.Line < 0 || at.Position.Line >= len(lines) {
 		return []any{}
 	}
-	p := find(text, at.Position.Line, offset(lines[at.Position.Line], at.Position.Character))
+	line := lines[at.Position.Line]
+	column := offset(line, at.Position.Character)
+	p := find(text, at.Position.Line, column)
+	var items []any
+	p.isText = true
 	switch {
 	case p.inText:
 		return []any{}
 	case p.inValue:
-		return s.values(p)
+		items = s.values(p)
 	default:
-		return s.fields(p)
+		items = s.fields(p)
 	}
+	if p.inFlow {
+		p.replace(items, line, at.Position, column)
+	}
+	return items
 }
 
 // fields returns the fields of the object at the cursor that it does not have yet, the required ones first.
@@ -75,6 +83,30 @@ func (s *Server) fields(p *place) []any {
 		})
 	}
 	return out
+}
+
+// replace adds edits to items in a collection, with the quotation marks that they need there.
+func (p *place) replace(items []any, line string, at position, column int) {
+	quote, rest, end := "", line[column:], at.Character
+	if p.quote != 0 {
+		quote = string(p.quote)
+		if strings.HasPrefix(rest, quote) { // the editor has closed the quotation marks
+			rest, end = rest[1:], end+1
+		}
+	} else if p.quoteKeys && p.isText {
+		quote = `"`
+	}
+	behind := ""
+	if !p.inValue && !strings.HasPrefix(strings.TrimLeft(rest, " "), ":") {
+		behind = ": "
+	}
+	edit := textEdit{Range: textRange{position{at.Line, units(line[:p.start])}, position{at.Line, end}}}
+	for _, one := range items {
+		one := one.(object)
+		text := quote + one["label"].(string) + quote
+		edit.NewText = text + behind
+		one["filterText"], one["textEdit"] = text, edit
+	}
 }
 
 // opening returns the text behind the colon of a new field.
@@ -116,6 +148,7 @@ func (s *Server) values(p *place) []any {
 	if n == nil {
 		return out
 	}
+	p.isText = n.schema.Type.Contains("string")
 	for _, v := range n.schema.Enum {
 		detail := ""
 		if n.schema.Default != nil && asJSON(v) == asJSON(n.schema.Default) {
@@ -174,7 +207,12 @@ func (s *Server) hover(params json.RawMessage) any {
 	var at cursor
 	_ = json.Unmarshal(params, &at)
 	text := s.text(at.TextDocument.URI)
-	p, ok := keyAt(text, at.Position.Line)
+	lines := strings.Split(text, "\n")
+	if at.Position.Line < 0 || at.Position.Line >= len(lines) {
+		return nil
+	}
+	line := lines[at.Position.Line]
+	p, ok := keyAt(text, at.Position.Line, offset(line, at.Position.Character))
 	if !ok {
 		return nil
 	}
@@ -182,13 +220,13 @@ func (s *Server) hover(params json.RawMessage) any {
 	if n == nil {
 		return nil
 	}
-	path := append(slices.Clone(p.path), p.key)
-	if n = n.at(path); n == nil {
+	if n = n.at(p.named); n == nil {
 		return nil
 	}
-	line := strings.Split(text, "\n")[at.Position.Line]
-	return object{
-		"contents": object{"kind": "markdown", "value": n.describe(strings.ReplaceAll(strings.Join(path, "."), ".[]", "[]"))},
-		"range":    textRange{position{at.Position.Line, units(line[:min(p.indent, len(line))])}, position{at.Position.Line, units(line[:min(p.indent, len(line))]) + units(p.key)}},
+	shown := object{"contents": object{"kind": "markdown", "value": n.describe(strings.ReplaceAll(strings.Join(p.named, "."), ".[]", "[]"))}}
+	if !p.inFlow {
+		start := units(line[:min(p.indent, len(line))])
+		shown["range"] = textRange{position{at.Position.Line, start}, position{at.Position.Line, start + units(p.key)}}
 	}
+	return shown
 }

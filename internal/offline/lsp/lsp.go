@@ -3,7 +3,7 @@
 //
 // It speaks the Language Server Protocol over a stream, and knows the text of open files. A Workspace, which
 // it is given, decides about manifests and has the served kinds. A text that is being edited is rarely
-// valid YAML, so the place of the cursor comes from the indentation of lines.
+// valid YAML, so the place of the cursor comes from the indentation of lines and from brackets.
 package lsp
 
 import (
@@ -143,6 +143,11 @@ type textRange struct {
 	End   position `json:"end"`
 }
 
+type textEdit struct {
+	Range   textRange `json:"range"`
+	NewText string    `json:"newText"`
+}
+
 type object = map[string]any
 
 func (s *Server) initialize(ctx context.Context, params json.RawMessage) object {
@@ -166,7 +171,7 @@ func (s *Server) initialize(ctx context.Context, params json.RawMessage) object 
 		"serverInfo": object{"name": "anykind", "version": s.Version},
 		"capabilities": object{
 			"textDocumentSync":   object{"openClose": true, "change": 1, "save": true}, // whole texts
-			"completionProvider": object{"triggerCharacters": []string{" ", ":", "-"}},
+			"completionProvider": object{"triggerCharacters": []string{" ", ":", "-", "{", "[", ",", `"`}},
 			"hoverProvider":      true,
 		},
 	}

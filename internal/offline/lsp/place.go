@@ -21,8 +21,18 @@ type place struct {
 	present []string
 	// apiVersion and kind are those of the document.
 	apiVersion, kind string
-	// inText is true in a block of text. It has no fields.
+	// inText is true in a block of text, and behind a complete value in a collection. There are no fields.
 	inText bool
+	// isText is true for the place of a key or of a string.
+	isText bool
+	// inFlow is true in a collection in braces or brackets. start is the column of the word at the cursor there,
+	// quote its quotation mark, or 0, and quoteKeys is true if all texts need such marks, as in JSON.
+	inFlow    bool
+	start     int
+	quote     byte
+	quoteKeys bool
+	// named is the path of the field at the cursor, or of the closest one around it.
+	named []string
 }
 
 // item is the step of a path into an element of a list.
@@ -31,6 +41,7 @@ const item = "[]"
 // A token is a dash or a key of a line.
 type token struct {
 	column int
+	value  int    // the column behind the dash or the colon
 	key    string // "" for a dash
 	rest   string // behind the colon of a key
 }
@@ -45,12 +56,12 @@ func tokens(line string) (out []token) {
 	column := len(line) - len(strings.TrimLeft(line, " "))
 	rest := line[column:]
 	for strings.HasPrefix(rest, "- ") || rest == "-" {
-		out = append(out, token{column: column})
 		skipped := len(rest) - len(strings.TrimLeft(rest[1:], " "))
+		out = append(out, token{column: column, value: column + skipped})
 		column, rest = column+skipped, rest[skipped:]
 	}
 	if m := keyPattern.FindStringSubmatch(rest); m != nil {
-		out = append(out, token{column, unquoted(m[1]), m[2]})
+		out = append(out, token{column, len(line) - len(m[2]), unquoted(m[1]), m[2]})
 	}
 	return out
 }
@@ -86,12 +97,28 @@ func find(text string, at, column int) *place {
 	}
 	p := &place{}
 	p.document(lines[first : last+1])
-	own := lines[at][:min(column, len(lines[at]))]
+	column = min(column, len(lines[at]))
+	lines = lines[:last+1]
+	if f := flowAt(lines, first, at, column); f != nil {
+		p.block(lines, first, f.line, f.column)
+		p.enter(f, column)
+	} else {
+		p.block(lines, first, at, column)
+	}
+	return p
+}
+
+// block finds the place of a line and a column by the indentation of lines.
+func (p *place) block(lines []string, first, at, column int) {
+	own := lines[at][:column]
 	left := tokens(own)
-	dashes := slices.DeleteFunc(slices.Clone(left), func(t token) bool { return t.key != "" })
+	dashes := left
+	if n := len(left); n > 0 && left[n-1].key != "" {
+		dashes = left[:n-1]
+	}
 	p.indent = len(own) - len(strings.TrimLeft(own, " "))
 	if n := len(dashes); n > 0 {
-		p.indent = dashes[n-1].column + len(own[dashes[n-1].column:]) - len(strings.TrimLeft(own[dashes[n-1].column+1:], " "))
+		p.indent = dashes[n-1].value
 	}
 	if n := len(left); n > 0 && left[n-1].key != "" {
 		p.key, p.inValue, p.value, p.indent = left[n-1].key, true, left[n-1].rest, left[n-1].column
@@ -102,8 +129,8 @@ func find(text string, at, column int) *place {
 		}
 	}
 	p.climb(lines[first:at], dashes)
-	p.neighbors(lines[at+1 : last+1])
-	return p
+	p.neighbors(lines[at+1:])
+	p.named = append(p.path, p.key)
 }
 
 // document reads the fields of the document that say its kind.
@@ -172,16 +199,19 @@ func (p *place) neighbors(behind []string) {
 	}
 }
 
-// keyAt returns the path of the field that a line is about, and whether there is one.
-func keyAt(text string, at int) (*place, bool) {
+// keyAt returns the place of a field that a line or the cursor is about, and whether there is one.
+func keyAt(text string, at, column int) (*place, bool) {
 	lines := strings.Split(strings.ReplaceAll(text, "\r", ""), "\n")
 	if at < 0 || at >= len(lines) {
 		return nil, false
+	}
+	if p := find(text, at, column); p.inFlow {
+		return p, len(p.named) > 0
 	}
 	all := tokens(lines[at])
 	if len(all) == 0 || all[len(all)-1].key == "" {
 		return nil, false
 	}
-	p := find(text, at, len(lines[at]))
+	p := find(text, at, all[len(all)-1].value)
 	return p, !p.inText
 }
