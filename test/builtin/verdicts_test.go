@@ -53,7 +53,7 @@ func TestVerdictsOfKubeAPIServer(t *testing.T) {
 		t.Run(k.ID(), func(t *testing.T) {
 			for i, o := range objects {
 				each := max(1, *verdicts/2/len(kinds)/len(objects))
-				sum.Add(k.judge(t, server, o, rand.New(rand.NewPCG(*seedFlag, uint64(n)<<20|uint64(i))), each))
+				sum.Add(k.verdicts(t, server, o, rand.New(rand.NewPCG(*seedFlag, uint64(n)<<20|uint64(i))), each))
 			}
 		})
 	}
@@ -65,9 +65,9 @@ func TestVerdictsOfKubeAPIServer(t *testing.T) {
 	}
 }
 
-// judge compares the verdicts on n mutations of an object, as creates and as updates, unless the server
+// verdicts compares the verdicts on n mutations of an object, as creates and as updates, unless the server
 // has an object of that name.
-func (k *Kind) judge(t *testing.T, server verdict.Server, o Object, r *rand.Rand, n int) (sum verdict.Counts) {
+func (k *Kind) verdicts(t *testing.T, server verdict.Server, o Object, r *rand.Rand, n int) (sum verdict.Counts) {
 	t.Helper()
 	there, err := server.Ask(t.Context(), check.Question{Method: http.MethodGet, Path: k.path(nameOf(o), "")})
 	if err != nil {

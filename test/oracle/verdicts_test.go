@@ -52,7 +52,7 @@ func TestVerdictsOfKubeAPIServer(t *testing.T) {
 	var sum offline.Counts
 	definitions := 0
 	for seed := *firstSeed; sum.Asked < *verdicts && sum.Different < 10; seed++ {
-		counts, ok := (&judged{generator: newGenerator(seed), server: server, dir: t.TempDir(), number: seed}).compare(t)
+		counts, ok := (&subject{generator: newGenerator(seed), server: server, dir: t.TempDir(), number: seed}).compare(t)
 		if ok {
 			definitions++
 		}
@@ -64,8 +64,8 @@ func TestVerdictsOfKubeAPIServer(t *testing.T) {
 	}
 }
 
-// judged is a random definition with its objects, on a kube-apiserver.
-type judged struct {
+// A subject is a random definition with its objects, on a kube-apiserver.
+type subject struct {
 	generator
 	server offline.Server
 	dir    string
@@ -77,55 +77,55 @@ type judged struct {
 
 // compare compares the verdicts on a definition and its objects, and reports whether the definition is
 // valid.
-func (j *judged) compare(t *testing.T) (offline.Counts, bool) {
+func (s *subject) compare(t *testing.T) (offline.Counts, bool) {
 	t.Helper()
-	props := j.schemaOf(t)
-	strict := j.define(props)
-	j.write(t, "definition.json", strict)
-	j.definition = j.post(t, definitionsPath+"?dryRun=All&fieldManager=anykind&fieldValidation=Strict", strict)
-	if j.definition.Code >= http.StatusBadRequest {
-		return offline.CompareWith(t, j.answers(), []string{filepath.Join(j.dir, "definition.json")}, check.Options{}), false
+	props := s.schemaOf(t)
+	strict := s.define(props)
+	s.write(t, "definition.json", strict)
+	s.definition = s.post(t, definitionsPath+"?dryRun=All&fieldManager=anykind&fieldValidation=Strict", strict)
+	if s.definition.Code >= http.StatusBadRequest {
+		return offline.CompareWith(t, s.answers(), []string{filepath.Join(s.dir, "definition.json")}, check.Options{}), false
 	}
 	open := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
-	j.must(t, j.post(t, definitionsPath, j.define(open)))
-	if err := servers.Wait(t.Context(), func() bool { return j.send(t, http.MethodGet, j.objects(""), "", nil).Code == http.StatusOK }); err != nil {
+	s.must(t, s.post(t, definitionsPath, s.define(open)))
+	if err := servers.Wait(t.Context(), func() bool { return s.send(t, http.MethodGet, s.objects(""), "", nil).Code == http.StatusOK }); err != nil {
 		t.Fatal(err)
 	}
-	stored := j.store(t, props)
-	j.tighten(t, strict)
-	changed := j.change(t, props, stored)
+	stored := s.store(t, props)
+	s.tighten(t, strict)
+	changed := s.change(t, props, stored)
 	for i := range 3 * storedObjects {
-		o := j.whole(props, 10)
-		if j.ruled {
-			o = j.fits(props).(map[string]any)
-			if j.one(2) {
-				j.disturb(o)
+		o := s.whole(props, 10)
+		if s.ruled {
+			o = s.fits(props).(map[string]any)
+			if s.one(2) {
+				s.disturb(o)
 			}
-			o["metadata"] = j.metadata()
+			o["metadata"] = s.metadata()
 		}
 		if metadata, ok := o["metadata"].(map[string]any); ok && metadata["name"] == nil {
 			metadata["name"] = fmt.Sprintf("new-%d", i)
 		}
 		changed = append(changed, o)
 	}
-	j.writeObjects(t, changed)
-	return offline.CompareWith(t, j.answers(), []string{filepath.Join(j.dir, "changed")}, check.Options{
-		Definitions: []string{filepath.Join(j.dir, "definition.json")}, Old: []string{filepath.Join(j.dir, "stored")}, Validation: pick(j.generator, "Strict", "Strict", "Warn", "Ignore"),
+	s.writeObjects(t, changed)
+	return offline.CompareWith(t, s.answers(), []string{filepath.Join(s.dir, "changed")}, check.Options{
+		Definitions: []string{filepath.Join(s.dir, "definition.json")}, Old: []string{filepath.Join(s.dir, "stored")}, Validation: pick(s.generator, "Strict", "Strict", "Warn", "Ignore"),
 	}), true
 }
 
 // schemaOf returns a random schema with the field probe.
-func (j *judged) schemaOf(t *testing.T) *apiextensionsv1.JSONSchemaProps {
+func (s *subject) schemaOf(t *testing.T) *apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	var props *apiextensionsv1.JSONSchemaProps
-	if j.ruled = j.one(2); j.ruled {
-		props = j.generator.ruled()
-		if !j.one(4) {
+	if s.ruled = s.one(2); s.ruled {
+		props = s.generator.ruled()
+		if !s.one(4) {
 			props = withoutWrongRules(t, props)
 		}
 	} else {
-		props = j.root()
-		j.restrict(props)
+		props = s.root()
+		s.restrict(props)
 		props.Enum, props.AllOf = nil, nil // an error about the whole object would quote its metadata
 	}
 	props.Properties[probe] = apiextensionsv1.JSONSchemaProps{Type: "boolean"}
@@ -168,35 +168,35 @@ func keepRules(p *apiextensionsv1.JSONSchemaProps, n *int, keep func(int) bool) 
 	}
 }
 
-func (j *judged) group() string { return fmt.Sprintf("n%d.example.com", j.number) }
+func (s *subject) group() string { return fmt.Sprintf("n%d.example.com", s.number) }
 
 // objects returns the path of an object, or of all.
-func (j *judged) objects(name string) string {
-	return strings.TrimSuffix("/apis/"+j.group()+"/v1/namespaces/default/crontabs/"+name, "/")
+func (s *subject) objects(name string) string {
+	return strings.TrimSuffix("/apis/"+s.group()+"/v1/namespaces/default/crontabs/"+name, "/")
 }
 
-func (j *judged) define(props *apiextensionsv1.JSONSchemaProps) map[string]any {
+func (s *subject) define(props *apiextensionsv1.JSONSchemaProps) map[string]any {
 	return map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "crontabs." + j.group()},
+		"metadata": map[string]any{"name": "crontabs." + s.group()},
 		"spec": map[string]any{
-			"group": j.group(), "scope": "Namespaced", "names": map[string]any{"plural": "crontabs", "kind": "CronTab"},
+			"group": s.group(), "scope": "Namespaced", "names": map[string]any{"plural": "crontabs", "kind": "CronTab"},
 			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": props}}},
 		},
 	}
 }
 
 // store stores objects of a schema that the definition does not have yet, and returns them.
-func (j *judged) store(t *testing.T, props *apiextensionsv1.JSONSchemaProps) (stored []map[string]any) {
+func (s *subject) store(t *testing.T, props *apiextensionsv1.JSONSchemaProps) (stored []map[string]any) {
 	t.Helper()
 	for i := range storedObjects {
-		o := j.fields(props, 4, 15)
-		if j.ruled {
-			o = j.fits(props).(map[string]any)
+		o := s.fields(props, 4, 15)
+		if s.ruled {
+			o = s.fits(props).(map[string]any)
 		}
-		o["apiVersion"], o["kind"] = j.group()+"/v1", "CronTab"
+		o["apiVersion"], o["kind"] = s.group()+"/v1", "CronTab"
 		o["metadata"] = map[string]any{"name": fmt.Sprintf("stored-%d", i)}
-		j.must(t, j.post(t, j.objects(""), o))
+		s.must(t, s.post(t, s.objects(""), o))
 		stored = append(stored, o)
 	}
 	return stored
@@ -204,28 +204,28 @@ func (j *judged) store(t *testing.T, props *apiextensionsv1.JSONSchemaProps) (st
 
 // change returns changed versions of stored objects. An object that kube-apiserver cannot read with its
 // new schema has none.
-func (j *judged) change(t *testing.T, props *apiextensionsv1.JSONSchemaProps, stored []map[string]any) (changed []map[string]any) {
+func (s *subject) change(t *testing.T, props *apiextensionsv1.JSONSchemaProps, stored []map[string]any) (changed []map[string]any) {
 	t.Helper()
 	for i, o := range stored {
 		name := fmt.Sprintf("stored-%d", i)
-		if j.send(t, http.MethodGet, j.objects(name), "", nil).Code != http.StatusOK {
+		if s.send(t, http.MethodGet, s.objects(name), "", nil).Code != http.StatusOK {
 			continue
 		}
-		j.write(t, filepath.Join("stored", name+".json"), o)
+		s.write(t, filepath.Join("stored", name+".json"), o)
 		for range 30 {
 			now := runtime.DeepCopyJSON(o)
-			if j.one(3) {
-				fresh := j.fields(props, 4, 15)
+			if s.one(3) {
+				fresh := s.fields(props, 4, 15)
 				delete(fresh, "metadata")
 				maps.Copy(now, fresh)
 			}
-			for range j.IntN(4) {
-				j.disturb(now)
+			for range s.IntN(4) {
+				s.disturb(now)
 			}
 			if metadata, ok := now["metadata"].(map[string]any); ok {
 				metadata["name"] = name
-				if j.one(3) {
-					metadata["labels"] = map[string]any{pick(j.generator, "a", "b", "-"): pick[any](j.generator, "x", "-", "", int64(1))}
+				if s.one(3) {
+					metadata["labels"] = map[string]any{pick(s.generator, "a", "b", "-"): pick[any](s.generator, "x", "-", "", int64(1))}
 				}
 			}
 			changed = append(changed, now)
@@ -235,19 +235,19 @@ func (j *judged) change(t *testing.T, props *apiextensionsv1.JSONSchemaProps, st
 }
 
 // tighten gives the stored definition its schema, and waits until kube-apiserver uses it.
-func (j *judged) tighten(t *testing.T, strict map[string]any) {
+func (s *subject) tighten(t *testing.T, strict map[string]any) {
 	t.Helper()
 	patch, err := json.Marshal(map[string]any{"spec": strict["spec"]})
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.must(t, j.send(t, http.MethodPatch, definitionsPath+"/crontabs."+j.group(), "application/merge-patch+json", patch))
-	wrong, err := json.Marshal(map[string]any{"apiVersion": j.group() + "/v1", "kind": "CronTab", "metadata": map[string]any{"name": "probe"}, probe: "no boolean"})
+	s.must(t, s.send(t, http.MethodPatch, definitionsPath+"/crontabs."+s.group(), "application/merge-patch+json", patch))
+	wrong, err := json.Marshal(map[string]any{"apiVersion": s.group() + "/v1", "kind": "CronTab", "metadata": map[string]any{"name": "probe"}, probe: "no boolean"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = servers.Wait(t.Context(), func() bool {
-		a := j.send(t, http.MethodPost, j.objects("")+"?dryRun=All", "application/json", wrong)
+		a := s.send(t, http.MethodPost, s.objects("")+"?dryRun=All", "application/json", wrong)
 		return a.Code == http.StatusUnprocessableEntity && bytes.Contains(a.Body, []byte(probe))
 	})
 	if err != nil {
@@ -256,32 +256,32 @@ func (j *judged) tighten(t *testing.T, strict map[string]any) {
 }
 
 // writeObjects writes objects for the command: as JSON, or as one file of YAML.
-func (j *judged) writeObjects(t *testing.T, all []map[string]any) {
+func (s *subject) writeObjects(t *testing.T, all []map[string]any) {
 	t.Helper()
-	j.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
+	s.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
 	var file bytes.Buffer
-	asYAML := j.one(2)
+	asYAML := s.one(2)
 	for i, o := range all {
-		o["apiVersion"], o["kind"] = j.group()+"/v1", "CronTab"
+		o["apiVersion"], o["kind"] = s.group()+"/v1", "CronTab"
 		if !asYAML {
-			j.write(t, filepath.Join("changed", fmt.Sprintf("%05d.json", i)), o)
+			s.write(t, filepath.Join("changed", fmt.Sprintf("%05d.json", i)), o)
 			continue
 		}
 		fmt.Fprintf(&file, "---\n%s\n", text(o))
 	}
 	if asYAML {
-		j.writeFile(t, filepath.Join("changed", "all.yaml"), file.Bytes())
+		s.writeFile(t, filepath.Join("changed", "all.yaml"), file.Bytes())
 	}
 }
 
-func (j *judged) write(t *testing.T, name string, v any) {
+func (s *subject) write(t *testing.T, name string, v any) {
 	t.Helper()
-	j.writeFile(t, name, []byte(text(v)))
+	s.writeFile(t, name, []byte(text(v)))
 }
 
-func (j *judged) writeFile(t *testing.T, name string, data []byte) {
+func (s *subject) writeFile(t *testing.T, name string, data []byte) {
 	t.Helper()
-	file := filepath.Join(j.dir, name)
+	file := filepath.Join(s.dir, name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -291,34 +291,34 @@ func (j *judged) writeFile(t *testing.T, name string, data []byte) {
 }
 
 // answers returns kube-apiserver, which has answered about the definition already.
-func (j *judged) answers() offline.Server {
-	s := j.server
-	s.Ask = func(ctx context.Context, q check.Question) (check.Answer, error) {
+func (s *subject) answers() offline.Server {
+	server := s.server
+	server.Ask = func(ctx context.Context, q check.Question) (check.Answer, error) {
 		if q.Method == http.MethodPost && strings.HasPrefix(q.Path, definitionsPath) {
-			return j.definition, nil
+			return s.definition, nil
 		}
-		return j.server.Ask(ctx, q)
+		return s.server.Ask(ctx, q)
 	}
-	return s
+	return server
 }
 
-func (j *judged) send(t *testing.T, method, path, contentType string, body []byte) check.Answer {
+func (s *subject) send(t *testing.T, method, path, contentType string, body []byte) check.Answer {
 	t.Helper()
-	a, err := j.server.Ask(t.Context(), check.Question{Method: method, Path: path, ContentType: contentType, Body: body})
+	a, err := s.server.Ask(t.Context(), check.Question{Method: method, Path: path, ContentType: contentType, Body: body})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func (j *judged) post(t *testing.T, path string, v any) check.Answer {
+func (s *subject) post(t *testing.T, path string, v any) check.Answer {
 	t.Helper()
-	return j.send(t, http.MethodPost, path, "application/json", []byte(text(v)))
+	return s.send(t, http.MethodPost, path, "application/json", []byte(text(v)))
 }
 
-func (j *judged) must(t *testing.T, a check.Answer) {
+func (s *subject) must(t *testing.T, a check.Answer) {
 	t.Helper()
 	if a.Code >= http.StatusBadRequest {
-		t.Fatalf("seed %d: %d %s", j.number, a.Code, a.Body)
+		t.Fatalf("seed %d: %d %s", s.number, a.Code, a.Body)
 	}
 }

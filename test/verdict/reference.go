@@ -17,8 +17,8 @@ import (
 )
 
 // Over returns the server of a client, which is a kube-apiserver. An update has the revision and the
-// uid that the object has there. Responses are compared as package judge does it, except for known
-// differences of requests of the kind "verdict".
+// uid that the object has there. Known differences have requests of
+// the kind "verdict".
 func Over(c *wire.Client, known judge.Known) Server {
 	var mu sync.Mutex // for known
 	return Server{
