@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/internal/offline/check"
+	"github.com/anykind/anykind/test/compare/judge"
 	"github.com/anykind/anykind/test/compare/servers"
 	offline "github.com/anykind/anykind/test/verdict"
 )
@@ -48,7 +49,11 @@ func TestVerdictsOfKubeAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Stop)
-	server := offline.Over(p.Theirs, nil)
+	known, err := judge.ReadKnown("verdicts.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := offline.Over(p.Theirs, known)
 	var sum offline.Counts
 	definitions := 0
 	for seed := *firstSeed; sum.Asked < *verdicts && sum.Different < 10; seed++ {
@@ -57,6 +62,9 @@ func TestVerdictsOfKubeAPIServer(t *testing.T) {
 			definitions++
 		}
 		sum.Add(counts)
+	}
+	for _, e := range known {
+		t.Logf("known, %d times: %s", e.Seen, e.Because)
 	}
 	t.Logf("%d definitions with objects; %v", definitions, sum)
 	if sum.Accepted < sum.Asked/10 || sum.Refused < sum.Asked/10 {

@@ -104,7 +104,7 @@ func checkLabelKeys(c *rule.Check, match, mismatch []string, selector *metav1.La
 
 const inSelector = "exists in both matchLabelKeys and labelSelector"
 
-// checkOldLabelKeys is checkLabelKeys for pods from before keys were merged into selectors.
+// checkOldLabelKeys is checkLabelKeys for pods whose keys are not merged into selectors.
 func checkOldLabelKeys(c *rule.Check, match []string, selector *metav1.LabelSelector) {
 	if len(match) == 0 {
 		return
@@ -150,7 +150,11 @@ func checkSpread(c *rule.Check, s *corev1.TopologySpreadConstraint) {
 		}
 	}
 	had := rule.Given[inherited](c)
-	if had.labelKeys {
+	asMerged := mergesSpread(c.Gates) && !had.labelKeys
+	if !mergesSpread(c.Gates) {
+		asMerged = had.oldLabelKeys && c.Gates.On(gate.MatchLabelKeysInPodTopologySpread)
+	}
+	if !asMerged {
 		checkOldLabelKeys(c, s.MatchLabelKeys, s.LabelSelector)
 	} else {
 		checkLabelKeys(c, s.MatchLabelKeys, nil, s.LabelSelector)

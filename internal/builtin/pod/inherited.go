@@ -16,6 +16,7 @@ type inherited struct {
 	podValues      bool // and in that of pods
 	spreadSelector bool // an invalid selector of a constraint
 	labelKeys      bool // invalid label keys of a constraint
+	oldLabelKeys   bool // the same, if they are not merged into selectors
 	sysctls        bool // of a namespace of the host
 	ownUsers       bool // user namespaces together with the host network
 	comparisons    bool // tolerations with numeric operators
@@ -40,6 +41,7 @@ func inheritedFrom(old *corev1.PodSpec) *inherited {
 	for i := range old.TopologySpreadConstraints {
 		s := &old.TopologySpreadConstraints[i]
 		h.spreadSelector = h.spreadSelector || isWrong(func(c *rule.Check) { checkSelector(c, s.LabelSelector, false) })
+		h.oldLabelKeys = h.oldLabelKeys || isWrong(func(c *rule.Check) { checkOldLabelKeys(c, s.MatchLabelKeys, s.LabelSelector) })
 		h.labelKeys = h.labelKeys || isWrong(func(c *rule.Check) { checkLabelKeys(c, s.MatchLabelKeys, nil, s.LabelSelector) })
 	}
 	if sc := old.SecurityContext; sc != nil {

@@ -38,16 +38,23 @@ func prepare(ctx context.Context, c *resource.Change) {
 			Message: "Scheduling is blocked due to non-empty scheduling gates",
 		})
 	}
-	mergeLabelKeys(spec, kind.Tree(pod, "metadata", "labels"))
+	mergeLabelKeys(c.Gates, spec, kind.Tree(pod, "metadata", "labels"))
 	copyAppArmor(ctx, pod)
 	kind.Child(pod, "status")["qosClass"] = string(qosOf(c.Gates, kind.ValueOf[corev1.PodSpec](resourcesOnly(spec))))
 }
 
+// mergesSpread reports whether matchLabelKeys of constraints are merged into selectors.
+func mergesSpread(gates *gate.Set) bool {
+	return gates.On(gate.MatchLabelKeysInPodTopologySpread) && gates.On(gate.MatchLabelKeysInPodTopologySpreadSelectorMerge)
+}
+
 // mergeLabelKeys merges matchLabelKeys and mismatchLabelKeys into selectors, with the labels of the
 // pod.
-func mergeLabelKeys(spec, labels map[string]any) {
-	for _, c := range kind.List(spec, "topologySpreadConstraints") {
-		selectByKeys(asTree(c), "matchLabelKeys", metav1.LabelSelectorOpIn, labels)
+func mergeLabelKeys(gates *gate.Set, spec, labels map[string]any) {
+	if mergesSpread(gates) {
+		for _, c := range kind.List(spec, "topologySpreadConstraints") {
+			selectByKeys(asTree(c), "matchLabelKeys", metav1.LabelSelectorOpIn, labels)
+		}
 	}
 	both := func(term map[string]any) {
 		selectByKeys(term, "matchLabelKeys", metav1.LabelSelectorOpIn, labels)

@@ -33,6 +33,8 @@ const (
 	InPlacePodVerticalScalingMemoryBackedVolumes     Name = "InPlacePodVerticalScalingMemoryBackedVolumes"
 	KubeletInUserNamespace                           Name = "KubeletInUserNamespace"
 	KubeletServiceAccountTokenForCredentialProviders Name = "KubeletServiceAccountTokenForCredentialProviders"
+	MatchLabelKeysInPodTopologySpread                Name = "MatchLabelKeysInPodTopologySpread"
+	MatchLabelKeysInPodTopologySpreadSelectorMerge   Name = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
 	MutableCSINodeAllocatableCount                   Name = "MutableCSINodeAllocatableCount"
 	MutablePVNodeAffinity                            Name = "MutablePVNodeAffinity"
 	MutablePodResourcesForSuspendedJobs              Name = "MutablePodResourcesForSuspendedJobs"
