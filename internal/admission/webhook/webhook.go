@@ -18,6 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/admission/match"
 	client "github.com/anykind/anykind/internal/network/webhook"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
@@ -133,7 +134,7 @@ type plugin struct {
 // find returns the webhooks whose rules match a write.
 func (p *plugin) find(ctx context.Context, a *registry.Admission) ([]match.Candidate[*hook], error) {
 	d := a.Target.Definition
-	if match.Virtual(d) {
+	if match.Virtual(d) && a.Gates.On(gate.ExcludeAdmissionWebhookVirtualResources) {
 		return nil, nil
 	}
 	if match.Exempt(d) {

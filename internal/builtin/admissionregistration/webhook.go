@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 	crdvalidation "github.com/anykind/anykind/internal/schema/crd/validation"
 )
 
@@ -203,6 +204,9 @@ var unasked = sets.New(
 
 // warnOfRules warns about rules for resources without webhooks.
 func warnOfRules(c *rule.Check, hooks []admissionv1.ValidatingWebhook) {
+	if !c.Gates.On(gate.ExcludeAdmissionWebhookVirtualResources) {
+		return
+	}
 	for i, h := range hooks {
 		for j, r := range h.Rules {
 			if slices.Contains(r.APIGroups, all) || slices.Contains(r.Resources, all) {

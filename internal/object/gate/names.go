@@ -25,6 +25,7 @@ const (
 	DRAWorkloadResourceClaims                        Name = "DRAWorkloadResourceClaims"
 	EnvFiles                                         Name = "EnvFiles"
 	EvictionRequestAPI                               Name = "EvictionRequestAPI"
+	ExcludeAdmissionWebhookVirtualResources          Name = "ExcludeAdmissionWebhookVirtualResources"
 	GenericWorkload                                  Name = "GenericWorkload"
 	HPAGeneration                                    Name = "HPAGeneration"
 	HPAScaleToZero                                   Name = "HPAScaleToZero"

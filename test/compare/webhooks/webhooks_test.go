@@ -38,6 +38,8 @@ const controllers = "--controllers=*,-garbage-collector-controller,-namespace-co
 // A testCase is webhooks, and requests.
 type testCase struct {
 	Name string
+	// Gates are feature gates of both servers.
+	Gates string
 	// Mutating and Validating are webhooks, without their common fields. One without a
 	// namespaceSelector selects only the namespace of the case.
 	Mutating, Validating []map[string]any
@@ -87,18 +89,35 @@ func TestWebhooks(t *testing.T) {
 	if err := yaml.UnmarshalStrict(data, &cases); err != nil {
 		t.Fatal(err)
 	}
+	hooks := startHooks(t)
+	for _, gates := range []string{"", noExclusion} {
+		p := startPair(t, gates)
+		for i, c := range cases {
+			if c.Gates == gates {
+				t.Run(c.Name, func(t *testing.T) { c.run(t, p, hooks, fmt.Sprintf("case-%d", i)) })
+			}
+		}
+	}
+}
+
+// noExclusion has webhooks called for reviews of access.
+const noExclusion = "ExcludeAdmissionWebhookVirtualResources=false"
+
+func startPair(t *testing.T, gates string) *servers.Pair {
+	t.Helper()
+	flags := []string{plugins}
+	if gates != "" {
+		flags = append(flags, "--feature-gates="+gates)
+	}
 	// Stop, not the context of the test, ends the servers.
 	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
-		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: []string{plugins}, Ours: []string{plugins, controllers},
+		Reference: "start", Store: "memory", Dir: t.TempDir(), Theirs: flags, Ours: append(flags[:len(flags):len(flags)], controllers),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Stop)
-	hooks := startHooks(t)
-	for i, c := range cases {
-		t.Run(c.Name, func(t *testing.T) { c.run(t, p, hooks, fmt.Sprintf("case-%d", i)) })
-	}
+	return p
 }
 
 func (c testCase) run(t *testing.T, p *servers.Pair, hooks *hooks, namespace string) {
