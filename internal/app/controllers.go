@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/servicecidr"
 	"github.com/anykind/anykind/internal/controller/servicerepair"
 	"github.com/anykind/anykind/internal/controller/tokencleaner"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/server"
 	"github.com/anykind/anykind/internal/server/aggregate"
 	"github.com/anykind/anykind/internal/server/aggregate/availability"
@@ -118,10 +120,14 @@ func checkControllers(names []string) error {
 func (w *wired) control(a *App, o Options) error {
 	host, _ := os.Hostname()
 	identity := serveridentity.Server{Host: host, Instance: string(uuid.NewUUID()), Address: w.server.Address}
+	names := o.Controllers
+	if len(names) > 0 && !o.Gates.On(gate.APIServerIdentity) {
+		names = append(slices.Clone(names), "-"+serveridentity.Name)
+	}
 	on, err := controller.Select(controllers(told{
 		a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses,
 		quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others, identity, cmp.Or(o.EventTTL, expiry.DefaultTTL),
-	}), o.Controllers)
+	}), names)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
 )
@@ -34,13 +35,13 @@ func (s *Server) authenticated(next handler) handler {
 			if err != nil {
 				s.options.Log.Debug("authentication failed", "error", err, "auditID", x.AuditID)
 			}
-			leave(x, r)
+			s.leave(x, r)
 			s.auditFailure(x, r, func() string { return attempted(r) })
 			x.fail(r, status.Unauthorized())
 			return
 		}
 		if user.Name == request.Anonymous {
-			leave(x, r)
+			s.leave(x, r)
 		}
 		s.access.authenticated(user.Name, true, nil, begun)
 		x.User = user
@@ -72,8 +73,8 @@ func attempted(r *http.Request) string {
 }
 
 // leave ends the HTTP/2 connection after the answer.
-func leave(x *exchange, r *http.Request) {
-	if r.ProtoMajor == 2 {
+func (s *Server) leave(x *exchange, r *http.Request) {
+	if r.ProtoMajor == 2 && s.options.Gates.On(gate.UnauthenticatedHTTP2DOSMitigation) {
 		x.Header().Set("Connection", "close")
 	}
 }

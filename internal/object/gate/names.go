@@ -3,6 +3,7 @@ package gate
 // Gates that change this server, besides those of fields in the tables of kinds.
 const (
 	APIResponseCompression                           Name = "APIResponseCompression"
+	APIServerIdentity                                Name = "APIServerIdentity"
 	AllowInsecureKubeletCertificateSigningRequests   Name = "AllowInsecureKubeletCertificateSigningRequests"
 	AllowParsingUserUIDFromCertAuth                  Name = "AllowParsingUserUIDFromCertAuth"
 	AllowUnsafeMalformedObjectDeletion               Name = "AllowUnsafeMalformedObjectDeletion"
@@ -61,6 +62,7 @@ const (
 	TaintTolerationComparisonOperators               Name = "TaintTolerationComparisonOperators"
 	TokenRequestServiceAccountUIDValidation          Name = "TokenRequestServiceAccountUIDValidation"
 	TopologyAwareWorkloadScheduling                  Name = "TopologyAwareWorkloadScheduling"
+	UnauthenticatedHTTP2DOSMitigation                Name = "UnauthenticatedHTTP2DOSMitigation"
 	UserNamespacesHostNetworkSupport                 Name = "UserNamespacesHostNetworkSupport"
 	WatchList                                        Name = "WatchList"
 )

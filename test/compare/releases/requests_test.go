@@ -12,8 +12,8 @@ import (
 
 // off turns off the gates whose effect is in the responses to requests.
 var off = []string{
-	"AllowUnsafeMalformedObjectDeletion", "ComponentFlagz", "ComponentStatusz", "KubeletServiceAccountTokenForCredentialProviders", "RemoteRequestHeaderUID",
-	"StorageVersionHash", "WatchList",
+	"APIServerIdentity", "AllowUnsafeMalformedObjectDeletion", "ComponentFlagz", "ComponentStatusz", "KubeletServiceAccountTokenForCredentialProviders", "RemoteRequestHeaderUID",
+	"StorageVersionHash", "UnauthenticatedHTTP2DOSMitigation", "UnknownVersionInteroperabilityProxy", "WatchList",
 }
 
 // requests are sent to both servers, in this order.
@@ -24,6 +24,11 @@ var requests = []wire.Step{
 	{Method: "GET", Path: "/statusz", Around: true},
 	{Method: "GET", Path: "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:monitoring"},
 	{Method: "GET", Path: "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node"},
+	{
+		Method: "GET", Path: "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?includeObject=None",
+		Header: []wire.Field{{Name: "Accept", Value: "application/json;as=Table;v=v1;g=meta.k8s.io"}},
+	},
+	{Method: "GET", Path: "/apis/apps/v1/deployments", Header: []wire.Field{{Name: "Authorization", Value: "Bearer wrong"}}},
 	{Method: "GET", Path: "/api/v1/namespaces/default/configmaps?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1", Watch: true},
 	{Method: "GET", Path: "/api/v1/namespaces/default/configmaps?watch=1&sendInitialEvents=false", Watch: true},
 	{Method: "GET", Path: "/api/v1/namespaces?watch=1&allowWatchBookmarks=true&timeoutSeconds=1", Watch: true},
@@ -52,7 +57,7 @@ func TestRequests(t *testing.T) {
 			defer p.Stop()
 			theirs, ours := judge.NewServer(wire.Scope), judge.NewServer(wire.Scope)
 			for _, s := range requests {
-				s.Header = []wire.Field{{Name: "Content-Type", Value: "application/json"}}
+				s.Header = append(s.Header, wire.Field{Name: "Content-Type", Value: "application/json"})
 				for _, d := range judge.Compare(answer(t, theirs, p.Theirs, s), answer(t, ours, p.Ours, s)) {
 					t.Errorf("%s %s: %s\n\tKubernetes %s\n\tanykind    %s", s.Method, s.Path, d.Place, d.Theirs, d.Ours)
 				}
