@@ -320,6 +320,7 @@ func (f *fleet) wants() (*authz.Attributes, authorizer.AttributesRecord) {
 func TestNodeAuthorizer(t *testing.T) {
 	compareNodes(t, 150, nil)
 	compareNodes(t, 20, withGates(t, "CSIVolumeHealth=true"))
+	compareNodes(t, 20, withGates(t, "KubeletServiceAccountTokenForCredentialProviders=false,PodCertificateRequest=false"))
 }
 
 func compareNodes(t *testing.T, fleets int, gates *gate.Set) {

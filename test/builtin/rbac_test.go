@@ -66,6 +66,8 @@ func TestDefaultRoles(t *testing.T) {
 		"GenericWorkload=true,TopologyAwareWorkloadScheduling=true,CompositePodGroup=true",
 		"GenericWorkload=true,WorkloadWithJob=true,DRAWorkloadResourceClaims=true",
 		"EvictionRequestAPI=true",
+		"ComponentFlagz=false",
+		"ComponentFlagz=false,ComponentStatusz=false,KubeletServiceAccountTokenForCredentialProviders=false",
 	} {
 		t.Run(text, func(t *testing.T) { compareRoles(t, withGates(t, text)) })
 	}

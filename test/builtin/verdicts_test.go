@@ -14,8 +14,6 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/offline/check"
-	"github.com/anykind/anykind/test/compare/judge"
-	"github.com/anykind/anykind/test/compare/servers"
 	"github.com/anykind/anykind/test/verdict"
 )
 
@@ -27,58 +25,36 @@ var (
 // Mutated objects of the corpus get the same verdict offline as from a kube-apiserver, as creates and
 // as updates of the stored object.
 func TestVerdictsOfKubeAPIServer(t *testing.T) {
-	if *reference == "" {
-		t.Skip("compares with a kube-apiserver: -reference start")
-	}
-	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
-		Reference: *reference, Store: "memory", Dir: t.TempDir(), Theirs: []string{
-			"--allow-privileged", "--runtime-config=api/all=true",
-			"--disable-admission-plugins=NamespaceLifecycle,ServiceAccount,PodSecurity,Priority,RuntimeClass,PersistentVolumeClaimResize",
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Stop)
-	known, err := judge.ReadKnown("verdicts.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := verdict.Over(p.Theirs, known)
+	r := verdict.StartReference(t, *reference, "verdicts.txt", "--allow-privileged", "--runtime-config=api/all=true",
+		"--disable-admission-plugins=NamespaceLifecycle,ServiceAccount,PodSecurity,Priority,RuntimeClass,PersistentVolumeClaimResize")
 	kinds, _ := chosen(t, NewServer(t, nil))
 	corpus := readCorpus(t)
-	var sum verdict.Counts
 	for n, k := range kinds {
 		objects := corpus[k.ID()]
 		t.Run(k.ID(), func(t *testing.T) {
 			for i, o := range objects {
 				each := max(1, *verdicts/2/len(kinds)/len(objects))
-				sum.Add(k.verdicts(t, server, o, rand.New(rand.NewPCG(*seedFlag, uint64(n)<<20|uint64(i))), each))
+				k.verdicts(t, r, o, rand.New(rand.NewPCG(*seedFlag, uint64(n)<<20|uint64(i))), each)
 			}
 		})
 	}
-	for _, e := range known {
-		t.Logf("known, %d times: %s", e.Seen, e.Because)
-	}
-	if t.Logf("%d kinds; %v", len(kinds), sum); sum.Accepted < sum.Asked/10 || sum.Refused < sum.Asked/10 {
-		t.Error("almost nothing is right, or almost nothing is wrong")
-	}
+	r.Report(t)
 }
 
 // verdicts compares the verdicts on n mutations of an object, as creates and as updates, unless the server
 // has an object of that name.
-func (k *Kind) verdicts(t *testing.T, server verdict.Server, o Object, r *rand.Rand, n int) (sum verdict.Counts) {
+func (k *Kind) verdicts(t *testing.T, r *verdict.Reference, o Object, random *rand.Rand, n int) {
 	t.Helper()
-	there, err := server.Ask(t.Context(), check.Question{Method: http.MethodGet, Path: k.path(nameOf(o), "")})
+	there, err := r.Ask(t.Context(), check.Question{Method: http.MethodGet, Path: k.path(nameOf(o), "")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if there.Code == http.StatusOK {
-		return sum // an object of the server itself
+		return // an object of the server itself
 	}
 	dir := t.TempDir()
 	mutations := k.Mutations(o, 2)
-	r.Shuffle(len(mutations), func(a, b int) { mutations[a], mutations[b] = mutations[b], mutations[a] })
+	random.Shuffle(len(mutations), func(a, b int) { mutations[a], mutations[b] = mutations[b], mutations[a] })
 	for i := range min(n, len(mutations)) {
 		if changed := mutations[i].Apply(o); changed != nil {
 			writeObject(t, filepath.Join(dir, "changed", fmt.Sprintf("%05d.json", i)), changed)
@@ -86,32 +62,31 @@ func (k *Kind) verdicts(t *testing.T, server verdict.Server, o Object, r *rand.R
 	}
 	changed := []string{filepath.Join(dir, "changed")}
 	options := check.Options{RuntimeConfig: builtin.RuntimeConfig{"api/all": "true"}}
-	sum.Add(verdict.CompareWith(t, server, changed, options))
+	r.Add(verdict.CompareWith(t, r.Server, changed, options))
 	stored := filepath.Join(dir, "stored", "object.json")
 	writeObject(t, stored, o)
 	var kept []byte // the object as the server has stored it
-	storing := server
+	storing := r.Server
 	storing.Ask = func(ctx context.Context, q check.Question) (check.Answer, error) {
-		a, err := server.Ask(ctx, q)
+		a, err := r.Ask(ctx, q)
 		if err == nil && a.Code < http.StatusBadRequest {
 			q.Path = strings.Replace(q.Path, "dryRun=All", "", 1)
-			if stored, err := server.Ask(ctx, q); err == nil && stored.Code == http.StatusCreated {
+			if stored, err := r.Ask(ctx, q); err == nil && stored.Code == http.StatusCreated {
 				kept = stored.Body
 			}
 		}
 		return a, err
 	}
-	sum.Add(verdict.CompareWith(t, storing, []string{stored}, options))
+	r.Add(verdict.CompareWith(t, storing, []string{stored}, options))
 	if kept == nil {
-		return sum
+		return
 	}
-	defer k.remove(t, server, nameOf(o))
+	defer k.remove(t, r.Server, nameOf(o))
 	if err := os.WriteFile(stored, kept, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	options.Old = []string{stored}
-	sum.Add(verdict.CompareWith(t, server, changed, options))
-	return sum
+	r.Add(verdict.CompareWith(t, r.Server, changed, options))
 }
 
 // remove deletes an object, which other kinds and limits may depend on.

@@ -9,12 +9,59 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/offline/check"
 	"github.com/anykind/anykind/test/compare/judge"
+	"github.com/anykind/anykind/test/compare/servers"
 	"github.com/anykind/anykind/test/compare/wire"
 )
+
+// A Reference is a kube-apiserver with its known differences.
+type Reference struct {
+	Server
+	known judge.Known
+	sum   Counts
+}
+
+// StartReference starts a kube-apiserver with further flags, or uses that of a kubeconfig. It skips a test without
+// either. known is the file of its known differences.
+func StartReference(t *testing.T, kubeconfig, known string, flags ...string) *Reference {
+	t.Helper()
+	if kubeconfig == "" {
+		t.Skip("compares with a kube-apiserver: -reference start")
+	}
+	list, err := judge.ReadKnown(known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Stop, not the context of the test, ends the servers.
+	p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{Reference: kubeconfig, Store: "memory", Dir: t.TempDir(), Theirs: flags})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Stop)
+	return &Reference{Server: Over(p.Theirs, list), known: list}
+}
+
+// Add adds the numbers of a comparison, and returns the sum.
+func (r *Reference) Add(c Counts) Counts {
+	s := &r.sum
+	s.Asked, s.Accepted, s.Refused, s.Different = s.Asked+c.Asked, s.Accepted+c.Accepted, s.Refused+c.Refused, s.Different+c.Different
+	return *s
+}
+
+// Report logs the numbers of all comparisons. It reports an error if almost all verdicts are the same.
+func (r *Reference) Report(t *testing.T) {
+	t.Helper()
+	for _, e := range r.known {
+		t.Logf("known, %d times: %s", e.Seen, e.Because)
+	}
+	if t.Log(r.sum); r.sum.Accepted < r.sum.Asked/10 || r.sum.Refused < r.sum.Asked/10 {
+		t.Error("almost nothing is right, or almost nothing is wrong")
+	}
+}
 
 // Over returns the server of a client, which is a kube-apiserver. An update has the revision and the
 // uid that the object has there. Known differences have requests of

@@ -34,11 +34,6 @@ func (c Counts) String() string {
 	return fmt.Sprintf("%d requests: %d accepted, %d refused; %d answers differ", c.Asked, c.Accepted, c.Refused, c.Different)
 }
 
-// Add adds the numbers of other comparisons.
-func (c *Counts) Add(more Counts) {
-	c.Asked, c.Accepted, c.Refused, c.Different = c.Asked+more.Asked, c.Accepted+more.Accepted, c.Refused+more.Refused, c.Different+more.Different
-}
-
 // asked is a request with its offline response.
 type asked struct {
 	check.Question
