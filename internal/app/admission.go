@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/admission/quota"
 	"github.com/anykind/anykind/internal/admission/serviceaccount"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/store/stored"
@@ -69,7 +70,7 @@ func (w *wired) plugins(o Options, core *resource.Set) []admission.Plugin {
 		{Name: priority.Name, Make: func([]byte) (any, error) {
 			return &priority.Plugin{Classes: stored.List[schedulingv1.PriorityClass](w.cache, core, schedulingv1.Resource("priorityclasses"))}, nil
 		}},
-		{Name: "MutatingAdmissionPolicy", Make: w.mutatingPolicies(core)},
+		{Name: mutatingPolicy, Make: w.mutatingPolicies(core)},
 		{Name: "ValidatingAdmissionPolicy", Make: w.validatingPolicies(core)},
 		{Name: "MutatingAdmissionWebhook", Make: w.mutatingWebhooks(core)},
 		{Name: "ValidatingAdmissionWebhook", Make: w.validatingWebhooks(core)},
@@ -79,9 +80,14 @@ func (w *wired) plugins(o Options, core *resource.Set) []admission.Plugin {
 	}...)
 }
 
-// selectPlugins returns the enabled plugins.
+const mutatingPolicy = "MutatingAdmissionPolicy"
+
+// selectPlugins returns the enabled plugins. Without its feature gate, the plugin of mutating policies does nothing.
 func (w *wired) selectPlugins(o Options, core *resource.Set) ([]admission.Plugin, error) {
-	return admission.Select(w.plugins(o, core), o.Admission.Enable, o.Admission.Disable)
+	on, err := admission.Select(w.plugins(o, core), o.Admission.Enable, o.Admission.Disable)
+	return slices.DeleteFunc(on, func(p admission.Plugin) bool {
+		return p.Name == mutatingPolicy && !o.Gates.On(gate.MutatingAdmissionPolicy)
+	}), err
 }
 
 // admit creates the enabled plugins.

@@ -41,6 +41,7 @@ const (
 	MutablePVNodeAffinity                            Name = "MutablePVNodeAffinity"
 	MutablePodResourcesForSuspendedJobs              Name = "MutablePodResourcesForSuspendedJobs"
 	MutableSchedulingDirectivesForSuspendedJobs      Name = "MutableSchedulingDirectivesForSuspendedJobs"
+	MutatingAdmissionPolicy                          Name = "MutatingAdmissionPolicy"
 	NodeDeclaredFeatures                             Name = "NodeDeclaredFeatures"
 	PodCertificateRequest                            Name = "PodCertificateRequest"
 	PodDeletionCost                                  Name = "PodDeletionCost"
