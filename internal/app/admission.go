@@ -70,10 +70,10 @@ func (w *wired) plugins(o Options, core *resource.Set) []admission.Plugin {
 		{Name: priority.Name, Make: func([]byte) (any, error) {
 			return &priority.Plugin{Classes: stored.List[schedulingv1.PriorityClass](w.cache, core, schedulingv1.Resource("priorityclasses"))}, nil
 		}},
-		{Name: mutatingPolicy, Make: w.mutatingPolicies(core)},
-		{Name: "ValidatingAdmissionPolicy", Make: w.validatingPolicies(core)},
-		{Name: "MutatingAdmissionWebhook", Make: w.mutatingWebhooks(core)},
-		{Name: "ValidatingAdmissionWebhook", Make: w.validatingWebhooks(core)},
+		{Name: mutatingPolicy, Make: w.mutatingPolicies(o.Gates, core)},
+		{Name: "ValidatingAdmissionPolicy", Make: w.validatingPolicies(o.Gates, core)},
+		{Name: "MutatingAdmissionWebhook", Make: w.mutatingWebhooks(o.Gates, core)},
+		{Name: "ValidatingAdmissionWebhook", Make: w.validatingWebhooks(o.Gates, core)},
 		{Name: "ResourceQuota", Make: func(config []byte) (any, error) {
 			return quota.New(quota.Options{Cache: w.cache, Core: core, Evaluators: w.usage, Turns: &w.charging, Config: config})
 		}},

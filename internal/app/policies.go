@@ -5,6 +5,7 @@ import (
 
 	"github.com/anykind/anykind/internal/admission/policy"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
@@ -19,9 +20,9 @@ func (w *wired) policyParts(core *resource.Set) policy.Dependencies {
 	}
 }
 
-func (w *wired) mutatingPolicies(core *resource.Set) func([]byte) (any, error) {
+func (w *wired) mutatingPolicies(gates *gate.Set, core *resource.Set) func([]byte) (any, error) {
 	return func(config []byte) (any, error) {
-		c, err := policy.ReadConfig(config, policy.MutatingConfiguration)
+		c, err := policy.ReadConfig(config, policy.MutatingConfiguration, gates)
 		if err != nil {
 			return nil, err
 		}
@@ -30,9 +31,9 @@ func (w *wired) mutatingPolicies(core *resource.Set) func([]byte) (any, error) {
 	}
 }
 
-func (w *wired) validatingPolicies(core *resource.Set) func([]byte) (any, error) {
+func (w *wired) validatingPolicies(gates *gate.Set, core *resource.Set) func([]byte) (any, error) {
 	return func(config []byte) (any, error) {
-		c, err := policy.ReadConfig(config, policy.ValidatingConfiguration)
+		c, err := policy.ReadConfig(config, policy.ValidatingConfiguration, gates)
 		if err != nil {
 			return nil, err
 		}

@@ -6,14 +6,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	admissionwebhook "github.com/anykind/anykind/internal/admission/webhook"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
 // mutatingWebhooks returns the constructor of the plugin for mutating webhooks.
-func (w *wired) mutatingWebhooks(core *resource.Set) func([]byte) (any, error) {
+func (w *wired) mutatingWebhooks(gates *gate.Set, core *resource.Set) func([]byte) (any, error) {
 	return func(config []byte) (any, error) {
-		c, err := admissionwebhook.ReadConfig(config)
+		c, err := admissionwebhook.ReadConfig(config, gates)
 		if err != nil {
 			return nil, err
 		}
@@ -23,9 +24,9 @@ func (w *wired) mutatingWebhooks(core *resource.Set) func([]byte) (any, error) {
 }
 
 // validatingWebhooks returns the constructor of the plugin for validating webhooks.
-func (w *wired) validatingWebhooks(core *resource.Set) func([]byte) (any, error) {
+func (w *wired) validatingWebhooks(gates *gate.Set, core *resource.Set) func([]byte) (any, error) {
 	return func(config []byte) (any, error) {
-		c, err := admissionwebhook.ReadConfig(config)
+		c, err := admissionwebhook.ReadConfig(config, gates)
 		if err != nil {
 			return nil, err
 		}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 )
@@ -54,9 +55,12 @@ type Folder struct {
 }
 
 // CheckPath validates the staticManifestsDir of a configuration file. An empty path is valid.
-func CheckPath(path string) error {
+func CheckPath(path string, gates *gate.Set) error {
 	if path == "" {
 		return nil
+	}
+	if !gates.On(gate.ManifestBasedAdmissionControlConfig) {
+		return field.Forbidden(field.NewPath("staticManifestsDir"), "staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled")
 	}
 	problem := ""
 	info, err := os.Stat(path)

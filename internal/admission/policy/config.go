@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/internal/admission/manifest"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // The kinds of the plugins' configurations in the file of --admission-control-config-file.
@@ -23,7 +24,7 @@ type Config struct {
 }
 
 // ReadConfig decodes the configuration of a plugin. Nil data is an empty configuration.
-func ReadConfig(data []byte, kind string) (*Config, error) {
+func ReadConfig(data []byte, kind string, gates *gate.Set) (*Config, error) {
 	c := &Config{}
 	if data == nil {
 		return c, nil
@@ -35,5 +36,5 @@ func ReadConfig(data []byte, kind string) (*Config, error) {
 	if c.APIVersion != version || c.Kind != kind {
 		return nil, fmt.Errorf("expected %s of %s, got %q of %q", kind, version, c.Kind, c.APIVersion)
 	}
-	return c, manifest.CheckPath(c.StaticManifestsDir)
+	return c, manifest.CheckPath(c.StaticManifestsDir, gates)
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 func TestReadConfig(t *testing.T) {
@@ -30,7 +32,7 @@ func TestReadConfig(t *testing.T) {
 			if test.config != "" {
 				data = []byte(test.config)
 			}
-			c, err := ReadConfig(data, ValidatingConfiguration)
+			c, err := ReadConfig(data, ValidatingConfiguration, nil)
 			switch {
 			case test.err != "":
 				if err == nil || !strings.Contains(err.Error(), test.err) {
@@ -42,5 +44,10 @@ func TestReadConfig(t *testing.T) {
 				t.Errorf("%q, want %q", c.StaticManifestsDir, test.dir)
 			}
 		})
+	}
+	off := gate.With(map[gate.Name]bool{gate.ManifestBasedAdmissionControlConfig: false})
+	_, err := ReadConfig([]byte(start+"staticManifestsDir: "+folder), ValidatingConfiguration, off)
+	if err == nil || !strings.Contains(err.Error(), "staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate") {
+		t.Errorf("without the gate: %v", err)
 	}
 }

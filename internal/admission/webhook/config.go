@@ -10,6 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/network/kubeconfig"
 	client "github.com/anykind/anykind/internal/network/webhook"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // A Config is the configuration of one of the plugins in the file of
@@ -26,7 +27,7 @@ type Config struct {
 
 // ReadConfig decodes a WebhookAdmissionConfiguration and reads its kubeconfig file. Nil data is an
 // empty configuration.
-func ReadConfig(data []byte) (*Config, error) {
+func ReadConfig(data []byte, gates *gate.Set) (*Config, error) {
 	c := &Config{}
 	if data == nil {
 		return c, nil
@@ -38,7 +39,7 @@ func ReadConfig(data []byte) (*Config, error) {
 	if c.APIVersion != version && c.APIVersion != "apiserver.config.k8s.io/v1alpha1" || c.Kind != kind {
 		return nil, fmt.Errorf("expected %s of %s, got %q of %q", kind, version, c.Kind, c.APIVersion)
 	}
-	if err := manifest.CheckPath(c.StaticManifestsDir); err != nil || c.KubeConfigFile == "" {
+	if err := manifest.CheckPath(c.StaticManifestsDir, gates); err != nil || c.KubeConfigFile == "" {
 		return c, err
 	}
 	if !filepath.IsAbs(c.KubeConfigFile) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // rules are those for types that several kinds use.
@@ -177,14 +178,15 @@ const reservedName = `names ending with "` + static + `" are reserved for static
 
 // validateName rejects a new object with a reserved name.
 func validateName(c *rule.Check, obj metav1.Object) {
-	if !c.IsUpdate() && strings.HasSuffix(obj.GetName(), static) {
+	if !c.IsUpdate() && c.Gates.On(gate.ManifestBasedAdmissionControlConfig) && strings.HasSuffix(obj.GetName(), static) {
 		c.At("metadata", "name").Invalid(obj.GetName(), reservedName)
 	}
 }
 
-// warnOfName warns about an existing object with a reserved name.
+// warnOfName warns about an existing object with a reserved name, and about a new one if there are no objects in files.
 func warnOfName[T any](c *rule.Check, obj, _ *T) {
-	if meta, ok := any(obj).(metav1.Object); ok && c.IsUpdate() && strings.HasSuffix(meta.GetName(), static) {
+	allowed := c.IsUpdate() || !c.Gates.On(gate.ManifestBasedAdmissionControlConfig)
+	if meta, ok := any(obj).(metav1.Object); ok && allowed && strings.HasSuffix(meta.GetName(), static) {
 		c.Warn("metadata.name: %s", reservedName)
 	}
 }

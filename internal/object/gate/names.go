@@ -35,6 +35,7 @@ const (
 	InPlacePodVerticalScalingMemoryBackedVolumes     Name = "InPlacePodVerticalScalingMemoryBackedVolumes"
 	KubeletInUserNamespace                           Name = "KubeletInUserNamespace"
 	KubeletServiceAccountTokenForCredentialProviders Name = "KubeletServiceAccountTokenForCredentialProviders"
+	ManifestBasedAdmissionControlConfig              Name = "ManifestBasedAdmissionControlConfig"
 	MatchLabelKeysInPodTopologySpread                Name = "MatchLabelKeysInPodTopologySpread"
 	MatchLabelKeysInPodTopologySpreadSelectorMerge   Name = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
 	MutableCSINodeAllocatableCount                   Name = "MutableCSINodeAllocatableCount"
