@@ -154,7 +154,7 @@ changes: ## compare crd diff with the published crdify on definitions of two rel
 integrations: ## run the action with act, and the plugins and post-renderers with Helm 3 and 4 (the first build takes 5 minutes)
 	$(GO) -C test test ./integrations -count=1 -v -timeout 60m $(ARGS)
 
-verdicts: ## compare 100,000 verdicts of anykind check with those of kube-apiserver (minutes; make verdicts ARGS="-first 5000000" has other schemas)
+verdicts: ## compare 100,000 verdicts of anykind check with those of kube-apiserver (minutes; make verdicts ARGS="-first 6000000" has other schemas)
 	$(GO) -C test test ./oracle -run TestVerdictsOfKubeAPIServer -count=1 -v -timeout 60m -reference start -verdicts 70000 $(ARGS)
 	$(GO) -C test test ./builtin -run TestVerdictsOfKubeAPIServer -count=1 -v -timeout 60m -reference start -verdicts 30000
 

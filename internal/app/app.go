@@ -230,6 +230,7 @@ func Start(ctx context.Context, o Options) (*App, error) {
 }
 
 func (a *App) start(ctx context.Context, o Options) error {
+	o.Authentication.FrontProxy.addUID(o.Gates)
 	given, kinds, err := a.prepare(o)
 	if err != nil {
 		return err
@@ -333,7 +334,6 @@ func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err
 	if given, err = readFiles(o, a.dialer(selector.ControlPlane)); err != nil {
 		return given, nil, err
 	}
-	o.Authentication.FrontProxy.addUID(o.Gates)
 	if err := o.Authentication.FrontProxy.check(o.ClientCAFile, o.Gates, o.Log); err != nil {
 		return given, nil, err
 	}

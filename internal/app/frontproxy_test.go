@@ -15,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/network/pki"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // A server trusts only a front proxy with the right certificate. It publishes the settings to other
@@ -208,6 +209,18 @@ func TestOwnFrontProxy(t *testing.T) {
 	}
 	if told.Data["requestheader-client-ca-file"] == "" || told.Data["requestheader-client-ca-file"] == told.Data["client-ca-file"] {
 		t.Errorf("others are told: %v", told.Data)
+	}
+}
+
+// Proxies of the generated CA name the uid of a user, unless the feature gate is off.
+func TestOwnFrontProxyTellsUIDs(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		a := start(t, Options{Authentication: Authentication{FrontProxy: FrontProxy{}.OrOwn()}, Gates: gate.With(map[gate.Name]bool{gate.RemoteRequestHeaderUID: on})})
+		awaitStart(t, a)
+		told := asked(t, a, http.MethodGet, "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication", "", http.StatusOK)
+		if strings.Contains(told, `"requestheader-uid-headers":"[\"X-Remote-Uid\"]"`) != on || !strings.Contains(told, "X-Remote-User") {
+			t.Errorf("gate %v: %s", on, told)
+		}
 	}
 }
 

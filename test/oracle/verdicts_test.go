@@ -25,7 +25,7 @@ import (
 var (
 	reference = flag.String("reference", "", "compare with a kube-apiserver that is started if it is \"start\"")
 	verdicts  = flag.Int("verdicts", 5000, "number of verdicts to compare with -reference")
-	firstSeed = flag.Uint64("first", 4e6, "first seed of -verdicts")
+	firstSeed = flag.Uint64("first", 5e6, "first seed of -verdicts")
 )
 
 const (

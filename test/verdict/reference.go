@@ -63,9 +63,8 @@ func (r *Reference) Report(t *testing.T) {
 	}
 }
 
-// Over returns the server of a client, which is a kube-apiserver. An update has the revision and the
-// uid that the object has there. Known differences have requests of
-// the kind "verdict".
+// Over returns the server of a client, which is a kube-apiserver. An update has the revision and the uid that the
+// object has there. The requests of known differences have the kind "verdict".
 func Over(c *wire.Client, known judge.Known) Server {
 	var mu sync.Mutex // for known
 	return Server{
