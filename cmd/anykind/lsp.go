@@ -61,9 +61,8 @@ func (w *workspace) Check(ctx context.Context, text string) ([]lsp.Problem, erro
 			r.Problems = []check.Problem{{Line: r.Line, Column: 1, Message: r.Message}}
 		}
 		for n, p := range slices.Concat(r.Problems, r.Warnings) {
-			// A definition of another file has the place of that file. An object in the output of Helm has
-			// the place of its template.
-			if p.RenderedLine > 0 || r.File == "" || r.File == "stdin" {
+			// A definition of another file has the place of that file.
+			if r.File == "" || r.File == "stdin" {
 				out = append(out, problem(r, p, n >= len(r.Problems)))
 			}
 		}
@@ -76,6 +75,5 @@ func problem(r *check.Result, p check.Problem, warning bool) lsp.Problem {
 	if p.Field != "" {
 		message = p.Field + ": " + message
 	}
-	line := cmp.Or(p.RenderedLine, p.Line, r.Line)
-	return lsp.Problem{Line: line, Column: max(1, p.Column), Warning: warning, Message: message}
+	return lsp.Problem{Line: cmp.Or(p.Line, r.Line), Column: max(1, p.Column), Warning: warning, Message: message}
 }

@@ -88,21 +88,27 @@ func testSession(t *testing.T, session, file string) {
 	}
 }
 
-// The problems of the output of Helm are at the lines of the text, and not at those of the templates.
+// The problems of the output of Helm and of a ResourceList are at their places in the text, and not in the files that
+// the text names.
 func TestLanguageServerOfRenderedText(t *testing.T) {
 	t.Chdir(t.TempDir())
 	w := workspace{Workspace: &check.Workspace{Options: check.Options{AllowPrivileged: true}}}
 	defer func() { _ = w.Close(context.Background()) }()
-	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nunknown: 1\n"
+	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  unknown: 1\n"
+	const list = `apiVersion: config.kubernetes.io/v1
+kind: ResourceList
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: a, unknown: 1, annotations: {config.kubernetes.io/path: a.yaml}}}
+`
 	if err := os.WriteFile("a.yaml", []byte(object), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := w.Check(t.Context(), "---\n# Source: a.yaml\n"+object+"---\n"+object)
+	got, err := w.Check(t.Context(), "---\n# Source: a.yaml\n"+object+"---\n"+object+"---\n"+list)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const message = `unknown: unknown field "unknown"`
-	if want := []lsp.Problem{{Line: 6, Column: 1, Message: message}, {Line: 11, Column: 1, Message: message}}; !slices.Equal(got, want) {
+	const message = `metadata.unknown: unknown field "metadata.unknown"`
+	if want := []lsp.Problem{{Line: 7, Column: 3, Message: message}, {Line: 13, Column: 3, Message: message}, {Line: 18, Column: 57, Message: message}}; !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/anykind/anykind/internal/admission/quota"
 	"github.com/anykind/anykind/internal/admission/serviceaccount"
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/store/stored"
@@ -70,7 +69,7 @@ func (w *wired) plugins(o Options, core *resource.Set) []admission.Plugin {
 		{Name: priority.Name, Make: func([]byte) (any, error) {
 			return &priority.Plugin{Classes: stored.List[schedulingv1.PriorityClass](w.cache, core, schedulingv1.Resource("priorityclasses"))}, nil
 		}},
-		{Name: mutatingPolicy, Make: w.mutatingPolicies(o.Gates, core)},
+		{Name: "MutatingAdmissionPolicy", Make: w.mutatingPolicies(o.Gates, core)},
 		{Name: "ValidatingAdmissionPolicy", Make: w.validatingPolicies(o.Gates, core)},
 		{Name: "MutatingAdmissionWebhook", Make: w.mutatingWebhooks(o.Gates, core)},
 		{Name: "ValidatingAdmissionWebhook", Make: w.validatingWebhooks(o.Gates, core)},
@@ -80,14 +79,9 @@ func (w *wired) plugins(o Options, core *resource.Set) []admission.Plugin {
 	}...)
 }
 
-const mutatingPolicy = "MutatingAdmissionPolicy"
-
-// selectPlugins returns the enabled plugins. Without its feature gate, the plugin of mutating policies does nothing.
+// selectPlugins returns the enabled plugins.
 func (w *wired) selectPlugins(o Options, core *resource.Set) ([]admission.Plugin, error) {
-	on, err := admission.Select(w.plugins(o, core), o.Admission.Enable, o.Admission.Disable)
-	return slices.DeleteFunc(on, func(p admission.Plugin) bool {
-		return p.Name == mutatingPolicy && !o.Gates.On(gate.MutatingAdmissionPolicy)
-	}), err
+	return admission.Select(w.plugins(o, core), o.Admission.Enable, o.Admission.Disable)
 }
 
 // admit creates the enabled plugins.

@@ -21,6 +21,8 @@ type health struct {
 	controllers atomic.Pointer[server.Check]
 	// fair reports that the server has the priority levels for Leases.
 	fair bool
+	// identified reports that the server has a Lease that names it.
+	identified bool
 }
 
 // hook is the prefix of Kubernetes' checks for post-start hooks.
@@ -65,8 +67,10 @@ func (h *health) checks() []server.Check {
 	add(h.cache.Run, hook+"storage-object-count-tracker-hook")
 	add(h.definitions.Run, hook+"start-apiextensions-informers", hook+"start-apiextensions-controllers", hook+"crd-informer-synced")
 	add(done, hook+"start-system-namespaces-controller")
-	add(controllers, hook+"peer-endpoint-reconciler-controller", hook+"start-cluster-authentication-info-controller",
-		hook+"start-kube-apiserver-identity-lease-controller", hook+"start-kube-apiserver-identity-lease-garbage-collector")
+	add(controllers, hook+"peer-endpoint-reconciler-controller", hook+"start-cluster-authentication-info-controller")
+	if h.identified {
+		add(controllers, hook+"start-kube-apiserver-identity-lease-controller", hook+"start-kube-apiserver-identity-lease-garbage-collector")
+	}
 	add(h.history.Run, hook+"storage-readiness")
 	add(controllers, hook+"start-legacy-token-tracking-controller", hook+"start-service-ip-repair-controllers")
 	if h.roles != nil {

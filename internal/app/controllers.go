@@ -120,16 +120,15 @@ func checkControllers(names []string) error {
 func (w *wired) control(a *App, o Options) error {
 	host, _ := os.Hostname()
 	identity := serveridentity.Server{Host: host, Instance: string(uuid.NewUUID()), Address: w.server.Address}
-	names := o.Controllers
-	if len(names) > 0 && !o.Gates.On(gate.APIServerIdentity) {
-		names = append(slices.Clone(names), "-"+serveridentity.Name)
-	}
 	on, err := controller.Select(controllers(told{
 		a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses,
 		quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others, identity, cmp.Or(o.EventTTL, expiry.DefaultTTL),
-	}), names)
+	}), o.Controllers)
 	if err != nil {
 		return err
+	}
+	if o.copied != nil || !o.Gates.On(gate.APIServerIdentity) { // its Lease tells about a running process
+		on = slices.DeleteFunc(on, func(d controller.Descriptor) bool { return d.Name == serveridentity.Name })
 	}
 	publishing, err := w.publishes(a, &o.Cluster)
 	if err != nil || len(on)+len(publishing) == 0 {

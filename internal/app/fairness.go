@@ -32,6 +32,7 @@ func (w *wired) prioritize(o Options) error {
 			return w.cache.Size(d.StoragePrefix)
 		},
 		Timeout: cmp.Or(o.Timeout, server.DefaultTimeout),
+		Gates:   o.Gates,
 		Log:     w.log,
 	})
 	w.fairness.Read(w.cache, w.core)

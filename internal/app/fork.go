@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/controller"
-	"github.com/anykind/anykind/internal/controller/serveridentity"
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/network/egress/selector"
 	"github.com/anykind/anykind/internal/object/request"
@@ -190,11 +188,8 @@ func (o Options) forFork(c *copied) Options {
 	if !c.webhooks {
 		o.Admission = o.Admission.withoutWebhooks()
 	}
-	if o.Controllers == nil || o.opened != nil { // an opened file has no controllers, so that its content stays as it is
-		o.Controllers = []string{"*"}
-	}
-	if len(o.Controllers) > 0 {
-		o.Controllers = append(slices.Clone(o.Controllers), "-"+serveridentity.Name) // its Lease tells about a running process
+	if o.opened != nil { // an opened file has no controllers, so that its content stays as it is
+		o.Controllers = nil
 	}
 	o.opened = nil
 	return o

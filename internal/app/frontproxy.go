@@ -51,8 +51,8 @@ func (f FrontProxy) OrOwn() FrontProxy {
 	return f
 }
 
-// addUID adds the standard header of the uid to those of generated proxies, if it has no other name and its feature gate
-// is on.
+// addUID adds X-Remote-Uid to the headers of proxies of the generated CA. It does nothing if a flag names another header,
+// or if the feature gate is off.
 func (f *FrontProxy) addUID(gates *gate.Set) {
 	if f.own && len(f.Headers.UID) == 0 && gates.On(gate.RemoteRequestHeaderUID) {
 		f.Headers.UID = authn.StandardProxyHeaders().UID

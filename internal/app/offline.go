@@ -19,9 +19,9 @@ import (
 // offlinePast is the size of an Offline's history in bytes. It has no watches.
 const offlinePast = 4 << 20
 
-// needsOthers returns the admission plugins that depend on other objects. An Offline has none of
+// NeedsOthers returns the admission plugins that depend on other objects. An Offline has none of
 // those objects, and disables the plugins.
-func needsOthers() []string {
+func NeedsOthers() []string {
 	return []string{"NamespaceLifecycle", "ServiceAccount", "PodSecurity", "Priority", "RuntimeClass", "PersistentVolumeClaimResize"}
 }
 
@@ -60,7 +60,7 @@ func (f *Offline) start(ctx context.Context, given OfflineOptions) error {
 	// The store has objects of another server, which may violate their schemas.
 	o := Options{
 		Backend: a.backend, Log: a.log, RuntimeConfig: given.RuntimeConfig, Gates: given.Gates, AllowPrivileged: given.AllowPrivileged,
-		Admission: Admission{Disable: needsOthers()},
+		Admission: Admission{Disable: NeedsOthers()},
 		Hooks:     Hooks{Webhook: func(context.Context) error { return errOffline }},
 	}
 	a.later(func(context.Context) error { return a.backend.Close() })

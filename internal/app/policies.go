@@ -26,6 +26,9 @@ func (w *wired) mutatingPolicies(gates *gate.Set, core *resource.Set) func([]byt
 		if err != nil {
 			return nil, err
 		}
+		if !gates.On(gate.MutatingAdmissionPolicy) {
+			return struct{}{}, nil // its policies are stored, and change nothing
+		}
 		p, err := policy.NewMutating(w.policyParts(core), c)
 		return withFiles(w, c.StaticManifestsDir, p, err)
 	}

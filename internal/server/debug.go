@@ -49,12 +49,15 @@ func (s *Server) links() []Page {
 		{Path: "/metrics", About: "metrics in the Prometheus format"},
 		{Path: "/metrics/slis", About: "results of the health checks, in the Prometheus format"},
 		{Path: "/version", About: "version of the server"},
-		{Path: "/statusz", About: "version, start time and uptime"},
-		{Path: "/flagz", About: "the values of all flags"},
 		{Path: flagsPage, About: "flags that can change at run time"},
 		{Path: profiles, About: "profiles of the Go runtime"},
 		{Path: profiles + "goroutine?debug=2", About: "stacks of all goroutines"},
 		{Path: profiles + "profile?seconds=5", About: "CPU profile of the next five seconds"},
+	}
+	for _, z := range zpages {
+		if s.options.Gates.On(z.gate) {
+			links = append(links, Page{Path: z.path, About: z.about})
+		}
 	}
 	for _, p := range s.options.Pages {
 		links = append(links, Page{Path: "/debug/" + p.Path, About: p.About})

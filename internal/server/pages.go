@@ -42,14 +42,22 @@ func (s *Server) ownPages() pages {
 	return p
 }
 
-// zpages returns the pages about the program for people.
+// zpages are the pages about the program for people.
+var zpages = [...]struct {
+	path, about string
+	gate        gate.Name
+}{
+	{"/statusz", "version, start time and uptime", gate.ComponentStatusz},
+	{"/flagz", "the values of all flags", gate.ComponentFlagz},
+}
+
+// zpages returns the pages whose feature gates are on.
 func (s *Server) zpages() pages {
-	p := pages{}
-	if s.options.Gates.On(gate.ComponentStatusz) {
-		p["/statusz"] = s.statusz()
-	}
-	if s.options.Gates.On(gate.ComponentFlagz) {
-		p["/flagz"] = s.flagz()
+	p := pages{"/statusz": s.statusz(), "/flagz": s.flagz()}
+	for _, z := range zpages {
+		if !s.options.Gates.On(z.gate) {
+			delete(p, z.path)
+		}
 	}
 	return p
 }

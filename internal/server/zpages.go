@@ -98,21 +98,30 @@ func zVersion(r *http.Request) (group, version string) {
 	return "", ""
 }
 
-// zPaths are the diagnostic paths in /statusz.
-var zPaths = []string{"/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"}
+// zPaths returns the diagnostic paths in /statusz.
+func (s *Server) zPaths() []string {
+	paths := []string{"/healthz", "/livez", "/metrics", "/readyz", "/version"}
+	for _, z := range zpages {
+		if s.options.Gates.On(z.gate) {
+			paths = append(paths, z.path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
 
 // statusz returns the page with the version and the uptime.
 func (s *Server) statusz() http.Handler {
 	v := s.version()
-	binary, emulated := kubernetes.Number, v.EmulationMajor+"."+v.EmulationMinor
+	binary, emulated, paths := kubernetes.Number, v.EmulationMajor+"."+v.EmulationMinor, s.zPaths()
 	return zPage{"Statusz", func(w io.Writer) {
 		up := int(time.Since(s.started).Seconds())
 		fmt.Fprintf(w, "\nStarted: %s\nUp: %d hr %02d min %02d sec\nGo version: %s\nBinary version: %s\nEmulation version: %s\nPaths: %s\n",
-			s.started.UTC().Format(time.UnixDate), up/3600, up/60%60, up%60, v.GoVersion, binary, emulated, strings.Join(zPaths, " "))
+			s.started.UTC().Format(time.UnixDate), up/3600, up/60%60, up%60, v.GoVersion, binary, emulated, strings.Join(paths, " "))
 	}, func(o *zObject) {
 		up := int64(time.Since(s.started).Seconds())
 		o.StartTime, o.UptimeSeconds = &metav1.Time{Time: s.started}, &up
-		o.GoVersion, o.BinaryVersion, o.EmulationVersion, o.Paths = v.GoVersion, binary, emulated, zPaths
+		o.GoVersion, o.BinaryVersion, o.EmulationVersion, o.Paths = v.GoVersion, binary, emulated, paths
 	}}
 }
 

@@ -319,8 +319,9 @@ func (f *fleet) wants() (*authz.Attributes, authorizer.AttributesRecord) {
 // change.
 func TestNodeAuthorizer(t *testing.T) {
 	compareNodes(t, 150, nil)
-	compareNodes(t, 20, withGates(t, "CSIVolumeHealth=true"))
-	compareNodes(t, 20, withGates(t, "KubeletServiceAccountTokenForCredentialProviders=false,PodCertificateRequest=false"))
+	for _, text := range []string{"CSIVolumeHealth=true", "KubeletServiceAccountTokenForCredentialProviders=false,PodCertificateRequest=false"} {
+		t.Run(text, func(t *testing.T) { compareNodes(t, 20, withGates(t, text)) })
+	}
 }
 
 func compareNodes(t *testing.T, fleets int, gates *gate.Set) {

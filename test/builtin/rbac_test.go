@@ -67,6 +67,8 @@ func TestDefaultRoles(t *testing.T) {
 		"GenericWorkload=true,WorkloadWithJob=true,DRAWorkloadResourceClaims=true",
 		"EvictionRequestAPI=true",
 		"ComponentFlagz=false",
+		"ClusterTrustBundle=false,ClusterTrustBundleProjection=false",
+		"PodCertificateRequest=false,StorageVersionMigrator=false",
 		"ComponentFlagz=false,ComponentStatusz=false,KubeletServiceAccountTokenForCredentialProviders=false",
 	} {
 		t.Run(text, func(t *testing.T) { compareRoles(t, withGates(t, text)) })

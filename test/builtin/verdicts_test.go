@@ -25,8 +25,7 @@ var (
 // Mutated objects of the corpus get the same verdict offline as from a kube-apiserver, as creates and
 // as updates of the stored object.
 func TestVerdictsOfKubeAPIServer(t *testing.T) {
-	r := verdict.StartReference(t, *reference, "verdicts.txt", "--allow-privileged", "--runtime-config=api/all=true",
-		"--disable-admission-plugins=NamespaceLifecycle,ServiceAccount,PodSecurity,Priority,RuntimeClass,PersistentVolumeClaimResize")
+	r := verdict.StartReference(t, *reference, "verdicts.txt", "--allow-privileged", "--runtime-config=api/all=true")
 	kinds, _ := chosen(t, NewServer(t, nil))
 	corpus := readCorpus(t)
 	for n, k := range kinds {

@@ -38,7 +38,7 @@ const (
 // are updated were stored before their definition had a schema: rules with oldSelf, ratcheting, pruning
 // and defaults meet values of any kind.
 func TestVerdictsOfKubeAPIServer(t *testing.T) {
-	r := offline.StartReference(t, *reference, "verdicts.txt", "--disable-admission-plugins=NamespaceLifecycle,ServiceAccount")
+	r := offline.StartReference(t, *reference, "verdicts.txt")
 	definitions := 0
 	for seed, sum := *firstSeed, (offline.Counts{}); sum.Asked < *verdicts && sum.Different < 10; seed++ {
 		counts, ok := (&subject{generator: newGenerator(seed), server: r.Server, dir: t.TempDir(), number: seed}).compare(t)

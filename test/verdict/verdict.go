@@ -28,10 +28,10 @@ import (
 )
 
 // Counts are the numbers of comparisons.
-type Counts struct{ Asked, Accepted, Refused, Different int }
+type Counts struct{ Asked, Updates, Accepted, Refused, Different int }
 
 func (c Counts) String() string {
-	return fmt.Sprintf("%d requests: %d accepted, %d refused; %d answers differ", c.Asked, c.Accepted, c.Refused, c.Different)
+	return fmt.Sprintf("%d requests, %d of them updates: %d accepted, %d refused; %d answers differ", c.Asked, c.Updates, c.Accepted, c.Refused, c.Different)
 }
 
 // asked is a request with its offline response.
@@ -87,6 +87,9 @@ func CompareWith(t testing.TB, server Server, paths []string, o check.Options) C
 	}
 	group.Wait()
 	for i, text := range differ {
+		if all[i].Method == http.MethodPut {
+			counts.Updates++
+		}
 		if all[i].Code < http.StatusBadRequest {
 			counts.Accepted++
 		} else {
@@ -109,9 +112,7 @@ func serve(t testing.TB) Server {
 	}
 	a, err := app.Start(t.Context(), app.Options{
 		AllowPrivileged: true, Controllers: none, Authorization: app.Authorization{Flags: chain.Flags{Modes: []string{"AlwaysAllow"}}},
-		Admission: app.Admission{Disable: []string{
-			"NamespaceLifecycle", "ServiceAccount", "PodSecurity", "Priority", "RuntimeClass", "PersistentVolumeClaimResize",
-		}},
+		Admission: app.Admission{Disable: app.NeedsOthers()},
 	})
 	if err != nil {
 		t.Fatal(err)

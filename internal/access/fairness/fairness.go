@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/stored"
@@ -45,7 +46,9 @@ type Options struct {
 	Stored func(group, resource string) (objects, bytes int64)
 	// Timeout is the longest time of a request. It may wait for a quarter of it.
 	Timeout time.Duration
-	Log     *slog.Logger
+	// Gates are the feature gates.
+	Gates *gate.Set
+	Log   *slog.Logger
 }
 
 // A Dispatcher decides when a request is served.

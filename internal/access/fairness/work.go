@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 )
 
@@ -71,6 +72,9 @@ func (d *Dispatcher) listSeats(i *request.Info, r *http.Request) int {
 		return mostListSeats
 	}
 	watch := i.Verb == "watch"
+	if watch && !d.options.Gates.On(gate.WatchList) {
+		return 1
+	}
 	if watch && !(o.SendInitialEvents != nil && *o.SendInitialEvents) && o.ResourceVersion != "" && o.ResourceVersion != "0" {
 		return 1
 	}

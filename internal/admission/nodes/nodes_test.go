@@ -11,6 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/admission/admissiontest"
 	"github.com/anykind/anykind/internal/admission/nodes"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/store/stored"
 )
@@ -39,8 +40,10 @@ func (noOpinion) Authorize(context.Context, *authz.Attributes) (authz.Decision, 
 	return authz.NoOpinion, "", nil
 }
 
-func restricted(t *testing.T) *admissiontest.World {
-	w := admissiontest.New(t, func(w *admissiontest.World) []any {
+func restricted(t *testing.T) *admissiontest.World { return restrictedWith(t, nil) }
+
+func restrictedWith(t *testing.T, gates *gate.Set) *admissiontest.World {
+	w := admissiontest.NewWithGates(t, gates, func(w *admissiontest.World) []any {
 		return []any{&nodes.Restriction{
 			Authorizer:      noOpinion{},
 			Pods:            stored.List[corev1.Pod](w.Cache, w.Kinds, corev1.Resource("pods")),
@@ -60,6 +63,17 @@ func restricted(t *testing.T) *admissiontest.World {
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: claim}, spec: {volumeName: v, storageClassName: "", accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`)
 	w.User = &request.User{Name: "system:node:n1", Groups: []string{"system:nodes"}}
 	return w
+}
+
+// A node requests a certificate for itself only, unless a gate of former releases is on.
+func TestInsecureSigningRequests(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		w := restrictedWith(t, gate.With(map[gate.Name]bool{gate.AllowInsecureKubeletCertificateSigningRequests: on}))
+		_, err := w.Create(`{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: c}, spec: {signerName: kubernetes.io/kubelet-serving, usages: [digital signature], request: eA==}}`)
+		if err == nil || strings.Contains(err.Error(), "is forbidden: unable to parse csr") == on {
+			t.Errorf("gate %v: %v", on, err)
+		}
+	}
 }
 
 // The expected error is a prefix; an empty one means that the write is allowed.

@@ -185,6 +185,9 @@ func (q *question) asksFor(ctx context.Context, name, audience string) (bool, er
 // podCertificate checks a PodCertificateRequest: the pod is on the node and has a volume for such a
 // certificate.
 func (q *question) podCertificate(ctx context.Context) error {
+	if !q.Gates.On(gate.PodCertificateRequest) {
+		return q.refuse("PodCertificateRequest feature gate is disabled")
+	}
 	if q.Operation != registry.Create {
 		return q.refuse("unexpected operation %v", q.Operation)
 	}

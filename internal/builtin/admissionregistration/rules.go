@@ -183,7 +183,8 @@ func validateName(c *rule.Check, obj metav1.Object) {
 	}
 }
 
-// warnOfName warns about an existing object with a reserved name, and about a new one if there are no objects in files.
+// warnOfName warns about an existing object with a reserved name, and about a new one if
+// ManifestBasedAdmissionControlConfig is off.
 func warnOfName[T any](c *rule.Check, obj, _ *T) {
 	allowed := c.IsUpdate() || !c.Gates.On(gate.ManifestBasedAdmissionControlConfig)
 	if meta, ok := any(obj).(metav1.Object); ok && allowed && strings.HasSuffix(meta.GetName(), static) {

@@ -21,6 +21,8 @@ type Dialect struct {
 	// which are those of the resource.
 	OmitsResponseGroup bool
 
+	// GatesStorageHash: discovery has a hash of the storage version only with the feature gate StorageVersionHash.
+	GatesStorageHash bool
 	// TellsUnservedStorage: discovery has a hash of the storage version even if that is not
 	// served.
 	TellsUnservedStorage bool
@@ -86,6 +88,7 @@ var CompiledIn = Dialect{
 	CountsByPath:         true,
 	SortsVerbs:           true,
 	OmitsResponseGroup:   true,
+	GatesStorageHash:     true,
 	TellsUnservedStorage: true,
 	StrategicMergePatch:  true,
 	Protobuf:             true,

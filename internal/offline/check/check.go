@@ -69,6 +69,11 @@ func Run(ctx context.Context, paths []string, in io.Reader, o Options) (*Report,
 	if err != nil {
 		return nil, err
 	}
+	return run(ctx, all, o)
+}
+
+// run checks the documents with a server of its own.
+func run(ctx context.Context, all *Documents, o Options) (*Report, error) {
 	if o.OnlyDefinitions {
 		all.documents = slices.DeleteFunc(all.documents, func(d Document) bool { return d.broken == nil && !d.isDefinition() && !d.isRules() })
 	}
@@ -328,8 +333,8 @@ func (c *checker) store(ctx context.Context, d *Document) error {
 	return c.server.Put(ctx, kind.definition.Key(id.namespace, id.name), object.AppendJSON(nil, t))
 }
 
-// asRead returns a stored object as a server reads it in a version: invalid metadata of embedded objects
-// is dropped, while a write with it is rejected.
+// asRead returns a stored object as a server reads it in a version. It drops invalid metadata of the custom object
+// itself and of embedded objects, as a server does when it reads storage. A server rejects a write with such metadata.
 func asRead(v *resource.Version, t object.Tree) (object.Tree, error) {
 	out, _, err := v.Schema.Complete(object.CloneTree(t))
 	if err == nil {

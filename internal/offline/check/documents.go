@@ -20,6 +20,9 @@ import (
 	"github.com/anykind/anykind/internal/schema/crd"
 )
 
+// stdin is the file of the objects in standard input, and in a text.
+const stdin = "stdin"
+
 // A Document is one object of a file.
 type Document struct {
 	file string
@@ -50,11 +53,28 @@ type Documents struct {
 }
 
 // read reads all files at the paths. In folders it reads YAML and JSON files, recursively. The path
-// - is in. Documents are decoded concurrently.
+// - is in.
 func read(paths []string, in io.Reader) (*Documents, error) {
+	return decodeAll(func(r *reader) error { return r.all(paths, in) })
+}
+
+// readText reads a text. All objects have their places in the text, even if it names files that they come from.
+func readText(data []byte) (*Documents, error) {
+	all, err := decodeAll(func(r *reader) error { return r.split(stdin, data, false) })
+	if err != nil {
+		return nil, err
+	}
+	for i := range all.documents { // the source of an item of a ResourceList is its file
+		all.documents[i].file, all.documents[i].source = stdin, nil
+	}
+	return all, nil
+}
+
+// decodeAll decodes the documents that split finds, concurrently.
+func decodeAll(split func(*reader) error) (*Documents, error) {
 	var texts []text
 	r := &reader{postpone: func(t text) { texts = append(texts, t) }}
-	if err := r.all(paths, in); err != nil {
+	if err := split(r); err != nil {
 		return nil, err
 	}
 	all := &Documents{files: r.files, passedOver: r.passedOver}
@@ -112,7 +132,7 @@ func (r *reader) at(path string, in io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("stdin: %w", err)
 		}
-		return r.split("stdin", data, false)
+		return r.split(stdin, data, false)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -194,6 +214,7 @@ func (r *reader) split(file string, data []byte, found bool) error {
 	return end()
 }
 
+// separates reports whether a line separates two YAML documents.
 func separates(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("---"))
 	if !ok {

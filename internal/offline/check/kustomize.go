@@ -38,17 +38,17 @@ func isFile(path string) bool {
 // kustomizeGroup is the group of the kinds that only kustomize reads.
 const kustomizeGroup = "kustomize.config.k8s.io"
 
-// A built is the output of kustomize for a folder.
-type built struct {
+// A kustomizeOutput is the output of kustomize for a folder.
+type kustomizeOutput struct {
 	// folder and file, the kustomization, are as the user names them.
 	folder, file string
-	out          string
+	text         string
 	// sources are the objects in the files that kustomize names as origins, by their paths from the folder.
 	sources map[string][]Document
 }
 
 // build runs the user's kustomize, or kubectl. named is the name of the folder in findings.
-func build(folder, named string) (*built, error) {
+func build(folder, named string) (*kustomizeOutput, error) {
 	cmd := exec.Command("kustomize", "build", folder)
 	if errors.Is(cmd.Err, exec.ErrNotFound) {
 		cmd = exec.Command("kubectl", "kustomize", folder)
@@ -62,34 +62,48 @@ func build(folder, named string) (*built, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s: %s", strings.Join(cmd.Args, " "), err, strings.TrimSpace(said.String()))
 	}
-	b := &built{folder: named, file: filepath.Join(named, filepath.Base(kustomization(folder))), out: string(out), sources: map[string][]Document{}}
-	for _, text := range strings.Split(b.out, originAnnotation+": |\n")[1:] {
-		line, _, _ := strings.Cut(text, "\n")
-		path, ok := strings.CutPrefix(strings.TrimSpace(line), "path: ")
-		if !ok || b.sources[path] != nil {
+	k := &kustomizeOutput{folder: named, file: filepath.Join(named, filepath.Base(kustomization(folder))), text: string(out)}
+	return k, k.readSources(folder)
+}
+
+// readSources reads the files that the output names as origins, from the folder. It skips origins in other
+// repositories.
+func (k *kustomizeOutput) readSources(folder string) error {
+	k.sources = map[string][]Document{}
+	if !strings.Contains(k.text, originAnnotation) {
+		return nil
+	}
+	objects, err := decodeAll(func(r *reader) error { return r.split(k.file, []byte(k.text), false) })
+	if err != nil {
+		return err
+	}
+	for i := range objects.documents {
+		path := originIn(&objects.documents[i]).Path
+		file := filepath.Join(folder, filepath.FromSlash(path))
+		if path == "" || k.sources[path] != nil || !isFile(file) {
 			continue
 		}
-		if all, err := read([]string{filepath.Join(folder, path)}, nil); err == nil {
-			b.sources[path] = all.documents
+		if all, err := read([]string{file}, nil); err == nil {
+			k.sources[path] = all.documents
 		}
 	}
-	return b, nil
+	return nil
 }
 
 // kustomize reads the objects of a folder as kustomize builds them.
 func (r *reader) kustomize(folder string) error {
-	b, err := build(folder, folder)
+	k, err := build(folder, folder)
 	if err != nil {
 		return err
 	}
-	return r.built(b)
+	return r.splitOutput(k)
 }
 
-// built reads the output of kustomize.
-func (r *reader) built(b *built) error {
-	r.mark = b.mark
+// splitOutput reads the output of kustomize.
+func (r *reader) splitOutput(k *kustomizeOutput) error {
+	r.mark = k.mark
 	defer func() { r.mark = nil }()
-	return r.split(b.file, []byte(b.out), false)
+	return r.split(k.file, []byte(k.text), false)
 }
 
 // An origin is the annotation of kustomize with the origin of an object: its file, or the kustomization
@@ -98,6 +112,7 @@ type origin struct{ Path, Repo, ConfiguredIn string }
 
 const originAnnotation = "config.kubernetes.io/origin"
 
+// originIn returns the origin of an object. It is empty for an origin in another repository.
 func originIn(d *Document) (o origin) {
 	text, _ := object.Annotation(d.tree, originAnnotation)
 	if yaml.Unmarshal([]byte(text), &o) != nil || o.Repo != "" {
@@ -107,19 +122,19 @@ func originIn(d *Document) (o origin) {
 }
 
 // mark sets the file of an object: its origin, or the kustomization.
-func (b *built) mark(d *Document) {
-	d.file, d.source = b.file, b
+func (k *kustomizeOutput) mark(d *Document) {
+	d.file, d.source = k.file, k
 	o := originIn(d)
 	if path := cmp.Or(o.Path, o.ConfiguredIn); path != "" {
-		d.file = filepath.Join(b.folder, filepath.FromSlash(path))
+		d.file = filepath.Join(k.folder, filepath.FromSlash(path))
 	}
 }
 
 // place sets the line of the field in the origin if the field has the same value there. A field that a
 // patch has changed, or a generator has added, has the line of the object.
-func (b *built) place(d *Document, root *yamlv3.Node, field string, p *Problem) {
+func (k *kustomizeOutput) place(d *Document, root *yamlv3.Node, field string, p *Problem) {
 	p.Line, p.Column = 0, 0
-	from := b.sourceOf(d)
+	from := k.sourceOf(d)
 	if from == nil {
 		return
 	}
@@ -135,8 +150,8 @@ func (b *built) place(d *Document, root *yamlv3.Node, field string, p *Problem) 
 
 // sourceOf returns the object in the origin that an object was made from, or nil if that is unsure. Its name is the
 // name of the object, or a part of it: kustomize adds the same prefix and suffix to all names of a kind.
-func (b *built) sourceOf(d *Document) (found *Document) {
-	id, documents := d.identity(""), b.sources[originIn(d).Path]
+func (k *kustomizeOutput) sourceOf(d *Document) (found *Document) {
+	id, documents := d.identity(""), k.sources[originIn(d).Path]
 	names := make([]string, len(documents)) // of the possible objects
 	for i := range documents {
 		if own := documents[i].identity(""); own.kindName == id.kindName && strings.Contains(id.name, own.name) {
@@ -146,7 +161,7 @@ func (b *built) sourceOf(d *Document) (found *Document) {
 	for i, own := range names {
 		prefix, suffix, _ := strings.Cut(id.name, own)
 		missing := func(other string) bool {
-			return other != "" && other != own && !strings.Contains(b.out, "\n  name: "+prefix+other+suffix+"\n")
+			return other != "" && other != own && !strings.Contains(k.text, "\n  name: "+prefix+other+suffix+"\n")
 		}
 		switch {
 		case own == "" || slices.ContainsFunc(names, missing):

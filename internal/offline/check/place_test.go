@@ -99,15 +99,15 @@ func TestSourceOf(t *testing.T) {
 			if err := source.split("a.yaml", []byte(text), false); err != nil {
 				t.Fatal(err)
 			}
-			b := &built{file: "kustomization.yaml", out: strings.Join(out, "---\n"), sources: map[string][]Document{"a.yaml": sources}}
+			k := &kustomizeOutput{file: "kustomization.yaml", text: strings.Join(out, "---\n"), sources: map[string][]Document{"a.yaml": sources}}
 			var all []*Document
 			r := &reader{visit: func(d *Document) error { one := *d; all = append(all, &one); return nil }}
-			if err := r.built(b); err != nil {
+			if err := r.splitOutput(k); err != nil {
 				t.Fatal(err)
 			}
 			for _, d := range all {
 				own, found := d.result().Name, ""
-				if source := b.sourceOf(d); source != nil {
+				if source := k.sourceOf(d); source != nil {
 					found = source.result().Name
 				}
 				if found != tt.want[own] {

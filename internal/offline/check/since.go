@@ -58,11 +58,11 @@ type state struct {
 	// definitions has the definitions of all files, by name, and rules their conversion rules.
 	definitions, rules map[string]*Document
 	// builds are the outputs of kustomize, by the kustomization.
-	builds map[string]*built
+	builds map[string]*kustomizeOutput
 }
 
 func newState() *state {
-	return &state{definitions: map[string]*Document{}, rules: map[string]*Document{}, builds: map[string]*built{}}
+	return &state{definitions: map[string]*Document{}, rules: map[string]*Document{}, builds: map[string]*kustomizeOutput{}}
 }
 
 // A pair is an object in both states. Now is nil for a removed object, and old for a new one.
@@ -139,8 +139,8 @@ func (s *state) parse(f revision.File) (all []*Document, err error) {
 		all = append(all, &one)
 		return nil
 	}}
-	if b := s.builds[f.Name]; b != nil {
-		err = r.built(b)
+	if k := s.builds[f.Name]; k != nil {
+		err = r.splitOutput(k)
 	} else {
 		err = r.split(f.Name, f.Data, !f.Given)
 	}

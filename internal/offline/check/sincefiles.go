@@ -12,11 +12,11 @@ import (
 func (s *since) files(ctx context.Context, paths []string, between revision.Range) (before, after []revision.File, err error) {
 	var plain []string
 	for _, path := range paths {
-		built, err := between.Has(ctx, path, kustomizations[:])
+		isKustomization, err := between.Has(ctx, path, kustomizations[:])
 		if err != nil {
 			return nil, nil, err
 		}
-		if !built {
+		if !isKustomization {
 			plain = append(plain, path)
 			continue
 		}
@@ -46,12 +46,12 @@ func (s *since) build(ctx context.Context, path string, between revision.Range) 
 		if kustomization(one.folder) == "" {
 			continue
 		}
-		b, err := build(one.folder, path)
+		k, err := build(one.folder, path)
 		if err != nil {
 			return nil, nil, err
 		}
-		b.file, one.state.builds[name] = name, b
-		*one.files = append(*one.files, revision.File{Name: name, Data: []byte(b.out), Given: true})
+		k.file, one.state.builds[name] = name, k
+		*one.files = append(*one.files, revision.File{Name: name, Data: []byte(k.text), Given: true})
 	}
 	return before, after, nil
 }

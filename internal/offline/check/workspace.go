@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/anykind/anykind/internal/object/resource"
@@ -98,7 +97,7 @@ func (w *Workspace) read(ctx context.Context) error {
 	return nil
 }
 
-// Check returns the results of the objects in a text. Objects of unknown kinds are passed over.
+// Check returns the results of the objects in a text, with their places in it. Objects of unknown kinds are passed over.
 func (w *Workspace) Check(ctx context.Context, text string) ([]Result, error) {
 	w.mu.Lock()
 	err := w.read(ctx)
@@ -108,7 +107,11 @@ func (w *Workspace) Check(ctx context.Context, text string) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := Run(ctx, []string{"-"}, strings.NewReader(text), o)
+	all, err := readText([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	report, err := run(ctx, all, o)
 	if err != nil {
 		return nil, err
 	}

@@ -85,28 +85,55 @@ func (s *Server) fields(p *place) []any {
 	return out
 }
 
-// replace adds edits to items in a collection, with the quotation marks that they need there.
+// replace adds edits to items in a collection, with the quotation marks that they need there. An edit replaces the whole
+// word at the cursor.
 func (p *place) replace(items []any, line string, at position, column int) {
-	quote, rest, end := "", line[column:], at.Character
+	quote := ""
+	if p.quote == 0 && p.start == column && column < len(line) && isQuote(line[column]) { // the word begins at the cursor
+		p.quote = line[column]
+	}
 	if p.quote != 0 {
 		quote = string(p.quote)
-		if strings.HasPrefix(rest, quote) { // the editor has closed the quotation marks
-			rest, end = rest[1:], end+1
-		}
 	} else if p.quoteKeys && p.isText {
 		quote = `"`
 	}
-	behind := ""
-	if !p.inValue && !strings.HasPrefix(strings.TrimLeft(rest, " "), ":") {
+	end, behind := p.wordEnd(line, column), ""
+	if !p.inValue && !strings.HasPrefix(strings.TrimLeft(line[end:], " \t"), ":") {
 		behind = ": "
 	}
-	edit := textEdit{Range: textRange{position{at.Line, units(line[:p.start])}, position{at.Line, end}}}
+	edit := textEdit{Range: textRange{position{at.Line, units(line[:p.start])}, position{at.Line, units(line[:end])}}}
 	for _, one := range items {
 		one := one.(object)
 		text := quote + one["label"].(string) + quote
 		edit.NewText = text + behind
 		one["filterText"], one["textEdit"] = text, edit
 	}
+}
+
+func isQuote(c byte) bool { return c == '"' || c == '\'' }
+
+// wordEnd returns the end of the word at the cursor, behind its closing quotation mark.
+func (p *place) wordEnd(line string, column int) int {
+	for i := p.start + 1; p.quote != 0 && i < len(line); i++ {
+		if p.quote == '"' && line[i] == '\\' || p.quote == '\'' && strings.HasPrefix(line[i:], "''") { // escapes the next character
+			i++
+			continue
+		}
+		if line[i] != p.quote {
+			continue
+		}
+		if i+1 == len(line) || strings.IndexByte(" \t\r:,]}", line[i+1]) >= 0 {
+			return max(column, i+1)
+		}
+		break // the mark opens the next word: the closing one is missing
+	}
+	end := column
+	for ; end < len(line) && strings.IndexByte(" \t\r,[]{}\"'", line[end]) < 0; end++ {
+		if line[end] == ':' && (!p.inValue || end+1 == len(line) || line[end+1] == ' ') {
+			break
+		}
+	}
+	return end
 }
 
 // opening returns the text behind the colon of a new field.

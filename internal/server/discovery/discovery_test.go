@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/server/openapi/openapitest"
 )
@@ -278,6 +279,17 @@ func TestEmptyCatalog(t *testing.T) {
 	} {
 		if got := ask(h, "GET", path).Body.String(); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", path, got)
+		}
+	}
+}
+
+// Without the gate, only custom resources have a hash of their storage version.
+func TestStorageVersionHashWithoutItsGate(t *testing.T) {
+	h, _ := newHandler(t, Options{Gates: gate.With(map[gate.Name]bool{gate.StorageVersionHash: false})})
+	for path, want := range map[string]bool{"/api/v1": false, "/apis/disc.anykind.dev/v1": true} {
+		body := ask(h, "GET", path).Body.String()
+		if got := strings.Contains(body, "storageVersionHash"); got != want || !strings.Contains(body, "APIResourceList") {
+			t.Errorf("%s: %s", path, body)
 		}
 	}
 }

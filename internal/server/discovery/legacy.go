@@ -127,7 +127,7 @@ func (h *Handler) serveVersion(w http.ResponseWriter, r *http.Request, g *resour
 // apiResources returns the rows of a resource and its subresources.
 func (h *Handler) apiResources(d *resource.Definition, v *resource.Version) []metav1.APIResource {
 	hash := ""
-	if h.options.Gates.On(gate.StorageVersionHash) {
+	if !d.Dialect.GatesStorageHash || h.options.Gates.On(gate.StorageVersionHash) {
 		hash = storageVersionHash(d)
 	}
 	rows := []metav1.APIResource{{

@@ -22,6 +22,7 @@ var requests = []wire.Step{
 	{Method: "GET", Path: "/apis/apps/v1"},
 	{Method: "GET", Path: "/flagz", Around: true},
 	{Method: "GET", Path: "/statusz", Around: true},
+	{Method: "GET", Path: "/livez/poststarthook/start-kube-apiserver-identity-lease-controller"},
 	{Method: "GET", Path: "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:monitoring"},
 	{Method: "GET", Path: "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node"},
 	{

@@ -180,6 +180,7 @@ func (q *question) resourceSlice() {
 
 func (q *question) podCertificateRequest() {
 	switch {
+	case !q.gates.On(gate.PodCertificateRequest): // no rule allows them
 	case q.Subresource != "":
 		q.refuse("nodes may not access the status subresource of PodCertificateRequests")
 	case q.Verb == "create":

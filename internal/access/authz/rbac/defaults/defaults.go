@@ -19,8 +19,8 @@ import (
 
 // The tables. A role is its name, followed by its rules, one per line: verbs, resources, groups and
 // names; or verbs and paths. "to=X" aggregates its rules to the role X, and "from=X" selects the
-// rules that are aggregated to X. A role or a rule that ends with "gate=X" needs the feature gate X, and
-// so does a path that ends with "?X". A
+// rules that are aggregated to X. A role, a rule or a binding that ends with "gate=X" needs the
+// feature gate X, and so does a path that ends with "?X". A
 // binding is its name, its role if the names differ, and subjects. Each controller has a role, and a
 // binding to its service account.
 var (
@@ -62,14 +62,14 @@ func Objects(gates *gate.Set) []Object {
 	ofControllers := readRoles(gates, "ClusterRole", controllers)
 	add("clusterroles", readRoles(gates, "ClusterRole", clusterRoles))
 	add("clusterroles", ofControllers)
-	add("clusterrolebindings", readBindings("ClusterRoleBinding", clusterRoleBindings))
+	add("clusterrolebindings", readBindings(gates, "ClusterRoleBinding", clusterRoleBindings))
 	for _, role := range ofControllers {
 		name := object.Name(role)
 		account := "ServiceAccount:" + metav1.NamespaceSystem + ":" + strings.TrimPrefix(name, controllerPrefix)
-		add("clusterrolebindings", readBindings("ClusterRoleBinding", name+" "+account))
+		add("clusterrolebindings", readBindings(gates, "ClusterRoleBinding", name+" "+account))
 	}
 	add("roles", readRoles(gates, "Role", roles))
-	add("rolebindings", readBindings("RoleBinding", roleBindings))
+	add("rolebindings", readBindings(gates, "RoleBinding", roleBindings))
 	return all
 }
 
@@ -159,9 +159,12 @@ func list(field string) (values []any) {
 	return values
 }
 
-func readBindings(kind, table string) (all []object.Tree) {
+func readBindings(gates *gate.Set, kind, table string) (all []object.Tree) {
 	for line := range strings.Lines(table) {
-		f := strings.Fields(line)
+		f, on := cutGate(gates, strings.Fields(line))
+		if !on {
+			continue
+		}
 		t := newObject(kind, f[0])
 		role := object.Tree{"apiGroup": rbacv1.GroupName, "kind": "ClusterRole", "name": object.Name(t)}
 		for _, field := range f[1:] {
