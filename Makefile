@@ -156,7 +156,7 @@ integrations: ## run the action with act, and the plugins and post-renderers wit
 
 verdicts: ## compare 100,000 verdicts of anykind check with those of kube-apiserver (minutes; make verdicts ARGS="-first 6000000" has other schemas)
 	$(GO) -C test test ./oracle -run TestVerdictsOfKubeAPIServer -count=1 -v -timeout 60m -reference start -verdicts 70000 $(ARGS)
-	$(GO) -C test test ./builtin -run TestVerdictsOfKubeAPIServer -count=1 -v -timeout 60m -reference start -verdicts 30000
+	$(GO) -C test test ./builtin -run TestVerdictsOfKubeAPIServer -count=1 -v -timeout 60m -reference start -verdicts 32000
 
 infer: ## infer definitions from the objects of published projects, and compare them with the published ones (minutes)
 	$(GO) -C test test ./verdict -run 'TestInfer$$' -count=1 -v -timeout 30m -projects
