@@ -127,7 +127,7 @@ func (w *wired) control(a *App, o Options) error {
 	if err != nil {
 		return err
 	}
-	if o.copied != nil || !o.Gates.On(gate.APIServerIdentity) { // its Lease tells about a running process
+	if o.copied != nil || !o.Gates.On(gate.APIServerIdentity) { // a copy is no process that a Lease could name
 		on = slices.DeleteFunc(on, func(d controller.Descriptor) bool { return d.Name == serveridentity.Name })
 	}
 	publishing, err := w.publishes(a, &o.Cluster)

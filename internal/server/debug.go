@@ -54,11 +54,7 @@ func (s *Server) links() []Page {
 		{Path: profiles + "goroutine?debug=2", About: "stacks of all goroutines"},
 		{Path: profiles + "profile?seconds=5", About: "CPU profile of the next five seconds"},
 	}
-	for _, z := range zpages {
-		if s.options.Gates.On(z.gate) {
-			links = append(links, Page{Path: z.path, About: z.about})
-		}
-	}
+	links = append(links, s.zpages()...)
 	for _, p := range s.options.Pages {
 		links = append(links, Page{Path: "/debug/" + p.Path, About: p.About})
 	}

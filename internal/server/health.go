@@ -53,7 +53,9 @@ func (s *Server) health() map[string]http.Handler {
 func Paths(checks []Check, gates *gate.Set) []string {
 	s := &Server{options: Options{Checks: checks, Gates: gates}}
 	paths := append(slices.Collect(maps.Keys(s.health())), "/metrics", "/metrics/slis", "/version")
-	paths = slices.AppendSeq(paths, maps.Keys(s.zpages()))
+	for _, z := range s.zpages() {
+		paths = append(paths, z.Path)
+	}
 	slices.Sort(paths)
 	return paths
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -32,7 +31,9 @@ func (s *Server) ownPages() pages {
 	if s.options.Changes != nil {
 		p[changesPath] = s.options.Changes
 	}
-	maps.Copy(p, s.zpages())
+	for _, z := range s.zpages() {
+		p[z.Path] = z.Serve
+	}
 	for path, h := range s.health() {
 		p[path] = h
 	}
@@ -42,24 +43,15 @@ func (s *Server) ownPages() pages {
 	return p
 }
 
-// zpages are the pages about the program for people.
-var zpages = [...]struct {
-	path, about string
-	gate        gate.Name
-}{
-	{"/statusz", "version, start time and uptime", gate.ComponentStatusz},
-	{"/flagz", "the values of all flags", gate.ComponentFlagz},
-}
-
-// zpages returns the pages whose feature gates are on.
-func (s *Server) zpages() pages {
-	p := pages{"/statusz": s.statusz(), "/flagz": s.flagz()}
-	for _, z := range zpages {
-		if !s.options.Gates.On(z.gate) {
-			delete(p, z.path)
-		}
+// zpages returns the pages about the program for people. Each has a feature gate.
+func (s *Server) zpages() (on []Page) {
+	if s.options.Gates.On(gate.ComponentFlagz) {
+		on = append(on, Page{"/flagz", "the values of all flags", s.flagz().ServeHTTP})
 	}
-	return p
+	if s.options.Gates.On(gate.ComponentStatusz) {
+		on = append(on, Page{"/statusz", "version, start time and uptime", s.statusz().ServeHTTP})
+	}
+	return on
 }
 
 // lazy returns a handler that is created for its first request.

@@ -101,10 +101,8 @@ func zVersion(r *http.Request) (group, version string) {
 // zPaths returns the diagnostic paths in /statusz.
 func (s *Server) zPaths() []string {
 	paths := []string{"/healthz", "/livez", "/metrics", "/readyz", "/version"}
-	for _, z := range zpages {
-		if s.options.Gates.On(z.gate) {
-			paths = append(paths, z.path)
-		}
+	for _, z := range s.zpages() {
+		paths = append(paths, z.Path)
 	}
 	slices.Sort(paths)
 	return paths
@@ -113,15 +111,15 @@ func (s *Server) zPaths() []string {
 // statusz returns the page with the version and the uptime.
 func (s *Server) statusz() http.Handler {
 	v := s.version()
-	binary, emulated, paths := kubernetes.Number, v.EmulationMajor+"."+v.EmulationMinor, s.zPaths()
+	binary, emulated := kubernetes.Number, v.EmulationMajor+"."+v.EmulationMinor
 	return zPage{"Statusz", func(w io.Writer) {
 		up := int(time.Since(s.started).Seconds())
 		fmt.Fprintf(w, "\nStarted: %s\nUp: %d hr %02d min %02d sec\nGo version: %s\nBinary version: %s\nEmulation version: %s\nPaths: %s\n",
-			s.started.UTC().Format(time.UnixDate), up/3600, up/60%60, up%60, v.GoVersion, binary, emulated, strings.Join(paths, " "))
+			s.started.UTC().Format(time.UnixDate), up/3600, up/60%60, up%60, v.GoVersion, binary, emulated, strings.Join(s.zPaths(), " "))
 	}, func(o *zObject) {
 		up := int64(time.Since(s.started).Seconds())
 		o.StartTime, o.UptimeSeconds = &metav1.Time{Time: s.started}, &up
-		o.GoVersion, o.BinaryVersion, o.EmulationVersion, o.Paths = v.GoVersion, binary, emulated, paths
+		o.GoVersion, o.BinaryVersion, o.EmulationVersion, o.Paths = v.GoVersion, binary, emulated, s.zPaths()
 	}}
 }
 

@@ -10,17 +10,17 @@ import (
 // A page whose gate is off is not listed.
 func TestListsOfGatedPages(t *testing.T) {
 	s := &Server{options: Options{Gates: gate.With(map[gate.Name]bool{gate.ComponentFlagz: false})}}
-	linked := func(path string) bool {
-		return slices.ContainsFunc(s.links(), func(p Page) bool { return p.Path == path })
+	in := func(pages []Page, path string) bool {
+		return slices.ContainsFunc(pages, func(p Page) bool { return p.Path == path })
 	}
 	for path, want := range map[string]bool{"/statusz": true, "/flagz": false} {
 		if got := slices.Contains(s.zPaths(), path); got != want {
 			t.Errorf("%s in /statusz: %v", path, got)
 		}
-		if got := linked(path); got != want {
+		if got := in(s.links(), path); got != want {
 			t.Errorf("%s in /debug/: %v", path, got)
 		}
-		if _, got := s.zpages()[path]; got != want {
+		if got := in(s.zpages(), path); got != want {
 			t.Errorf("%s is served: %v", path, got)
 		}
 	}

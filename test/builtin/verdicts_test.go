@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -81,14 +80,12 @@ func (k *Kind) verdicts(t *testing.T, r *verdict.Reference, o Object, random *ra
 		return
 	}
 	defer k.remove(t, r.Server, nameOf(o))
-	if err := os.WriteFile(stored, kept, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	verdict.WriteFile(t, stored, kept)
 	options.Old = []string{stored}
 	r.Add(verdict.CompareWith(t, r.Server, changed, options))
 }
 
-// remove deletes an object, which other kinds and limits may depend on.
+// remove deletes an object. Other kinds, quotas and limits would count it.
 func (k *Kind) remove(t *testing.T, server verdict.Server, name string) {
 	t.Helper()
 	for _, q := range []check.Question{
@@ -107,10 +104,5 @@ func writeObject(t *testing.T, file string, o Object) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	verdict.WriteFile(t, file, data)
 }

@@ -33,18 +33,13 @@ func TestCheck(t *testing.T) {
 }
 
 func install(ts *testscript.TestScript, _ bool, args []string) {
-	bin := ts.MkAbs("bin")
-	ts.Check(os.MkdirAll(bin, 0o755))
 	for _, name := range args {
 		find, ok := map[string]func() (string, error){"anykind": program.Anykind, "kubectl": program.Kubectl}[name]
 		if !ok {
 			ts.Fatalf("install knows anykind and kubectl, not %s", name)
 		}
-		path, err := find()
-		ts.Check(err)
-		ts.Check(os.Symlink(path, filepath.Join(bin, name)))
+		script.Install(ts, name, find)
 	}
-	ts.Setenv("PATH", bin+string(filepath.ListSeparator)+ts.Getenv("PATH"))
 }
 
 // session matches an example of the page: a command and its output.

@@ -58,8 +58,8 @@ data:
   c d: e
 `
 
-// setupGo replaces actions/setup-go, which downloads Go: the Go of this machine is in PATH already. The inputs are those that
-// the action has to set.
+// setupGo replaces actions/setup-go. The original downloads Go, and this one uses the Go in PATH. The action must set both
+// inputs.
 const setupGo = `
 -- action.yml --
 name: setup-go

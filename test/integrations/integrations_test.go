@@ -2,8 +2,6 @@ package integrations
 
 import (
 	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -29,13 +27,6 @@ func install(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || helms[args[0]] == nil {
 		ts.Fatalf("usage: install helm3|helm4")
 	}
-	bin := ts.MkAbs("bin")
-	ts.Check(os.MkdirAll(bin, 0o755))
-	for name, find := range map[string]func() (string, error){"anykind": program.Anykind, "helm": helms[args[0]]} {
-		path, err := find()
-		ts.Check(err)
-		ts.Check(os.RemoveAll(filepath.Join(bin, name)))
-		ts.Check(os.Symlink(path, filepath.Join(bin, name)))
-	}
-	ts.Setenv("PATH", bin+string(filepath.ListSeparator)+ts.Getenv("PATH"))
+	script.Install(ts, "anykind", program.Anykind)
+	script.Install(ts, "helm", helms[args[0]])
 }

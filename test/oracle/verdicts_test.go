@@ -3,12 +3,10 @@ package oracle
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -135,7 +133,7 @@ func withoutWrongRules(t *testing.T, props *apiextensionsv1.JSONSchemaProps) *ap
 	return out
 }
 
-// keepRules removes rules of a schema, which it numbers from n on.
+// keepRules removes rules of a schema. The first rule has the number n.
 func keepRules(p *apiextensionsv1.JSONSchemaProps, n *int, keep func(int) bool) {
 	p.XValidations = slices.DeleteFunc(p.XValidations, func(apiextensionsv1.ValidationRule) bool {
 		*n++
@@ -223,16 +221,12 @@ func (s *subject) change(t *testing.T, props *apiextensionsv1.JSONSchemaProps, s
 // tighten gives the stored definition its schema, and waits until kube-apiserver uses it.
 func (s *subject) tighten(t *testing.T, strict map[string]any) {
 	t.Helper()
-	// A merge patch would remove what is null in a default.
-	now := map[string]any{"apiVersion": strict["apiVersion"], "kind": strict["kind"], "spec": strict["spec"],
-		"metadata": map[string]any{"name": "crontabs." + s.group(), "resourceVersion": "of the stored one"}}
+	now := maps.Clone(strict) // a merge patch would remove what is null in a default
+	now["metadata"] = map[string]any{"name": "crontabs." + s.group(), "resourceVersion": "of the stored one"}
 	s.must(t, s.send(t, http.MethodPut, definitionsPath+"/crontabs."+s.group(), "application/json", []byte(text(now))))
-	wrong, err := json.Marshal(map[string]any{"apiVersion": s.group() + "/v1", "kind": "CronTab", "metadata": map[string]any{"name": "probe"}, probe: "no boolean"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = servers.Wait(t.Context(), func() bool {
-		a := s.send(t, http.MethodPost, s.objects("")+"?dryRun=All", "application/json", wrong)
+	wrong := map[string]any{"apiVersion": s.group() + "/v1", "kind": "CronTab", "metadata": map[string]any{"name": "probe"}, probe: "no boolean"}
+	err := servers.Wait(t.Context(), func() bool {
+		a := s.post(t, s.objects("")+"?dryRun=All", wrong)
 		return a.Code == http.StatusUnprocessableEntity && bytes.Contains(a.Body, []byte(probe))
 	})
 	if err != nil {
@@ -255,27 +249,16 @@ func (s *subject) writeObjects(t *testing.T, all []map[string]any) {
 		fmt.Fprintf(&file, "---\n%s\n", text(o))
 	}
 	if asYAML {
-		s.writeFile(t, filepath.Join("changed", "all.yaml"), file.Bytes())
+		offline.WriteFile(t, filepath.Join(s.dir, "changed", "all.yaml"), file.Bytes())
 	}
 }
 
 func (s *subject) write(t *testing.T, name string, v any) {
 	t.Helper()
-	s.writeFile(t, name, []byte(text(v)))
+	offline.WriteFile(t, filepath.Join(s.dir, name), []byte(text(v)))
 }
 
-func (s *subject) writeFile(t *testing.T, name string, data []byte) {
-	t.Helper()
-	file := filepath.Join(s.dir, name)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// answers returns kube-apiserver, which has answered about the definition already.
+// answers returns the kube-apiserver. The answer about the definition is the one from before the definition was stored.
 func (s *subject) answers() offline.Server {
 	server := s.server
 	server.Ask = func(ctx context.Context, q check.Question) (check.Answer, error) {

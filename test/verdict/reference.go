@@ -3,17 +3,22 @@ package verdict
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/offline/check"
 	"github.com/anykind/anykind/test/compare/judge"
 	"github.com/anykind/anykind/test/compare/servers"
@@ -70,8 +75,8 @@ func (r *Reference) Report(t *testing.T) {
 	}
 }
 
-// Over returns the server of a client, which is a kube-apiserver. An update has the revision and the uid that the
-// object has there. The requests of known differences have the kind "verdict".
+// Over returns the kube-apiserver of a client. An update gets the revision and the uid of the object there. The requests
+// of known differences have the kind "verdict".
 func Over(c *wire.Client, known judge.Known) Server {
 	var mu sync.Mutex // for known
 	return Server{
@@ -92,7 +97,7 @@ func Over(c *wire.Client, known judge.Known) Server {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, d := range judge.Compare(normal(q, online), normal(q, offline)) {
-				s := d.Signature(wire.Step{Kind: "verdict", Resource: resourceOf(q.Path)})
+				s := d.Signature(wire.Step{Kind: "verdict", Resource: resourceOf(q)})
 				if known.Match(s) != nil {
 					continue
 				}
@@ -103,18 +108,14 @@ func Over(c *wire.Client, known judge.Known) Server {
 	}
 }
 
-// resourceOf returns PLURAL.GROUP of a path.
-func resourceOf(path string) string {
-	path, _, _ = strings.Cut(path, "?")
-	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	group := ""
-	if parts[0] == "apis" {
-		group, parts = "."+parts[1], parts[1:]
+// resourceOf returns PLURAL.GROUP of a request.
+func resourceOf(q check.Question) string {
+	r, err := http.NewRequest(q.Method, q.Path, nil)
+	if err != nil {
+		return ""
 	}
-	if parts = parts[2:]; len(parts) > 2 && parts[0] == "namespaces" {
-		parts = parts[2:]
-	}
-	return parts[0] + group
+	info := request.Parse(r)
+	return schema.GroupResource{Group: info.Group, Resource: info.Resource}.String()
 }
 
 // most is the number of unknown fields that an error names.
@@ -177,27 +178,28 @@ func over(ctx context.Context, c *wire.Client, q check.Question) (check.Answer, 
 	return check.Answer{Code: a.Code, Body: a.Body, Warnings: Warnings(a.Header)}, nil
 }
 
-// identify returns an object with the identity of a stored one, where it has one.
+// identify returns an object with the resourceVersion and the uid of a stored one, if it has its own.
 func identify(body, stored []byte) []byte {
-	var now, was map[string]any
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber() // keeps the text of numbers
-	if d.Decode(&now) != nil || json.Unmarshal(stored, &was) != nil {
-		return body
-	}
-	metadata, ok := now["metadata"].(map[string]any)
-	old, found := was["metadata"].(map[string]any)
-	if !ok || !found {
+	now, _, err := codec.Decode(codec.JSON, body)
+	was, _, failed := codec.Decode(codec.JSON, stored)
+	if err != nil || failed != nil {
 		return body
 	}
 	for _, name := range []string{"resourceVersion", "uid"} {
-		if metadata[name] != nil {
-			metadata[name] = old[name]
+		if object.MetaString(now, name) != "" {
+			object.SetMetaString(now, name, object.MetaString(was, name))
 		}
 	}
-	changed, err := json.Marshal(now)
-	if err != nil {
-		return body
+	return object.AppendJSON(nil, now)
+}
+
+// WriteFile writes a file, and the folders above it.
+func WriteFile(t testing.TB, file string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
 	}
-	return changed
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

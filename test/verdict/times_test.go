@@ -77,14 +77,8 @@ func (c *timed) run(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), c.words[0], c.words[1:]...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	measured := measure(cmd.Process.Pid)
-	err := cmd.Wait()
-	took := time.Since(began)
-	c.memory = max(c.memory, measured())
+	took, memory, err := measured(t, cmd)
+	c.memory = max(c.memory, memory)
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

@@ -197,13 +197,7 @@ func tryIt(t *testing.T, anykind string, args ...string) (o check.Outcome, took 
 	cmd := exec.Command(anykind, append([]string{"crd", "try", "-o", "json"}, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	measured := measure(cmd.Process.Pid)
-	err := cmd.Wait()
-	took, memory = time.Since(began), measured()
+	took, memory, err := measured(t, cmd)
 	var exit *exec.ExitError
 	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
 		t.Fatal(err, stderr.String())

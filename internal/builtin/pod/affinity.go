@@ -150,14 +150,10 @@ func checkSpread(c *rule.Check, s *corev1.TopologySpreadConstraint) {
 		}
 	}
 	had := rule.Given[inherited](c)
-	asMerged := mergesSpread(c.Gates) && !had.labelKeys
-	if !mergesSpread(c.Gates) {
-		asMerged = had.oldLabelKeys && c.Gates.On(gate.MatchLabelKeysInPodTopologySpread)
-	}
-	if !asMerged {
-		checkOldLabelKeys(c, s.MatchLabelKeys, s.LabelSelector)
-	} else {
+	if mergesSpread(c.Gates) != had.labelKeys {
 		checkLabelKeys(c, s.MatchLabelKeys, nil, s.LabelSelector)
+	} else {
+		checkOldLabelKeys(c, s.MatchLabelKeys, s.LabelSelector)
 	}
 	if !had.spreadSelector {
 		checkSelector(c.At("labelSelector"), s.LabelSelector, false)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // inherited are exceptions from rules for unchanged values of the old spec.
@@ -15,8 +16,7 @@ type inherited struct {
 	nodeValues     bool // invalid label values in the selection of nodes
 	podValues      bool // and in that of pods
 	spreadSelector bool // an invalid selector of a constraint
-	labelKeys      bool // invalid label keys of a constraint
-	oldLabelKeys   bool // the same, if they are not merged into selectors
+	labelKeys      bool // label keys of a constraint that the rule for new pods rejects
 	sysctls        bool // of a namespace of the host
 	ownUsers       bool // user namespaces together with the host network
 	comparisons    bool // tolerations with numeric operators
@@ -27,7 +27,7 @@ type inherited struct {
 }
 
 // inheritedFrom returns the exceptions for an old spec, or nil.
-func inheritedFrom(old *corev1.PodSpec) *inherited {
+func inheritedFrom(gates *gate.Set, old *corev1.PodSpec) *inherited {
 	if old == nil {
 		return &inherited{}
 	}
@@ -41,8 +41,13 @@ func inheritedFrom(old *corev1.PodSpec) *inherited {
 	for i := range old.TopologySpreadConstraints {
 		s := &old.TopologySpreadConstraints[i]
 		h.spreadSelector = h.spreadSelector || isWrong(func(c *rule.Check) { checkSelector(c, s.LabelSelector, false) })
-		h.oldLabelKeys = h.oldLabelKeys || isWrong(func(c *rule.Check) { checkOldLabelKeys(c, s.MatchLabelKeys, s.LabelSelector) })
-		h.labelKeys = h.labelKeys || isWrong(func(c *rule.Check) { checkLabelKeys(c, s.MatchLabelKeys, nil, s.LabelSelector) })
+		h.labelKeys = h.labelKeys || gates.On(gate.MatchLabelKeysInPodTopologySpread) && isWrong(func(c *rule.Check) {
+			if mergesSpread(gates) {
+				checkLabelKeys(c, s.MatchLabelKeys, nil, s.LabelSelector)
+			} else {
+				checkOldLabelKeys(c, s.MatchLabelKeys, s.LabelSelector)
+			}
+		})
 	}
 	if sc := old.SecurityContext; sc != nil {
 		for _, s := range sc.Sysctls {

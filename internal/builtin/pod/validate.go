@@ -19,7 +19,7 @@ func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {
 		oldSpec = &old.Spec
 	}
 	spec := c.At("spec")
-	rule.With(c, inheritedFrom(oldSpec))
+	rule.With(c, inheritedFrom(c.Gates, oldSpec))
 	giveContext(spec, &t.Spec, oldSpec, "")
 	spec.Walk(&t.Spec)
 	spec.DeclaredField(&t.Spec, oldSpec, "evictionResponders")
@@ -66,7 +66,7 @@ func validateWhole(c *rule.Check, pod, old *corev1.Pod) {
 	}
 	checkAnnotations(c.At("metadata", "annotations"), &pod.ObjectMeta, oldMeta, &pod.Spec)
 	spec := c.At("spec")
-	inherits := inheritedFrom(oldSpec)
+	inherits := inheritedFrom(c.Gates, oldSpec)
 	inherits.mirror = isStatic(pod)
 	rule.With(c, inherits)
 	giveContext(spec, &pod.Spec, oldSpec, pod.Name)
