@@ -71,7 +71,7 @@ their objects and every built-in kind to kubectl and all other clients.`,
 	}
 	root.AddCommand(serveCommand(started), assetsCommand(), userCommand(), migrateCommand(), backupCommand(), restoreCommand(), getCommand(),
 		historyCommand(), blameCommand(), objectDiffCommand(), undoCommand(), forgetCommand(), forkCommand(),
-		checkCommand(), catalogCommand(), convertCommand(), lspCommand(), crdCommand(), versionCommand(), describeCommand())
+		checkCommand(), catalogCommand(), convertCommand(), lspCommand(), crdCommand(), versionCommand(), describeCommand(), consoleCommand())
 	root.AddCommand(pluginCommand(called))
 	addCompletion(root)
 	return root

@@ -195,6 +195,15 @@ func Known(o Options) (Names, error) {
 	return Names{slices.Sorted(maps.Keys(k.contexts)), slices.Sorted(maps.Keys(k.clusters)), slices.Sorted(maps.Keys(k.users))}, nil
 }
 
+// Current returns the name of the context that the options select, empty for none.
+func Current(o Options) string {
+	k, err := read(o)
+	if err != nil {
+		return o.Context
+	}
+	return k.chosen(&o)
+}
+
 // read reads all files. A file that the options name must exist.
 func read(o Options) (*known, error) {
 	k := &known{clusters: map[string]cluster{}, users: map[string]user{}, contexts: map[string]pair{}}

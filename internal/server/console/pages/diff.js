@@ -1,0 +1,58 @@
+// Differences of two objects, field by field.
+
+const keys = ["name", "type", "key", "containerPort", "port", "ip", "uid", "mountPath", "devicePath", "topologyKey", "id"];
+const ignored = new Set(["metadata.managedFields", "metadata.resourceVersion", "metadata.generation"]);
+
+// diff returns the differences: {path, before, after}. An absent value is undefined. Elements of a list are matched
+// by a key that all of them have, else by their index.
+export function diff(before, after, path = [], out = []) {
+  if (ignored.has(path.join("."))) return out;
+  if (same(before, after)) return out;
+  if (isMap(before) && isMap(after)) {
+    for (const k of new Set([...Object.keys(before), ...Object.keys(after)])) diff(before[k], after[k], [...path, k], out);
+  } else if (Array.isArray(before) && Array.isArray(after)) {
+    elements(before, after, path, out);
+  } else {
+    out.push({path, before, after});
+  }
+  return out;
+}
+
+function elements(before, after, path, out) {
+  const all = [...before, ...after];
+  const key = keys.find(k => all.every(v => isMap(v) && k in v) && [before, after].every(l => new Set(l.map(v => v[k])).size === l.length));
+  if (!key) {
+    for (let i = 0; i < Math.max(before.length, after.length); i++) diff(before[i], after[i], [...path, i], out);
+    return;
+  }
+  const index = l => new Map(l.map(v => [v[key], v]));
+  const b = index(before), a = index(after);
+  for (const k of new Set([...b.keys(), ...a.keys()])) diff(b.get(k), a.get(k), [...path, `${key}=${k}`], out);
+}
+
+const isMap = v => v !== null && typeof v === "object" && !Array.isArray(v);
+
+// same reports whether two JSON values are equal.
+export function same(a, b) {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  const ka = Object.keys(a);
+  return Array.isArray(a) === Array.isArray(b) && ka.length === Object.keys(b).length && ka.every(k => k in b && same(a[k], b[k]));
+}
+
+// mergePatch returns the JSON merge patch from one object to another.
+export function mergePatch(before, after) {
+  const patch = {};
+  for (const k of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    if (same(before[k], after[k])) continue;
+    if (!(k in after)) patch[k] = null;
+    else patch[k] = isMap(before[k]) && isMap(after[k]) ? mergePatch(before[k], after[k]) : after[k];
+  }
+  return patch;
+}
+
+// short writes a value on one line.
+export function short(value, most = 160) {
+  const s = value === undefined ? "–" : typeof value === "string" ? value || '""' : JSON.stringify(value);
+  return s.length > most ? s.slice(0, most - 1) + "…" : s;
+}

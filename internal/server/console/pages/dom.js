@@ -1,0 +1,110 @@
+// Elements. A string is always a text node, never markup: objects have names and messages of any content.
+
+// h creates an element. Properties are attributes, except for functions, which listen to the event of their name,
+// and for class, which may be a list with false for none. A child may be an element, a string, a list or null.
+export function h(tag, properties, ...children) {
+  const e = document.createElement(tag);
+  set(e, properties);
+  add(e, children);
+  return e;
+}
+
+const drawing = "http://www.w3.org/2000/svg";
+
+// svg creates an element of a drawing.
+export function svg(tag, properties, ...children) {
+  const e = document.createElementNS(drawing, tag);
+  set(e, properties);
+  add(e, children);
+  return e;
+}
+
+function set(e, properties) {
+  for (const [name, value] of Object.entries(properties ?? {})) {
+    if (typeof value === "function") e.addEventListener(name, value);
+    else if (name === "class") e.setAttribute("class", [value].flat().filter(Boolean).join(" "));
+    else if (name === "value") e.value = value;
+    else if (value === true) e.setAttribute(name, "");
+    else if (value !== false && value != null) e.setAttribute(name, value);
+  }
+}
+
+function add(e, children) {
+  for (const c of children.flat(Infinity)) if (c != null && c !== false) e.append(c);
+}
+
+// fill replaces the children of an element.
+export function fill(e, ...children) {
+  e.replaceChildren();
+  add(e, children);
+  return e;
+}
+
+// text sets the text of an element, if it is another one.
+export function text(e, value) {
+  if (e.textContent !== value) e.textContent = value;
+}
+
+// debounce returns a function that calls f once calls have paused.
+export function debounce(f, milliseconds) {
+  let timer;
+  return (...args) => {
+    clearTimeout(timer);
+    timer = setTimeout(f, milliseconds, ...args);
+  };
+}
+
+// every calls f each so many milliseconds until the signal, while the page is visible.
+export function every(milliseconds, signal, f) {
+  const timer = setInterval(() => document.hidden || f(), milliseconds);
+  signal.addEventListener("abort", () => clearInterval(timer));
+}
+
+const units = [["y", 31536000], ["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
+
+// age returns the time since a timestamp as kubectl shows it: two units at most, fewer for longer times.
+export function age(timestamp, now = Date.now()) {
+  const seconds = Math.floor((now - Date.parse(timestamp)) / 1000);
+  if (!(seconds >= 0)) return Number.isNaN(seconds) ? "<unknown>" : "0s";
+  if (seconds < 120) return seconds + "s";
+  const first = units.findIndex(([, size]) => seconds >= size * (size === 31536000 || size === 86400 || size === 3600 ? 2 : 1));
+  const [unit, size] = units[first];
+  const whole = Math.floor(seconds / size);
+  const next = units[first + 1];
+  const rest = next && Math.floor((seconds - whole * size) / next[1]);
+  return whole + unit + (rest && whole < 10 ? rest + next[0] : "");
+}
+
+// moment returns a timestamp for people, in the time zone of the browser.
+export function moment(timestamp) {
+  const t = new Date(timestamp);
+  const two = n => String(n).padStart(2, "0");
+  return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${two(t.getHours())}:${two(t.getMinutes())}:${two(t.getSeconds())}`;
+}
+
+// toast shows a message for some seconds, and reads it to screen readers.
+export function toast(message, failed) {
+  const box = document.getElementById("toasts");
+  const note = h("div", {class: ["toast", failed && "bad"]}, message);
+  box.append(note);
+  setTimeout(() => note.remove(), failed ? 9000 : 4000);
+}
+
+// copy puts text on the clipboard.
+export async function copy(words) {
+  try {
+    await navigator.clipboard.writeText(words);
+    toast("Copied: " + words.split("\n")[0].slice(0, 120));
+  } catch (e) {
+    toast(e.message, true);
+  }
+}
+
+// dialog shows content over the page, and returns a function that closes it. The element keeps the focus inside.
+export function dialog(title, ...content) {
+  const d = h("dialog", {"aria-label": title, close: () => d.remove(), click: e => e.target === d && d.close()},
+    h("div", {class: "dialog"}, h("h2", null, title), content));
+  document.body.append(d);
+  d.showModal();
+  return () => d.close();
+}

@@ -1,0 +1,126 @@
+// The view of one object: its state, its text, its past.
+import {json, kindOf, own, pathOf, Refusal, state, watch} from "./api.js";
+import {remove} from "./delete.js";
+import {Document} from "./document.js";
+import {age, copy, fill, h, moment} from "./dom.js";
+import {keysUntil} from "./keys.js";
+import {past as changesOf} from "./past.js";
+import {change, listOf} from "./route.js";
+import {why} from "./why.js";
+import {logs} from "./logs.js";
+
+// object shows an object.
+export async function object(at, signal) {
+  const [group, resource, ns, name] = at.parts;
+  const k = kindOf(group === "-" ? "" : group, resource);
+  if (!k) throw new Refusal(404, {message: `this server has no kind ${resource} in the group ${group}`});
+  document.title = `${name} · ${k.kind} · anykind console`;
+  const v = new View(k, ns === "-" ? "" : ns, name, at.query.get("tab") ?? "", signal);
+  await v.load();
+  return v.node;
+}
+
+class View {
+  constructor(k, namespace, name, tab, signal) {
+    Object.assign(this, {k, namespace, name, signal});
+    this.path = pathOf(k, namespace, name);
+    this.tabs = [
+      ["state", "State", () => why(this)],
+      ["yaml", "YAML", () => this.document.node],
+      ...(own() ? [["changes", "Changes", () => changesOf(this)]] : []),
+      ...(k.subresources.includes("log") ? [["logs", "Logs", () => logs(this)]] : []),
+    ];
+    this.tab = this.tabs.find(([id]) => id === tab)?.[0] ?? "state";
+    this.top = h("header", {class: "top"});
+    this.bar = h("div", {class: "tabs", role: "tablist", keydown: e => this.arrows(e)});
+    this.body = h("div", {class: "body", role: "tabpanel", tabindex: 0, "aria-label": "Content"});
+    this.note = h("div", {class: "note", hidden: true});
+    this.node = h("section", {class: "object"}, this.top, this.note, this.bar, this.body);
+    const numbers = Object.fromEntries(this.tabs.map(([id], i) => [String(i + 1), () => this.open(id)]));
+    keysUntil(signal, {...numbers, e: () => this.edit(), d: () => this.delete()});
+  }
+
+  async load() {
+    this.object = await json(state.at ? `${this.path}?asOf=${encodeURIComponent(state.at)}` : this.path, {signal: this.signal});
+    this.document = new Document(this);
+    this.draw();
+    this.open(this.tab);
+    if (!state.at && this.k.verbs.includes("watch")) this.follow();
+  }
+
+  // follow shows changes as they happen.
+  async follow() {
+    const selector = "fieldSelector=" + encodeURIComponent("metadata.name=" + this.name);
+    await watch(`${pathOf(this.k, this.namespace)}?${selector}`, {
+      version: this.object.metadata.resourceVersion, signal: this.signal, told: () => {},
+      event: ({type, object}) => {
+        this.object = object;
+        this.gone = type === "DELETED";
+        this.draw();
+        this.document.arrived();
+        if (this.tab === "state") this.open("state");
+      },
+    });
+  }
+
+  draw() {
+    const m = this.object.metadata;
+    fill(this.top,
+      h("h1", null, h("a", {class: "quiet", href: listOf(this.k)}, this.k.kind), " ", h("span", {class: "name"}, this.name)),
+      m.namespace && h("span", {class: "quiet"}, "in ", m.namespace),
+      h("span", {class: "quiet", title: moment(m.creationTimestamp)}, age(m.creationTimestamp), " old"),
+      state.at && h("span", {class: "badge wait"}, "as it was at " + moment(state.at)),
+      h("span", {class: "grow"}),
+      h("button", {click: () => this.edit(), disabled: Boolean(state.at || this.gone) || !this.k.verbs.includes("update")}, "Edit"),
+      h("button", {click: () => copy(`kubectl get ${this.k.title} ${this.name}${m.namespace ? " -n " + m.namespace : ""} -o yaml${state.context.name && " --context " + state.context.name}`), title: "Copy as a kubectl command"}, "kubectl"),
+      h("button", {class: "danger", click: () => this.delete(), disabled: Boolean(state.at || this.gone) || !this.k.verbs.includes("delete")}, "Delete…"));
+    const held = m.deletionTimestamp && (m.finalizers ?? []);
+    this.note.hidden = !this.gone && !held;
+    fill(this.note, this.gone ? h("b", null, "This object has been deleted. Its last state is shown.")
+      : held && [h("b", null, `Deleted ${age(m.deletionTimestamp)} ago, and held by ${held.length} finalizers: `), held.map(f => h("p", null, h("code", null, f), " ", finalizer(f)))]);
+  }
+
+  open(id) {
+    this.tab = id;
+    change({tab: id === "state" ? "" : id});
+    fill(this.bar, this.tabs.map(([tab, title]) => h("button", {role: "tab", "aria-selected": String(tab === id), tabindex: tab === id ? 0 : -1, click: () => this.open(tab)}, title)));
+    const content = this.tabs.find(([tab]) => tab === id)[2]();
+    if (content instanceof Promise) {
+      content.then(c => this.tab === id && fill(this.body, c), e => this.signal.aborted || fill(this.body, h("p", {class: "bad pad"}, e.message)));
+    } else {
+      fill(this.body, content);
+    }
+  }
+
+  arrows(e) {
+    const step = {ArrowRight: 1, ArrowLeft: -1}[e.key];
+    if (!step) return;
+    const i = this.tabs.findIndex(([id]) => id === this.tab);
+    this.open(this.tabs[(i + step + this.tabs.length) % this.tabs.length][0]);
+    this.bar.querySelector("[aria-selected=true]").focus();
+  }
+
+  edit() {
+    if (state.at || this.gone) return;
+    this.open("yaml");
+    this.document.edit();
+  }
+
+  delete() {
+    const m = this.object.metadata;
+    if (!state.at && !this.gone) remove(this.k, [{id: m.uid, name: m.name, namespace: m.namespace}], () => {});
+  }
+}
+
+// finalizer explains a finalizer: its controller must remove it.
+function finalizer(name) {
+  const known = {
+    foregroundDeletion: "The garbage collector deletes the dependents first.",
+    orphan: "The garbage collector removes this owner from its dependents first.",
+    "kubernetes.io/pvc-protection": "A pod still uses this claim.",
+    "kubernetes.io/pv-protection": "A claim is still bound to this volume.",
+    "customresourcecleanup.apiextensions.k8s.io": "Objects of this definition still exist; each may have finalizers of its own.",
+    kubernetes: "The namespace still has objects.",
+  };
+  return known[name] ?? `The controller of ${name.split("/")[0]} removes it after its cleanup. If that controller no longer runs, the object stays.`;
+}
