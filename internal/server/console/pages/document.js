@@ -63,12 +63,12 @@ export class Document {
     this.area = h("textarea", {spellcheck: "false", autocapitalize: "off", "aria-label": "YAML of the object", wrap: "off", value: toText(text), input: () => this.typed(), scroll: () => this.scrolled(), keydown: e => this.key(e)});
     this.shade = h("pre", {"aria-hidden": "true"});
     this.gutter = h("div", {class: "gutter", "aria-hidden": "true"});
-    this.errors = h("ul", {class: "errors", role: "status"});
+    this.errors = h("ul", {class: "errors"});
     this.newer = h("p", {class: "note", hidden: true}, "The object has changed since. ", h("button", {click: () => this.conflict()}, "Compare"));
     this.save = h("button", {class: "main", click: () => this.store()}, "Save");
     fill(this.node,
       h("p", {class: "tools"}, this.save, h("button", {click: () => this.read()}, "Cancel"), h("span", {class: "quiet"}, "The server checks the text as you type (dry run).")),
-      this.newer, h("div", {class: "editor"}, this.gutter, h("div", {class: "sheet"}, this.shade, this.area)), this.errors);
+      this.newer, h("div", {class: "editor"}, this.gutter, h("div", {class: "sheet"}, this.shade, this.area)), h("div", {role: "status"}, this.errors));
     this.problems = new Map();
     this.typed();
     this.area.focus();
@@ -188,8 +188,8 @@ export class Document {
   }
 }
 
-// withoutVersion removes the resourceVersion of a text: a dry run asks about the content, not about conflicts.
-const withoutVersion = text => text.replace(/^ {2}resourceVersion: .*\n/m, "");
+// withoutVersion empties the resourceVersion of a text: a dry run asks about the content, not about conflicts.
+const withoutVersion = text => text.replace(/^( {2}resourceVersion:) .*$/m, '$1 ""');
 
 // problems returns the errors of an answer with their fields or lines.
 function problems(e) {

@@ -60,19 +60,21 @@ export function every(milliseconds, signal, f) {
   signal.addEventListener("abort", () => clearInterval(timer));
 }
 
-const units = [["y", 31536000], ["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
+const minute = 60, hour = 60 * minute, day = 24 * hour, year = 365 * day;
 
-// age returns the time since a timestamp as kubectl shows it: two units at most, fewer for longer times.
+// ages has, for ages below a limit, the unit, and the smaller unit that is shown beside it.
+const ages = [
+  [2 * minute, "s", 1], [10 * minute, "m", minute, "s", 1], [3 * hour, "m", minute], [8 * hour, "h", hour, "m", minute], [2 * day, "h", hour],
+  [8 * day, "d", day, "h", hour], [2 * year, "d", day], [8 * year, "y", year, "d", day], [Infinity, "y", year],
+];
+
+// age returns the time since a timestamp as kubectl prints it.
 export function age(timestamp, now = Date.now()) {
-  const seconds = Math.floor((now - Date.parse(timestamp)) / 1000);
-  if (!(seconds >= 0)) return Number.isNaN(seconds) ? "<unknown>" : "0s";
-  if (seconds < 120) return seconds + "s";
-  const first = units.findIndex(([, size]) => seconds >= size * (size === 31536000 || size === 86400 || size === 3600 ? 2 : 1));
-  const [unit, size] = units[first];
-  const whole = Math.floor(seconds / size);
-  const next = units[first + 1];
-  const rest = next && Math.floor((seconds - whole * size) / next[1]);
-  return whole + unit + (rest && whole < 10 ? rest + next[0] : "");
+  const seconds = Math.max(0, Math.floor((now - Date.parse(timestamp)) / 1000));
+  if (Number.isNaN(seconds)) return "<unknown>";
+  const [, unit, size, next, part] = ages.find(([limit]) => seconds < limit);
+  const rest = next && Math.floor((seconds % size) / part);
+  return Math.floor(seconds / size) + unit + (rest ? rest + next : "");
 }
 
 // moment returns a timestamp for people, in the time zone of the browser.

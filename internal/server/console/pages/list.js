@@ -1,5 +1,5 @@
 // The view of a kind: its objects as the server's own Table, live.
-import {json, kindOf, pages, pathOf, Refusal, send, state, table, watch} from "./api.js";
+import {kindOf, pages, pathOf, pause, Refusal, state, table, watch} from "./api.js";
 import {remove} from "./delete.js";
 import {age, copy, debounce, every, fill, h, text} from "./dom.js";
 import {keysUntil} from "./keys.js";
@@ -8,6 +8,7 @@ import {Grid} from "./rows.js";
 import {sortable, Store} from "./store.js";
 
 const merge = 200; // milliseconds between changes of the rows on the page
+const retry = 3000; // milliseconds after a lost connection
 
 // list shows the objects of a kind.
 export async function list(at, signal) {
@@ -113,7 +114,13 @@ class List {
         await watch(this.path(), {accept: table, version, signal, event: e => this.event(e), told: s => this.say(s)});
       }
     } catch (e) {
-      if (!signal.aborted) this.say(e);
+      if (signal.aborted) return;
+      if (e.code) this.store.clear(); // the rows are those of another selector
+      this.say(e);
+      this.grid.later();
+      if (e.code) return;
+      await pause(retry, signal);
+      if (!signal.aborted) this.reload();
     }
   }
 
@@ -169,7 +176,7 @@ class List {
       ...own.map(d => {
         const column = {title: d.name, words: d.description, i: d.i, width: Math.max(d.name.length + 4, 10), kind: "", cell: r => String(r.cells[d.i] ?? "")};
         if (d.name === "Name") return {...column, kind: "name", cell: r => r.name};
-        if (d.name === "Age" && d.description?.startsWith("CreationTimestamp")) return {...column, kind: "age", cell: (r, now) => (r.created ? age(r.created, now) : "")};
+        if (d.name === "Age" && /^CreationTimestamp|: \.metadata\.creationTimestamp$/.test(d.description)) return {...column, kind: "age", cell: (r, now) => (r.created ? age(r.created, now) : "")};
         return {...column, tone: tone};
       }),
     ];

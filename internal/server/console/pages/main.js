@@ -1,5 +1,5 @@
 // The frame of all pages: the bar, the kinds at the side, and the view of the address.
-import {choose, enter, keep, listed, own, state} from "./api.js";
+import {choose, enter, keep, own, state} from "./api.js";
 import {access} from "./access.js";
 import {changes} from "./changes.js";
 import {fill, h, moment, toast} from "./dom.js";
@@ -9,7 +9,7 @@ import {kind} from "./kind.js";
 import {list} from "./list.js";
 import {namespaces} from "./namespaces.js";
 import {object} from "./object.js";
-import {go, here, link, listOf, namespace, pageOf} from "./route.js";
+import {go, here, link, opening} from "./route.js";
 import {search} from "./search.js";
 import {side} from "./side.js";
 
@@ -22,7 +22,7 @@ async function open() {
   leave.abort();
   leave = new AbortController();
   const {signal} = leave;
-  const at = here();
+  const at = opening();
   const main = document.getElementById("main");
   try {
     const wanted = at.query.get("context") ?? "";
@@ -44,7 +44,7 @@ async function open() {
   } catch (e) {
     if (signal.aborted) return;
     if (e.code === 401) return ask(main, e);
-    console.error(e);
+    if (e.code == null) console.error(e); // a defect of the page, and not an answer of the server
     fill(main, failure(e));
   }
 }

@@ -42,6 +42,7 @@ class View {
 
   async load() {
     this.object = await json(state.at ? `${this.path}?asOf=${encodeURIComponent(state.at)}` : this.path, {signal: this.signal});
+    if (this.signal.aborted) return; // the address is that of another view
     this.document = new Document(this);
     this.draw();
     this.open(this.tab);

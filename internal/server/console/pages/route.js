@@ -25,10 +25,21 @@ export const namespace = () => here().query.get("namespace") ?? "";
 // go opens a view.
 export const go = (parts, parameters) => (location.hash = link(parts, parameters));
 
-// change sets parameters of this view without opening it again.
+let opened = ""; // the address of the view that is shown
+
+// opening returns the address of the view that is opened now.
+export function opening() {
+  opened = location.hash;
+  return here();
+}
+
+// change sets parameters of the shown view without opening it again. If the user has just left for another address, that
+// one stays.
 export function change(parameters) {
+  if (location.hash !== opened) return;
   const at = here();
   history.replaceState(null, "", link([at.name, ...at.parts], {...Object.fromEntries(at.query), ...parameters}));
+  opened = location.hash;
 }
 
 // Addresses of views of kinds and objects. The core group has no name, so its address has a dash.

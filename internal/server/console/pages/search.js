@@ -47,7 +47,7 @@ export function search() {
     draw([]);
     try {
       const started = performance.now();
-      const {objects, words} = own() ? await stored(q, signal) : await listsOf(q, signal);
+      const {objects, words} = await objectsOf(q, signal);
       if (signal.aborted) return;
       draw(objects);
       fill(note, `${objects.length} objects in ${Math.round(performance.now() - started)} ms${words ? ". " + words : ""}`);
@@ -69,6 +69,17 @@ function kindsOf(q) {
     return names.includes(word) ? 0 : names.some(n => n.startsWith(word)) ? 1 : k.title.includes(word) ? 2 : 3;
   };
   return state.kinds.filter(listed).map(k => [rank(k), k]).filter(([r]) => r < 3).sort((a, b) => a[0] - b[0]).slice(0, 6).map(([, k]) => k);
+}
+
+// objectsOf searches with the index of the server, or in lists of a server without one.
+async function objectsOf(q, signal) {
+  if (!own()) return listsOf(q, signal);
+  try {
+    return await stored(q, signal);
+  } catch (e) {
+    if (e.code !== 404 && e.code !== 403) throw e; // an older anykind, or no right to search
+    return listsOf(q, signal);
+  }
 }
 
 // stored searches with the index of anykind.

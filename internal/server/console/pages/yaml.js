@@ -13,15 +13,18 @@ function sorted(value, path) {
   return Object.keys(value).sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
 }
 
-const plain = /^[A-Za-z0-9_./$(<>=~^+][\w ./$()<>=~^+@,;%:-]*$/;
+const plain = /^[A-Za-z0-9_./$(^+][\w ./$()<>=~^+@,;%:-]*$/;
 const special = /^(y|n|yes|no|true|false|on|off|null|~|[-+]?(\d[\d_.,:]*|\.\d+|0x[\da-f]+|0o?[0-7]+)(e[-+]?\d+)?|[-+]?\.(inf|nan)|\d{4}-\d\d?-\d\d?.*|=|<<)$/i;
 
 // scalar writes a value that is no list and no map.
 function scalar(value) {
   if (typeof value !== "string") return JSON.stringify(value);
   const simple = plain.test(value) && !special.test(value) && !/: |:$|\s#|\s$/.test(value);
-  return simple ? value : JSON.stringify(value);
+  return simple ? value : JSON.stringify(value).replace(unprintable, c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 }
+
+// unprintable are the characters that JSON may have as they are, and YAML may not.
+const unprintable = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 // write returns an object as lines: {text, path, leaf}. leaf is true for lines with a value.
 export function write(object) {
@@ -30,12 +33,11 @@ export function write(object) {
     const line = (text, leaf) => lines.push({text, path, leaf});
     if (Array.isArray(value) && value.length) {
       line(prefix, false);
-      const deeper = prefix.trimStart().startsWith("- ") ? indent : indent; // lists are not indented further than their key
-      value.forEach((v, i) => item(v, [...path, i], deeper));
+      value.forEach((v, i) => item(v, [...path, i], indent)); // elements stand below the first letter of their key
     } else if (value && typeof value === "object" && Object.keys(value).length) {
       line(prefix, false);
       map(value, path, indent + "  ");
-    } else if (typeof value === "string" && value.includes("\n") && !/^[\s]|[^\S\n]\n|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ufeff]|\n\n$/.test(value) && value !== "\n") {
+    } else if (typeof value === "string" && value.includes("\n") && !/^[\s]|[^\S\n]\n|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ufeff]|\n\n$/.test(value) && value !== "\n") {
       line(`${prefix} |${value.endsWith("\n") ? "" : "-"}`, true);
       for (const l of value.replace(/\n$/, "").split("\n")) lines.push({text: l && indent + "  " + l, path, leaf: false});
     } else {

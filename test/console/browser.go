@@ -1,0 +1,209 @@
+// Package console has the tests of the console: its pages in a headless Chromium, against a running server.
+//
+// The tests do as users do: they click, type, and read the page. A page that logs an error, throws an exception or breaks
+// its Content-Security-Policy fails its test. Without a Chromium, as root on Debian, it is installed.
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience limits one step of a user. A page that needs longer does not get there at all.
+const patience = 20 * time.Second
+
+// chromium returns the path of a Chromium.
+var chromium = sync.OnceValues(func() (string, error) {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil || os.Getuid() != 0 {
+		return "", errors.New("there is no Chromium in PATH")
+	}
+	install := exec.Command("sh", "-c", "(apt-get install -y --no-install-recommends chromium || (apt-get update && apt-get install -y --no-install-recommends chromium))")
+	install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	if out, err := install.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("installing Chromium: %w\n%s", err, out)
+	}
+	return exec.LookPath("chromium")
+})
+
+// A Page is a tab of a browser.
+type Page struct {
+	t   *testing.T
+	ctx context.Context
+
+	mu     sync.Mutex
+	errors []string // of the console of the page
+}
+
+// Open opens a URL in a new browser with a profile of its own.
+func Open(t *testing.T, url string, options ...chromedp.ExecAllocatorOption) *Page {
+	t.Helper()
+	path, err := chromium()
+	if err != nil {
+		t.Skip(err)
+	}
+	all := append(chromedp.DefaultExecAllocatorOptions[:len(chromedp.DefaultExecAllocatorOptions):len(chromedp.DefaultExecAllocatorOptions)],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 800), chromedp.WSURLReadTimeout(patience))
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), append(all, options...)...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	p := &Page{t: t, ctx: ctx}
+	chromedp.ListenTarget(ctx, p.listen)
+	t.Cleanup(func() {
+		for _, e := range p.Errors() {
+			t.Errorf("the page reports: %s", e)
+		}
+	})
+	p.Do(chromedp.Navigate(url))
+	return p
+}
+
+func (p *Page) listen(event any) {
+	var message string
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		message = e.ExceptionDetails.Error()
+	case *runtime.EventConsoleAPICalled:
+		if e.Type != runtime.APITypeError {
+			return
+		}
+		for _, a := range e.Args {
+			message += string(a.Value) + a.Description + " "
+		}
+	case *cdplog.EventEntryAdded:
+		if e.Entry.Level != cdplog.LevelError || e.Entry.Source == cdplog.SourceNetwork {
+			return // the page shows errors of requests itself
+		}
+		message = e.Entry.Text
+	default:
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.errors = append(p.errors, message)
+}
+
+// Errors returns what the page has logged as errors, and forgets it.
+func (p *Page) Errors() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.errors
+	p.errors = nil
+	return all
+}
+
+// Do runs actions, and fails the test if they fail.
+func (p *Page) Do(actions ...chromedp.Action) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if p.ctx.Err() == nil && chromedp.FromContext(p.ctx).Target == nil {
+		ctx = p.ctx // the first action starts the browser, which lives as long as its context
+	}
+	if err := chromedp.Run(ctx, actions...); err != nil {
+		p.t.Fatalf("%v; the page shows:\n%s", err, p.Shown())
+	}
+}
+
+// Eval evaluates JavaScript, which may be a promise.
+func Eval[T any](p *Page, script string) (out T) {
+	p.t.Helper()
+	p.Do(chromedp.Evaluate(script, &out, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
+	return out
+}
+
+// Shown returns the text of the page.
+func (p *Page) Shown() (out string) {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if err := chromedp.Run(ctx, chromedp.Evaluate(`[...document.querySelectorAll("#main, dialog, #toasts")].map(e => e.innerText).join("\n---\n")`, &out)); err != nil {
+		return err.Error()
+	}
+	return out
+}
+
+// Until waits for a condition in JavaScript.
+func (p *Page) Until(condition string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	var ok bool
+	script := fmt.Sprintf(`new Promise(done => { const look = () => { let ok = false; try { ok = Boolean(%s) } catch {} ok ? done(true) : setTimeout(look, 20) }; look() })`, condition)
+	err := chromedp.Run(ctx, chromedp.Evaluate(script, &ok, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
+	if err != nil {
+		p.t.Fatalf("waiting for %s: %v; the page shows:\n%s", condition, err, p.Shown())
+	}
+}
+
+// Sees waits for texts on the page.
+func (p *Page) Sees(texts ...string) {
+	p.t.Helper()
+	for _, text := range texts {
+		p.Until(fmt.Sprintf(`document.body.innerText.replace(/\s+/g, " ").includes(%q)`, text))
+	}
+}
+
+// Go opens a view by its address.
+func (p *Page) Go(hash string) {
+	p.t.Helper()
+	Eval[any](p, fmt.Sprintf(`(location.hash = %q, null)`, hash))
+}
+
+// Click clicks the first element of a selector, or the first button or link with a text.
+func (p *Page) Click(what string) {
+	p.t.Helper()
+	find := fmt.Sprintf(`(() => { try { const e = document.querySelector(%[1]q); if (e) return e } catch {} return [...document.querySelectorAll("dialog[open] button, button, a, summary, [role=option]")].find(e => e.innerText.trim() === %[1]q && e.offsetParent) })()`, what)
+	p.Until(find)
+	Eval[any](p, find+".click()")
+}
+
+// Tab opens a tab of an object.
+func (p *Page) Tab(title string) {
+	p.t.Helper()
+	find := fmt.Sprintf(`[...document.querySelectorAll("[role=tab]")].find(e => e.innerText === %q)`, title)
+	p.Until(find)
+	Eval[any](p, find+".click()")
+}
+
+// Type writes a text into an input, as if it were typed.
+func (p *Page) Type(selector, text string) {
+	p.t.Helper()
+	p.Until(fmt.Sprintf(`document.querySelector(%q)`, selector))
+	Eval[any](p, fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.focus(); e.value = %q; e.dispatchEvent(new Event("input", {bubbles: true})); e.dispatchEvent(new Event("change", {bubbles: true})) })()`, selector, text))
+}
+
+// Key presses a key.
+func (p *Page) Key(key string, modifiers ...string) {
+	p.t.Helper()
+	flags := ""
+	for _, m := range modifiers {
+		flags += ", " + m + "Key: true"
+	}
+	Eval[any](p, fmt.Sprintf(`document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: %q, bubbles: true, cancelable: true%s})), null`, key, flags))
+}
+
+// Rows returns the rows in view of a list, a line each, without the column for selection.
+func (p *Page) Rows() []string {
+	p.t.Helper()
+	text := Eval[string](p, `[...document.querySelectorAll(".space .row:not([hidden])")].sort((a, b) => a.ariaRowIndex - b.ariaRowIndex).map(r => [...r.children].slice(1).map(c => c.textContent).join(" ")).join("\n")`)
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}

@@ -1,0 +1,104 @@
+package console
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/network/kubeconfig"
+	"github.com/anykind/anykind/internal/server/console"
+	"github.com/anykind/anykind/test/process"
+)
+
+// A Fixture is a server with a console.
+type Fixture struct {
+	process.API // of the administrator
+	Console     *console.Local
+	Kubeconfig  string // file
+}
+
+// Start starts a server that keeps a history, and a console for its administrator.
+func Start(t *testing.T) *Fixture {
+	t.Helper()
+	dir := t.TempDir()
+	a, err := app.Start(t.Context(), app.Options{Dir: dir, Address: "127.0.0.1:0", History: app.Remembering{On: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // open watches are aborted
+		_ = a.Stop(ctx)
+	})
+	file := filepath.Join(dir, "kubeconfig")
+	if err := os.WriteFile(file, a.Kubeconfig(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Serve(t, kubeconfig.Options{Files: []string{file}})
+}
+
+// Serve starts a console for the user of a kubeconfig.
+func Serve(t *testing.T, o kubeconfig.Options) *Fixture {
+	t.Helper()
+	config, err := kubeconfig.Find(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := console.NewLocal(listener.Addr(), o)
+	server := &http.Server{Handler: local}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	f := &Fixture{API: process.API{Client: config.Client(), URL: config.URL}, Console: local}
+	if len(o.Files) > 0 {
+		f.Kubeconfig = o.Files[0]
+	}
+	return f
+}
+
+// Create creates objects in JSON, at their paths.
+func (f *Fixture) Create(t *testing.T, path string, objects ...string) {
+	t.Helper()
+	for _, o := range objects {
+		if err := f.Do(t.Context(), http.MethodPost, path, rawJSON(o), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Patch merges a patch into an object.
+func (f *Fixture) Patch(t *testing.T, path, patch string) {
+	t.Helper()
+	if err := f.Do(t.Context(), http.MethodPatch, path, rawJSON(patch), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// UID returns the uid of an object.
+func (f *Fixture) UID(t *testing.T, path string) string {
+	t.Helper()
+	var o struct{ Metadata struct{ UID string } }
+	if err := f.Do(t.Context(), http.MethodGet, path, nil, &o); err != nil {
+		t.Fatal(err)
+	}
+	return o.Metadata.UID
+}
+
+// rawJSON is encoded as it is.
+type rawJSON string
+
+func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
+
+// Origin returns the origin of the console.
+func (f *Fixture) Origin() string {
+	origin, _, _ := strings.Cut(strings.TrimPrefix(f.Console.Link(), "http://"), "/")
+	return "http://" + origin
+}
