@@ -12,6 +12,7 @@ import (
 	admissionv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
 	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	certificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
+	coordinationv1alpha2 "k8s.io/api/coordination/v1alpha2"
 	networkingv1beta1 "k8s.io/api/networking/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -25,6 +26,7 @@ import (
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/object/view"
 	"github.com/anykind/anykind/internal/schema/gotype"
 	"github.com/anykind/anykind/internal/schema/model"
 )
@@ -36,6 +38,7 @@ var renamed = map[string]runtime.Object{
 	"admissionregistration.k8s.io/v1beta1 mutatingadmissionpolicies":        &admissionv1beta1.MutatingAdmissionPolicy{},
 	"admissionregistration.k8s.io/v1beta1 mutatingadmissionpolicybindings":  &admissionv1beta1.MutatingAdmissionPolicyBinding{},
 	"certificates.k8s.io/v1alpha1 clustertrustbundles":                      &certificatesv1alpha1.ClusterTrustBundle{},
+	"coordination.k8s.io/v1alpha2 leasecandidates":                          &coordinationv1alpha2.LeaseCandidate{},
 	"networking.k8s.io/v1beta1 ipaddresses":                                 &networkingv1beta1.IPAddress{},
 	"networking.k8s.io/v1beta1 servicecidrs":                                &networkingv1beta1.ServiceCIDR{},
 	"resource.k8s.io/v1beta2 deviceclasses":                                 &resourcev1beta2.DeviceClass{},
@@ -119,6 +122,24 @@ func compareNumbers(t *testing.T, a, b reflect.Type) {
 		}
 	}
 	walk(a, b)
+}
+
+// Columns of a few kinds have the documentation of another version.
+func TestColumnsOfOtherVersions(t *testing.T) {
+	kinds := resource.NewSet(Definitions())
+	for _, tt := range []struct {
+		group, plural, column string
+		of                    interface{ SwaggerDoc() map[string]string }
+		field                 string
+	}{
+		{"coordination.k8s.io", "leasecandidates", "LeaseName", coordinationv1alpha2.LeaseCandidateSpec{}, "leaseName"},
+	} {
+		columns := kinds.Lookup(tt.group, tt.plural).Versions[0].Columns()
+		i := slices.IndexFunc(columns, func(c view.Column) bool { return c.Name == tt.column })
+		if got, want := columns[i].Description, tt.of.SwaggerDoc()[tt.field]; got != want {
+			t.Errorf("%s of %s: %s, want %s", tt.column, tt.plural, got, want)
+		}
+	}
 }
 
 // compareModels compares the models of a version with those of its published Go type, whose package has its own markers.
