@@ -14,6 +14,8 @@ import (
 	certificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
 	coordinationv1alpha2 "k8s.io/api/coordination/v1alpha2"
 	networkingv1beta1 "k8s.io/api/networking/v1beta1"
+	policyv1beta1 "k8s.io/api/policy/v1beta1"
+	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1beta1 "k8s.io/api/storage/v1beta1"
@@ -22,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/anykind/anykind/internal/builtin/policy"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
@@ -41,6 +44,7 @@ var renamed = map[string]runtime.Object{
 	"coordination.k8s.io/v1alpha2 leasecandidates":                          &coordinationv1alpha2.LeaseCandidate{},
 	"networking.k8s.io/v1beta1 ipaddresses":                                 &networkingv1beta1.IPAddress{},
 	"networking.k8s.io/v1beta1 servicecidrs":                                &networkingv1beta1.ServiceCIDR{},
+	"policy/v1beta1 evictions":                                              &policyv1beta1.Eviction{},
 	"resource.k8s.io/v1beta2 deviceclasses":                                 &resourcev1beta2.DeviceClass{},
 	"resource.k8s.io/v1beta2 devicetaintrules":                              &resourcev1beta2.DeviceTaintRule{},
 	"resource.k8s.io/v1beta2 resourceclaims":                                &resourcev1beta2.ResourceClaim{},
@@ -55,7 +59,7 @@ var renamed = map[string]runtime.Object{
 // A version without Go types of its own has the fields, the models, the decoding errors, the releases and the warning of
 // its published Go type.
 func TestRenamed(t *testing.T) {
-	kinds := resource.NewSet(Definitions())
+	kinds := resource.NewSet(append(Definitions(), policy.Evictions()))
 	for id, of := range renamed {
 		compareWithType(t, kinds, id, of)
 	}
@@ -133,6 +137,8 @@ func TestColumnsOfOtherVersions(t *testing.T) {
 		field                 string
 	}{
 		{"coordination.k8s.io", "leasecandidates", "LeaseName", coordinationv1alpha2.LeaseCandidateSpec{}, "leaseName"},
+		{"rbac.authorization.k8s.io", "clusterrolebindings", "Role", rbacv1beta1.ClusterRoleBinding{}, "roleRef"},
+		{"rbac.authorization.k8s.io", "rolebindings", "Role", rbacv1beta1.RoleBinding{}, "roleRef"},
 	} {
 		columns := kinds.Lookup(tt.group, tt.plural).Versions[0].Columns()
 		i := slices.IndexFunc(columns, func(c view.Column) bool { return c.Name == tt.column })
