@@ -10,7 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
-// types returns the structs in the objects of all kinds, by the names of their models.
+// types returns the structs in the objects of all kinds, by the names of their models. Versions with the Go types of
+// another one have their published types.
 func types() map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	var read func(reflect.Type)
@@ -26,6 +27,9 @@ func types() map[string]reflect.Type {
 		for f := range gotype.Fields(of) {
 			read(f.Type)
 		}
+	}
+	for _, of := range renamed {
+		read(reflect.TypeOf(of))
 	}
 	for _, d := range Definitions() {
 		for _, v := range d.Versions {

@@ -6,8 +6,6 @@ package admissionregistration
 
 import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	admissionv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
-	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
@@ -27,6 +25,21 @@ func definition(plural string) resource.Definition {
 	return resource.Definition{
 		Group: admissionv1.GroupName, Plural: plural, Categories: []string{"api-extensions"}, HasGeneration: true,
 	}
+}
+
+// beta is v1beta1 of the mutating policies and their bindings, with the types of v1.
+func beta() kind.Version {
+	return kind.Renamed("v1beta1", "k8s.io/api/admissionregistration/v1beta1", kind.Life{Introduced: 34, Deprecated: 37, Removed: 40, Replaced: true}, aliases()...)
+}
+
+// alpha is v1alpha1 of the same kinds.
+func alpha() kind.Version {
+	return kind.Renamed("v1alpha1", "k8s.io/api/admissionregistration/v1alpha1", kind.Life{Introduced: 32, Deprecated: 35, Removed: 38}, aliases()...)
+}
+
+// aliases are the types of v1 that the packages of the other versions have as aliases.
+func aliases() []string {
+	return []string{"OperationType", "ReinvocationPolicyType", "Rule", "RuleWithOperations", "ScopeType"}
 }
 
 // webhooks returns the common part of a kind of webhooks.
@@ -69,10 +82,7 @@ func mutatingPolicies() *resource.Definition {
 			Age
 		`,
 		Cells: kind.Cells{"mutations": kind.Count("spec", "mutations"), "paramKind": paramKind},
-	}.New(
-		kind.Like[*admissionv1beta1.MutatingAdmissionPolicy, *admissionv1beta1.MutatingAdmissionPolicyList]("v1beta1"),
-		kind.Like[*admissionv1alpha1.MutatingAdmissionPolicy, *admissionv1alpha1.MutatingAdmissionPolicyList]("v1alpha1"),
-	)
+	}.New(beta(), alpha())
 }
 
 func validatingPolicies() *resource.Definition {
@@ -96,14 +106,11 @@ func mutatingPolicyBindings() *resource.Definition {
 		AnyFinalizers: true, Rules: rules, Validate: validateMutatingBinding, Warn: warnOfName[admissionv1.MutatingAdmissionPolicyBinding],
 		Columns: bindingColumns,
 		Cells:   kind.Cells{"param": paramRef},
-	}.New(
-		kind.Like[*admissionv1beta1.MutatingAdmissionPolicyBinding, *admissionv1beta1.MutatingAdmissionPolicyBindingList]("v1beta1"),
-		kind.Like[*admissionv1alpha1.MutatingAdmissionPolicyBinding, *admissionv1alpha1.MutatingAdmissionPolicyBindingList]("v1alpha1").WhenDecoded(func(obj map[string]any) {
-			if ref := kind.Tree(obj, "spec", "paramRef"); ref != nil {
-				kind.SetMissing(ref, "parameterNotFoundAction", string(admissionv1.DenyAction))
-			}
-		}),
-	)
+	}.New(beta(), alpha().WhenDecoded(func(obj map[string]any) {
+		if ref := kind.Tree(obj, "spec", "paramRef"); ref != nil {
+			kind.SetMissing(ref, "parameterNotFoundAction", string(admissionv1.DenyAction))
+		}
+	}))
 }
 
 func validatingPolicyBindings() *resource.Definition {

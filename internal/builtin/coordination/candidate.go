@@ -2,7 +2,6 @@ package coordination
 
 import (
 	coordinationv1 "k8s.io/api/coordination/v1"
-	coordinationv1alpha2 "k8s.io/api/coordination/v1alpha2"
 	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -31,8 +30,8 @@ func leaseCandidates() *resource.Definition {
 			Age
 		`,
 		// Kubernetes shows the documentation of v1alpha2.
-		Docs: kind.Docs{"lease": coordinationv1alpha2.LeaseCandidateSpec{}.SwaggerDoc()["leaseName"]},
-	}.New(kind.Like[*coordinationv1alpha2.LeaseCandidate, *coordinationv1alpha2.LeaseCandidateList]("v1alpha2"))
+		Docs: kind.Docs{"lease": "leaseName is the name of the lease for which this candidate is contending. This field is immutable."},
+	}.New(kind.Renamed("v1alpha2", "k8s.io/api/coordination/v1alpha2", kind.Life{Introduced: 32, Deprecated: 35, Removed: 38}))
 }
 
 func validateCandidate(c *rule.Check, candidate, old *coordinationv1beta1.LeaseCandidate) {

@@ -27,8 +27,9 @@ import (
 type Version struct {
 	version      *resource.Version
 	object, list reflect.Type
-	// pkg gives the Go types names of another package; "" for none.
-	pkg string
+	// pkg gives the Go types, except aliases, names of another package; "" for none.
+	pkg     string
+	aliases []string
 	// life has the releases of a version whose Go type does not know them.
 	life         Life
 	decode, read func(obj map[string]any)
@@ -148,7 +149,7 @@ func (v Version) renamed() model.Renamed {
 	if v.pkg == "" {
 		return model.Renamed{}
 	}
-	return model.Renamed{From: v.object.PkgPath(), To: v.pkg}
+	return model.Renamed{From: v.object.PkgPath(), To: v.pkg, Aliases: v.aliases}
 }
 
 type decoding struct {

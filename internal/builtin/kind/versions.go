@@ -23,9 +23,16 @@ func Like[T, L any](name string) Version {
 }
 
 // Renamed is another version of a Kind with its Go types, under the names of another package. That package is
-// not part of the program: a test compares its types and its releases.
-func Renamed(name, pkg string, life Life) Version {
-	return Version{version: &resource.Version{Name: name, Served: true}, pkg: pkg, life: life, alike: new(int)}
+// not part of the program: a test compares its types and its releases. aliases are the types of which that package has
+// only aliases, so their names stay.
+func Renamed(name, pkg string, life Life, aliases ...string) Version {
+	return Version{version: &resource.Version{Name: name, Served: true}, alike: new(int)}.Named(pkg, life, aliases...)
+}
+
+// Named gives the Go types of a version the names of another package, as Renamed does.
+func (v Version) Named(pkg string, life Life, aliases ...string) Version {
+	v.pkg, v.life, v.aliases = pkg, life, aliases
+	return v
 }
 
 // Life has the minor releases of Kubernetes 1 that add, deprecate and remove a version, 0 for none. Replaced is set if

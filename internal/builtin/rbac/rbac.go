@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/anykind/anykind/internal/access/authz"
@@ -75,7 +74,7 @@ func roleBindings() *resource.Definition {
 			Groups           string wide  groups           "Groups in the roleBinding"
 			ServiceAccounts  string wide  serviceAccounts  "ServiceAccounts in the roleBinding"
 		`,
-		Cells: bindingCells, Docs: kind.Docs{"roleRef": rbacv1beta1.RoleBinding{}.SwaggerDoc()["roleRef"]},
+		Cells: bindingCells, Docs: kind.Docs{"roleRef": "roleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. " + unresolved},
 	}.New()
 }
 
@@ -90,9 +89,12 @@ func clusterRoleBindings() *resource.Definition {
 			Groups           string wide  groups           "Groups in the clusterRoleBinding"
 			ServiceAccounts  string wide  serviceAccounts  "ServiceAccounts in the clusterRoleBinding"
 		`,
-		Cells: bindingCells, Docs: kind.Docs{"roleRef": rbacv1beta1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"]},
+		Cells: bindingCells, Docs: kind.Docs{"roleRef": "roleRef can only reference a ClusterRole in the global namespace. " + unresolved},
 	}.New()
 }
+
+// unresolved ends the documentation of roleRef. Kubernetes shows that of v1beta1.
+const unresolved = "If the RoleRef cannot be resolved, the Authorizer must return an error."
 
 var bindingCells = kind.Cells{
 	"role": func(obj map[string]any) any {

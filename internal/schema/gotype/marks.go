@@ -9,6 +9,17 @@ import (
 // field; "" is the type itself.
 type Marks map[string]map[string]Mark
 
+// HasPackage reports whether a type of a package has markers.
+func (m Marks) HasPackage(pkg string) bool {
+	prefix := NameOf(pkg, "")
+	for name := range m {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
 // A Mark has the markers of one type or field.
 type Mark struct {
 	List     string   // x-kubernetes-list-type

@@ -6,18 +6,22 @@ import (
 	"fmt"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/anykind/anykind/internal/schema/gotype"
 )
 
-// Renamed has two packages: types of the first one have the names of their namesakes in the second one. The zero value
-// renames nothing.
-type Renamed struct{ From, To string }
+// Renamed has two packages: types of the first one have the names of their namesakes in the second one, except Aliases:
+// the second package only has aliases of these. The zero value renames nothing.
+type Renamed struct {
+	From, To string
+	Aliases  []string
+}
 
 // of returns the package of a type.
 func (r Renamed) of(t reflect.Type) string {
-	if r.From != "" && t.PkgPath() == r.From {
+	if r.From != "" && t.PkgPath() == r.From && !slices.Contains(r.Aliases, t.Name()) {
 		return r.To
 	}
 	return t.PkgPath()

@@ -19,7 +19,8 @@ type TypeOptions struct {
 	Kind Kind
 	// List is the Go type of a list of the kind, or nil.
 	List reflect.Type
-	// Package gives the types of a package the names and the documentation of another one.
+	// Package gives the types of a package the names and the documentation of another one, and its markers if it
+	// has any.
 	Package Renamed
 	// Marks returns those of the type and of its referenced types, except metadata; nil for none.
 	Marks func() gotype.Marks
@@ -31,6 +32,7 @@ func OfType(t reflect.Type, o TypeOptions) view.Model {
 	m := models{schemas: map[string]*spec.Schema{}, renamed: o.Package}
 	if o.Marks != nil {
 		m.marks = o.Marks()
+		m.remarked = m.marks.HasPackage(o.Package.To)
 	}
 	model := view.Model{Name: m.add(gotype.Deref(t)), Schemas: m.schemas}
 	if o.Kind.Kind == "" {
@@ -55,9 +57,11 @@ type models struct {
 	schemas map[string]*spec.Schema
 	marks   gotype.Marks
 	renamed Renamed
+	// remarked is set if renamed types have the markers of the other package.
+	remarked bool
 }
 
-// mark returns the markers of a field of a model that is not renamed.
+// mark returns the markers of a field of a model.
 func (m *models) mark(model, field string) gotype.Mark {
 	if mark, ok := m.marks[model][field]; ok {
 		return mark
@@ -75,8 +79,11 @@ func (m *models) add(t reflect.Type) string {
 	m.schemas[name] = s // now, for a type may contain itself
 	docs := m.renamed.docs(t)
 	s.Description = docs[""]
-	own := gotype.NameOf(t.PkgPath(), t.Name())
-	mark := m.mark(own, "")
+	marked := gotype.NameOf(t.PkgPath(), t.Name())
+	if m.remarked {
+		marked = name
+	}
+	mark := m.mark(marked, "")
 	if mark.Doc != "" {
 		s.Description = mark.Doc
 	}
@@ -103,7 +110,7 @@ func (m *models) add(t reflect.Type) string {
 	}
 	s.Type = spec.StringOrArray{"object"}
 	for f := range gotype.Fields(t) {
-		m.property(s, own, f, docs[f.JSONName])
+		m.property(s, marked, f, docs[f.JSONName])
 	}
 	return name
 }

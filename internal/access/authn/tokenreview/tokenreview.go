@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	authenticationv1beta1 "k8s.io/api/authentication/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/access/authn"
@@ -33,11 +32,10 @@ var _ authn.TokenAuthenticator = (*Webhook)(nil)
 
 // CheckVersion validates a version of TokenReview.
 func CheckVersion(version string) error {
-	v1, v1beta1 := authenticationv1.SchemeGroupVersion.Version, authenticationv1beta1.SchemeGroupVersion.Version
-	if version == v1 || version == v1beta1 {
+	if version == "v1" || version == "v1beta1" {
 		return nil
 	}
-	return fmt.Errorf("unsupported authentication webhook version %q, supported versions are %q, %q", version, v1, v1beta1)
+	return fmt.Errorf(`unsupported authentication webhook version %q, supported versions are "v1", "v1beta1"`, version)
 }
 
 // New returns a Webhook that sends reviews in a version. audiences are the audiences of this server.
@@ -75,27 +73,13 @@ func (w *Webhook) AuthenticateToken(ctx context.Context, token string, audiences
 	}
 }
 
+// ask sends a review. Its fields are the same in both versions.
 func (w *Webhook) ask(ctx context.Context, token string, audiences []string) (*authenticationv1.TokenReviewStatus, error) {
-	spec := authenticationv1.TokenReviewSpec{Token: token, Audiences: audiences}
-	if w.version == authenticationv1.SchemeGroupVersion.Version {
-		var out authenticationv1.TokenReview
-		err := w.server.Post(ctx, authenticationv1.SchemeGroupVersion.WithKind("TokenReview"), &authenticationv1.TokenReview{Spec: spec}, &out)
-		return &out.Status, err
-	}
-	var out authenticationv1beta1.TokenReview
-	in := &authenticationv1beta1.TokenReview{Spec: authenticationv1beta1.TokenReviewSpec(spec)}
-	if err := w.server.Post(ctx, authenticationv1beta1.SchemeGroupVersion.WithKind("TokenReview"), in, &out); err != nil {
-		return nil, err
-	}
-	s := out.Status
-	status := &authenticationv1.TokenReviewStatus{
-		Authenticated: s.Authenticated, Audiences: s.Audiences, Error: s.Error,
-		User: authenticationv1.UserInfo{
-			Username: s.User.Username, UID: s.User.UID, Groups: s.User.Groups,
-			Extra: request.ExtraAs[authenticationv1.ExtraValue](s.User.Extra),
-		},
-	}
-	return status, nil
+	var out authenticationv1.TokenReview
+	in := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: audiences}}
+	kind := schema.GroupVersionKind{Group: authenticationv1.GroupName, Version: w.version, Kind: "TokenReview"}
+	err := w.server.Post(ctx, kind, in, &out)
+	return &out.Status, err
 }
 
 func userOf(info authenticationv1.UserInfo) *request.User {

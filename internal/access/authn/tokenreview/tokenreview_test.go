@@ -1,8 +1,12 @@
 package tokenreview
 
 import (
+	"encoding/json"
 	"reflect"
 	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authenticationv1beta1 "k8s.io/api/authentication/v1beta1"
 
 	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/network/review/reviewtest"
@@ -46,6 +50,27 @@ func TestWebhook(t *testing.T) {
 				t.Errorf("%s, %s: asked %s of %s, want %s", tt.name, version, s.Asked, s.Kind, tt.asked)
 			}
 		}
+	}
+}
+
+// The program sends v1beta1 with the Go types of v1, so that the package of v1beta1 is not linked.
+func TestVersionsHaveTheSameFields(t *testing.T) {
+	sent, err := json.Marshal(authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: "t", Audiences: []string{"a"}},
+		Status: authenticationv1.TokenReviewStatus{
+			Authenticated: true, Audiences: []string{"a"}, Error: "e",
+			User: authenticationv1.UserInfo{Username: "eve", UID: "7", Groups: []string{"g"}, Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var beta authenticationv1beta1.TokenReview
+	if err := json.Unmarshal(sent, &beta); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := json.Marshal(beta); err != nil || string(got) != string(sent) {
+		t.Errorf("v1beta1: %s, %v, want %s", got, err, sent)
 	}
 }
 
