@@ -10,6 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/app/flags"
 	"github.com/anykind/anykind/internal/server"
+	"github.com/anykind/anykind/internal/server/console"
 )
 
 // greet prints how to use the server.
@@ -18,6 +19,9 @@ func greet(out io.Writer, called string, a *app.App, o app.Options, took time.Du
 	fmt.Fprintf(out, "anykind %s, Kubernetes %s.%s, listens on %s\n", v.Anykind, v.Major, v.Minor, a.URL())
 	fmt.Fprintf(out, "to use it: export KUBECONFIG=%s\n", quoteShell(absolute(o.Kubeconfig)))
 	fmt.Fprintf(out, "to add a user: %s\n", userWords(called, o))
+	if o.Console {
+		fmt.Fprintf(out, "console: %s%s\n", a.URL(), console.Root)
+	}
 	fmt.Fprintf(out, "started in %d ms\n", took.Milliseconds())
 }
 

@@ -119,6 +119,8 @@ type Options struct {
 	Compiled *compile.Shared
 	// FaultInjection serves /faults, where authorized users make requests fail. It is for tests.
 	FaultInjection bool
+	// Console serves pages with which a browser is a client, for users with bearer tokens.
+	Console bool
 	// Hooks are for tests of programs that use an App.
 	Hooks Hooks
 

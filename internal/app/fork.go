@@ -181,7 +181,7 @@ func (f *Fork) start(ctx context.Context, of *App, with ForkOptions) error {
 func (o Options) forFork(c *copied) Options {
 	o.InMemory, o.Dir, o.Backend, o.Etcd, o.History = true, "", nil, Etcd{}, Remembering{}
 	o.From, o.Open, o.Restore = nil, "", ""
-	o.CRDs, o.Kubeconfig, o.Cluster = "", "", Cluster{}
+	o.CRDs, o.Kubeconfig, o.Cluster, o.Console = "", "", Cluster{}, false
 	o.Hooks, o.Undone = Hooks{}, 0
 	o.Unclassified = true // the Dispatcher of the server limits its requests
 	o.copied = c

@@ -44,6 +44,7 @@ import (
 	"github.com/anykind/anykind/internal/server/aggregate"
 	"github.com/anykind/anykind/internal/server/aggregate/published"
 	"github.com/anykind/anykind/internal/server/api"
+	"github.com/anykind/anykind/internal/server/console"
 	"github.com/anykind/anykind/internal/server/discovery"
 	"github.com/anykind/anykind/internal/server/fault"
 	"github.com/anykind/anykind/internal/server/openapi"
@@ -299,6 +300,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Store:           a.saved(o),
 		Forget:          w.registry.Forget,
 		Forks:           a.forks,
+		Console:         o.console(),
 		Changes:         o.copied.changes(objects),
 		Faults:          faults,
 		Version:         o.Version,
@@ -316,6 +318,14 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Begun:           o.Hooks.Request,
 		Log:             o.Log,
 	}
+}
+
+// console returns the pages of the console; nil for none.
+func (o Options) console() http.Handler {
+	if !o.Console {
+		return nil
+	}
+	return console.Pages()
 }
 
 // collectors returns the metrics of the parts.

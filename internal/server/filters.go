@@ -3,12 +3,14 @@ package server
 import (
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/anykind/anykind/internal/network/conn"
 	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/server/console"
 )
 
 // filters returns the chain, outermost filter first.
@@ -21,6 +23,7 @@ func (s *Server) filters(h handler) handler {
 	h = s.stage("audit", s.audited(h))
 	h = s.traced(h)
 	h = s.stage("authentication", s.authenticated(h))
+	h = public(s.options.Console, h)
 	h = understood(h)
 	h = s.timed(h)
 	h = s.recovered(h)
@@ -28,6 +31,20 @@ func (s *Server) filters(h handler) handler {
 	h = s.strict(h)
 	h = s.leaving(h)
 	return identified(h)
+}
+
+// public serves the files of the console before authentication: a browser needs them to sign in.
+func public(pages http.Handler, next handler) handler {
+	if pages == nil {
+		return next
+	}
+	return func(x *exchange, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, console.Root) {
+			pages.ServeHTTP(x, r)
+			return
+		}
+		next(x, r)
+	}
 }
 
 // identified gives the request an audit id, the client's own if it sent one, and forbids caching

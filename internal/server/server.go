@@ -59,6 +59,8 @@ type Options struct {
 	Forget func(ctx context.Context, d *resource.Definition, key string) error
 	// Forks are served below their paths; nil for a server without them.
 	Forks *Forks
+	// Console has the pages of the console, at console.Root; nil for a server without them.
+	Console http.Handler
 	// Prefix precedes all paths of a fork in the requests of clients.
 	Prefix string
 	// Changes answers with the differences to the state that the store began with; nil for a store that began empty.

@@ -2,22 +2,30 @@ package console
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/network/kubeconfig"
 	"github.com/anykind/anykind/internal/server/console"
 	"github.com/anykind/anykind/test/process"
+	"github.com/anykind/anykind/test/program"
 )
+
+// reference makes all tests look at a kube-apiserver.
+var reference = flag.String("reference", "", "run the tests that need no anykind against kube-apiserver if it is \"start\"")
 
 // A Fixture is a server with a console.
 type Fixture struct {
-	process.API // of the administrator
+	process.API      // of the administrator
+	Own         bool // the server is anykind
 	Console     *console.Local
 	Kubeconfig  string // file
 }
@@ -26,7 +34,10 @@ type Fixture struct {
 func Start(t *testing.T) *Fixture {
 	t.Helper()
 	dir := t.TempDir()
-	a, err := app.Start(t.Context(), app.Options{Dir: dir, Address: "127.0.0.1:0", History: app.Remembering{On: true}})
+	if *reference != "" {
+		return startReference(t, dir)
+	}
+	a, err := app.Start(t.Context(), app.Options{Dir: dir, Address: "127.0.0.1:0", Console: true, History: app.Remembering{On: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +50,36 @@ func Start(t *testing.T) *Fixture {
 	if err := os.WriteFile(file, a.Kubeconfig(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return Serve(t, kubeconfig.Options{Files: []string{file}})
+	f := Serve(t, kubeconfig.Options{Files: []string{file}})
+	f.Own = true
+	return f
+}
+
+// OnlyOwn skips a test that needs a server of anykind.
+func OnlyOwn(t *testing.T) {
+	t.Helper()
+	if *reference != "" {
+		t.Skip("kube-apiserver does not have it")
+	}
+}
+
+// startReference starts a kube-apiserver, and a console for its administrator.
+func startReference(t *testing.T, dir string) *Fixture {
+	t.Helper()
+	kubeAPIServer, err := program.KubeAPIServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	etcd, err := program.Etcd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := process.StartReference(t.Context(), kubeAPIServer, etcd, dir, "--disable-admission-plugins=ServiceAccount")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Kill)
+	return Serve(t, kubeconfig.Options{Files: []string{r.Kubeconfig}})
 }
 
 // Serve starts a console for the user of a kubeconfig.
@@ -68,8 +108,28 @@ func Serve(t *testing.T, o kubeconfig.Options) *Fixture {
 func (f *Fixture) Create(t *testing.T, path string, objects ...string) {
 	t.Helper()
 	for _, o := range objects {
-		if err := f.Do(t.Context(), http.MethodPost, path, rawJSON(o), nil); err != nil {
+		if err := f.create(t.Context(), path, rawJSON(o)); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// create waits for the path: kube-apiserver serves a new kind some time after its definition is created.
+func (f *Fixture) create(ctx context.Context, path string, o rawJSON) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := f.Do(ctx, http.MethodPost, path, o, nil)
+		var refused *process.Refused
+		if !errors.As(err, &refused) || refused.Code != http.StatusNotFound {
+			return err
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return err
 		}
 	}
 }

@@ -66,6 +66,7 @@ type Serve struct {
 	crds           string
 	cluster        app.Cluster
 	faults         bool
+	console        bool
 	// StopWithStdin stops the server when the standard input ends.
 	StopWithStdin bool
 	given         func(name string) bool // reports whether a flag is set; nil for kube-apiserver
@@ -95,7 +96,13 @@ func (f *Serve) Add(flags *pflag.FlagSet) {
 	AddSection(flags, "Request limits", f.limits.add)
 	AddSection(flags, "Extended cluster", f.addCluster)
 	AddSection(flags, "Metrics, logs and traces", f.addLogs)
+	AddSection(flags, "Console", f.addConsole)
 	AddSection(flags, "Test", f.addTests)
+}
+
+func (f *Serve) addConsole(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.console, "console", false,
+		"serve a console for browsers at /console/. Users sign in with bearer tokens, and have their own rights")
 }
 
 func (f *Serve) addTests(flags *pflag.FlagSet) {
@@ -230,6 +237,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		Services:                 f.services,
 		CRDs:                     f.crds,
 		FaultInjection:           f.faults,
+		Console:                  f.console,
 		FlagValues:               f.values(),
 		SetVerbosity:             f.setVerbosity,
 	}

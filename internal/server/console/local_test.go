@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -201,5 +202,41 @@ func TestPages(t *testing.T) {
 	}
 	if t.Logf("%d bytes", sum); sum > 300_000 {
 		t.Errorf("all files are %d bytes, of 300,000", sum)
+	}
+}
+
+// A module of the pages imports only names that the other module exports, and uses each of them: a browser finds the first
+// fault at run time, and the second one never.
+func TestModules(t *testing.T) {
+	all := read()
+	imports := regexp.MustCompile(`(?m)^import \{([^}]*)\} from "\./(\w+\.js)";$`)
+	for name, p := range all {
+		if !strings.HasSuffix(name, ".js") {
+			continue
+		}
+		source := string(p.raw)
+		rest := imports.ReplaceAllString(source, "")
+		if strings.Contains(rest, "\nimport ") {
+			t.Errorf("%s: an import has another form", name)
+		}
+		for _, m := range imports.FindAllStringSubmatch(source, -1) {
+			from := all[m[2]]
+			if from == nil {
+				t.Errorf("%s imports %s, which does not exist", name, m[2])
+				continue
+			}
+			for word := range strings.SplitSeq(m[1], ",") {
+				exported, local, renamed := strings.Cut(strings.TrimSpace(word), " as ")
+				if !renamed {
+					local = exported
+				}
+				if !regexp.MustCompile(`(?m)^export (async )?(function|const|class) ` + exported + `\b`).Match(from.raw) {
+					t.Errorf("%s imports %s, which %s does not export", name, exported, m[2])
+				}
+				if !regexp.MustCompile(`\b` + local + `\b`).MatchString(rest) {
+					t.Errorf("%s does not use %s of %s", name, local, m[2])
+				}
+			}
+		}
 	}
 }

@@ -13,7 +13,7 @@ export const state = {
 };
 
 // A Refusal is an answer with an error.
-export class Refusal extends Error {
+class Refusal extends Error {
   constructor(code, status) {
     super(status?.message || `the server answers with ${code}`);
     this.code = code;
@@ -47,6 +47,7 @@ export async function choose(name) {
   state.base = all.length ? "/contexts/" + encodeURIComponent(state.context.name) : "";
   if (state.context.error) throw new Refusal(0, {message: state.context.error});
   const [version, user] = await Promise.all([json("/version"), whoAmI()]);
+  if (!all.length && (!user || user.username === "system:anonymous")) throw new Refusal(401, {message: "the server does not know you"});
   state.version = version;
   state.user = user;
   await discover();
@@ -145,8 +146,14 @@ async function discover() {
   state.kinds = kinds;
 }
 
-// refresh reads the kinds again.
-export const refresh = discover;
+// find returns the kind of an address. An unknown one may be new, so the kinds are read again.
+export async function find(at) {
+  const group = at.parts[0] === "-" ? "" : at.parts[0];
+  if (!kindOf(group, at.parts[1])) await discover();
+  const k = kindOf(group, at.parts[1]);
+  if (!k) throw new Refusal(404, {message: `this server has no kind ${at.parts[1]} in the group ${at.parts[0]}`});
+  return k;
+}
 
 // listed reports whether objects of a kind can be listed.
 export const listed = k => k.verbs.includes("list");

@@ -71,6 +71,7 @@ export class Document {
       this.newer, h("div", {class: "editor"}, this.gutter, h("div", {class: "sheet"}, this.shade, this.area)), h("div", {role: "status"}, this.errors));
     this.problems = new Map();
     this.typed();
+    this.area.setSelectionRange(0, 0);
     this.area.focus();
   }
 

@@ -1,5 +1,5 @@
 // The documentation of a kind, from its schema.
-import {json, kindOf, listed, pathOf, Refusal, state} from "./api.js";
+import {find, json, kindOf, listed, pathOf} from "./api.js";
 import {debounce, fill, h} from "./dom.js";
 import {short} from "./diff.js";
 import {link, listOf} from "./route.js";
@@ -7,8 +7,7 @@ import {table} from "./why.js";
 
 // kind shows the documentation of a kind.
 export async function kind(at, signal) {
-  const k = kindOf(at.parts[0] === "-" ? "" : at.parts[0], at.parts[1]);
-  if (!k) throw new Refusal(404, {message: `this server has no kind ${at.parts[1]} in the group ${at.parts[0]}`});
+  const k = await find(at);
   document.title = `${k.kind}: documentation · anykind console`;
   const version = k.versions.includes(at.query.get("version")) ? at.query.get("version") : k.version;
   const [schemas, admission] = await Promise.all([read(k, version, signal), admitting(k, signal)]);
@@ -51,7 +50,8 @@ function children(schemas, s, depth) {
   const of = resolve(schemas, s);
   const inner = resolve(schemas, of.items ?? (typeof of.additionalProperties === "object" ? of.additionalProperties : of));
   const from = inner.properties ? inner : of;
-  return Object.entries(from.properties ?? {}).map(([name, p]) => field(schemas, name, p, from.required?.includes(name), depth));
+  const known = depth === 0 ? ["apiVersion", "kind"] : []; // every kind has them
+  return Object.entries(from.properties ?? {}).filter(([name]) => !known.includes(name)).map(([name, p]) => field(schemas, name, p, from.required?.includes(name), depth));
 }
 
 function field(schemas, name, p, required, depth) {

@@ -1,5 +1,5 @@
 // The view of a kind: its objects as the server's own Table, live.
-import {kindOf, pages, pathOf, pause, Refusal, state, table, watch} from "./api.js";
+import {find, pages, pathOf, pause, state, table, watch} from "./api.js";
 import {remove} from "./delete.js";
 import {age, copy, debounce, every, fill, h, text} from "./dom.js";
 import {keysUntil} from "./keys.js";
@@ -12,8 +12,7 @@ const retry = 3000; // milliseconds after a lost connection
 
 // list shows the objects of a kind.
 export async function list(at, signal) {
-  const k = kindOf(at.parts[0] === "-" ? "" : at.parts[0], at.parts[1]);
-  if (!k) throw new Refusal(404, {message: `this server has no kind ${at.parts[1]} in the group ${at.parts[0]}`});
+  const k = await find(at);
   document.title = `${k.kind} · anykind console`;
   return new List(k, at.query, signal).node;
 }
@@ -281,4 +280,4 @@ const bad = /^(false|failed|error|.*backoff|.*err.*|evicted|oomkilled|lost|unkno
 const waiting = /^(pending|terminating|containercreating|waiting|progressing|released)$/i;
 
 // tone colours the words that Kubernetes uses for states.
-export const tone = value => (good.test(value) ? "good" : bad.test(value) ? "bad" : waiting.test(value) ? "wait" : "");
+const tone = value => (good.test(value) ? "good" : bad.test(value) ? "bad" : waiting.test(value) ? "wait" : "");

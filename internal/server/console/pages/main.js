@@ -2,14 +2,15 @@
 import {choose, enter, keep, own, state} from "./api.js";
 import {access} from "./access.js";
 import {changes} from "./changes.js";
-import {fill, h, moment, toast} from "./dom.js";
+import {clock} from "./clock.js";
+import {fill, h, toast} from "./dom.js";
 import {home} from "./home.js";
 import {keys, shortcuts} from "./keys.js";
 import {kind} from "./kind.js";
 import {list} from "./list.js";
 import {namespaces} from "./namespaces.js";
 import {object} from "./object.js";
-import {go, here, link, opening} from "./route.js";
+import {go, link, opening} from "./route.js";
 import {search} from "./search.js";
 import {side} from "./side.js";
 
@@ -50,7 +51,7 @@ async function open() {
 }
 
 // failure shows an error with its next step.
-export function failure(e) {
+function failure(e) {
   const hint = {
     403: "Ask an administrator for the right that the message names, or choose a namespace in which you have it.",
     404: "It does not exist, or no longer. Search for it, or go back.",
@@ -96,15 +97,6 @@ function bar() {
     state.user && h("span", {class: "quiet who", title: "Groups: " + (state.user.groups ?? []).join(", ")}, state.user.username));
 }
 
-// clock chooses the time to look at.
-function clock() {
-  const now = h("button", {class: "link", click: () => go([here().name, ...here().parts], {...Object.fromEntries(here().query), at: ""})}, "back to now");
-  const input = h("input", {
-    type: "datetime-local", step: 1, "aria-label": "Time to look at", title: "Look at the past", value: state.at ? moment(state.at).replace(" ", "T") : "",
-    change: e => go([here().name, ...here().parts], {...Object.fromEntries(here().query), at: e.target.value ? new Date(e.target.value).toISOString() : ""}),
-  });
-  return h("span", {class: ["clock", state.at && "past"]}, input, state.at && now);
-}
 
 // theme changes between dark and light, and remembers it.
 function theme() {

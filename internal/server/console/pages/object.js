@@ -1,5 +1,5 @@
 // The view of one object: its state, its text, its past.
-import {json, kindOf, own, pathOf, Refusal, state, watch} from "./api.js";
+import {find, json, own, pathOf, state, watch} from "./api.js";
 import {remove} from "./delete.js";
 import {Document} from "./document.js";
 import {age, copy, fill, h, moment} from "./dom.js";
@@ -11,9 +11,8 @@ import {logs} from "./logs.js";
 
 // object shows an object.
 export async function object(at, signal) {
-  const [group, resource, ns, name] = at.parts;
-  const k = kindOf(group === "-" ? "" : group, resource);
-  if (!k) throw new Refusal(404, {message: `this server has no kind ${resource} in the group ${group}`});
+  const [, , ns, name] = at.parts;
+  const k = await find(at);
   document.title = `${name} · ${k.kind} · anykind console`;
   const v = new View(k, ns === "-" ? "" : ns, name, at.query.get("tab") ?? "", signal);
   await v.load();

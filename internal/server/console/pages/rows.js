@@ -1,7 +1,7 @@
 // A grid of any number of rows, of which only those in view have elements.
 import {age, fill, h, text} from "./dom.js";
 
-export const height = 30; // of a row, in pixels, as in style.css
+const height = 30; // of a row, in pixels, as in style.css
 const spare = 8; // rows above and below the view
 
 // A Grid shows the rows of a store. columns have title, cell (row → text), width in characters, and kind: "name", "age" or "".

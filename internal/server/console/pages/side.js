@@ -26,7 +26,7 @@ export function side(to) {
   const draw = () => {
     const placed = new Set();
     const sections = [];
-    const section = (title, kinds, open) => kinds.length && sections.push(h("details", {open: open || filter || kinds.some(k => k.title === current)}, h("summary", null, title, h("small", null, String(kinds.length))), h("ul", null, kinds.map(entry))));
+    const section = (title, kinds, open) => kinds.length && sections.push(h("details", {open: open || filter || kinds.some(k => k.title === current)}, h("summary", {title}, h("span", null, title), h("small", null, String(kinds.length))), h("ul", null, kinds.map(entry))));
     const found = all.filter(k => !filter || [k.title, k.kind, ...k.short].some(w => w.toLowerCase().includes(filter)));
     for (const [title, names] of groups) {
       const kinds = names.map(n => found.find(k => k.title === n)).filter(Boolean);

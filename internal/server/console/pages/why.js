@@ -1,7 +1,7 @@
 // The state of an object, and the reasons for it: conditions, missing references, and events, along owners and
 // dependents of any kind. It knows the conventions of the API, and no kind.
 import {state} from "./api.js";
-import {age, every, h, moment} from "./dom.js";
+import {age, h, moment} from "./dom.js";
 import {objectOf} from "./route.js";
 import {eventsOf, family, owners, read, references} from "./relations.js";
 import {short} from "./diff.js";
@@ -13,7 +13,7 @@ const negative = /pressure|unavailable|fail|stalled|degraded|error|conflict|nons
 const neutral = /^(progressing|reconciling|suspended|paused|initialized|scheduled|containersready|podreadytostartcontainers|replicafailure)$/i;
 
 // polarity returns "good", "bad" or "" for a condition.
-export function polarity(c) {
+function polarity(c) {
   if (/completed|succeeded/i.test(c.reason ?? "")) return "good";
   const bad = negative.test(c.type);
   if (c.status === "Unknown") return bad ? "" : "bad";
@@ -23,7 +23,7 @@ export function polarity(c) {
 }
 
 // findings returns the reasons that an object itself gives for not being ready: {words, since}.
-export function findings(o) {
+function findings(o) {
   const out = [];
   const m = o.metadata;
   if (m.deletionTimestamp) out.push({words: `is being deleted; ${(m.finalizers ?? []).length} finalizers hold it`, since: m.deletionTimestamp});
