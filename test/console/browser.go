@@ -20,7 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience limits one step of a user. A page that needs longer does not get there at all.
+// patience limits one step of a user, unless a page has more of it.
 const patience = 20 * time.Second
 
 // chromium returns the path of a Chromium.
@@ -43,6 +43,8 @@ var chromium = sync.OnceValues(func() (string, error) {
 
 // A Page is a tab of a browser.
 type Page struct {
+	Patience time.Duration // of one step
+
 	t   *testing.T
 	ctx context.Context
 
@@ -63,7 +65,7 @@ func Open(t *testing.T, url string, options ...chromedp.ExecAllocatorOption) *Pa
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	p := &Page{t: t, ctx: ctx}
+	p := &Page{Patience: patience, t: t, ctx: ctx}
 	chromedp.ListenTarget(ctx, p.listen)
 	t.Cleanup(func() {
 		for _, e := range p.Errors() {
@@ -111,7 +113,7 @@ func (p *Page) Errors() []string {
 // Do runs actions, and fails the test if they fail.
 func (p *Page) Do(actions ...chromedp.Action) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	ctx, cancel := context.WithTimeout(p.ctx, p.Patience)
 	defer cancel()
 	if p.ctx.Err() == nil && chromedp.FromContext(p.ctx).Target == nil {
 		ctx = p.ctx // the first action starts the browser, which lives as long as its context
@@ -130,7 +132,7 @@ func Eval[T any](p *Page, script string) (out T) {
 
 // Shown returns the text of the page.
 func (p *Page) Shown() (out string) {
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	ctx, cancel := context.WithTimeout(p.ctx, p.Patience)
 	defer cancel()
 	if err := chromedp.Run(ctx, chromedp.Evaluate(`[...document.querySelectorAll("#main, dialog, #toasts")].map(e => e.innerText).join("\n---\n")`, &out)); err != nil {
 		return err.Error()
@@ -141,7 +143,7 @@ func (p *Page) Shown() (out string) {
 // Until waits for a condition in JavaScript.
 func (p *Page) Until(condition string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	ctx, cancel := context.WithTimeout(p.ctx, p.Patience)
 	defer cancel()
 	var ok bool
 	script := fmt.Sprintf(`new Promise(done => { const look = () => { let ok = false; try { ok = Boolean(%s) } catch {} ok ? done(true) : setTimeout(look, 20) }; look() })`, condition)

@@ -58,6 +58,15 @@ func TestList(t *testing.T) {
 	names("c3", "a1")
 	p.Type("[aria-label='Label selector']", "app in (")
 	p.Sees("The server rejects the list.", "unable to parse requirement")
+	p.Type("[aria-label='Label selector']", "")
+	p.Type("[aria-label^='Filter in CEL']", "object.data.a == '2' || object.metadata.name.startsWith('b')")
+	names("b9")
+	f.Patch(t, configMaps+"/a1", `{"data":{"a":"2"}}`)
+	names("b9", "a1")
+	f.Patch(t, configMaps+"/a1", `{"data":{"a":"3"}}`)
+	names("b9")
+	p.Type("[aria-label^='Filter in CEL']", "object.data.a ==")
+	p.Sees("The expression is no CEL", "the expression ends too early")
 }
 
 // Keys open, select and delete rows. A deletion shows the dependents that the garbage collector deletes, too.

@@ -1,5 +1,6 @@
 // The view of a kind: its objects as the server's own Table, live.
 import {find, pages, pathOf, pause, state, table, watch} from "./api.js";
+import {compile} from "./cel.js";
 import {remove} from "./delete.js";
 import {age, copy, debounce, every, fill, h, text} from "./dom.js";
 import {keysUntil} from "./keys.js";
@@ -25,7 +26,7 @@ class List {
   constructor(k, query, signal) {
     Object.assign(this, {k, signal});
     this.namespace = k.namespaced ? namespace() : "";
-    this.query = {text: query.get("text") ?? "", label: query.get("label") ?? "", field: query.get("field") ?? "", wide: query.get("wide") ?? "", sort: query.get("sort") ?? ""};
+    this.query = {text: query.get("text") ?? "", label: query.get("label") ?? "", field: query.get("field") ?? "", cel: query.get("cel") ?? "", wide: query.get("wide") ?? "", sort: query.get("sort") ?? ""};
     this.state = h("span", {class: "live"});
     this.count = h("span", {class: "count"});
     this.actions = h("div", {class: "actions", hidden: true});
@@ -59,6 +60,7 @@ class List {
       field("text", "Filter by text", "Filter  /", () => this.filter(), {"data-filter": ""}),
       field("label", "Label selector", "Labels: app=web", () => this.reload()),
       field("field", "Field selector", "Fields: spec.nodeName=a", () => this.reload()),
+      field("cel", "Filter in CEL, such as object.spec.replicas > 1", "CEL: object.spec…", () => this.reload()),
       h("label", {class: "check"}, h("input", {type: "checkbox", checked: Boolean(this.query.wide), change: e => this.widen(e.target.checked)}), "wide"),
       h("a", {class: "button", href: pageOf(this.k)}, "About"),
       h("button", {click: () => copy(this.command()), title: "Copy as a kubectl command"}, "kubectl"));
@@ -84,6 +86,7 @@ class List {
     const q = new URLSearchParams();
     if (this.query.label) q.set("labelSelector", this.query.label);
     if (this.query.field) q.set("fieldSelector", this.query.field);
+    if (this.query.cel) q.set("includeObject", "Object"); // the expression is evaluated here
     return pathOf(this.k, this.namespace) + (String(q) && "?" + q);
   }
 
@@ -100,6 +103,7 @@ class List {
     this.signal.addEventListener("abort", () => stop.abort());
     const signal = stop.signal;
     try {
+      this.passes = this.query.cel ? compile(this.query.cel) : () => true;
       while (!signal.aborted) {
         this.say("loading");
         const seen = new Set();
@@ -114,10 +118,11 @@ class List {
       }
     } catch (e) {
       if (signal.aborted) return;
-      if (e.code) this.store.clear(); // the rows are those of another selector
+      const wrong = e.code || e instanceof SyntaxError;
+      if (wrong) this.store.clear(); // the rows are those of another selector
       this.say(e);
       this.grid.later();
-      if (e.code) return;
+      if (wrong) return;
       await pause(retry, signal);
       if (!signal.aborted) this.reload();
     }
@@ -127,6 +132,7 @@ class List {
   page(p, first, seen) {
     if (first && p.columnDefinitions) this.define(p.columnDefinitions);
     for (const row of p.rows ?? []) {
+      if (!this.passes(row.object)) continue;
       const r = this.row(row);
       seen.add(r.id);
       this.store.put(r);
@@ -144,7 +150,7 @@ class List {
   event({type, object}) {
     for (const row of object.rows ?? []) {
       const r = this.row(row);
-      if (type === "DELETED") this.store.remove(r.id);
+      if (type === "DELETED" || !this.passes(row.object)) this.store.remove(r.id);
       else {
         r.changed = Date.now();
         this.store.put(r);
@@ -238,7 +244,7 @@ class List {
   say(told) {
     this.told = told;
     const error = told instanceof Error;
-    text(this.state, error ? "○ " + (told.code ? told.message : "connection lost, trying again") : {live: "● live", loading: "… loading", paused: "○ paused", past: "as it was", "not watched": "not watched"}[told]);
+    text(this.state, error ? "○ " + (told.code || told instanceof SyntaxError ? told.message : "connection lost, trying again") : {live: "● live", loading: "… loading", paused: "○ paused", past: "as it was", "not watched": "not watched"}[told]);
     this.state.className = "live " + (error ? "bad" : told);
     this.tally();
   }
@@ -251,7 +257,7 @@ class List {
     const nothing = !shown.length && this.told !== "loading";
     this.empty.hidden = !nothing;
     if (nothing) {
-      fill(this.empty, error?.code ? [h("b", null, error.code === 403 ? "You may not list these objects." : "The server rejects the list."), h("p", null, error.message)]
+      fill(this.empty, error instanceof SyntaxError ? [h("b", null, "The expression is no CEL that a filter may have."), h("p", null, error.message)] : error?.code ? [h("b", null, error.code === 403 ? "You may not list these objects." : "The server rejects the list."), h("p", null, error.message)]
         : size ? [h("b", null, "No object passes the filter."), h("p", null, `${n(size)} are hidden. `, h("button", {click: () => go(["list", this.k.group || "-", this.k.resource], {text: ""})}, "Clear the filter"))]
         : [h("b", null, `There is no ${this.k.kind}${this.namespace ? " in " + this.namespace : ""}.`), h("p", null, "New ones appear here by themselves.")]);
     }
