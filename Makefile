@@ -10,7 +10,7 @@ export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 MODULES     = . envtest test test/upstream test/upstream/admission test/kubernetes test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further bench tools
 # Folders of test that run published programs, in processes of their own.
-PROGRAMS    = controlplane aggregation egress extension operators
+PROGRAMS    = controlplane aggregation egress extension operators console
 # Folders of test without the race detector: they compare results, one request after the other, or their server is a
 # program, which is built without it.
 COMPARED    = oracle builtin compare corpus publish verdict crash footprint migrate scarce session soak traces watch
@@ -43,7 +43,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help bump bump-report build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes infer integrations verdicts churn kits soak month forks verify compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help bump bump-report build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes console infer integrations verdicts churn kits soak month forks verify compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -154,6 +154,10 @@ changes: ## compare crd diff with the published crdify on definitions of two rel
 integrations: ## run the action with act, and the plugins and post-renderers with Helm 3 and 4 (the first build takes 5 minutes)
 	$(GO) -C test test ./integrations -count=1 -v -timeout 60m $(ARGS)
 
+console: ## run the pages of the console with 300,000 objects of 2,000 kinds, and against kube-apiserver (ten minutes)
+	$(call gotest,test) ./console -run TestManyRows -count=1 -v -args -rows 300000 -kinds 2000 -watched 1m
+	$(call gotest,test) ./console -count=1 -args -reference start
+
 verdicts: ## compare 100,000 verdicts of anykind check with those of kube-apiserver (minutes; make verdicts ARGS="-first 6000000" has other schemas)
 	$(GO) -C test test ./oracle -run TestVerdictsOfKubeAPIServer -count=1 -v -timeout 60m -reference start -verdicts 70000 $(ARGS)
 	$(GO) -C test test ./builtin -run TestVerdictsOfKubeAPIServer -count=1 -v -timeout 60m -reference start -verdicts 32000
@@ -210,7 +214,7 @@ integration: ## run Kubernetes' integration tests of the API with kube-apiserver
 e2e: ## run Kubernetes' end-to-end tests of API machinery, with webhooks as processes, against kube-apiserver and anykind (Linux; 40 minutes)
 	cd test/kubernetes && $(GO) run ./e2e -reference $(ARGS)
 
-everything: full builtin-long crash trouble both-ways cmd integration integrations e2e verdicts ## run everything, for hours
+everything: full console builtin-long crash trouble both-ways cmd integration integrations e2e verdicts ## run everything, for hours
 	$(MAKE) compare compared examples
 
 upstream-admission: ## run Kubernetes' own tests of admission webhooks against anykind (minutes)

@@ -21,7 +21,7 @@ import (
 )
 
 // patience limits one step of a user, unless a page has more of it.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // chromium returns the path of a Chromium.
 var chromium = sync.OnceValues(func() (string, error) {
