@@ -123,6 +123,9 @@ func TestDocument(t *testing.T) {
 	p.Go("#/object/apps/deployments/default/web?tab=yaml")
 	p.Until(`[...document.querySelectorAll(".lines tr")].some(r => r.innerText.includes("replicas: 2") && r.querySelector(".owner").title.startsWith("bob (Update"))`)
 	p.Until(`[...document.querySelectorAll(".lines tr")].some(r => r.innerText.includes("image: nginx") && r.querySelector(".owner").title.startsWith("alice"))`)
+	if f.Own { // the history knows the user and the time of the change
+		p.Until(`[...document.querySelectorAll(".lines tr")].some(r => r.innerText.includes("replicas: 2") && r.querySelector(".owner").title.includes("changed by kubernetes-admin"))`)
+	}
 	p.Click("Edit")
 	p.Until(`document.querySelector("textarea")`)
 	edit := func(from, to string) {
@@ -164,6 +167,26 @@ func TestDocument(t *testing.T) {
 	// The history has all of it, with the users.
 	p.Tab("Changes")
 	p.Sees("patched by kubernetes-admin (anykind-console)", "spec.template.spec.containers[name=a].image", "nginx:9")
+}
+
+// A new object begins with the required fields of its schema, in the chosen namespace.
+func TestNewObject(t *testing.T) {
+	f := Start(t)
+	f.Create(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", strings.Replace(widgets, `"properties":{"size"`, `"required":["size","phase"],"properties":{"size"`, 1))
+	p := Open(t, f.Console.Link())
+	p.Sees("What are you looking for?")
+	p.Go("#/list/example.com/widgets")
+	p.Sees("There is no Widget.")
+	p.Click("New")
+	p.Until(`document.querySelector("textarea")?.value === "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: example\n  namespace: default\nspec:\n  phase: Pending\n  size: 1\n"`)
+	p.Type("textarea", "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: first\n  namespace: other\nspec:\n  phase: Pending\n  size: 1\n")
+	p.Sees(`namespaces "other" not found`)
+	p.Type("textarea", "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: first\nspec:\n  phase: Pending\n  size: 0\n")
+	p.Sees("spec.size: Invalid value: 0")
+	p.Type("textarea", "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: first\nspec:\n  phase: Pending\n  size: 5\n")
+	p.Until(`![...document.querySelectorAll("button")].find(b => b.innerText === "Save").disabled && !document.querySelector(".errors li")`)
+	p.Click("Save")
+	p.Sees("Widget first created", "in default", "No problem is known")
 }
 
 // Values of Secrets are hidden until the user asks for them, also in changes.

@@ -18,9 +18,21 @@ export function diff(before, after, path = [], out = []) {
   return out;
 }
 
+// keyOf returns the field that tells the elements of lists apart; undefined for none.
+const keyOf = (...lists) => keys.find(k => lists.flat().every(v => isMap(v) && k in v) && lists.every(l => new Set(l.map(v => v[k])).size === l.length));
+
+// keyed returns the path of a field of an object as diff has it: with the keys of elements in place of their indexes.
+export function keyed(object, path) {
+  let value = object;
+  return path.map(p => {
+    const key = typeof p === "number" && keyOf(value);
+    value = value?.[p];
+    return key ? `${key}=${value[key]}` : p;
+  });
+}
+
 function elements(before, after, path, out) {
-  const all = [...before, ...after];
-  const key = keys.find(k => all.every(v => isMap(v) && k in v) && [before, after].every(l => new Set(l.map(v => v[k])).size === l.length));
+  const key = keyOf(before, after);
   if (!key) {
     for (let i = 0; i < Math.max(before.length, after.length); i++) diff(before[i], after[i], [...path, i], out);
     return;

@@ -3,6 +3,7 @@ import {find, json, kindOf, listed, pathOf} from "./api.js";
 import {debounce, fill, h} from "./dom.js";
 import {short} from "./diff.js";
 import {link, listOf} from "./route.js";
+import {resolve, rootOf, schemasOf} from "./schema.js";
 import {table} from "./why.js";
 
 // kind shows the documentation of a kind.
@@ -10,8 +11,8 @@ export async function kind(at, signal) {
   const k = await find(at);
   document.title = `${k.kind}: documentation · anykind console`;
   const version = k.versions.includes(at.query.get("version")) ? at.query.get("version") : k.version;
-  const [schemas, admission] = await Promise.all([read(k, version, signal), admitting(k, signal)]);
-  const root = Object.values(schemas).find(s => s["x-kubernetes-group-version-kind"]?.some(x => x.group === k.group && x.version === version && x.kind === k.kind));
+  const [schemas, admission] = await Promise.all([schemasOf(k, version, signal), admitting(k, signal)]);
+  const root = rootOf(schemas, k, version);
   const fields = h("ul", {class: "fields"});
   const draw = debounce(words => fill(fields, words ? found(schemas, root, words) : children(schemas, root, 0)), 80);
   fill(fields, root ? children(schemas, root, 0) : h("li", {class: "quiet"}, "The server publishes no schema of this kind."));
@@ -25,24 +26,6 @@ export async function kind(at, signal) {
       admission.length > 0 && [h("h2", null, "Admission, in order"), table(["Step", "Configuration", "Rule", "If it fails"], admission)],
       h("h2", null, "Fields"), h("p", null, h("input", {type: "search", placeholder: "Filter fields  /", "aria-label": "Filter fields", "data-filter": "", input: e => draw(e.target.value.trim().toLowerCase())})),
       fields));
-}
-
-// read returns the schemas of a group and version, by name.
-async function read(k, version, signal) {
-  const index = await json("/openapi/v3", {signal});
-  const path = k.group ? `apis/${k.group}/${version}` : `api/${version}`;
-  const at = index.paths[path]?.serverRelativeURL;
-  if (!at) return {};
-  return (await json(at, {signal})).components?.schemas ?? {};
-}
-
-// resolve follows a reference. A schema with a description and one reference below allOf is that reference.
-function resolve(schemas, s) {
-  if (!s) return {};
-  const ref = s.$ref ?? (s.allOf?.length === 1 ? s.allOf[0].$ref : null);
-  if (!ref) return s;
-  const {allOf, $ref, ...own} = s;
-  return {...schemas[ref.split("/").pop()], ...own, name: ref.split("/").pop()};
 }
 
 // children returns the fields of a schema, each open on demand.

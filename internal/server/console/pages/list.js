@@ -4,7 +4,7 @@ import {compile} from "./cel.js";
 import {remove} from "./delete.js";
 import {age, copy, debounce, every, fill, h, text} from "./dom.js";
 import {keysUntil} from "./keys.js";
-import {change, go, namespace, objectOf, pageOf} from "./route.js";
+import {change, go, link, namespace, objectOf, pageOf} from "./route.js";
 import {Grid} from "./rows.js";
 import {sortable, Store} from "./store.js";
 
@@ -62,6 +62,7 @@ class List {
       field("field", "Field selector", "Fields: spec.nodeName=a", () => this.reload()),
       field("cel", "Filter in CEL, such as object.spec.replicas > 1", "CEL: object.spec…", () => this.reload()),
       h("label", {class: "check"}, h("input", {type: "checkbox", checked: Boolean(this.query.wide), change: e => this.widen(e.target.checked)}), "wide"),
+      this.k.verbs.includes("create") && !state.at && h("a", {class: "button", href: link(["new", this.k.group || "-", this.k.resource])}, "New"),
       h("a", {class: "button", href: pageOf(this.k)}, "About"),
       h("button", {click: () => copy(this.command()), title: "Copy as a kubectl command"}, "kubectl"));
   }

@@ -3,6 +3,7 @@ import {choose, enter, keep, own, state} from "./api.js";
 import {access} from "./access.js";
 import {changes} from "./changes.js";
 import {clock} from "./clock.js";
+import {create} from "./create.js";
 import {fill, h, toast} from "./dom.js";
 import {home} from "./home.js";
 import {keys, shortcuts} from "./keys.js";
@@ -14,7 +15,7 @@ import {go, link, opening} from "./route.js";
 import {search} from "./search.js";
 import {side} from "./side.js";
 
-const views = {"": home, list, object, kind, changes, access};
+const views = {"": home, list, object, kind, changes, access, new: create};
 let leave = new AbortController(); // ends the requests of the view
 let shown = ""; // the context that is loaded
 

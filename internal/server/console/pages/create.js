@@ -1,0 +1,34 @@
+// The view in which a new object is written, beginning with the required fields of its kind.
+import {find, pathOf, state, withQuery, words} from "./api.js";
+import {h, toast} from "./dom.js";
+import {Editor} from "./editor.js";
+import {go, listOf, namespace} from "./route.js";
+import {example, rootOf, schemasOf} from "./schema.js";
+import {toText} from "./yaml.js";
+
+// create shows the editor for a new object.
+export async function create(at, signal) {
+  const k = await find(at);
+  document.title = `New ${k.kind} · anykind console`;
+  const schemas = await schemasOf(k, k.version, signal);
+  const root = rootOf(schemas, k);
+  const {apiVersion, kind, metadata, status, ...rest} = root ? example(schemas, {...root, required: [...new Set([...(root.required ?? []), ...Object.keys(root.properties ?? {}).filter(p => p === "spec")])]}) : {};
+  const ns = namespace() || state.context.namespace || "default";
+  const path = parameters => text => withQuery(pathOf(k, k.namespaced ? namespaceOf(text) ?? ns : ""), {fieldValidation: "Strict", fieldManager: "anykind-console", ...parameters});
+  const editor = new Editor({
+    text: toText({apiVersion: k.group ? `${k.group}/${k.version}` : k.version, kind: k.kind, metadata: {name: "example", ...(k.namespaced ? {namespace: ns} : {})}, ...rest}),
+    method: "POST", check: path({dryRun: "All"}), signal, cancel: () => go(["list", k.group || "-", k.resource]),
+    save: async (text, type) => {
+      const answer = await words(path()(text), {method: "POST", body: text, type});
+      const o = JSON.parse(answer.text);
+      toast(`${k.kind} ${o.metadata.name} created`);
+      go(["object", k.group || "-", k.resource, o.metadata.namespace ?? "-", o.metadata.name]);
+      return answer;
+    },
+  });
+  setTimeout(() => editor.focus());
+  return h("section", null, h("header", {class: "top"}, h("h1", null, "New ", h("a", {class: "quiet", href: listOf(k)}, k.kind))), h("div", {class: "body"}, editor.node));
+}
+
+// namespaceOf returns the namespace that a text names.
+const namespaceOf = text => /^metadata:\n(?: .*\n)*? {2}namespace: *"?([a-z0-9-]+)"? *$/m.exec(text)?.[1];

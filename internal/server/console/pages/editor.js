@@ -1,0 +1,133 @@
+// An editor for YAML whose errors come from the server, at their lines, as one types.
+import {words} from "./api.js";
+import {debounce, fill, h, toast} from "./dom.js";
+import {fieldPath, lineOf, paths} from "./yaml.js";
+
+const asYAML = "application/yaml";
+const lineHeight = 18; // pixels, as in style.css
+
+// An Editor has a text. check returns the path of a dry run of the text, and sent the text of it. save stores the
+// text; cancel leaves the editor.
+export class Editor {
+  problems = new Map(); // line → messages
+  result = null; // the object of the last dry run without an error
+
+  constructor({text, method, check, sent = t => t, save, cancel, signal}) {
+    Object.assign(this, {method, checkPath: check, sent, store: save, cancel, signal});
+    this.area = h("textarea", {spellcheck: "false", autocapitalize: "off", "aria-label": "YAML of the object", wrap: "off", value: text, input: () => this.typed(), scroll: () => this.scrolled(), keydown: e => this.key(e)});
+    this.shade = h("pre", {"aria-hidden": "true"});
+    this.gutter = h("div", {class: "gutter", "aria-hidden": "true"});
+    this.errors = h("ul", {class: "errors"});
+    this.note = h("div", {class: "note", hidden: true});
+    this.save = h("button", {class: "main", click: () => this.finish()}, "Save");
+    this.node = h("div", null,
+      h("p", {class: "tools"}, this.save, h("button", {click: () => cancel()}, "Cancel"), h("span", {class: "quiet"}, "The server checks the text as you type (dry run).")),
+      this.note, h("div", {class: "editor"}, this.gutter, h("div", {class: "sheet"}, this.shade, this.area)), h("div", {role: "status"}, this.errors));
+    this.validate = debounce(() => this.check(), 350);
+    this.typed();
+  }
+
+  // focus puts the cursor at the beginning.
+  focus() {
+    this.area.setSelectionRange(0, 0);
+    this.area.focus();
+  }
+
+  key(e) {
+    if (e.key === "Escape") this.cancel();
+    if (e.key === "Tab" && !e.shiftKey) {
+      e.preventDefault();
+      this.area.setRangeText("  ", this.area.selectionStart, this.area.selectionEnd, "end");
+      this.typed();
+    }
+    if (e.key === "s" && (e.ctrlKey || e.metaKey)) {
+      e.preventDefault();
+      this.finish();
+    }
+  }
+
+  typed() {
+    this.paint();
+    this.validate();
+  }
+
+  paint() {
+    const lines = this.area.value.split("\n");
+    fill(this.shade, lines.map((l, i) => [h("span", {class: this.problems.has(i) && "wrong"}, coloured(l)), "\n"]));
+    fill(this.gutter, lines.map((_, i) => h("div", {class: this.problems.has(i) && "wrong", title: this.problems.get(i)?.join("\n")}, String(i + 1))));
+    this.scrolled();
+  }
+
+  scrolled() {
+    this.shade.style.transform = `translate(${-this.area.scrollLeft}px, ${-this.area.scrollTop}px)`;
+    this.gutter.style.transform = `translateY(${-this.area.scrollTop}px)`;
+  }
+
+  // check sends the text as a dry run.
+  async check() {
+    const text = this.area.value;
+    try {
+      const answer = await words(this.checkPath(text), {method: this.method, body: this.sent(text), type: asYAML, signal: this.signal});
+      if (this.area.value !== text) return;
+      this.result = JSON.parse(answer.text);
+      this.show(answer.warnings.map(w => ({message: w, warning: true})));
+    } catch (e) {
+      if (this.signal.aborted || this.area.value !== text) return;
+      this.result = null;
+      this.show(problems(e));
+    }
+  }
+
+  // show places errors at their lines.
+  show(all) {
+    const at = paths(this.area.value);
+    this.problems = new Map();
+    for (const p of all) {
+      p.line ??= p.field ? lineOf(at, fieldPath(p.field)) : null;
+      if (p.line != null) this.problems.set(p.line, [...(this.problems.get(p.line) ?? []), p.message]);
+    }
+    this.save.disabled = all.some(p => !p.warning);
+    fill(this.errors, all.map(p => h("li", {class: p.warning ? "wait" : "bad"}, p.line != null && h("button", {class: "link", click: () => this.to(p.line)}, "line " + (p.line + 1)), " ", p.message)));
+    this.paint();
+  }
+
+  // to moves the cursor to a line.
+  to(line) {
+    const start = this.area.value.split("\n").slice(0, line).join("\n").length + (line ? 1 : 0);
+    this.area.focus();
+    this.area.setSelectionRange(start, start);
+    this.area.scrollTop = Math.max(0, (line - 5) * lineHeight);
+  }
+
+  // finish stores the text, or shows the errors of the server.
+  async finish() {
+    try {
+      const {warnings} = await this.store(this.area.value, asYAML);
+      warnings.forEach(w => toast(w));
+    } catch (e) {
+      this.show(problems(e));
+      toast(e.message, true);
+    }
+  }
+}
+
+// problems returns the errors of an answer with their fields or lines.
+function problems(e) {
+  const line = /yaml: line (\d+):/.exec(e.message);
+  if (line) return [{message: e.message.replace(/\s*\([0-9a-f]{20,} \.\.\.\)/, ""), line: line[1] - 1}];
+  const strict = [...(e.message ?? "").matchAll(/(unknown|duplicate) field "((?:[^"\\]|\\.)*)"/g)];
+  if (strict.length) return strict.map(m => ({message: m[0], field: m[2]}));
+  if (e.causes?.length) return e.causes.map(c => ({message: `${c.field}: ${c.message}`, field: c.field}));
+  return [{message: e.message}];
+}
+
+const token = /^(\s*(?:- )*)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s:#"'-][^:#]*?|-?[^\s:#"'-][^:#]*?)(:)(?=\s|$)(.*)$/;
+
+// coloured returns a line of YAML with its key, its value and its comment in spans.
+export function coloured(line) {
+  const m = token.exec(line);
+  if (!m) return /^\s*#/.test(line) ? h("span", {class: "comment"}, line) : line;
+  const value = m[4];
+  const kind = /^\s*(-?\d[\d.]*|true|false|null)\s*$/.test(value) ? "number" : /^\s*[|>{[]/.test(value) ? "" : "string";
+  return [m[1], h("span", {class: "key"}, m[2]), m[3], h("span", {class: kind}, value)];
+}

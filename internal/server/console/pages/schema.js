@@ -1,0 +1,40 @@
+// The schemas that a server publishes (OpenAPI v3).
+import {json} from "./api.js";
+
+// schemasOf returns the schemas of the group and version of a kind, by name.
+export async function schemasOf(k, version, signal) {
+  const index = await json("/openapi/v3", {signal});
+  const path = k.group ? `apis/${k.group}/${version}` : `api/${version}`;
+  const at = index.paths[path]?.serverRelativeURL;
+  if (!at) return {};
+  return (await json(at, {signal})).components?.schemas ?? {};
+}
+
+// resolve follows a reference. A schema with a description and one reference below allOf is that reference.
+export function resolve(schemas, s) {
+  if (!s) return {};
+  const ref = s.$ref ?? (s.allOf?.length === 1 ? s.allOf[0].$ref : null);
+  if (!ref) return s;
+  const {allOf, $ref, ...own} = s;
+  return {...schemas[ref.split("/").pop()], ...own, name: ref.split("/").pop()};
+}
+
+// rootOf returns the schema of a kind; undefined for none.
+export const rootOf = (schemas, k, version = k.version) => Object.values(schemas).find(s => s["x-kubernetes-group-version-kind"]?.some(x => x.group === k.group && x.version === version && x.kind === k.kind));
+
+// example returns a value for a schema: its default, the first of its values, or its required fields.
+export function example(schemas, s, depth = 0) {
+  const of = resolve(schemas, s);
+  if (of.default !== undefined && JSON.stringify(of.default) !== "{}") return of.default;
+  if (of.enum) return of.enum[0];
+  if (of.properties && depth < 8) {
+    return Object.fromEntries((of.required ?? []).map(name => [name, example(schemas, of.properties[name], depth + 1)]));
+  }
+  switch (of.type) {
+    case "array": return (of.minItems ?? 0) > 0 || depth < 8 && resolve(schemas, of.items).required ? [example(schemas, of.items, depth + 1)] : [];
+    case "integer": case "number": return Math.max(of.minimum ?? 0, of.minItems ?? 0);
+    case "boolean": return false;
+    case "string": return "";
+  }
+  return {};
+}
