@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anykind/anykind/internal/network/kubeconfig"
+	"github.com/anykind/anykind/internal/offline/review"
 	"github.com/anykind/anykind/internal/server/console"
 )
 
@@ -42,6 +44,9 @@ is valid for one browser. Nothing is installed in the server.`,
 				return err
 			}
 			local := console.NewLocal(listener.Addr(), server.chosen())
+			local.Review = func(ctx context.Context, server *kubeconfig.Config, definition []byte, try bool) (any, error) {
+				return review.Definition(ctx, server, definition, try)
+			}
 			link := local.Link()
 			fmt.Fprintln(cmd.OutOrStdout(), link)
 			if !quiet {

@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/anykind/anykind/internal/app"
-	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/offline/check"
 	"github.com/anykind/anykind/internal/store/encrypt"
 )
@@ -66,24 +65,7 @@ func (f *tryFlags) keys(ctx context.Context) (keys *encrypt.Keyring, end func(),
 
 // tryOne tries the objects of one definition.
 func tryOne(ctx context.Context, cmd *cobra.Command, f *tryFlags, stored check.Stored, d *v1.CustomResourceDefinition) (check.Outcome, error) {
-	version, err := stored.Version(ctx, d)
-	if err != nil {
-		return check.Outcome{}, err
-	}
-	trial, err := check.NewTrial(ctx, d, version)
-	if err != nil {
-		return check.Outcome{}, fmt.Errorf("%s: %w", d.Name, err)
-	}
-	defer trial.Stop(ctx)
-	trial.Names = f.names
 	bar := newBar(cmd.ErrOrStderr(), "tried")
 	defer bar.clear()
-	err = stored.Each(ctx, d, func(t object.Tree, all int) error {
-		if f.namespace != "" && object.Namespace(t) != f.namespace {
-			return nil
-		}
-		bar.show(trial.Objects, all)
-		return trial.Try(ctx, t)
-	})
-	return trial.Result(), err
+	return check.TryAll(ctx, stored, d, check.TrialOptions{Names: f.names, Namespace: f.namespace, Progress: bar.show})
 }

@@ -169,6 +169,33 @@ func TestDocument(t *testing.T) {
 	p.Sees("patched by kubernetes-admin (anykind-console)", "spec.template.spec.containers[name=a].image", "nginx:9")
 }
 
+// A definition is reviewed while it is written: errors at their lines, costs of rules, changes that break clients, and
+// stored objects that it would reject. Then it is applied.
+func TestDefinition(t *testing.T) {
+	f := Start(t)
+	f.Create(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", widgets)
+	f.Create(t, "/apis/example.com/v1/namespaces/default/widgets", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"small"},"spec":{"size":2}}`,
+		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"large"},"spec":{"size":700}}`)
+	p := Open(t, f.Console.Link())
+	p.Sees("What are you looking for?")
+	p.Go("#/object/apiextensions.k8s.io/customresourcedefinitions/-/widgets.example.com")
+	p.Click("Review a change")
+	p.Sees("The schemas are as they are served.", "Costs of rules", "self.phase != 'Failed'")
+	text := Eval[string](p, `document.querySelector("textarea").value`)
+	p.Type("textarea", strings.Replace(text, "maximum: 1000", "maximum: many", 1))
+	p.Sees("A server would reject it")
+	p.Until(`document.querySelector(".sheet .wrong")`)
+	p.Type("textarea", strings.Replace(text, "maximum: 1000", "maximum: 100", 1))
+	p.Sees("breaking", "maximum")
+	p.Click("Try against all stored objects")
+	p.Sees("2 stored objects", "spec.size", "large")
+	p.Type("textarea", strings.Replace(text, "maximum: 1000", "maximum: 2000", 1))
+	p.Until(`!document.body.innerText.includes("breaking") && document.querySelector(".review").innerText.includes("2000")`)
+	p.Click("Apply")
+	p.Sees("CustomResourceDefinition widgets.example.com applied")
+	f.Create(t, "/apis/example.com/v1/namespaces/default/widgets", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"huge"},"spec":{"size":1900,"phase":"Running"}}`)
+}
+
 // A new object begins with the required fields of its schema, in the chosen namespace.
 func TestNewObject(t *testing.T) {
 	f := Start(t)

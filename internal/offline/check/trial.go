@@ -69,6 +69,38 @@ type Trial struct {
 	groups map[string]int
 }
 
+// TrialOptions configure TryAll.
+type TrialOptions struct {
+	Names     int    // limit of the names of a Group
+	Namespace string // of the objects; empty is all namespaces
+	// Progress is called with the number of tried objects, and of all as far as it is known. It may be nil.
+	Progress func(done, all int)
+}
+
+// TryAll validates all stored objects of a kind against its new definition.
+func TryAll(ctx context.Context, stored Stored, d *v1.CustomResourceDefinition, o TrialOptions) (Outcome, error) {
+	version, err := stored.Version(ctx, d)
+	if err != nil {
+		return Outcome{}, err
+	}
+	trial, err := NewTrial(ctx, d, version)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("%s: %w", d.Name, err)
+	}
+	defer trial.Stop(ctx)
+	trial.Names = o.Names
+	err = stored.Each(ctx, d, func(t object.Tree, all int) error {
+		if o.Namespace != "" && object.Namespace(t) != o.Namespace {
+			return nil
+		}
+		if o.Progress != nil {
+			o.Progress(trial.Objects, all)
+		}
+		return trial.Try(ctx, t)
+	})
+	return trial.Result(), err
+}
+
 // NewTrial starts a Trial. The caller stops it. A definition that a server would reject is an error.
 func NewTrial(ctx context.Context, d *v1.CustomResourceDefinition, version string) (*Trial, error) {
 	server, err := app.NewOffline(ctx, app.OfflineOptions{})

@@ -36,6 +36,8 @@ type Config struct {
 	// Contexts are the API servers below the path /contexts/NAME. An API server has none: it is the only one, and
 	// its paths begin at the root.
 	Contexts []Context `json:"contexts"`
+	// Reviews reports that the console reviews definitions.
+	Reviews bool `json:"reviews,omitempty"`
 }
 
 // A Context is a user at an API server.

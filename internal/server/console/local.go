@@ -1,10 +1,12 @@
 package console
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -29,6 +31,10 @@ const protocolToken = "base64url.bearer.authorization.k8s.io."
 // the secret of a link, which is valid once. Requests must name this server in Host, which DNS rebinding cannot,
 // and must not come from another origin.
 type Local struct {
+	// Review returns the effects of a CustomResourceDefinition on a server, as JSON. With try, it validates all stored
+	// objects. Nil for a console without reviews.
+	Review func(ctx context.Context, server *kubeconfig.Config, definition []byte, try bool) (any, error)
+
 	host    string // of its URL
 	options kubeconfig.Options
 	token   string
@@ -61,17 +67,45 @@ func (l *Local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, Root, http.StatusFound)
 	case r.URL.Path == Root+"session":
 		l.begin(w, r)
-	case strings.HasPrefix(r.URL.Path, Root) && r.URL.Path != Root+"config" && r.URL.Path != Root+"link":
+	case strings.HasPrefix(r.URL.Path, Root) && !own(r.URL.Path[len(Root):]):
 		l.pages.ServeHTTP(w, r)
 	case !l.authenticated(r):
 		refuse(w, http.StatusUnauthorized, "this browser has no session: open the link that anykind console prints")
 	case r.URL.Path == Root+"config":
-		answer(w, Config{Contexts: l.contexts()})
+		answer(w, Config{Contexts: l.contexts(), Reviews: l.Review != nil})
+	case r.URL.Path == Root+"review" && r.Method == http.MethodPost && l.Review != nil:
+		l.review(w, r)
 	case r.URL.Path == Root+"link" && r.Method == http.MethodPost:
 		answer(w, map[string]string{"link": l.Link()})
 	default:
 		l.forward(w, r)
 	}
+}
+
+// own reports whether a path below Root is no file, but needs a session.
+func own(path string) bool { return path == "config" || path == "link" || path == "review" }
+
+// maxReview limits a definition; larger ones do not fit into a store.
+const maxReview = 3 << 20
+
+// review answers with the effects of the definition in the body.
+func (l *Local) review(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReview))
+	if err != nil {
+		refuse(w, http.StatusRequestEntityTooLarge, err.Error())
+		return
+	}
+	config, err := kubeconfig.Find(l.of(r.URL.Query().Get("context")))
+	if err != nil {
+		refuse(w, http.StatusBadGateway, err.Error())
+		return
+	}
+	review, err := l.Review(r.Context(), config, text, r.URL.Query().Get("try") == "true")
+	if err != nil {
+		refuse(w, http.StatusUnprocessableEntity, err.Error())
+		return
+	}
+	answer(w, review)
 }
 
 // here reports whether a request names this server, and comes from its pages or from no page at all.

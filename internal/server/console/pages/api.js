@@ -9,6 +9,7 @@ export const state = {
   version: null, // of the server; it has anykindVersion on anykind
   kinds: [],
   user: null,
+  reviews: false, // the console reviews definitions
   at: "", // the past time to show; empty for now
 };
 
@@ -30,7 +31,9 @@ export async function enter() {
     const {token} = await json("session", {method: "POST", body: JSON.stringify({secret}), type: "application/json", own: true});
     keep(token);
   }
-  state.contexts = (await json("config", {own: true})).contexts ?? [];
+  const config = await json("config", {own: true});
+  state.contexts = config.contexts ?? [];
+  state.reviews = Boolean(config.reviews);
 }
 
 // keep stores the token for this origin: this host and port.

@@ -1,7 +1,7 @@
 // The view in which a new object is written, beginning with the required fields of its kind.
 import {find, pathOf, state, withQuery, words} from "./api.js";
 import {h, toast} from "./dom.js";
-import {Editor} from "./editor.js";
+import {dryRun, Editor} from "./editor.js";
 import {go, listOf, namespace} from "./route.js";
 import {example, rootOf, schemasOf} from "./schema.js";
 import {toText} from "./yaml.js";
@@ -17,7 +17,7 @@ export async function create(at, signal) {
   const path = parameters => text => withQuery(pathOf(k, k.namespaced ? namespaceOf(text) ?? ns : ""), {fieldValidation: "Strict", fieldManager: "anykind-console", ...parameters});
   const editor = new Editor({
     text: toText({apiVersion: k.group ? `${k.group}/${k.version}` : k.version, kind: k.kind, metadata: {name: "example", ...(k.namespaced ? {namespace: ns} : {})}, ...rest}),
-    method: "POST", check: path({dryRun: "All"}), signal, cancel: () => go(["list", k.group || "-", k.resource]),
+    ask: text => dryRun("POST", path({dryRun: "All"})(text), text, signal), signal, cancel: () => go(["list", k.group || "-", k.resource]),
     save: async (text, type) => {
       const answer = await words(path()(text), {method: "POST", body: text, type});
       const o = JSON.parse(answer.text);

@@ -2,7 +2,7 @@
 import {json, own, send, state, withQuery, words} from "./api.js";
 import {age, fill, h, moment, toast} from "./dom.js";
 import {diff, keyed, mergePatch, same, short} from "./diff.js";
-import {coloured, Editor} from "./editor.js";
+import {coloured, dryRun, Editor} from "./editor.js";
 import {managers, ownersOf} from "./fields.js";
 import {dotted, toText, write} from "./yaml.js";
 
@@ -92,7 +92,7 @@ export class Document {
     const {status, ...text} = from;
     this.base = this.visible();
     this.editor = new Editor({
-      text: toText(text), method: "PUT", check: () => this.path({dryRun: "All"}), sent: withoutVersion, signal: this.view.signal, cancel: () => this.read(),
+      text: toText(text), ask: text => dryRun("PUT", this.path({dryRun: "All"}), withoutVersion(text), this.view.signal), signal: this.view.signal, cancel: () => this.read(),
       save: async (body, type) => {
         try {
           const answer = await words(this.path(), {method: "PUT", body, type});

@@ -6,14 +6,14 @@ import {fieldPath, lineOf, paths} from "./yaml.js";
 const asYAML = "application/yaml";
 const lineHeight = 18; // pixels, as in style.css
 
-// An Editor has a text. check returns the path of a dry run of the text, and sent the text of it. save stores the
-// text; cancel leaves the editor.
+// An Editor has a text. ask returns {warnings, problems, result} for the text: of dryRun, or of another check. save
+// stores the text, and returns the answer with its warnings; cancel leaves the editor.
 export class Editor {
   problems = new Map(); // line → messages
   result = null; // the object of the last dry run without an error
 
-  constructor({text, method, check, sent = t => t, save, cancel, signal}) {
-    Object.assign(this, {method, checkPath: check, sent, store: save, cancel, signal});
+  constructor({text, ask, save, cancel, signal, hint = "The server checks the text as you type (dry run)."}) {
+    Object.assign(this, {ask, store: save, cancel, signal});
     this.area = h("textarea", {spellcheck: "false", autocapitalize: "off", "aria-label": "YAML of the object", wrap: "off", value: text, input: () => this.typed(), scroll: () => this.scrolled(), keydown: e => this.key(e)});
     this.shade = h("pre", {"aria-hidden": "true"});
     this.gutter = h("div", {class: "gutter", "aria-hidden": "true"});
@@ -21,7 +21,7 @@ export class Editor {
     this.note = h("div", {class: "note", hidden: true});
     this.save = h("button", {class: "main", click: () => this.finish()}, "Save");
     this.node = h("div", null,
-      h("p", {class: "tools"}, this.save, h("button", {click: () => cancel()}, "Cancel"), h("span", {class: "quiet"}, "The server checks the text as you type (dry run).")),
+      h("p", {class: "tools"}, this.save, h("button", {click: () => cancel()}, "Cancel"), h("span", {class: "quiet"}, hint)),
       this.note, h("div", {class: "editor"}, this.gutter, h("div", {class: "sheet"}, this.shade, this.area)), h("div", {role: "status"}, this.errors));
     this.validate = debounce(() => this.check(), 350);
     this.typed();
@@ -63,19 +63,21 @@ export class Editor {
     this.gutter.style.transform = `translateY(${-this.area.scrollTop}px)`;
   }
 
-  // check sends the text as a dry run.
+  // check asks about the text, and shows the answer.
   async check() {
     const text = this.area.value;
+    let all;
     try {
-      const answer = await words(this.checkPath(text), {method: this.method, body: this.sent(text), type: asYAML, signal: this.signal});
+      const {warnings = [], problems = [], result = null} = await this.ask(text);
       if (this.area.value !== text) return;
-      this.result = JSON.parse(answer.text);
-      this.show(answer.warnings.map(w => ({message: w, warning: true})));
+      this.result = result;
+      all = [...problems, ...warnings.map(w => ({message: w, warning: true}))];
     } catch (e) {
       if (this.signal.aborted || this.area.value !== text) return;
       this.result = null;
-      this.show(problems(e));
+      all = problemsOf(e);
     }
+    this.show(all);
   }
 
   // show places errors at their lines.
@@ -105,14 +107,20 @@ export class Editor {
       const {warnings} = await this.store(this.area.value, asYAML);
       warnings.forEach(w => toast(w));
     } catch (e) {
-      this.show(problems(e));
+      this.show(problemsOf(e));
       toast(e.message, true);
     }
   }
 }
 
-// problems returns the errors of an answer with their fields or lines.
-function problems(e) {
+// dryRun asks the server about a text.
+export async function dryRun(method, path, body, signal) {
+  const {text, warnings} = await words(path, {method, body, type: asYAML, signal});
+  return {warnings, result: JSON.parse(text)};
+}
+
+// problemsOf returns the errors of an answer with their fields or lines.
+function problemsOf(e) {
   const line = /yaml: line (\d+):/.exec(e.message);
   if (line) return [{message: e.message.replace(/\s*\([0-9a-f]{20,} \.\.\.\)/, ""), line: line[1] - 1}];
   const strict = [...(e.message ?? "").matchAll(/(unknown|duplicate) field "((?:[^"\\]|\\.)*)"/g)];

@@ -62,7 +62,7 @@ class List {
       field("field", "Field selector", "Fields: spec.nodeName=a", () => this.reload()),
       field("cel", "Filter in CEL, such as object.spec.replicas > 1", "CEL: object.spec…", () => this.reload()),
       h("label", {class: "check"}, h("input", {type: "checkbox", checked: Boolean(this.query.wide), change: e => this.widen(e.target.checked)}), "wide"),
-      this.k.verbs.includes("create") && !state.at && h("a", {class: "button", href: link(["new", this.k.group || "-", this.k.resource])}, "New"),
+      this.k.verbs.includes("create") && !state.at && h("a", {class: "button", href: this.k.title === "customresourcedefinitions.apiextensions.k8s.io" && state.reviews ? link(["definition"]) : link(["new", this.k.group || "-", this.k.resource])}, "New"),
       h("a", {class: "button", href: pageOf(this.k)}, "About"),
       h("button", {click: () => copy(this.command()), title: "Copy as a kubectl command"}, "kubectl"));
   }

@@ -12,10 +12,11 @@ import {list} from "./list.js";
 import {namespaces} from "./namespaces.js";
 import {object} from "./object.js";
 import {go, link, opening} from "./route.js";
+import {definition} from "./review.js";
 import {search} from "./search.js";
 import {side} from "./side.js";
 
-const views = {"": home, list, object, kind, changes, access, new: create};
+const views = {"": home, list, object, kind, changes, access, new: create, definition};
 let leave = new AbortController(); // ends the requests of the view
 let shown = ""; // the context that is loaded
 

@@ -5,7 +5,7 @@ import {Document} from "./document.js";
 import {age, copy, fill, h, moment} from "./dom.js";
 import {keysUntil} from "./keys.js";
 import {past as changesOf} from "./past.js";
-import {change, listOf} from "./route.js";
+import {change, link, listOf} from "./route.js";
 import {why} from "./why.js";
 import {logs} from "./logs.js";
 
@@ -71,6 +71,7 @@ class View {
       h("span", {class: "quiet", title: moment(m.creationTimestamp)}, age(m.creationTimestamp), " old"),
       state.at && h("span", {class: "badge wait"}, "as it was at " + moment(state.at)),
       h("span", {class: "grow"}),
+      this.k.title === "customresourcedefinitions.apiextensions.k8s.io" && state.reviews && h("a", {class: "button", href: link(["definition", this.name])}, "Review a change"),
       h("button", {click: () => this.edit(), disabled: Boolean(state.at || this.gone) || !this.k.verbs.includes("update")}, "Edit"),
       h("button", {click: () => copy(`kubectl get ${this.k.title} ${this.name}${m.namespace ? " -n " + m.namespace : ""} -o yaml${state.context.name && " --context " + state.context.name}`), title: "Copy as a kubectl command"}, "kubectl"),
       h("button", {class: "danger", click: () => this.delete(), disabled: Boolean(state.at || this.gone) || !this.k.verbs.includes("delete")}, "Delete…"));

@@ -80,7 +80,7 @@ function labels(o) {
 }
 
 // table returns a table with titles.
-export const table = (titles, rows) => h("div", {class: "scroll"}, h("table", null, h("thead", null, h("tr", null, titles.map(t => h("th", {scope: "col"}, t)))), h("tbody", null, rows.map(r => h("tr", null, r.map(c => h("td", null, c)))))));
+export const table = (titles, rows) => h("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": titles.join(", ")}, h("table", null, h("thead", null, h("tr", null, titles.map(t => h("th", {scope: "col"}, t)))), h("tbody", null, rows.map(r => h("tr", null, r.map(c => h("td", null, c)))))));
 
 async function upwards(o, signal, found = []) {
   const [owner] = owners(o).sort((a, b) => Number(Boolean(b.controller)) - Number(Boolean(a.controller)));

@@ -10,7 +10,7 @@ function sorted(value, path) {
     if (path.length === 0) return first.includes(k) ? first.indexOf(k) : k === "status" ? 99 : 50;
     return names.includes(k) ? names.indexOf(k) : 50;
   };
-  return Object.keys(value).sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
+  return Object.keys(value).filter(k => value[k] !== undefined).sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
 }
 
 const plain = /^[A-Za-z0-9_./$(^+][\w ./$()<>=~^+@,;%:-]*$/;
