@@ -1,0 +1,269 @@
+package search
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	mathbits "math/bits"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A rank is how well a document matches a word. The lowest is the best, and 0 is no match. The rank for several words
+// is the sum of those for each. That for other texts is so large that the number of words that are only there
+// decides first, for up to five words.
+type rank = uint8
+
+const (
+	isName     rank = 1  // the word is the name
+	beginsName rank = 2  // the name begins with it
+	inName     rank = 3  // it is in the name
+	inLabel    rank = 4  // it is in a label, the namespace, or the name of the kind or the resource
+	inValue    rank = 16 // it is in another text
+)
+
+// maxWords limits the words of a query, so that a sum of ranks fits into its type.
+const maxWords = 12
+
+// Find calls found for the documents with all words, which are from Words, until it returns false. The best rank
+// comes first; within a rank, kind, namespace and name decide. The documents include those of earlier states of an
+// object: the caller compares the Revision with that of the present state. may returns false for a kind in a
+// namespace whose documents are left out.
+//
+// Other texts are most of the work. A short word is in many of them, and the results for it rarely need them: a
+// document with a word only in another text has a rank of at least settled+1, so the ranks up to that come first.
+func (x *Index) Find(words []string, may func(k *Kind, namespace string) bool, found func(Document) bool) {
+	if len(words) == 0 {
+		return
+	}
+	x.mu.RLock()
+	s := scores{reading: x.reading(), words: make([][]rank, len(words)), may: may}
+	s.decisions = make([]decision, len(s.scopes))
+	s.rank(words, func(ranks []rank, word string) {
+		s.names(ranks, []byte(word))
+		s.places(ranks, word)
+		s.texts(ranks, inLabel, x.labels.scan([]byte(word), s.len))
+	})
+	x.mu.RUnlock()
+	s.add()
+	n := rank(len(words))
+	settled := min(n*inLabel, n-1+inValue-1)
+	if !s.each(n, settled, found) {
+		return
+	}
+	x.mu.RLock()
+	s.rank(words, func(ranks []rank, word string) {
+		s.texts(ranks, inValue, x.values.scan([]byte(word), s.len))
+	})
+	x.mu.RUnlock()
+	s.add()
+	s.each(settled+1, n*inValue, found)
+}
+
+// scores are the ranks of documents.
+type scores struct {
+	reading
+	words [][]rank // for each word
+	sums  []rank   // for all words; 0 without one of them
+
+	may       func(k *Kind, namespace string) bool
+	decisions []decision // of may, by scope
+}
+
+type decision uint8
+
+const (
+	undecided decision = iota
+	allowed
+	denied
+)
+
+// allows reports whether may allows the scope of a document.
+func (s *scores) allows(number uint32) bool {
+	in := s.pages[number/pageSize].scopes[number%pageSize]
+	if s.decisions[in] == undecided {
+		s.decisions[in] = denied
+		if s.may(s.kinds[s.scopes[in].kind], s.scopes[in].namespace) {
+			s.decisions[in] = allowed
+		}
+	}
+	return s.decisions[in] == allowed
+}
+
+// rank calls by for the ranks for each word, at the same time.
+func (s *scores) rank(words []string, by func(ranks []rank, word string)) {
+	var all sync.WaitGroup
+	for i, word := range words {
+		if s.words[i] == nil {
+			s.words[i] = make([]rank, s.len)
+		}
+		all.Go(func() { by(s.words[i], word) })
+	}
+	all.Wait()
+}
+
+// texts ranks documents that have no better rank.
+func (s *scores) texts(ranks []rank, as rank, with set) {
+	for i, bits := range with {
+		for ; bits != 0; bits &= bits - 1 {
+			if at := i*64 + mathbits.TrailingZeros64(bits); ranks[at] == 0 {
+				ranks[at] = as
+			}
+		}
+	}
+}
+
+// names ranks the documents whose names have a word.
+func (s *scores) names(all []rank, word []byte) {
+	find := s.inNames.finder(word)
+	for i := range s.pages {
+		p := &s.pages[i]
+		ranks := all[i*pageSize:][:len(p.starts)]
+		in := 0
+		for from := 0; ; {
+			at := find(p.names[from:])
+			if at < 0 {
+				break
+			}
+			at += from
+			for in+1 < len(p.starts) && int(p.starts[in+1]) <= at {
+				in++
+			}
+			switch {
+			case at > int(p.starts[in]):
+				ranks[in] = inName
+			case p.names[at+len(word)] == separator:
+				ranks[in] = isName
+			default:
+				ranks[in] = beginsName
+			}
+			if in+1 == len(p.starts) {
+				break
+			}
+			from = int(p.starts[in+1])
+		}
+	}
+}
+
+// places ranks the documents whose namespace or kind has a word.
+func (s *scores) places(all []rank, word string) {
+	matches, some := make([]bool, len(s.scopes)), false
+	kinds := make([]bool, len(s.kinds))
+	for i, k := range s.kinds {
+		kinds[i] = strings.Contains(k.words[0], word) || strings.Contains(k.words[1], word)
+	}
+	for i := range s.scopes {
+		in := &s.scopes[i]
+		matches[i] = kinds[in.kind] || strings.Contains(in.namespace, word)
+		some = some || matches[i]
+	}
+	if !some {
+		return
+	}
+	for i := range s.pages {
+		ranks := all[i*pageSize:]
+		for in, number := range s.pages[i].scopes {
+			if matches[number] && ranks[in] == 0 {
+				ranks[in] = inLabel
+			}
+		}
+	}
+}
+
+// add adds the ranks for all words.
+func (s *scores) add() {
+	if s.sums = s.words[0]; len(s.words) == 1 {
+		return
+	}
+	s.sums = slices.Clone(s.sums)
+	for _, ranks := range s.words[1:] {
+		for i, r := range ranks {
+			switch {
+			case r == 0:
+				s.sums[i] = 0
+			case s.sums[i] != 0:
+				s.sums[i] += r
+			}
+		}
+	}
+}
+
+// each calls found for the documents with ranks from best to worst until it returns false, and returns its last
+// result.
+func (s *scores) each(best, worst rank, found func(Document) bool) bool {
+	for r := best; r <= worst; r++ {
+		if !s.ranked(r, found) {
+			return false
+		}
+	}
+	return true
+}
+
+// ranked calls found for the documents with a rank, in their order.
+func (s *scores) ranked(as rank, found func(Document) bool) bool {
+	late := arrivals{reading: &s.reading}
+	for number := s.after(as, s.sorted, s.len); number < s.len; number = s.after(as, number+1, s.len) {
+		if s.allows(number) {
+			late.numbers = append(late.numbers, number)
+		}
+	}
+	heap.Init(&late)
+	number := s.after(as, 0, s.sorted)
+	for number < s.sorted || len(late.numbers) > 0 {
+		var next uint32
+		if number < s.sorted && (len(late.numbers) == 0 || s.less(number, late.numbers[0])) {
+			next = number
+			number = s.after(as, number+1, s.sorted)
+			if !s.allows(next) {
+				continue
+			}
+		} else {
+			next = heap.Pop(&late).(uint32)
+		}
+		if !found(s.at(next)) {
+			return false
+		}
+	}
+	return true
+}
+
+// after returns the first document from a number on that has a rank, or upTo.
+func (s *scores) after(as rank, from, upTo uint32) uint32 {
+	if from < upTo {
+		if at := bytes.IndexByte(s.sums[from:upTo], as); at >= 0 {
+			return from + uint32(at)
+		}
+	}
+	return upTo
+}
+
+// less reports whether a document is before another one in the order of results.
+func (r *reading) less(a, b uint32) bool {
+	in, other := r.pages[a/pageSize].scopes[a%pageSize], r.pages[b/pageSize].scopes[b%pageSize]
+	if in != other {
+		s, t := &r.scopes[in], &r.scopes[other]
+		if c := cmp.Or(r.kinds[s.kind].compare(r.kinds[t.kind]), cmp.Compare(s.namespace, t.namespace)); c != 0 {
+			return c < 0
+		}
+	}
+	return cmp.Or(bytes.Compare(r.name(a), r.name(b)), cmp.Compare(a, b)) < 0
+}
+
+// arrivals is a heap of documents that are not sorted.
+type arrivals struct {
+	*reading
+	numbers []uint32
+}
+
+func (a *arrivals) Len() int           { return len(a.numbers) }
+func (a *arrivals) Less(i, k int) bool { return a.less(a.numbers[i], a.numbers[k]) }
+func (a *arrivals) Swap(i, k int)      { a.numbers[i], a.numbers[k] = a.numbers[k], a.numbers[i] }
+func (a *arrivals) Push(n any)         { a.numbers = append(a.numbers, n.(uint32)) }
+
+func (a *arrivals) Pop() any {
+	last := len(a.numbers) - 1
+	n := a.numbers[last]
+	a.numbers = a.numbers[:last]
+	return n
+}
