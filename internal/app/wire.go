@@ -48,6 +48,7 @@ import (
 	"github.com/anykind/anykind/internal/server/fault"
 	"github.com/anykind/anykind/internal/server/openapi"
 	"github.com/anykind/anykind/internal/server/rest"
+	"github.com/anykind/anykind/internal/server/search"
 	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
@@ -300,6 +301,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Forget:          w.registry.Forget,
 		Forks:           a.forks,
 		Changes:         o.copied.changes(objects),
+		Search:          w.search(a),
 		Faults:          faults,
 		Version:         o.Version,
 		StrictTransport: o.StrictTransport,
@@ -316,6 +318,13 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Begun:           o.Hooks.Request,
 		Log:             o.Log,
 	}
+}
+
+// search returns the handler of searches.
+func (w *wired) search(a *App) http.Handler {
+	s := search.New(search.Options{Cache: w.cache, Catalog: w.catalog, Authorizer: &a.authorizer, View: w.registry.View, Log: w.log})
+	a.later(s.Close)
+	return s
 }
 
 // collectors returns the metrics of the parts.
