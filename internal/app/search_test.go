@@ -72,7 +72,7 @@ func TestSearch(t *testing.T) {
 	bind("", "ClusterRole", "listing", `{"apiGroups":[""],"resources":["secrets"],"verbs":["list"]}`)
 	expect(jane, a.URL(), "jane-token", "zebra", "configmaps/other/zebra metadata.name=zebra; secrets/default/zebra metadata.name=zebra; secrets/other/zebra metadata.name=zebra")
 
-	answers(t, c, "GET", a.URL()+"/search", "", "", 400, "q: Required value", `"kind":"Status"`)
+	answers(t, c, "GET", a.URL()+"/search", "", "", 400, "q: Invalid value", `"kind":"Status"`)
 	answers(t, c, "DELETE", a.URL()+"/search?q=a", "", "", 405)
 	answers(t, c, "GET", a.URL()+"/search/x?q=a", "", "", 404)
 

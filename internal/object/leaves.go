@@ -3,6 +3,7 @@ package object
 import (
 	"errors"
 	"strconv"
+	"strings"
 )
 
 // A Step leads from a value into a part of it: to a field, or to an element of a list.
@@ -14,34 +15,20 @@ type Step struct {
 // A Path leads from an object to a value in it.
 type Path []Step
 
-// Append appends the path in the form of field paths, such as spec.containers[0].name. A key that such a path
+// String returns the path in the form of field paths, such as spec.containers[0].name. A key that such a path
 // cannot have is in brackets: metadata.labels[app.kubernetes.io/name].
-func (p Path) Append(dst []byte) []byte {
-	for i, s := range p {
+func (p Path) String() (s string) {
+	for _, step := range p {
 		switch {
-		case s.Index >= 0:
-			dst = append(strconv.AppendInt(append(dst, '['), int64(s.Index), 10), ']')
-		case !s.plain():
-			dst = append(append(append(dst, '['), s.Key...), ']')
-		case i == 0:
-			dst = append(dst, s.Key...)
+		case step.Index >= 0:
+			s += "[" + strconv.Itoa(step.Index) + "]"
+		case strings.ContainsAny(step.Key, "./[] \n") || step.Key == "":
+			s += "[" + step.Key + "]"
 		default:
-			dst = append(append(dst, '.'), s.Key...)
+			s += "." + step.Key
 		}
 	}
-	return dst
-}
-
-// plain reports whether the key needs no brackets.
-func (s *Step) plain() bool {
-	for i := range len(s.Key) {
-		switch c := s.Key[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '$':
-		default:
-			return false
-		}
-	}
-	return s.Key != ""
+	return strings.TrimPrefix(s, ".")
 }
 
 // Leaves calls leaf for the strings and numbers of the JSON of an object, in their order, until it returns

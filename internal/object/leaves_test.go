@@ -11,7 +11,7 @@ func TestLeaves(t *testing.T) {
 data[a.b]=x
 y
 data[]=empty
-data[<]=1
+data.<=1
 spec.n=-1.5e3
 spec.list[0].name=a
 spec.list[2][0]=b
@@ -20,7 +20,7 @@ spec.list[2][1]=2
 	visit := func(data string, most int) (string, error) {
 		var b strings.Builder
 		err := Leaves([]byte(data), func(p Path) bool { return p[len(p)-1].Key != "skipped" }, func(p Path, value string) bool {
-			b.WriteString(string(p.Append(nil)) + "=" + value + "\n")
+			b.WriteString(p.String() + "=" + value + "\n")
 			most--
 			return most != 0
 		})

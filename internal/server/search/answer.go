@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"strings"
 
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/object/request"
@@ -12,9 +11,9 @@ import (
 
 // Results are the answer to a search.
 type Results struct {
-	Kind       string `json:"kind"`
-	APIVersion string `json:"apiVersion"`
-	Items      []Item `json:"items"`
+	Kind       string  `json:"kind"`
+	APIVersion string  `json:"apiVersion"`
+	Items      []*Item `json:"items"`
 	// Remaining reports that there are further results.
 	Remaining bool `json:"remaining"`
 	// Indexing reports that the index lacks objects, or texts other than names and labels.
@@ -69,7 +68,7 @@ func (a *answer) source(k *Kind) *source {
 		return s
 	}
 	var s *source
-	if d := a.set.Lookup(k.Group, k.Resource); d != nil && d.Stored() && d.Served() && d.Allows("list") {
+	if d := a.set.Lookup(k.Group, k.Resource); d != nil && d.Served() && searchable(d) {
 		s = &source{Definition: d, Resource: a.Cache.Resource(d.StoragePrefix)}
 		s.everywhere = a.lists(d, "")
 	}
@@ -90,28 +89,19 @@ func (a *answer) lists(d *resource.Definition, namespace string) bool {
 		return false
 	}
 	return authz.Check(a.ctx, a.Authorizer, &authz.Attributes{User: request.UserFrom(a.ctx), Info: request.Info{
-		IsResource: true, Verb: "list", Group: d.Group, Version: preferred(d).Name, Resource: d.Plural, Namespace: namespace,
+		IsResource: true, Verb: "list", Group: d.Group, Version: version(d, "").Name, Resource: d.Plural, Namespace: namespace,
 	}}) == nil
 }
 
-// preferred returns the first served version.
-func preferred(d *resource.Definition) *resource.Version {
-	for _, v := range d.Versions {
-		if v.Served {
-			return v
+// version returns the version in which an object is shown: that in which it is stored, if it is served, and
+// otherwise the first one.
+func version(d *resource.Definition, stored string) (v *resource.Version) {
+	for _, of := range d.Versions {
+		if of.Served && (v == nil || d.IsAPIVersion(stored, of.Name)) {
+			v = of
 		}
 	}
-	return d.StorageVersion()
-}
-
-// version returns the version in which an object is shown: that in which it is stored, if it is served.
-func version(d *resource.Definition, o *watchcache.Object) *resource.Version {
-	for _, v := range d.Versions {
-		if v.Served && d.IsAPIVersion(o.APIVersion(), v.Name) {
-			return v
-		}
-	}
-	return preferred(d)
+	return v
 }
 
 // add adds a document to the results, and returns false if there is no room for it. A document of an earlier state is
@@ -122,14 +112,14 @@ func (a *answer) add(document Document) bool {
 	if err != nil || o == nil || o.Revision != document.Revision {
 		return a.ctx.Err() == nil
 	}
-	v := version(s.Definition, o)
-	item := Item{
+	v := version(s.Definition, o.APIVersion())
+	item := &Item{
 		Group: s.Group, Version: v.Name, Resource: s.Plural, Kind: s.Kind, Namespace: document.Namespace, Name: document.Name,
 	}
-	if !a.locate(&item, s.Definition, v, o) {
+	switch {
+	case !a.locate(item, s.Definition, v, o):
 		return a.ctx.Err() == nil
-	}
-	if len(a.results.Items) == a.limit {
+	case len(a.results.Items) == a.limit:
 		a.results.Remaining = true
 		return false
 	}
@@ -139,11 +129,9 @@ func (a *answer) add(document Document) bool {
 
 // locate sets the place of the match, and reports whether the object has all words.
 func (a *answer) locate(item *Item, d *resource.Definition, v *resource.Version, o *watchcache.Object) bool {
-	name := string(fold(nil, item.Name))
-	var found *hit
 	var data []byte
 	for _, word := range a.words {
-		if strings.Contains(name, word) {
+		if within(item.Name, word) >= 0 {
 			continue
 		}
 		if data == nil {
@@ -153,45 +141,36 @@ func (a *answer) locate(item *Item, d *resource.Definition, v *resource.Version,
 			}
 			data = e.JSON
 		}
-		h := find(word, item, data, isSecret(d))
-		if h == nil {
+		if !item.find(word, data, isSecret(d)) {
 			return false
 		}
-		if found == nil {
-			found = h
-		}
 	}
-	if found == nil {
-		found = &hit{"metadata.name", item.Name, strings.Index(name, a.words[0]), len(a.words[0])}
-	}
-	item.Path = found.path
-	item.Value, item.Matched = excerpt(found.text, found.at, found.length)
-	return true
+	return item.Path != "" || item.match("metadata.name", item.Name, a.words[0])
 }
 
-// A hit is the place of a word in an object.
-type hit struct {
-	path, text string
-	at, length int
-}
-
-// find returns the best place of a word in an object, except its name.
-func find(word string, item *Item, data []byte, secret bool) (found *hit) {
-	for _, t := range []struct{ path, text string }{
-		{"kind", item.Kind}, {"metadata.namespace", item.Namespace}, {"resource", item.Resource},
-	} {
-		if at := within(t.text, word); at >= 0 {
-			return &hit{t.path, t.text, at, len(word)}
-		}
+// find sets the best place of a word other than the name, unless that of another word is set. It reports whether there
+// is one.
+func (i *Item) find(word string, data []byte, secret bool) bool {
+	if i.match("kind", i.Kind, word) || i.match("resource", i.Resource, word) || i.match("metadata.namespace", i.Namespace, word) {
+		return true
 	}
-	_ = leaves(data, secret, func(l leaf) bool {
-		if found != nil && !l.label {
+	var path, text string
+	leaves(data, secret, func(l leaf) bool {
+		if !l.label && path != "" || within(l.searched, word) < 0 {
 			return true
 		}
-		if at := within(l.searched, word); at >= 0 {
-			found = &hit{string(l.path.Append(nil)), strings.Clone(l.text), at, len(word)}
-		}
-		return found == nil || !l.label
+		path, text = l.path.String(), l.text
+		return !l.label
 	})
-	return found
+	return path != "" && i.match(path, text, word)
+}
+
+// match sets the place of a word in a text, if it is there and no other place is set.
+func (i *Item) match(path, text, word string) bool {
+	at := within(text, word)
+	if at >= 0 && i.Path == "" {
+		i.Path = path
+		i.Value, i.Matched = excerpt(text, at, len(word))
+	}
+	return at >= 0
 }

@@ -63,17 +63,15 @@ func filled(b *testing.B, n int) *Index {
 			namespace, name, data := part.make(random, i)
 			size += len(data)
 			number++
-			if err := x.Texts(x.Add(kind, namespace, name, int64(number)), []byte(data), true); err != nil {
-				b.Fatal(err)
-			}
+			add(b, x, &stored{kind, namespace, name, data}, int64(number))
 		}
 	}
 	x.Sorted()
 	took := time.Since(begun)
 	runtime.GC()
 	runtime.ReadMemStats(&is)
-	b.Logf("%d documents of %d bytes, %.1f µs each; %d bytes of memory each (%d by its own count), %d distinct texts of %d bytes",
-		number, size/number, took.Seconds()*1e6/float64(number), int(is.HeapAlloc-was.HeapAlloc)/number, x.Bytes()/number,
+	b.Logf("%d documents of %d bytes, %.1f µs each; %d bytes of memory each, %d distinct texts of %d bytes",
+		number, size/number, took.Seconds()*1e6/float64(number), int(is.HeapAlloc-was.HeapAlloc)/number,
 		x.values.len+x.labels.len, text(x)/max(1, x.values.len+x.labels.len))
 	return x
 }

@@ -2,12 +2,9 @@ package search
 
 import (
 	"bytes"
-	"cmp"
 	"container/heap"
 	mathbits "math/bits"
 	"slices"
-	"strings"
-	"sync"
 )
 
 // A rank is how well a document matches a word. The lowest is the best, and 0 is no match. The rank for several words
@@ -31,32 +28,38 @@ const maxWords = 12
 // object: the caller compares the Revision with that of the present state. may returns false for a kind in a
 // namespace whose documents are left out.
 //
-// Other texts are most of the work. A short word is in many of them, and the results for it rarely need them: a
-// document with a word only in another text has a rank of at least settled+1, so the ranks up to that come first.
+// Other texts are most of the work. A short word is in many of them, and the results for it rarely need them. So the
+// first documents have words there that are nowhere else, and each other word in the name or a label. Any other
+// document has one word more that is only in another text.
 func (x *Index) Find(words []string, may func(k *Kind, namespace string) bool, found func(Document) bool) {
-	if len(words) == 0 {
-		return
-	}
-	x.mu.RLock()
-	s := scores{reading: x.reading(), words: make([][]rank, len(words)), may: may}
+	s := scores{reading: x.reading(), may: may}
 	s.decisions = make([]decision, len(s.scopes))
-	s.rank(words, func(ranks []rank, word string) {
-		s.names(ranks, []byte(word))
-		s.places(ranks, word)
+	var later []int // words whose other texts are not needed yet
+	for i, word := range words {
+		ranks := make([]rank, s.len)
+		s.words = append(s.words, ranks)
+		x.mu.RLock()
+		s.names(ranks, word, x.inNames.finder([]byte(word)))
 		s.texts(ranks, inLabel, x.labels.scan([]byte(word), s.len))
-	})
-	x.mu.RUnlock()
-	s.add()
+		x.mu.RUnlock()
+		if bytes.Count(ranks, []byte{0}) < len(ranks) {
+			later = append(later, i)
+		} else {
+			s.values(x, i, word)
+		}
+	}
 	n := rank(len(words))
-	settled := min(n*inLabel, n-1+inValue-1)
-	if !s.each(n, settled, found) {
+	settled := n * inValue
+	if l := rank(len(later)); l > 0 {
+		settled = (n-l+1)*inValue + l - 1 - 1
+	}
+	s.add()
+	if !s.each(n, settled, found) || len(later) == 0 {
 		return
 	}
-	x.mu.RLock()
-	s.rank(words, func(ranks []rank, word string) {
-		s.texts(ranks, inValue, x.values.scan([]byte(word), s.len))
-	})
-	x.mu.RUnlock()
+	for _, i := range later {
+		s.values(x, i, words[i])
+	}
 	s.add()
 	s.each(settled+1, n*inValue, found)
 }
@@ -81,7 +84,7 @@ const (
 
 // allows reports whether may allows the scope of a document.
 func (s *scores) allows(number uint32) bool {
-	in := s.pages[number/pageSize].scopes[number%pageSize]
+	in := s.pages[number/pageSize].documents[number%pageSize].scope
 	if s.decisions[in] == undecided {
 		s.decisions[in] = denied
 		if s.may(s.kinds[s.scopes[in].kind], s.scopes[in].namespace) {
@@ -89,18 +92,6 @@ func (s *scores) allows(number uint32) bool {
 		}
 	}
 	return s.decisions[in] == allowed
-}
-
-// rank calls by for the ranks for each word, at the same time.
-func (s *scores) rank(words []string, by func(ranks []rank, word string)) {
-	var all sync.WaitGroup
-	for i, word := range words {
-		if s.words[i] == nil {
-			s.words[i] = make([]rank, s.len)
-		}
-		all.Go(func() { by(s.words[i], word) })
-	}
-	all.Wait()
 }
 
 // texts ranks documents that have no better rank.
@@ -114,58 +105,37 @@ func (s *scores) texts(ranks []rank, as rank, with set) {
 	}
 }
 
+// values ranks the documents with a word in another text.
+func (s *scores) values(x *Index, i int, word string) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	s.texts(s.words[i], inValue, x.values.scan([]byte(word), s.len))
+}
+
 // names ranks the documents whose names have a word.
-func (s *scores) names(all []rank, word []byte) {
-	find := s.inNames.finder(word)
+func (s *scores) names(all []rank, word string, find func(text []byte) int) {
 	for i := range s.pages {
 		p := &s.pages[i]
-		ranks := all[i*pageSize:][:len(p.starts)]
-		in := 0
-		for from := 0; ; {
+		ranks := all[i*pageSize:]
+		for in, from := 0, 0; in < len(p.documents); in++ {
 			at := find(p.names[from:])
 			if at < 0 {
 				break
 			}
 			at += from
-			for in+1 < len(p.starts) && int(p.starts[in+1]) <= at {
+			for in+1 < len(p.documents) && int(p.documents[in+1].name) <= at {
 				in++
 			}
 			switch {
-			case at > int(p.starts[in]):
+			case at > int(p.documents[in].name):
 				ranks[in] = inName
 			case p.names[at+len(word)] == separator:
 				ranks[in] = isName
 			default:
 				ranks[in] = beginsName
 			}
-			if in+1 == len(p.starts) {
-				break
-			}
-			from = int(p.starts[in+1])
-		}
-	}
-}
-
-// places ranks the documents whose namespace or kind has a word.
-func (s *scores) places(all []rank, word string) {
-	matches, some := make([]bool, len(s.scopes)), false
-	kinds := make([]bool, len(s.kinds))
-	for i, k := range s.kinds {
-		kinds[i] = strings.Contains(k.words[0], word) || strings.Contains(k.words[1], word)
-	}
-	for i := range s.scopes {
-		in := &s.scopes[i]
-		matches[i] = kinds[in.kind] || strings.Contains(in.namespace, word)
-		some = some || matches[i]
-	}
-	if !some {
-		return
-	}
-	for i := range s.pages {
-		ranks := all[i*pageSize:]
-		for in, number := range s.pages[i].scopes {
-			if matches[number] && ranks[in] == 0 {
-				ranks[in] = inLabel
+			if in+1 < len(p.documents) {
+				from = int(p.documents[in+1].name)
 			}
 		}
 	}
@@ -240,14 +210,17 @@ func (s *scores) after(as rank, from, upTo uint32) uint32 {
 
 // less reports whether a document is before another one in the order of results.
 func (r *reading) less(a, b uint32) bool {
-	in, other := r.pages[a/pageSize].scopes[a%pageSize], r.pages[b/pageSize].scopes[b%pageSize]
-	if in != other {
-		s, t := &r.scopes[in], &r.scopes[other]
-		if c := cmp.Or(r.kinds[s.kind].compare(r.kinds[t.kind]), cmp.Compare(s.namespace, t.namespace)); c != 0 {
-			return c < 0
-		}
+	p, q := &r.pages[a/pageSize], &r.pages[b/pageSize]
+	d, e := p.documents[a%pageSize], q.documents[b%pageSize]
+	if s, t := &r.scopes[d.scope], &r.scopes[e.scope]; s.kind != t.kind {
+		return s.kind < t.kind
+	} else if s != t {
+		return s.namespace+"/" < t.namespace+"/" // as in keys
 	}
-	return cmp.Or(bytes.Compare(r.name(a), r.name(b)), cmp.Compare(a, b)) < 0
+	if c := bytes.Compare(p.name(d), q.name(e)); c != 0 {
+		return c < 0
+	}
+	return a < b
 }
 
 // arrivals is a heap of documents that are not sorted.

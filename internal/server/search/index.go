@@ -1,21 +1,17 @@
 package search
 
 import (
-	"cmp"
+	"bytes"
 	"slices"
 	"sync"
+
+	"github.com/anykind/anykind/internal/object"
 )
 
 // A Kind is the objects of one resource in an Index.
 type Kind struct {
 	Group, Resource, Kind string
 	Secret                bool // only the metadata and the type of its objects are searched
-
-	words [2]string // the folded names of the kind and the resource
-}
-
-func (k *Kind) compare(other *Kind) int {
-	return cmp.Or(cmp.Compare(k.Kind, other.Kind), cmp.Compare(k.Group, other.Group), cmp.Compare(k.Resource, other.Resource))
 }
 
 // A Document is one state of an object in an Index.
@@ -24,11 +20,9 @@ type Document struct {
 	Namespace string
 	Name      string
 	Revision  int64
-
-	number uint32
 }
 
-// An Index has the texts of objects. It only grows: a changed object is another document. All methods may be called
+// An Index has the texts of objects. It only grows: a changed object is another document. Its methods may be called
 // concurrently, but those that add by one goroutine.
 type Index struct {
 	mu      sync.RWMutex
@@ -40,12 +34,12 @@ type Index struct {
 	// sorted is the number of documents in the order of results; later ones are in that of their arrival.
 	sorted  uint32
 	inNames frequencies
-	labels  dictionary
+	labels  dictionary // and namespaces, and the names of kinds and resources
 	values  dictionary
 	buf     []byte
 }
 
-// A scope is a kind in a namespace.
+// A scope is a kind, by its number, in a namespace.
 type scope struct {
 	kind      int
 	namespace string
@@ -56,35 +50,32 @@ const pageSize = 4096
 
 // A page has consecutive documents.
 type page struct {
-	revisions []int64
-	scopes    []uint32
-	names     []byte // folded, each after a separator, with one at the end
-	starts    []uint32
-	spelled   []spelling // of names that are not folded
+	documents []document
+	// names has the folded name of each document after a separator. If the name differs from that, it comes next, after
+	// another separator: a word is in the folded one first.
+	names []byte
 }
 
-type spelling struct {
-	number uint32 // of the document
-	name   string
+type document struct {
+	revision int64
+	scope    uint32
+	name     uint32 // its offset
 }
 
 // NewIndex returns an empty Index.
-func NewIndex() *Index {
-	return &Index{numbers: map[scope]uint32{}, labels: newDictionary(), values: newDictionary()}
-}
+func NewIndex() *Index { return &Index{numbers: map[scope]uint32{}} }
 
-// AddKind adds a kind, and returns its number.
+// AddKind adds a kind, and returns its number. The numbers are the order of kinds in results.
 func (x *Index) AddKind(k Kind) int {
-	k.words = [2]string{string(fold(nil, k.Kind)), string(fold(nil, k.Resource))}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.kinds = append(x.kinds, &k)
 	return len(x.kinds) - 1
 }
 
-// Add adds a document without texts, and returns its number. The first documents may come in the order of
-// results: by kind, namespace and name. Sorted ends them.
-func (x *Index) Add(kind int, namespace, name string, revision int64) uint32 {
+// Add adds a document with its labels, and returns its number. The first documents come in the order of results: by
+// kind, and then as keys with the namespace and the name. Sorted ends them.
+func (x *Index) Add(kind int, namespace, name string, revision int64, labels object.Labels) uint32 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	in := scope{kind, namespace}
@@ -94,20 +85,32 @@ func (x *Index) Add(kind int, namespace, name string, revision int64) uint32 {
 		x.scopes, x.numbers[in] = append(x.scopes, in), number
 	}
 	if x.len%pageSize == 0 {
-		x.pages = append(x.pages, page{names: []byte{separator}})
+		x.pages = append(x.pages, page{})
 	}
 	p := &x.pages[len(x.pages)-1]
-	p.revisions = append(p.revisions, revision)
-	p.scopes = append(p.scopes, number)
-	p.starts = append(p.starts, uint32(len(p.names)))
-	x.buf = fold(x.buf[:0], name)
-	if string(x.buf) != name {
-		p.spelled = append(p.spelled, spelling{x.len, name})
-	}
-	p.names = append(append(p.names, x.buf...), separator)
+	x.buf = append(fold(append(x.buf[:0], separator), name), separator)
+	p.documents = append(p.documents, document{revision, number, uint32(len(p.names) + 1)})
 	x.inNames.count(x.buf)
+	if string(x.buf[1:len(x.buf)-1]) != name {
+		x.buf = append(append(x.buf, name...), separator)
+	}
+	p.names = append(p.names, x.buf...)
 	x.len++
+	k := x.kinds[kind]
+	for _, text := range []string{namespace, k.Kind, k.Resource} {
+		x.add(&x.labels, text)
+	}
+	for _, l := range labels {
+		x.add(&x.labels, pair(l.Key, l.Value))
+	}
 	return x.len - 1
+}
+
+// add adds a text of the last document.
+func (x *Index) add(to *dictionary, text string) {
+	if x.buf = fold(x.buf[:0], text); text != "" {
+		to.add(x.buf, x.len-1)
+	}
 }
 
 // Sorted says that all documents so far are in the order of results.
@@ -117,100 +120,54 @@ func (x *Index) Sorted() {
 	x.sorted = x.len
 }
 
-// Label adds a label of a document. Its labels are added before those of documents with larger numbers; so are other
-// texts.
-func (x *Index) Label(document uint32, key, value string) {
+// Texts adds the texts of the JSON of a document, other than labels. Documents come in the order of their numbers.
+func (x *Index) Texts(number uint32, data []byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.buf = fold(x.buf[:0], pair(key, value))
-	x.labels.add(x.buf, document)
-}
-
-// Texts adds the texts of the JSON of a document: its labels, too, if labels is true.
-func (x *Index) Texts(document uint32, data []byte, labels bool) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	p := &x.pages[document/pageSize]
-	secret := x.kinds[x.scopes[p.scopes[document%pageSize]].kind].Secret
-	return leaves(data, secret, func(l leaf) bool {
-		if l.label && !labels {
-			return true
-		}
-		x.buf = fold(x.buf[:0], l.searched)
-		if l.label {
-			x.labels.add(x.buf, document)
-		} else {
-			x.values.add(x.buf, document)
+	secret := x.kinds[x.scopes[x.document(number).scope].kind].Secret
+	leaves(data, secret, func(l leaf) bool {
+		if !l.label {
+			x.buf = fold(x.buf[:0], l.searched)
+			x.values.add(x.buf, number)
 		}
 		return true
 	})
 }
 
-// Document returns a document by its number.
-func (x *Index) Document(number uint32) Document {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	r := reading{kinds: x.kinds, scopes: x.scopes, pages: x.pages}
-	return r.at(number)
+// document returns a document. It needs x.mu.
+func (x *Index) document(number uint32) document {
+	return x.pages[number/pageSize].documents[number%pageSize]
 }
 
-// Len returns the number of documents.
-func (x *Index) Len() int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return int(x.len)
-}
-
-// Bytes returns about the size of the Index in memory.
-func (x *Index) Bytes() (n int) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for i := range x.pages {
-		p := &x.pages[i]
-		n += 8*cap(p.revisions) + 4*cap(p.scopes) + cap(p.names) + 4*cap(p.starts)
-	}
-	return n + x.labels.bytes() + x.values.bytes()
-}
-
-// A reading is the documents of an Index at one moment.
+// A reading is the documents of an Index at one moment. What it has does not change.
 type reading struct {
-	kinds   []*Kind
-	scopes  []scope
-	pages   []page
-	len     uint32
-	sorted  uint32
-	inNames frequencies
+	kinds       []*Kind
+	scopes      []scope
+	pages       []page
+	len, sorted uint32
 }
 
-// reading needs x.mu. The result does not: parts that it has do not change.
 func (x *Index) reading() reading {
-	return reading{x.kinds, x.scopes, slices.Clone(x.pages), x.len, x.sorted, x.inNames}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return reading{x.kinds, x.scopes, slices.Clone(x.pages), x.len, x.sorted}
 }
 
 // at returns a document.
 func (r *reading) at(number uint32) Document {
-	p, in := &r.pages[number/pageSize], number%pageSize
-	s := r.scopes[p.scopes[in]]
-	return Document{r.kinds[s.kind], s.namespace, string(r.name(number)), p.revisions[in], number}
-}
-
-// name returns the name of a document.
-func (r *reading) name(number uint32) []byte {
 	p := &r.pages[number/pageSize]
-	if len(p.spelled) > 0 {
-		i, ok := slices.BinarySearchFunc(p.spelled, number, func(s spelling, n uint32) int { return cmp.Compare(s.number, n) })
-		if ok {
-			return []byte(p.spelled[i].name)
-		}
-	}
-	return p.folded(number % pageSize)
+	d := p.documents[number%pageSize]
+	s := r.scopes[d.scope]
+	return Document{r.kinds[s.kind], s.namespace, string(p.name(d)), d.revision}
 }
 
-// folded returns the folded name of a document of the page.
-func (p *page) folded(in uint32) []byte {
-	end := len(p.names)
-	if int(in)+1 < len(p.starts) {
-		end = int(p.starts[in+1])
+// name returns the name of a document of the page.
+func (p *page) name(d document) []byte {
+	rest := p.names[d.name:]
+	end := bytes.IndexByte(rest, separator)
+	if end+1 == len(rest) || rest[end+1] == separator {
+		return rest[:end]
 	}
-	return p.names[p.starts[in] : end-1]
+	rest = rest[end+1:]
+	return rest[:bytes.IndexByte(rest, separator)]
 }

@@ -147,15 +147,8 @@ func (s *Searcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func parse(query url.Values) (words []string, limit int, err error) {
 	q, limit := query.Get("q"), defaultLimit
 	words = Words(q)
-	switch {
-	case len(words) == 0:
-		return nil, 0, status.BadRequest("q: Required value: the words to search for")
-	case len(q) > maxQuery:
-		return nil, 0, status.BadRequest("q: Too long: may not be more than %d bytes", maxQuery)
-	case len(words) > maxWords:
-		return nil, 0, status.BadRequest("q: Too many: %d: must have at most %d words", len(words), maxWords)
-	case !utf8.ValidString(q):
-		return nil, 0, status.BadRequest("q: Invalid value: must be UTF-8")
+	if len(q) > maxQuery || len(words) == 0 || len(words) > maxWords || !utf8.ValidString(q) {
+		return nil, 0, status.BadRequest("q: Invalid value: must be 1 to %d words of at most %d bytes together, in UTF-8", maxWords, maxQuery)
 	}
 	if text := query.Get("limit"); text != "" {
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxLimit {
@@ -178,7 +171,7 @@ func (s *Searcher) Search(ctx context.Context, words []string, limit int) (*Resu
 	x, complete := in.current(ctx, revision)
 	a := answer{
 		Options: &s.options, ctx: ctx, words: words, set: s.options.Catalog.Set(), sources: map[*Kind]*source{}, limit: limit,
-		results: Results{Kind: "SearchResults", APIVersion: "search.anykind.dev/v1", Items: []Item{}, Indexing: !complete},
+		results: Results{Kind: "SearchResults", APIVersion: "search.anykind.dev/v1", Items: []*Item{}, Indexing: !complete},
 	}
 	x.Find(words, a.may, a.add)
 	return &a.results, ctx.Err()

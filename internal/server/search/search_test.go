@@ -141,7 +141,7 @@ func (f *fixture) found(q string) string {
 }
 
 // mark returns the value with the match in brackets.
-func mark(i Item) string {
+func mark(i *Item) string {
 	return i.Value[:i.Matched.Start] + "[" + i.Value[i.Matched.Start:i.Matched.End] + "]" + i.Value[i.Matched.End:]
 }
 
@@ -171,10 +171,10 @@ func TestSearch(t *testing.T) {
 		f.put(pods, "a-b", "web-2", `{"image":"apache"}`)
 		f.put(pods, "a", "web-2", `{"image":"Apache"}`)
 		f.put(nodes, "", "worker", `{"os":"webOS","a.b/c":"dotted"}`)
-		f.expect("web", "pods/blue/web metadata.name=[web]; pods/a/web-2 metadata.name=[web]-2; pods/a-b/web-2 metadata.name=[web]-2; nodes//worker spec.os=[web]OS")
+		f.expect("web", "pods/blue/web metadata.name=[web]; pods/a-b/web-2 metadata.name=[web]-2; pods/a/web-2 metadata.name=[web]-2; nodes//worker spec.os=[web]OS")
 		f.expect("web 808", "pods/blue/web spec.ports[0].n=[808]0")
 		f.expect("apache WEB a-b", "pods/a-b/web-2 spec.image=[apache]")
-		f.expect("app=of-web", "pods/a/web-2 metadata.labels.app=[app=of-web]-2; pods/a-b/web-2 metadata.labels.app=[app=of-web]-2; pods/blue/web metadata.labels.app=[app=of-web]")
+		f.expect("app=of-web", "pods/a-b/web-2 metadata.labels.app=[app=of-web]-2; pods/a/web-2 metadata.labels.app=[app=of-web]-2; pods/blue/web metadata.labels.app=[app=of-web]")
 		f.expect("dotted", "nodes//worker spec[a.b/c]=[dotted]")
 		f.expect("node wor", "nodes//worker kind=[Node]")
 		f.expect("nodes", "nodes//worker resource=[nodes]")
@@ -191,7 +191,7 @@ func TestSearch(t *testing.T) {
 		// An object without a view is found by its name alone.
 		f.unviewed["web"] = true
 		f.expect("again", "")
-		f.expect("web", "pods/blue/web metadata.name=[web]; pods/a/web-2 metadata.name=[web]-2; pods/a-b/web-2 metadata.name=[web]-2; nodes//worker spec.os=[web]OS")
+		f.expect("web", "pods/blue/web metadata.name=[web]; pods/a-b/web-2 metadata.name=[web]-2; pods/a/web-2 metadata.name=[web]-2; nodes//worker spec.os=[web]OS")
 	})
 }
 
@@ -273,9 +273,9 @@ func TestSearchRequests(t *testing.T) {
 			}
 		}
 		for query, want := range map[string]string{
-			"": "q: Required value", "q=": "q: Required value", "q=+%09": "q: Required value", "q=%ff": "q: Invalid value",
-			"q=" + strings.Repeat("x", 257):  "q: Too long: may not be more than 256 bytes",
-			"q=0+1+2+3+4+5+6+7+8+9+a+b+c":    "q: Too many: 13: must have at most 12 words",
+			"": "q: Invalid value", "q=": "q: Invalid value", "q=+%09": "q: Invalid value", "q=%ff": "q: Invalid value",
+			"q=" + strings.Repeat("x", 257):  "q: Invalid value: must be 1 to 12 words of at most 256 bytes together",
+			"q=0+1+2+3+4+5+6+7+8+9+a+b+c":    "q: Invalid value",
 			"q=a&limit=0":                    `limit: Invalid value: \"0\": must be a number from 1 to 200`,
 			"q=a&limit=201":                  "limit: Invalid value",
 			"q=a&limit=x":                    "limit: Invalid value",
@@ -341,7 +341,7 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// An index that consists mostly of earlier states is replaced.
+// An index of which most documents are of earlier states is replaced.
 func TestRebuild(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods := definition("", "pods", "Pod", true, "v1")
@@ -349,13 +349,13 @@ func TestRebuild(t *testing.T) {
 		f.put(pods, "blue", "web", `{"n":0}`)
 		f.expect("web", "pods/blue/web metadata.name=[web]")
 		first := f.index()
-		for i := range minDead + 2 {
+		for i := range minChanges + 2 {
 			f.put(pods, "blue", "web", fmt.Sprintf(`{"n":%d}`, i))
 		}
 		synctest.Wait()
-		f.expect(fmt.Sprint(minDead+1), fmt.Sprintf("pods/blue/web spec.n=[%d]", minDead+1))
-		if x := f.index(); x == first || x.Len() > 3 {
-			t.Errorf("%d documents, another index: %v", x.Len(), x != first)
+		f.expect(fmt.Sprint(minChanges+1), fmt.Sprintf("pods/blue/web spec.n=[%d]", minChanges+1))
+		if x := f.index(); x == first || x.len > 3 {
+			t.Errorf("%d documents, another index: %v", x.len, x != first)
 		}
 	})
 }

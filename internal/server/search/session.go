@@ -1,11 +1,8 @@
 package search
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,12 +16,12 @@ const (
 	patience = 250 * time.Millisecond
 	// retryAfter is the time between a failure to follow the store and the next attempt.
 	retryAfter = time.Second
-	// minDead is the number of documents of earlier states for which the index is not built again.
-	minDead = 10_000
+	// minChanges is the number of changes for which the index is not built again.
+	minChanges = 10_000
 )
 
-// errOutdated ends the use of an index with too many documents of earlier states.
-var errOutdated = errors.New("most documents are of earlier states")
+// errOutdated ends the use of an index of which more than a half is changes since it was built.
+var errOutdated = errors.New("most documents may be of earlier states")
 
 // A session has the index while clients search. One goroutine builds it and then follows the store.
 type session struct {
@@ -33,8 +30,8 @@ type session struct {
 	end     context.CancelFunc
 
 	// These belong to the goroutine.
-	kinds map[string]*kind // by the prefix of their keys
-	dead  int              // documents of earlier states
+	kinds   map[string]*kind // by the prefix of their keys
+	changes uint32           // since the index was built
 
 	used time.Time // needs the lock of the Searcher
 
@@ -49,8 +46,9 @@ type session struct {
 // A kind is a resource in the index.
 type kind struct {
 	*resource.Definition
-	number int
-	loaded int64 // the revision of its first documents
+	number     int
+	loaded     int64  // the revision of the first documents
+	first, end uint32 // their numbers
 }
 
 func newSession(o *Options) *session {
@@ -90,10 +88,11 @@ func (s *session) build() error {
 		return err
 	}
 	set := s.options.Catalog.Set()
-	s.kinds, s.dead = map[string]*kind{}, 0
-	if err := s.load(x, set, true); err != nil {
+	s.kinds, s.changes = map[string]*kind{}, 0
+	if err := s.load(x, set); err != nil {
 		return err
 	}
+	x.Sorted()
 	s.publish(func() { s.index, s.set, s.reached = x, set, revision })
 	return nil
 }
@@ -109,108 +108,84 @@ func (s *session) publish(change func()) {
 
 // load adds the kinds of a set that are not in the index, with their objects: all names and labels, and then all
 // texts, one object at a time.
-func (s *session) load(x *Index, set *resource.Set, all bool) error {
-	type part struct {
-		*kind
-		documents []uint32
-	}
-	var parts []part
-	for _, d := range searchable(set) {
-		if known := s.kinds[d.StoragePrefix]; known != nil {
-			known.Definition = d
-			continue
+func (s *session) load(x *Index, set *resource.Set) error {
+	var added []*kind
+	for _, g := range set.Groups() {
+		for _, d := range g.Definitions {
+			known := s.kinds[d.StoragePrefix]
+			switch {
+			case !searchable(d):
+			case known != nil:
+				known.Definition = d
+			default:
+				k := &kind{Definition: d, number: x.AddKind(Kind{d.Group, d.Plural, d.Kind, isSecret(d)})}
+				if err := s.names(x, k); err != nil {
+					return err
+				}
+				s.kinds[d.StoragePrefix] = k
+				added = append(added, k)
+			}
 		}
-		k := &kind{Definition: d, number: x.AddKind(Kind{Group: d.Group, Resource: d.Plural, Kind: d.Kind, Secret: isSecret(d)})}
-		documents, err := s.names(x, k)
-		if err != nil {
-			return err
-		}
-		s.kinds[d.StoragePrefix] = k
-		parts = append(parts, part{k, documents})
 	}
-	if all {
-		x.Sorted()
-	}
-	for _, p := range parts {
-		if err := s.texts(x, p.kind, p.documents); err != nil {
+	for _, k := range added {
+		if err := s.texts(x, k); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// searchable returns the definitions of a set whose objects are searched, in the order of results. Of several that
-// store the same objects, it is the one after which they are stored.
-func searchable(set *resource.Set) []*resource.Definition {
-	all := map[string]*resource.Definition{}
-	for d := range set.All() {
-		elsewhere := !d.StoredAs.Empty() && d.StoredAs.Group != d.Group
-		if !d.Stored() || !d.Served() || !d.Allows("list") || elsewhere {
-			continue
-		}
-		all[d.StoragePrefix] = d
-	}
-	return slices.SortedFunc(maps.Values(all), func(a, b *resource.Definition) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Plural, b.Plural))
-	})
+// searchable reports whether objects are stored that clients may list. Those in the store of another kind are not
+// searched twice.
+func searchable(d *resource.Definition) bool {
+	return d.Stored() && d.Allows("list") && (d.StoredAs.Empty() || d.StoredAs.Group == d.Group)
 }
 
 func isSecret(d *resource.Definition) bool { return d.Group == "" && d.Plural == "secrets" }
 
-// names adds the objects of a kind with their labels. They come in the order of results.
-func (s *session) names(x *Index, k *kind) (documents []uint32, err error) {
+// names adds the objects of a kind with their labels.
+func (s *session) names(x *Index, k *kind) error {
 	snapshot, err := s.options.Cache.Resource(k.StoragePrefix).Snapshot(s.ctx, kv.Latest)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	k.loaded = snapshot.Revision()
-	add := func(prefix string) {
-		for o := range snapshot.Scan(prefix, "") {
-			if o.Err() != nil {
-				continue
-			}
-			namespace, name := k.Split(o.Key)
-			document := x.Add(k.number, namespace, name, o.Revision)
-			for _, l := range *o.Labels() {
-				x.Label(document, l.Key, l.Value)
-			}
-			documents = append(documents, document)
-		}
-	}
-	if !k.Namespaced {
-		add("")
-		return documents, s.ctx.Err()
-	}
-	namespaces := map[string]bool{}
+	k.loaded, k.first = snapshot.Revision(), x.len
 	for o := range snapshot.Scan("", "") {
-		namespace, _ := k.Split(o.Key)
-		namespaces[namespace] = true
-	}
-	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
-		if add(k.NamespacePrefix(namespace)); s.ctx.Err() != nil {
+		if s.ctx.Err() != nil {
 			break
 		}
+		s.add(x, k, o)
 	}
-	return documents, s.ctx.Err()
+	k.end = x.len
+	return s.ctx.Err()
 }
 
-// texts adds the texts of documents of a kind. An object that has changed since is another document.
-func (s *session) texts(x *Index, k *kind, documents []uint32) error {
-	objects := s.options.Cache.Resource(k.StoragePrefix)
-	for _, number := range documents {
-		if s.ctx.Err() != nil {
-			return s.ctx.Err()
-		}
-		document := x.Document(number)
+// add adds an object with its labels, and returns false if it cannot be decoded.
+func (s *session) add(x *Index, k *kind, o *watchcache.Object) bool {
+	if o.Err() != nil {
+		return false
+	}
+	namespace, name := k.Split(o.Key)
+	x.Add(k.number, namespace, name, o.Revision, *o.Labels())
+	return true
+}
+
+// texts adds the texts of the objects of a kind. An object that has changed since is another document.
+func (s *session) texts(x *Index, k *kind) error {
+	objects, r := s.options.Cache.Resource(k.StoragePrefix), x.reading()
+	for number := k.first; number < k.end; number++ {
+		document := r.at(number)
 		o, err := objects.Get(s.ctx, k.Key(document.Namespace, document.Name))
+		if err == nil {
+			err = s.ctx.Err()
+		}
 		if err != nil {
 			return err
 		}
-		if o == nil || o.Revision != document.Revision {
-			continue
-		}
-		if data, err := o.JSON(); err == nil { // otherwise it has changed, or cannot be read
-			_ = x.Texts(number, data, false)
+		if o != nil && o.Revision == document.Revision {
+			if data, err := o.JSON(); err == nil { // otherwise it has changed, or cannot be read
+				x.Texts(number, data)
+			}
 		}
 	}
 	return nil
@@ -222,7 +197,7 @@ func (s *session) follow() error {
 		ctx, cancel := context.WithCancel(s.ctx)
 		s.publish(func() { s.again = cancel })
 		set := s.options.Catalog.Set()
-		err := s.load(s.index, set, false)
+		err := s.load(s.index, set)
 		if err == nil {
 			s.publish(func() { s.set = set })
 			err = s.apply(ctx, s.index)
@@ -247,7 +222,7 @@ func (s *session) apply(ctx context.Context, x *Index) error {
 		}
 		s.publish(func() { s.reached = batch.Revision })
 		switch {
-		case s.dead > max(minDead, x.Len()-s.dead):
+		case s.changes > max(minChanges, x.len/2):
 			return errOutdated
 		case s.options.Catalog.Set() != s.set:
 			return nil
@@ -262,14 +237,10 @@ func (s *session) change(x *Index, e *kv.Event) {
 	if k == nil || e.Revision <= k.loaded {
 		return
 	}
-	if e.PrevRevision != kv.Absent {
-		s.dead++
+	s.changes++
+	if e.Value != nil && s.add(x, k, watchcache.NewObject(e.Key, e.Value, e.Revision)) {
+		x.Texts(x.len-1, e.Value)
 	}
-	if e.Value == nil || watchcache.NewObject(e.Key, e.Value, e.Revision).Err() != nil {
-		return
-	}
-	namespace, name := k.Split(e.Key)
-	_ = x.Texts(x.Add(k.number, namespace, name, e.Revision), e.Value, true)
 }
 
 // kindOf returns the kind of the object with a key; nil if it is not searched.

@@ -3,7 +3,6 @@ package search
 import (
 	"bytes"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/anykind/anykind/internal/object"
@@ -18,21 +17,8 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // separator precedes every text in a chunk. No text and no word contains it.
 const separator = 0
 
-// Words returns the words of a query, folded. A word that is part of another one is left out: each object with the
-// longer word has it.
-func Words(query string) (words []string) {
-	all := strings.Fields(string(fold(nil, query)))
-	for i, w := range all {
-		covered := false
-		for k, other := range all {
-			covered = covered || strings.Contains(other, w) && (len(other) > len(w) || k < i)
-		}
-		if !covered {
-			words = append(words, w)
-		}
-	}
-	return words
-}
+// Words returns the words of a query, folded.
+func Words(query string) []string { return strings.Fields(string(fold(nil, query))) }
 
 // fold appends a text in lower case. It folds ASCII only, so offsets in the result are those in s.
 func fold(dst []byte, s string) []byte {
@@ -70,18 +56,24 @@ type leaf struct {
 }
 
 // leaves calls visit for the searched texts of an object other than its name, namespace and kind, until it
-// returns false. Of Secrets, these are the labels and the type: other fields may have the data, or a copy.
-func leaves(data []byte, secret bool, visit func(leaf) bool) error {
-	return object.Leaves(data, func(p object.Path) bool { return searched(p, secret) }, func(p object.Path, value string) bool {
+// returns false. Of Secrets, these are the labels and the type: other fields may have the data, or a copy. JSON
+// that is damaged has the texts before the damage.
+func leaves(data []byte, secret bool, visit func(leaf) bool) {
+	_ = object.Leaves(data, func(p object.Path) bool { return searched(p, secret) }, func(p object.Path, value string) bool {
+		l := leaf{path: p, text: value}
 		switch {
-		case len(p) == 3 && p[0].Key == "metadata" && p[1].Key == "labels":
-			text := pair(p[2].Key, value)
-			return visit(leaf{p, text, text, true})
-		case len(p) == 3 && p[0].Key == "metadata" && p[1].Key == "annotations":
-			text := pair(p[2].Key, value)
-			return len(value) > maxText || visit(leaf{p, text, text, false})
+		case len(p) == 3 && p[0].Key == "metadata" && (p[1].Key == "labels" || p[1].Key == "annotations"):
+			if l.label = p[1].Key == "labels"; !l.label && len(value) > maxText {
+				return true
+			}
+			l.text = pair(p[2].Key, value)
+			l.searched = l.text
+		case value == "" || isTime(value):
+			return true
+		default:
+			l.searched = cut(value)
 		}
-		return value == "" || isTime(value) || visit(leaf{p, value, cut(value), false})
+		return visit(l)
 	})
 }
 
@@ -122,36 +114,38 @@ const (
 	shown  = 200 // bytes of a text that are shown
 )
 
-// excerpt returns the part of a text around the match at an offset, and the place of the match in it, in
-// units of UTF-16.
+// excerpt returns the part of a text around the match at an offset, and the place of the match in it.
 func excerpt(s string, at, length int) (part string, matched Span) {
 	from, to := 0, len(s)
 	if len(s) > shown {
 		from = max(0, min(at-before, len(s)-shown))
 		to = max(from+shown, at+length)
-		for from > 0 && !utf8.RuneStart(s[from]) {
-			from--
+		for !utf8.RuneStart(s[from]) {
+			from++
 		}
 		for to < len(s) && !utf8.RuneStart(s[to]) {
 			to++
 		}
 	}
-	head, tail := "", ""
+	head, tail := s[from:at], s[at+length:to]
 	if from > 0 {
-		head = "…"
+		head = "…" + head
 	}
 	if to < len(s) {
-		tail = "…"
+		tail += "…"
 	}
-	matched.Start = units(head) + units(s[from:at])
+	matched.Start = units(head)
 	matched.End = matched.Start + units(s[at:at+length])
-	return head + s[from:to] + tail, matched
+	return head + s[at:at+length] + tail, matched
 }
 
 // units returns the length of a text in UTF-16.
 func units(s string) (n int) {
 	for _, r := range s {
-		n += utf16.RuneLen(r)
+		n++
+		if r > 0xffff {
+			n++
+		}
 	}
 	return n
 }
