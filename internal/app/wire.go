@@ -322,7 +322,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 
 // search returns the handler of searches.
 func (w *wired) search(a *App) http.Handler {
-	s := search.New(search.Options{Cache: w.cache, Catalog: w.catalog, Authorizer: &a.authorizer, View: w.registry.View, Log: w.log})
+	s := search.New(search.Options{Cache: w.cache, Catalog: w.catalog, Authorizer: &a.authorizer, Objects: w.registry, Log: w.log})
 	a.later(s.Close)
 	return s
 }

@@ -46,13 +46,13 @@ const maxDecisions = 10_000
 // An answer collects the results of one search.
 type answer struct {
 	*Options
+	*Results
 	ctx       context.Context
 	words     []string
 	limit     int
 	set       *resource.Set
 	sources   map[*Kind]*source
 	decisions int
-	results   Results
 }
 
 // A source is the objects of a kind for one user.
@@ -85,7 +85,7 @@ func (a *answer) may(k *Kind, namespace string) bool {
 // lists asks the authorizer.
 func (a *answer) lists(d *resource.Definition, namespace string) bool {
 	if a.decisions++; a.decisions > maxDecisions {
-		a.results.Remaining = true
+		a.Remaining = true
 		return false
 	}
 	return authz.Check(a.ctx, a.Authorizer, &authz.Attributes{User: request.UserFrom(a.ctx), Info: request.Info{
@@ -119,11 +119,11 @@ func (a *answer) add(document Document) bool {
 	switch {
 	case !a.locate(item, s.Definition, v, o):
 		return a.ctx.Err() == nil
-	case len(a.results.Items) == a.limit:
-		a.results.Remaining = true
+	case len(a.Items) == a.limit:
+		a.Remaining = true
 		return false
 	}
-	a.results.Items = append(a.results.Items, item)
+	a.Items = append(a.Items, item)
 	return true
 }
 
@@ -135,7 +135,7 @@ func (a *answer) locate(item *Item, d *resource.Definition, v *resource.Version,
 			continue
 		}
 		if data == nil {
-			e, err := a.View(a.ctx, d, v, o)
+			e, err := a.Objects.View(a.ctx, d, v, o)
 			if err != nil {
 				return false
 			}

@@ -58,7 +58,7 @@ func filled(b *testing.B, n int) *Index {
 		{Kind{Group: "apps", Resource: "replicasets", Kind: "ReplicaSet"}, 15, replicaSet},
 		{Kind{Resource: "secrets", Kind: "Secret", Secret: true}, 5, secret},
 	} {
-		kind := x.AddKind(part.kind)
+		kind := x.AddKind(&part.kind)
 		for i := range n * part.share / 100 {
 			namespace, name, data := part.make(random, i)
 			size += len(data)

@@ -53,7 +53,7 @@ func indexOf(t testing.TB, kinds []Kind, objects []stored) *Index {
 	t.Helper()
 	x := NewIndex()
 	for _, k := range kinds {
-		x.AddKind(k)
+		x.AddKind(&k)
 	}
 	for i, o := range objects {
 		add(t, x, &o, int64(i+1))
@@ -237,7 +237,7 @@ func (h *history) rebuild(t *testing.T) {
 	t.Helper()
 	h.index = NewIndex()
 	for _, k := range h.kinds {
-		h.index.AddKind(k)
+		h.index.AddKind(&k)
 	}
 	for _, s := range h.sorted() {
 		add(t, h.index, &s.stored, s.revision)
@@ -378,10 +378,11 @@ func TestFindAsScan(t *testing.T) {
 				h.rebuild(t)
 			}
 			query := ""
-			for range 1 + h.random.IntN(3) {
+			most := 1 + step%7
+			for range 1 + h.random.IntN(most) {
 				if w := []rune(h.word()); len(w) > 0 {
 					at := h.random.IntN(len(w))
-					query += string(w[at:at+1+h.random.IntN(len(w)-at)]) + " "
+					query += string(w[at:at+1+h.random.IntN(min(len(w)-at, max(1, 6-most)))]) + " "
 				}
 			}
 			words := Words(query)

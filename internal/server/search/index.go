@@ -66,10 +66,10 @@ type document struct {
 func NewIndex() *Index { return &Index{numbers: map[scope]uint32{}} }
 
 // AddKind adds a kind, and returns its number. The numbers are the order of kinds in results.
-func (x *Index) AddKind(k Kind) int {
+func (x *Index) AddKind(k *Kind) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.kinds = append(x.kinds, &k)
+	x.kinds = append(x.kinds, k)
 	return len(x.kinds) - 1
 }
 

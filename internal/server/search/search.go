@@ -42,11 +42,15 @@ type Options struct {
 	Cache      *watchcache.Cache
 	Catalog    *resource.Catalog
 	Authorizer authz.Authorizer
-	// View returns an object in a version.
-	View func(context.Context, *resource.Definition, *resource.Version, *watchcache.Object) (object.Encoded, error)
+	Objects    Viewer
 	// Idle is the time after the last search for which the index is kept; 0 is DefaultIdle.
 	Idle time.Duration
 	Log  *slog.Logger
+}
+
+// A Viewer returns an object in a version.
+type Viewer interface {
+	View(context.Context, *resource.Definition, *resource.Version, *watchcache.Object) (object.Encoded, error)
 }
 
 // DefaultIdle is the default of Options.Idle.
@@ -169,10 +173,8 @@ func (s *Searcher) Search(ctx context.Context, words []string, limit int) (*Resu
 		return nil, err
 	}
 	x, complete := in.current(ctx, revision)
-	a := answer{
-		Options: &s.options, ctx: ctx, words: words, set: s.options.Catalog.Set(), sources: map[*Kind]*source{}, limit: limit,
-		results: Results{Kind: "SearchResults", APIVersion: "search.anykind.dev/v1", Items: []*Item{}, Indexing: !complete},
-	}
+	r := &Results{Kind: "SearchResults", APIVersion: "search.anykind.dev/v1", Items: []*Item{}, Indexing: !complete}
+	a := &answer{Options: &s.options, Results: r, ctx: ctx, words: words, limit: limit, set: s.options.Catalog.Set(), sources: map[*Kind]*source{}}
 	x.Find(words, a.may, a.add)
-	return &a.results, ctx.Err()
+	return r, ctx.Err()
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,7 +48,7 @@ func (r *rights) Authorize(_ context.Context, a *authz.Attributes) (authz.Decisi
 type fixture struct {
 	*Searcher
 	t         *testing.T
-	store     kv.Backend
+	store     *interfering
 	catalog   *resource.Catalog
 	rights    *rights
 	revisions map[string]int64
@@ -64,13 +65,13 @@ func definition(group, plural, kind string, namespaced bool, versions ...string)
 }
 
 func newFixture(t *testing.T, definitions ...*resource.Definition) *fixture {
-	f := &fixture{t: t, store: memkv.New(memkv.Options{}), catalog: &resource.Catalog{}, rights: &rights{all: true}, revisions: map[string]int64{}, unviewed: map[string]bool{}}
+	f := &fixture{t: t, store: &interfering{Backend: memkv.New(memkv.Options{})}, catalog: &resource.Catalog{}, rights: &rights{all: true}, revisions: map[string]int64{}, unviewed: map[string]bool{}}
 	cache := watchcache.New(f.store, watchcache.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- cache.Run(ctx) }()
 	f.catalog.Swap(resource.NewSet(definitions))
-	f.Searcher = New(Options{Cache: cache, Catalog: f.catalog, Authorizer: f.rights, View: f.view})
+	f.Searcher = New(Options{Cache: cache, Catalog: f.catalog, Authorizer: f.rights, Objects: f})
 	t.Cleanup(func() {
 		if err := f.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -81,8 +82,8 @@ func newFixture(t *testing.T, definitions ...*resource.Definition) *fixture {
 	return f
 }
 
-// view returns the stored object: versions have the same form, except for the field hidden.
-func (f *fixture) view(_ context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Encoded, error) {
+// View returns the stored object: versions have the same form, except for the field hidden.
+func (f *fixture) View(_ context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Encoded, error) {
 	e, err := o.Read()
 	if err != nil || f.unviewed[o.Name()] {
 		return object.Encoded{}, errors.Join(err, errors.New("it cannot be converted"))
@@ -192,6 +193,49 @@ func TestSearch(t *testing.T) {
 		f.unviewed["web"] = true
 		f.expect("again", "")
 		f.expect("web", "pods/blue/web metadata.name=[web]; pods/a-b/web-2 metadata.name=[web]-2; pods/a/web-2 metadata.name=[web]-2; nodes//worker spec.os=[web]OS")
+	})
+}
+
+// interfering is a store with a write after each of its answers about its revision.
+type interfering struct {
+	kv.Backend
+	write func()
+}
+
+func (i *interfering) Revision(ctx context.Context) (int64, error) {
+	revision, err := i.Backend.Revision(ctx)
+	if write := i.write; write != nil {
+		i.write = nil
+		write()
+	}
+	return revision, err
+}
+
+// An object that is written between the begin of an index and the look at its kind is found once.
+func TestSearchDuringWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := definition("", "pods", "Pod", true, "v1")
+		f := newFixture(t, pods)
+		f.expect("web", "")
+		time.Sleep(DefaultIdle)
+		s := newSession(&f.options)
+		defer s.end()
+		f.store.write = func() {
+			f.put(pods, "blue", "web", `{"a":"b"}`)
+			synctest.Wait()
+		}
+		if err := s.build(); err != nil {
+			t.Fatal(err)
+		}
+		f.put(pods, "blue", "web-2", `{"a":"b"}`)
+		var ended sync.WaitGroup
+		ended.Go(func() { _ = s.follow() })
+		synctest.Wait()
+		if got := names(s.index, "web b"); got != "web web-2" {
+			t.Error(got)
+		}
+		s.end()
+		ended.Wait()
 	})
 }
 

@@ -118,7 +118,7 @@ func (s *session) load(x *Index, set *resource.Set) error {
 			case known != nil:
 				known.Definition = d
 			default:
-				k := &kind{Definition: d, number: x.AddKind(Kind{d.Group, d.Plural, d.Kind, isSecret(d)})}
+				k := &kind{Definition: d, number: x.AddKind(&Kind{d.Group, d.Plural, d.Kind, isSecret(d)})}
 				if err := s.names(x, k); err != nil {
 					return err
 				}
