@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	mathbits "math/bits"
 	"slices"
+	"sync"
 )
 
 // A rank is how well a document matches a word. The lowest is the best, and 0 is no match. The rank for several words
@@ -34,15 +35,21 @@ const maxWords = 12
 func (x *Index) Find(words []string, may func(k *Kind, namespace string) bool, found func(Document) bool) {
 	s := scores{reading: x.reading(), may: may}
 	s.decisions = make([]decision, len(s.scopes))
-	var later []int // words whose other texts are not needed yet
-	for i, word := range words {
+	var all sync.WaitGroup
+	for _, word := range words {
 		ranks := make([]rank, s.len)
 		s.words = append(s.words, ranks)
-		x.mu.RLock()
-		s.names(ranks, word, x.inNames.finder([]byte(word)))
-		s.texts(ranks, inLabel, x.labels.scan([]byte(word), s.len))
-		x.mu.RUnlock()
-		if bytes.Count(ranks, []byte{0}) < len(ranks) {
+		all.Go(func() {
+			x.mu.RLock()
+			defer x.mu.RUnlock()
+			s.names(ranks, word, x.inNames.finder([]byte(word)))
+			s.texts(ranks, inLabel, x.labels.scan([]byte(word), s.len))
+		})
+	}
+	all.Wait()
+	var later []int // words whose other texts are not needed yet
+	for i, word := range words {
+		if bytes.Count(s.words[i], []byte{0}) < len(s.words[i]) {
 			later = append(later, i)
 		} else {
 			s.values(x, i, word)

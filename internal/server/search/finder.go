@@ -13,7 +13,7 @@ func (f *frequencies) count(text []byte) {
 
 // rarely is the least average distance of a byte from its next occurrence at which a search for that byte is
 // faster than bytes.Index.
-const rarely = 48
+const rarely = 32
 
 // finder returns a function for the offset of the first occurrence of a word in a text, or -1. It looks for the
 // rarest byte of the word. The first byte, for which bytes.Index looks, may be everywhere.

@@ -1,21 +1,20 @@
 // Package search finds objects of every kind by their text, for consoles that search while their user types.
 //
 // An Index is values in, values out: it knows texts of documents, and neither requests nor rights. A Searcher has an
-// Index while clients search, and serves the page. A document is one state of an object. The texts are in
-// dictionaries that have each distinct text once, with the documents that have it: most objects of a cluster
-// repeat the texts of others, so the dictionaries are much smaller than the objects. A query scans the dictionaries
-// from their begin to their end. That takes about 0.2 ms a megabyte, and an index of the parts of texts would be several times
-// larger than the texts.
+// Index while clients search, and serves the page. A document is one state of an object. Dictionaries have each
+// distinct text once, with the documents that have it. Most objects repeat the texts of others, so the dictionaries
+// are much smaller than the objects. A query scans the dictionaries from begin to end, which takes about 0.1 ms a
+// megabyte. An index of the parts of texts would be faster for rare words, and several times larger than the texts.
 //
-// The first search builds the index in the background, from the names and labels in the watch cache and then from
-// the objects, one at a time. Meanwhile, searches have the part that exists. From then on the index follows the feed. Changed objects are
-// added as other documents: a result whose revision is not the present one is dropped. When most documents are of
-// earlier states, a new index replaces the old one. Some minutes after the last search, the index is dropped with its
-// goroutine.
+// The first search builds the index in the background: first the names and labels of all objects, which are in the
+// watch cache, and then the texts, one object at a time. Meanwhile, searches use the part that exists. From then on
+// the index follows the feed. A changed object is added as another document, and a result is dropped if its revision
+// is not the present one. When most documents may be of earlier states, a new index replaces the old one. Some
+// minutes after the last search, the index is dropped, and its goroutine ends.
 //
 // A search loads every kind into the watch cache, as a list of it does. The objects of aggregated API servers
 // are not searched: this server has neither them nor their changes. The data of Secrets is never
-// indexed; nor are their annotations, which may have a copy of it.
+// indexed, and neither are their annotations, which may have a copy of it.
 package search
 
 import (
