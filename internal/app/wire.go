@@ -49,6 +49,7 @@ import (
 	"github.com/anykind/anykind/internal/server/fault"
 	"github.com/anykind/anykind/internal/server/openapi"
 	"github.com/anykind/anykind/internal/server/rest"
+	"github.com/anykind/anykind/internal/server/search"
 	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
@@ -302,6 +303,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Forks:           a.forks,
 		Console:         o.console(),
 		Changes:         o.copied.changes(objects),
+		Search:          w.search(a),
 		Faults:          faults,
 		Version:         o.Version,
 		StrictTransport: o.StrictTransport,
@@ -326,6 +328,13 @@ func (o Options) console() http.Handler {
 		return nil
 	}
 	return console.Pages()
+}
+
+// search returns the handler of searches.
+func (w *wired) search(a *App) http.Handler {
+	s := search.New(search.Options{Cache: w.cache, Catalog: w.catalog, Authorizer: &a.authorizer, Objects: w.registry, Log: w.log})
+	a.later(s.Close)
+	return s
 }
 
 // collectors returns the metrics of the parts.

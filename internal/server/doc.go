@@ -11,7 +11,8 @@
 // # The wing
 //
 // api is the table of paths; rest turns requests into calls of the registry; discovery and
-// openapi are the documents about the served kinds; page writes HTML; fault makes requests fail, for tests. aggregate has the API
+// openapi are the documents about the served kinds; page writes HTML; search finds objects by
+// their text; fault makes requests fail, for tests. aggregate has the API
 // servers behind this one, with the controller that tests their availability. The wing imports
 // all wings before it, but of controller only the runner.
 //

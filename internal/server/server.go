@@ -65,6 +65,8 @@ type Options struct {
 	Prefix string
 	// Changes answers with the differences to the state that the store began with; nil for a store that began empty.
 	Changes http.HandlerFunc
+	// Search answers with the objects that have the words of a query; nil for a server without it.
+	Search http.Handler
 	// Faults makes requests fail; nil for a server without its page.
 	Faults     *fault.Handler
 	FlagValues map[string]string // all flags, for /flagz
