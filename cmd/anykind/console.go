@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/internal/network/kubeconfig"
-	"github.com/anykind/anykind/internal/offline/review"
+	"github.com/anykind/anykind/internal/offline/check"
 	"github.com/anykind/anykind/internal/server/console"
 )
 
@@ -45,7 +45,9 @@ is valid for one browser. Nothing is installed in the server.`,
 			}
 			local := console.NewLocal(listener.Addr(), server.chosen())
 			local.Review = func(ctx context.Context, server *kubeconfig.Config, definition []byte, try bool) (any, error) {
-				return review.Definition(ctx, server, definition, try)
+				s := check.Server{Client: server.Client(), URL: server.URL}
+				defer s.Client.CloseIdleConnections()
+				return s.Review(ctx, definition, try)
 			}
 			link := local.Link()
 			fmt.Fprintln(cmd.OutOrStdout(), link)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/network/kubeconfig"
-	"github.com/anykind/anykind/internal/offline/review"
+	"github.com/anykind/anykind/internal/offline/check"
 	"github.com/anykind/anykind/internal/server/console"
 	"github.com/anykind/anykind/test/process"
 	"github.com/anykind/anykind/test/program"
@@ -96,7 +96,9 @@ func Serve(t *testing.T, o kubeconfig.Options) *Fixture {
 	}
 	local := console.NewLocal(listener.Addr(), o)
 	local.Review = func(ctx context.Context, server *kubeconfig.Config, definition []byte, try bool) (any, error) {
-		return review.Definition(ctx, server, definition, try)
+		s := check.Server{Client: server.Client(), URL: server.URL}
+		defer s.Client.CloseIdleConnections()
+		return s.Review(ctx, definition, try)
 	}
 	server := &http.Server{Handler: local}
 	go func() { _ = server.Serve(listener) }()

@@ -40,6 +40,9 @@ type Server struct {
 	Namespace string
 }
 
+// definitionPath precedes the names of definitions.
+const definitionPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
+
 // pageSize is the limit of each list request.
 const pageSize = 250
 
@@ -47,7 +50,7 @@ const pageSize = 250
 // converts the objects.
 func (s *Server) Version(ctx context.Context, now *v1.CustomResourceDefinition) (string, error) {
 	var old v1.CustomResourceDefinition
-	if _, err := s.get(ctx, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+now.Name, &old); err != nil {
+	if _, err := s.get(ctx, definitionPath+now.Name, &old); err != nil {
 		return "", err
 	}
 	storage := storageVersion(now)
