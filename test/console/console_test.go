@@ -169,6 +169,37 @@ func TestDocument(t *testing.T) {
 	p.Sees("patched by kubernetes-admin (anykind-console)", "spec.template.spec.containers[name=a].image", "nginx:9")
 }
 
+// A form has the fields that are set, by the schema. Errors stand at their fields; elements and fields are added and
+// removed.
+func TestForm(t *testing.T) {
+	f := Start(t)
+	f.Create(t, "/apis/apps/v1/namespaces/default/deployments", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":1,"selector":{"matchLabels":{"a":"b"}},
+		"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","image":"nginx"}]}}}}`)
+	p := Open(t, f.Console.Link())
+	p.Sees("What are you looking for?")
+	p.Go("#/object/apps/deployments/default/web?tab=form")
+	p.Type("[id='field-spec.replicas']", "-1")
+	p.Until(`document.querySelector("[data-path='spec.replicas']").innerText.includes("must be greater than or equal to 0")`)
+	p.Type("[id='field-spec.replicas']", "4")
+	p.Until(`document.querySelector("[data-path='spec.replicas']").textContent === ""`)
+	p.Type("[aria-label='Add a field of spec']", "paused")
+	p.Until(`document.querySelector("[id='field-spec.paused']")`)
+	Eval[any](p, `(document.querySelector("[id='field-spec.paused']").click(), null)`)
+	Eval[any](p, `([...document.querySelectorAll("details")].forEach(d => d.open = true), null)`)
+	p.Until(`![...document.querySelectorAll("button")].find(b => b.innerText === "Save").disabled`)
+	p.Click("Save")
+	p.Sees("Saved")
+	var d struct {
+		Spec struct {
+			Replicas int
+			Paused   bool
+		}
+	}
+	if err := f.Do(t.Context(), http.MethodGet, "/apis/apps/v1/namespaces/default/deployments/web", nil, &d); err != nil || d.Spec.Replicas != 4 || !d.Spec.Paused {
+		t.Errorf("%+v %v", d, err)
+	}
+}
+
 // A definition is reviewed while it is written: errors at their lines, costs of rules, changes that break clients, and
 // stored objects that it would reject. Then it is applied.
 func TestDefinition(t *testing.T) {
@@ -323,6 +354,13 @@ func TestSearch(t *testing.T) {
 	p.Key("k", "ctrl")
 	p.Type(".query", "needle")
 	p.Until(`document.querySelector("[role=option]")?.innerText.includes("needle-1")`)
+	if f.Own { // values of objects are found, too, with the place of the match
+		p.Until(`[...document.querySelectorAll("[role=option]")].some(o => o.innerText.includes("ConfigMap x") && o.innerText.includes("data.a: needle in a value") && o.querySelector("mark").innerText === "needle")`)
+		p.Type(".query", "NEEDLE value")
+		p.Until(`document.querySelectorAll("[role=option]").length === 1 && document.querySelector("[role=option]").innerText.includes("ConfigMap x")`)
+		p.Type(".query", "needle")
+		p.Until(`document.querySelector("[role=option]")?.innerText.includes("needle-1")`)
+	}
 	p.Key("Enter")
 	p.Sees("ConfigMap needle-1")
 }

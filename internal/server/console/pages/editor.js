@@ -113,6 +113,12 @@ export class Editor {
   }
 }
 
+// writable returns an object without the fields that clients do not write.
+export function writable({status, ...o}) {
+  const {managedFields, ...metadata} = o.metadata;
+  return {...o, metadata};
+}
+
 // dryRun asks the server about a text.
 export async function dryRun(method, path, body, signal) {
   const {text, warnings} = await words(path, {method, body, type: asYAML, signal});
@@ -120,7 +126,7 @@ export async function dryRun(method, path, body, signal) {
 }
 
 // problemsOf returns the errors of an answer with their fields or lines.
-function problemsOf(e) {
+export function problemsOf(e) {
   const line = /yaml: line (\d+):/.exec(e.message);
   if (line) return [{message: e.message.replace(/\s*\([0-9a-f]{20,} \.\.\.\)/, ""), line: line[1] - 1}];
   const strict = [...(e.message ?? "").matchAll(/(unknown|duplicate) field "((?:[^"\\]|\\.)*)"/g)];

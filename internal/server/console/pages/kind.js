@@ -3,7 +3,7 @@ import {find, json, kindOf, listed, pathOf} from "./api.js";
 import {debounce, fill, h} from "./dom.js";
 import {short} from "./diff.js";
 import {link, listOf} from "./route.js";
-import {resolve, rootOf, schemasOf} from "./schema.js";
+import {resolve, rootOf, schemasOf, typeName} from "./schema.js";
 import {table} from "./why.js";
 
 // kind shows the documentation of a kind.
@@ -42,19 +42,10 @@ function field(schemas, name, p, required, depth) {
   const below = h("ul", {class: "fields"});
   const inner = resolve(schemas, s.items ?? (typeof s.additionalProperties === "object" ? s.additionalProperties : s));
   const deeper = Boolean(inner.properties) && depth < 25;
-  const title = [h("code", {class: "key"}, name), " ", h("span", {class: "type"}, type(schemas, s)), required && h("span", {class: "badge bad"}, "required"), " ", h("span", {class: "quiet"}, bounds(s))];
+  const title = [h("code", {class: "key"}, name), " ", h("span", {class: "type"}, typeName(schemas, s)), required && h("span", {class: "badge bad"}, "required"), " ", h("span", {class: "quiet"}, bounds(s))];
   const words = [s.description && h("p", {class: "prose"}, s.description), rules(s)];
   if (!deeper) return h("li", null, h("div", {class: "leaf"}, title), words);
   return h("li", null, h("details", {toggle: e => e.target.open && !below.childNodes.length && fill(below, children(schemas, s, depth + 1))}, h("summary", null, title), words, below));
-}
-
-// type names the type of a schema.
-function type(schemas, s) {
-  if (s["x-kubernetes-int-or-string"] || s.format === "int-or-string") return "integer or string";
-  if (s.type === "array") return `list of ${type(schemas, resolve(schemas, s.items))}`;
-  if (typeof s.additionalProperties === "object") return `map of ${type(schemas, resolve(schemas, s.additionalProperties))}`;
-  if (s.properties) return s.name?.split(".").pop() ?? "object";
-  return (s.type ?? (s["x-kubernetes-preserve-unknown-fields"] ? "anything" : "object")) + (s.format ? ` (${s.format})` : "");
 }
 
 // bounds returns the default, the values and the limits of a schema.
@@ -91,7 +82,7 @@ function found(schemas, root, words) {
       if (out.length >= 100) return;
       const r = resolve(schemas, p), at = [...path, name];
       if (name.toLowerCase().includes(words) || r.description?.toLowerCase().includes(words)) {
-        out.push(h("li", null, h("code", {class: "key"}, at.join(".")), " ", h("span", {class: "type"}, type(schemas, r)), " ", h("span", {class: "quiet"}, bounds(r)), r.description && h("p", {class: "prose"}, short(r.description, 300)), rules(r)));
+        out.push(h("li", null, h("code", {class: "key"}, at.join(".")), " ", h("span", {class: "type"}, typeName(schemas, r)), " ", h("span", {class: "quiet"}, bounds(r)), r.description && h("p", {class: "prose"}, short(r.description, 300)), rules(r)));
       }
       const inner = r.name ?? at.join(".");
       if (depth < 12 && !seen.has(inner)) {

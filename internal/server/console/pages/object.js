@@ -3,6 +3,7 @@ import {find, json, own, pathOf, state, watch} from "./api.js";
 import {remove} from "./delete.js";
 import {Document} from "./document.js";
 import {age, copy, fill, h, moment} from "./dom.js";
+import {form} from "./form.js";
 import {keysUntil} from "./keys.js";
 import {past as changesOf} from "./past.js";
 import {change, link, listOf} from "./route.js";
@@ -26,6 +27,7 @@ class View {
     this.tabs = [
       ["state", "State", () => why(this)],
       ["yaml", "YAML", () => this.document.node],
+      ...(k.verbs.includes("update") && !state.at ? [["form", "Form", () => form(this)]] : []),
       ...(own() ? [["changes", "Changes", () => changesOf(this)]] : []),
       ...(k.subresources.includes("log") ? [["logs", "Logs", () => logs(this)]] : []),
     ];

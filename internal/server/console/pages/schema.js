@@ -22,6 +22,15 @@ export function resolve(schemas, s) {
 // rootOf returns the schema of a kind; undefined for none.
 export const rootOf = (schemas, k, version = k.version) => Object.values(schemas).find(s => s["x-kubernetes-group-version-kind"]?.some(x => x.group === k.group && x.version === version && x.kind === k.kind));
 
+// typeName names the type of a schema.
+export function typeName(schemas, s) {
+  if (s["x-kubernetes-int-or-string"] || s.format === "int-or-string") return "integer or string";
+  if (s.type === "array") return `list of ${typeName(schemas, resolve(schemas, s.items))}`;
+  if (typeof s.additionalProperties === "object") return `map of ${typeName(schemas, resolve(schemas, s.additionalProperties))}`;
+  if (s.properties) return s.name?.split(".").pop() ?? "object";
+  return (s.type ?? (s["x-kubernetes-preserve-unknown-fields"] ? "anything" : "object")) + (s.format ? ` (${s.format})` : "");
+}
+
 // example returns a value for a schema: its default, the first of its values, or its required fields.
 export function example(schemas, s, depth = 0) {
   const of = resolve(schemas, s);
