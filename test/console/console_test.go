@@ -109,6 +109,12 @@ func TestState(t *testing.T) {
 	// From the owner down: the pod is the reason.
 	p.Go("#/object/apps/deployments/default/web")
 	p.Sees("Not ready", "Pod p", "Ready is False: ContainersNotReady", "ConfigMap absent does not exist (envFrom.configMapRef)")
+	// The same as a drawing.
+	p.Go("#/object/-/pods/default/p?tab=graph")
+	p.Until(`document.querySelectorAll(".graph .box").length === 6 && document.querySelectorAll(".graph path.owns").length === 1 && document.querySelectorAll(".graph path.refers").length === 4`)
+	p.Until(`[...document.querySelectorAll(".graph .box.bad")].some(b => b.innerText.includes("absent (does not exist)"))`)
+	p.Click(".graph a[href*=deployments]")
+	p.Sees("Deployment web")
 }
 
 // The text of an object has the owners of its fields. The editor shows the errors of the server at their lines as one

@@ -51,6 +51,7 @@ var views = []struct{ name, address, ready string }{
 	{"yaml", "#/object/apps/deployments/default/web?tab=yaml", `document.querySelector(".lines")`},
 	{"changes", "#/object/apps/deployments/default/web?tab=changes", `document.querySelector(".differences")`},
 	{"edit", "#/object/apps/deployments/default/web?tab=yaml&", `document.querySelector(".sheet .wrong") || (document.querySelector("textarea") ? false : ([...document.querySelectorAll("button")].find(b => b.innerText === "Edit")?.click(), (t => t && (t.value = t.value.replace("replicas: 5", "replicas: -5"), t.dispatchEvent(new Event("input"))))(document.querySelector("textarea")), false))`},
+	{"graph", "#/object/apps/deployments/default/web?tab=graph", `document.querySelector(".graph path")`},
 	{"form", "#/object/apps/deployments/default/web?tab=form", `document.querySelector("[id='field-spec.replicas']")`},
 	{"kind", "#/kind/example.com/widgets", `(document.querySelectorAll(".fields details").forEach(d => d.open = /spec/.test(d.querySelector("summary").innerText)), document.body.innerText.includes("a failed widget is small"))`},
 	{"definition", "#/definition/widgets.example.com", `document.querySelector(".review td") && ([...document.querySelectorAll(".review h2")].length > 1 || (t => (t.value.includes("maximum: 1000") && (t.value = t.value.replace("maximum: 1000", "maximum: 500"), t.dispatchEvent(new Event("input"))), false))(document.querySelector("textarea")))`},

@@ -99,6 +99,21 @@ export async function words(path, options) {
   return {text: await answer.text(), warnings: warnings(answer)};
 }
 
+// stream calls each with the parts of an answer as they arrive.
+export async function stream(path, {signal, each}) {
+  const answer = await fetched(path, {accept: "*/*", signal});
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let r; !(r = await reader.read()).done; ) each(r.value);
+}
+
+// socket opens a WebSocket. Its bearer token is a protocol, as in all clients of Kubernetes in browsers.
+export function socket(path, protocols) {
+  const token = btoa(state.token).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  const s = new WebSocket(location.origin.replace(/^http/, "ws") + state.base + path, state.token ? [...protocols, "base64url.bearer.authorization.k8s.io." + token] : protocols);
+  s.binaryType = "arraybuffer";
+  return s;
+}
+
 // warnings returns the texts of the Warning headers.
 function warnings(answer) {
   return [...(answer.headers.get("Warning") ?? "").matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(m => m[1].replace(/\\(.)/g, "$1"));

@@ -9,6 +9,16 @@ export function h(tag, properties, ...children) {
   return e;
 }
 
+const drawing = "http://www.w3.org/2000/svg";
+
+// svg creates an element of a drawing.
+export function svg(tag, properties, ...children) {
+  const e = document.createElementNS(drawing, tag);
+  set(e, properties);
+  add(e, children);
+  return e;
+}
+
 function set(e, properties) {
   for (const [name, value] of Object.entries(properties ?? {})) {
     if (typeof value === "function") e.addEventListener(name, value);

@@ -1,8 +1,8 @@
 // The logs of a pod, as they are written.
-import {state} from "./api.js";
+import {stream} from "./api.js";
 import {fill, h} from "./dom.js";
 
-const kept = 5000; // lines
+const kept = 5000; // parts
 
 // logs returns the tab with the logs of a pod.
 export function logs(view) {
@@ -19,15 +19,12 @@ export function logs(view) {
     fill(out, "");
     const q = new URLSearchParams({container: choice.value, tailLines: "1000", ...(previous.checked ? {previous: "true"} : {follow: "true"})});
     try {
-      const answer = await fetch(`${state.base}${view.path}/log?${q}`, {headers: state.token ? {Authorization: "Bearer " + state.token} : {}, signal: stop.signal, cache: "no-store"});
-      if (!answer.ok) throw new Error(JSON.parse(await answer.text()).message);
-      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-      for (let r; !(r = await reader.read()).done; ) {
+      await stream(`${view.path}/log?${q}`, {signal: stop.signal, each: words => {
         const end = out.scrollTop + out.clientHeight > out.scrollHeight - 40;
-        out.append(clean(r.value));
+        out.append(clean(words));
         while (out.childNodes.length > kept) out.firstChild.remove();
         if (end) out.scrollTop = out.scrollHeight;
-      }
+      }});
     } catch (e) {
       if (!stop.signal.aborted) out.append(h("span", {class: "bad"}, e.message));
     }

@@ -4,9 +4,11 @@ import {remove} from "./delete.js";
 import {Document} from "./document.js";
 import {age, copy, fill, h, moment} from "./dom.js";
 import {form} from "./form.js";
+import {graph} from "./graph.js";
 import {keysUntil} from "./keys.js";
 import {past as changesOf} from "./past.js";
 import {change, link, listOf} from "./route.js";
+import {run} from "./run.js";
 import {why} from "./why.js";
 import {logs} from "./logs.js";
 
@@ -26,10 +28,12 @@ class View {
     this.path = pathOf(k, namespace, name);
     this.tabs = [
       ["state", "State", () => why(this)],
+      ["graph", "Graph", () => graph(this)],
       ["yaml", "YAML", () => this.document.node],
       ...(k.verbs.includes("update") && !state.at ? [["form", "Form", () => form(this)]] : []),
       ...(own() ? [["changes", "Changes", () => changesOf(this)]] : []),
       ...(k.subresources.includes("log") ? [["logs", "Logs", () => logs(this)]] : []),
+      ...(k.subresources.includes("exec") && !state.at ? [["run", "Run", () => run(this)]] : []),
     ];
     this.tab = this.tabs.find(([id]) => id === tab)?.[0] ?? "state";
     this.top = h("header", {class: "top"});

@@ -39,9 +39,10 @@ export function search() {
     const {signal} = asking;
     const q = input.value.trim();
     if (!q) return fill(out), fill(note, "Several words must all match.");
-    const kinds = kindsOf(q).map(k => [listOf(k), [h("b", null, k.kind), " ", h("span", {class: "quiet"}, k.title), h("span", {class: "where"}, "kind")]]);
+    const kinds = kindsOf(q).map(([rank, k]) => [rank, [listOf(k), [h("b", null, k.kind), " ", h("span", {class: "quiet"}, k.title), h("span", {class: "where"}, "kind")]]]);
+    const named = kinds.filter(([rank]) => rank < 2).map(([, o]) => o), others = kinds.filter(([rank]) => rank === 2).map(([, o]) => o);
     const draw = objects => {
-      fill(out, [...kinds, ...objects].map(([href, content], i) => option(href, content, i)));
+      fill(out, [...named, ...objects, ...others].map(([href, content], i) => option(href, content, i)));
       mark(0);
     };
     draw([]);
@@ -61,14 +62,14 @@ export function search() {
   run();
 }
 
-// kindsOf returns the kinds that a word names, the best first.
+// kindsOf returns the kinds that a word names with a rank, the best first: 0 and 1 for their names, 2 for a part.
 function kindsOf(q) {
   const word = q.toLowerCase();
   const rank = k => {
     const names = [k.kind.toLowerCase(), k.resource, k.singular, ...k.short];
     return names.includes(word) ? 0 : names.some(n => n.startsWith(word)) ? 1 : k.title.includes(word) ? 2 : 3;
   };
-  return state.kinds.filter(listed).map(k => [rank(k), k]).filter(([r]) => r < 3).sort((a, b) => a[0] - b[0]).slice(0, 6).map(([, k]) => k);
+  return state.kinds.filter(listed).map(k => [rank(k), k]).filter(([r]) => r < 3).sort((a, b) => a[0] - b[0]).slice(0, 6);
 }
 
 // objectsOf searches with the index of the server, or in lists of a server without one.

@@ -44,12 +44,16 @@ function findings(o) {
 
 const conditions = o => (Array.isArray(o.status?.conditions) ? o.status.conditions.filter(c => c && typeof c.type === "string") : []);
 
+// around returns the owners, the dependents and the references of an object, each with its findings, and its own.
+export async function around({object: o, signal}) {
+  const [above, children, refs] = await Promise.all([upwards(o, signal), family(o.metadata.namespace ?? "", signal), missing(o, signal)]);
+  return {above, refs, below: await downwards(o, children, signal, 0, new Set([o.metadata.uid])), own: findings(o), unread: children.missing};
+}
+
 // why returns the tab with the state of an object.
 export async function why(view) {
   const {object: o, signal} = view;
-  const [above, children, refs, events] = await Promise.all([upwards(o, signal), family(o.metadata.namespace ?? "", signal), missing(o, signal), eventsOf(o, signal)]);
-  const below = await downwards(o, children, signal, 0, new Set([o.metadata.uid]));
-  const own = findings(o);
+  const [{above, refs, below, own, unread}, events] = await Promise.all([around(view), eventsOf(o, signal)]);
   const causes = [...own, ...refs.filter(r => r.found === undefined && !r.optional), ...below.filter(n => n.bad)].length;
   return h("div", {class: "state"},
     h("p", {class: ["verdict", causes ? "bad" : "good"]}, causes ? "Not ready, or not as wanted" : conditions(o).length ? "Ready: no condition, reference or dependent says otherwise" : "No problem is known"),
@@ -57,7 +61,7 @@ export async function why(view) {
       h("div", null,
         h("h2", null, "Chain"),
         h("ul", {class: "chain"}, above.map(a => node(a, "owner")), node({o, k: view.k, findings: own, self: true}, ""), below.map(n => tree(n))),
-        children.missing > 0 && h("p", {class: "quiet"}, `${children.missing} kinds could not be read; dependents of these are not shown.`),
+        unread > 0 && h("p", {class: "quiet"}, `${unread} kinds could not be read; dependents of these are not shown.`),
         refs.length > 0 && [h("h2", null, "Refers to"), h("ul", {class: "refs"}, refs.map(r => h("li", null,
           h("span", {class: ["dot", r.found === undefined ? (r.optional ? "wait" : "bad") : r.found === null ? "" : "good"]}), h("span", {class: "quiet"}, r.k.kind, " "),
           r.found ? h("a", {href: objectOf(r.k, r.namespace, r.name)}, r.name) : h("b", null, r.name),
