@@ -31,6 +31,9 @@ func (s *Server) ownPages() pages {
 	if s.options.Changes != nil {
 		p[changesPath] = s.options.Changes
 	}
+	if s.options.AllChanges != nil {
+		p[allChangesPath] = s.options.AllChanges
+	}
 	for _, z := range s.zpages() {
 		p[z.Path] = z.Serve
 	}
@@ -77,7 +80,10 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // changesPath is the page with the differences of a fork.
 const changesPath = "/changes"
 
+// allChangesPath is the page with the newest changes of all kinds.
+const allChangesPath = "/history/changes"
+
 // owns reports whether path is below one of the server's own roots. The API has no paths there.
 func owns(path string) bool {
-	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug") || path == "/statusz" || path == "/flagz" || path == backupPath || path == forgetPath || path == changesPath || under(path, forksPath) || under(path, fault.Path)
+	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug") || path == "/statusz" || path == "/flagz" || path == backupPath || path == forgetPath || path == allChangesPath || path == changesPath || under(path, forksPath) || under(path, fault.Path)
 }
