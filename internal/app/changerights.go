@@ -20,12 +20,10 @@ type changeRights struct {
 	past      *rbac.Past
 	historian kv.Historian
 
-	byRoles map[request.Info]bool // the rights that come from RBAC
-	// roles are those at the revision of the change that is read; nil until a decision needs them. undo are the changes
-	// of roles since then, and then decisions without them.
-	roles *rbac.Rewind
-	undo  []kv.Logged
-	then  map[request.Info]bool
+	byRoles map[request.Info]bool // whether a right comes from RBAC
+	roles   *rbac.Rewind          // nil until a decision needs it
+	undo    []kv.Logged           // changes of roles and bindings that roles still has
+	then    map[request.Info]bool // decisions of roles
 }
 
 // changeRights returns a function for the rights of the user of a request.
@@ -72,7 +70,7 @@ func (c *changeRights) ListedAt(ctx context.Context, asked *request.Info, revisi
 	return allowed, nil
 }
 
-// rewind brings the roles to a revision.
+// rewind brings roles to a revision: it undoes all later changes.
 func (c *changeRights) rewind(ctx context.Context, revision int64) (err error) {
 	if c.roles == nil {
 		c.roles, err = c.past.Rewind(ctx, revision)

@@ -207,7 +207,7 @@ func TestPast(t *testing.T) {
 	p.Sees("The server rejects the list.", "the oldest kept state is of")
 }
 
-// The feed has the changes of all kinds with users, managers and fields. It follows the server, and goes back.
+// The page of changes has those of all kinds with users, managers and fields. It follows the server, and goes back.
 func TestChanges(t *testing.T) {
 	f := Start(t)
 	f.Create(t, "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other"}}`)

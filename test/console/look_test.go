@@ -50,7 +50,7 @@ var views = []struct{ name, address, ready string }{
 	{"state", "#/object/apps/deployments/default/web", `document.body.innerText.includes("does not exist")`},
 	{"yaml", "#/object/apps/deployments/default/web?tab=yaml", `document.querySelector(".lines")`},
 	{"changes", "#/object/apps/deployments/default/web?tab=changes", `document.querySelector(".differences")`},
-	{"feed", "#/changes?namespace=default", `document.querySelector(".feed .differences code")`},
+	{"all-changes", "#/changes?namespace=default", `document.querySelector(".feed .differences code")`},
 	{"edit", "#/object/apps/deployments/default/web?tab=yaml&", `document.querySelector(".sheet .wrong") || (document.querySelector("textarea") ? false : ([...document.querySelectorAll("button")].find(b => b.innerText === "Edit")?.click(), (t => t && (t.value = t.value.replace("replicas: 5", "replicas: -5"), t.dispatchEvent(new Event("input"))))(document.querySelector("textarea")), false))`},
 	{"kind", "#/kind/example.com/widgets", `(document.querySelectorAll(".fields details").forEach(d => d.open = /spec/.test(d.querySelector("summary").innerText)), document.body.innerText.includes("a failed widget is small"))`},
 	{"rights", "#/access?verb=get&resource=secrets", `document.body.innerText.includes("jane")`},

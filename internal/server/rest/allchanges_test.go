@@ -38,16 +38,16 @@ func (r *reader) ListedAt(_ context.Context, asked *request.Info, _ int64) (bool
 
 func (r *reader) Passed(change kv.Logged) { r.passed = append(r.passed, change.Revision) }
 
-// A feed is a server with a history of several kinds, for one reader.
-type feed struct {
+// A library is a server with a history of several kinds, for one reader.
+type library struct {
 	*server
 	store  *remembering
 	reader *reader
 }
 
-func newFeed(t *testing.T, definitions ...*resource.Definition) *feed {
+func newLibrary(t *testing.T, definitions ...*resource.Definition) *library {
 	t.Helper()
-	f := &feed{store: &remembering{Store: memkv.New(memkv.Options{})}, reader: &reader{now: map[string]bool{"leads": true, "hubs": true}}}
+	f := &library{store: &remembering{Store: memkv.New(memkv.Options{})}, reader: &reader{now: map[string]bool{"leads": true, "hubs": true}}}
 	f.server = newServerServing(t, f.store, registry.Options{}, rest.Options{
 		Rights: func(context.Context) rest.ChangeRights { return f.reader },
 	}, append(definitions, lead(), hub())...)
@@ -55,7 +55,7 @@ func newFeed(t *testing.T, definitions ...*resource.Definition) *feed {
 }
 
 // changes requests the changes of all kinds.
-func (f *feed) changes(query string) answer {
+func (f *library) changes(query string) answer {
 	f.t.Helper()
 	w := httptest.NewRecorder()
 	f.handler.(*rest.Handler).AllChanges(w, httptest.NewRequestWithContext(f.t.Context(), "GET", "/history/changes?"+query, nil))
@@ -87,7 +87,7 @@ func (a answer) are(earlier int64, want ...int64) answer {
 // The list has changes of several kinds with the place of each object, and is selected by revision, time, number and
 // namespace.
 func TestAllChanges(t *testing.T) {
-	f := newFeed(t)
+	f := newLibrary(t)
 	one := f.post(leads, leadOf("x", "one")).is(201).written()
 	two := f.post(hubs, object1("Hub", "h")).is(201).written()
 	three := f.post(strings.Replace(leads, "default", "other", 1), leadOf("y", "other")).is(201).written()
@@ -141,7 +141,7 @@ func TestAllChanges(t *testing.T) {
 
 // A user sees the changes of the kinds and namespaces that it may list, and of older ones those that it could list then.
 func TestRightsToAllChanges(t *testing.T) {
-	f := newFeed(t)
+	f := newLibrary(t)
 	one := f.post(leads, leadOf("x", "one")).is(201).written()
 	two := f.post(hubs, object1("Hub", "h")).is(201).written()
 	three := f.post(strings.Replace(leads, "default", "other", 1), leadOf("y", "other")).is(201).written()
@@ -178,7 +178,7 @@ func TestKindsOfAllChanges(t *testing.T) {
 			StoragePrefix: "/registry/" + plural + "/", Versions: []*resource.Version{{Name: "v1", Served: served, Storage: true, Schema: schemaOf("Other")}},
 		})
 	}
-	f := newFeed(t, quiet("coordination.k8s.io", "leases", nil, true), quiet("", "events", nil, true), quiet("", "deaf", []string{"create"}, true), quiet("old.example.com", "olds", nil, false))
+	f := newLibrary(t, quiet("coordination.k8s.io", "leases", nil, true), quiet("", "events", nil, true), quiet("", "deaf", []string{"create"}, true), quiet("old.example.com", "olds", nil, false))
 	for _, plural := range []string{"leases", "events", "deaf", "olds"} {
 		f.reader.now[plural] = true
 		if _, err := f.store.Commit(t.Context(), kv.Write{Key: "/registry/" + plural + "/default/x", Value: []byte(`{"apiVersion":"v1","kind":"Other","metadata":{"name":"x"}}`)}); err != nil {
