@@ -69,23 +69,29 @@ func (w *wired) rightsThen(a *App) func(ctx context.Context, revision int64) err
 	past := rbac.NewPast(w.backend, w.core)
 	return func(ctx context.Context, revision int64) error {
 		q := request.From(ctx)
-		if q == nil || q.User.In(request.Masters) || !a.chain.Asks(chain.RBAC) {
+		if q == nil || !a.byRolesOnly(ctx, q.User, &q.Info) {
 			return nil
-		}
-		asked := &authz.Attributes{User: q.User, Info: q.Info}
-		if decision, _, _ := a.byRoles.Authorize(ctx, asked); decision != authz.Allow {
-			return nil // another authorizer allows it, which knows no past
 		}
 		state, err := past.At(ctx, revision)
 		if err != nil {
 			return registry.StorageError(err)
 		}
+		asked := &authz.Attributes{User: q.User, Info: q.Info}
 		decision, reason, _ := state.Authorize(ctx, asked)
 		if decision == authz.Allow {
 			return nil
 		}
 		return authz.Forbidden(asked, lacked(reason))
 	}
+}
+
+// byRolesOnly reports whether a right of a user comes from RBAC. Other authorizers have no past.
+func (a *App) byRolesOnly(ctx context.Context, user *request.User, asked *request.Info) bool {
+	if user.In(request.Masters) || !a.chain.Asks(chain.RBAC) {
+		return false
+	}
+	decision, _, _ := a.byRoles.Authorize(ctx, &authz.Attributes{User: user, Info: *asked})
+	return decision == authz.Allow
 }
 
 // lacked is the reason for which the rights of an earlier time are not enough.

@@ -264,6 +264,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Refresh:  w.crds.Fresh,
 		MaxBody:  max(rest.MaxBody, 2*int64(o.MaxObjectBytes)), // an object that fits the store fits a request
 		Then:     w.rightsThen(a),
+		Rights:   w.changeRights(a),
 
 		Gates: o.Gates,
 	})
@@ -300,6 +301,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Pages:           append(fairnessPages(w.fairness), w.page(a.backend, o.Log)),
 		Store:           a.saved(o),
 		Forget:          w.registry.Forget,
+		AllChanges:      objects.AllChanges,
 		Forks:           a.forks,
 		Console:         o.console(),
 		Changes:         o.copied.changes(objects),

@@ -54,6 +54,11 @@ func (r *Registry) RevisionAt(ctx context.Context, target Target, t time.Time) (
 	if err := r.checkPast(&target); err != nil {
 		return 0, err
 	}
+	return r.revisionAt(ctx, t)
+}
+
+// revisionAt returns the revision of the state at a time.
+func (r *Registry) revisionAt(ctx context.Context, t time.Time) (int64, error) {
 	revision, err := r.historian.At(ctx, t)
 	var early *kv.TooEarlyError
 	if errors.As(err, &early) {
@@ -150,12 +155,7 @@ type Difference struct {
 // Differences yields the differences in the kinds of a set, by the keys of the objects. It needs a store over
 // another one.
 func (r *Registry) Differences(ctx context.Context, set *resource.Set) iter.Seq2[Difference, error] {
-	kinds := map[string]*resource.Definition{}
-	for d := range set.All() {
-		if elsewhere := !d.StoredAs.Empty() && d.StoredAs.Group != d.Group; d.Stored() && !elsewhere {
-			kinds[d.StoragePrefix] = d
-		}
-	}
+	kinds := storedKinds(set)
 	return func(yield func(Difference, error) bool) {
 		for e, err := range r.differ.Differences(ctx) {
 			if err != nil {

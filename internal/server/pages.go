@@ -34,6 +34,9 @@ func (s *Server) ownPages() pages {
 	if s.options.Search != nil {
 		p[searchPath] = s.options.Search
 	}
+	if s.options.AllChanges != nil {
+		p[allChangesPath] = s.options.AllChanges
+	}
 	for _, z := range s.zpages() {
 		p[z.Path] = z.Serve
 	}
@@ -80,10 +83,18 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // changesPath is the page with the differences of a fork.
 const changesPath = "/changes"
 
-// searchPath is the page that searches the stored objects.
-const searchPath = "/search"
+const (
+	// searchPath is the page that searches the stored objects.
+	searchPath = "/search"
+	// allChangesPath is the page with the newest changes of all kinds.
+	allChangesPath = "/history/changes"
+)
 
 // owns reports whether path is below one of the server's own roots. The API has no paths there.
 func owns(path string) bool {
-	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug") || path == "/statusz" || path == "/flagz" || path == backupPath || path == forgetPath || path == changesPath || path == searchPath || under(path, forksPath) || under(path, fault.Path)
+	switch path {
+	case "/statusz", "/flagz", backupPath, forgetPath, changesPath, allChangesPath, searchPath:
+		return true
+	}
+	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug") || under(path, forksPath) || under(path, fault.Path)
 }

@@ -57,6 +57,8 @@ type Options struct {
 	Flags      []string               // command line, for /debug/
 	// Forget takes the earlier states of an object, by its key, out of the history.
 	Forget func(ctx context.Context, d *resource.Definition, key string) error
+	// AllChanges answers with the newest changes of all kinds; nil for a server without the page.
+	AllChanges http.HandlerFunc
 	// Forks are served below their paths; nil for a server without them.
 	Forks *Forks
 	// Console has the pages of the console, at console.Root; nil for a server without them.

@@ -67,6 +67,9 @@ func Open(t *testing.T, url string, options ...chromedp.ExecAllocatorOption) *Pa
 	t.Cleanup(cancel)
 	p := &Page{Patience: patience, t: t, ctx: ctx}
 	chromedp.ListenTarget(ctx, p.listen)
+	if err := chromedp.Run(ctx); err != nil { // it starts the browser, which lives as long as ctx
+		t.Fatalf("starting Chromium: %v", err)
+	}
 	t.Cleanup(func() {
 		for _, e := range p.Errors() {
 			t.Errorf("the page reports: %s", e)
@@ -115,9 +118,6 @@ func (p *Page) Do(actions ...chromedp.Action) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, p.Patience)
 	defer cancel()
-	if p.ctx.Err() == nil && chromedp.FromContext(p.ctx).Target == nil {
-		ctx = p.ctx // the first action starts the browser, which lives as long as its context
-	}
 	if err := chromedp.Run(ctx, actions...); err != nil {
 		p.t.Fatalf("%v; the page shows:\n%s", err, p.Shown())
 	}

@@ -311,6 +311,88 @@ func TestPast(t *testing.T) {
 	p.Sees("The server rejects the list.", "the oldest kept state is of")
 }
 
+// The page of changes has those of all kinds with users, managers and fields. It follows the server, and goes back.
+func TestChanges(t *testing.T) {
+	f := Start(t)
+	f.Create(t, "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other"}}`)
+	f.Create(t, configMaps, configMap("oldest", "before"))
+	for i := range 130 {
+		f.Create(t, configMaps, configMap(fmt.Sprintf("many-%03d", i), "x"))
+	}
+	f.Create(t, "/api/v1/namespaces/other/configmaps", configMap("elsewhere", "1"))
+	f.Create(t, configMaps, configMap("one", "before"), configMap("gone", "1"))
+	f.Patch(t, configMaps+"/one?fieldManager=hand", `{"data":{"a":"after"}}`)
+	var past struct {
+		Items []struct{ Time string }
+	}
+	if err := f.Do(t.Context(), http.MethodGet, configMaps+"/one?history=true", nil, &past); err != nil || len(past.Items) != 2 {
+		t.Fatal(err, past)
+	}
+	if err := f.Do(t.Context(), http.MethodDelete, configMaps+"/gone", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	p := Open(t, f.Console.Link())
+	p.Sees("What are you looking for?")
+	p.Go("#/changes")
+	p.Sees("● live", "ConfigMap gone in default deleted by kubernetes-admin", "ConfigMap one in default patched by kubernetes-admin (hand)", "data.a before → after", "ConfigMap elsewhere in other created")
+	first := func(want string) {
+		t.Helper()
+		p.Until(fmt.Sprintf(`[...document.querySelectorAll(".entry")].find(e => !e.hidden).innerText.replace(/\s+/g, " ").startsWith(%q)`, want))
+	}
+	first("ConfigMap gone in default deleted")
+	f.Patch(t, configMaps+"/one", `{"data":{"a":"again"}}`)
+	first("ConfigMap one in default patched by kubernetes-admin")
+	p.Sees("data.a after → again")
+
+	entries := func(n int) {
+		t.Helper()
+		p.Until(fmt.Sprintf(`[...document.querySelectorAll(".entry")].filter(e => !e.hidden).length === %d`, n))
+	}
+	p.Type("[data-filter]", "hand")
+	entries(1)
+	p.Sees("changes contain “hand”")
+	f.Create(t, configMaps, configMap("by-hand", "1"), configMap("not", "1"))
+	entries(2)
+	// An older change is found, however many others there are.
+	p.Type("[data-filter]", "oldest")
+	entries(0)
+	p.Click("Earlier changes")
+	entries(1)
+	p.Type("[data-filter]", "")
+	p.Until(`document.querySelectorAll(".entry").length > 130`)
+	p.Until(`!document.querySelector(".entry[aria-label^='Lease ']")`)
+	f.Create(t, "/apis/coordination.k8s.io/v1/namespaces/default/leases", `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"l"}}`)
+	p.Click("input[type=checkbox]")
+	first("Lease l in default created by kubernetes-admin")
+
+	p.Go("#/changes?namespace=other")
+	p.Sees("elsewhere in other")
+	p.Until(`[...document.querySelectorAll(".entry")].every(e => e.textContent.includes(" in other "))`)
+	f.Create(t, configMaps, configMap("unseen", "1"))
+	f.Create(t, "/api/v1/namespaces/other/configmaps", configMap("seen", "1"))
+	first("ConfigMap seen in other")
+	p.Until(`!document.querySelector(".feed").innerText.includes("unseen")`)
+
+	p.Go("#/changes?at=" + past.Items[1].Time)
+	p.Sees("until 2", "data.a before → after")
+	first("ConfigMap one in default patched by kubernetes-admin (hand)")
+	p.Go("#/changes?at=" + past.Items[0].Time)
+	p.Until(`!document.querySelector(".feed").innerText.includes("(hand)")`)
+	p.Sees("ConfigMap one in default created")
+	p.Click("Earlier changes")
+	p.Sees("ConfigMap oldest in default created")
+	// Every change leads to its time, and a deleted object to its last state.
+	p.Go("#/changes")
+	p.Click(".entry time")
+	p.Until(`location.hash.includes("at=")`)
+	p.Go("#/changes?text=gone")
+	p.Sees("ConfigMap gone in default deleted")
+	p.Click("gone")
+	p.Sees("as it was at", "ConfigMap gone")
+	p.Go("#/changes?at=2001-01-01T00:00:00Z")
+	p.Sees("Too old", "the oldest kept state is of")
+}
+
 // The documentation of a kind has its fields with types, defaults, bounds, and rules with their messages, and the
 // webhooks and policies that see its objects.
 func TestKind(t *testing.T) {

@@ -50,6 +50,7 @@ var views = []struct{ name, address, ready string }{
 	{"state", "#/object/apps/deployments/default/web", `document.body.innerText.includes("does not exist")`},
 	{"yaml", "#/object/apps/deployments/default/web?tab=yaml", `document.querySelector(".lines")`},
 	{"changes", "#/object/apps/deployments/default/web?tab=changes", `document.querySelector(".differences")`},
+	{"all-changes", "#/changes?namespace=default", `document.querySelector(".feed .differences code")`},
 	{"edit", "#/object/apps/deployments/default/web?tab=yaml&", `document.querySelector(".sheet .wrong") || (document.querySelector("textarea") ? false : ([...document.querySelectorAll("button")].find(b => b.innerText === "Edit")?.click(), (t => t && (t.value = t.value.replace("replicas: 5", "replicas: -5"), t.dispatchEvent(new Event("input"))))(document.querySelector("textarea")), false))`},
 	{"graph", "#/object/apps/deployments/default/web?tab=graph", `document.querySelector(".graph path")`},
 	{"form", "#/object/apps/deployments/default/web?tab=form", `document.querySelector("[id='field-spec.replicas']")`},

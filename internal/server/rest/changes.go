@@ -77,7 +77,9 @@ type changesWriter struct {
 	definition *resource.Definition
 	version    *resource.Version
 	to         io.Writer
+	place      *place // of the object of the next change; nil for a list of one collection
 	buf        []byte
+	items      int
 	sent       bool // a part has been written
 }
 
@@ -86,25 +88,21 @@ const changesChunk = 64 << 10
 
 // write writes the list of the changes after a revision, up to another one.
 func (w *changesWriter) write(ctx context.Context, target *registry.Target, after, until int64) error {
-	w.begin(until)
-	n := 0
+	w.begin(until, 0)
 	for c, err := range w.handler.registry.History(ctx, *target, after, until) {
 		if err != nil {
 			return err
 		}
-		if n == 0 {
+		if w.items == 0 {
 			if err := w.handler.allowedThen(ctx, c.Revision); err != nil {
 				return err
 			}
-		} else {
-			w.buf = append(w.buf, ',')
 		}
-		n++
 		if err := w.add(ctx, c); err != nil {
 			return err
 		}
 	}
-	if n == 0 && target.Name != "" {
+	if w.items == 0 && target.Name != "" {
 		if _, err := w.handler.registry.Get(ctx, *target, ""); err != nil {
 			return err
 		}
@@ -112,9 +110,14 @@ func (w *changesWriter) write(ctx context.Context, target *registry.Target, afte
 	return w.end()
 }
 
-func (w *changesWriter) begin(revision int64) {
+// begin writes the revision up to which the list is complete, and that of the next older change; 0 for none.
+func (w *changesWriter) begin(revision, earlier int64) {
 	w.buf = append(w.buf, `{"kind":"ChangeList","apiVersion":"`+changeListVersion+`","metadata":{"resourceVersion":"`...)
-	w.buf = append(strconv.AppendInt(w.buf, revision, 10), `"},"items":[`...)
+	w.buf = append(strconv.AppendInt(w.buf, revision, 10), '"')
+	if earlier != 0 {
+		w.buf = append(strconv.AppendInt(append(w.buf, `,"earlier":"`...), earlier, 10), '"')
+	}
+	w.buf = append(w.buf, `},"items":[`...)
 }
 
 func (w *changesWriter) end() error {
@@ -132,13 +135,28 @@ type change struct {
 	Manager     string `json:"manager,omitempty"`
 	Subresource string `json:"subresource,omitempty"`
 	Request     string `json:"request,omitempty"`
+	*place
 	// Error is the reason for which an object of the change cannot be shown, such as a failed conversion.
 	Error string `json:"error,omitempty"`
 }
 
+// A place is the place of an object in the API.
+type place struct {
+	Group     string `json:"group"`
+	Version   string `json:"version"`
+	Resource  string `json:"resource"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
 // add writes a change. An object that cannot be shown does not hide the others.
 func (w *changesWriter) add(ctx context.Context, c registry.PastChange) error {
+	if w.items++; w.items > 1 {
+		w.buf = append(w.buf, ',')
+	}
 	item := change{
+		place:    w.place,
 		Revision: strconv.FormatInt(c.Revision, 10), Type: string(c.Type),
 		User: c.Note.User, Verb: c.Note.Verb, Manager: c.Note.Manager, Subresource: c.Note.Subresource, Request: c.Note.Request,
 	}

@@ -23,7 +23,7 @@ func (h *Handler) Differences(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := changesWriter{handler: h, to: w}
-	out.begin(revision)
+	out.begin(revision, 0)
 	fail := func(err error) {
 		if out.sent {
 			panic(http.ErrAbortHandler) // The client must not mistake the part that it has for the whole.
@@ -31,7 +31,6 @@ func (h *Handler) Differences(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, err)
 	}
 	w.Header().Set("Content-Type", codec.Format{}.ContentType())
-	n := 0
 	for d, err := range h.registry.Differences(ctx, h.catalog.Set()) {
 		if err == nil {
 			at := slices.IndexFunc(d.Definition.Versions, func(v *resource.Version) bool { return v.Served })
@@ -39,9 +38,6 @@ func (h *Handler) Differences(w http.ResponseWriter, r *http.Request) {
 				continue
 			}
 			out.definition, out.version = d.Definition, d.Definition.Versions[at]
-			if n++; n > 1 {
-				out.buf = append(out.buf, ',')
-			}
 			err = out.add(ctx, d.PastChange)
 		}
 		if err != nil {

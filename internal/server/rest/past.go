@@ -52,7 +52,7 @@ func (h *Handler) asOf(r *call, o *metav1.ListOptions, match metav1.ResourceVers
 	if o.ResourceVersion != "" {
 		return status.BadRequest("asOf and resourceVersion are mutually exclusive: each names a state")
 	}
-	t, err := time.Parse(time.RFC3339, strings.ReplaceAll(query.Get(name), " ", "+")) // a plus sign of a zone
+	t, err := parseTime(query.Get(name))
 	if err != nil {
 		return status.BadRequest("asOf: Invalid value: %q: want a time of RFC 3339, such as 2006-01-02T15:04:05Z", query.Get(name))
 	}
@@ -62,6 +62,11 @@ func (h *Handler) asOf(r *call, o *metav1.ListOptions, match metav1.ResourceVers
 	}
 	o.ResourceVersion, o.ResourceVersionMatch = strconv.FormatInt(revision, 10), match
 	return nil
+}
+
+// parseTime parses a time of a query. The plus sign of its zone may have become a space.
+func parseTime(s string) (time.Time, error) {
+	return time.Parse(time.RFC3339, strings.ReplaceAll(s, " ", "+"))
 }
 
 // allowedThen returns an error if a revision is older than the recent ones, and the user had no right to

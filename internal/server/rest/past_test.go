@@ -29,6 +29,8 @@ type remembering struct {
 	recent  atomic.Int64
 	oldest  int64
 	damaged bool // at the end of the changes
+
+	forgotten int64 // a revision
 }
 
 func timeOf(revision int64) time.Time { return began.Add(time.Duration(revision) * time.Second) }
@@ -71,6 +73,33 @@ func (r *remembering) Changes(ctx context.Context, keys string, after int64) ite
 			yield(kv.Past{}, &kv.CorruptError{Where: "run 7", Reason: "checksum"})
 		}
 	}
+}
+
+func (r *remembering) Log(ctx context.Context, after, until int64) iter.Seq2[kv.Logged, error] {
+	return func(yield func(kv.Logged, error) bool) {
+		var all []kv.Logged
+		for p, err := range r.Changes(ctx, "/registry/", after) {
+			if err != nil {
+				yield(kv.Logged{}, err)
+				return
+			}
+			if until == 0 || p.Revision <= until {
+				all = append(all, kv.Logged{Key: p.Key, Revision: p.Revision})
+			}
+		}
+		for i := len(all) - 1; i >= 0 && yield(all[i], nil); i-- {
+		}
+	}
+}
+
+func (r *remembering) Change(ctx context.Context, key string, revision int64) (kv.Past, error) {
+	if revision == r.forgotten {
+		return kv.Past{}, kv.ErrNotFound
+	}
+	for p, err := range r.Changes(ctx, key, revision-1) {
+		return p, err
+	}
+	return kv.Past{}, kv.ErrNotFound
 }
 
 func (r *remembering) Forget(context.Context, string) error { return nil }

@@ -70,6 +70,8 @@ type Options struct {
 	// Then returns an error unless the user of the request had the rights for it at a revision, too. It is
 	// called for states older than the recent ones. Nil checks nothing.
 	Then func(ctx context.Context, revision int64) error
+	// Rights returns the rights of the user of a request to changes of all kinds. AllChanges needs it.
+	Rights func(ctx context.Context) ChangeRights
 	// Gates are the feature gates of the server.
 	Gates *gate.Set
 }

@@ -247,6 +247,7 @@ func (m *model) ask(t *testing.T, s *Store, random *rand.Rand, oldest int64) {
 		}
 	}
 	m.askChanges(t, s, key, revision)
+	m.askLog(t, s, random, oldest)
 	if oldest > 1 {
 		_, err := s.Get(t.Context(), key, oldest-1)
 		var compacted *kv.CompactedError

@@ -22,6 +22,16 @@ type Historian interface {
 	// Errors: *CompactedError, *CorruptError, ErrClosed, the context's.
 	Changes(ctx context.Context, keys string, after int64) iter.Seq2[Past, error]
 
+	// Log yields the kept changes after a revision up to another one, the newest first, by key and revision: it
+	// reads no value. after 0 is the oldest kept state, until 0 is the newest acknowledged write before the
+	// call. A forgotten change may be among them.
+	// Errors: *CompactedError, *CorruptError, ErrClosed, the context's.
+	Log(ctx context.Context, after, until int64) iter.Seq2[Logged, error]
+
+	// Change returns a change of a key. Without one at this revision, the error is ErrNotFound.
+	// Errors: *CompactedError, *CorruptError, ErrNotFound, ErrClosed.
+	Change(ctx context.Context, key string, revision int64) (Past, error)
+
 	// Forget removes a key from all states except those that have its present value. The revisions of its
 	// other changes stay, without keys and values.
 	// Errors: ErrFull, ErrClosed.
@@ -32,6 +42,12 @@ type Historian interface {
 type Past struct {
 	Event
 	Time time.Time
+}
+
+// Logged names a change.
+type Logged struct {
+	Key      string
+	Revision int64
 }
 
 // TooEarlyError means that no state of a time is kept.

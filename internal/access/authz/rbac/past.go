@@ -19,8 +19,8 @@ type State struct{ index index }
 // ReadState reads the roles and bindings of a revision. The set has their kinds.
 func ReadState(ctx context.Context, b kv.Backend, set *resource.Set, revision int64) (*State, error) {
 	s := &State{newIndex()}
-	for kind, plural := range plurals {
-		page, err := b.List(ctx, kv.Range{Prefix: set.Lookup(rbacv1.GroupName, plural).StoragePrefix, Revision: revision})
+	for kind, prefix := range prefixes(set) {
+		page, err := b.List(ctx, kv.Range{Prefix: prefix, Revision: revision})
 		if err != nil {
 			return nil, err
 		}
@@ -29,6 +29,14 @@ func ReadState(ctx context.Context, b kv.Backend, set *resource.Set, revision in
 		}
 	}
 	return s, nil
+}
+
+// prefixes returns the prefixes of the keys of each kind.
+func prefixes(set *resource.Set) (all [kinds]string) {
+	for kind, plural := range plurals {
+		all[kind] = set.Lookup(rbacv1.GroupName, plural).StoragePrefix
+	}
+	return all
 }
 
 // Authorize implements authz.Authorizer.
