@@ -214,6 +214,9 @@ func TestModules(t *testing.T) {
 		if !strings.HasSuffix(name, ".js") {
 			continue
 		}
+		if link := `<link rel="modulepreload" href="` + name + `">`; name != "main.js" && !strings.Contains(string(all["index.html"].raw), link) {
+			t.Errorf("index.html lacks %s, so a browser finds it late", link)
+		}
 		source := string(p.raw)
 		rest := imports.ReplaceAllString(source, "")
 		if strings.Contains(rest, "\nimport ") {
