@@ -1,13 +1,16 @@
 package console
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -476,6 +479,49 @@ func TestConsoleOfServer(t *testing.T) {
 	p.Sees("visible")
 	p.Go("#/list/-/secrets?namespace=default")
 	p.Sees("You may not list these objects.", `cannot list resource "secrets"`)
+}
+
+// A console has all contexts of its kubeconfig. The address of a view has its context.
+func TestContexts(t *testing.T) {
+	f := Start(t)
+	f.Create(t, configMaps, configMap("seen", "1"))
+	data, err := os.ReadFile(f.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Clusters, Users, Contexts []struct {
+			Name                   string
+			Cluster, User, Context map[string]any
+		}
+		CurrentContext string `json:"current-context"`
+	}
+	if err := yaml.Unmarshal(data, &config); err != nil {
+		t.Fatal(err)
+	}
+	other := config.Contexts[0]
+	other.Name, other.Context = "any/other", map[string]any{"cluster": other.Context["cluster"], "user": "stranger", "namespace": "default"}
+	config.Contexts = append(config.Contexts, other)
+	stranger := config.Users[0]
+	stranger.Name, stranger.User = "stranger", map[string]any{"token": "unknown"}
+	config.Users = append(config.Users, stranger)
+	if data, err = json.Marshal(config); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(f.Kubeconfig, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := Open(t, f.Console.Link())
+	p.Sees("What are you looking for?")
+	p.Go("#/list/-/configmaps?namespace=default")
+	p.Sees("seen")
+	p.Type("select[aria-label=Context]", "any/other")
+	p.Sees("Unauthorized")
+	if address := Eval[string](p, `location.hash`); !strings.Contains(address, "context=any%2Fother") {
+		t.Errorf("the address has no context: %s", address)
+	}
+	p.Go("#/list/-/configmaps?namespace=default")
+	p.Sees("seen")
 }
 
 const widgets = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced",

@@ -260,10 +260,11 @@ func (l *Local) proxy(name string) (http.Handler, error) {
 	return p, nil
 }
 
-// refuse answers with an error as Kubernetes does, for the pages read one form only.
+// refuse answers with an error of the console itself, in the form of those of Kubernetes. The reason tells the pages
+// the two apart.
 func refuse(w http.ResponseWriter, code int, message string) {
 	harden(w.Header(), "default-src 'none'")
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": message}) // the client is gone
+	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Console", "code": code, "message": message}) // the client is gone
 }

@@ -20,6 +20,7 @@ class Refusal extends Error {
     this.code = code;
     this.reason = status?.reason;
     this.causes = status?.details?.causes ?? [];
+    this.session = code === 401 && status?.reason === "Console"; // the console rejects it, and not the API server
   }
 }
 

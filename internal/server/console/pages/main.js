@@ -32,6 +32,7 @@ async function open() {
     state.at = at.query.get("at") ?? "";
     if (wanted !== shown || !state.version) {
       fill(main, h("p", {class: "quiet pad"}, "Connecting…"));
+      shown = null; // if it fails, the next view begins here again
       await choose(wanted);
       shown = wanted;
     }
@@ -46,7 +47,8 @@ async function open() {
     if (!signal.aborted) fill(main, content);
   } catch (e) {
     if (signal.aborted) return;
-    if (e.code === 401) return ask(main, e);
+    if (state.contexts.length) bar(); // the way to another context
+    if (e.code === 401 && (!state.contexts.length || e.session)) return ask(main, e);
     if (e.code == null) console.error(e); // a defect of the page, and not an answer of the server
     fill(main, failure(e));
   }
@@ -55,20 +57,21 @@ async function open() {
 // failure shows an error with its next step.
 function failure(e) {
   const hint = {
+    401: "The API server rejects the credentials of this context. Choose another context, or renew them.",
     403: "Ask an administrator for the right that the message names, or choose a namespace in which you have it.",
     404: "It does not exist, or no longer. Search for it, or go back.",
     410: "The server does not remember this time. Choose a later one.",
     502: "The API server cannot be reached. The console tries again when you reload.",
   }[e.code];
   return h("div", {class: "failure", role: "alert"},
-    h("h1", null, e.code === 403 ? "Forbidden" : e.code === 404 ? "Not found" : e.code === 410 ? "Too old" : "That did not work"),
+    h("h1", null, e.code === 401 ? "Unauthorized" : e.code === 403 ? "Forbidden" : e.code === 404 ? "Not found" : e.code === 410 ? "Too old" : "That did not work"),
     h("p", null, e.message), hint && h("p", {class: "quiet"}, hint),
     h("button", {click: () => location.reload()}, "Try again"));
 }
 
 // ask asks for a credential: the token of a user, or the link of anykind console.
 function ask(main, e) {
-  const local = state.contexts.length || e.message.includes("anykind console");
+  const local = e.session;
   const input = h("input", {type: "password", autocomplete: "off", "aria-label": "Bearer token", required: true});
   fill(main, h("form", {
     class: "failure",
