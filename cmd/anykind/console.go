@@ -7,9 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"os/signal"
-	"runtime"
 	"syscall"
 	"time"
 
@@ -52,7 +50,7 @@ is valid for one browser. Nothing is installed in the server.`,
 			link := local.Link()
 			fmt.Fprintln(cmd.OutOrStdout(), link)
 			if !quiet {
-				browse(link)
+				defer browse(link)()
 			}
 			ctx, restore := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer restore()
@@ -75,20 +73,4 @@ func serveUntil(ctx context.Context, on net.Listener, h http.Handler) error {
 		return err
 	}
 	return nil
-}
-
-// browse opens a link in the browser of the user, if there is one. The link is printed, too.
-func browse(link string) {
-	var c *exec.Cmd
-	switch runtime.GOOS {
-	case "darwin":
-		c = exec.Command("open", link)
-	case "windows":
-		c = exec.Command("rundll32", "url.dll,FileProtocolHandler", link)
-	default:
-		c = exec.Command("xdg-open", link)
-	}
-	if c.Start() == nil {
-		go func() { _ = c.Wait() }()
-	}
 }
