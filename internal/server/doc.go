@@ -12,7 +12,7 @@
 //
 // api is the table of paths; rest turns requests into calls of the registry; discovery and
 // openapi are the documents about the served kinds; page writes HTML; search finds objects by
-// their text; fault makes requests fail, for tests. aggregate has the API
+// their text; console has the pages of the console; fault makes requests fail, for tests. aggregate has the API
 // servers behind this one, with the controller that tests their availability. The wing imports
 // all wings before it, but of controller only the runner.
 //
