@@ -69,6 +69,9 @@ func TestLogsAndCommands(t *testing.T) {
 	p.Sees("first line of /containerLogs/default/p/b")
 	p.Click(".logview input[type=checkbox]")
 	p.Sees("the run before")
+	if !f.Own {
+		return // kube-apiserver speaks SPDY to this kubelet
+	}
 	p.Tab("Run")
 	run := func(command string) {
 		p.Type(".command", command)

@@ -15,7 +15,7 @@ import (
 
 // words are parts of keys and values, with all that YAML has a meaning for.
 var words = []string{"a", "name", "x-y", "a/b.c", "true", "no", "null", "~", "1", "-1.5", "0x1F", "1e3", "0o17", ".inf", "2026-11-28", "a: b", "a #b", "#c", "- d", "[e]", "{f}", "*g", "&h", "!i",
-	"|", ">", "%j", "@k", "`l", "'m'", `"n"`, "", " ", " lead", "trail ", "two\nlines", "two\nlines\n", "\nfirst", "  indented\nlines", "tab\there", "Ünïcode", "emoji 😀", "nul\u0000", "bell\u0007", "line\u2028sep", "\\", "?", "=", "<<", "y", "on", "a:", ":a", "1:30", "12_000", "0777", "trailing\n\n"}
+	"|", ">", "%j", "@k", "`l", "'m'", `"n"`, "", " ", " lead", "trail ", "two\nlines", "two\nlines\n", "\nfirst", "  indented\nlines", "tab\there", "Ünïcode", "emoji 😀", "nul\u0000", "bell\u0007", "line\u2028sep", "\\", "?", "=", "<<", "y", "on", "a:", ":a", "1:30", "12_000", "0777", "trailing\n\n", "0b11", "0x_1f", "0o1_7", "1e5_0", "10.0.0.1", "7c5-ab", "+1", ".5"}
 
 func randomValue(r *rand.Rand, depth int) any {
 	switch n := r.IntN(10); {

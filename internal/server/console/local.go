@@ -37,6 +37,7 @@ type Local struct {
 
 	host    string // of its URL
 	options kubeconfig.Options
+	current string // context that the options are for
 	token   string
 	pages   http.Handler
 
@@ -47,7 +48,9 @@ type Local struct {
 
 // NewLocal returns the server for a listener at an address, for the contexts that the options select.
 func NewLocal(address net.Addr, o kubeconfig.Options) *Local {
-	return &Local{host: address.String(), options: o, token: rand.Text(), pages: Pages(), secrets: map[string]bool{}, proxies: map[string]http.Handler{}}
+	current := kubeconfig.Current(o)
+	o.Context = current // it stays that, if the file changes
+	return &Local{host: address.String(), options: o, current: current, token: rand.Text(), pages: Pages(), secrets: map[string]bool{}, proxies: map[string]http.Handler{}}
 }
 
 // Link returns a URL that opens the console in one browser.
@@ -165,7 +168,7 @@ func (l *Local) authenticated(r *http.Request) bool {
 // contexts returns all contexts of the kubeconfig.
 func (l *Local) contexts() (all []Context) {
 	names, err := kubeconfig.Known(l.options)
-	current := kubeconfig.Current(l.options)
+	current := l.current
 	if err != nil || len(names.Contexts) == 0 || l.options.Server != "" {
 		names.Contexts = []string{current} // a server without a kubeconfig
 	}
@@ -186,7 +189,7 @@ func (l *Local) contexts() (all []Context) {
 
 // of returns the options for a context. The credentials of other flags are for the current one.
 func (l *Local) of(name string) kubeconfig.Options {
-	if name == kubeconfig.Current(l.options) {
+	if name == l.current {
 		return l.options
 	}
 	return kubeconfig.Options{Files: l.options.Files, Context: name}

@@ -44,23 +44,24 @@ export function keep(token) {
   else localStorage.removeItem("token");
 }
 
-// choose makes a context the one of all following requests, and reads its kinds and its user.
-export async function choose(name) {
+// choose makes a context the one of all following requests, and reads its kinds and its user. If the signal is aborted
+// meanwhile, nothing changes.
+export async function choose(name, signal) {
   const all = state.contexts;
-  state.context = all.find(c => c.name === name) ?? all.find(c => c.current) ?? {name: "", namespace: "default"};
-  state.base = all.length ? "/contexts/" + encodeURIComponent(state.context.name) : "";
-  if (state.context.error) throw new Refusal(0, {message: state.context.error});
-  const [version, user] = await Promise.all([json("/version"), whoAmI()]);
+  const context = all.length ? all.find(c => (name ? c.name === name : c.current)) : {name: "", namespace: "default"};
+  if (!context) throw new Refusal(404, {message: `the kubeconfig has no context ${name}`});
+  if (context.error) throw new Refusal(0, {message: context.error});
+  const base = all.length ? "/contexts/" + encodeURIComponent(context.name) : "";
+  const [version, user, kinds] = await Promise.all([json("/version", {base, signal}), whoAmI(base, signal), kindsOf(base, signal)]);
   if (!all.length && (!user || user.username === "system:anonymous")) throw new Refusal(401, {message: "the server does not know you"});
-  state.version = version;
-  state.user = user;
-  await discover();
+  signal.throwIfAborted();
+  Object.assign(state, {context, base, version, user, kinds});
 }
 
-async function whoAmI() {
-  const review = {apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview"};
+async function whoAmI(base, signal) {
+  const body = JSON.stringify({apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview"});
   try {
-    return (await send("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review)).status.userInfo;
+    return (await json("/apis/authentication.k8s.io/v1/selfsubjectreviews", {method: "POST", body, type: "application/json", base, signal})).status.userInfo;
   } catch (e) {
     if (e.code === 401) throw e;
     return null; // older servers, or no right to it
@@ -71,11 +72,11 @@ async function whoAmI() {
 export const own = () => Boolean(state.version?.anykindVersion);
 
 // fetched sends a request and returns its answer, which is no error.
-async function fetched(path, {method = "GET", body, type, accept = "application/json", signal, own} = {}) {
+async function fetched(path, {method = "GET", body, type, accept = "application/json", signal, base = state.base, own} = {}) {
   const headers = {Accept: accept};
   if (state.token) headers.Authorization = "Bearer " + state.token;
   if (type) headers["Content-Type"] = type;
-  const answer = await fetch(own ? path : state.base + path, {method, body, headers, signal, cache: "no-store", credentials: "omit", redirect: "error"});
+  const answer = await fetch(own ? path : base + path, {method, body, headers, signal, cache: "no-store", credentials: "omit", redirect: "error"});
   if (!answer.ok) {
     const words = await answer.text();
     let status;
@@ -91,8 +92,19 @@ async function fetched(path, {method = "GET", body, type, accept = "application/
 
 // json sends a request and decodes the answer.
 export async function json(path, options) {
-  return (await fetched(path, options)).json();
+  return decode(await (await fetched(path, options)).text());
 }
+
+const long = /[[:,]\s*-?\d{16}/; // an integer that a number of JavaScript may not hold
+
+// decode parses JSON. Integers that are no exact numbers of JavaScript become BigInts.
+export function decode(text) {
+  if (!long.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (_, v, {source} = {}) => (typeof v === "number" && Number.isInteger(v) && !Number.isSafeInteger(v) && /^-?\d+$/.test(source) ? BigInt(source) : v));
+}
+
+// encode writes JSON, BigInts as numbers.
+export const encode = value => JSON.stringify(value, (_, v) => (typeof v === "bigint" ? JSON.rawJSON(String(v)) : v));
 
 // words sends a request and returns the answer as text, with the warnings of the server.
 export async function words(path, options) {
@@ -121,7 +133,7 @@ function warnings(answer) {
 }
 
 // send sends an object.
-export const send = (method, path, object, type = "application/json") => json(path, {method, body: JSON.stringify(object), type});
+export const send = (method, path, object, type = "application/json") => json(path, {method, body: encode(object), type});
 
 // with adds parameters to a path, and the time to look at.
 export function withQuery(path, parameters = {}) {
@@ -137,9 +149,9 @@ export const past = path => (state.at ? withQuery(path, {asOf: state.at}) : path
 
 const discovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-// discover reads all kinds, each in its preferred version.
-async function discover() {
-  const [core, groups] = await Promise.all([json("/api", {accept: discovery}), json("/apis", {accept: discovery})]);
+// kindsOf reads all kinds of a server, each in its preferred version.
+async function kindsOf(base, signal) {
+  const [core, groups] = await Promise.all(["/api", "/apis"].map(path => json(path, {accept: discovery, base, signal})));
   if (!core.items || !groups.items) throw new Refusal(0, {message: "this server has no aggregated discovery (apidiscovery.k8s.io/v2): it is older than Kubernetes 1.30"});
   const kinds = [];
   for (const g of [...core.items, ...groups.items]) {
@@ -162,13 +174,13 @@ async function discover() {
       }
     }
   }
-  state.kinds = kinds;
+  return kinds;
 }
 
 // find returns the kind of an address. An unknown one may be new, so the kinds are read again.
 export async function find(at) {
   const group = at.parts[0] === "-" ? "" : at.parts[0];
-  if (!kindOf(group, at.parts[1])) await discover();
+  if (!kindOf(group, at.parts[1])) state.kinds = await kindsOf(state.base);
   const k = kindOf(group, at.parts[1]);
   if (!k) throw new Refusal(404, {message: `this server has no kind ${at.parts[1]} in the group ${at.parts[0]}`});
   return k;
@@ -240,10 +252,11 @@ export async function watch(path, {accept, version, signal, event, told}) {
         if (e.type !== "BOOKMARK") event(e);
         wait = 500;
       }
+      await pause(250, signal); // a server may end each watch at once
     } catch (e) {
-      if (e.code === 410) return;
-      if (signal.aborted) return;
+      if (e.code === 410 || signal.aborted) return;
       told(document.hidden ? "paused" : e);
+      if (e.code >= 400 && e.code < 429) return aborted(signal); // no later attempt would be accepted
       if (!document.hidden) await pause(wait, signal);
       wait = Math.min(wait * 2, 30000);
     } finally {
@@ -258,14 +271,22 @@ export async function watch(path, {accept, version, signal, event, told}) {
 const versionOf = o => o?.rows?.[0]?.object?.metadata?.resourceVersion ?? o?.metadata?.resourceVersion;
 
 export const pause = (milliseconds, signal) => new Promise(done => {
-  const timer = setTimeout(done, milliseconds);
-  signal?.addEventListener("abort", () => (clearTimeout(timer), done()));
+  const end = () => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", end);
+    done();
+  };
+  const timer = setTimeout(end, signal?.aborted ? 0 : milliseconds);
+  signal?.addEventListener("abort", end);
 });
+
+const aborted = signal => new Promise(done => (signal.aborted ? done() : signal.addEventListener("abort", done, {once: true})));
 
 const visible = signal => document.hidden && new Promise(done => {
   const seen = () => {
     if (document.hidden && !signal.aborted) return;
     document.removeEventListener("visibilitychange", seen);
+    signal.removeEventListener("abort", seen);
     done();
   };
   document.addEventListener("visibilitychange", seen);
@@ -281,6 +302,6 @@ async function* lines(body) {
     if (done) return;
     const parts = (rest + value).split("\n");
     rest = parts.pop();
-    for (const p of parts) if (p) yield JSON.parse(p);
+    for (const p of parts) if (p) yield decode(p);
   }
 }

@@ -6,7 +6,7 @@ const lexeme = /\s+|\/\/[^\n]*|(\d+\.\d+(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)|(0x[\
 // compile returns a function from an object to whether the expression is true for it. An expression with an error of syntax
 // throws; one with an error for an object is not true for it.
 export function compile(source) {
-  const f = parse(source);
+  const f = parse(source, ["object", "self"]);
   return object => {
     try {
       return f({object, self: object}) === true;
@@ -17,7 +17,7 @@ export function compile(source) {
 }
 
 // evaluate returns the value of an expression, or throws its error.
-export const evaluate = (source, variables) => plainOf(parse(source)(variables));
+export const evaluate = (source, variables) => plainOf(parse(source, Object.keys(variables))(variables));
 
 // A Double is a number of type double. Other numbers are of type int.
 class Double {
@@ -55,8 +55,9 @@ const unquote = s => s.slice(1, -1).replace(/\\(u[\da-fA-F]{4}|x[\da-fA-F]{2}|.)
 
 const levels = [["||"], ["&&"], ["==", "!=", "<", "<=", ">", ">=", "in"], ["+", "-"], ["*", "/", "%"]];
 
-function parse(source) {
+function parse(source, variables) {
   const tokens = lex(source);
+  const known = [...variables]; // in scope
   let i = 0;
   const sign = s => tokens[i]?.sign === s && (i++, true);
   const expect = s => {
@@ -122,7 +123,9 @@ function parse(source) {
   const macro = (name, on) => {
     const variable = tokens[i++].word;
     const args = [];
+    known.push(variable);
     while (sign(",")) args.push(conditional());
+    known.pop();
     expect(")");
     return v => macros[name](on(v), args.map(f => x => f({...v, [variable]: x})));
   };
@@ -144,10 +147,8 @@ function parse(source) {
     if (t.word === "null") return () => null;
     if (!t.word || t.word === "in") throw new SyntaxError(`unexpected ${t.sign ?? t.word}`);
     if (!sign("(")) {
-      return v => {
-        if (!Object.hasOwn(v, t.word)) fail(`undeclared reference to ${t.word}`);
-        return v[t.word];
-      };
+      if (!known.includes(t.word)) throw new SyntaxError(`undeclared reference to ${t.word}: the object is object`);
+      return v => v[t.word];
     }
     const args = many(")");
     if (t.word === "has") {

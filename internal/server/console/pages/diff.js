@@ -1,4 +1,5 @@
 // Differences of two objects, field by field.
+import {encode} from "./api.js";
 
 const keys = ["name", "type", "key", "containerPort", "port", "ip", "uid", "mountPath", "devicePath", "topologyKey", "id"];
 const ignored = new Set(["metadata.managedFields", "metadata.resourceVersion", "metadata.generation"]);
@@ -52,19 +53,25 @@ export function same(a, b) {
   return Array.isArray(a) === Array.isArray(b) && ka.length === Object.keys(b).length && ka.every(k => k in b && same(a[k], b[k]));
 }
 
-// mergePatch returns the JSON merge patch from one object to another.
-export function mergePatch(before, after) {
-  const patch = {};
-  for (const k of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    if (same(before[k], after[k])) continue;
-    if (!(k in after)) patch[k] = null;
-    else patch[k] = isMap(before[k]) && isMap(after[k]) ? mergePatch(before[k], after[k]) : after[k];
+// merge returns what both sides made of an object: their changes, and mine where both changed the same. Elements of lists
+// are matched as in diff. An absent value is undefined.
+export function merge(base, mine, theirs) {
+  if (same(mine, base)) return theirs;
+  if (same(theirs, base) || same(mine, theirs)) return mine;
+  if (isMap(mine) && isMap(theirs)) {
+    const before = isMap(base) ? base : {};
+    const all = [...new Set([...Object.keys(theirs), ...Object.keys(mine)])].map(k => [k, merge(before[k], mine[k], theirs[k])]);
+    return Object.fromEntries(all.filter(([, v]) => v !== undefined));
   }
-  return patch;
+  const lists = [Array.isArray(base) ? base : [], mine, theirs];
+  const key = Array.isArray(mine) && Array.isArray(theirs) && keyOf(...lists);
+  if (!key) return mine;
+  const [b, m, t] = lists.map(l => new Map(l.map(v => [v[key], v])));
+  return [...new Set([...t.keys(), ...m.keys()])].map(k => merge(b.get(k), m.get(k), t.get(k))).filter(v => v !== undefined);
 }
 
 // short writes a value on one line.
 export function short(value, most = 160) {
-  const s = value === undefined ? "–" : typeof value === "string" ? value || '""' : JSON.stringify(value);
+  const s = value === undefined ? "–" : typeof value === "string" ? value || '""' : encode(value);
   return s.length > most ? s.slice(0, most - 1) + "…" : s;
 }

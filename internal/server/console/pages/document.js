@@ -1,8 +1,8 @@
 // An object as text: with the owner of each field beside it, and an editor.
-import {json, own, send, state, withQuery, words} from "./api.js";
+import {encode, json, own, state, withQuery, words} from "./api.js";
 import {age, fill, h, moment, toast} from "./dom.js";
-import {diff, keyed, mergePatch, same, short} from "./diff.js";
-import {coloured, dryRun, Editor} from "./editor.js";
+import {diff, keyed, merge, same, short} from "./diff.js";
+import {coloured, dryUpdate, Editor, writable} from "./editor.js";
 import {managers, ownersOf} from "./fields.js";
 import {dotted, toText, write} from "./yaml.js";
 
@@ -32,7 +32,10 @@ export class Document {
   async remember() {
     try {
       const {items} = await json(withQuery(this.view.path, {history: "true", limit: 200}), {signal: this.view.signal});
+      this.changes.clear();
       for (const c of items) {
+        if (state.at && c.time > state.at) break;
+        if (c.type === "ADDED" || c.type === "DELETED") this.changes.clear(); // another object of this name
         if (c.before && c.object) for (const d of diff(c.before, c.object)) this.changes.set(dotted(d.path), c);
       }
       if (!this.editor) this.read();
@@ -56,7 +59,7 @@ export class Document {
     this.editor = null;
     const o = this.visible();
     const all = managers(this.view.object);
-    const lines = write(o).map(l => ({...l, owners: l.leaf ? ownersOf(all, this.view.object, l.path, true) : []}));
+    const lines = write(this.secret ? masked(o) : o).map(l => ({...l, owners: l.leaf ? ownersOf(all, this.view.object, l.path, true) : []}));
     let last = "";
     fill(this.node,
       h("p", {class: "tools"}, h("span", {class: "quiet"}, `${all.length} field managers. `, own() ? "Beside a line: its manager, and its last change." : "Beside a line: its manager, and the last write of the manager."), h("span", {class: "grow"}),
@@ -70,7 +73,7 @@ export class Document {
         const first = group !== last;
         if (l.leaf) last = group;
         return h("tr", null, h("td", {class: "owner", title: words}, names && first ? [names, " ", h("small", null, when && age(when))] : ""),
-          h("td", null, coloured(this.secret && confidential(l.path) ? hide(l) : l.text)));
+          h("td", null, coloured(l.text)));
       })))));
   }
 
@@ -86,28 +89,31 @@ export class Document {
     fill(this.editor.note, "The object has changed since. ", h("button", {click: () => this.conflict()}, "Compare"));
   }
 
-  // edit shows the editor, with the object as it is, or with another state of it.
-  edit(from = this.visible()) {
+  // edit shows the editor, with the object as it is, or with another state of it. Changes count from base.
+  edit(from = this.visible(), base = this.visible()) {
     this.revealed = true;
-    const {status, ...text} = from;
-    this.base = this.visible();
+    this.base = base;
     this.editor = new Editor({
-      text: toText(text), ask: text => dryRun("PUT", this.path({dryRun: "All"}), withoutVersion(text), this.view.signal), signal: this.view.signal, cancel: () => this.read(),
-      save: async (body, type) => {
-        try {
-          const answer = await words(this.path(), {method: "PUT", body, type});
-          toast("Saved");
-          this.read();
-          return answer;
-        } catch (e) {
-          if (e.code !== 409) throw e;
-          await this.conflict();
-          return {warnings: []};
-        }
-      },
+      text: toText(writable(this.view.k, from)), signal: this.view.signal, cancel: () => this.read(),
+      ask: text => dryUpdate(this.view, this.path({dryRun: "All"}), version => withVersion(text, version)),
+      save: (body, type) => this.store(body, type),
     });
     fill(this.node, this.editor.node);
     this.editor.focus();
+  }
+
+  // store updates the object. A conflict is shown, and answers like a text without warnings.
+  async store(body, type) {
+    try {
+      const answer = await words(this.path(), {method: "PUT", body, type});
+      toast("Saved");
+      this.read();
+      return answer;
+    } catch (e) {
+      if (e.code !== 409) throw e;
+      await this.conflict();
+      return {warnings: []};
+    }
   }
 
   path(parameters) {
@@ -121,7 +127,7 @@ export class Document {
     await editor.check();
     const mine = editor.result;
     if (!mine) return toast("The text has errors. Correct them first.", true);
-    const strip = ({status, ...o}) => ({...o, metadata: {...o.metadata, resourceVersion: undefined, managedFields: undefined, generation: undefined}});
+    const strip = o => ({...writable(this.view.k, o), metadata: {...o.metadata, resourceVersion: undefined, managedFields: undefined, generation: undefined}});
     const key = d => dotted(d.path);
     const left = new Map(diff(strip(base), strip(theirs)).map(d => [key(d), d]));
     const right = new Map(diff(strip(base), strip(mine)).map(d => [key(d), d]));
@@ -129,25 +135,27 @@ export class Document {
       const l = left.get(k), r = right.get(k);
       return h("tr", {class: l && r && !same(l.after, r.after) && "clash"}, h("td", null, h("code", null, k)), h("td", null, short((l ?? r).before)), h("td", null, l ? short(l.after) : ""), h("td", null, r ? short(r.after) : ""));
     });
-    const apply = async () => {
-      try {
-        await send("PATCH", this.path(), mergePatch(strip(base), strip(mine)), "application/merge-patch+json");
-        toast("Saved over the newest state");
-        this.read();
-      } catch (e) {
-        toast(e.message, true);
-      }
-    };
+    const both = {...merge(strip(base), strip(mine), strip(theirs))};
+    both.metadata = {...both.metadata, resourceVersion: theirs.metadata.resourceVersion};
+    const apply = () => this.store(encode(both), "application/json").catch(e => toast(e.message, true));
     fill(editor.note, h("b", null, "The object has changed since you began."), h("div", {class: "scroll"}, h("table", null, h("thead", null, h("tr", null, ["Field", "Before", "Theirs", "Yours"].map(t => h("th", null, t)))), h("tbody", null, rows))),
-      h("p", {class: "buttons"}, h("button", {click: () => this.edit(this.visible(theirs))}, "Begin again with theirs"), h("button", {class: "main", click: apply}, "Take theirs, and yours where both changed")));
+      h("p", {class: "buttons"}, h("button", {click: () => this.edit(this.visible(theirs), theirs)}, "Begin again with theirs"), h("button", {class: "main", click: apply}, "Take theirs, and yours where both changed")));
     editor.note.hidden = false;
   }
 }
 
-// withoutVersion empties the resourceVersion of a text: a dry run asks about the content, not about conflicts.
-const withoutVersion = text => text.replace(/^( {2}resourceVersion:) .*$/m, '$1 ""');
+// withVersion sets the resourceVersion of a text.
+const withVersion = (text, version) => text.replace(/^( {2}resourceVersion:) .*$/m, `$1 "${version}"`);
 
-// confidential reports whether a field of a Secret has its values.
-export const confidential = path => (path.length > 1 && ["data", "stringData"].includes(path[0])) || path.includes("kubectl.kubernetes.io/last-applied-configuration");
+const applied = "kubectl.kubernetes.io/last-applied-configuration";
 
-const hide = l => (/: \S/.test(l.text) ? l.text.replace(/: .*/, ": ••••••••") : l.text.replace(/\S.*/, "••••••••"));
+// masked returns a Secret without its values.
+function masked(o) {
+  const hide = map => map && Object.fromEntries(Object.keys(map).map(k => [k, "••••••••"]));
+  const {annotations} = o.metadata;
+  const shown = annotations?.[applied] ? {...annotations, [applied]: "••••••••"} : annotations;
+  return {...o, metadata: {...o.metadata, annotations: shown}, data: hide(o.data), stringData: hide(o.stringData)};
+}
+
+// confidential reports whether a difference of a Secret has its values.
+export const confidential = path => ["data", "stringData"].includes(path[0]) || (path[0] === "metadata" && path[1] === "annotations" && (path.length === 2 || path[2] === applied));

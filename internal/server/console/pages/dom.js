@@ -56,6 +56,7 @@ export function debounce(f, milliseconds) {
 
 // every calls f each so many milliseconds until the signal, while the page is visible.
 export function every(milliseconds, signal, f) {
+  if (signal.aborted) return;
   const timer = setInterval(() => document.hidden || f(), milliseconds);
   signal.addEventListener("abort", () => clearInterval(timer));
 }

@@ -1,5 +1,5 @@
 // An editor for YAML whose errors come from the server, at their lines, as one types.
-import {words} from "./api.js";
+import {decode, json, words} from "./api.js";
 import {debounce, fill, h, toast} from "./dom.js";
 import {fieldPath, lineOf, paths} from "./yaml.js";
 
@@ -13,7 +13,8 @@ export class Editor {
   result = null; // the object of the last dry run without an error
 
   constructor({text, ask, save, cancel, signal, hint = "The server checks the text as you type (dry run)."}) {
-    Object.assign(this, {ask, store: save, cancel, signal});
+    Object.assign(this, {ask, store: save, signal});
+    this.cancel = () => (this.area.value === text || confirm("Discard your changes?")) && cancel();
     this.area = h("textarea", {spellcheck: "false", autocapitalize: "off", "aria-label": "YAML of the object", wrap: "off", value: text, input: () => this.typed(), scroll: () => this.scrolled(), keydown: e => this.key(e)});
     this.shade = h("pre", {"aria-hidden": "true"});
     this.gutter = h("div", {class: "gutter", "aria-hidden": "true"});
@@ -21,7 +22,7 @@ export class Editor {
     this.note = h("div", {class: "note", hidden: true});
     this.save = h("button", {class: "main", click: () => this.finish()}, "Save");
     this.node = h("div", null,
-      h("p", {class: "tools"}, this.save, h("button", {click: () => cancel()}, "Cancel"), h("span", {class: "quiet"}, hint)),
+      h("p", {class: "tools"}, this.save, h("button", {click: () => this.cancel()}, "Cancel"), h("span", {class: "quiet"}, hint)),
       this.note, h("div", {class: "editor"}, this.gutter, h("div", {class: "sheet"}, this.shade, this.area)), h("div", {role: "status"}, this.errors));
     this.validate = debounce(() => this.check(), 350);
     this.typed();
@@ -113,16 +114,29 @@ export class Editor {
   }
 }
 
-// writable returns an object without the fields that clients do not write.
-export function writable({status, ...o}) {
+// writable returns an object without the fields that this path does not write: status has a path of its own for most kinds.
+export function writable(k, {status, ...o}) {
   const {managedFields, ...metadata} = o.metadata;
-  return {...o, metadata};
+  return {...o, metadata, ...(k.subresources.includes("status") || status === undefined ? {} : {status})};
 }
 
 // dryRun asks the server about a text.
-export async function dryRun(method, path, body, signal) {
-  const {text, warnings} = await words(path, {method, body, type: asYAML, signal});
-  return {warnings, result: JSON.parse(text)};
+export async function dryRun(method, path, body, signal, type = asYAML) {
+  const {text, warnings} = await words(path, {method, body, type, signal});
+  return {warnings, result: decode(text)};
+}
+
+// dryUpdate asks about an update of the newest state of an object: a dry run is about the content, and a conflict has a
+// question of its own. bodyFor returns the body for a resourceVersion.
+export async function dryUpdate(view, path, bodyFor, type = asYAML) {
+  for (let again = 3, version = view.object.metadata.resourceVersion; ; again--) {
+    try {
+      return await dryRun("PUT", path, bodyFor(version), view.signal, type);
+    } catch (e) {
+      if (e.code !== 409 || !again) throw e;
+      version = (await json(view.path, {signal: view.signal})).metadata.resourceVersion;
+    }
+  }
 }
 
 // problemsOf returns the errors of an answer with their fields or lines.

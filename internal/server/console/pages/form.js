@@ -1,7 +1,7 @@
 // An object as a form, from the schema of its kind. It shows the fields that are set; others are added one by one.
-import {json, withQuery} from "./api.js";
+import {decode, encode, withQuery, words} from "./api.js";
 import {debounce, fill, h, toast} from "./dom.js";
-import {problemsOf, writable} from "./editor.js";
+import {dryUpdate, problemsOf, writable} from "./editor.js";
 import {example, resolve, rootOf, schemasOf, typeName} from "./schema.js";
 import {dotted, fieldPath} from "./yaml.js";
 
@@ -21,7 +21,7 @@ class Form {
 
   constructor(view, schemas, root) {
     Object.assign(this, {view, schemas, root});
-    this.draft = writable(structuredClone(view.object));
+    this.draft = structuredClone(writable(view.k, view.object));
     this.save = h("button", {class: "main", disabled: true, click: () => this.store()}, "Save");
     this.other = h("ul", {class: "errors"});
     this.fields = h("div", {class: "form"});
@@ -78,6 +78,7 @@ class Form {
     const value = on[name];
     if (s.type === "boolean" || typeof value === "boolean") return h("input", {id, type: "checkbox", checked: value === true, change: e => set(e.target.checked)});
     if (s.enum) return h("select", {id, change: e => set(s.enum.find(v => String(v) === e.target.value))}, s.enum.map(v => h("option", {value: v, selected: v === value}, String(v))));
+    if (typeof value === "bigint") return h("input", {id, value: String(value), pattern: "-?[0-9]+", input: e => /^-?\d+$/.test(e.target.value) && set(BigInt(e.target.value))});
     const number = s.type === "integer" || s.type === "number" || (typeof value === "number" && s.type !== "string");
     if (number) return h("input", {id, type: "number", step: s.type === "number" ? "any" : 1, min: s.minimum, max: s.maximum, value: value ?? "", input: e => set(e.target.value === "" ? null : +e.target.value)});
     if (typeof value === "string" && value.includes("\n")) return h("textarea", {id, rows: 4, value, input: e => set(e.target.value)});
@@ -96,14 +97,15 @@ class Form {
   }
 
   async check() {
-    const body = JSON.stringify({...this.draft, metadata: {...this.draft.metadata, resourceVersion: undefined}});
+    const asked = (this.asked = {});
     let all = [];
     try {
-      await json(this.path({dryRun: "All"}), {method: "PUT", body, type: "application/json", signal: this.view.signal});
+      await dryUpdate(this.view, this.path({dryRun: "All"}), resourceVersion => encode({...this.draft, metadata: {...this.draft.metadata, resourceVersion}}), "application/json");
     } catch (e) {
       if (this.view.signal.aborted) return;
       all = problemsOf(e);
     }
+    if (this.asked !== asked) return; // there is a newer question
     this.errors = new Map();
     for (const p of all.filter(p => p.field)) this.errors.set(dotted(fieldPath(p.field)), [...(this.errors.get(dotted(fieldPath(p.field))) ?? []), p.message]);
     const placed = new Set();
@@ -117,7 +119,8 @@ class Form {
 
   async store() {
     try {
-      await json(this.path(), {method: "PUT", body: JSON.stringify(this.draft), type: "application/json"});
+      const {text} = await words(this.path(), {method: "PUT", body: encode(this.draft), type: "application/json"});
+      this.view.object = decode(text);
       toast("Saved");
       this.view.open("form");
     } catch (e) {

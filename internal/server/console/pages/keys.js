@@ -11,6 +11,7 @@ export function keys(all) {
 
 // keysUntil binds keys until the signal.
 export function keysUntil(signal, all) {
+  if (signal.aborted) return;
   keys(all);
   signal.addEventListener("abort", () => Object.keys(all).forEach(k => bound[k] === all[k] && delete bound[k]));
 }
@@ -19,6 +20,7 @@ addEventListener("keydown", e => {
   const mod = e.ctrlKey || e.metaKey;
   const typing = e.target.matches?.("input, textarea, select") || document.querySelector("dialog[open]");
   if ((typing && !mod) || e.altKey) return;
+  if (e.key === "Enter" && e.target.closest?.("a, button, summary")) return; // they have a meaning for it
   const key = (mod ? "mod+" : "") + (e.key.length === 1 ? e.key.toLowerCase() : e.key);
   const f = bound[first + key] ?? (mod ? null : bound[key]);
   const starts = Object.keys(bound).some(k => k.startsWith(key + " "));

@@ -99,6 +99,7 @@ class List {
 
   // run lists and watches until the view closes.
   async run() {
+    if (this.signal.aborted) return;
     this.loading = new AbortController();
     const stop = this.loading;
     this.signal.addEventListener("abort", () => stop.abort());
@@ -131,6 +132,7 @@ class List {
 
   // page takes a part of the list.
   page(p, first, seen) {
+    if (first) seen.clear(); // also when the list begins again
     if (first && p.columnDefinitions) this.define(p.columnDefinitions);
     for (const row of p.rows ?? []) {
       if (!this.passes(row.object)) continue;
@@ -260,25 +262,27 @@ class List {
     if (nothing) {
       fill(this.empty, error instanceof SyntaxError ? [h("b", null, "The expression is no CEL that a filter may have."), h("p", null, error.message)] : error?.code ? [h("b", null, error.code === 403 ? "You may not list these objects." : "The server rejects the list."), h("p", null, error.message)]
         : size ? [h("b", null, "No object passes the filter."), h("p", null, `${n(size)} are hidden. `, h("button", {click: () => go(["list", this.k.group || "-", this.k.resource], {text: ""})}, "Clear the filter"))]
+        : this.query.label || this.query.field || this.query.cel ? [h("b", null, `No ${this.k.kind} passes the selectors`), h("p", null, [this.query.label, this.query.field, this.query.cel].filter(Boolean).join(" · "))]
         : [h("b", null, `There is no ${this.k.kind}${this.namespace ? " in " + this.namespace : ""}.`), h("p", null, "New ones appear here by themselves.")]);
     }
   }
 
+  // chosen returns the selected rows that pass the filter.
   chosen() {
-    return [...this.grid.selected].map(id => this.store.rows.get(id)).filter(Boolean);
+    return [...this.grid.selected].map(id => this.store.rows.get(id)).filter(r => r && this.store.matches(r));
   }
 
   selection() {
     const all = this.chosen();
     this.actions.hidden = !all.length;
-    fill(this.actions, h("b", null, `${all.length} selected`), h("button", {class: "danger", click: () => this.remove()}, "Delete…"),
+    fill(this.actions, h("b", null, `${all.length} selected`), h("button", {class: "danger", disabled: Boolean(state.at), click: () => this.remove()}, "Delete…"),
       h("button", {click: () => copy(all.map(r => `kubectl delete ${this.k.title} ${r.name}${r.namespace && " -n " + r.namespace}`).join("\n"))}, "Copy as kubectl"),
       h("button", {click: () => this.grid.selectAll(false)}, "Clear"));
   }
 
   remove() {
     const all = this.chosen();
-    if (all.length) remove(this.k, all, () => this.grid.selectAll(false));
+    if (all.length && !state.at) remove(this.k, all, () => this.grid.selectAll(false));
   }
 }
 

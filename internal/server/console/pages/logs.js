@@ -5,17 +5,17 @@ import {fill, h} from "./dom.js";
 const kept = 5000; // parts
 
 // logs returns the tab with the logs of a pod.
-export function logs(view) {
+export function logs(view, signal) {
   const spec = view.object.spec ?? {};
   const all = [...(spec.initContainers ?? []), ...(spec.containers ?? [])].map(c => c.name);
   const out = h("pre", {class: "logs", tabindex: 0, "aria-label": "Log"});
   const choice = h("select", {"aria-label": "Container", change: () => run()}, all.map(c => h("option", {value: c, selected: c === spec.containers?.[0]?.name}, c)));
   const previous = h("input", {type: "checkbox", change: () => run()});
   let stop;
+  signal.addEventListener("abort", () => stop?.abort());
   const run = async () => {
     stop?.abort();
     stop = new AbortController();
-    view.signal.addEventListener("abort", () => stop.abort());
     fill(out, "");
     const q = new URLSearchParams({container: choice.value, tailLines: "1000", ...(previous.checked ? {previous: "true"} : {follow: "true"})});
     try {

@@ -33,7 +33,7 @@ async function open() {
     if (wanted !== shown || !state.version) {
       fill(main, h("p", {class: "quiet pad"}, "Connecting…"));
       shown = null; // if it fails, the next view begins here again
-      await choose(wanted);
+      await choose(wanted, signal);
       shown = wanted;
     }
     if (signal.aborted) return;

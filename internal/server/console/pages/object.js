@@ -1,5 +1,5 @@
 // The view of one object: its state, its text, its past.
-import {find, json, own, pathOf, state, watch} from "./api.js";
+import {find, json, own, pathOf, pause, state, watch} from "./api.js";
 import {remove} from "./delete.js";
 import {Document} from "./document.js";
 import {age, copy, fill, h, moment} from "./dom.js";
@@ -11,6 +11,8 @@ import {change, link, listOf} from "./route.js";
 import {run} from "./run.js";
 import {why} from "./why.js";
 import {logs} from "./logs.js";
+
+const retry = 3000; // milliseconds after a failed read
 
 // object shows an object.
 export async function object(at, signal) {
@@ -30,10 +32,10 @@ class View {
       ["state", "State", () => why(this)],
       ["graph", "Graph", () => graph(this)],
       ["yaml", "YAML", () => this.document.node],
-      ...(k.verbs.includes("update") && !state.at ? [["form", "Form", () => form(this)]] : []),
+      ...(k.verbs.includes("update") && k.title !== "secrets" && !state.at ? [["form", "Form", () => form(this)]] : []),
       ...(own() ? [["changes", "Changes", () => changesOf(this)]] : []),
-      ...(k.subresources.includes("log") ? [["logs", "Logs", () => logs(this)]] : []),
-      ...(k.subresources.includes("exec") && !state.at ? [["run", "Run", () => run(this)]] : []),
+      ...(k.subresources.includes("log") ? [["logs", "Logs", () => logs(this, this.tabEnd.signal)]] : []),
+      ...(k.subresources.includes("exec") && !state.at ? [["run", "Run", () => run(this, this.tabEnd.signal)]] : []),
     ];
     this.tab = this.tabs.find(([id]) => id === tab)?.[0] ?? "state";
     this.top = h("header", {class: "top"});
@@ -41,6 +43,7 @@ class View {
     this.body = h("div", {class: "body", role: "tabpanel", tabindex: 0, "aria-label": "Content"});
     this.note = h("div", {class: "note", hidden: true});
     this.node = h("section", {class: "object"}, this.top, this.note, this.bar, this.body);
+    signal.addEventListener("abort", () => this.tabEnd?.abort());
     const numbers = Object.fromEntries(this.tabs.map(([id], i) => [String(i + 1), () => this.open(id)]));
     keysUntil(signal, {...numbers, e: () => this.edit(), d: () => this.delete()});
   }
@@ -54,19 +57,38 @@ class View {
     if (!state.at && this.k.verbs.includes("watch")) this.follow();
   }
 
-  // follow shows changes as they happen.
+  // follow shows changes as they happen, until the view closes or the object is gone.
   async follow() {
     const selector = "fieldSelector=" + encodeURIComponent("metadata.name=" + this.name);
-    await watch(`${pathOf(this.k, this.namespace)}?${selector}`, {
-      version: this.object.metadata.resourceVersion, signal: this.signal, told: () => {},
-      event: ({type, object}) => {
-        this.object = object;
-        this.gone = type === "DELETED";
-        this.draw();
-        this.document.arrived();
-        if (this.tab === "state") this.open("state");
-      },
-    });
+    while (!this.signal.aborted && !this.gone) {
+      await watch(`${pathOf(this.k, this.namespace)}?${selector}`, {
+        version: this.object.metadata.resourceVersion, signal: this.signal, told: s => this.say(s), event: ({type, object}) => this.arrived(object, type === "DELETED"),
+      });
+      if (this.signal.aborted) return;
+      // The server has forgotten the state of the view.
+      try {
+        this.arrived(await json(this.path, {signal: this.signal}), false);
+      } catch (e) {
+        if (this.signal.aborted) return;
+        if (e.code === 404) return this.arrived(this.object, true);
+        this.say(e);
+        await pause(retry, this.signal);
+      }
+    }
+  }
+
+  arrived(object, gone) {
+    this.object = object;
+    this.gone = gone;
+    this.draw();
+    this.document.arrived();
+    if (this.tab === "state") this.open("state");
+  }
+
+  // say shows that the view does not follow the object, and why.
+  say(told) {
+    this.lost = told instanceof Error ? told.message : told === "live" ? "" : told;
+    this.draw();
   }
 
   draw() {
@@ -76,6 +98,7 @@ class View {
       m.namespace && h("span", {class: "quiet"}, "in ", m.namespace),
       h("span", {class: "quiet", title: moment(m.creationTimestamp)}, age(m.creationTimestamp), " old"),
       state.at && h("span", {class: "badge wait"}, "as it was at " + moment(state.at)),
+      this.lost && h("span", {class: "badge wait"}, "not live: ", this.lost),
       h("span", {class: "grow"}),
       this.k.title === "customresourcedefinitions.apiextensions.k8s.io" && state.reviews && h("a", {class: "button", href: link(["definition", this.name])}, "Review a change"),
       h("button", {click: () => this.edit(), disabled: Boolean(state.at || this.gone) || !this.k.verbs.includes("update")}, "Edit"),
@@ -88,12 +111,15 @@ class View {
   }
 
   open(id) {
+    this.tabEnd?.abort();
+    this.tabEnd = new AbortController();
+    const {signal} = this.tabEnd;
     this.tab = id;
     change({tab: id === "state" ? "" : id});
     fill(this.bar, this.tabs.map(([tab, title]) => h("button", {role: "tab", "aria-selected": String(tab === id), tabindex: tab === id ? 0 : -1, click: () => this.open(tab)}, title)));
     const content = this.tabs.find(([tab]) => tab === id)[2]();
     if (content instanceof Promise) {
-      content.then(c => this.tab === id && fill(this.body, c), e => this.signal.aborted || fill(this.body, h("p", {class: "bad pad"}, e.message)));
+      content.then(c => signal.aborted || fill(this.body, c), e => signal.aborted || this.signal.aborted || fill(this.body, h("p", {class: "bad pad"}, e.message)));
     } else {
       fill(this.body, content);
     }
@@ -110,7 +136,8 @@ class View {
   edit() {
     if (state.at || this.gone) return;
     this.open("yaml");
-    this.document.edit();
+    if (this.document.editor) this.document.editor.area.focus();
+    else this.document.edit();
   }
 
   delete() {

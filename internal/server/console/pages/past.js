@@ -38,16 +38,16 @@ export const verb = c => ({ADDED: "created", DELETED: "deleted"}[c.type] ?? {pat
 export function differences(before, after, most = 40) {
   if (!before || !after) return h("p", {class: "quiet"}, before ? "The object is gone." : "The object is new.");
   const secret = after.kind === "Secret" && after.apiVersion === "v1";
-  const all = diff(before, after).map(d => (secret && (confidential(d.path) || ["data", "stringData"].includes(d.path[0])) ? {path: d.path, before: d.before && "•••", after: d.after && "•••"} : d));
+  const all = diff(before, after).map(d => (secret && confidential(d.path) ? {path: d.path, before: d.before && "•••", after: d.after && "•••"} : d));
   return h("ul", {class: "differences"}, all.slice(0, most).map(d => h("li", null, h("code", null, dotted(d.path)), " ",
     d.before !== undefined && h("del", null, short(d.before)), d.before !== undefined && d.after !== undefined && " → ", d.after !== undefined && h("ins", null, short(d.after)))),
   all.length > most && h("li", {class: "quiet"}, `${all.length - most} more fields`), !all.length && h("li", {class: "quiet"}, "No field that people write has changed."));
 }
 
-// restore opens the editor with a past state.
+// restore opens the editor with a past state. Owners and finalizers stay those of now: others may be gone.
 function restore(view, c) {
-  const {resourceVersion, uid, managedFields, creationTimestamp, generation, ...rest} = c.object.metadata;
-  const {status, ...object} = c.object;
+  const {labels, annotations} = c.object.metadata;
+  const now = view.document.visible();
   view.open("yaml");
-  view.document.edit({...object, metadata: {...rest, resourceVersion: view.object.metadata.resourceVersion}});
+  view.document.edit({...c.object, metadata: {...now.metadata, labels, annotations}});
 }

@@ -21,6 +21,7 @@ export function references(object) {
   const seen = new Set();
   const add = (path, k, namespace, name, optional) => {
     if (!k || typeof name !== "string" || !name) return;
+    if (k.namespaced && !namespace && !object.metadata.namespace) return; // its controller knows the namespace
     const r = {path, k, namespace: k.namespaced ? namespace || object.metadata.namespace : "", name, optional: optional === true};
     const id = [k.title, r.namespace, name].join("/");
     if (!seen.has(id)) out.push(r);
@@ -48,13 +49,13 @@ export function references(object) {
 // owners returns the owner references of an object with their kinds.
 export const owners = object => (object.metadata.ownerReferences ?? []).map(o => ({...o, k: kindNamed(o.apiVersion, o.kind), namespace: object.metadata.namespace}));
 
-// read reads an object; undefined if it does not exist, null if the user may not read it.
+// read reads an object; undefined if it does not exist, null if the server does not give it to the user.
 export async function read(k, namespace, name, signal) {
   try {
     return await json(past(pathOf(k, k.namespaced ? namespace : "", name)), {signal});
   } catch (e) {
     if (e.code === 404) return undefined;
-    if (e.code === 403) return null;
+    if (e.code) return null;
     throw e;
   }
 }
@@ -70,17 +71,20 @@ export async function family(namespace, signal) {
   let missing = 0;
   const one = async () => {
     for (let k; (k = kinds.pop()); ) {
+      let owned = [];
       try {
         await pages(pathOf(k, namespace), {
-          accept: metadata, limit: 5000, signal, each: page => {
-            for (const {metadata: m} of page.items ?? []) {
-              for (const o of m.ownerReferences ?? []) {
-                if (!children.has(o.uid)) children.set(o.uid, []);
-                children.get(o.uid).push({k, metadata: m});
-              }
-            }
+          accept: metadata, limit: 5000, signal, each: (page, first) => {
+            if (first) owned = []; // also when the list begins again
+            owned.push(...(page.items ?? []).filter(i => i.metadata.ownerReferences));
           },
         });
+        for (const {metadata: m} of owned) {
+          for (const o of m.ownerReferences) {
+            if (!children.has(o.uid)) children.set(o.uid, []);
+            children.get(o.uid).push({k, metadata: m});
+          }
+        }
       } catch (e) {
         if (signal?.aborted) throw e;
         missing++;

@@ -1,11 +1,13 @@
 // The view in which a CustomResourceDefinition is written or pasted: its errors, the costs of its rules, changes that
 // break clients, and stored objects that it would reject, before it is applied.
-import {json, kindOf, past, pathOf, state, words} from "./api.js";
+import {json, kindOf, past, pathOf, state, withQuery, words} from "./api.js";
 import {fill, h, toast} from "./dom.js";
 import {Editor} from "./editor.js";
 import {go} from "./route.js";
 import {table} from "./why.js";
 import {toText} from "./yaml.js";
+
+const version = /^ {2}resourceVersion: .*$/m; // its line
 
 const template = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -36,14 +38,14 @@ export async function definition(at, signal) {
   const [name] = at.parts;
   let text = template;
   if (name) {
-    const {status, metadata, ...o} = await json(past(pathOf(k, "", name)), {signal});
-    text = toText({...o, metadata: {name: metadata.name, labels: metadata.labels, annotations: metadata.annotations}});
+    const {status, metadata: {labels, annotations, resourceVersion}, ...o} = await json(past(pathOf(k, "", name)), {signal});
+    text = toText({...o, metadata: {name, labels, annotations, resourceVersion}});
   }
   if (!state.reviews) return h("p", {class: "quiet pad"}, "This server does not review definitions. anykind console does, for any server.");
   const out = h("div", {class: "review"});
   const ask = async (body, parameters = "") => {
-    const r = await json("review?context=" + encodeURIComponent(state.context.name) + parameters, {method: "POST", body, type: "application/yaml", own: true, signal});
-    fill(out, effects(r));
+    const r = await json("review?context=" + encodeURIComponent(state.context.name) + parameters, {method: "POST", body: body.replace(version, ""), type: "application/yaml", own: true, signal});
+    if (body === editor.area.value) fill(out, effects(r)); // else there is a newer text
     const {problems = [], message} = r.result;
     const all = problems.map(p => ({message: (p.field ? p.field + ": " : "") + p.message, line: p.line ? p.line - 1 : null}));
     return {problems: r.result.verdict === "accepted" ? [] : all.length ? all : [{message}], warnings: (r.result.warnings ?? []).map(w => w.message)};
@@ -52,11 +54,15 @@ export async function definition(at, signal) {
     text, ask, signal, cancel: () => go(["list", "apiextensions.k8s.io", "customresourcedefinitions"]), hint: "Checked as you type, without the server.",
     save: async (body, type) => {
       const of = /^ {2}name: *"?([a-z0-9.-]+)/m.exec(body)?.[1];
-      const answer = await words(pathOf(k, "", of) + "?fieldManager=anykind-console&force=true", {method: "PATCH", body, type: "application/apply-patch+yaml"});
+      // A definition of the server is replaced as a whole, if it is still the one that the text began with.
+      const replaces = version.test(body);
+      const answer = await words(withQuery(pathOf(k, "", replaces ? of : ""), {fieldManager: "anykind-console", fieldValidation: "Strict"}), {method: replaces ? "PUT" : "POST", body, type});
       toast(`CustomResourceDefinition ${of} applied`);
+      go(["object", k.group, k.resource, "-", of]);
       return answer;
     },
   });
+  editor.save.hidden = Boolean(state.at);
   editor.save.textContent = "Apply";
   const tried = h("button", {click: async () => {
     tried.disabled = true;

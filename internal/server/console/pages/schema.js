@@ -34,7 +34,7 @@ export function typeName(schemas, s) {
 // example returns a value for a schema: its default, the first of its values, or its required fields.
 export function example(schemas, s, depth = 0) {
   const of = resolve(schemas, s);
-  if (of.default !== undefined && JSON.stringify(of.default) !== "{}") return of.default;
+  if (of.default !== undefined && JSON.stringify(of.default) !== "{}") return structuredClone(of.default);
   if (of.enum) return of.enum[0];
   if (of.properties && depth < 8) {
     return Object.fromEntries((of.required ?? []).map(name => [name, example(schemas, of.properties[name], depth + 1)]));

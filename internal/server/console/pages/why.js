@@ -9,17 +9,17 @@ import {short} from "./diff.js";
 const depth = 5; // of dependents
 const most = 30; // dependents that are read, of one object
 
-const negative = /pressure|unavailable|fail|stalled|degraded|error|conflict|nonstructural|dangling|terminating|disrupt|orphaned|exceeded|corrupt/i;
-const neutral = /^(progressing|reconciling|suspended|paused|initialized|scheduled|containersready|podreadytostartcontainers|replicafailure)$/i;
+// Conditions whose status is bad if it is True, and those that say nothing about readiness.
+const negative = /pressure|unavailable|fail|stalled|degraded|error|conflict|nonstructural|dangling|terminating|disruptiontarget|orphaned|exceeded|corrupt|limited/i;
+const neutral = /^(progressing|reconciling|suspended|paused|disruptionallowed)$/i;
 
 // polarity returns "good", "bad" or "" for a condition.
 function polarity(c) {
   if (/completed|succeeded/i.test(c.reason ?? "")) return "good";
-  const bad = negative.test(c.type);
-  if (c.status === "Unknown") return bad ? "" : "bad";
-  if (c.status === (bad ? "False" : "True")) return bad || /^progressing$/i.test(c.type) ? "" : "good";
-  if (c.status === "True" || c.status === "False") return neutral.test(c.type) && bad === false && c.status === "True" ? "" : "bad";
-  return "";
+  if (/^progressing$/i.test(c.type)) return c.status === "False" ? "bad" : ""; // False: the controller has given up
+  if (neutral.test(c.type)) return "";
+  if (negative.test(c.type)) return {True: "bad", False: "good"}[c.status] ?? "";
+  return {True: "good", False: "bad", Unknown: "bad"}[c.status] ?? "";
 }
 
 // findings returns the reasons that an object itself gives for not being ready: {words, since}.
@@ -27,8 +27,9 @@ function findings(o) {
   const out = [];
   const m = o.metadata;
   if (m.deletionTimestamp) out.push({words: `is being deleted; ${(m.finalizers ?? []).length} finalizers hold it`, since: m.deletionTimestamp});
+  const over = /^(Succeeded|Completed?)$/.test(o.status?.phase) || conditions(o).some(c => c.type === "Complete" && c.status === "True");
   for (const c of conditions(o)) {
-    if (polarity(c) === "bad") out.push({words: `${c.type} is ${c.status}${c.reason ? ": " + c.reason : ""}${c.message ? " – " + c.message : ""}`, since: c.lastTransitionTime});
+    if (polarity(c) === "bad" && !over) out.push({words: `${c.type} is ${c.status}${c.reason ? ": " + c.reason : ""}${c.message ? " – " + c.message : ""}`, since: c.lastTransitionTime});
   }
   const s = o.status ?? {};
   if (s.observedGeneration != null && m.generation != null && s.observedGeneration < m.generation) out.push({words: `its controller has not seen the last change of its spec (generation ${m.generation}, observed ${s.observedGeneration})`});

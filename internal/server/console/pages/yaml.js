@@ -14,11 +14,11 @@ function sorted(value, path) {
 }
 
 const plain = /^[A-Za-z0-9_./$(^+][\w ./$()<>=~^+@,;%:-]*$/;
-const special = /^(y|n|yes|no|true|false|on|off|null|~|[-+]?(\d[\d_.,:]*|\.\d+|0x[\da-f]+|0o?[0-7]+)(e[-+]?\d+)?|[-+]?\.(inf|nan)|\d{4}-\d\d?-\d\d?.*|=|<<)$/i;
+const special = /^(y|n|yes|no|true|false|on|off|null|~|[-+]?\.?\d[\w.,:+-]*|[-+]?\.(inf|nan)|\d{4}-\d\d?-\d\d?.*|=|<<)$/i; // texts that YAML may read as another type
 
 // scalar writes a value that is no list and no map.
 function scalar(value) {
-  if (typeof value !== "string") return JSON.stringify(value);
+  if (typeof value !== "string") return typeof value === "bigint" ? String(value) : JSON.stringify(value);
   const simple = plain.test(value) && !special.test(value) && !/: |:$|\s#|\s$/.test(value);
   return simple ? value : JSON.stringify(value).replace(unprintable, c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 }
