@@ -148,7 +148,7 @@ type selection struct {
 type listed struct {
 	*resource.Definition
 	version    *resource.Version
-	place      place
+	place      resource.Place
 	everywhere bool            // the user may list it in all namespaces
 	within     map[string]bool // known rights in namespaces
 	held       context.Context // of all conversions, see Registry.Hold
@@ -210,7 +210,7 @@ func (s *selection) kind(ctx context.Context, d *resource.Definition) (*listed, 
 	}
 	k := &listed{
 		Definition: d, version: v, within: map[string]bool{}, held: s.registry.Hold(ctx, d),
-		place: place{Group: d.Group, Version: v.Name, Resource: d.Plural, Kind: d.Kind},
+		place: d.Place(v.Name, "", ""),
 	}
 	var err error
 	if k.everywhere, err = s.ask(ctx, k.asked("")); err != nil {

@@ -77,7 +77,7 @@ type changesWriter struct {
 	definition *resource.Definition
 	version    *resource.Version
 	to         io.Writer
-	place      *place // of the object of the next change; nil for a list of one collection
+	place      *resource.Place // of the object of the next change; nil for a list of one collection
 	buf        []byte
 	items      int
 	sent       bool // a part has been written
@@ -135,19 +135,9 @@ type change struct {
 	Manager     string `json:"manager,omitempty"`
 	Subresource string `json:"subresource,omitempty"`
 	Request     string `json:"request,omitempty"`
-	*place
+	*resource.Place
 	// Error is the reason for which an object of the change cannot be shown, such as a failed conversion.
 	Error string `json:"error,omitempty"`
-}
-
-// A place is the place of an object in the API.
-type place struct {
-	Group     string `json:"group"`
-	Version   string `json:"version"`
-	Resource  string `json:"resource"`
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
 }
 
 // add writes a change. An object that cannot be shown does not hide the others.
@@ -156,7 +146,7 @@ func (w *changesWriter) add(ctx context.Context, c registry.PastChange) error {
 		w.buf = append(w.buf, ',')
 	}
 	item := change{
-		place:    w.place,
+		Place:    w.place,
 		Revision: strconv.FormatInt(c.Revision, 10), Type: string(c.Type),
 		User: c.Note.User, Verb: c.Note.Verb, Manager: c.Note.Manager, Subresource: c.Note.Subresource, Request: c.Note.Request,
 	}

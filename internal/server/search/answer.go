@@ -23,15 +23,10 @@ type Results struct {
 // An Item is an object with all words. Path, Value and Matched are the place of the first word that is not in its
 // name, or of the first word if all are.
 type Item struct {
-	Group     string `json:"group"`
-	Version   string `json:"version"`
-	Resource  string `json:"resource"`
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
-	Path      string `json:"path"`
-	Value     string `json:"value"`
-	Matched   Span   `json:"matched"`
+	resource.Place
+	Path    string `json:"path"`
+	Value   string `json:"value"`
+	Matched Span   `json:"matched"`
 }
 
 // A Span is the place of a match in a value, in units of UTF-16, as strings of JavaScript have them.
@@ -113,9 +108,7 @@ func (a *answer) add(document Document) bool {
 		return a.ctx.Err() == nil
 	}
 	v := version(s.Definition, o.APIVersion())
-	item := &Item{
-		Group: s.Group, Version: v.Name, Resource: s.Plural, Kind: s.Kind, Namespace: document.Namespace, Name: document.Name,
-	}
+	item := &Item{Place: s.Place(v.Name, document.Namespace, document.Name)}
 	switch {
 	case !a.locate(item, s.Definition, v, o):
 		return a.ctx.Err() == nil

@@ -1,7 +1,7 @@
 // The view in which a new object is written, beginning with the required fields of its kind.
-import {find, pathOf, state, withQuery, words} from "./api.js";
+import {find, pathOf, state, words} from "./api.js";
 import {h, toast} from "./dom.js";
-import {dryRun, Editor} from "./editor.js";
+import {dryRun, Editor, writing} from "./editor.js";
 import {go, listOf, namespace} from "./route.js";
 import {example, rootOf, schemasOf} from "./schema.js";
 import {toText} from "./yaml.js";
@@ -14,7 +14,7 @@ export async function create(at, signal) {
   const root = rootOf(schemas, k);
   const {apiVersion, kind, metadata, status, ...rest} = root ? example(schemas, {...root, required: [...new Set([...(root.required ?? []), ...Object.keys(root.properties ?? {}).filter(p => p === "spec")])]}) : {};
   const ns = namespace() || state.context.namespace || "default";
-  const path = parameters => text => withQuery(pathOf(k, k.namespaced ? namespaceOf(text) ?? ns : ""), {fieldValidation: "Strict", fieldManager: "anykind-console", ...parameters});
+  const path = parameters => text => writing(pathOf(k, k.namespaced ? namespaceOf(text) ?? ns : ""), parameters);
   const editor = new Editor({
     text: toText({apiVersion: k.group ? `${k.group}/${k.version}` : k.version, kind: k.kind, metadata: {name: "example", ...(k.namespaced ? {namespace: ns} : {})}, ...rest}),
     ask: text => dryRun("POST", path({dryRun: "All"})(text), text, signal), signal, cancel: () => go(["list", k.group || "-", k.resource]),

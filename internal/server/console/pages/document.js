@@ -2,7 +2,7 @@
 import {encode, json, own, state, withQuery, words} from "./api.js";
 import {age, fill, h, moment, toast} from "./dom.js";
 import {diff, keyed, merge, same, short} from "./diff.js";
-import {coloured, dryUpdate, Editor, writable} from "./editor.js";
+import {coloured, dryUpdate, Editor, writable, writing} from "./editor.js";
 import {managers, ownersOf} from "./fields.js";
 import {dotted, toText, write} from "./yaml.js";
 
@@ -117,7 +117,7 @@ export class Document {
   }
 
   path(parameters) {
-    return withQuery(this.view.path, {fieldValidation: "Strict", fieldManager: "anykind-console", ...parameters});
+    return writing(this.view.path, parameters);
   }
 
   // conflict shows the fields that others changed meanwhile beside those of the editor, and offers to keep both.

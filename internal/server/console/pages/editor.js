@@ -1,5 +1,5 @@
 // An editor for YAML whose errors come from the server, at their lines, as one types.
-import {decode, json, words} from "./api.js";
+import {decode, json, withQuery, words} from "./api.js";
 import {debounce, fill, h, toast} from "./dom.js";
 import {fieldPath, lineOf, paths} from "./yaml.js";
 
@@ -119,6 +119,9 @@ export function writable(k, {status, ...o}) {
   const {managedFields, ...metadata} = o.metadata;
   return {...o, metadata, ...(k.subresources.includes("status") || status === undefined ? {} : {status})};
 }
+
+// writing returns a path with the parameters of all writes of the pages.
+export const writing = (path, parameters) => withQuery(path, {fieldValidation: "Strict", fieldManager: "anykind-console", ...parameters});
 
 // dryRun asks the server about a text.
 export async function dryRun(method, path, body, signal, type = asYAML) {

@@ -1,7 +1,7 @@
 // An object as a form, from the schema of its kind. It shows the fields that are set; others are added one by one.
-import {decode, encode, withQuery, words} from "./api.js";
+import {decode, encode, words} from "./api.js";
 import {debounce, fill, h, toast} from "./dom.js";
-import {dryUpdate, problemsOf, writable} from "./editor.js";
+import {dryUpdate, problemsOf, writable, writing} from "./editor.js";
 import {example, resolve, rootOf, schemasOf, typeName} from "./schema.js";
 import {dotted, fieldPath} from "./yaml.js";
 
@@ -93,7 +93,7 @@ class Form {
   }
 
   path(parameters) {
-    return withQuery(this.view.path, {fieldValidation: "Strict", fieldManager: "anykind-console", ...parameters});
+    return writing(this.view.path, parameters);
   }
 
   async check() {

@@ -1,8 +1,8 @@
 // The view in which a CustomResourceDefinition is written or pasted: its errors, the costs of its rules, changes that
 // break clients, and stored objects that it would reject, before it is applied.
-import {json, kindOf, past, pathOf, state, withQuery, words} from "./api.js";
+import {json, kindOf, past, pathOf, state, words} from "./api.js";
 import {fill, h, toast} from "./dom.js";
-import {Editor} from "./editor.js";
+import {Editor, writing} from "./editor.js";
 import {go} from "./route.js";
 import {table} from "./why.js";
 import {toText} from "./yaml.js";
@@ -56,7 +56,7 @@ export async function definition(at, signal) {
       const of = /^ {2}name: *"?([a-z0-9.-]+)/m.exec(body)?.[1];
       // A definition of the server is replaced as a whole, if it is still the one that the text began with.
       const replaces = version.test(body);
-      const answer = await words(withQuery(pathOf(k, "", replaces ? of : ""), {fieldManager: "anykind-console", fieldValidation: "Strict"}), {method: replaces ? "PUT" : "POST", body, type});
+      const answer = await words(writing(pathOf(k, "", replaces ? of : "")), {method: replaces ? "PUT" : "POST", body, type});
       toast(`CustomResourceDefinition ${of} applied`);
       go(["object", k.group, k.resource, "-", of]);
       return answer;
