@@ -34,14 +34,18 @@ is valid for one browser. Nothing is installed in the server.`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := server.find(); err != nil {
+			chosen, err := server.chosen()
+			if err != nil {
+				return err
+			}
+			if _, err := kubeconfig.Find(chosen); err != nil {
 				return err
 			}
 			listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 			if err != nil {
 				return err
 			}
-			local := console.NewLocal(listener.Addr(), server.chosen())
+			local := console.NewLocal(listener.Addr(), chosen)
 			local.Review = func(ctx context.Context, server *kubeconfig.Config, definition []byte, try bool) (any, error) {
 				s := check.Server{Client: server.Client(), URL: server.URL}
 				defer s.Client.CloseIdleConnections()

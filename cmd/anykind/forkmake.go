@@ -46,7 +46,11 @@ func (f *forkFlags) make(cmd *cobra.Command, name string) error {
 		if err != nil {
 			return err
 		}
-		config, err := kubeconfig.Below(f.server.chosen(), name, made.Path)
+		var config []byte
+		chosen, err := f.server.chosen()
+		if err == nil {
+			config, err = kubeconfig.Below(chosen, name, made.Path)
+		}
 		if err == nil {
 			err = atomicfile.Replace(file, config, 0o600)
 		}

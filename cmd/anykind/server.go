@@ -56,30 +56,32 @@ func withoutBareServer(args []string) []string {
 }
 
 // chosen returns the options of the flags.
-func (f *serverFlags) chosen() kubeconfig.Options {
-	o := f.options
+func (f *serverFlags) chosen() (o kubeconfig.Options, err error) {
+	o = f.options
 	if f.file != "" {
 		o.Files = []string{f.file}
 	}
-	return o
-}
-
-// find returns the server and the credentials for it.
-func (f *serverFlags) find() (*kubeconfig.Config, error) {
-	o := f.chosen()
-	var err error
 	if o.Timeout, err = kubeconfig.ParseTimeout(f.timeout); err != nil {
-		return nil, usageError{fmt.Errorf("--request-timeout: %w", err)}
+		return o, usageError{fmt.Errorf("--request-timeout: %w", err)}
 	}
 	for _, e := range f.extra {
 		key, value, ok := strings.Cut(e, "=")
 		if !ok {
-			return nil, usageError{fmt.Errorf("--as-user-extra is %q; want KEY=VALUE", e)}
+			return o, usageError{fmt.Errorf("--as-user-extra is %q; want KEY=VALUE", e)}
 		}
 		if o.AsExtra == nil {
 			o.AsExtra = map[string][]string{}
 		}
 		o.AsExtra[key] = append(o.AsExtra[key], value)
+	}
+	return o, nil
+}
+
+// find returns the server and the credentials for it.
+func (f *serverFlags) find() (*kubeconfig.Config, error) {
+	o, err := f.chosen()
+	if err != nil {
+		return nil, err
 	}
 	return kubeconfig.Find(o)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,9 +14,9 @@ import (
 
 // atoms are expressions without operators, about object.
 var atoms = []string{"1", "2", "0", "-3", "1.5", "0.5", "'a'", `"b"`, "'aab'", "true", "false", "null", "[]", "[1, 2]", "['a', 'b']", "{'a': 1}", "object.n", "object.s", "object.f", "object.t", "object.l", "object.m", "object.m.a",
-	"object.absent", "object.l[0]", "object.m['a']", "object.l[9]", "object.z", "object.os", "object.os[0].k", "has(object.n)", "has(object.absent)", "has(object.m.b)", "has(object.l.b)", "has(object.s.b)", "has(object.absent.b)", "has(object.z.b)", "size(object.l)", "object.s.size()", "int('12')", "double(1)", "string(2)", "int(1.9)"}
+	"object.absent", "object.l[0]", "object.m['a']", "object.l[9]", "object.z", "object.os", "object.os[0].k", "has(object.n)", "has(object.absent)", "has(object.m.b)", "has(object.l.b)", "has(object.s.b)", "has(object.absent.b)", "has(object.z.b)", "size(object.l)", "object.s.size()", "int('12')", "double(1)", "string(2)", "int(1.9)", "object.big", "9007199254740993", "(object.big - 1)"}
 
-var tests = map[string]any{"n": 3, "s": "aab", "f": 2.5, "t": true, "l": []any{1, 2, 3}, "m": map[string]any{"a": 1, "c": "x"}, "z": nil, "os": []any{map[string]any{"k": "a", "v": 1}, map[string]any{"k": "b"}}}
+var tests = map[string]any{"big": int64(9007199254740993), "n": 3, "s": "aab", "f": 2.5, "t": true, "l": []any{1, 2, 3}, "m": map[string]any{"a": 1, "c": "x"}, "z": nil, "os": []any{map[string]any{"k": "a", "v": 1}, map[string]any{"k": "b"}}}
 
 func randomExpression(r *rand.Rand, depth int) string {
 	if depth == 0 {
@@ -73,7 +74,7 @@ func TestFiltersInCEL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := Eval[[]string](p, fmt.Sprintf(`import("/console/cel.js").then(c => %s.map(s => { try { const v = c.evaluate(s, {object: %s}); return typeof v === "object" && v !== null ? "value" : JSON.stringify(v) } catch (e) { return e instanceof SyntaxError ? "syntax: " + e.message : "error" } }))`, data, object))
+	got := Eval[[]string](p, fmt.Sprintf(`Promise.all([import("/console/cel.js"), import("/console/api.js")]).then(([c, a]) => %s.map(s => { try { const v = c.evaluate(s, {object: a.decode(%s)}); return typeof v === "object" && v !== null ? "value" : a.encode(v) } catch (e) { return e instanceof SyntaxError ? "syntax: " + e.message : "error" } }))`, data, strconv.Quote(string(object))))
 	counts := map[string]int{}
 	for i := range sources {
 		counts[want[i]]++

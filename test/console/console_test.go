@@ -72,7 +72,7 @@ func TestList(t *testing.T) {
 	p.Type("[aria-label^='Filter in CEL']", "objct.data.a == '1'")
 	p.Sees("undeclared reference to objct")
 	p.Type("[aria-label^='Filter in CEL']", "object.data.a ==")
-	p.Sees("The expression is no CEL", "the expression ends too early")
+	p.Sees("A filter cannot have this expression.", "the expression ends too early")
 }
 
 // Keys open, select and delete rows. A deletion shows the dependents that the garbage collector deletes, too.
@@ -286,7 +286,8 @@ func TestCustomResource(t *testing.T) {
 	check(7)
 }
 
-// The changes of two sides become one object, by the keys of lists, as a merge of small models says.
+// The changes of two sides become one object. Elements of lists are matched by their keys, and an order that I changed
+// stays.
 func TestMerge(t *testing.T) {
 	f := Start(t)
 	p := Open(t, f.Console.Link())
@@ -299,6 +300,9 @@ func TestMerge(t *testing.T) {
 		{`{"a":1}`, `{"a":null}`, `{"a":1,"b":1}`, `{"a":null,"b":1}`},
 		{`{"l":[{"name":"a","v":1}]}`, `{"l":[{"name":"a","v":2}]}`, `{"l":[{"name":"a","v":1},{"name":"b"}]}`, `{"l":[{"name":"a","v":2},{"name":"b"}]}`},
 		{`{"l":[{"name":"a"},{"name":"b"}]}`, `{"l":[{"name":"b"}]}`, `{"l":[{"name":"a"},{"name":"b"},{"name":"c"}]}`, `{"l":[{"name":"b"},{"name":"c"}]}`},
+		{`{"l":[{"name":"b"}]}`, `{"l":[{"name":"a"},{"name":"b"}]}`, `{"l":[{"name":"b","v":1}]}`, `{"l":[{"name":"a"},{"name":"b","v":1}]}`},
+		{`{"l":[{"name":"a"},{"name":"b"}]}`, `{"l":[{"name":"b"},{"name":"a"}]}`, `{"l":[{"name":"a","v":1},{"name":"c"},{"name":"b"}]}`, `{"l":[{"name":"b"},{"name":"a","v":1},{"name":"c"}]}`},
+		{`{"constructor":"x"}`, `{"constructor":"x","toString":"y"}`, `{}`, `{"toString":"y"}`},
 		{`{"l":[1,2]}`, `{"l":[1,2,3]}`, `{"l":[1]}`, `{"l":[1,2,3]}`},
 		{`{}`, `{"m":{"x":1}}`, `{"m":{"y":2}}`, `{"m":{"x":1,"y":2}}`},
 	} {

@@ -77,7 +77,7 @@ func Pages() http.Handler {
 			http.NotFound(w, r)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "the console has files to read", http.StatusMethodNotAllowed)
+			http.Error(w, "the pages are read with GET or HEAD", http.StatusMethodNotAllowed)
 		default:
 			p.serve(w, r)
 		}
@@ -140,7 +140,7 @@ func read() map[string]*page {
 	return all
 }
 
-// mediaType returns the media type of a file, whatever the machine says about its extension.
+// mediaType returns the media type of a file. It does not depend on the machine for the types of the pages.
 func mediaType(name string) string {
 	switch path.Ext(name) {
 	case ".js":

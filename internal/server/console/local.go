@@ -49,7 +49,7 @@ type Local struct {
 // NewLocal returns the server for a listener at an address, for the contexts that the options select.
 func NewLocal(address net.Addr, o kubeconfig.Options) *Local {
 	current := kubeconfig.Current(o)
-	o.Context = current // it stays that, if the file changes
+	o.Context = current // also if the file names another one later
 	return &Local{host: address.String(), options: o, current: current, token: rand.Text(), pages: Pages(), secrets: map[string]bool{}, proxies: map[string]http.Handler{}}
 }
 
@@ -171,6 +171,8 @@ func (l *Local) contexts() (all []Context) {
 	current := l.current
 	if err != nil || len(names.Contexts) == 0 || l.options.Server != "" {
 		names.Contexts = []string{current} // a server without a kubeconfig
+	} else if current != "" && !slices.Contains(names.Contexts, current) {
+		names.Contexts = append(names.Contexts, current) // removed from the file: its error is shown
 	}
 	for _, name := range names.Contexts {
 		c := Context{Name: name, Current: name == current}
@@ -180,9 +182,6 @@ func (l *Local) contexts() (all []Context) {
 			c.Server, c.Namespace = config.URL, config.Namespace
 		}
 		all = append(all, c)
-	}
-	if !slices.ContainsFunc(all, func(c Context) bool { return c.Current }) {
-		all[0].Current = true
 	}
 	return all
 }

@@ -52,8 +52,9 @@ export async function choose(name, signal) {
   if (!context) throw new Refusal(404, {message: `the kubeconfig has no context ${name}`});
   if (context.error) throw new Refusal(0, {message: context.error});
   const base = all.length ? "/contexts/" + encodeURIComponent(context.name) : "";
-  const [version, user, kinds] = await Promise.all([json("/version", {base, signal}), whoAmI(base, signal), kindsOf(base, signal)]);
+  const [version, user] = await Promise.all([json("/version", {base, signal}), whoAmI(base, signal)]);
   if (!all.length && (!user || user.username === "system:anonymous")) throw new Refusal(401, {message: "the server does not know you"});
+  const kinds = await kindsOf(base, signal);
   signal.throwIfAborted();
   Object.assign(state, {context, base, version, user, kinds});
 }
@@ -178,9 +179,13 @@ async function kindsOf(base, signal) {
 }
 
 // find returns the kind of an address. An unknown one may be new, so the kinds are read again.
-export async function find(at) {
+export async function find(at, signal) {
   const group = at.parts[0] === "-" ? "" : at.parts[0];
-  if (!kindOf(group, at.parts[1])) state.kinds = await kindsOf(state.base);
+  if (!kindOf(group, at.parts[1])) {
+    const kinds = await kindsOf(state.base, signal);
+    signal.throwIfAborted();
+    state.kinds = kinds;
+  }
   const k = kindOf(group, at.parts[1]);
   if (!k) throw new Refusal(404, {message: `this server has no kind ${at.parts[1]} in the group ${at.parts[0]}`});
   return k;

@@ -37,7 +37,7 @@ function lex(source) {
     if (!m) throw new SyntaxError(`unexpected ${JSON.stringify(source[at])} at ${at + 1}`);
     const [, double, int, string, word, sign] = m;
     if (double != null) out.push({value: new Double(+double)});
-    else if (int != null) out.push({value: +int});
+    else if (int != null) out.push({value: narrow(BigInt(int))});
     else if (string != null) out.push({value: unquote(string)});
     else if (word != null) out.push({word});
     else if (sign != null) out.push({sign});
@@ -99,7 +99,7 @@ function parse(source, variables) {
       const of = unary();
       return v => {
         const n = of(v);
-        return n instanceof Double ? new Double(-n.n) : -int(n);
+        return n instanceof Double ? new Double(-n.n) : narrow(-BigInt(int(n)));
       };
     }
     return member();
@@ -147,7 +147,7 @@ function parse(source, variables) {
     if (t.word === "null") return () => null;
     if (!t.word || t.word === "in") throw new SyntaxError(`unexpected ${t.sign ?? t.word}`);
     if (!sign("(")) {
-      if (!known.includes(t.word)) throw new SyntaxError(`undeclared reference to ${t.word}: the object is object`);
+      if (!known.includes(t.word)) throw new SyntaxError(`undeclared reference to ${t.word}; the object is called object`);
       return v => v[t.word];
     }
     const args = many(")");
@@ -185,7 +185,10 @@ function fail(message) {
 
 const isMap = v => v !== null && typeof v === "object" && !Array.isArray(v) && !(v instanceof Double);
 const bool = v => (typeof v === "boolean" ? v : fail("no such overload"));
-const int = v => (typeof v === "number" ? v : fail("no such overload"));
+const int = v => (typeof v === "number" || typeof v === "bigint" ? v : fail("no such overload"));
+
+// narrow returns an int as a number, if a number can hold it.
+const narrow = n => (typeof n === "bigint" && n >= BigInt(Number.MIN_SAFE_INTEGER) && n <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(n) : n);
 const string = v => (typeof v === "string" ? v : fail("no such overload"));
 
 // A number of an object is an int if it is whole, as JSON does not tell 1 from 1.0.
@@ -204,12 +207,12 @@ function index(on, key) {
   return field(on, typeof key === "string" ? key : fail("no such key"));
 }
 
-const number = v => (v instanceof Double ? v.n : typeof v === "number" ? v : null);
+const number = v => (v instanceof Double ? v.n : typeof v === "number" || typeof v === "bigint" ? v : null);
 
 function equal(a, b) {
   a = from(a), b = from(b);
   const n = number(a), m = number(b);
-  if (n !== null || m !== null) return n === m;
+  if (n !== null || m !== null) return n !== null && m !== null && n == m; // also a number and a BigInt
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((x, i) => equal(x, b[i]));
   if (isMap(a) && isMap(b)) {
     const keys = Object.keys(a);
@@ -230,7 +233,8 @@ function compare(a, b) {
 const arithmetic = (whole, double) => (l, r) => v => {
   const a = l(v), b = r(v);
   if (a instanceof Double && b instanceof Double && double) return new Double(double(a.n, b.n));
-  return whole(int(a), int(b));
+  const n = whole(BigInt(int(a)), BigInt(int(b)));
+  return BigInt.asIntN(64, n) === n ? narrow(n) : fail("integer overflow");
 };
 
 const compared = test => (l, r) => v => test(compare(l(v), r(v)));
@@ -249,7 +253,7 @@ const either = decides => (l, r) => v => {
   return !decides;
 };
 
-const divisor = n => (n === 0 ? fail("division by zero") : n);
+const divisor = n => (n === 0n ? fail("division by zero") : n);
 
 const operators = {
   "||": either(true), "&&": either(false),
@@ -267,7 +271,7 @@ const operators = {
     return arithmetic((x, y) => x + y, (x, y) => x + y)(() => a, () => b)();
   },
   "-": arithmetic((a, b) => a - b, (a, b) => a - b), "*": arithmetic((a, b) => a * b, (a, b) => a * b),
-  "/": arithmetic((a, b) => Math.trunc(a / divisor(b)), (a, b) => a / b), "%": arithmetic((a, b) => a % divisor(b)),
+  "/": arithmetic((a, b) => a / divisor(b), (a, b) => a / b), "%": arithmetic((a, b) => a % divisor(b)),
 };
 
 // size counts characters, elements, or entries.
@@ -275,9 +279,9 @@ const size = v => (typeof v === "string" ? [...v].length : Array.isArray(v) ? v.
 
 const functions = {
   size,
-  int: v => (v instanceof Double ? Math.trunc(v.n) : typeof v === "string" && /^[-+]?\d+$/.test(v) ? +v : int(v)),
-  double: v => (typeof v === "string" ? (v.trim() === v && v && !Number.isNaN(+v) ? new Double(+v) : fail("no double")) : v instanceof Double ? v : new Double(int(v))),
-  string: v => (typeof v === "boolean" || typeof v === "number" ? String(v) : v instanceof Double ? String(v.n) : string(v)),
+  int: v => (v instanceof Double ? Math.trunc(v.n) : typeof v === "string" && /^[-+]?\d+$/.test(v) ? narrow(BigInt(v.replace("+", ""))) : int(v)),
+  double: v => (typeof v === "string" ? (v.trim() === v && v && !Number.isNaN(+v) ? new Double(+v) : fail("no double")) : v instanceof Double ? v : new Double(Number(int(v)))),
+  string: v => (typeof v === "boolean" || typeof v === "number" || typeof v === "bigint" ? String(v) : v instanceof Double ? String(v.n) : string(v)),
 };
 
 const methods = {

@@ -186,7 +186,7 @@ class Feed {
       try {
         const list = await json(withQuery(pathOf(k, namespace()), {limit: 1}), {accept: metadata, signal: this.signal});
         await watch(pathOf(k, namespace()), {
-          accept: metadata.replaceAll("MetadataList", "Metadata"), version: list.metadata.resourceVersion, signal: this.signal, told: () => {},
+          accept: metadata.replaceAll("MetadataList", "Metadata"), version: list.metadata.resourceVersion, signal: this.signal, told: s => s instanceof Error && s.code < 429 && this.put(h("article", {class: "entry bad"}, `${k.title}: ${s.message}`)),
           event: ({type, object: o}) => this.put(this.entry(k, k.kind, o.metadata, new Date().toISOString(), {ADDED: "created", DELETED: "deleted"}[type] ?? ["updated by ", h("b", null, last(o.metadata))])),
         });
       } catch (e) {

@@ -8,7 +8,7 @@ import {toText} from "./yaml.js";
 
 // create shows the editor for a new object.
 export async function create(at, signal) {
-  const k = await find(at);
+  const k = await find(at, signal);
   document.title = `New ${k.kind} · anykind console`;
   const schemas = await schemasOf(k, k.version, signal);
   const root = rootOf(schemas, k);

@@ -10,7 +10,7 @@ export function diff(before, after, path = [], out = []) {
   if (ignored.has(path.join("."))) return out;
   if (same(before, after)) return out;
   if (isMap(before) && isMap(after)) {
-    for (const k of new Set([...Object.keys(before), ...Object.keys(after)])) diff(before[k], after[k], [...path, k], out);
+    for (const k of new Set([...Object.keys(before), ...Object.keys(after)])) diff(own(before, k), own(after, k), [...path, k], out);
   } else if (Array.isArray(before) && Array.isArray(after)) {
     elements(before, after, path, out);
   } else {
@@ -43,6 +43,9 @@ function elements(before, after, path, out) {
   for (const k of new Set([...b.keys(), ...a.keys()])) diff(b.get(k), a.get(k), [...path, `${key}=${k}`], out);
 }
 
+// own returns a field of a map; undefined for none. Maps have fields of any name, such as constructor.
+const own = (map, key) => (Object.hasOwn(map, key) ? map[key] : undefined);
+
 const isMap = v => v !== null && typeof v === "object" && !Array.isArray(v);
 
 // same reports whether two JSON values are equal.
@@ -53,21 +56,35 @@ export function same(a, b) {
   return Array.isArray(a) === Array.isArray(b) && ka.length === Object.keys(b).length && ka.every(k => k in b && same(a[k], b[k]));
 }
 
-// merge returns what both sides made of an object: their changes, and mine where both changed the same. Elements of lists
+// merge returns an object with the changes of both sides, and mine where both changed the same field. Elements of lists
 // are matched as in diff. An absent value is undefined.
 export function merge(base, mine, theirs) {
   if (same(mine, base)) return theirs;
   if (same(theirs, base) || same(mine, theirs)) return mine;
   if (isMap(mine) && isMap(theirs)) {
     const before = isMap(base) ? base : {};
-    const all = [...new Set([...Object.keys(theirs), ...Object.keys(mine)])].map(k => [k, merge(before[k], mine[k], theirs[k])]);
+    const all = [...new Set([...Object.keys(theirs), ...Object.keys(mine)])].map(k => [k, merge(own(before, k), own(mine, k), own(theirs, k))]);
     return Object.fromEntries(all.filter(([, v]) => v !== undefined));
   }
   const lists = [Array.isArray(base) ? base : [], mine, theirs];
   const key = Array.isArray(mine) && Array.isArray(theirs) && keyOf(...lists);
   if (!key) return mine;
   const [b, m, t] = lists.map(l => new Map(l.map(v => [v[key], v])));
-  return [...new Set([...t.keys(), ...m.keys()])].map(k => merge(b.get(k), m.get(k), t.get(k))).filter(v => v !== undefined);
+  const [first, second] = inOrder(b, m) ? [t, m] : [m, t]; // my order counts if I changed it
+  return joined([...first.keys()], [...second.keys()]).map(k => merge(b.get(k), m.get(k), t.get(k))).filter(v => v !== undefined);
+}
+
+// inOrder reports whether the keys that two maps share have one order.
+function inOrder(a, b) {
+  const of = (x, y) => [...x.keys()].filter(k => y.has(k));
+  return same(of(a, b), of(b, a));
+}
+
+// joined adds the keys of another list to a list, each after the one that it follows there.
+function joined(keys, others) {
+  const out = [...keys];
+  others.forEach((k, i) => out.includes(k) || out.splice(i ? out.indexOf(others[i - 1]) + 1 : 0, 0, k));
+  return out;
 }
 
 // short writes a value on one line.

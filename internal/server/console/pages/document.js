@@ -1,8 +1,8 @@
 // An object as text: with the owner of each field beside it, and an editor.
-import {encode, json, own, state, withQuery, words} from "./api.js";
-import {age, fill, h, moment, toast} from "./dom.js";
+import {decode, encode, json, own, state, withQuery, words} from "./api.js";
+import {age, debounce, fill, h, moment, toast} from "./dom.js";
 import {diff, keyed, merge, same, short} from "./diff.js";
-import {coloured, dryUpdate, Editor, writable, writing} from "./editor.js";
+import {coloured, dryUpdate, Editor, problemsOf, writable, writing} from "./editor.js";
 import {managers, ownersOf} from "./fields.js";
 import {dotted, toText, write} from "./yaml.js";
 
@@ -14,7 +14,13 @@ export class Document {
     this.view = view;
     this.node = h("div", {class: "document"});
     this.read();
+    this.again = debounce(() => this.remember(), 1000);
+  }
+
+  // show returns the element of the tab.
+  show() {
     if (own()) this.remember();
+    return this.node;
   }
 
   // secret reports whether values are hidden.
@@ -81,9 +87,10 @@ export class Document {
   arrived() {
     if (!this.editor) {
       this.read();
-      if (own()) this.remember();
+      if (own() && this.view.tab === "yaml") this.again();
       return;
     }
+    if (this.comparing) return;
     const newer = this.view.object.metadata.resourceVersion !== this.base.metadata.resourceVersion;
     this.editor.note.hidden = !newer;
     fill(this.editor.note, "The object has changed since. ", h("button", {click: () => this.conflict()}, "Compare"));
@@ -91,10 +98,11 @@ export class Document {
 
   // edit shows the editor, with the object as it is, or with another state of it. Changes count from base.
   edit(from = this.visible(), base = this.visible()) {
-    this.revealed = true;
+    const {revealed} = this;
     this.base = base;
+    this.comparing = false;
     this.editor = new Editor({
-      text: toText(writable(this.view.k, from)), signal: this.view.signal, cancel: () => this.read(),
+      text: toText(writable(this.view.k, from)), signal: this.view.signal, cancel: () => ((this.revealed = revealed), this.read()),
       ask: text => dryUpdate(this.view, this.path({dryRun: "All"}), version => withVersion(text, version)),
       save: (body, type) => this.store(body, type),
     });
@@ -107,6 +115,7 @@ export class Document {
     try {
       const answer = await words(this.path(), {method: "PUT", body, type});
       toast("Saved");
+      this.view.take(decode(answer.text));
       this.read();
       return answer;
     } catch (e) {
@@ -124,9 +133,12 @@ export class Document {
   async conflict() {
     const {base, editor} = this;
     const theirs = await json(this.view.path);
-    await editor.check();
-    const mine = editor.result;
-    if (!mine) return toast("The text has errors. Correct them first.", true);
+    let mine;
+    try {
+      mine = (await editor.ask(editor.area.value)).result;
+    } catch (e) {
+      return editor.show(problemsOf(e));
+    }
     const strip = o => ({...writable(this.view.k, o), metadata: {...o.metadata, resourceVersion: undefined, managedFields: undefined, generation: undefined}});
     const key = d => dotted(d.path);
     const left = new Map(diff(strip(base), strip(theirs)).map(d => [key(d), d]));
@@ -137,9 +149,15 @@ export class Document {
     });
     const both = {...merge(strip(base), strip(mine), strip(theirs))};
     both.metadata = {...both.metadata, resourceVersion: theirs.metadata.resourceVersion};
+    editor.area.readOnly = this.comparing = true;
+    const back = () => {
+      editor.area.readOnly = this.comparing = false;
+      editor.note.hidden = true;
+    };
     const apply = () => this.store(encode(both), "application/json").catch(e => toast(e.message, true));
+    if (!left.size) return apply(); // only fields of others, such as the status
     fill(editor.note, h("b", null, "The object has changed since you began."), h("div", {class: "scroll"}, h("table", null, h("thead", null, h("tr", null, ["Field", "Before", "Theirs", "Yours"].map(t => h("th", null, t)))), h("tbody", null, rows))),
-      h("p", {class: "buttons"}, h("button", {click: () => this.edit(this.visible(theirs), theirs)}, "Begin again with theirs"), h("button", {class: "main", click: apply}, "Take theirs, and yours where both changed")));
+      h("p", {class: "buttons"}, h("button", {click: back}, "Back to the text"), h("button", {click: () => this.edit(this.visible(theirs), theirs)}, "Begin again with theirs"), h("button", {class: "main", click: apply}, "Take theirs, and yours where both changed")));
     editor.note.hidden = false;
   }
 }

@@ -104,6 +104,8 @@ export class Editor {
 
   // finish stores the text, or shows the errors of the server.
   async finish() {
+    if (this.saving || this.save.disabled || this.save.hidden) return;
+    this.saving = true;
     try {
       const {warnings} = await this.store(this.area.value, asYAML);
       warnings.forEach(w => toast(w));
@@ -111,6 +113,7 @@ export class Editor {
       this.show(problemsOf(e));
       toast(e.message, true);
     }
+    this.saving = false;
   }
 }
 
@@ -129,8 +132,8 @@ export async function dryRun(method, path, body, signal, type = asYAML) {
   return {warnings, result: decode(text)};
 }
 
-// dryUpdate asks about an update of the newest state of an object: a dry run is about the content, and a conflict has a
-// question of its own. bodyFor returns the body for a resourceVersion.
+// dryUpdate asks about an update of the newest state of an object: a dry run checks the content, and not whether the
+// object has changed. bodyFor returns the body for a resourceVersion.
 export async function dryUpdate(view, path, bodyFor, type = asYAML) {
   for (let again = 3, version = view.object.metadata.resourceVersion; ; again--) {
     try {

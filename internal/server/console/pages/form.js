@@ -16,11 +16,18 @@ export async function form(view) {
   return new Form(view, schemas, root).node;
 }
 
+// numberOf returns the number of an input; null for an empty one.
+function numberOf(text) {
+  if (text === "") return null;
+  return Number.isInteger(+text) && !Number.isSafeInteger(+text) && /^-?\d+$/.test(text) ? BigInt(text) : +text;
+}
+
 class Form {
   errors = new Map(); // dotted path → messages
 
   constructor(view, schemas, root) {
     Object.assign(this, {view, schemas, root});
+    this.base = view.object;
     this.draft = structuredClone(writable(view.k, view.object));
     this.save = h("button", {class: "main", disabled: true, click: () => this.store()}, "Save");
     this.other = h("ul", {class: "errors"});
@@ -78,9 +85,9 @@ class Form {
     const value = on[name];
     if (s.type === "boolean" || typeof value === "boolean") return h("input", {id, type: "checkbox", checked: value === true, change: e => set(e.target.checked)});
     if (s.enum) return h("select", {id, change: e => set(s.enum.find(v => String(v) === e.target.value))}, s.enum.map(v => h("option", {value: v, selected: v === value}, String(v))));
-    if (typeof value === "bigint") return h("input", {id, value: String(value), pattern: "-?[0-9]+", input: e => /^-?\d+$/.test(e.target.value) && set(BigInt(e.target.value))});
+    if (typeof value === "bigint") return h("input", {id, value: String(value), pattern: "-?[0-9]+", input: e => set(/^-?\d+$/.test(e.target.value) ? BigInt(e.target.value) : e.target.value || null)});
     const number = s.type === "integer" || s.type === "number" || (typeof value === "number" && s.type !== "string");
-    if (number) return h("input", {id, type: "number", step: s.type === "number" ? "any" : 1, min: s.minimum, max: s.maximum, value: value ?? "", input: e => set(e.target.value === "" ? null : +e.target.value)});
+    if (number) return h("input", {id, type: "number", step: s.type === "number" ? "any" : 1, min: s.minimum, max: s.maximum, value: value ?? "", input: e => set(numberOf(e.target.value))});
     if (typeof value === "string" && value.includes("\n")) return h("textarea", {id, rows: 4, value, input: e => set(e.target.value)});
     return h("input", {id, value: value ?? "", maxlength: s.maxLength, input: e => set(e.target.value)});
   }
@@ -118,13 +125,16 @@ class Form {
   }
 
   async store() {
+    this.save.disabled = true; // one question at a time
     try {
       const {text} = await words(this.path(), {method: "PUT", body: encode(this.draft), type: "application/json"});
-      this.view.object = decode(text);
+      this.view.take(decode(text));
       toast("Saved");
       this.view.open("form");
     } catch (e) {
-      toast(e.code === 409 ? "The object has changed since. Start again, or edit the YAML to see both changes." : e.message, true);
+      if (e.code === 409) return this.view.resume(this.draft, this.base);
+      this.save.disabled = false;
+      toast(e.message, true);
     }
   }
 }

@@ -7,8 +7,8 @@ const width = 190, height = 40, gap = 14, step = 250; // of boxes and columns, i
 const most = 60; // boxes in a column
 
 // graph returns the tab with the drawing.
-export async function graph(view) {
-  const {above, refs, below, own} = await around(view);
+export async function graph(view, signal) {
+  const {above, refs, below, own} = await around(view, signal);
   const columns = [];
   const edges = [];
   const put = (column, box) => {

@@ -12,7 +12,7 @@ export async function home() {
     h("h1", null, "What are you looking for?"),
     h("button", {class: "bigfind", click: search}, h("span", null, "Names, labels, values, conditions, messages of every kind"), h("kbd", null, "Ctrl K")),
     h("ul", {class: "cards"},
-      card(link(["changes"]), "What is going on", own() ? "Every change of every kind: user, time, and fields." : "Changes of the kinds that you choose, as they happen."),
+      card(link(["changes"]), "Changes", own() ? "Every change of every kind: user, time, and fields." : "Changes of the kinds that you choose, as they happen."),
       card(link(["access"]), "Rights", "Your rights here, and the users who have one."),
       ["deployments.apps", "pods", "configmaps", "customresourcedefinitions.apiextensions.k8s.io"].map(t => kinds.find(k => k.title === t)).filter(Boolean)
         .map(k => card(listOf(k), k.kind + "s", k.title))),

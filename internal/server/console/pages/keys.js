@@ -20,7 +20,7 @@ addEventListener("keydown", e => {
   const mod = e.ctrlKey || e.metaKey;
   const typing = e.target.matches?.("input, textarea, select") || document.querySelector("dialog[open]");
   if ((typing && !mod) || e.altKey) return;
-  if (e.key === "Enter" && e.target.closest?.("a, button, summary")) return; // they have a meaning for it
+  if (e.key === "Enter" && e.target.closest?.("a, button, summary")) return; // Enter activates them
   const key = (mod ? "mod+" : "") + (e.key.length === 1 ? e.key.toLowerCase() : e.key);
   const f = bound[first + key] ?? (mod ? null : bound[key]);
   const starts = Object.keys(bound).some(k => k.startsWith(key + " "));

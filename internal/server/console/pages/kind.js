@@ -1,5 +1,5 @@
 // The documentation of a kind, from its schema.
-import {find, json, kindOf, listed, pathOf} from "./api.js";
+import {encode, find, json, kindOf, listed, pathOf} from "./api.js";
 import {debounce, fill, h} from "./dom.js";
 import {short} from "./diff.js";
 import {link, listOf} from "./route.js";
@@ -8,7 +8,7 @@ import {table} from "./why.js";
 
 // kind shows the documentation of a kind.
 export async function kind(at, signal) {
-  const k = await find(at);
+  const k = await find(at, signal);
   document.title = `${k.kind}: documentation · anykind console`;
   const version = k.versions.includes(at.query.get("version")) ? at.query.get("version") : k.version;
   const [schemas, admission] = await Promise.all([schemasOf(k, version, signal), admitting(k, signal)]);
@@ -53,7 +53,7 @@ function bounds(s) {
   const out = [];
   const put = (words, v) => v !== undefined && out.push(words + " " + short(v, 80));
   put("default", s.default);
-  if (s.enum) out.push("one of " + s.enum.map(v => JSON.stringify(v)).join(", "));
+  if (s.enum) out.push("one of " + s.enum.map(v => encode(v)).join(", "));
   put(s.exclusiveMinimum ? ">" : "≥", s.minimum);
   put(s.exclusiveMaximum ? "<" : "≤", s.maximum);
   put("length ≥", s.minLength);
@@ -111,7 +111,7 @@ async function admitting(k, signal) {
       for (const o of items) {
         const all = constraints ? [{name: o.metadata.name, failurePolicy: o.spec.failurePolicy, rules: o.spec[constraints]?.resourceRules ?? [], selects: o.spec[constraints]}] : (o.webhooks ?? []).map(w => ({...w, selects: w}));
         for (const w of all) {
-          const r = w.rules.find(r => has(r.apiGroups, k.group) && r.resources?.some(name => name === "*" || name === "*/*" || name === k.resource));
+          const r = (w.rules ?? []).find(r => has(r.apiGroups, k.group) && r.resources?.some(name => name === "*" || name === "*/*" || name === k.resource));
           if (r) rows.push([step, o.metadata.name === w.name ? w.name : `${o.metadata.name}: ${w.name}`, `${r.operations.join(", ")}${selects(w.selects)}`, w.failurePolicy ?? "Fail"]);
         }
       }

@@ -13,7 +13,7 @@ const retry = 3000; // milliseconds after a lost connection
 
 // list shows the objects of a kind.
 export async function list(at, signal) {
-  const k = await find(at);
+  const k = await find(at, signal);
   document.title = `${k.kind} · anykind console`;
   return new List(k, at.query, signal).node;
 }
@@ -120,7 +120,7 @@ class List {
       }
     } catch (e) {
       if (signal.aborted) return;
-      const wrong = e.code || e instanceof SyntaxError;
+      const wrong = (e.code >= 400 && e.code < 429) || e instanceof SyntaxError;
       if (wrong) this.store.clear(); // the rows are those of another selector
       this.say(e);
       this.grid.later();
@@ -161,7 +161,7 @@ class List {
     }
   }
 
-  // settle shows what has arrived.
+  // settle shows the rows that have arrived.
   settle() {
     if (!this.store.settle()) return;
     this.tally();
@@ -247,7 +247,7 @@ class List {
   say(told) {
     this.told = told;
     const error = told instanceof Error;
-    text(this.state, error ? "○ " + (told.code || told instanceof SyntaxError ? told.message : "connection lost, trying again") : {live: "● live", loading: "… loading", paused: "○ paused", past: "as it was", "not watched": "not watched"}[told]);
+    text(this.state, error ? "○ " + (told.code < 429 || told instanceof SyntaxError ? told.message : "connection lost, trying again: " + told.message) : {live: "● live", loading: "… loading", paused: "○ paused", past: "as it was", "not watched": "not watched"}[told]);
     this.state.className = "live " + (error ? "bad" : told);
     this.tally();
   }
@@ -260,7 +260,7 @@ class List {
     const nothing = !shown.length && this.told !== "loading";
     this.empty.hidden = !nothing;
     if (nothing) {
-      fill(this.empty, error instanceof SyntaxError ? [h("b", null, "The expression is no CEL that a filter may have."), h("p", null, error.message)] : error?.code ? [h("b", null, error.code === 403 ? "You may not list these objects." : "The server rejects the list."), h("p", null, error.message)]
+      fill(this.empty, error instanceof SyntaxError ? [h("b", null, "A filter cannot have this expression."), h("p", null, error.message)] : error?.code ? [h("b", null, error.code === 403 ? "You may not list these objects." : "The server rejects the list."), h("p", null, error.message)]
         : size ? [h("b", null, "No object passes the filter."), h("p", null, `${n(size)} are hidden. `, h("button", {click: () => go(["list", this.k.group || "-", this.k.resource], {text: ""})}, "Clear the filter"))]
         : this.query.label || this.query.field || this.query.cel ? [h("b", null, `No ${this.k.kind} passes the selectors`), h("p", null, [this.query.label, this.query.field, this.query.cel].filter(Boolean).join(" · "))]
         : [h("b", null, `There is no ${this.k.kind}${this.namespace ? " in " + this.namespace : ""}.`), h("p", null, "New ones appear here by themselves.")]);

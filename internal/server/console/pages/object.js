@@ -2,7 +2,7 @@
 import {find, json, own, pathOf, pause, state, watch} from "./api.js";
 import {remove} from "./delete.js";
 import {Document} from "./document.js";
-import {age, copy, fill, h, moment} from "./dom.js";
+import {age, copy, debounce, fill, h, moment} from "./dom.js";
 import {form} from "./form.js";
 import {graph} from "./graph.js";
 import {keysUntil} from "./keys.js";
@@ -17,7 +17,7 @@ const retry = 3000; // milliseconds after a failed read
 // object shows an object.
 export async function object(at, signal) {
   const [, , ns, name] = at.parts;
-  const k = await find(at);
+  const k = await find(at, signal);
   document.title = `${name} · ${k.kind} · anykind console`;
   const v = new View(k, ns === "-" ? "" : ns, name, at.query.get("tab") ?? "", signal);
   await v.load();
@@ -29,13 +29,13 @@ class View {
     Object.assign(this, {k, namespace, name, signal});
     this.path = pathOf(k, namespace, name);
     this.tabs = [
-      ["state", "State", () => why(this)],
-      ["graph", "Graph", () => graph(this)],
-      ["yaml", "YAML", () => this.document.node],
+      ["state", "State", signal => why(this, signal)],
+      ["graph", "Graph", signal => graph(this, signal)],
+      ["yaml", "YAML", () => this.document.show()],
       ...(k.verbs.includes("update") && k.title !== "secrets" && !state.at ? [["form", "Form", () => form(this)]] : []),
       ...(own() ? [["changes", "Changes", () => changesOf(this)]] : []),
-      ...(k.subresources.includes("log") ? [["logs", "Logs", () => logs(this, this.tabEnd.signal)]] : []),
-      ...(k.subresources.includes("exec") && !state.at ? [["run", "Run", () => run(this, this.tabEnd.signal)]] : []),
+      ...(k.subresources.includes("log") ? [["logs", "Logs", signal => logs(this, signal)]] : []),
+      ...(k.subresources.includes("exec") && !state.at ? [["run", "Run", signal => run(this, signal)]] : []),
     ];
     this.tab = this.tabs.find(([id]) => id === tab)?.[0] ?? "state";
     this.top = h("header", {class: "top"});
@@ -44,6 +44,7 @@ class View {
     this.note = h("div", {class: "note", hidden: true});
     this.node = h("section", {class: "object"}, this.top, this.note, this.bar, this.body);
     signal.addEventListener("abort", () => this.tabEnd?.abort());
+    this.again = debounce(() => this.tab === "state" && !signal.aborted && this.open("state"), 400);
     const numbers = Object.fromEntries(this.tabs.map(([id], i) => [String(i + 1), () => this.open(id)]));
     keysUntil(signal, {...numbers, e: () => this.edit(), d: () => this.delete()});
   }
@@ -82,7 +83,19 @@ class View {
     this.gone = gone;
     this.draw();
     this.document.arrived();
-    if (this.tab === "state") this.open("state");
+    this.again();
+  }
+
+  // take takes the answer of a write, unless the watch has brought a newer state.
+  take(object) {
+    if (Number(object.metadata.resourceVersion) >= Number(this.object.metadata.resourceVersion)) this.object = object;
+  }
+
+  // resume opens the editor with a draft that began from base, and compares it with the newest state.
+  resume(draft, base) {
+    this.open("yaml");
+    this.document.edit(draft, base);
+    return this.document.conflict();
   }
 
   // say shows that the view does not follow the object, and why.
@@ -117,7 +130,7 @@ class View {
     this.tab = id;
     change({tab: id === "state" ? "" : id});
     fill(this.bar, this.tabs.map(([tab, title]) => h("button", {role: "tab", "aria-selected": String(tab === id), tabindex: tab === id ? 0 : -1, click: () => this.open(tab)}, title)));
-    const content = this.tabs.find(([tab]) => tab === id)[2]();
+    const content = this.tabs.find(([tab]) => tab === id)[2](signal);
     if (content instanceof Promise) {
       content.then(c => signal.aborted || fill(this.body, c), e => signal.aborted || this.signal.aborted || fill(this.body, h("p", {class: "bad pad"}, e.message)));
     } else {

@@ -1,5 +1,5 @@
 // The changes of an object, as the history of anykind has them.
-import {json, withQuery} from "./api.js";
+import {json, state, withQuery} from "./api.js";
 import {age, h, moment} from "./dom.js";
 import {diff, short} from "./diff.js";
 import {confidential} from "./document.js";
@@ -17,14 +17,14 @@ export async function past(view, limit = page) {
     if (e.code === 400 || e.code === 404 || e.code === 410) return h("p", {class: "quiet pad"}, "This server keeps no history of the object: ", e.message, ". anykind serve --history=30d keeps it.");
     throw e;
   }
-  const all = list.items.toReversed();
-  const more = all.length === limit && h("button", {click: async e => e.target.closest(".past").replaceWith(await past(view, limit * 4))}, "Show earlier changes");
+  const all = list.items.filter(c => !state.at || c.time <= state.at).toReversed();
+  const more = list.items.length === limit && h("button", {click: async e => e.target.closest(".past").replaceWith(await past(view, limit * 4))}, "Show earlier changes");
   return h("div", {class: "past"}, all.map(c => entry(view, c)), more, !all.length && h("p", {class: "quiet pad"}, "No change is known."));
 }
 
 // entry shows a change.
 function entry(view, c) {
-  const back = c.object && h("button", {click: () => restore(view, c)}, "Edit from this state");
+  const back = c.object && !state.at && !view.gone && view.k.verbs.includes("update") && h("button", {click: () => restore(view, c)}, "Edit from this state");
   return h("article", {class: "entry"},
     h("header", null, h("b", null, verb(c)), " by ", h("b", null, c.user || "unknown"), c.manager && h("span", {class: "quiet"}, ` (${c.manager})`), h("span", {class: "grow"}),
       h("a", {class: "quiet", href: link(["object", ...location.hash.split("?")[0].split("/").slice(2).map(decodeURIComponent)], {at: c.time}), title: "Look at everything as it was then"}, `${moment(c.time)} · ${age(c.time)} ago`), back),

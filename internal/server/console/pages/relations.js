@@ -66,6 +66,12 @@ let known = {};
 export async function family(namespace, signal) {
   const key = [state.base, namespace, state.at].join("|");
   if (known.key === key && Date.now() - known.at < fresh) return known.children;
+  known = {key, at: Date.now(), children: readFamily(namespace, signal)};
+  known.children.catch(() => (known = {})); // aborted: the next one reads again
+  return known.children;
+}
+
+async function readFamily(namespace, signal) {
   const children = new Map();
   const kinds = state.kinds.filter(k => listed(k) && (k.namespaced || !namespace) && !(k.group === "" && k.resource === "events"));
   let missing = 0;
@@ -93,7 +99,6 @@ export async function family(namespace, signal) {
   };
   await Promise.all(Array.from({length: atOnce}, one));
   children.missing = missing;
-  known = {key, at: Date.now(), children};
   return children;
 }
 

@@ -1,6 +1,6 @@
 // The view in which a CustomResourceDefinition is written or pasted: its errors, the costs of its rules, changes that
 // break clients, and stored objects that it would reject, before it is applied.
-import {json, kindOf, past, pathOf, state, words} from "./api.js";
+import {decode, json, kindOf, past, pathOf, state, words} from "./api.js";
 import {fill, h, toast} from "./dom.js";
 import {Editor, writing} from "./editor.js";
 import {go} from "./route.js";
@@ -53,10 +53,10 @@ export async function definition(at, signal) {
   const editor = new Editor({
     text, ask, signal, cancel: () => go(["list", "apiextensions.k8s.io", "customresourcedefinitions"]), hint: "Checked as you type, without the server.",
     save: async (body, type) => {
-      const of = /^ {2}name: *"?([a-z0-9.-]+)/m.exec(body)?.[1];
       // A definition of the server is replaced as a whole, if it is still the one that the text began with.
-      const replaces = version.test(body);
-      const answer = await words(writing(pathOf(k, "", replaces ? of : "")), {method: replaces ? "PUT" : "POST", body, type});
+      const replaces = Boolean(name) && version.test(body);
+      const answer = await words(writing(pathOf(k, "", replaces ? name : "")), {method: replaces ? "PUT" : "POST", body, type});
+      const of = decode(answer.text).metadata.name;
       toast(`CustomResourceDefinition ${of} applied`);
       go(["object", k.group, k.resource, "-", of]);
       return answer;
@@ -88,6 +88,6 @@ function effects(r) {
       : h("p", {class: "verdict good"}, "The schemas are as they are served."),
     r.outcome && [h("h2", null, `${r.outcome.objects.toLocaleString("en")} stored objects`),
       r.outcome.groups.length ? table(["Objects", "Effect", "Field", "Names"], r.outcome.groups.map(g => [String(g.objects), [g.what, g.message && h("p", {class: "quiet"}, g.message)], h("code", null, g.field ?? ""), g.names.join(", ") + (g.objects > g.names.length ? ", …" : "")])) : h("p", {class: "good"}, "Each of them stays valid and loses no field.")],
-    rules.length > 0 && [h("h2", null, "Costs of rules"), table(["Rule", "Cost of an object", "Share of the limit"], rules.map(x => [[h("code", null, x.expression), h("p", {class: "quiet"}, x.path)], x.cost.toLocaleString("en"), h("span", {class: x.tooExpensive ? "bad" : ""}, `${(100 * x.cost / x.limit).toPrecision(2)} %`)]))],
+    rules.length > 0 && [h("h2", null, "Costs of rules"), table(["Rule", "Cost of an object", "Share of the limit"], rules.map(x => [[h("code", null, x.expression), h("p", {class: "quiet"}, x.path)], x.cost.toLocaleString("en"), h("span", {class: x.tooExpensive ? "bad" : ""}, `${(100 * Number(x.cost) / Number(x.limit)).toPrecision(2)} %`)]))],
   ];
 }

@@ -92,7 +92,7 @@ export class Grid {
     return e;
   }
 
-  // show writes a row into an element. What is there already stays.
+  // show writes a row into an element. Texts that are the same stay.
   show(e, row, i) {
     e.hidden = false;
     const now = Date.now();

@@ -1,5 +1,5 @@
 // The schemas that a server publishes (OpenAPI v3).
-import {json} from "./api.js";
+import {encode, json} from "./api.js";
 
 // schemasOf returns the schemas of the group and version of a kind, by name.
 export async function schemasOf(k, version, signal) {
@@ -34,14 +34,14 @@ export function typeName(schemas, s) {
 // example returns a value for a schema: its default, the first of its values, or its required fields.
 export function example(schemas, s, depth = 0) {
   const of = resolve(schemas, s);
-  if (of.default !== undefined && JSON.stringify(of.default) !== "{}") return structuredClone(of.default);
+  if (of.default !== undefined && encode(of.default) !== "{}") return structuredClone(of.default);
   if (of.enum) return of.enum[0];
   if (of.properties && depth < 8) {
     return Object.fromEntries((of.required ?? []).map(name => [name, example(schemas, of.properties[name], depth + 1)]));
   }
   switch (of.type) {
     case "array": return (of.minItems ?? 0) > 0 || depth < 8 && resolve(schemas, of.items).required ? [example(schemas, of.items, depth + 1)] : [];
-    case "integer": case "number": return Math.max(of.minimum ?? 0, of.minItems ?? 0);
+    case "integer": case "number": return Math.max(Number(of.minimum ?? 0), 0);
     case "boolean": return false;
     case "string": return "";
   }

@@ -79,7 +79,7 @@ async function objectsOf(q, signal) {
     return await stored(q, signal);
   } catch (e) {
     if (e.code !== 404 && e.code !== 403) throw e; // an older anykind, or no right to search
-    return listsOf(q, signal);
+    return listsOf(q, signal, e.message);
   }
 }
 
@@ -103,13 +103,13 @@ function where(i) {
 let known = {at: 0};
 
 // listsOf searches the names and labels of lists, on other servers.
-async function listsOf(q, signal) {
+async function listsOf(q, signal, missing = "This server has no search") {
   if (known.base !== state.base || Date.now() - known.at > fresh) known = {base: state.base, at: Date.now(), all: read()};
-  const {all, missing} = await known.all;
+  const {all, missing: unread} = await known.all;
   const words = q.toLowerCase().split(/\s+/);
   const objects = all.filter(o => words.every(w => o.text.includes(w))).slice(0, most).map(o => [objectOf(o.k, o.m.namespace, o.m.name),
     [h("span", {class: "quiet"}, o.k.kind, " "), h("b", null, o.m.name), o.m.namespace && h("span", {class: "quiet"}, " in ", o.m.namespace)]]);
-  return {objects, words: `This server has no search: names and labels of ${elsewhere} kinds${missing ? `, of which ${missing} cannot be listed` : ""}, at most 5,000 objects of each.`};
+  return {objects, words: `${missing}: names and labels of ${elsewhere} kinds${unread ? `, of which ${unread} cannot be listed` : ""}, at most 5,000 objects of each.`};
 }
 
 async function read() {

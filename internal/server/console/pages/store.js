@@ -93,4 +93,4 @@ export function sortable(value) {
 }
 
 // order writes a number so that texts sort as numbers do. Texts begin with a higher character than "!".
-const order = n => (n < 0 ? "!-" + String(1e15 + n).padStart(16, "0") : "!0" + n.toFixed(3).padStart(20, "0"));
+const order = n => (n < 0 ? "!-" + String(1e15 + n).padStart(16, "0") : "!0" + n.toFixed(3).padStart(26, "0"));

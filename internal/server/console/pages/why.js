@@ -15,7 +15,7 @@ const neutral = /^(progressing|reconciling|suspended|paused|disruptionallowed)$/
 
 // polarity returns "good", "bad" or "" for a condition.
 function polarity(c) {
-  if (/completed|succeeded/i.test(c.reason ?? "")) return "good";
+  if (/^(pod)?(completed|succeeded)$/i.test(c.reason ?? "")) return "good";
   if (/^progressing$/i.test(c.type)) return c.status === "False" ? "bad" : ""; // False: the controller has given up
   if (neutral.test(c.type)) return "";
   if (negative.test(c.type)) return {True: "bad", False: "good"}[c.status] ?? "";
@@ -46,15 +46,15 @@ function findings(o) {
 const conditions = o => (Array.isArray(o.status?.conditions) ? o.status.conditions.filter(c => c && typeof c.type === "string") : []);
 
 // around returns the owners, the dependents and the references of an object, each with its findings, and its own.
-export async function around({object: o, signal}) {
+export async function around({object: o}, signal) {
   const [above, children, refs] = await Promise.all([upwards(o, signal), family(o.metadata.namespace ?? "", signal), missing(o, signal)]);
   return {above, refs, below: await downwards(o, children, signal, 0, new Set([o.metadata.uid])), own: findings(o), unread: children.missing};
 }
 
 // why returns the tab with the state of an object.
-export async function why(view) {
-  const {object: o, signal} = view;
-  const [{above, refs, below, own, unread}, events] = await Promise.all([around(view), eventsOf(o, signal)]);
+export async function why(view, signal) {
+  const {object: o} = view;
+  const [{above, refs, below, own, unread}, events] = await Promise.all([around(view, signal), eventsOf(o, signal)]);
   const causes = [...own, ...refs.filter(r => r.found === undefined && !r.optional), ...below.filter(n => n.bad)].length;
   return h("div", {class: "state"},
     h("p", {class: ["verdict", causes ? "bad" : "good"]}, causes ? "Not ready, or not as wanted" : conditions(o).length ? "Ready: no condition, reference or dependent says otherwise" : "No problem is known"),

@@ -63,7 +63,7 @@ export function write(object) {
 // text returns an object as one text.
 export const toText = object => write(object).map(l => l.text).join("\n") + "\n";
 
-// paths returns the path of each line of a text in block style. Lines without a key have the path of what they are in.
+// paths returns the path of each line of a text in block style. Lines without a key have the path of their map or list.
 export function paths(text) {
   const open = []; // {indent, path} of maps, {indent, path, list, index} of lists
   let block = -1; // the indentation of a key with a text of several lines
