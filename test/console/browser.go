@@ -33,7 +33,9 @@ var chromium = sync.OnceValues(func() (string, error) {
 	if _, err := exec.LookPath("apt-get"); err != nil || os.Getuid() != 0 {
 		return "", errors.New("there is no Chromium in PATH")
 	}
-	install := exec.Command("sh", "-c", "(apt-get install -y --no-install-recommends chromium || (apt-get update && apt-get install -y --no-install-recommends chromium))")
+	const apt = "apt-get -o Acquire::http::Timeout=20 -o Acquire::Retries=1 "
+	const one = apt + "install -y --no-install-recommends chromium"
+	install := exec.Command("sh", "-c", one+" || ("+apt+"update && "+one+")")
 	install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 	if out, err := install.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("installing Chromium: %w\n%s", err, out)
