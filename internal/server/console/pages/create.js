@@ -3,15 +3,14 @@ import {find, pathOf, state, words} from "./api.js";
 import {h, toast} from "./dom.js";
 import {dryRun, Editor, writing} from "./editor.js";
 import {go, listOf, namespace} from "./route.js";
-import {example, rootOf, schemasOf} from "./schema.js";
+import {example, schemaOf} from "./schema.js";
 import {toText} from "./yaml.js";
 
 // create shows the editor for a new object.
 export async function create(at, signal) {
   const k = await find(at, signal);
   document.title = `New ${k.kind} · anykind console`;
-  const schemas = await schemasOf(k, k.version, signal);
-  const root = rootOf(schemas, k);
+  const {schemas, root} = await schemaOf(k, k.version, signal);
   const {apiVersion, kind, metadata, status, ...rest} = root ? example(schemas, {...root, required: [...new Set([...(root.required ?? []), ...Object.keys(root.properties ?? {}).filter(p => p === "spec")])]}) : {};
   const ns = namespace() || state.context.namespace || "default";
   const path = parameters => text => writing(pathOf(k, k.namespaced ? namespaceOf(text) ?? ns : ""), parameters);

@@ -2,7 +2,7 @@
 import {decode, encode, words} from "./api.js";
 import {debounce, fill, h, toast} from "./dom.js";
 import {dryUpdate, problemsOf, writable, writing} from "./editor.js";
-import {example, resolve, rootOf, schemasOf, typeName} from "./schema.js";
+import {example, resolve, schemaOf, typeName} from "./schema.js";
 import {dotted, fieldPath} from "./yaml.js";
 
 const fixed = ["apiVersion", "kind", "status"]; // not fields of a form
@@ -10,8 +10,7 @@ const ofMetadata = ["labels", "annotations", "finalizers", "ownerReferences"]; /
 
 // form returns the tab with the form of an object.
 export async function form(view) {
-  const schemas = await schemasOf(view.k, view.k.version, view.signal);
-  const root = rootOf(schemas, view.k);
+  const {schemas, root} = await schemaOf(view.k, view.k.version, view.signal);
   if (!root) return h("p", {class: "quiet pad"}, "The server publishes no schema of this kind. Edit the YAML.");
   return new Form(view, schemas, root).node;
 }

@@ -3,7 +3,7 @@ import {encode, find, json, kindOf, listed, pathOf} from "./api.js";
 import {debounce, fill, h} from "./dom.js";
 import {short} from "./diff.js";
 import {link, listOf} from "./route.js";
-import {resolve, rootOf, schemasOf, typeName} from "./schema.js";
+import {resolve, schemaOf, typeName} from "./schema.js";
 import {table} from "./why.js";
 
 // kind shows the documentation of a kind.
@@ -11,8 +11,7 @@ export async function kind(at, signal) {
   const k = await find(at, signal);
   document.title = `${k.kind}: documentation · anykind console`;
   const version = k.versions.includes(at.query.get("version")) ? at.query.get("version") : k.version;
-  const [schemas, admission] = await Promise.all([schemasOf(k, version, signal), admitting(k, signal)]);
-  const root = rootOf(schemas, k, version);
+  const [{schemas, root}, admission] = await Promise.all([schemaOf(k, version, signal), admitting(k, signal)]);
   const fields = h("ul", {class: "fields"});
   const draw = debounce(words => fill(fields, words ? found(schemas, root, words) : children(schemas, root, 0)), 80);
   fill(fields, root ? children(schemas, root, 0) : h("li", {class: "quiet"}, "The server publishes no schema of this kind."));

@@ -1,8 +1,20 @@
 // The schemas that a server publishes (OpenAPI v3).
-import {encode, json} from "./api.js";
+import {encode, json, pause} from "./api.js";
+
+const tries = 4, wait = 700; // milliseconds: kube-apiserver publishes the schema of a new kind some time after its definition
+
+// schemaOf returns the schema of a kind, undefined if there is none, with the schemas that it refers to by name.
+export async function schemaOf(k, version, signal) {
+  for (let n = 1; ; n++) {
+    const schemas = await schemasOf(k, version, signal);
+    const root = rootOf(schemas, k, version);
+    if (root || n === tries || signal.aborted) return {schemas, root};
+    await pause(wait, signal);
+  }
+}
 
 // schemasOf returns the schemas of the group and version of a kind, by name.
-export async function schemasOf(k, version, signal) {
+async function schemasOf(k, version, signal) {
   const index = await json("/openapi/v3", {signal});
   const path = k.group ? `apis/${k.group}/${version}` : `api/${version}`;
   const at = index.paths[path]?.serverRelativeURL;
@@ -20,7 +32,7 @@ export function resolve(schemas, s) {
 }
 
 // rootOf returns the schema of a kind; undefined for none.
-export const rootOf = (schemas, k, version = k.version) => Object.values(schemas).find(s => s["x-kubernetes-group-version-kind"]?.some(x => x.group === k.group && x.version === version && x.kind === k.kind));
+const rootOf = (schemas, k, version) => Object.values(schemas).find(s => s["x-kubernetes-group-version-kind"]?.some(x => x.group === k.group && x.version === version && x.kind === k.kind));
 
 // typeName names the type of a schema.
 export function typeName(schemas, s) {
