@@ -192,7 +192,7 @@ func axeCore() (string, error) {
 		from = "https://registry.npmjs.org/axe-core/-/axe-core-4.10.3.tgz"
 		sum  = "Xm7bpRXnDSX2YE2YFfBk2FnF0ep6tmG7xPh8iHee8MIcrgq762Nkce856dYtJYLkuIoYZvGfTs/PbZhideTcEg=="
 	)
-	a, err := http.Get(from)
+	a, err := (&http.Client{Timeout: patience}).Get(from)
 	if err != nil {
 		return "", fmt.Errorf("axe-core cannot be downloaded: %w", err)
 	}
