@@ -66,7 +66,7 @@ func TestManyRows(t *testing.T) {
 	opened := time.Now()
 	p.Go("#/list/example.com/widgets?sort=Size")
 	p.Until(`document.querySelector(".count")`)
-	p.Patience = 10 * time.Minute
+	p.Patience = 10*time.Minute + *watched
 	p.Until(fmt.Sprintf(`document.querySelector(".live.live").innerText.includes("live") && document.querySelector(".count").innerText.replaceAll(",", "") === "%d"`, *rows))
 	loaded := time.Since(opened)
 	stop := make(chan struct{})
