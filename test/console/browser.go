@@ -125,7 +125,7 @@ func (p *Page) Do(actions ...chromedp.Action) {
 	}
 }
 
-// Eval evaluates JavaScript, which may be a promise.
+// Eval evaluates JavaScript, and waits for the result of a promise.
 func Eval[T any](p *Page, script string) (out T) {
 	p.t.Helper()
 	p.Do(chromedp.Evaluate(script, &out, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -59,7 +60,7 @@ func (s *Server) fields(p *place) []any {
 		}
 		for _, name := range []string{"apiVersion", "kind", "metadata"} {
 			if !slices.Contains(p.present, name) {
-				out = append(out, object{"label": name, "kind": fieldItem, "insertText": name + ": "})
+				out = append(out, jsonObject{"label": name, "kind": fieldItem, "insertText": name + ": "})
 			}
 		}
 		return out
@@ -76,9 +77,9 @@ func (s *Server) fields(p *place) []any {
 		if f.required {
 			order = "0"
 		}
-		out = append(out, object{
+		out = append(out, jsonObject{
 			"label": name, "kind": fieldItem, "detail": f.typeName(), "sortText": order + name,
-			"documentation": object{"kind": "markdown", "value": f.describe(name)},
+			"documentation": jsonObject{"kind": "markdown", "value": f.describe(name)},
 			"insertText":    name + ":" + opening(f, p.indent), "insertTextMode": 1,
 		})
 	}
@@ -101,9 +102,9 @@ func (p *place) replace(items []any, line string, at position, column int) {
 	if !p.inValue && !strings.HasPrefix(strings.TrimLeft(line[end:], " \t"), ":") {
 		behind = ": "
 	}
-	edit := textEdit{Range: textRange{position{at.Line, units(line[:p.start])}, position{at.Line, units(line[:end])}}}
+	edit := textEdit{Range: textRange{position{at.Line, object.UTF16Len(line[:p.start])}, position{at.Line, object.UTF16Len(line[:end])}}}
 	for _, one := range items {
-		one := one.(object)
+		one := one.(jsonObject)
 		text := quote + one["label"].(string) + quote
 		edit.NewText = text + behind
 		one["filterText"], one["textEdit"] = text, edit
@@ -154,17 +155,17 @@ func (s *Server) values(p *place) []any {
 	kinds := s.Workspace.Kinds()
 	out := []any{}
 	value := func(text, detail string) {
-		out = append(out, object{"label": text, "kind": valueItem, "detail": detail})
+		out = append(out, jsonObject{"label": text, "kind": valueItem, "detail": detail})
 	}
 	if len(p.path) == 0 && p.key == "apiVersion" {
 		for _, v := range apiVersions(kinds, p.kind) {
-			out = append(out, object{"label": v, "kind": kindItem})
+			out = append(out, jsonObject{"label": v, "kind": kindItem})
 		}
 		return out
 	}
 	if len(p.path) == 0 && p.key == "kind" {
 		for _, k := range kindNames(kinds, p.apiVersion) {
-			out = append(out, object{"label": k, "kind": kindItem})
+			out = append(out, jsonObject{"label": k, "kind": kindItem})
 		}
 		return out
 	}
@@ -250,10 +251,10 @@ func (s *Server) hover(params json.RawMessage) any {
 	if n = n.at(p.named); n == nil {
 		return nil
 	}
-	shown := object{"contents": object{"kind": "markdown", "value": n.describe(strings.ReplaceAll(strings.Join(p.named, "."), ".[]", "[]"))}}
+	shown := jsonObject{"contents": jsonObject{"kind": "markdown", "value": n.describe(strings.ReplaceAll(strings.Join(p.named, "."), ".[]", "[]"))}}
 	if !p.inFlow {
-		start := units(line[:min(p.indent, len(line))])
-		shown["range"] = textRange{position{at.Position.Line, start}, position{at.Position.Line, start + units(p.key)}}
+		start := object.UTF16Len(line[:min(p.indent, len(line))])
+		shown["range"] = textRange{position{at.Position.Line, start}, position{at.Position.Line, start + object.UTF16Len(p.key)}}
 	}
 	return shown
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/anykind/anykind/internal/object"
 )
 
 // An edit in a collection replaces the word at the cursor, with its quotation marks. The cursor is |.
@@ -70,11 +72,11 @@ func replaced(t *testing.T, before, after string) string {
 	if p.isText = true; !p.inFlow || p.inText {
 		t.Fatalf("in a collection: %v, in a text: %v", p.inFlow, p.inText)
 	}
-	one := object{"label": "new"}
-	p.replace([]any{one}, lines[at], position{at, units(own)}, len(own))
+	one := jsonObject{"label": "new"}
+	p.replace([]any{one}, lines[at], position{at, object.UTF16Len(own)}, len(own))
 	edit := one["textEdit"].(textEdit)
 	from, to := edit.Range.Start, edit.Range.End
-	if from.Line != at || to.Line != at || from.Character > units(own) || to.Character < units(own) {
+	if from.Line != at || to.Line != at || from.Character > object.UTF16Len(own) || to.Character < object.UTF16Len(own) {
 		t.Errorf("the cursor is not in the range %+v", edit.Range)
 	}
 	line := utf16.Encode([]rune(lines[at]))

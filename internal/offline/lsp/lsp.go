@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -148,9 +149,9 @@ type textEdit struct {
 	NewText string    `json:"newText"`
 }
 
-type object = map[string]any
+type jsonObject = map[string]any
 
-func (s *Server) initialize(ctx context.Context, params json.RawMessage) object {
+func (s *Server) initialize(ctx context.Context, params json.RawMessage) jsonObject {
 	var p struct {
 		RootURI          string
 		RootPath         string
@@ -167,11 +168,11 @@ func (s *Server) initialize(ctx context.Context, params json.RawMessage) object 
 	if err := s.Workspace.Open(ctx, folder); err != nil {
 		s.show(err.Error())
 	}
-	return object{
-		"serverInfo": object{"name": "anykind", "version": s.Version},
-		"capabilities": object{
-			"textDocumentSync":   object{"openClose": true, "change": 1, "save": true}, // whole texts
-			"completionProvider": object{"triggerCharacters": []string{" ", ":", "-", "{", "[", ",", `"`}},
+	return jsonObject{
+		"serverInfo": jsonObject{"name": "anykind", "version": s.Version},
+		"capabilities": jsonObject{
+			"textDocumentSync":   jsonObject{"openClose": true, "change": 1, "save": true}, // whole texts
+			"completionProvider": jsonObject{"triggerCharacters": []string{" ", ":", "-", "{", "[", ",", `"`}},
 			"hoverProvider":      true,
 		},
 	}
@@ -192,7 +193,7 @@ func pathOf(uri string) string {
 
 // show shows a message to the user.
 func (s *Server) show(text string) {
-	_ = s.out.notify("window/showMessage", object{"type": 2, "message": text})
+	_ = s.out.notify("window/showMessage", jsonObject{"type": 2, "message": text})
 }
 
 // change records a text and checks it after a while.
@@ -224,7 +225,7 @@ func (s *Server) check(ctx context.Context, uri string, o *opened) {
 		if err != nil {
 			problems = []Problem{{Line: 1, Column: 1, Message: err.Error()}}
 		}
-		_ = s.out.notify("textDocument/publishDiagnostics", object{"uri": uri, "version": version, "diagnostics": diagnostics(text, problems)})
+		_ = s.out.notify("textDocument/publishDiagnostics", jsonObject{"uri": uri, "version": version, "diagnostics": diagnostics(text, problems)})
 	})
 }
 
@@ -248,7 +249,7 @@ func (s *Server) close(uri string) {
 			o.cancel()
 		}
 		delete(s.texts, uri)
-		_ = s.out.notify("textDocument/publishDiagnostics", object{"uri": uri, "diagnostics": []any{}})
+		_ = s.out.notify("textDocument/publishDiagnostics", jsonObject{"uri": uri, "diagnostics": []any{}})
 	}
 }
 
@@ -277,8 +278,8 @@ func diagnostics(text string, problems []Problem) []any {
 		if p.Warning {
 			severity = 2
 		}
-		out = append(out, object{
-			"range":    textRange{position{at, units(line[:start])}, position{at, max(units(line[:start])+1, units(strings.TrimRight(line, " ")))}},
+		out = append(out, jsonObject{
+			"range":    textRange{position{at, object.UTF16Len(line[:start])}, position{at, max(object.UTF16Len(line[:start])+1, object.UTF16Len(strings.TrimRight(line, " ")))}},
 			"severity": severity, "source": "anykind", "message": p.Message,
 		})
 	}
@@ -292,17 +293,6 @@ func manifest(text string, at int) bool {
 	}
 	p := find(text, at, 0)
 	return p.apiVersion != "" || p.kind != ""
-}
-
-// units returns the number of UTF-16 code units of a text.
-func units(s string) (n int) {
-	for _, r := range s {
-		n++
-		if r > 0xffff {
-			n++
-		}
-	}
-	return n
 }
 
 // offset returns the number of bytes of the first units of a line.

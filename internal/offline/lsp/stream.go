@@ -90,10 +90,10 @@ func (s *stream) answer(m *message, result any) error {
 
 // fail responds to a request with an error.
 func (s *stream) fail(m *message, code int, text string) error {
-	return s.send(object{"jsonrpc": "2.0", "id": m.ID, "error": object{"code": code, "message": text}})
+	return s.send(jsonObject{"jsonrpc": "2.0", "id": m.ID, "error": jsonObject{"code": code, "message": text}})
 }
 
 // notify sends a notification.
 func (s *stream) notify(method string, params any) error {
-	return s.send(object{"jsonrpc": "2.0", "method": method, "params": params})
+	return s.send(jsonObject{"jsonrpc": "2.0", "method": method, "params": params})
 }

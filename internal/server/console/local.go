@@ -28,8 +28,8 @@ const protocolToken = "base64url.bearer.authorization.k8s.io."
 // A Local is the server of a console for one user of this machine.
 //
 // Each request needs the token of the session, except for the files of the pages. A browser gets the token for
-// the secret of a link, which is valid once. Requests must name this server in Host, which DNS rebinding cannot,
-// and must not come from another origin.
+// the secret of a link. A secret is valid once. Requests must name this server in Host: DNS rebinding names
+// another one. They must not come from another origin.
 type Local struct {
 	// Review returns the effects of a CustomResourceDefinition on a server, as JSON. With try, it validates all stored
 	// objects. Nil for a console without reviews.

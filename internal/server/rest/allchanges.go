@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// ChangeRights are the rights of the user of one request to changes, which it reads from the newest one back.
+// ChangeRights are the rights of one user to changes. A request asks for those of the newest change first, and goes back.
 type ChangeRights interface {
 	// List reports whether the user may list a resource. An Info without a namespace is for all of them.
 	List(ctx context.Context, asked *request.Info) (bool, error)
@@ -32,7 +32,7 @@ type ChangeRights interface {
 const (
 	defaultChanges = 100
 	maxChanges     = 1000
-	// maxQuestions limits the requests to the authorizers, which may be webhooks.
+	// maxQuestions limits the calls of the authorizers: they may be webhooks.
 	maxQuestions = 10_000
 )
 

@@ -13,8 +13,8 @@ const chunkSize = 64 << 10
 
 // A dictionary has each distinct text once, with the documents that have it. Its zero value is empty.
 //
-// The texts are one after the other in chunks. A search for a part of a text scans the chunks: the processor does
-// that faster than it follows the pointers of an index of parts, which would also be larger than the texts.
+// Chunks hold the texts one after the other. A search for a part of a text scans the chunks. A scan is faster than
+// following the pointers of an index of parts, and such an index would be larger than the texts.
 type dictionary struct {
 	chunks []chunk
 	lists  []postings
@@ -174,7 +174,8 @@ func (d *dictionary) scanChunk(c *chunk, find func(text []byte) int, upTo uint32
 	}
 }
 
-// holder returns the entry with the text at an offset, which is not before the entry from. It is often near that.
+// holder returns the entry with the text at an offset. The search begins at the entry from: the result is not before it,
+// and often near it.
 func (c *chunk) holder(from int, offset uint32) int {
 	step := 1
 	for from+step < len(c.entries) && c.entries[from+step].start <= offset {

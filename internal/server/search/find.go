@@ -24,7 +24,7 @@ const (
 // maxWords limits the words of a query, so that a sum of ranks fits into its type.
 const maxWords = 12
 
-// Find calls found for the documents with all words, which are from Words, until it returns false. The best rank
+// Find calls found for the documents with all words, until it returns false. The words come from Words. The best rank
 // comes first; within a rank, kind, namespace and name decide. The documents include those of earlier states of an
 // object: the caller compares the Revision with that of the present state. may returns false for a kind in a
 // namespace whose documents are left out.

@@ -419,7 +419,7 @@ func TestExcerpt(t *testing.T) {
 			if r != 0 {
 				got += string(r)
 			}
-			n += units(string(r))
+			n += object.UTF16Len(string(r))
 		}
 		if got != tt.want {
 			t.Errorf("%s: %s", tt.word, got)

@@ -139,7 +139,7 @@ func (x *Index) document(number uint32) document {
 	return x.pages[number/pageSize].documents[number%pageSize]
 }
 
-// A reading is the documents of an Index at one moment. What it has does not change.
+// A reading is the documents of an Index at one moment. It does not change.
 type reading struct {
 	kinds       []*Kind
 	scopes      []scope

@@ -3,10 +3,10 @@
 // An Index is values in, values out: it knows texts of documents, and neither requests nor rights. A Searcher has an
 // Index while clients search, and serves the page. A document is one state of an object. Dictionaries have each
 // distinct text once, with the documents that have it. Most objects repeat the texts of others, so the dictionaries
-// are much smaller than the objects. A query scans the dictionaries from begin to end, which takes about 0.1 ms a
+// are much smaller than the objects. A query scans the dictionaries from begin to end: about 0.1 ms a
 // megabyte. An index of the parts of texts would be faster for rare words, and several times larger than the texts.
 //
-// The first search builds the index in the background: first the names and labels of all objects, which are in the
+// The first search builds the index in the background: first the names and labels of all objects, from the
 // watch cache, and then the texts, one object at a time. Meanwhile, searches use the part that exists. From then on
 // the index follows the feed. A changed object is added as another document, and a result is dropped if its revision
 // is not the present one. When most documents may be of earlier states, a new index replaces the old one. Some
@@ -14,7 +14,7 @@
 //
 // A search loads every kind into the watch cache, as a list of it does. The objects of aggregated API servers
 // are not searched: this server has neither them nor their changes. The data of Secrets is never
-// indexed, and neither are their annotations, which may have a copy of it.
+// indexed. Their annotations may have a copy of it, and are not indexed either.
 package search
 
 import (
@@ -95,7 +95,7 @@ func (s *Searcher) Close(context.Context) error {
 	return nil
 }
 
-// use returns the session, which it begins if there is none.
+// use returns the session. It begins one if there is none.
 func (s *Searcher) use() (*session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

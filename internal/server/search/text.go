@@ -134,20 +134,9 @@ func excerpt(s string, at, length int) (part string, matched Span) {
 	if to < len(s) {
 		tail += "…"
 	}
-	matched.Start = units(head)
-	matched.End = matched.Start + units(s[at:at+length])
+	matched.Start = object.UTF16Len(head)
+	matched.End = matched.Start + object.UTF16Len(s[at:at+length])
 	return head + s[at:at+length] + tail, matched
-}
-
-// units returns the length of a text in UTF-16.
-func units(s string) (n int) {
-	for _, r := range s {
-		n++
-		if r > 0xffff {
-			n++
-		}
-	}
-	return n
 }
 
 // within returns the offset of a folded word in a text, or -1.

@@ -1,8 +1,7 @@
 // Rights: those of the user in a namespace, and the users who have one.
 import {json, kindOf, pathOf, send, state} from "./api.js";
-import {fill, h} from "./dom.js";
+import {fill, h, table} from "./dom.js";
 import {change, namespace} from "./route.js";
-import {table} from "./why.js";
 
 // access shows the rights of the user, and answers which users have a right.
 export async function access(at, signal) {
@@ -61,4 +60,5 @@ async function who(to, verb, title, ns, signal) {
   }
 }
 
-const has = (list, v) => list?.includes("*") || list?.includes(v);
+// has reports whether a list of a rule has a value, or all of them.
+export const has = (list, v) => list?.includes("*") || list?.includes(v);

@@ -2,7 +2,7 @@
 import {find, pathOf, state, words} from "./api.js";
 import {h, toast} from "./dom.js";
 import {dryRun, Editor, writing} from "./editor.js";
-import {go, listOf, namespace} from "./route.js";
+import {go, listOf, namespace, partsOf} from "./route.js";
 import {example, schemaOf} from "./schema.js";
 import {toText} from "./yaml.js";
 
@@ -16,12 +16,12 @@ export async function create(at, signal) {
   const path = parameters => text => writing(pathOf(k, k.namespaced ? namespaceOf(text) ?? ns : ""), parameters);
   const editor = new Editor({
     text: toText({apiVersion: k.group ? `${k.group}/${k.version}` : k.version, kind: k.kind, metadata: {name: "example", ...(k.namespaced ? {namespace: ns} : {})}, ...rest}),
-    ask: text => dryRun("POST", path({dryRun: "All"})(text), text, signal), signal, cancel: () => go(["list", k.group || "-", k.resource]),
+    ask: text => dryRun("POST", path({dryRun: "All"})(text), text, signal), signal, cancel: () => go(partsOf("list", k)),
     save: async (text, type) => {
       const answer = await words(path()(text), {method: "POST", body: text, type});
       const o = JSON.parse(answer.text);
       toast(`${k.kind} ${o.metadata.name} created`);
-      go(["object", k.group || "-", k.resource, o.metadata.namespace ?? "-", o.metadata.name]);
+      go(partsOf("object", k, o.metadata.namespace ?? "-", o.metadata.name));
       return answer;
     },
   });

@@ -1,10 +1,10 @@
 // The documentation of a kind, from its schema.
+import {has} from "./access.js";
 import {encode, find, json, kindOf, listed, pathOf} from "./api.js";
-import {debounce, fill, h} from "./dom.js";
+import {debounce, fill, h, table} from "./dom.js";
 import {short} from "./diff.js";
 import {link, listOf} from "./route.js";
 import {resolve, schemaOf, typeName} from "./schema.js";
-import {table} from "./why.js";
 
 // kind shows the documentation of a kind.
 export async function kind(at, signal) {
@@ -122,5 +122,4 @@ async function admitting(k, signal) {
   return rows;
 }
 
-const has = (list, v) => list?.includes("*") || list?.includes(v);
 const selects = s => (["namespaceSelector", "objectSelector"].some(n => Object.keys(s?.[n] ?? {}).length) ? ", of selected objects" : "");

@@ -4,7 +4,7 @@ import {compile} from "./cel.js";
 import {remove} from "./delete.js";
 import {age, copy, debounce, every, fill, h, text} from "./dom.js";
 import {keysUntil} from "./keys.js";
-import {change, go, link, namespace, objectOf, pageOf} from "./route.js";
+import {change, go, link, namespace, objectOf, pageOf, partsOf} from "./route.js";
 import {Grid} from "./rows.js";
 import {sortable, Store} from "./store.js";
 
@@ -62,7 +62,7 @@ class List {
       field("field", "Field selector", "Fields: spec.nodeName=a", () => this.reload()),
       field("cel", "Filter in CEL, such as object.spec.replicas > 1", "CEL: object.spec…", () => this.reload()),
       h("label", {class: "check"}, h("input", {type: "checkbox", checked: Boolean(this.query.wide), change: e => this.widen(e.target.checked)}), "wide"),
-      this.k.verbs.includes("create") && !state.at && h("a", {class: "button", href: this.k.title === "customresourcedefinitions.apiextensions.k8s.io" && state.reviews ? link(["definition"]) : link(["new", this.k.group || "-", this.k.resource])}, "New"),
+      this.k.verbs.includes("create") && !state.at && h("a", {class: "button", href: this.k.title === "customresourcedefinitions.apiextensions.k8s.io" && state.reviews ? link(["definition"]) : link(partsOf("new", this.k))}, "New"),
       h("a", {class: "button", href: pageOf(this.k)}, "About"),
       h("button", {click: () => copy(this.command()), title: "Copy as a kubectl command"}, "kubectl"));
   }
@@ -261,7 +261,7 @@ class List {
     this.empty.hidden = !nothing;
     if (nothing) {
       fill(this.empty, error instanceof SyntaxError ? [h("b", null, "A filter cannot have this expression."), h("p", null, error.message)] : error?.code ? [h("b", null, error.code === 403 ? "You may not list these objects." : "The server rejects the list."), h("p", null, error.message)]
-        : size ? [h("b", null, "No object passes the filter."), h("p", null, `${n(size)} are hidden. `, h("button", {click: () => go(["list", this.k.group || "-", this.k.resource], {text: ""})}, "Clear the filter"))]
+        : size ? [h("b", null, "No object passes the filter."), h("p", null, `${n(size)} are hidden. `, h("button", {click: () => go(partsOf("list", this.k), {text: ""})}, "Clear the filter"))]
         : this.query.label || this.query.field || this.query.cel ? [h("b", null, `No ${this.k.kind} passes the selectors`), h("p", null, [this.query.label, this.query.field, this.query.cel].filter(Boolean).join(" · "))]
         : [h("b", null, `There is no ${this.k.kind}${this.namespace ? " in " + this.namespace : ""}.`), h("p", null, "New ones appear here by themselves.")]);
     }

@@ -1,5 +1,5 @@
 // The view of one object: its state, its text, its past.
-import {find, json, own, pathOf, pause, state, watch} from "./api.js";
+import {find, json, own, past, pathOf, pause, state, watch} from "./api.js";
 import {remove} from "./delete.js";
 import {Document} from "./document.js";
 import {age, copy, debounce, fill, h, moment} from "./dom.js";
@@ -50,7 +50,7 @@ class View {
   }
 
   async load() {
-    this.object = await json(state.at ? `${this.path}?asOf=${encodeURIComponent(state.at)}` : this.path, {signal: this.signal});
+    this.object = await json(past(this.path), {signal: this.signal});
     if (this.signal.aborted) return; // the address is that of another view
     this.document = new Document(this);
     this.draw();

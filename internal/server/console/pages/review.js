@@ -1,10 +1,9 @@
 // The view in which a CustomResourceDefinition is written or pasted: its errors, the costs of its rules, changes that
 // break clients, and stored objects that it would reject, before it is applied.
 import {decode, json, kindOf, past, pathOf, state, words} from "./api.js";
-import {fill, h, toast} from "./dom.js";
+import {fill, h, table, toast} from "./dom.js";
 import {Editor, writing} from "./editor.js";
 import {go} from "./route.js";
-import {table} from "./why.js";
 import {toText} from "./yaml.js";
 
 const version = /^ {2}resourceVersion: .*$/m; // its line

@@ -43,6 +43,7 @@ export function change(parameters) {
 }
 
 // Addresses of views of kinds and objects. The core group has no name, so its address has a dash.
-export const listOf = (k, parameters) => link(["list", k.group || "-", k.resource], parameters);
-export const pageOf = k => link(["kind", k.group || "-", k.resource]);
-export const objectOf = (k, ns, name, parameters) => link(["object", k.group || "-", k.resource, ns || "-", name], parameters);
+export const partsOf = (name, k, ...more) => [name, k.group || "-", k.resource, ...more];
+export const listOf = (k, parameters) => link(partsOf("list", k), parameters);
+export const pageOf = k => link(partsOf("kind", k));
+export const objectOf = (k, ns, name, parameters) => link(partsOf("object", k, ns || "-", name), parameters);

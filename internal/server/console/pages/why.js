@@ -1,7 +1,7 @@
 // The state of an object, and the reasons for it: conditions, missing references, and events, along owners and
 // dependents of any kind. It knows the conventions of the API, and no kind.
 import {state} from "./api.js";
-import {age, h, moment} from "./dom.js";
+import {age, h, moment, table} from "./dom.js";
 import {objectOf} from "./route.js";
 import {eventsOf, family, owners, read, references} from "./relations.js";
 import {short} from "./diff.js";
@@ -83,9 +83,6 @@ function labels(o) {
   const one = (title, map) => Object.keys(map ?? {}).length > 0 && [h("h2", null, title), h("dl", {class: "pairs"}, Object.entries(map).map(([n, v]) => [h("dt", null, n), h("dd", null, n === "kubectl.kubernetes.io/last-applied-configuration" ? "(in the YAML)" : short(v, 300))]))];
   return [one("Labels", o.metadata.labels), one("Annotations", o.metadata.annotations)];
 }
-
-// table returns a table with titles.
-export const table = (titles, rows) => h("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": titles.join(", ")}, h("table", null, h("thead", null, h("tr", null, titles.map(t => h("th", {scope: "col"}, t)))), h("tbody", null, rows.map(r => h("tr", null, r.map(c => h("td", null, c)))))));
 
 async function upwards(o, signal, found = []) {
   const [owner] = owners(o).sort((a, b) => Number(Boolean(b.controller)) - Number(Boolean(a.controller)));
