@@ -13,7 +13,7 @@ import (
 // policyParts returns the dependencies of policies. The registry exists before the first evaluation.
 func (w *wired) policyParts(core *resource.Set) policy.Dependencies {
 	return policy.Dependencies{
-		Cache: w.cache, Core: core, Catalog: w.catalog, Authorizer: w.authorizer, Log: w.log, Metrics: w.policies, Manifests: w.manifests, Shared: w.expressions,
+		Cache: w.cache, Core: core, Catalog: w.catalog, Authorizer: w.authorizer, Log: w.log, Metrics: w.policies, Manifests: w.manifests, Outcomes: w.outcomes, Shared: w.expressions,
 		Decode: func(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) (object.Tree, error) {
 			return w.registry.Decode(ctx, d, v, o)
 		},

@@ -50,6 +50,6 @@ func withFiles[P interface{ Follow(context.Context) }](w *wired, folder string, 
 func (w *wired) webhookOptions(core *resource.Set) admissionwebhook.Options {
 	return admissionwebhook.Options{
 		Cache: w.cache, Kinds: core, Catalog: w.catalog, Namespaces: stored.List[corev1.Namespace](w.cache, core, corev1.Resource("namespaces")),
-		Authorizer: w.authorizer, Poster: w.webhooks, Rehearsal: w.copied, Metrics: w.admissions, Manifests: w.manifests, Log: w.log,
+		Authorizer: w.authorizer, Poster: w.webhooks, Rehearsal: w.copied, Metrics: w.admissions, Manifests: w.manifests, Outcomes: w.outcomes, Log: w.log,
 	}
 }

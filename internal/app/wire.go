@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/admission"
 	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/admission/outcome"
 	"github.com/anykind/anykind/internal/admission/podsecurity"
 	"github.com/anykind/anykind/internal/admission/policy"
 	"github.com/anykind/anykind/internal/admission/quota"
@@ -87,6 +88,7 @@ type wired struct {
 	policies    *policy.Metrics
 	conditions  *match.Metrics // of webhooks and policies
 	plugged     *admission.Metrics
+	outcomes    *outcome.Log
 	manifests   *manifest.Metrics
 	following   []func(context.Context) // while the server runs
 	standards   *podsecurity.Metrics
@@ -100,7 +102,7 @@ type wired struct {
 
 // assemble creates the parts between the store and the handler. None of them runs yet.
 func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) {
-	w := &wired{backend: a.backend, copied: o.copied != nil, log: o.Log, catalog: &resource.Catalog{}, standards: podsecurity.NewMetrics(), authorizer: &a.authorizer, later: a.later, expressions: &celpolicy.Shared{}}
+	w := &wired{backend: a.backend, copied: o.copied != nil, log: o.Log, catalog: &resource.Catalog{}, standards: podsecurity.NewMetrics(), authorizer: &a.authorizer, later: a.later, outcomes: &outcome.Log{}, expressions: &celpolicy.Shared{}}
 	var err error
 	if w.services, err = o.Services.read(); err != nil {
 		return nil, err
@@ -306,6 +308,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Console:         o.console(),
 		Changes:         o.copied.changes(objects),
 		Search:          w.search(a),
+		Outcomes:        &outcome.Page{Log: w.outcomes, Catalog: w.catalog, Authorizer: &a.authorizer},
 		Faults:          faults,
 		Version:         o.Version,
 		StrictTransport: o.StrictTransport,

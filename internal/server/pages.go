@@ -34,6 +34,9 @@ func (s *Server) ownPages() pages {
 	if s.options.Search != nil {
 		p[searchPath] = s.options.Search
 	}
+	if s.options.Outcomes != nil {
+		p[outcomesPath] = s.options.Outcomes
+	}
 	if s.options.AllChanges != nil {
 		p[allChangesPath] = s.options.AllChanges
 	}
@@ -86,6 +89,8 @@ const changesPath = "/changes"
 const (
 	// searchPath is the page that searches the stored objects.
 	searchPath = "/search"
+	// outcomesPath is the page with the last outcomes of admission webhooks and policies.
+	outcomesPath = "/admission/outcomes"
 	// allChangesPath is the page with the newest changes of all kinds.
 	allChangesPath = "/history/changes"
 )
@@ -93,7 +98,7 @@ const (
 // owns reports whether path is below one of the server's own roots. The API has no paths there.
 func owns(path string) bool {
 	switch path {
-	case "/statusz", "/flagz", backupPath, forgetPath, changesPath, allChangesPath, searchPath:
+	case "/statusz", "/flagz", backupPath, forgetPath, changesPath, allChangesPath, outcomesPath, searchPath:
 		return true
 	}
 	return isHealth(path) || under(path, "/version") || under(path, "/metrics") || under(path, "/debug") || under(path, forksPath) || under(path, fault.Path)

@@ -57,6 +57,8 @@ type Options struct {
 	Flags      []string               // command line, for /debug/
 	// Forget takes the earlier states of an object, by its key, out of the history.
 	Forget func(ctx context.Context, d *resource.Definition, key string) error
+	// Outcomes answers with the last outcomes of admission webhooks and policies; nil for a server without the page.
+	Outcomes http.Handler
 	// AllChanges answers with the newest changes of all kinds; nil for a server without the page.
 	AllChanges http.HandlerFunc
 	// Forks are served below their paths; nil for a server without them.

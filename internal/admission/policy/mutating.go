@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/admission/outcome"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
@@ -129,6 +130,7 @@ type problem struct {
 
 // fail records an error of a policy or a binding. The failure policy Ignore drops it.
 func (x *change) fail(p *policy[mutating], binding string, reason metav1.StatusReason, err error) {
+	x.remember(p, binding, outcome.Failure(err.Error(), p.ignores()))
 	if p.ignores() {
 		return
 	}
@@ -137,6 +139,11 @@ func (x *change) fail(p *policy[mutating], binding string, reason metav1.StatusR
 		message = fmt.Sprintf("policy %q denied request: %v", p.name, err)
 	}
 	x.problems = append(x.problems, problem{message, reason})
+}
+
+// remember adds the outcome of a policy for a binding, which is "" for an error of the policy itself.
+func (x *change) remember(p *policy[mutating], binding string, r outcome.Report) {
+	x.parts.Outcomes.Add(x.w.Admission, outcome.Origin{Step: "mutating policy", Configuration: p.name, Name: binding}, r)
 }
 
 // collect adds the invocations of a policy.
@@ -227,7 +234,7 @@ func (x *change) one(ctx context.Context, i *invocation, m *memory) error {
 	if !matches || x.w.Again && !m.due[i.key()] {
 		return nil
 	}
-	before := v.Object
+	before, failed := v.Object, false
 	for _, mutation := range p.mutations {
 		if v.Object == nil {
 			break
@@ -240,6 +247,7 @@ func (x *change) one(ctx context.Context, i *invocation, m *memory) error {
 		case errors.As(err, &answer):
 			return err
 		case err != nil:
+			failed = true
 			x.fail(i.of, i.binding, metav1.StatusReasonInvalid, err)
 		default:
 			x.made = true
@@ -248,9 +256,14 @@ func (x *change) one(ctx context.Context, i *invocation, m *memory) error {
 			}
 		}
 	}
+	result := outcome.Allowed
 	if !object.Equal(before, v.Object) {
 		m.changed()
 		x.w.Reinvoke()
+		result = outcome.Changed
+	}
+	if !failed {
+		x.remember(i.of, i.binding, outcome.Report{Result: result})
 	}
 	if i.of.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy {
 		m.asked[i.key()] = true

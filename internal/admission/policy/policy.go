@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/admission/outcome"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
@@ -37,6 +38,8 @@ type Dependencies struct {
 	Metrics *Metrics
 	// Manifests are the metrics of policies in files.
 	Manifests *manifest.Metrics
+	// Outcomes remembers the evaluations.
+	Outcomes *outcome.Log
 	// Shared is common to both kinds of policies.
 	Shared *celpolicy.Shared
 }

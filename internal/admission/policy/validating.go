@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/admission/outcome"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
@@ -84,14 +85,15 @@ type failure struct {
 
 // misconfigured records that a policy or a binding cannot be evaluated.
 func (x *validation) misconfigured(p *policy[validating], binding string, err error) {
-	if p.ignores() {
-		return
-	}
 	what := "policy"
 	if binding != "" {
 		what = "binding"
 	}
-	x.denials = append(x.denials, denial{policy: p.name, binding: binding, message: fmt.Sprintf("failed to configure %s: %v", what, err)})
+	message := fmt.Sprintf("failed to configure %s: %v", what, err)
+	x.remember(p, binding, outcome.Failure(message, p.ignores()))
+	if !p.ignores() {
+		x.denials = append(x.denials, denial{policy: p.name, binding: binding, message: message})
+	}
 }
 
 // policy evaluates a policy for each of its bindings. It returns an error of the request, not of
@@ -155,6 +157,9 @@ func (x *validation) binding(ctx context.Context, p *policy[validating], b *bind
 			Namespace: namespace, Params: param, Authorizer: x.authorizer,
 		}
 		decisions, noted := p.compiled().evaluate(ctx, x.matcher(p.name), about, p.ignores())
+		if decisions != nil {
+			x.remember(p, b.name, report(b, decisions, noted))
+		}
 		for i, d := range decisions {
 			switch {
 			case d.denied:
@@ -173,6 +178,31 @@ func (x *validation) binding(ctx context.Context, p *policy[validating], b *bind
 		}
 	}
 	return nil
+}
+
+// remember adds the outcome of a policy for a binding, which is "" for an error of the policy itself.
+func (x *validation) remember(p *policy[validating], binding string, r outcome.Report) {
+	x.parts.Outcomes.Add(x.w.Admission, outcome.Origin{Step: "validating policy", Configuration: p.name, Name: binding}, r)
+}
+
+// report returns the report about an evaluation: of its first failure, if there is one.
+func report(b *binding, decisions []decision, noted []note) outcome.Report {
+	for _, d := range decisions {
+		switch {
+		case d.failed:
+			return outcome.Failure(d.message, !d.denied)
+		case d.denied && slices.Contains(b.ValidationActions, admissionregistrationv1.Deny):
+			return outcome.Report{Result: outcome.Denied, Message: d.message}
+		case d.denied:
+			return outcome.Report{Result: outcome.Reported, Message: d.message}
+		}
+	}
+	for _, n := range noted {
+		if n.err != "" {
+			return outcome.Failure(n.err, false)
+		}
+	}
+	return outcome.Report{Result: outcome.Allowed}
 }
 
 // act applies the actions of a binding for a failed validation.

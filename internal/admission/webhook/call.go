@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/admission/outcome"
 	client "github.com/anykind/anykind/internal/network/webhook"
 	"github.com/anykind/anykind/internal/object/span"
 	"github.com/anykind/anykind/internal/object/status"
@@ -151,29 +152,46 @@ func annotate(a *registry.Admission, key, value string) {
 	}
 }
 
+// A question is one call of a webhook, with its result.
+type question struct {
+	hook *hook
+	view *match.View
+
+	said    *answer // nil after a failed call
+	err     error
+	took    time.Duration
+	changed bool // the webhook has changed the object
+}
+
 // applyFailurePolicy decides about a write after a call. A rejection or a failed call is an error, unless the
 // failure policy ignores the failure; open is called then.
-func (p *plugin) applyFailurePolicy(ctx context.Context, h *hook, a *registry.Admission, err error, took time.Duration, open func()) error {
+func (p *plugin) applyFailurePolicy(ctx context.Context, q *question, a *registry.Admission, open func()) error {
+	h, took := q.hook, q.took
 	var call *callError
 	var refused *rejection
 	switch {
-	case err == nil:
+	case q.err == nil:
 		p.Metrics.answered(h, p.kind, a.Operation, took)
+		p.remember(a, q, outcome.Allowed)
 		return nil
-	case errors.As(err, &refused):
+	case errors.As(q.err, &refused):
 		p.Metrics.refused(h, p.kind, a.Operation, took, int(refused.status.ErrStatus.Code))
+		p.remember(a, q, outcome.Denied)
 		return refused.status
-	case !errors.As(err, &call):
+	case !errors.As(q.err, &call):
 		p.Metrics.broken(h, p.kind, a.Operation, took)
-		return err
+		p.remember(a, q, outcome.Failed)
+		return q.err
 	}
-	givenUp := errors.Is(err, context.Canceled)
+	givenUp := errors.Is(q.err, context.Canceled)
 	p.Metrics.failed(h, p.kind, a.Operation, took, int(call.status.ErrStatus.Code), givenUp)
 	if !h.ignore {
 		p.Log.Warn("a webhook call failed, and so does the request", "webhook", h.name, "configuration", h.configuration, "error", call.reason)
+		p.remember(a, q, outcome.Failed)
 		return status.Internal(call)
 	}
 	p.Log.Warn("a webhook call failed, and the request continues without it", "webhook", h.name, "configuration", h.configuration, "error", call.reason)
+	p.remember(a, q, outcome.Ignored)
 	if !givenUp {
 		p.Metrics.opened(h, p.kind)
 		open()
@@ -182,4 +200,19 @@ func (p *plugin) applyFailurePolicy(ctx context.Context, h *hook, a *registry.Ad
 		return timedOut()
 	}
 	return nil
+}
+
+// remember adds the outcome of a call.
+func (p *plugin) remember(a *registry.Admission, q *question, result outcome.Result) {
+	r := outcome.Report{Result: result}
+	if q.said != nil {
+		r.Warnings = q.said.Warnings
+	}
+	switch {
+	case q.err != nil:
+		r.Message = q.err.Error()
+	case q.changed:
+		r.Result = outcome.Changed
+	}
+	p.Outcomes.Add(a, outcome.Origin{Step: p.step, Configuration: q.hook.configuration, Name: q.hook.name}, r)
 }

@@ -22,7 +22,7 @@ type Mutating struct{ plugin }
 
 // NewMutating returns the plugin MutatingAdmissionWebhook.
 func NewMutating(o Options, c *Config) (*Mutating, error) {
-	p := &Mutating{plugin{Options: o, kind: "admit", asked: "admit", configurations: &configurations{read: readMutating, credentials: c.users.For}}}
+	p := &Mutating{plugin{Options: o, kind: "admit", asked: "admit", step: "mutating webhook", configurations: &configurations{read: readMutating, credentials: c.users.For}}}
 	const plural = "mutatingwebhookconfigurations"
 	p.follow(&o, plural)
 	return p, p.load("MutatingAdmissionWebhook", plural, c)
@@ -90,19 +90,19 @@ func (p *Mutating) ask(ctx context.Context, h *hook, w *match.Write, v *match.Vi
 		round = 1
 	}
 	key := fmt.Sprintf("mutation.webhook.admission.k8s.io/round_%d_index_%d", round, h.place)
-	begun := time.Now()
-	response, err := p.call(ctx, h, w, v, true)
+	q, begun := &question{hook: h, view: v}, time.Now()
+	q.said, q.err = p.call(ctx, h, w, v, true)
 	request.From(ctx).Wait(time.Since(begun))
-	if err == nil {
-		err = h.tell(w.Admission, response)
+	if q.err == nil {
+		q.err = h.tell(w.Admission, q.said)
 	}
-	changed := false
-	if err == nil {
-		changed, err = h.change(w, v, response, round)
+	if q.err == nil {
+		q.changed, q.err = h.change(w, v, q.said, round)
 	}
-	w.Annotate(key, encode(mutation{h.configuration, h.name, changed}))
-	err = p.applyFailurePolicy(ctx, h, w.Admission, err, time.Since(begun), func() { w.Annotate("failed-open."+key, h.name) })
-	if changed {
+	q.took = time.Since(begun)
+	w.Annotate(key, encode(mutation{h.configuration, h.name, q.changed}))
+	err := p.applyFailurePolicy(ctx, q, w.Admission, func() { w.Annotate("failed-open."+key, h.name) })
+	if q.changed {
 		m.changed()
 		w.Reinvoke()
 	}

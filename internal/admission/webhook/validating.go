@@ -17,20 +17,10 @@ type Validating struct{ plugin }
 
 // NewValidating returns the plugin ValidatingAdmissionWebhook.
 func NewValidating(o Options, c *Config) (*Validating, error) {
-	p := &Validating{plugin{Options: o, kind: "validating", asked: "validate", configurations: &configurations{read: readValidating, credentials: c.users.For}}}
+	p := &Validating{plugin{Options: o, kind: "validating", asked: "validate", step: "validating webhook", configurations: &configurations{read: readValidating, credentials: c.users.For}}}
 	const plural = "validatingwebhookconfigurations"
 	p.follow(&o, plural)
 	return p, p.load("ValidatingAdmissionWebhook", plural, c)
-}
-
-// A question is one call of a webhook, with its result.
-type question struct {
-	hook *hook
-	view *match.View
-
-	said *answer
-	err  error
-	took time.Duration
 }
 
 // Validate implements registry.Validator. If several webhooks reject, the first in their order
@@ -86,11 +76,10 @@ func (p *Validating) ask(ctx context.Context, w *match.Write, questions []*quest
 // conclude returns the first error in order.
 func (p *Validating) conclude(ctx context.Context, a *registry.Admission, questions []*question) (first error) {
 	for i, q := range questions {
-		err := q.err
-		if err == nil {
-			err = q.hook.tell(a, q.said)
+		if q.err == nil {
+			q.err = q.hook.tell(a, q.said)
 		}
-		err = p.applyFailurePolicy(ctx, q.hook, a, err, q.took, func() {
+		err := p.applyFailurePolicy(ctx, q, a, func() {
 			a.Annotate(fmt.Sprintf("failed-open.validating.webhook.admission.k8s.io/round_0_index_%d", i), q.hook.name)
 		})
 		if first == nil {

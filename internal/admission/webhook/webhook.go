@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/admission/manifest"
 	"github.com/anykind/anykind/internal/admission/match"
+	"github.com/anykind/anykind/internal/admission/outcome"
 	client "github.com/anykind/anykind/internal/network/webhook"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
@@ -48,7 +49,9 @@ type Options struct {
 	Metrics   *Metrics
 	// Manifests are the metrics of configurations in files.
 	Manifests *manifest.Metrics
-	Log       *slog.Logger
+	// Outcomes remembers the calls.
+	Outcomes *outcome.Log
+	Log      *slog.Logger
 }
 
 // A hook is a webhook of a configuration, mutating or validating.
@@ -125,8 +128,9 @@ func (d *definition) entry(id string, credentials func(client.Config) *client.Cr
 // A plugin is the common part of the plugins.
 type plugin struct {
 	Options
-	// kind is the type of the webhooks in metrics, and asked the type of their match conditions.
-	kind, asked string
+	// kind is the type of the webhooks in metrics, asked the type of their match conditions, and step the
+	// name in outcomes.
+	kind, asked, step string
 	*configurations
 	folder *manifest.Folder // of manifest files; nil without them
 }
