@@ -477,26 +477,6 @@ func TestChanges(t *testing.T) {
 	p.Sees("Too old", "the oldest kept state is of")
 }
 
-// The documentation of a kind has its fields with types, defaults, bounds, and rules with their messages, and the
-// webhooks and policies that see its objects.
-func TestKind(t *testing.T) {
-	f := Start(t)
-	f.Create(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", widgets)
-	f.Create(t, "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies", `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":"small"},"spec":{"failurePolicy":"Fail",
-		"matchConstraints":{"resourceRules":[{"apiGroups":["example.com"],"apiVersions":["*"],"operations":["CREATE"],"resources":["widgets"]}]},"validations":[{"expression":"true"}]}}`)
-	p := Open(t, f.Console.Link())
-	p.Sees("What are you looking for?")
-	p.Go("#/kind/example.com/widgets")
-	p.Sees("widgets, widget", "validating policy", "small", "CREATE")
-	p.Click("[aria-label='Filter fields']")
-	p.Type("[aria-label='Filter fields']", "size")
-	p.Sees("spec.size", "integer", "≥ 1", "≤ 1000", "Size of the widget.")
-	p.Type("[aria-label='Filter fields']", "spec")
-	p.Sees("a failed widget is small")
-	p.Go("#/kind/apps/deployments")
-	p.Sees("Deployment enables declarative updates", "DeploymentSpec")
-}
-
 // The page of rights has those of the user, and the users who have a right.
 func TestRights(t *testing.T) {
 	f := Start(t)

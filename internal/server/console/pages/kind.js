@@ -1,10 +1,12 @@
 // The documentation of a kind, from its schema.
-import {has} from "./access.js";
-import {encode, find, json, kindOf, listed, pathOf} from "./api.js";
-import {debounce, fill, h, table} from "./dom.js";
+import {admitting} from "./admission.js";
+import {encode, find, listed, pathOf} from "./api.js";
+import {debounce, fill, h} from "./dom.js";
 import {short} from "./diff.js";
-import {link, listOf} from "./route.js";
+import {costsOf} from "./review.js";
+import {change, link, listOf} from "./route.js";
 import {resolve, schemaOf, typeName} from "./schema.js";
+import {beside} from "./versions.js";
 
 // kind shows the documentation of a kind.
 export async function kind(at, signal) {
@@ -12,7 +14,8 @@ export async function kind(at, signal) {
   document.title = `${k.kind}: documentation · anykind console`;
   const version = k.versions.includes(at.query.get("version")) ? at.query.get("version") : k.version;
   const [{schemas, root}, admission] = await Promise.all([schemaOf(k, version, signal), admitting(k, signal)]);
-  const fields = h("ul", {class: "fields"});
+  const fields = h("ul", {class: "fields"}), costs = h("div");
+  costsOf(k, signal).then(found => fill(costs, found), e => signal.aborted || fill(costs, h("p", {class: "quiet"}, "Costs of rules: ", e.message)));
   const draw = debounce(words => fill(fields, words ? found(schemas, root, words) : children(schemas, root, 0)), 80);
   fill(fields, root ? children(schemas, root, 0) : h("li", {class: "quiet"}, "The server publishes no schema of this kind."));
   return h("section", {class: "about"},
@@ -22,9 +25,28 @@ export async function kind(at, signal) {
       root?.description && h("p", {class: "prose"}, root.description),
       h("dl", {class: "facts"}, h("dt", null, "Names"), h("dd", null, [k.resource, k.singular, ...k.short].join(", ")), h("dt", null, "Scope"), h("dd", null, k.namespaced ? "in namespaces" : "cluster"),
         h("dt", null, "Verbs"), h("dd", null, k.verbs.join(", ")), k.subresources.length > 0 && [h("dt", null, "Subresources"), h("dd", null, k.subresources.join(", "))], h("dt", null, "Path"), h("dd", null, h("code", null, pathOf(k, k.namespaced ? "NAMESPACE" : "", "NAME", version)))),
-      admission.length > 0 && [h("h2", null, "Admission, in order"), table(["Step", "Configuration", "Rule", "If it fails"], admission)],
+      admission, k.versions.length > 1 && versions(k, version, {schemas, root}, at, signal), costs,
       h("h2", null, "Fields"), h("p", null, h("input", {type: "search", placeholder: "Filter fields  /", "aria-label": "Filter fields", "data-filter": "", input: e => draw(e.target.value.trim().toLowerCase())})),
       fields));
+}
+
+// versions compares a version with the one of the address.
+function versions(k, version, shown, at, signal) {
+  const out = h("div"), others = k.versions.filter(v => v !== version);
+  const all = h("input", {type: "checkbox", change: () => draw()});
+  const choice = h("select", {"aria-label": "Another version", change: () => (change({with: choice.value}), draw())}, h("option", {value: ""}, "no other version"), others.map(v => h("option", {value: v, selected: v === at.query.get("with")}, v)));
+  const draw = async () => {
+    const other = choice.value;
+    if (!other) return fill(out);
+    try {
+      const s = await schemaOf(k, other, signal);
+      if (choice.value === other) fill(out, beside({version, ...shown}, {version: other, ...s}, all.checked));
+    } catch (e) {
+      if (!signal.aborted) fill(out, h("p", {class: "bad"}, e.message));
+    }
+  };
+  draw();
+  return [h("h2", null, "Versions"), h("p", {class: "tools"}, version, " beside ", choice, h("label", null, all, " all fields")), out];
 }
 
 // children returns the fields of a schema, each open on demand.
@@ -93,33 +115,3 @@ function found(schemas, root, words) {
   walk(root, [], 0);
   return out.length ? out : h("li", {class: "quiet"}, "No field has these words.");
 }
-
-const steps = [
-  ["mutating policy", "mutatingadmissionpolicies", "matchConstraints"], ["mutating webhook", "mutatingwebhookconfigurations", null],
-  ["validating policy", "validatingadmissionpolicies", "matchConstraints"], ["validating webhook", "validatingwebhookconfigurations", null],
-];
-
-// admitting returns the policies and webhooks whose rules match the kind.
-async function admitting(k, signal) {
-  const rows = [];
-  for (const [step, resource, constraints] of steps) {
-    const of = kindOf("admissionregistration.k8s.io", resource);
-    if (!of) continue;
-    try {
-      const {items} = await json(pathOf(of), {signal});
-      for (const o of items) {
-        const all = constraints ? [{name: o.metadata.name, failurePolicy: o.spec.failurePolicy, rules: o.spec[constraints]?.resourceRules ?? [], selects: o.spec[constraints]}] : (o.webhooks ?? []).map(w => ({...w, selects: w}));
-        for (const w of all) {
-          const r = (w.rules ?? []).find(r => has(r.apiGroups, k.group) && r.resources?.some(name => name === "*" || name === "*/*" || name === k.resource));
-          if (r) rows.push([step, o.metadata.name === w.name ? w.name : `${o.metadata.name}: ${w.name}`, `${r.operations.join(", ")}${selects(w.selects)}`, w.failurePolicy ?? "Fail"]);
-        }
-      }
-    } catch (e) {
-      if (!e.code) throw e;
-      rows.push([step, `cannot be read: ${e.message}`, "", ""]);
-    }
-  }
-  return rows;
-}
-
-const selects = s => (["namespaceSelector", "objectSelector"].some(n => Object.keys(s?.[n] ?? {}).length) ? ", of selected objects" : "");

@@ -1,4 +1,5 @@
 // The view of one object: its state, its text, its past.
+import {admission} from "./admission.js";
 import {find, json, own, past, pathOf, pause, state, watch} from "./api.js";
 import {remove} from "./delete.js";
 import {Document} from "./document.js";
@@ -34,6 +35,7 @@ class View {
       ["yaml", "YAML", () => this.document.show()],
       ...(k.verbs.includes("update") && k.title !== "secrets" && !state.at ? [["form", "Form", () => form(this)]] : []),
       ...(own() ? [["changes", "Changes", () => changesOf(this)]] : []),
+      ["admission", "Admission", signal => admission(this, signal)],
       ...(k.subresources.includes("log") ? [["logs", "Logs", signal => logs(this, signal)]] : []),
       ...(k.subresources.includes("exec") && !state.at ? [["run", "Run", signal => run(this, signal)]] : []),
     ];

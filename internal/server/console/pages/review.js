@@ -1,6 +1,6 @@
 // The view in which a CustomResourceDefinition is written or pasted: its errors, the costs of its rules, changes that
 // break clients, and stored objects that it would reject, before it is applied.
-import {decode, json, kindOf, past, pathOf, state, words} from "./api.js";
+import {decode, encode, json, kindOf, past, pathOf, state, words} from "./api.js";
 import {fill, h, table, toast} from "./dom.js";
 import {Editor, writing} from "./editor.js";
 import {go} from "./route.js";
@@ -43,7 +43,7 @@ export async function definition(at, signal) {
   if (!state.reviews) return h("p", {class: "quiet pad"}, "This server does not review definitions. anykind console does, for any server.");
   const out = h("div", {class: "review"});
   const ask = async (body, parameters = "") => {
-    const r = await json("review?context=" + encodeURIComponent(state.context.name) + parameters, {method: "POST", body: body.replace(version, ""), type: "application/yaml", own: true, signal});
+    const r = await reviewed(body.replace(version, ""), "application/yaml", parameters, signal);
     if (body === editor.area.value) fill(out, effects(r)); // else there is a newer text
     const {problems = [], message} = r.result;
     const all = problems.map(p => ({message: (p.field ? p.field + ": " : "") + p.message, line: p.line ? p.line - 1 : null}));
@@ -79,7 +79,6 @@ export async function definition(at, signal) {
 
 // effects shows a review.
 function effects(r) {
-  const rules = (r.result.schemas ?? []).flatMap(s => s.rules ?? []);
   return [
     r.result.verdict !== "accepted" ? h("p", {class: "verdict bad"}, "A server would reject it")
       : r.new ? h("p", {class: "verdict good"}, "A server would accept it. The server has no such definition yet.")
@@ -87,6 +86,30 @@ function effects(r) {
       : h("p", {class: "verdict good"}, "The schemas are as they are served."),
     r.outcome && [h("h2", null, `${r.outcome.objects.toLocaleString("en")} stored objects`),
       r.outcome.groups.length ? table(["Objects", "Effect", "Field", "Names"], r.outcome.groups.map(g => [String(g.objects), [g.what, g.message && h("p", {class: "quiet"}, g.message)], h("code", null, g.field ?? ""), g.names.join(", ") + (g.objects > g.names.length ? ", …" : "")])) : h("p", {class: "good"}, "Each of them stays valid and loses no field.")],
-    rules.length > 0 && [h("h2", null, "Costs of rules"), table(["Rule", "Cost of an object", "Share of the limit"], rules.map(x => [[h("code", null, x.expression), h("p", {class: "quiet"}, x.path)], x.cost.toLocaleString("en"), h("span", {class: x.tooExpensive ? "bad" : ""}, `${(100 * Number(x.cost) / Number(x.limit)).toPrecision(2)} %`)]))],
+    costs(r),
   ];
 }
+
+// costs shows the estimated costs of the rules of a review.
+function costs(r) {
+  const rules = (r.result.schemas ?? []).flatMap(s => s.rules ?? []);
+  return rules.length > 0 && [h("h2", null, "Costs of rules"), table(["Rule", "Cost of an object", "Share of the limit"], rules.map(x => [[h("code", null, x.expression), h("p", {class: "quiet"}, x.path)], x.cost.toLocaleString("en"), h("span", {class: x.tooExpensive ? "bad" : ""}, `${(100 * Number(x.cost) / Number(x.limit)).toPrecision(2)} %`)]))];
+}
+
+// costsOf returns the costs of the rules of a kind; null for a kind without a definition that the user may read.
+export async function costsOf(k, signal) {
+  const definitions = kindOf("apiextensions.k8s.io", "customresourcedefinitions");
+  if (!state.reviews || !definitions || !k.group.includes(".")) return null;
+  let o;
+  try {
+    o = await json(pathOf(definitions, "", k.title), {signal});
+  } catch (e) {
+    if (e.code === 403 || e.code === 404) return null;
+    throw e;
+  }
+  const {status, ...definition} = o;
+  return costs(await reviewed(encode({...definition, metadata: {name: k.title}}), "application/json", "", signal));
+}
+
+// reviewed asks for the review of a definition.
+const reviewed = (body, type, parameters, signal) => json("review?context=" + encodeURIComponent(state.context.name) + parameters, {method: "POST", body, type, own: true, signal});
