@@ -60,20 +60,24 @@ const twoVersions = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResou
 	{"name":"v1","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{
 		"same":{"type":"string"},"color":{"type":"string"},"watts":{"type":"integer","minimum":1}}}}}}}]}}`
 
+const admission = "/apis/admissionregistration.k8s.io/v1/"
+
+// policy creates a ValidatingAdmissionPolicy with one validation, and its binding.
+func (f *Fixture) policy(t *testing.T, name, group, plural, labels, expression, message, action string) {
+	t.Helper()
+	f.Create(t, admission+"validatingadmissionpolicies", fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":%q},"spec":{"failurePolicy":"Fail",
+		"matchConstraints":{"objectSelector":%s,"resourceRules":[{"apiGroups":[%q],"apiVersions":["*"],"operations":["CREATE","UPDATE"],"resources":[%q]}]},"validations":[{"expression":%q,"message":%q}]}}`, name, labels, group, plural, expression, message))
+	f.Create(t, admission+"validatingadmissionpolicybindings", fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding","metadata":{"name":%q},"spec":{"policyName":%q,"validationActions":[%q]}}`, name+"-everywhere", name, action))
+}
+
 // The tab for admission has the policies and webhooks that see an object, with their last answers; and the page of the kind
 // those about objects that were rejected.
 func TestAdmission(t *testing.T) {
 	f := Start(t)
-	const admission = "/apis/admissionregistration.k8s.io/v1/"
-	policy := func(name, object, expression, actions string) {
-		f.Create(t, admission+"validatingadmissionpolicies", fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":%q},"spec":{"failurePolicy":"Fail",
-			"matchConstraints":{"objectSelector":%s,"resourceRules":[{"apiGroups":[""],"apiVersions":["*"],"operations":["*"],"resources":["configmaps"]}]},"validations":[{"expression":%q,"message":"too big"}]}}`, name, object, expression))
-		f.Create(t, admission+"validatingadmissionpolicybindings", fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding","metadata":{"name":%q},"spec":{"policyName":%q,"validationActions":[%q]}}`, name+"-everywhere", name, actions))
-	}
 	f.Create(t, configMaps, configMap("seen", "1"))
-	policy("of-others", `{"matchLabels":{"team":"b"}}`, "false", "Deny")
-	policy("of-all", `{"matchExpressions":[{"key":"team","operator":"NotIn","values":["b"]}]}`, "false", "Warn")
-	policy("size", `{}`, "!has(object.data) || object.data.a != '2'", "Deny")
+	f.policy(t, "of-others", "", "configmaps", `{"matchLabels":{"team":"b"}}`, "false", "not here", "Deny")
+	f.policy(t, "of-all", "", "configmaps", `{"matchExpressions":[{"key":"team","operator":"NotIn","values":["b"]}]}`, "false", "too big", "Warn")
+	f.policy(t, "size", "", "configmaps", `{}`, "!has(object.data) || object.data.a != '2'", "too big", "Deny")
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review map[string]any
 		_ = json.NewDecoder(r.Body).Decode(&review)

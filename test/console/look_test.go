@@ -55,6 +55,8 @@ var views = []struct{ name, address, ready string }{
 	{"edit", "#/object/apps/deployments/default/web?tab=yaml&", `document.querySelector(".sheet .wrong") || (document.querySelector("textarea") ? false : ([...document.querySelectorAll("button")].find(b => b.innerText === "Edit")?.click(), (t => t && (t.value = t.value.replace("replicas: 5", "replicas: -5"), t.dispatchEvent(new Event("input"))))(document.querySelector("textarea")), false))`},
 	{"graph", "#/object/apps/deployments/default/web?tab=graph", `document.querySelector(".graph path")`},
 	{"form", "#/object/apps/deployments/default/web?tab=form", `document.querySelector("[id='field-spec.replicas']")`},
+	{"admission", "#/object/apps/deployments/default/web?tab=admission", `document.body.innerText.includes("bound by team-label-everywhere")`},
+	{"versions", "#/kind/example.com/lamps?with=v1", `document.querySelector("mark")`},
 	{"kind", "#/kind/example.com/widgets", `(document.querySelectorAll(".fields details").forEach(d => d.open = /spec/.test(d.querySelector("summary").innerText)), document.body.innerText.includes("a failed widget is small"))`},
 	{"definition", "#/definition/widgets.example.com", `document.querySelector(".review td") && ([...document.querySelectorAll(".review h2")].length > 1 || (t => (t.value.includes("maximum: 1000") && (t.value = t.value.replace("maximum: 1000", "maximum: 500"), t.dispatchEvent(new Event("input"))), false))(document.querySelector("textarea")))`},
 	{"rights", "#/access?verb=get&resource=secrets", `document.body.innerText.includes("jane")`},
@@ -65,13 +67,16 @@ var views = []struct{ name, address, ready string }{
 func furnish(t *testing.T, f *Fixture) {
 	t.Helper()
 	const deployments = "/apis/apps/v1/namespaces/default/deployments"
-	f.Create(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", widgets)
+	f.Create(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", widgets, twoVersions)
 	for i := range 40 {
 		f.Create(t, "/apis/example.com/v1/namespaces/default/widgets", fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"widget-%03d","labels":{"app":"a%d"}},"spec":{"size":%d,"phase":%q}}`, i, i%5, 20*i+1, []string{"Running", "Running", "Pending", "Failed"}[i%4]))
 	}
 	f.Create(t, deployments+"?fieldManager=kubectl", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","labels":{"app":"web"}},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},
 		"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"nginx:1.27","envFrom":[{"configMapRef":{"name":"web-settings"}}],"resources":{"requests":{"cpu":"100m"}}}]}}}}`)
+	f.policy(t, "replica-limit", "apps", "deployments", `{}`, "object.spec.replicas <= 10", "at most 10 replicas", "Deny")
+	f.policy(t, "team-label", "apps", "deployments", `{}`, "has(object.metadata.labels.team)", "a Deployment needs the label team", "Warn")
 	f.Patch(t, deployments+"/web?fieldManager=hpa", `{"spec":{"replicas":5}}`)
+	_ = f.Do(t.Context(), http.MethodPatch, deployments+"/web?fieldManager=hpa", rawJSON(`{"spec":{"replicas":50}}`), nil) // for the picture of a rejection
 	f.Patch(t, deployments+"/web/status?fieldManager=deployment-controller", `{"status":{"observedGeneration":2,"replicas":5,"readyReplicas":3,"conditions":[{"type":"Available","status":"False","reason":"MinimumReplicasUnavailable","message":"Deployment does not have minimum availability.","lastTransitionTime":"2026-11-28T08:00:00Z"},
 		{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable","message":"ReplicaSet \"web-7c5\" has successfully progressed.","lastTransitionTime":"2026-11-28T07:00:00Z"}]}}`)
 	owner := fmt.Sprintf(`"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":%q,"controller":true}]`, f.UID(t, deployments+"/web"))

@@ -27,7 +27,7 @@ export async function admission(view, signal) {
     body.append(said);
     ask.disabled = false;
   }}, "Ask them now");
-  return h("div", {class: "pad"}, body, h("p", null, ask));
+  return h("div", null, h("h2", null, "Policies and webhooks, in order"), body, h("p", null, ask));
 }
 
 // rehearsed replaces an object by itself in a dry run, and returns the answer as an element.

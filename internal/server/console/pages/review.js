@@ -93,8 +93,10 @@ function effects(r) {
 // costs shows the estimated costs of the rules of a review.
 function costs(r) {
   const rules = (r.result.schemas ?? []).flatMap(s => s.rules ?? []);
-  return rules.length > 0 && [h("h2", null, "Costs of rules"), table(["Rule", "Cost of an object", "Share of the limit"], rules.map(x => [[h("code", null, x.expression), h("p", {class: "quiet"}, x.path)], x.cost.toLocaleString("en"), h("span", {class: x.tooExpensive ? "bad" : ""}, `${(100 * Number(x.cost) / Number(x.limit)).toPrecision(2)} %`)]))];
+  return rules.length > 0 && [h("h2", null, "Costs of rules"), table(["Rule", "Cost of an object", "Share of the limit"], rules.map(x => [[h("code", null, x.expression), h("p", {class: "quiet"}, x.path)], x.cost.toLocaleString("en"), h("span", {class: x.tooExpensive ? "bad" : ""}, share(100 * Number(x.cost) / Number(x.limit)))]))];
 }
+
+const share = percent => (percent < 0.01 ? "under 0.01 %" : `${percent.toPrecision(2)} %`);
 
 // costsOf returns the costs of the rules of a kind; null for a kind without a definition that the user may read.
 export async function costsOf(k, signal) {
