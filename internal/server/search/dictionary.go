@@ -5,16 +5,22 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"runtime"
+	"slices"
 	"sync"
 )
 
-// chunkSize is the size of a chunk of text.
-const chunkSize = 64 << 10
+const (
+	// chunkSize is the size of a chunk of text.
+	chunkSize = 4 << 10
+	// entryBits are the bits of a number for the entry in its chunk.
+	entryBits = 12
+	maxChunks = 1<<(32-entryBits) - 1
+)
 
 // A dictionary has each distinct text once, with the documents that have it. Its zero value is empty.
 //
-// Chunks hold the texts one after the other. A search for a part of a text scans the chunks. A scan is faster than
-// following the pointers of an index of parts, and such an index would be larger than the texts.
+// Chunks hold the texts one after the other. A search for a part of a text scans the chunks that may have all of its
+// trigrams. A scan is faster than following the pointers of an index of parts, and such an index would be larger than the texts.
 type dictionary struct {
 	chunks []chunk
 	lists  []postings
@@ -26,8 +32,9 @@ type dictionary struct {
 
 // A chunk has the texts of consecutive entries, each after a separator.
 type chunk struct {
-	text    []byte
-	entries []entry
+	text     []byte
+	entries  []entry
+	trigrams *filter
 }
 
 // An entry is a text with its documents. It is numbered by its chunk and its place in that.
@@ -72,7 +79,7 @@ func (d *dictionary) add(text []byte, document uint32) {
 
 // entry returns an entry of the table.
 func (d *dictionary) entry(number uint32) *entry {
-	return &d.chunks[number>>16].entries[number&(1<<16-1)-1]
+	return &d.chunks[number>>entryBits].entries[number&(1<<entryBits-1)-1]
 }
 
 // slot returns the slot of the table that has a text, or the empty one for it.
@@ -84,7 +91,7 @@ func (d *dictionary) slot(text []byte) int {
 		if number == 0 {
 			return slot
 		}
-		rest := d.chunks[number>>16].text[d.entry(number).start:]
+		rest := d.chunks[number>>entryBits].text[d.entry(number).start:]
 		if bytes.HasPrefix(rest, text) && (len(rest) == len(text) || rest[len(text)] == separator) {
 			return slot
 		}
@@ -96,18 +103,22 @@ func (d *dictionary) slot(text []byte) int {
 func (d *dictionary) insert(slot int, text []byte, document uint32) {
 	last := len(d.chunks) - 1
 	if last < 0 || len(d.chunks[last].text)+len(text) >= chunkSize {
-		if last++; last == 1<<16-1 {
+		if last >= 0 {
+			d.chunks[last].entries = slices.Clone(d.chunks[last].entries) // without room for more
+		}
+		if last++; last == maxChunks {
 			return
 		}
-		d.chunks = append(d.chunks, chunk{text: make([]byte, 0, chunkSize)})
+		d.chunks = append(d.chunks, chunk{text: make([]byte, 0, chunkSize), trigrams: new(filter)})
 	}
 	c := &d.chunks[last]
 	c.text = append(c.text, separator)
 	c.entries = append(c.entries, entry{uint32(len(c.text)), document})
 	c.text = append(c.text, text...)
-	d.table[slot] = uint32(last<<16 | len(c.entries))
+	d.table[slot] = uint32(last<<entryBits | len(c.entries))
 	d.len++
 	d.bytes.count(text)
+	c.trigrams.add(text)
 }
 
 // grow doubles the table.
@@ -119,7 +130,7 @@ func (d *dictionary) grow() {
 	d.table = make([]uint32, max(1<<10, 2*len(was)))
 	for _, number := range was {
 		if number != 0 {
-			text := d.chunks[number>>16].text[d.entry(number).start:]
+			text := d.chunks[number>>entryBits].text[d.entry(number).start:]
 			if end := bytes.IndexByte(text, separator); end >= 0 {
 				text = text[:end]
 			}
@@ -128,25 +139,47 @@ func (d *dictionary) grow() {
 	}
 }
 
+// compact puts the postings into the order of the texts, so that a scan reads memory in order.
+func (d *dictionary) compact() {
+	size := 0
+	for _, l := range d.lists {
+		size += len(l.differences)
+	}
+	lists, all := make([]postings, 0, len(d.lists)), make([]byte, 0, size)
+	for _, c := range d.chunks {
+		for i := range c.entries {
+			if e := &c.entries[i]; e.documents >= many {
+				l, begin := d.lists[e.documents&^many], len(all)
+				all = append(all, l.differences...)
+				e.documents = many | uint32(len(lists))
+				lists = append(lists, postings{l.last, slices.Clip(all[begin:])})
+			}
+		}
+	}
+	d.lists = lists
+}
+
 // A set has documents as bits.
 type set []uint64
 
 func (s set) add(document uint32) { s[document/64] |= 1 << (document % 64) }
 
 // chunksOfWorker is the number of chunks for which another goroutine is worth its cost.
-const chunksOfWorker = 64
+const chunksOfWorker = 1024
 
 // scan returns the documents of the texts that contain a word, up to a number of documents.
 func (d *dictionary) scan(word []byte, upTo uint32) set {
 	workers := min(runtime.GOMAXPROCS(0), 1+len(d.chunks)/chunksOfWorker)
 	sets := make([]set, workers)
-	find := d.bytes.finder(word)
+	find, trigrams := d.bytes.finder(word), trigramsOf(word)
 	var all sync.WaitGroup
 	for i := range workers {
 		sets[i] = make(set, upTo/64+1)
 		all.Go(func() {
 			for n := i; n < len(d.chunks); n += workers {
-				d.scanChunk(&d.chunks[n], find, upTo, sets[i])
+				if c := &d.chunks[n]; c.trigrams.has(trigrams) {
+					d.scanChunk(c, find, upTo, sets[i])
+				}
 			}
 		})
 	}

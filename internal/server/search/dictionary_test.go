@@ -14,6 +14,9 @@ func TestDictionary(t *testing.T) {
 	var d dictionary
 	want := map[string][]uint32{}
 	for document := range uint32(4000) {
+		if document == 2000 {
+			d.compact() // later documents add to compact postings, and new ones
+		}
 		for range 8 {
 			text := strings.Repeat("ab", random.IntN(90)) + strings.Repeat("c", random.IntN(90))
 			d.add([]byte(text), document)
@@ -45,7 +48,34 @@ func TestDictionary(t *testing.T) {
 	}
 }
 
-// A finder finds what bytes.Index finds, with rare bytes and with frequent ones.
+// A filter has all trigrams of its texts, and few others.
+func TestFilter(t *testing.T) {
+	var f filter
+	texts := []string{"", "a", "ab", "abc", "registry.example.com/web:1.17.3", "häßlich"}
+	for _, text := range texts {
+		f.add([]byte(text))
+	}
+	for _, text := range texts {
+		for from := range len(text) + 1 {
+			for to := from; to <= len(text); to++ {
+				if word := text[from:to]; !f.has(trigramsOf([]byte(word))) {
+					t.Errorf("%q is in %q", word, text)
+				}
+			}
+		}
+	}
+	wrong, random := 0, rand.New(rand.NewPCG(3, 3))
+	for range 1000 {
+		if f.has(trigramsOf([]byte{byte(random.IntN(256)), byte(random.IntN(256)), byte(random.IntN(256))})) {
+			wrong++
+		}
+	}
+	if wrong > 50 {
+		t.Errorf("%d of 1000 other trigrams are found", wrong)
+	}
+}
+
+// A finder finds the same as bytes.Index, with rare bytes and with frequent ones.
 func TestFinder(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 2))
 	letters := strings.Repeat("a", 600) + strings.Repeat("b", 100) + "cde"

@@ -113,11 +113,13 @@ func (x *Index) add(to *dictionary, text string) {
 	}
 }
 
-// Sorted says that all documents so far are in the order of results.
+// Sorted says that all documents so far are in the order of results, and that they have their texts.
 func (x *Index) Sorted() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.sorted = x.len
+	x.labels.compact()
+	x.values.compact()
 }
 
 // Texts adds the texts of the JSON of a document, other than labels. Documents come in the order of their numbers.

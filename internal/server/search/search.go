@@ -3,8 +3,8 @@
 // An Index is values in, values out: it knows texts of documents, and neither requests nor rights. A Searcher has an
 // Index while clients search, and serves the page. A document is one state of an object. Dictionaries have each
 // distinct text once, with the documents that have it. Most objects repeat the texts of others, so the dictionaries
-// are much smaller than the objects. A query scans the dictionaries from begin to end: about 0.1 ms a
-// megabyte. An index of the parts of texts would be faster for rare words, and several times larger than the texts.
+// are much smaller than the objects. A query scans the chunks of the dictionaries that may have the trigrams of the word:
+// about 0.1 ms a megabyte. An index of the parts of texts would be several times larger than the texts.
 //
 // The first search builds the index in the background: first the names and labels of all objects, from the
 // watch cache, and then the texts, one object at a time. Meanwhile, searches use the part that exists. From then on
