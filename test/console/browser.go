@@ -1,12 +1,11 @@
 // Package console has the tests of the console: its pages in a headless Chromium, against a running server.
 //
 // The tests do as users do: they click, type, and read the page. A page that logs an error, throws an exception or breaks
-// its Content-Security-Policy fails its test. Without a Chromium, as root on Debian, it is installed.
+// its Content-Security-Policy fails its test. Programs that are missing, such as Chromium, are installed as root on Debian.
 package console
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,18 +29,26 @@ var chromium = sync.OnceValues(func() (string, error) {
 			return path, nil
 		}
 	}
-	if _, err := exec.LookPath("apt-get"); err != nil || os.Getuid() != 0 {
-		return "", errors.New("there is no Chromium in PATH")
+	return installed("chromium", "chromium")
+})
+
+// installed returns the path of a program, which it installs on Debian if it is missing.
+func installed(program, from string) (string, error) {
+	if path, err := exec.LookPath(program); err == nil {
+		return path, nil
 	}
-	const apt = "apt-get -o Acquire::http::Timeout=20 -o Acquire::Retries=1 "
-	const one = apt + "install -y --no-install-recommends chromium"
+	if _, err := exec.LookPath("apt-get"); err != nil || os.Getuid() != 0 {
+		return "", fmt.Errorf("there is no %s in PATH", program)
+	}
+	apt := "apt-get -o Acquire::http::Timeout=20 -o Acquire::Retries=1 "
+	one := apt + "install -y --no-install-recommends " + from
 	install := exec.Command("sh", "-c", one+" || ("+apt+"update && "+one+")")
 	install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 	if out, err := install.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("installing Chromium: %w\n%s", err, out)
+		return "", fmt.Errorf("installing %s: %w\n%s", from, err, out)
 	}
-	return exec.LookPath("chromium")
-})
+	return exec.LookPath(program)
+}
 
 // A Page is a tab of a browser.
 type Page struct {
@@ -200,6 +207,12 @@ func (p *Page) Key(key string, modifiers ...string) {
 		flags += ", " + m + "Key: true"
 	}
 	Eval[any](p, fmt.Sprintf(`document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: %q, bubbles: true, cancelable: true%s})), null`, key, flags))
+}
+
+// Keys types a text on the keyboard; a newline is Enter.
+func (p *Page) Keys(text string) {
+	p.t.Helper()
+	p.Do(chromedp.KeyEvent(text))
 }
 
 // Rows returns the rows in view of a list, a line each, without the column for selection.

@@ -21,6 +21,9 @@ func startKubelet(t *testing.T, f *Fixture) {
 			return nil
 		},
 		Handler: func(c *websocket.Conn) {
+			if terminals(c) {
+				return
+			}
 			command := c.Request().URL.Query()["command"]
 			send := func(channel byte, text string) {
 				_ = websocket.Message.Send(c, append([]byte{channel}, text...)) // the page reads it, or the test fails

@@ -10,6 +10,7 @@ import {keysUntil} from "./keys.js";
 import {past as changesOf} from "./past.js";
 import {change, link, listOf} from "./route.js";
 import {run} from "./run.js";
+import {terminal} from "./terminal.js";
 import {why} from "./why.js";
 import {logs} from "./logs.js";
 
@@ -37,7 +38,7 @@ class View {
       ...(own() ? [["changes", "Changes", () => changesOf(this)]] : []),
       ["admission", "Admission", signal => admission(this, signal)],
       ...(k.subresources.includes("log") ? [["logs", "Logs", signal => logs(this, signal)]] : []),
-      ...(k.subresources.includes("exec") && !state.at ? [["run", "Run", signal => run(this, signal)]] : []),
+      ...(k.subresources.includes("exec") && !state.at ? [["run", "Run", signal => run(this, signal)], ["terminal", "Terminal", signal => terminal(this, signal)]] : []),
     ];
     this.tab = this.tabs.find(([id]) => id === tab)?.[0] ?? "state";
     this.top = h("header", {class: "top"});
