@@ -14,7 +14,7 @@ type health struct {
 	definitions server.Check
 	history     server.Check
 	roles       func(context.Context) error // nil if no default roles are written
-	kms         func(context.Context) error // nil if there is no KMS, and will not be one
+	kms         []server.Check
 	// rekeys reports that the server follows its encryption configuration.
 	rekeys bool
 	// controllers is set when they run, after the server has begun to listen.
@@ -45,9 +45,7 @@ func (h *health) checks() []server.Check {
 		{Name: "etcd", Run: h.store}, // for any backend
 		{Name: "etcd-readiness", Run: h.store, Except: []string{"healthz", "livez"}},
 	}
-	if h.kms != nil {
-		checks = append(checks, server.Check{Name: "kms-providers", Run: h.kms, Except: []string{"livez"}})
-	}
+	checks = append(checks, h.kms...)
 	checks = append(checks, server.Check{Name: "informer-sync", Run: h.cache.Run, Except: []string{"healthz", "livez"}})
 	add := func(run func(context.Context) error, names ...string) {
 		for _, name := range names {

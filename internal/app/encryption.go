@@ -10,6 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/apis/apiserver"
 
 	"github.com/anykind/anykind/internal/network/configfile"
+	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/server"
 	"github.com/anykind/anykind/internal/store/encrypt"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
@@ -26,12 +28,12 @@ type Encryption struct {
 type encryption struct {
 	config *encrypt.Config // nil without a file
 	data   []byte
-	// metrics are nil without a file.
-	metrics *encrypt.Metrics
+	// options have no metrics without a file.
+	options encrypt.Options
 }
 
 // read reads the configuration.
-func (e *Encryption) read(log *slog.Logger) (read encryption, err error) {
+func (e *Encryption) read(gates *gate.Set, log *slog.Logger) (read encryption, err error) {
 	switch {
 	case e.ConfigFile == "" && e.Reload:
 		return read, errors.New("--encryption-provider-config-automatic-reload must be set with --encryption-provider-config")
@@ -41,8 +43,8 @@ func (e *Encryption) read(log *slog.Logger) (read encryption, err error) {
 	if read.data, err = os.ReadFile(e.ConfigFile); err != nil {
 		return read, fmt.Errorf("error reading encryption provider configuration file %q: %w", e.ConfigFile, err)
 	}
-	read.metrics = encrypt.NewMetrics(serverID())
-	if read.config, err = parseEncryption(read.data, encrypt.Options{Metrics: read.metrics, Log: log}); err != nil {
+	read.options = encrypt.Options{Metrics: encrypt.NewMetrics(serverID()), Gates: gates, Log: log}
+	if read.config, err = parseEncryption(read.data, read.options); err != nil {
 		return read, fmt.Errorf("encryption provider configuration file %q: %w", e.ConfigFile, err)
 	}
 	return read, nil
@@ -62,11 +64,11 @@ func parseEncryption(data []byte, o encrypt.Options) (*encrypt.Config, error) {
 
 // encrypt starts the parts of the server that encryption needs.
 func (w *wired) encrypt(a *App, o Options, given encryption, keys *encrypt.Keyring) {
-	a.encryption, a.rekeyed = given.metrics, configfile.NewMetrics("encryption", serverID())
+	a.encryption, a.rekeyed = given.options.Metrics, configfile.NewMetrics("encryption", serverID())
 	a.rekeyed.Begin(given.data)
 	a.parts.run("reread", func(ctx context.Context) error { return reread(ctx, keys, w.cache) })
-	if o.Encryption.Reload || keys.HasKMS() {
-		w.health.kms = keys.Check
+	for _, c := range keys.Checks(o.Encryption.Reload) {
+		w.health.kms = append(w.health.kms, server.Check{Name: c.Name, Run: c.Run, Except: []string{"livez"}})
 	}
 	if w.health.rekeys = o.Encryption.Reload; o.Encryption.Reload {
 		a.parts.run("encryption", func(ctx context.Context) error {
@@ -79,7 +81,7 @@ func (w *wired) encrypt(a *App, o Options, given encryption, keys *encrypt.Keyri
 // follow puts changes of the file in force. Values that are read or written later use the new keys.
 func (e *Encryption) follow(ctx context.Context, given encryption, keys *encrypt.Keyring, m *configfile.Metrics, log *slog.Logger) {
 	f := configfile.File{Path: e.ConfigFile, Of: "encryption", Data: given.data, Metrics: m, Log: log, Load: func(ctx context.Context, data []byte) (final bool, err error) {
-		c, err := parseEncryption(data, encrypt.Options{Metrics: given.metrics, Log: log})
+		c, err := parseEncryption(data, given.options)
 		if err != nil {
 			return true, err
 		}

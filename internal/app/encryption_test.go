@@ -193,14 +193,14 @@ func TestWrongEncryptionConfigurations(t *testing.T) {
 	} {
 		file := write(t, filepath.Join(t.TempDir(), "enc.yaml"), []byte(text))
 		e := Encryption{ConfigFile: file}
-		if _, err := e.read(nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := e.read(nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := (&Encryption{Reload: true}).read(nil); err == nil {
+	if _, err := (&Encryption{Reload: true}).read(nil, nil); err == nil {
 		t.Error("a reload without a file is accepted")
 	}
-	if _, err := (&Encryption{ConfigFile: filepath.Join(t.TempDir(), "none")}).read(nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := (&Encryption{ConfigFile: filepath.Join(t.TempDir(), "none")}).read(nil, nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
 }

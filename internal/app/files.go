@@ -68,7 +68,7 @@ func readFiles(o Options, to *egress.Dialer) (f files, err error) {
 	if f.admission, err = admission.ReadConfiguration(o.Admission.ConfigFile); err != nil {
 		return f, err
 	}
-	if f.encryption, err = o.Encryption.read(o.Log); err != nil {
+	if f.encryption, err = o.Encryption.read(o.Gates, o.Log); err != nil {
 		return f, err
 	}
 	if f.audit, err = audit.Read(o.Audit, o.Log); err != nil {

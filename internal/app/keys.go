@@ -5,13 +5,15 @@ import (
 	"log/slog"
 
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/store/encrypt"
 )
 
 // OpenKeys opens the keys of an EncryptionConfiguration, for the values that a server with it has stored. They
 // must be closed.
 func OpenKeys(ctx context.Context, file string) (*encrypt.Keyring, error) {
-	given, err := (&Encryption{ConfigFile: file}).read(slog.New(slog.DiscardHandler))
+	gates := gate.With(map[gate.Name]bool{gate.KMSv1: true}) // they read what a server with any gates has written
+	given, err := (&Encryption{ConfigFile: file}).read(gates, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/store/encrypt/kms/kmstest"
 	"github.com/anykind/anykind/internal/store/memkv"
 )
@@ -112,6 +113,40 @@ func TestKMS(t *testing.T) {
 	if n := plugin.Decrypts.Load(); n != 1 {
 		t.Errorf("%d calls to decrypt", n)
 	}
+}
+
+// With the feature gate KMSv1, version 1 of the protocol encrypts: each write has a key of its own. Each plugin has a check.
+func TestKMSv1(t *testing.T) {
+	plugin, dir := startKMS(t), t.TempDir()
+	old := strings.Replace(provider("a", plugin), "v2", "v1", 1)
+	config := write(t, filepath.Join(t.TempDir(), "enc.yaml"), kmsConfig(old, provider("b", plugin)))
+	begin := func(reload bool) kmsServer {
+		a := start(t, Options{Dir: dir, Encryption: Encryption{ConfigFile: config, Reload: reload}, Gates: gate.With(map[gate.Name]bool{gate.KMSv1: true})})
+		return kmsServer{t, a, client(t, a, admin(t, a))}
+	}
+	s := begin(false)
+	s.want("POST", secrets, secretNamed("a"), 201, "")
+	s.want("POST", secrets, secretNamed("b"), 201, "")
+	s.want("GET", "/readyz?verbose", "", 200, "[+]etcd-readiness ok\n[+]kms-provider-0 ok\n[+]kms-provider-1 ok\n[+]informer-sync ok")
+	s.want("GET", "/metrics", "", 200, "apiserver_envelope_encryption_dek_cache_fill_percent 0.00")
+	release := plugin.Hang()
+	s.want("PUT", secrets+"/a", secretNamed("a"), 200, "") // nothing changes
+	s.want("PATCH", secrets+"/a", `{"metadata":{"labels":{"a":"b"}}}`, 500, "DeadlineExceeded")
+	s.want("GET", secrets+"/a", "", 200, `"a"`)
+	release()
+	stop(t, s.app)
+	if onDisk(t, dir, planted) || !onDisk(t, dir, "k8s:enc:kms:v1:a:") {
+		t.Error("the file has a plain Secret, or no encrypted one")
+	}
+
+	before := plugin.Decrypts.Load()
+	s = begin(true)
+	defer stop(t, s.app)
+	s.want("GET", secrets, "", 200, `"name":"b"`)
+	if n := plugin.Decrypts.Load() - before; n < 2 {
+		t.Errorf("%d calls to decrypt two values", n)
+	}
+	s.want("GET", "/healthz/kms-providers", "", 200, "ok")
 }
 
 // While the plugin is down, objects that were read before are served, others are not, and other kinds

@@ -15,11 +15,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
 	"k8s.io/apiserver/pkg/storage/value"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
 
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/network/configfile"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/store/encrypt"
 	"github.com/anykind/anykind/internal/store/encrypt/kms/kmstest"
 )
@@ -41,6 +45,8 @@ resources:
   providers: [{identity: {}}, {aesgcm: {keys: [{name: a, secret: %[1]q}]}}]
 - resources: ["*.batch"]
   providers: [{kms: {apiVersion: v2, name: oracle, endpoint: %[3]q}}, {identity: {}}]
+- resources: ["*.autoscaling"]
+  providers: [{kms: {apiVersion: v1, name: old, endpoint: %[3]q}}, {identity: {}}]
 - resources: ["*.policy"]
   providers: [{secretbox: {keys: [{name: a, secret: %[1]q}]}}, {kms: {apiVersion: v2, name: second, endpoint: %[3]q}}]
 - resources: ["*.*"]
@@ -50,6 +56,7 @@ resources:
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.KMSv1, true)
 	theirs, err := encryptionconfig.LoadEncryptionConfig(t.Context(), file, false, "")
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +73,7 @@ resources:
 		"/registry/configmaps/default/a":                             {Resource: "configmaps"},
 		"/registry/events/default/a":                                 {Resource: "events"},
 		"/registry/deployments/default/a":                            {Group: "apps", Resource: "deployments"},
+		"/registry/horizontalpodautoscalers/default/a":               {Group: "autoscaling", Resource: "horizontalpodautoscalers"},
 		"/registry/jobs/default/a":                                   {Group: "batch", Resource: "jobs"},
 		"/registry/poddisruptionbudgets/default/a":                   {Group: "policy", Resource: "poddisruptionbudgets"},
 		"/registry/pods/default/a":                                   {Resource: "pods"},
@@ -280,7 +288,7 @@ func parseEncryption(config string) (*encrypt.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encrypt.New(in, encrypt.Options{})
+	return encrypt.New(in, encrypt.Options{Gates: gate.With(map[gate.Name]bool{gate.KMSv1: true})})
 }
 
 // flip returns a copy of data with a flipped bit.

@@ -33,6 +33,7 @@ const (
 	InPlacePodLevelResourcesVerticalScaling          Name = "InPlacePodLevelResourcesVerticalScaling"
 	InPlacePodVerticalScalingInitContainers          Name = "InPlacePodVerticalScalingInitContainers"
 	InPlacePodVerticalScalingMemoryBackedVolumes     Name = "InPlacePodVerticalScalingMemoryBackedVolumes"
+	KMSv1                                            Name = "KMSv1"
 	KubeletInUserNamespace                           Name = "KubeletInUserNamespace"
 	KubeletServiceAccountTokenForCredentialProviders Name = "KubeletServiceAccountTokenForCredentialProviders"
 	ManifestBasedAdmissionControlConfig              Name = "ManifestBasedAdmissionControlConfig"

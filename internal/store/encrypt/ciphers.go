@@ -1,19 +1,14 @@
 package encrypt
 
 import (
-	"bytes"
 	"context"
-	"crypto/aes"
-	stdcipher "crypto/cipher"
-	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"fmt"
 
 	"golang.org/x/crypto/nacl/secretbox"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 
-	"github.com/anykind/anykind/internal/store/encrypt/kms"
+	"github.com/anykind/anykind/internal/store/encrypt/block"
 )
 
 // A cipher encrypts values.
@@ -23,11 +18,6 @@ type cipher interface {
 	// open returns the plain value. stale reports that seal would use another key.
 	open(ctx context.Context, sealed, data []byte) (plain []byte, stale bool, err error)
 }
-
-var (
-	errShort   = errors.New("the stored data was shorter than the required size")
-	errDecrypt = errors.New("the stored data is damaged, or has another key")
-)
 
 // keysOf returns the keys of a provider.
 func keysOf(provider string, keys []apiserver.Key, newCipher func([]byte) (cipher, error)) (all []*key, err error) {
@@ -46,63 +36,32 @@ func keysOf(provider string, keys []apiserver.Key, newCipher func([]byte) (ciphe
 	return all, nil
 }
 
-// random fills b with random bytes. rand.Read does not fail.
-func random(b []byte) []byte {
-	_, _ = rand.Read(b)
-	return b
-}
-
-type gcm struct{ stdcipher.AEAD }
+type gcm struct{ block.GCM }
 
 func newGCM(secret []byte) (cipher, error) {
-	block, err := aes.NewCipher(secret)
-	if err != nil {
-		return nil, err
-	}
-	aead, err := stdcipher.NewGCM(block)
-	return gcm{aead}, err
+	c, err := block.NewGCM(secret)
+	return gcm{c}, err
 }
 
-func (c gcm) seal(dst, plain, data []byte) ([]byte, error) {
-	nonce := random(make([]byte, c.NonceSize()))
-	return c.Seal(append(dst, nonce...), nonce, plain, data), nil
-}
+func (c gcm) seal(dst, plain, data []byte) ([]byte, error) { return c.Encrypt(dst, plain, data), nil }
 
 func (c gcm) open(_ context.Context, sealed, data []byte) ([]byte, bool, error) {
-	if len(sealed) < c.NonceSize() {
-		return nil, false, errShort
-	}
-	plain, err := c.Open(nil, sealed[:c.NonceSize()], sealed[c.NonceSize():], data)
+	plain, err := c.Decrypt(sealed, data)
 	return plain, false, err
 }
 
-// cbc is AES-CBC with the padding of PKCS#7. It authenticates nothing: Kubernetes keeps it for old data.
-type cbc struct{ block stdcipher.Block }
+type cbc struct{ block.CBC }
 
 func newCBC(secret []byte) (cipher, error) {
-	block, err := aes.NewCipher(secret)
-	return cbc{block}, err
+	c, err := block.NewCBC(secret)
+	return cbc{c}, err
 }
 
-func (c cbc) seal(dst, plain, _ []byte) ([]byte, error) {
-	iv := random(make([]byte, aes.BlockSize))
-	padding := aes.BlockSize - len(plain)%aes.BlockSize
-	padded := append(append(make([]byte, 0, len(plain)+padding), plain...), bytes.Repeat([]byte{byte(padding)}, padding)...)
-	stdcipher.NewCBCEncrypter(c.block, iv).CryptBlocks(padded, padded)
-	return append(append(dst, iv...), padded...), nil
-}
+func (c cbc) seal(dst, plain, _ []byte) ([]byte, error) { return c.Encrypt(dst, plain), nil }
 
 func (c cbc) open(_ context.Context, sealed, _ []byte) ([]byte, bool, error) {
-	if len(sealed) < 2*aes.BlockSize || len(sealed)%aes.BlockSize != 0 {
-		return nil, false, errShort
-	}
-	plain := make([]byte, len(sealed)-aes.BlockSize)
-	stdcipher.NewCBCDecrypter(c.block, sealed[:aes.BlockSize]).CryptBlocks(plain, sealed[aes.BlockSize:])
-	padding := int(plain[len(plain)-1])
-	if padding == 0 || padding > aes.BlockSize || bytes.Count(plain[len(plain)-padding:], []byte{byte(padding)}) != padding {
-		return nil, false, errDecrypt
-	}
-	return plain[:len(plain)-padding], false, nil
+	plain, err := c.Decrypt(sealed)
+	return plain, false, err
 }
 
 type box struct{ key [32]byte }
@@ -119,24 +78,24 @@ func newSecretbox(secret []byte) (cipher, error) {
 }
 
 func (c *box) seal(dst, plain, _ []byte) ([]byte, error) {
-	nonce := [boxNonce]byte(random(make([]byte, boxNonce)))
+	nonce := [boxNonce]byte(block.Random(make([]byte, boxNonce)))
 	return secretbox.Seal(append(dst, nonce[:]...), plain, &nonce, &c.key), nil
 }
 
 func (c *box) open(_ context.Context, sealed, _ []byte) ([]byte, bool, error) {
 	if len(sealed) < boxNonce+secretbox.Overhead {
-		return nil, false, errShort
+		return nil, false, block.ErrShort
 	}
 	nonce := [boxNonce]byte(sealed[:boxNonce])
 	plain, ok := secretbox.Open(nil, sealed[boxNonce:], &nonce, &c.key)
 	if !ok {
-		return nil, false, errDecrypt
+		return nil, false, block.ErrDecrypt
 	}
 	return plain, false, nil
 }
 
 // external is a cipher whose key is in a KMS.
-type external struct{ *kms.Plugin }
+type external struct{ plugin }
 
 func (e external) seal(dst, plain, data []byte) ([]byte, error) { return e.Seal(dst, plain, data) }
 

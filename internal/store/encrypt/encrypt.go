@@ -26,6 +26,7 @@ import (
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/apis/apiserver/validation"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/store/encrypt/kms"
 )
 
@@ -40,14 +41,28 @@ const Overhead = kms.Overhead
 type Options struct {
 	Metrics *Metrics     // nil for none
 	Log     *slog.Logger // nil logs nothing
+	Gates   *gate.Set
 }
 
 // A Config has the keys of an EncryptionConfiguration.
 type Config struct {
 	rings    map[schema.GroupResource]ring
-	plugins  []*kms.Plugin // in order
+	plugins  []plugin // in order
+	old      bool     // a plugin has version 1 of the protocol
 	metrics  *Metrics
 	readable chan struct{} // of the Keyring
+}
+
+// A plugin is a KMS plugin, with one of the versions of the protocol.
+type plugin interface {
+	// Start begins work in the background, until Close.
+	Start(context.Context)
+	Close() error
+	// Check returns the problem of the plugin, and Timeout the time that it may take.
+	Check(context.Context) error
+	Timeout() time.Duration
+	Seal(dst, plain, data []byte) ([]byte, error)
+	Open(ctx context.Context, sealed, data []byte) (plain []byte, stale bool, err error)
 }
 
 // A ring has the keys of a resource. The first one encrypts.
@@ -137,15 +152,24 @@ func (c *Config) keys(providers []apiserver.ProviderConfiguration, o Options) (a
 
 // plugin returns the key of a KMS, and adds its plugin.
 func (c *Config) plugin(in *apiserver.KMSConfiguration, o Options) ([]*key, error) {
-	if in.APIVersion == "v1" {
-		return nil, fmt.Errorf("KMS provider %q: KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead", in.Name)
+	options := kms.Options{Metrics: o.Metrics.Metrics, Log: o.Log, Readable: func() { signal(c.readable) }}
+	var p plugin
+	var err error
+	switch {
+	case in.APIVersion != "v1":
+		p, err = kms.Open(in, options)
+	case !o.Gates.On(gate.KMSv1):
+		err = fmt.Errorf("KMS provider %q: KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.  Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature.", in.Name)
+	default:
+		o.Log.Warn("KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.", "provider", in.Name)
+		p, err = kms.OpenEnvelope(in, options)
+		c.old = true
 	}
-	p, err := kms.Open(in, kms.Options{Metrics: o.Metrics.Metrics, Log: o.Log, Readable: func() { signal(c.readable) }})
 	if err != nil {
 		return nil, err
 	}
 	c.plugins = append(c.plugins, p)
-	prefix := marked + "kms:v2:" + in.Name + ":"
+	prefix := marked + "kms:" + cmp.Or(in.APIVersion, "v2") + ":" + in.Name + ":"
 	return []*key{{prefix: prefix, kind: prefix, cipher: external{p}}}, nil
 }
 
@@ -170,11 +194,14 @@ func (c *Config) check(ctx context.Context) error {
 	var errs []error
 	for i, p := range c.plugins {
 		if err := p.Check(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("kms-provider-%d: %w", i, err))
+			errs = append(errs, fmt.Errorf("%s: %w", checkName(i), err))
 		}
 	}
 	return utilerrors.Reduce(utilerrors.NewAggregate(errs))
 }
+
+// checkName returns the name of the check of a plugin.
+func checkName(i int) string { return fmt.Sprint("kms-provider-", i) }
 
 // grace returns the time for calls that are under way, twice the timeouts of all plugins.
 func (c *Config) grace() (d time.Duration) {

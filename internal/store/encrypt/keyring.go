@@ -92,11 +92,27 @@ func (c *Config) untilHealthy(ctx context.Context) error {
 	}
 }
 
-// HasKMS reports whether the configuration has a KMS.
-func (k *Keyring) HasKMS() bool { return len(k.config.Load().plugins) > 0 }
+// A Check returns the problems of KMS plugins.
+type Check struct {
+	Name string
+	Run  func(context.Context) error
+}
 
-// Check returns the problems of the KMS plugins.
-func (k *Keyring) Check(ctx context.Context) error { return k.config.Load().check(ctx) }
+// Checks returns the checks of the KMS plugins: one for all of them, also of later configurations, or one for each if
+// a plugin has version 1 of the protocol and there are no later configurations.
+func (k *Keyring) Checks(reloads bool) (all []Check) {
+	c := k.config.Load()
+	switch {
+	case reloads || len(c.plugins) > 0 && !c.old:
+		return []Check{{"kms-providers", func(ctx context.Context) error { return k.config.Load().check(ctx) }}}
+	case len(c.plugins) == 0:
+		return nil
+	}
+	for i, p := range c.plugins {
+		all = append(all, Check{checkName(i), p.Check})
+	}
+	return all
+}
 
 // Readable receives after values that could not be decrypted may have become readable.
 func (k *Keyring) Readable() <-chan struct{} { return k.readable }

@@ -2,7 +2,6 @@ package kms
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -16,9 +15,12 @@ const keep = 24 * time.Hour
 
 // A cache has the sources that values of the store needed.
 type cache struct {
-	service service
+	service decrypter
 	metrics *Metrics
-	name    string // of the provider
+	// count is called with the number of sources.
+	count func(n int)
+	// limit is the number of decrypted sources that are kept; negative for all.
+	limit int
 
 	mu  sync.Mutex
 	all map[id]*cached
@@ -41,8 +43,13 @@ type cached struct {
 	since  time.Time // likewise
 }
 
-func newCache(s service, m *Metrics, name string) cache {
-	return cache{service: s, metrics: m, name: name, all: map[id]*cached{}, failed: make(chan struct{}, 1), healed: make(chan struct{}, 1)}
+// A decrypter is the part of a KMS that a cache calls.
+type decrypter interface {
+	decrypt(ctx context.Context, uid string, s *source) ([]byte, error)
+}
+
+func newCache(s decrypter, m *Metrics, limit int, count func(int)) cache {
+	return cache{service: s, metrics: m, limit: limit, count: count, all: map[id]*cached{}, failed: make(chan struct{}, 1), healed: make(chan struct{}, 1)}
 }
 
 // get returns the opener of a source. An unknown source takes a call of the KMS. Concurrent callers share
@@ -94,8 +101,6 @@ func (c *cache) decrypt(ctx context.Context, s *cached) (answered bool) {
 	var o opener
 	if err == nil {
 		o, err = newOpener(s.source.kind, plain)
-	} else {
-		err = fmt.Errorf("failed to decrypt DEK, error: %w", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,14 +127,27 @@ func (c *cache) put(s *source, o opener) {
 	c.prune()
 }
 
-// prune drops old sources. It needs the mutex.
+// prune drops old sources, and the oldest decrypted ones above the limit. It needs the mutex.
 func (c *cache) prune() {
-	for key, s := range c.all {
-		if time.Since(s.since) > keep {
-			delete(c.all, key)
+	for {
+		n, oldest := 0, id{}
+		for key, s := range c.all {
+			switch {
+			case time.Since(s.since) > keep:
+				delete(c.all, key)
+			case s.opener != nil:
+				if n == 0 || s.since.Before(c.all[oldest].since) {
+					oldest = key
+				}
+				n++
+			}
 		}
+		if c.limit < 0 || n <= c.limit {
+			break
+		}
+		delete(c.all, oldest)
 	}
-	c.metrics.cached.WithLabelValues(c.name).Set(float64(len(c.all)))
+	c.count(len(c.all))
 }
 
 func signal(to chan struct{}) {

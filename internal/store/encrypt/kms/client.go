@@ -26,13 +26,22 @@ type client struct {
 
 // dial returns a client. It connects with the first call.
 func dial(c *apiserver.KMSConfiguration, m *Metrics) (*client, error) {
+	connection, err := connect(c, m.observe(c.Name))
+	if err != nil {
+		return nil, err
+	}
+	return &client{connection: connection, api: kmsapi.NewKeyManagementServiceClient(connection), timeout: c.Timeout.Duration}, nil
+}
+
+// connect returns a connection that is made with the first call.
+func connect(c *apiserver.KMSConfiguration, each grpc.UnaryClientInterceptor) (*grpc.ClientConn, error) {
 	socket, err := util.ParseEndpoint(c.Endpoint)
 	if err != nil {
 		return nil, err
 	}
 	retry := backoff.DefaultConfig
 	retry.BaseDelay, retry.MaxDelay = reconnect/10, reconnect
-	connection, err := grpc.NewClient("passthrough:///"+socket,
+	return grpc.NewClient("passthrough:///"+socket,
 		grpc.WithAuthority("localhost"),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // access is limited by the permissions of the socket
 		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)),
@@ -40,11 +49,7 @@ func dial(c *apiserver.KMSConfiguration, m *Metrics) (*client, error) {
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		}),
-		grpc.WithUnaryInterceptor(m.observe(c.Name)))
-	if err != nil {
-		return nil, err
-	}
-	return &client{connection: connection, api: kmsapi.NewKeyManagementServiceClient(connection), timeout: c.Timeout.Duration}, nil
+		grpc.WithUnaryInterceptor(each))
 }
 
 func (c *client) close() error { return c.connection.Close() }

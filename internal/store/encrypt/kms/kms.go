@@ -1,5 +1,5 @@
-// Package kms encrypts values with keys that a KMS plugin protects, by version 2 of Kubernetes' protocol
-// for them.
+// Package kms encrypts values with keys that a KMS plugin protects, by the versions of Kubernetes' protocol
+// for them: a Plugin by version 2, and an Envelope by version 1, which Kubernetes keeps for old data.
 //
 // A Plugin generates a seed, has the KMS encrypt it, and derives a key from the seed for each value. The
 // encrypted seed is stored with each value. A stored value needs one call of the KMS for its seed, whose
@@ -27,15 +27,9 @@ import (
 )
 
 const (
-	// pollWell and pollIll are the intervals of polls after a success and after a failure.
-	pollWell = time.Minute
-	pollIll  = 10 * time.Second
 	// trusted is the time after the last successful poll in which values are written. So a migration that
 	// starts this long after a new key ID uses that key, or fails.
 	trusted = 3 * time.Minute
-	// freshWell and freshIll are the times for which health checks share the result of a poll.
-	freshWell = 20 * time.Second
-	freshIll  = 3 * time.Second
 	// retryFirst and retryMost limit the interval at which seeds that failed are decrypted again.
 	retryFirst = time.Second
 	retryMost  = 10 * time.Second
@@ -67,20 +61,13 @@ type Plugin struct {
 	service service
 	options Options
 
-	seed  atomic.Pointer[seed] // nil before the first success
-	seeds cache
-	poll  poll
+	seed    atomic.Pointer[seed] // nil before the first success
+	seeds   cache
+	probe   probe
+	version string // of the first answer to a poll; needs the turn of the probe
 
 	stop context.CancelFunc
 	run  sync.WaitGroup
-}
-
-// poll is the result of the last poll.
-type poll struct {
-	turn    chan struct{} // held by the reader or the writer of the others
-	at      time.Time
-	problem error
-	version string // of the first answer
 }
 
 // Open returns a Plugin of a configuration. It makes no calls before Start.
@@ -94,7 +81,7 @@ func Open(c *apiserver.KMSConfiguration, o Options) (*Plugin, error) {
 
 func newPlugin(c *apiserver.KMSConfiguration, s service, o Options) *Plugin {
 	return &Plugin{name: c.Name, timeout: c.Timeout.Duration, service: s, options: o, stop: func() {},
-		seeds: newCache(s, o.Metrics, c.Name), poll: poll{turn: make(chan struct{}, 1)}}
+		seeds: newCache(s, o.Metrics, -1, func(n int) { o.Metrics.cached.WithLabelValues(c.Name).Set(float64(n)) }), probe: newProbe()}
 }
 
 // Timeout returns the timeout of a call.
@@ -105,7 +92,7 @@ func (p *Plugin) Timeout() time.Duration { return p.timeout }
 func (p *Plugin) Start(ctx context.Context) {
 	err := p.Check(ctx)
 	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
-	p.run.Go(func() { p.pollUntil(ctx, err) })
+	p.run.Go(func() { pollUntil(ctx, p.name, err, p.Check, p.options.Log) })
 	p.run.Go(func() { p.seeds.retryUntil(ctx, p.options.Readable) })
 }
 
@@ -117,69 +104,15 @@ func (p *Plugin) Close() error {
 	return err
 }
 
-// pollUntil polls until ctx ends. err is the result of the last poll.
-func (p *Plugin) pollUntil(ctx context.Context, err error) {
-	for {
-		pause, before := pollWell, err
-		if err != nil {
-			pause = pollIll
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return
-		}
-		err = p.Check(ctx)
-		if err != nil && (before == nil || err.Error() != before.Error()) && ctx.Err() == nil {
-			p.options.Log.Warn("a KMS plugin is not healthy", "provider", p.name, "error", err)
-		}
-	}
-}
-
 // Check returns the problem of the plugin. It polls the plugin, or returns the result of a recent poll.
-func (p *Plugin) Check(ctx context.Context) error {
-	select {
-	case p.poll.turn <- struct{}{}:
-		defer func() { <-p.poll.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	fresh := freshWell
-	if p.poll.problem != nil {
-		fresh = freshIll
-	}
-	if !p.poll.at.IsZero() && time.Since(p.poll.at) < fresh {
-		return p.poll.problem
-	}
-	// Others use the result, even if this caller has left.
-	before := p.poll.problem
-	err := p.ask(context.WithoutCancel(ctx))
-	p.poll.problem, p.poll.at = err, time.Now()
-	if unanswered := (*unansweredError)(nil); errors.As(err, &unanswered) {
-		p.poll.problem = unanswered.err // kube-apiserver says more to the caller that has polled
-	}
-	if before != nil && err == nil {
-		signal(p.seeds.healed)
-	}
-	return err
-}
-
-// unansweredError is the error of a poll without an answer.
-type unansweredError struct {
-	provider string
-	err      error
-}
-
-func (e *unansweredError) Error() string {
-	return fmt.Sprintf("failed to perform status section of the healthz check for KMS Provider %s, error: %v", e.provider, e.err)
-}
+func (p *Plugin) Check(ctx context.Context) error { return p.probe.check(ctx, p.ask, p.seeds.healed) }
 
 // ask polls the plugin, and generates a seed for a new key ID. It needs the turn.
 func (p *Plugin) ask(ctx context.Context) error {
 	began := time.Now()
 	s, err := p.service.status(ctx)
 	if err != nil {
-		return &unansweredError{p.name, err}
+		return &unansweredError{"status", p.name, err}
 	}
 	errs := []error{p.checkStatus(s)}
 	if code, err := checkKeyID(s.keyID); err != nil {
@@ -203,10 +136,10 @@ func (p *Plugin) checkStatus(s status) error {
 	switch {
 	case s.version != "v2" && s.version != "v2beta1":
 		errs = append(errs, fmt.Errorf("expected KMSv2 API version v2, got %s", s.version))
-	case p.poll.version == "":
-		p.poll.version = s.version
-	case p.poll.version != s.version:
-		errs = append(errs, fmt.Errorf("KMSv2 API version should not change after the initial status response version %s, got %s", p.poll.version, s.version))
+	case p.version == "":
+		p.version = s.version
+	case p.version != s.version:
+		errs = append(errs, fmt.Errorf("KMSv2 API version should not change after the initial status response version %s, got %s", p.version, s.version))
 	}
 	return utilerrors.NewAggregate(errs)
 }
@@ -236,10 +169,10 @@ func (p *Plugin) Open(ctx context.Context, sealed, data []byte) (plain []byte, s
 	}
 	opener, err := p.seeds.get(ctx, &o.source)
 	if err != nil {
-		return nil, false, err
+		return nil, false, fmt.Errorf("failed to decrypt DEK, error: %w", err)
 	}
 	p.options.Metrics.used.see(fromStorage, p.name, o.keyID)
-	plain, err = opener.open(o.data, data)
+	plain, _, err = opener.open(o.data, data)
 	s := p.seed.Load()
 	return plain, s != nil && (o.keyID != s.keyID || o.kind != s.kind), err
 }

@@ -16,6 +16,8 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/apis/apiserver"
+
+	"github.com/anykind/anykind/internal/store/encrypt/block"
 )
 
 const timeout = 3 * time.Second
@@ -309,14 +311,13 @@ func TestOldForm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, readable := newFake(), 0
 		p := start(t, f, &readable)
-		key := random(size)
-		g, err := newGCM(key)
+		key := random()
+		g, err := block.NewGCM(key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.plain["old"] = key
-		nonce := random(g.NonceSize())
-		value := appendObject(nil, &object{source: source{kind: kindKey, encrypted: []byte("old"), keyID: "key-1"}, data: g.Seal(nonce, nonce, plain, at)})
+		value := appendObject(nil, &object{source: source{kind: kindKey, encrypted: []byte("old"), keyID: "key-1"}, data: g.Encrypt(nil, plain, at)})
 		opens(t, p, value, true)
 	})
 }

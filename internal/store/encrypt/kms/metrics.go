@@ -27,6 +27,7 @@ type Metrics struct {
 	used, polled *keyIDs
 	invalidKeyID *prometheus.CounterVec
 	cached       *prometheus.GaugeVec
+	filled       prometheus.Gauge
 }
 
 // NewMetrics returns the Metrics of a server with an identity.
@@ -54,12 +55,13 @@ func NewMetrics(server string) *Metrics {
 		invalidKeyID: prometheus.NewCounterVec(prometheus.CounterOpts{Name: envelope + "invalid_key_id_from_status_total",
 			Help: "Invalid key IDs in the status of a KMS, by error."}, []string{name, "error"}),
 		cached: last("dek_source_cache_size", "Encrypted data keys and seeds in the cache.", name),
+		filled: prometheus.NewGauge(prometheus.GaugeOpts{Name: envelope + "dek_cache_fill_percent", Help: "Part of the cache of a KMS plugin with version 1 of the protocol that has keys."}),
 	}
 }
 
 // Collectors returns the collectors to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.misses, m.generation, m.unGenerated, m.calls, m.used.total, m.used.last, m.polled.last, m.invalidKeyID, m.cached}
+	return []prometheus.Collector{m.misses, m.generation, m.unGenerated, m.calls, m.used.total, m.used.last, m.polled.last, m.invalidKeyID, m.cached, m.filled}
 }
 
 // Sum returns a hash of a text that logs and metrics must not reveal; "" for "".

@@ -30,6 +30,8 @@ type kind int32
 const (
 	kindKey  kind = 0 // a key of AES-GCM; old servers wrote it
 	kindSeed kind = 1 // a seed, from which HKDF with SHA-256 derives the keys
+
+	kindEnvelope kind = -1 // the key of one value, by version 1 of the protocol
 )
 
 const (

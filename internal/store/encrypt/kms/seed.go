@@ -2,16 +2,15 @@ package kms
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/hkdf"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/anykind/anykind/internal/store/encrypt/block"
 )
 
 // A seed encrypts new values. It is immutable.
@@ -58,23 +57,34 @@ func (p *Plugin) rotate(ctx context.Context, keyID string, expires time.Time) er
 
 func (p *Plugin) generate() derived {
 	defer p.options.Metrics.generated(time.Now())
-	return random(size)
+	return random()
 }
 
-// An opener decrypts values.
+// An opener decrypts values. old reports that new values have another cipher.
 type opener interface {
-	open(sealed, data []byte) ([]byte, error)
+	open(sealed, data []byte) (plain []byte, old bool, err error)
 }
 
 // newOpener returns the opener for the plain form of a source.
 func newOpener(k kind, plain []byte) (opener, error) {
-	if k == kindSeed {
-		if len(plain) < size {
-			return nil, fmt.Errorf("invalid seed length %d used for key generation", len(plain))
-		}
-		return derived(plain), nil
+	switch {
+	case k == kindEnvelope:
+		return newEnvelopeKey(plain)
+	case k == kindKey:
+		g, err := block.NewGCM(plain)
+		return oldKey{g}, err
+	case len(plain) < size:
+		return nil, fmt.Errorf("invalid seed length %d used for key generation", len(plain))
 	}
-	return newGCM(plain)
+	return derived(plain), nil
+}
+
+// An oldKey is a key of AES-GCM for several values.
+type oldKey struct{ block.GCM }
+
+func (k oldKey) open(sealed, data []byte) ([]byte, bool, error) {
+	plain, err := k.Decrypt(sealed, data)
+	return plain, false, err
 }
 
 // size is the number of bytes of a seed, of a derived key, and of the random bytes that derive it.
@@ -84,60 +94,35 @@ const size = 32
 // the value.
 type derived []byte
 
-func (d derived) key(info []byte) (gcm, error) {
+func (d derived) key(info []byte) (block.GCM, error) {
 	key, err := hkdf.Expand(sha256.New, d, string(info), size)
 	if err != nil {
-		return gcm{}, err
+		return block.GCM{}, err
 	}
-	return newGCM(key)
+	return block.NewGCM(key)
 }
 
 func (d derived) seal(plain, data []byte) []byte {
-	info := random(size)
+	info := random()
 	g, err := d.key(info)
 	if err != nil {
 		panic(err) // a key of that size is no error
 	}
-	nonce := random(g.NonceSize())
-	out := make([]byte, 0, len(info)+len(nonce)+len(plain)+g.Overhead())
-	return g.Seal(append(append(out, info...), nonce...), nonce, plain, data)
+	out := make([]byte, 0, len(info)+g.NonceSize()+len(plain)+g.Overhead())
+	return g.Encrypt(append(out, info...), plain, data)
 }
 
-func (d derived) open(sealed, data []byte) ([]byte, error) {
+func (d derived) open(sealed, data []byte) ([]byte, bool, error) {
 	if len(sealed) < size {
-		return nil, errShort
+		return nil, false, block.ErrShort
 	}
 	g, err := d.key(sealed[:size])
 	if err != nil {
-		return nil, fmt.Errorf("failed to derive read key from KDF: %w", err)
+		return nil, false, fmt.Errorf("failed to derive read key from KDF: %w", err)
 	}
-	return g.open(sealed[size:], data)
+	plain, err := g.Decrypt(sealed[size:], data)
+	return plain, false, err
 }
 
-var errShort = errors.New("the stored data was shorter than the required size")
-
-// gcm is AES-GCM with the nonce in front of the value.
-type gcm struct{ cipher.AEAD }
-
-func newGCM(key []byte) (gcm, error) {
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return gcm{}, err
-	}
-	aead, err := cipher.NewGCM(block)
-	return gcm{aead}, err
-}
-
-func (g gcm) open(sealed, data []byte) ([]byte, error) {
-	if len(sealed) < g.NonceSize() {
-		return nil, errShort
-	}
-	return g.Open(nil, sealed[:g.NonceSize()], sealed[g.NonceSize():], data)
-}
-
-// random returns n random bytes. rand.Read does not fail.
-func random(n int) []byte {
-	b := make([]byte, n)
-	_, _ = rand.Read(b)
-	return b
-}
+// random returns a random seed or key.
+func random() []byte { return block.Random(make([]byte, size)) }
