@@ -3,6 +3,10 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +33,7 @@ type tool interface {
 //	fill NAME = TEXT selects the content of a field, and types another: two actions
 //	choose NAME = TEXT opens a list of choices, and clicks one of them: two actions
 //	replace A => B   selects a part of a text in an editor, and types another: two actions
+//	scroll TEXT      scrolls until a text is visible
 //	await PATTERN    waits; no action
 type step struct{ verb, words string }
 
@@ -82,15 +87,37 @@ const reading = `
 		for (const e of document.querySelectorAll("input:not([type=checkbox]), textarea, select")) put(e, e.getBoundingClientRect(), e.selectedOptions?.[0]?.text ?? e.value);
 		return parts.sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(p => p[2]).join(" ").replace(/\s+/g, " ");
 	};
-	const found = name => {
+	const named = name => {
 		const is = e => {
 			const box = e.getBoundingClientRect();
 			return box.width && box.height && !e.disabled && [e.ariaLabel, e.placeholder, e.title, e.textContent.trim(), e.labels?.[0]?.textContent.trim()].includes(name);
 		};
-		const all = "a, button, summary, input, textarea, select, label, td, th, li, p, span, div, b, code, small, [role]";
+		if (/^[.[]/.test(name)) return [...document.querySelectorAll(name)];
+		const some = "a, button, summary, input, textarea, select, label, td, th, li, p, span, div, b, code, small, [role]";
 		const active = "a, button, summary, input, textarea, select, [role=button], [role=option], [role=menuitem], [role=treeitem]";
 		const good = e => (e.closest("dialog[open], [role=dialog], [role=menu], [role=listbox]") ? 4 : 0) + (e.closest("[role=tab]") ? 2 : e.matches(active) || e.parentElement.closest(active) ? 1 : 0);
-		return [...document.querySelectorAll(all)].filter(is).map((e, i) => [good(e), i, e]).sort((a, b) => b[0] - a[0] || a[1] - b[1])[0]?.[2];
+		return [...document.querySelectorAll(some)].filter(is).map((e, i) => [good(e), i, e]).sort((a, b) => b[0] - a[0] || a[1] - b[1]).map(c => c[2]);
+	};
+	const found = name => named(name)[0];
+	const holding = text => [...document.querySelectorAll("body *")].findLast(e => e.textContent.includes(text) && ![...e.children].some(c => c.textContent.includes(text)));
+	const shown = text => {
+		const e = holding(text);
+		if (e) return e.scrollIntoView({block: "center"}), true;
+		for (const editor of globalThis.monaco?.editor?.getEditors() ?? []) {
+			const match = editor.getModel()?.findMatches(text)[0];
+			if (match) return editor.revealRangeInCenter(match.range), true;
+		}
+		return false;
+	};
+	const replaced = (from, to) => { // in a textarea, or in Monaco
+		const area = [...document.querySelectorAll("textarea")].find(e => e.value.includes(from) && !e.closest(".monaco-editor"));
+		if (area) return area.value = area.value.replace(from, to), area.dispatchEvent(new Event("input", {bubbles: true})), true;
+		for (const e of globalThis.monaco?.editor?.getEditors() ?? []) {
+			const match = e.getModel()?.findMatches(from)[0];
+			e.since ??= performance.now(); // its page does not listen to it at once
+			if (match && performance.now() - e.since > 300) return e.executeEdits("", [{range: match.range, text: to}]), true;
+		}
+		return false;
 	};`
 
 // run evaluates a script with the functions of reading.
@@ -121,6 +148,7 @@ func (b *browser) shows(t *testing.T, patterns []string) error {
 			look();
 		});`, list, waiting.Milliseconds()))
 	if !ok {
+		shot(b, t)
 		return fmt.Errorf("%q is not on the page:\n%s", patterns, b.screen(t))
 	}
 	return nil
@@ -132,7 +160,9 @@ func (b *browser) act(t *testing.T, s step) {
 	case "key":
 		b.press(s.words)
 	case "type":
-		b.Do(input.InsertText(s.words))
+		if !run[bool](b, fmt.Sprintf(`const e = globalThis.monaco?.editor?.getEditors().find(e => e.hasTextFocus()); e?.executeEdits("", [{range: e.getSelection(), text: %q}]); return Boolean(e)`, s.words)) {
+			b.Do(input.InsertText(s.words))
+		}
 	case "enter":
 		b.Do(input.InsertText(s.words), chromedp.KeyEvent(kb.Enter))
 	case "click":
@@ -144,11 +174,12 @@ func (b *browser) act(t *testing.T, s step) {
 	case "choose":
 		name, text, _ := strings.Cut(s.words, " = ")
 		run[any](b, fmt.Sprintf(`const e = found(%q); e.value = [...e.options].find(o => o.text === %q).value; e.dispatchEvent(new Event("change", {bubbles: true})); return null`, name, text))
+	case "scroll":
+		b.Until(fmt.Sprintf(`(() => {`+reading+`return shown(%q) })()`, s.words))
 	case "replace":
 		from, to, _ := strings.Cut(s.words, " => ")
-		b.Until(fmt.Sprintf(`[...document.querySelectorAll("textarea")].some(e => e.value.includes(%q))`, from))
-		run[any](b, fmt.Sprintf(`const e = [...document.querySelectorAll("textarea")].find(e => e.value.includes(%[1]q)), at = e.value.indexOf(%[1]q); e.focus(); e.setSelectionRange(at, at + %[1]q.length); return null`, from))
-		b.Do(input.InsertText(strings.ReplaceAll(to, `\n`, "\n")))
+		to = strings.ReplaceAll(to, `\n`, "\n")
+		b.Until(fmt.Sprintf(`(() => {`+reading+`return replaced(%q, %q)})()`, from, to))
 	default:
 		t.Fatalf("there is no step %q", s)
 	}
@@ -162,20 +193,22 @@ func (b *browser) mouse(t *testing.T, name, then string) {
 		return new Promise(done => {
 			let last = "";
 			const look = () => {
-				const e = found(%q);
-				if (e) {
+				for (const e of named(%q)) {
 					let box = e.getBoundingClientRect();
 					if (box.top < 0 || box.bottom > innerHeight) e.scrollIntoView({block: "center"}), box = e.getBoundingClientRect();
 					const x = box.left + box.width / 2, y = box.top + Math.min(box.height / 2, 12), top = document.elementFromPoint(x, y);
+					if (!top || !(e.contains(top) || top.contains(e))) continue; // it is below another
 					const now = [x, y].join();
-					if (now === last && top && (e.contains(top) || top.contains(e))) return done([x, y]);
+					if (now === last) return done([x, y]);
 					last = now;
+					break;
 				}
 				performance.now() > end ? done([]) : setTimeout(look, 20);
 			};
 			look();
 		});`, waiting.Milliseconds(), name))
 	if len(at) == 0 {
+		shot(b, t)
 		t.Fatalf("there is no %q to click:\n%s", name, b.screen(t))
 	}
 	b.Do(chromedp.MouseClickXY(at[0], at[1]))
@@ -203,7 +236,7 @@ func (b *browser) press(keys string) {
 	b.Do(down, &up)
 }
 
-const waiting = 6 * time.Second // for one answer
+const waiting = 20 * time.Second // for one answer
 
 // newConsole opens the console.
 func newConsole(t *testing.T, f *Fixture) *browser {
@@ -213,4 +246,42 @@ func newConsole(t *testing.T, f *Fixture) *browser {
 	return &browser{Page: p, home: f.Origin() + "/", ready: "What are you looking for"}
 }
 
-func newHeadlamp(t *testing.T, f *Fixture, server, pages string) *browser { t.Helper(); return nil }
+// newHeadlamp starts a server of Headlamp with its pages, and opens them.
+func newHeadlamp(t *testing.T, f *Fixture, program, built string) *browser {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, dir := listener.Addr().String(), t.TempDir()
+	_, port, _ := net.SplitHostPort(address)
+	_ = listener.Close() // the program opens it again
+	server := exec.CommandContext(t.Context(), program, "-kubeconfig", f.Kubeconfig, "-html-static-dir", built, "-listen-addr", "127.0.0.1", "-port", port, "-plugins-dir", dir, "-user-plugins-dir", dir)
+	server.Env = append(os.Environ(), "HOME="+dir)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
+	awaitServer(t, "http://"+address)
+	p := Open(t, "http://"+address, chromedp.WindowSize(1600, 1000))
+	t.Cleanup(func() { p.Errors() }) // they are not ours
+	p.Sees("All Clusters", "spare")  // a page that is left earlier leaves its database locked
+	return &browser{Page: p, home: "http://" + address + "/c/anykind/", ready: "Overview.*Only warnings"}
+}
+
+// awaitServer waits for the answer of a server.
+func awaitServer(t *testing.T, url string) {
+	t.Helper()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for end := time.Now().Add(waiting); ; <-again.C {
+		answer, err := http.Get(url) //nolint:noctx // the loop has a limit
+		if err == nil {
+			_ = answer.Body.Close()
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}

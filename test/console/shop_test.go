@@ -37,6 +37,7 @@ func shop(t *testing.T, f *Fixture, n int) {
 		return f.create(ctx, "/api/v1/namespaces/zoo/configmaps", rawJSON(configMap(fmt.Sprintf("animal-%05d", i), "x")))
 	})
 	startKubelet(t, f)
+	f.Patch(t, "/api/v1/nodes/node/status", `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
 	workloads(t, f)
 	parts(t, f)
 	rights(t, f)

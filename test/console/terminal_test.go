@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/anykind/anykind/test/process"
 )
 
 // A terminal has a program that runs in tmux.
@@ -23,16 +21,18 @@ type terminal struct {
 func newTerminal(t *testing.T, f *Fixture, k9s string) *terminal {
 	t.Helper()
 	dir := t.TempDir()
-	// The editor replaces a text as a person does with some keys. The step writes the command.
-	editor := filepath.Join(dir, "editor")
-	if err := os.WriteFile(editor, []byte("#!/bin/sh\nexec sed -i -f "+filepath.Join(dir, "edit.sed")+" \"$1\"\n"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, "manifests"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "manifests", "fresh.yaml"), []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: fresh\n  namespace: default\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte("k9s:\n  skipLatestRevCheck: true\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	k := &terminal{socket: filepath.Join(dir, "tmux"), ready: `pods\(all\)\[`}
-	k.tmux(t, "-f", "/dev/null", "new-session", "-d", "-s", "one", "-x", "200", "-y", "55", "-e", "K9S_CONFIG_DIR="+dir, "-e", "XDG_DATA_HOME="+dir, "-e", "XDG_STATE_HOME="+dir, "-e", "KUBE_EDITOR="+editor, "-e", "EDITOR="+editor,
+	k.tmux(t, "-f", "/dev/null", "new-session", "-d", "-s", "one", "-x", "200", "-y", "55", "-e", "K9S_CONFIG_DIR="+dir, "-e", "XDG_DATA_HOME="+dir, "-e", "XDG_STATE_HOME="+dir, "-e", "KUBE_EDITOR=vi", "-e", "EDITOR=vi",
+
 		k9s+" --kubeconfig "+f.Kubeconfig+" -A --splashless")
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", k.socket, "kill-server").Run() })
 	k.tmux(t, "set-option", "-g", "escape-time", "0")
@@ -92,17 +92,9 @@ func (k *terminal) act(t *testing.T, s step) {
 	case "type":
 		k.tmux(t, "send-keys", "-t", "one", "-l", s.words)
 	case "enter":
-		k.tmux(t, "send-keys", "-t", "one", "-l", s.words)
+		k.tmux(t, "send-keys", "-t", "one", "-l", strings.ReplaceAll(s.words, "MANIFESTS", filepath.Join(filepath.Dir(k.socket), "manifests")))
 		k.tmux(t, "send-keys", "-t", "one", "Enter")
-	case "replace":
-		from, to, _ := strings.Cut(s.words, " => ")
-		script := fmt.Sprintf("s/%s/%s/\n", from, to)
-		if err := os.WriteFile(filepath.Join(filepath.Dir(k.socket), "edit.sed"), []byte(script), 0o600); err != nil {
-			t.Fatal(err)
-		}
 	default:
 		t.Fatalf("there is no step %q", s)
 	}
 }
-
-var _ = process.API{}
