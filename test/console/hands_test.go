@@ -58,11 +58,15 @@ type browser struct {
 	*Page
 	home  string // URL
 	ready string // pattern of its first page
+	fresh bool   // it begins without the settings of earlier questions
 }
 
 func (b *browser) begin(t *testing.T) {
 	t.Helper()
 	b.t = t
+	if b.fresh {
+		Eval[any](b.Page, `(localStorage.clear(), sessionStorage.clear(), null)`)
+	}
 	b.Do(chromedp.Navigate("about:blank"), chromedp.Navigate(b.home))
 	if err := b.shows(t, []string{b.ready}); err != nil {
 		t.Fatal(err)
@@ -191,7 +195,7 @@ func (b *browser) mouse(t *testing.T, name, then string) {
 	at := run[[]float64](b, fmt.Sprintf(`
 		const end = performance.now() + %d;
 		return new Promise(done => {
-			let last = "";
+			let last = "", still = 0;
 			const look = () => {
 				for (const e of named(%q)) {
 					let box = e.getBoundingClientRect();
@@ -199,7 +203,8 @@ func (b *browser) mouse(t *testing.T, name, then string) {
 					const x = box.left + box.width / 2, y = box.top + Math.min(box.height / 2, 12), top = document.elementFromPoint(x, y);
 					if (!top || !(e.contains(top) || top.contains(e))) continue; // it is below another
 					const now = [x, y].join();
-					if (now === last) return done([x, y]);
+					if (now !== last) still = 0;
+					else if (++still === 3) return done([x, y]);
 					last = now;
 					break;
 				}
@@ -266,7 +271,7 @@ func newHeadlamp(t *testing.T, f *Fixture, program, built string) *browser {
 	p := Open(t, "http://"+address, chromedp.WindowSize(1600, 1000))
 	t.Cleanup(func() { p.Errors() }) // they are not ours
 	p.Sees("All Clusters", "spare")  // a page that is left earlier leaves its database locked
-	return &browser{Page: p, home: "http://" + address + "/c/anykind/", ready: "Overview.*Only warnings"}
+	return &browser{Page: p, home: "http://" + address + "/c/anykind/", ready: "Overview.*Only warnings", fresh: true}
 }
 
 // awaitServer waits for the answer of a server.

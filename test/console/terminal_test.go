@@ -30,7 +30,7 @@ func newTerminal(t *testing.T, f *Fixture, k9s string) *terminal {
 	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte("k9s:\n  skipLatestRevCheck: true\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	k := &terminal{socket: filepath.Join(dir, "tmux"), ready: `pods\(all\)\[`}
+	k := &terminal{socket: filepath.Join(dir, "tmux"), ready: `pods\(all\)\[2\]`}
 	k.tmux(t, "-f", "/dev/null", "new-session", "-d", "-s", "one", "-x", "200", "-y", "55", "-e", "K9S_CONFIG_DIR="+dir, "-e", "XDG_DATA_HOME="+dir, "-e", "XDG_STATE_HOME="+dir, "-e", "KUBE_EDITOR=vi", "-e", "EDITOR=vi",
 
 		k9s+" --kubeconfig "+f.Kubeconfig+" -A --splashless")
