@@ -16,6 +16,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
+const waiting = 20 * time.Second // for one answer
+
 // A tool answers questions to a person with a keyboard and a mouse.
 type tool interface {
 	begin(t *testing.T)                          // opens the first page
@@ -152,7 +154,6 @@ func (b *browser) shows(t *testing.T, patterns []string) error {
 			look();
 		});`, list, waiting.Milliseconds()))
 	if !ok {
-		shot(b, t)
 		return fmt.Errorf("%q is not on the page:\n%s", patterns, b.screen(t))
 	}
 	return nil
@@ -213,7 +214,6 @@ func (b *browser) mouse(t *testing.T, name, then string) {
 			look();
 		});`, waiting.Milliseconds(), name))
 	if len(at) == 0 {
-		shot(b, t)
 		t.Fatalf("there is no %q to click:\n%s", name, b.screen(t))
 	}
 	b.Do(chromedp.MouseClickXY(at[0], at[1]))
@@ -240,8 +240,6 @@ func (b *browser) press(keys string) {
 	up.Type = input.KeyUp
 	b.Do(down, &up)
 }
-
-const waiting = 20 * time.Second // for one answer
 
 // newConsole opens the console.
 func newConsole(t *testing.T, f *Fixture) *browser {
