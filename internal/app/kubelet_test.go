@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/websocket"
+
 	"github.com/anykind/anykind/internal/network/kubelet"
 	"github.com/anykind/anykind/internal/object/gate"
 )
@@ -204,6 +206,35 @@ func TestFollowedLog(t *testing.T) {
 	k.was(t, "GET /containerLogs/default/a/c?follow=true by anonymous")
 	leave()
 	k.was(t, "the client has left")
+}
+
+// Over a WebSocket, a followed log is an empty message and then one for each part. The kubelet sees when the client disconnects.
+func TestFollowedLogBySocket(t *testing.T) {
+	for protocol, want := range map[string]string{"": "one\n", "binary.k8s.io": "one\n", "base64.binary.k8s.io": "b25lCg=="} {
+		k := startKubelet(t)
+		a, _ := kubeletServer(t, k, Options{})
+		config, err := websocket.NewConfig(strings.Replace(a.URL(), "https", "wss", 1)+"/api/v1/namespaces/default/pods/a/log?follow=true", "https://client")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if protocol != "" {
+			config.Protocol = []string{"other", protocol}
+		}
+		config.TlsConfig = &tls.Config{Certificates: []tls.Certificate{*admin(t, a)}, InsecureSkipVerify: true}
+		conn, err := config.DialContext(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"", want} {
+			var got string
+			if err := websocket.Message.Receive(conn, &got); err != nil || got != want {
+				t.Errorf("%q: %q %v, want %q", protocol, got, err, want)
+			}
+		}
+		k.was(t, "GET /containerLogs/default/a/c?follow=true by anonymous")
+		conn.Close()
+		k.was(t, "the client has left")
+	}
 }
 
 // The server sends its client certificate to kubelets. With a configured CA it accepts only serving

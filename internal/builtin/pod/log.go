@@ -2,6 +2,7 @@ package pod
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -11,12 +12,14 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/net/websocket"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/network/socket"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
@@ -129,27 +132,78 @@ func (l logStream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer answer.Body.Close()
+	if socket.Wanted(r) {
+		messages(w, r, answer.Body)
+		return
+	}
 	w.Header().Set("Content-Type", "text/plain")
 	w.WriteHeader(http.StatusOK)
 	control := http.NewResponseController(w)
 	_ = control.Flush() // some writers in tests cannot flush
+	if err := parts(answer.Body, func(part []byte) error {
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+		_ = control.Flush()
+		return nil
+	}); err != nil {
+		panic(http.ErrAbortHandler) // the client sees that the response is incomplete
+	}
+}
+
+// parts calls each with the parts of a text as they arrive.
+func parts(from io.Reader, each func(part []byte) error) error {
 	buffer := make([]byte, 32<<10)
 	for {
-		n, err := answer.Body.Read(buffer)
+		n, err := from.Read(buffer)
 		if n > 0 {
-			if _, err := w.Write(buffer[:n]); err != nil {
-				return
+			if err := each(buffer[:n]); err != nil {
+				return err
 			}
-			_ = control.Flush()
 		}
 		switch {
-		case err == nil:
 		case errors.Is(err, io.EOF):
-			return
-		default:
-			panic(http.ErrAbortHandler) // the client sees that the response is incomplete
+			return nil
+		case err != nil:
+			return err
 		}
 	}
+}
+
+// messages sends a log over a WebSocket: an empty message, and then each part as one, in the form of the protocol.
+func messages(w http.ResponseWriter, r *http.Request, from io.ReadCloser) {
+	const binary, encoded = "binary.k8s.io", "base64.binary.k8s.io"
+	websocket.Server{
+		Handshake: func(c *websocket.Config, _ *http.Request) error {
+			for _, protocol := range c.Protocol {
+				if protocol == binary || protocol == encoded {
+					c.Protocol = []string{protocol}
+					return nil
+				}
+			}
+			if len(c.Protocol) > 0 {
+				return fmt.Errorf("requested protocol(s) are not supported: %v; supports [%s %s]", c.Protocol, binary, encoded)
+			}
+			c.Protocol = []string{""}
+			return nil
+		},
+		Handler: func(c *websocket.Conn) {
+			defer c.Close() // with a message about the end
+			go func() {
+				_, _ = io.Copy(io.Discard, c)
+				from.Close() // the client disconnected
+			}()
+			send := func(part []byte) error {
+				if c.Config().Protocol[0] == encoded {
+					return websocket.Message.Send(c, base64.StdEncoding.EncodeToString(part))
+				}
+				return websocket.Message.Send(c, part)
+			}
+			if send([]byte{}) == nil {
+				_ = parts(from, send) // the connection ends with the log, and with an error
+			}
+		},
+	}.ServeHTTP(socket.Writer(w), r)
 }
 
 // maxRefusal limits the error message of a kubelet.

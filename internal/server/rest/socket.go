@@ -1,34 +1,16 @@
 package rest
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"io"
-	"net"
-	"net/http"
-	"strings"
 
 	"golang.org/x/net/websocket"
 
+	netsocket "github.com/anykind/anykind/internal/network/socket"
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/registry"
 )
-
-// wantsSocket reports whether a client asks for a WebSocket.
-func wantsSocket(r *http.Request) bool {
-	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") &&
-		strings.Contains(strings.ToLower(r.Header.Get("Connection")), "upgrade")
-}
-
-// A hijacker hijacks the connection below all wrappers of the ResponseWriter.
-type hijacker struct {
-	http.ResponseWriter
-	out *http.ResponseController
-}
-
-// Hijack implements http.Hijacker.
-func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) { return h.out.Hijack() }
 
 // overSocket serves the watch over a WebSocket. Handshakes without an Origin are rejected, as in
 // Kubernetes.
@@ -43,7 +25,7 @@ func (s *stream) overSocket(ctx context.Context, refused error) {
 		}()
 		s.socket, s.writeDeadline.out = &socket{conn, s.view.Format.Media}, conn
 		s.tell(ctx, refused)
-	}).ServeHTTP(hijacker{s.call.w, s.out}, s.call.Request)
+	}).ServeHTTP(netsocket.Writer(s.call.w), s.call.Request)
 }
 
 // A socket is a client that gets each event as one message.

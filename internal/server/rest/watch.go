@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	netsocket "github.com/anykind/anykind/internal/network/socket"
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
@@ -86,7 +87,7 @@ func (h *Handler) watch(r *call) error {
 		s.together = s.key(key, "")
 	}
 	s.initialEnd = o.AllowWatchBookmarks && o.SendInitialEvents != nil && *o.SendInitialEvents
-	if wantsSocket(r.Request) {
+	if netsocket.Wanted(r.Request) {
 		s.overSocket(ctx, refused)
 		return nil
 	}

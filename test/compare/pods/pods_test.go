@@ -23,6 +23,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -92,6 +93,13 @@ func startKubelet(t *testing.T) string {
 			body, _ := io.ReadAll(r.Body) // a body that fails to arrive is empty
 			w.Header().Set("X-Said", r.Header.Get("X-Forwarded-Uri"))
 			fmt.Fprintf(w, "%s %s %s %q\n", r.Method, r.URL.RequestURI(), r.Header.Get("Authorization"), body)
+			if r.URL.Query().Has("follow") { // kube-apiserver drops a part that comes with the end, if the client has a WebSocket
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-time.After(500 * time.Millisecond):
+				case <-r.Context().Done():
+				}
+			}
 		}
 	}))
 	l, err := net.Listen("tcp", ":0")

@@ -52,12 +52,15 @@ function content(k, found, outcomes, objects) {
   if (!found.length) return h("p", {class: "quiet"}, "No policy and no webhook sees this object.");
   const titles = ["Step", "Configuration", "Rule", "If it fails", ...(outcomes?.length ? ["Last answer"] : [])];
   return [
-    table(titles, found.map(s => [s.step, s.error ? h("span", {class: "bad"}, s.error) : [s.configuration, s.name && ": " + s.name, s.bindings && h("p", {class: "quiet"}, s.bindings)], s.rule, s.failure, outcomes?.length && lastOf(s, outcomes)])),
+    table(titles, found.map(s => [s.step, s.error ? h("span", {class: "bad"}, s.error) : [titled(s), s.bindings && h("p", {class: "quiet"}, s.bindings)], s.rule, s.failure, ...(outcomes?.length ? [lastOf(s, outcomes)] : [])])),
     !outcomes && h("p", {class: "quiet"}, own() ? "You may not read their last answers." : "This server does not remember their answers; anykind does."),
     outcomes?.length > 0 && [h("h2", null, "Last answers"), table(["When", ...(objects ? ["Object"] : []), "Operation", "User", "Step", "Answer"], outcomes.slice(0, 50).map(o => [
-      when(o), ...(objects ? [o.object ? h("a", {href: objectOf(k, o.namespace, o.object)}, [o.namespace, o.object].filter(Boolean).join("/")) : ""] : []), [o.operation, o.subresource && " " + o.subresource, o.dryRun && " (dry run)"], o.user, [o.step, " ", o.configuration, o.name && o.name !== o.configuration && ": " + o.name], answer(o)]))],
+      when(o), ...(objects ? [o.object ? h("a", {href: objectOf(k, o.namespace, o.object)}, [o.namespace, o.object].filter(Boolean).join("/")) : ""] : []), [o.operation, o.subresource && " " + o.subresource, o.dryRun && " (dry run)"], o.user, `${o.step} ${titled(o)}`, answer(o)]))],
   ];
 }
+
+// titled names a webhook with its configuration, or a policy.
+const titled = ({configuration, name}) => (name && name !== configuration ? `${configuration}: ${name}` : configuration);
 
 const when = o => h("span", {title: moment(o.time)}, age(o.time));
 const answer = o => [h("span", {class: "badge " + (color[o.result] ?? "")}, o.result), " ", o.message, (o.warnings ?? []).map(w => h("p", {class: "quiet"}, w))];

@@ -1,6 +1,6 @@
 // Deletion, with the objects that the garbage collector takes along.
 import {pathOf, send} from "./api.js";
-import {dialog, fill, h, toast} from "./dom.js";
+import {counted, dialog, fill, h, toast} from "./dom.js";
 import {family} from "./relations.js";
 
 const shown = 200; // lines of the preview
@@ -66,9 +66,9 @@ function dependents(objects, children, kept) {
   for (const o of objects) walk(o.id, 0);
   const it = objects.length === 1 ? "it" : "them";
   return [
-    lines.length ? [h("p", null, kept ? `${lines.length} dependents lose ${it} as an owner, and stay:` : `${lines.length} dependents would be deleted with ${it}:`), h("ul", null, lines.slice(0, shown)), lines.length > shown && h("p", null, `… and ${lines.length - shown} more`)]
+    lines.length ? [h("p", null, kept ? `${counted(lines.length, "dependent")} with ${it} as an owner ${lines.length === 1 ? "stays" : "stay"}:` : `${counted(lines.length, "dependent")} would be deleted with ${it}:`), h("ul", null, lines.slice(0, shown)), lines.length > shown && h("p", null, `… and ${lines.length - shown} more`)]
       : h("p", null, `No other object names only ${it} as its owner.`),
-    staying.size > 0 && h("p", {class: "quiet"}, `${staying.size} dependents have other owners, and stay: ${[...staying.values()].slice(0, listed).join(", ")}`),
+    staying.size > 0 && h("p", {class: "quiet"}, `${counted(staying.size, "dependent")} with other owners ${staying.size === 1 ? "stays" : "stay"}: ${[...staying.values()].slice(0, listed).join(", ")}`),
     children.missing > 0 && h("p", {class: "quiet"}, `${children.missing} kinds could not be read, so there may be more.`),
   ];
 }

@@ -1,10 +1,24 @@
 // An object as text: with the owner of each field beside it, and an editor.
 import {decode, encode, json, own, state, withQuery, words} from "./api.js";
-import {age, debounce, fill, h, moment, toast} from "./dom.js";
+import {age, counted, debounce, fill, h, moment, toast} from "./dom.js";
 import {diff, keyed, merge, same, short} from "./diff.js";
 import {coloured, dryUpdate, Editor, problemsOf, writable, writing} from "./editor.js";
 import {managers, ownersOf} from "./fields.js";
 import {dotted, toText, write} from "./yaml.js";
+
+// clear shows the values of a Secret as text.
+function clear(data) {
+  const decoder = new TextDecoder("utf-8", {fatal: true});
+  const text = v => {
+    const bytes = Uint8Array.from(atob(v), c => c.charCodeAt(0));
+    try {
+      return h("code", null, decoder.decode(bytes));
+    } catch {
+      return h("span", {class: "quiet"}, `${counted(bytes.length, "byte")}, no text`);
+    }
+  };
+  return h("dl", {class: "pairs clear"}, Object.entries(data).map(([name, v]) => [h("dt", null, name), h("dd", null, text(v))]));
+}
 
 // A Document is the tab with the text of an object.
 export class Document {
@@ -70,6 +84,7 @@ export class Document {
     fill(this.node,
       h("p", {class: "tools"}, h("span", {class: "quiet"}, `${all.length} field managers. `, own() ? "Beside a line: its manager, and its last change." : "Beside a line: its manager, and the last write of the manager."), h("span", {class: "grow"}),
         this.view.k.title === "secrets" && h("button", {click: () => ((this.revealed = !this.revealed), this.read())}, this.revealed ? "Hide the values" : "Show the values")),
+      this.view.k.title === "secrets" && this.revealed && clear(this.view.object.data ?? {}),
       h("div", {class: "scroll"}, h("table", {class: "lines"}, h("thead", {class: "unseen"}, h("tr", null, h("th", null, "Owner"), h("th", null, "Line"))), h("tbody", null, lines.map(l => {
         const change = l.leaf && l.owners.length > 0 && this.changed(l.path);
         const when = change?.time ?? l.owners[0]?.time;

@@ -43,6 +43,9 @@ export function fill(e, ...children) {
 // table returns a table with titles.
 export const table = (titles, rows) => h("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": titles.join(", ")}, h("table", null, h("thead", null, h("tr", null, titles.map(t => h("th", {scope: "col"}, t)))), h("tbody", null, rows.map(r => h("tr", null, r.map(c => h("td", null, c)))))));
 
+// counted returns a number with its noun.
+export const counted = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+
 // text sets the text of an element, if it is another one.
 export function text(e, value) {
   if (e.textContent !== value) e.textContent = value;

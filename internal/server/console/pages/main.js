@@ -95,7 +95,7 @@ function bar() {
     namespaces(),
     h("button", {class: "find", click: search}, h("span", null, "Search everything"), h("kbd", null, /Mac/.test(navigator.platform) ? "⌘K" : "Ctrl K")),
     own() && clock(),
-    h("a", {class: "tab", href: link(["changes"])}, "Changes"),
+    h("a", {class: "tab", href: link(["changes"])}, "All changes"),
     h("a", {class: "tab", href: link(["access"])}, "Rights"),
     h("button", {class: "icon", "aria-label": "Keys", title: "Keys (?)", click: shortcuts}, "?"),
     h("button", {class: "icon", "aria-label": "Dark or light", title: "Dark or light", click: theme}, "◐"),

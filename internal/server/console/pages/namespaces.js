@@ -12,7 +12,7 @@ export function namespaces() {
     else go([at.name, ...at.parts], {...Object.fromEntries(at.query), namespace: value});
   };
   const input = h("input", {
-    list: "namespaces", placeholder: "All namespaces", "aria-label": "Namespace", title: "Namespace; empty for all", value: namespace(), class: "namespace", type: "search",
+    list: "namespaces", placeholder: "All namespaces", "aria-label": "Namespace of lists", title: "Namespace; empty for all", value: namespace(), class: "namespace", type: "search",
     change: e => open(e.target.value.trim()),
     focus: async () => {
       try {

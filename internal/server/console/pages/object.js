@@ -1,9 +1,10 @@
 // The view of one object: its state, its text, its past.
+import {actions} from "./actions.js";
 import {admission} from "./admission.js";
 import {find, json, own, past, pathOf, pause, state, watch} from "./api.js";
 import {remove} from "./delete.js";
 import {Document} from "./document.js";
-import {age, copy, debounce, fill, h, moment} from "./dom.js";
+import {age, copy, counted, debounce, fill, h, moment} from "./dom.js";
 import {form} from "./form.js";
 import {graph} from "./graph.js";
 import {keysUntil} from "./keys.js";
@@ -11,7 +12,7 @@ import {past as changesOf} from "./past.js";
 import {change, link, listOf} from "./route.js";
 import {run} from "./run.js";
 import {terminal} from "./terminal.js";
-import {why} from "./why.js";
+import {finalizersOf, why} from "./why.js";
 import {logs} from "./logs.js";
 
 const retry = 3000; // milliseconds after a failed read
@@ -117,13 +118,14 @@ class View {
       this.lost && h("span", {class: "badge wait"}, "not live: ", this.lost),
       h("span", {class: "grow"}),
       this.k.title === "customresourcedefinitions.apiextensions.k8s.io" && state.reviews && h("a", {class: "button", href: link(["definition", this.name])}, "Review a change"),
+      !state.at && !this.gone && actions(this),
       h("button", {click: () => this.edit(), disabled: Boolean(state.at || this.gone) || !this.k.verbs.includes("update")}, "Edit"),
       h("button", {click: () => copy(`kubectl get ${this.k.title} ${this.name}${m.namespace ? " -n " + m.namespace : ""} -o yaml${state.context.name && " --context " + state.context.name}`), title: "Copy as a kubectl command"}, "kubectl"),
       h("button", {class: "danger", click: () => this.delete(), disabled: Boolean(state.at || this.gone) || !this.k.verbs.includes("delete")}, "Delete…"));
-    const held = m.deletionTimestamp && (m.finalizers ?? []);
+    const held = m.deletionTimestamp && finalizersOf(this.object);
     this.note.hidden = !this.gone && !held;
     fill(this.note, this.gone ? h("b", null, "This object has been deleted. Its last state is shown.")
-      : held && [h("b", null, `Deleted ${age(m.deletionTimestamp)} ago, and held by ${held.length} finalizers: `), held.map(f => h("p", null, h("code", null, f), " ", finalizer(f)))]);
+      : held && [h("b", null, `Deleted ${age(m.deletionTimestamp)} ago, and held by ${counted(held.length, "finalizer")}: `), held.map(f => h("p", null, h("code", null, f), " ", finalizer(f)))]);
   }
 
   open(id) {

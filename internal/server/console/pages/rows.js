@@ -15,7 +15,7 @@ export class Grid {
     Object.assign(this, {store, href, open, sort});
     this.head = h("div", {role: "row", class: "row head", "aria-rowindex": 1});
     this.space = h("div", {class: "space", role: "rowgroup"});
-    this.box = h("div", {class: "grid", role: "grid", tabindex: 0, "aria-label": label, "aria-multiselectable": "true", scroll: () => this.later(), "data-scroll": ""},
+    this.box = h("div", {class: "grid", role: "grid", tabindex: 0, "aria-label": label, "aria-multiselectable": "true", scroll: () => this.later(), "data-scroll": "", wheel: () => (this.atEnd = false)},
       h("div", {role: "rowgroup", class: "heads"}, this.head), this.space);
     this.selects = selects;
     this.arrange(columns);
@@ -64,6 +64,10 @@ export class Grid {
     const rows = this.store.shown;
     this.space.style.height = rows.length * height + "px";
     this.box.setAttribute("aria-rowcount", rows.length + 1);
+    if (this.atEnd && this.focus < rows.length - 1) { // the list has grown
+      this.focus = rows.length - 1;
+      this.box.scrollTop = this.box.scrollHeight;
+    }
     const first = Math.max(0, Math.floor(this.box.scrollTop / height) - spare);
     const last = Math.min(rows.length, Math.ceil((this.box.scrollTop + this.box.clientHeight) / height) + spare);
     for (const [i, e] of this.used) {
@@ -140,6 +144,7 @@ export class Grid {
   // move sets the row for keys, and scrolls to it.
   move(to) {
     const rows = this.store.shown;
+    this.atEnd = to === Infinity;
     this.focus = Math.max(0, Math.min(to, rows.length - 1));
     const top = this.focus * height, view = this.box.clientHeight - height;
     if (top < this.box.scrollTop) this.box.scrollTop = top;

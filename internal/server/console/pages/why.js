@@ -1,7 +1,7 @@
 // The state of an object, and the reasons for it: conditions, missing references, and events, along owners and
 // dependents of any kind. It knows the conventions of the API, and no kind.
 import {state} from "./api.js";
-import {age, h, moment, table} from "./dom.js";
+import {age, counted, h, moment, table} from "./dom.js";
 import {objectOf} from "./route.js";
 import {eventsOf, family, owners, read, references} from "./relations.js";
 import {short} from "./diff.js";
@@ -26,7 +26,7 @@ function polarity(c) {
 function findings(o) {
   const out = [];
   const m = o.metadata;
-  if (m.deletionTimestamp) out.push({words: `is being deleted; ${(m.finalizers ?? []).length} finalizers hold it`, since: m.deletionTimestamp});
+  if (m.deletionTimestamp) out.push({words: `is being deleted; ${counted(finalizersOf(o).length, "finalizer")} ${finalizersOf(o).length === 1 ? "holds" : "hold"} it`, since: m.deletionTimestamp});
   const over = /^(Succeeded|Completed?)$/.test(o.status?.phase) || conditions(o).some(c => c.type === "Complete" && c.status === "True");
   for (const c of conditions(o)) {
     if (polarity(c) === "bad" && !over) out.push({words: `${c.type} is ${c.status}${c.reason ? ": " + c.reason : ""}${c.message ? " – " + c.message : ""}`, since: c.lastTransitionTime});
@@ -42,6 +42,9 @@ function findings(o) {
   if (s.phase && /fail|pending|lost|error/i.test(s.phase) && !out.length) out.push({words: `its phase is ${s.phase}${s.reason ? ": " + s.reason : ""}${s.message ? " – " + s.message : ""}`});
   return out;
 }
+
+// finalizersOf returns the finalizers of an object. Namespaces have more of them in their spec.
+export const finalizersOf = o => [...(o.metadata.finalizers ?? []), ...(o.kind === "Namespace" ? o.spec?.finalizers ?? [] : [])];
 
 const conditions = o => (Array.isArray(o.status?.conditions) ? o.status.conditions.filter(c => c && typeof c.type === "string") : []);
 

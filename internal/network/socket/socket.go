@@ -1,0 +1,28 @@
+// Package socket has the parts of serving WebSockets that are common to all of them.
+package socket
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"strings"
+)
+
+// Wanted reports whether a client asks for a WebSocket.
+func Wanted(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") &&
+		strings.Contains(strings.ToLower(r.Header.Get("Connection")), "upgrade")
+}
+
+// Writer returns a ResponseWriter that hijacks the connection below all wrappers.
+func Writer(w http.ResponseWriter) http.ResponseWriter {
+	return hijacker{w, http.NewResponseController(w)}
+}
+
+type hijacker struct {
+	http.ResponseWriter
+	out *http.ResponseController
+}
+
+// Hijack implements http.Hijacker.
+func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) { return h.out.Hijack() }
