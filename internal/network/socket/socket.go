@@ -1,4 +1,5 @@
-// Package socket has the parts of serving WebSockets that are common to all of them.
+// Package socket has the parts of serving WebSockets that are common to watches and logs: the recognition of a request for
+// one, and the way to its connection. It knows neither protocols nor messages.
 package socket
 
 import (
