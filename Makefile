@@ -154,8 +154,9 @@ changes: ## compare crd diff with the published crdify on definitions of two rel
 integrations: ## run the action with act, and the plugins and post-renderers with Helm 3 and 4 (the first build takes 5 minutes)
 	$(GO) -C test test ./integrations -count=1 -v -timeout 60m $(ARGS)
 
-console: ## run the pages of the console with 300,000 objects of 2,000 kinds, and against kube-apiserver (ten minutes)
+console: ## run the pages of the console with 300,000 objects of 2,000 kinds, by thirty questions, and against kube-apiserver (ten minutes)
 	$(call gotest,test) ./console -run TestManyRows -count=1 -v -args -rows 300000 -kinds 2000 -watched 1m
+	$(call gotest,test) ./console -run TestBeside -count=1 -args -questions .
 	$(call gotest,test) ./console -count=1 -args -reference start
 
 verdicts: ## compare 100,000 verdicts of anykind check with those of kube-apiserver (minutes; make verdicts ARGS="-first 6000000" has other schemas)
