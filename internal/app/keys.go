@@ -12,7 +12,7 @@ import (
 // OpenKeys opens the keys of an EncryptionConfiguration, for the values that a server with it has stored. They
 // must be closed.
 func OpenKeys(ctx context.Context, file string) (*encrypt.Keyring, error) {
-	gates := gate.With(map[gate.Name]bool{gate.KMSv1: true}) // they read what a server with any gates has written
+	gates := gate.With(map[gate.Name]bool{gate.KMSv1: true}) // for values that a server with the gate has written
 	given, err := (&Encryption{ConfigFile: file}).read(gates, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err

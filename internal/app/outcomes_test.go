@@ -75,22 +75,30 @@ func TestOutcomesOfPolicies(t *testing.T) {
 	h := startAdmitting(t, Options{})
 	const policies = "/apis/admissionregistration.k8s.io/v1/"
 	constraints := `"matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["configmaps"]}]}`
-	validating := func(name, expression, failure string, actions string) {
-		h.must("POST", policies+"validatingadmissionpolicies", fmt.Sprintf(`{"metadata":{"name":%q},"spec":{%s,"failurePolicy":%q,"validations":[{"expression":%q,"message":"no good"}]}}`, name, constraints, failure, expression), 201)
+	validating := func(name, failure, actions string, expressions ...string) {
+		var validations []string
+		for _, e := range expressions {
+			validations = append(validations, fmt.Sprintf(`{"expression":%q,"message":"no good"}`, e))
+		}
+		h.must("POST", policies+"validatingadmissionpolicies", fmt.Sprintf(`{"metadata":{"name":%q},"spec":{%s,"failurePolicy":%q,"validations":[%s]}}`, name, constraints, failure, strings.Join(validations, ",")), 201)
 		h.must("POST", policies+"validatingadmissionpolicybindings", fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"policyName":%q,"validationActions":%s}}`, name, name, actions), 201)
 	}
-	validating("p1", "object.metadata.name != 'denied'", "Fail", `["Deny"]`)
-	validating("p2", "object.metadata.name != 'warned'", "Fail", `["Warn"]`)
-	validating("p3", "object.data.missing == 'x' || object.metadata.name == ''", "Ignore", `["Deny"]`)
+	const broken = "object.data.missing == 'x' || object.metadata.name == ''"
+	validating("p1", "Fail", `["Deny"]`, "object.metadata.name != 'denied'")
+	validating("p2", "Fail", `["Warn"]`, "object.metadata.name != 'warned'")
+	validating("p3", "Ignore", `["Deny"]`, broken)
+	validating("p4", "Ignore", `["Deny"]`, broken, "object.metadata.name != 'denied'")
+	validating("p5", "Fail", `["Warn"]`, broken)
 	h.must("POST", policies+"mutatingadmissionpolicies", `{"metadata":{"name":"m"},"spec":{`+constraints+`,"reinvocationPolicy":"Never",
 		"mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{metadata: Object.metadata{labels: {'by': 'policy'}}}"}}]}}`, 201)
 	h.must("POST", policies+"mutatingadmissionpolicybindings", `{"metadata":{"name":"m"},"spec":{"policyName":"m"}}`, 201)
 	h.must("POST", inConfigMaps, configMap("denied"), 422)
 	h.must("POST", inConfigMaps, configMap("warned"), 201)
-	const failed = "validating policy p3 p3: CREATE Ignored expression 'object.data.missing == 'x' || object.metadata.name == ''' resulted in error: no such key: missing"
+	const problem = "expression '" + broken + "' resulted in error: no such key: missing"
+	const p3, p5 = "validating policy p3 p3: CREATE Ignored " + problem, "validating policy p5 p5: CREATE Reported " + problem
 	for name, want := range map[string][]string{
-		"denied": {failed, "validating policy p2 p2: CREATE Allowed", "validating policy p1 p1: CREATE Denied no good", "mutating policy m m: CREATE Changed"},
-		"warned": {failed, "validating policy p2 p2: CREATE Reported no good", "validating policy p1 p1: CREATE Allowed", "mutating policy m m: CREATE Changed"},
+		"denied": {p5, "validating policy p4 p4: CREATE Denied no good", p3, "validating policy p2 p2: CREATE Allowed", "validating policy p1 p1: CREATE Denied no good", "mutating policy m m: CREATE Changed"},
+		"warned": {p5, "validating policy p4 p4: CREATE Ignored " + problem, p3, "validating policy p2 p2: CREATE Reported no good", "validating policy p1 p1: CREATE Allowed", "mutating policy m m: CREATE Changed"},
 	} {
 		got := strings.Split(h.outcomes(name), "\n")
 		if len(got) != len(want) {

@@ -1,6 +1,6 @@
 package console
 
-// A question is one of everyday, with the way of each program to its answer.
+// A question is an everyday one, with the way of each program to its answer.
 type question struct {
 	words                  string
 	console, k9s, headlamp way

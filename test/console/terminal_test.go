@@ -112,6 +112,7 @@ func TestTerminal(t *testing.T) {
 		p.Until(`(text => ` + condition + `)([...document.querySelectorAll(".screen > div")].map(e => e.innerText.replaceAll("\u00a0", " ").trimEnd()).join("\n"))`)
 	}
 	const area = ".keys-of-terminal"
+	p.Click("Start a shell")
 	screen(`/[$#]/.test(text)`)
 	p.Until(`document.activeElement === document.querySelector("` + area + `")`)
 	p.Keys("echo $((6*7)) ${#COLUMNS} `stty size`\n")
@@ -140,6 +141,10 @@ func TestTerminal(t *testing.T) {
 	screen(`/\^C\n?.*[$#]/.test(text)`)
 	p.Keys("echo a''live\n")
 	screen(`text.includes("\nalive\n")`)
+	// Keys reach the shell while text is selected, and do not act on the page.
+	Eval[any](p, `(document.querySelector(".term").focus(), getSelection().selectAllChildren(document.querySelector(".screen > div")), null)`)
+	p.Keys("echo sel''ected\n")
+	screen(`text.includes("\nselected\n")`)
 	p.Keys("exit\n")
 	screen(`text.includes("The shell has ended.")`)
 	p.Key("Escape", "shift")
@@ -165,10 +170,12 @@ func TestScreen(t *testing.T) {
 	}
 	script := fmt.Sprintf(`stty raw -echo
 for i in $(seq 0 %d); do
-	printf '\033c'; cat %[2]s/$i; printf '\033[6n'; IFS= read -rs -d R at; printf %%s "${at#*[}" > %[2]s/$i.at
+	printf '\033c'; cat %[2]s/$i; printf '\033[6n'; IFS= read -t 20 -rs -d R at || exit; printf %%s "${at#*[}" > %[2]s/$i.at
 	%[3]s capture-pane -p -t $TMUX_PANE > %[2]s/$i.screen
 done`, cases-1, dir, tmux)
-	session := exec.Command(tmux, "-L", filepath.Base(dir), "-f", "/dev/null", "new-session", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows+1), "bash", "-c", script)
+	socket := filepath.Join(dir, "socket")
+	t.Cleanup(func() { _ = exec.Command(tmux, "-S", socket, "kill-server").Run() }) // it has ended, unless the test fails
+	session := exec.Command(tmux, "-S", socket, "-f", "/dev/null", "new-session", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows+1), "bash", "-c", script)
 	p, err := startPty(session.Args...)
 	if err != nil {
 		t.Fatal(err)
@@ -240,10 +247,15 @@ func TestSequences(t *testing.T) {
 		{"half of a wide character", "日本\x1b[2Gx", " x本"},
 		{"a combining character", "e\u0301!", "e\u0301!"},
 		{"a hostile title, clipboard and device string", "\x1b]0;t\x07\x1b]52;c;aGk=\x07\x1bP$q\x1b\\ok", "ok"},
-		{"huge parameters", "\x1b[99999999999999999999;9;9;9;9999999999mok\x1b[99999999b", "kkkkkkkkkk\nkkkkkkkkkk\nkkkkkkkkkk\nkk"},
+		{"huge parameters", "\x1b[99999999999999999999;9;9;9;9999999999mok\x1b[99999999b", "okkkkkkkkk"},
 		{"a sequence that never ends", "\x1b[" + strings.Repeat("1;", 5000) + "mok", "ok"},
 		{"a line that is too long, without wrapping", "\x1b[?7l0123456789abc", "012345678c"},
 		{"a full reset", "gone\x1bcok", "ok"},
+		{"a reset after a title that does not end", "\x1b]0;title\x1bcok", "ok"},
+		{"a sequence after a string that does not end", "\x1bPbinary\x1b[Hok", "ok"},
+		{"a cursor that the other screen saves", "ab\x1b[?1049h\x1b[3;3H\x1b7x\x1b8\x1b[?1049lc", "abc"},
+		{"inserting before a wide character", "a中文\x1b[2G\x1b[4hb", "ab中文"},
+		{"an emoji", "✅🚀x\x1b[5G!", "✅🚀!"},
 	} {
 		got := Eval[string](p, fmt.Sprintf(`import("/console/screen.js").then(({Screen}) => {
 			const s = new Screen(10, 4);
@@ -253,6 +265,24 @@ func TestSequences(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+// A change of the size keeps the line of the cursor on the main screen, also while a program uses the other one.
+func TestResize(t *testing.T) {
+	f := Start(t)
+	p := Open(t, f.Console.Link())
+	p.Sees("What are you looking for?")
+	got := Eval[string](p, `import("/console/screen.js").then(({Screen}) => {
+		const s = new Screen(10, 6);
+		s.write("one\r\ntwo\r\n$ \x1b[?1049h\x1b[5;5Hvi");
+		s.resize(8, 3);
+		s.resize(12, 6);
+		s.write("\x1b[?1049lls");
+		return s.lines.map(l => l.chars.join("").trimEnd()).join("|");
+	})`)
+	if want := "one|two|$ ls|||"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

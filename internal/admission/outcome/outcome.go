@@ -1,8 +1,7 @@
 // Package outcome remembers the last outcomes of admission webhooks and policies, and serves them: which of them
 // rejected, changed or passed the writes of an object.
 //
-// A Log is in memory, and has a fixed size. Rejections and failures do not make room for the writes that pass, which
-// are many more.
+// A Log is in memory, and has a fixed size. Writes that pass are many more than rejections, and do not evict them.
 package outcome
 
 import (
@@ -28,7 +27,7 @@ const (
 	Allowed Result = "Allowed"
 	Changed Result = "Changed"
 	Denied  Result = "Denied"
-	// Reported is a failed validation of a policy whose binding only warns or audits.
+	// Reported is a failed validation, or its error, of a policy whose binding only warns or audits.
 	Reported Result = "Reported"
 	// Failed is a failure that rejected the write.
 	Failed Result = "Failed"
@@ -74,6 +73,8 @@ type Outcome struct {
 	Object      string             `json:"object,omitempty"`
 	User        string             `json:"user"`
 	DryRun      bool               `json:"dryRun,omitempty"`
+
+	number uint64 // in the order of arrival
 }
 
 const (
@@ -85,10 +86,11 @@ const (
 	maxWarnings = 8
 )
 
-// A Log has the last outcomes: of those that reject a write or fail, and of the others. A nil Log remembers nothing.
+// A Log has the last outcomes: of those that reject a write, and of the others. A nil Log remembers nothing.
 type Log struct {
 	mu               sync.Mutex
 	rejected, passed ring
+	added            uint64
 }
 
 // A ring has the last outcomes that were added, up to size.
@@ -120,10 +122,12 @@ func (l *Log) Add(a *registry.Admission, by Origin, r Report) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r.Result == Allowed || r.Result == Changed {
-		l.passed.add(o)
-	} else {
+	l.added++
+	o.number = l.added
+	if r.Result == Denied || r.Result == Failed {
 		l.rejected.add(o)
+	} else {
+		l.passed.add(o)
 	}
 }
 
@@ -161,6 +165,6 @@ func (l *Log) Last(of schema.GroupResource, namespace, name string, limit int) [
 		}
 	}
 	l.mu.Unlock()
-	slices.SortStableFunc(found, func(a, b Outcome) int { return b.Time.Compare(a.Time.Time) })
+	slices.SortFunc(found, func(a, b Outcome) int { return cmp.Compare(b.number, a.number) })
 	return found[:min(len(found), limit)]
 }

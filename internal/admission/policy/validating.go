@@ -185,16 +185,21 @@ func (x *validation) remember(p *policy[validating], binding string, r outcome.R
 	x.parts.Outcomes.Add(x.w.Admission, outcome.Origin{Step: "validating policy", Configuration: p.name, Name: binding}, r)
 }
 
-// report returns the report about an evaluation: of its first failure, if there is one.
+// report returns the report about an evaluation: of the failure that rejects the write, or else of one that is reported,
+// or else of one that is ignored.
 func report(b *binding, decisions []decision, noted []note) outcome.Report {
+	r := outcome.Report{Result: outcome.Allowed}
+	denies := slices.Contains(b.ValidationActions, admissionregistrationv1.Deny)
 	for _, d := range decisions {
 		switch {
-		case d.failed:
-			return outcome.Failure(d.message, !d.denied)
-		case d.denied && slices.Contains(b.ValidationActions, admissionregistrationv1.Deny):
+		case d.denied && denies && d.failed:
+			return outcome.Failure(d.message, false)
+		case d.denied && denies:
 			return outcome.Report{Result: outcome.Denied, Message: d.message}
-		case d.denied:
-			return outcome.Report{Result: outcome.Reported, Message: d.message}
+		case d.denied && r.Result != outcome.Reported:
+			r = outcome.Report{Result: outcome.Reported, Message: d.message}
+		case d.failed && r.Result == outcome.Allowed:
+			r = outcome.Failure(d.message, true)
 		}
 	}
 	for _, n := range noted {
@@ -202,7 +207,7 @@ func report(b *binding, decisions []decision, noted []note) outcome.Report {
 			return outcome.Failure(n.err, false)
 		}
 	}
-	return outcome.Report{Result: outcome.Allowed}
+	return r
 }
 
 // act applies the actions of a binding for a failed validation.

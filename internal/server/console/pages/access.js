@@ -31,11 +31,13 @@ export async function access(at, signal) {
 
 // show fills an element with an answer.
 async function show(to, ask, signal) {
-  fill(to, h("p", {class: "quiet"}, "…"));
+  const waiting = h("p", {class: "quiet"}, "…");
+  fill(to, waiting);
   try {
-    fill(to, await ask(), h("p", {class: "quiet"}, "From RBAC. Members of system:masters have every right; other authorizers may give more."));
+    const answer = await ask();
+    if (waiting.parentNode === to) fill(to, answer, h("p", {class: "quiet"}, "From RBAC. Members of system:masters have every right; other groups and authorizers may give more.")); // else there is a newer question
   } catch (e) {
-    if (!signal.aborted) fill(to, h("p", {class: "bad"}, e.message));
+    if (!signal.aborted && waiting.parentNode === to) fill(to, h("p", {class: "bad"}, e.message));
   }
 }
 
@@ -79,9 +81,10 @@ async function who(verb, title, ns, signal) {
 
 // rightsOf returns the rules that bindings give to a subject, also by the groups that all such subjects are in.
 async function rightsOf(kind, name, ns, signal) {
-  const [space, account] = kind === "ServiceAccount" ? name.split(":").slice(-2) : [];
+  const [, space, account] = /^(?:system:serviceaccount:)?([^:]+):([^:]+)$/.exec(kind === "ServiceAccount" || name.startsWith("system:serviceaccount:") ? name : "") ?? [];
+  if (kind === "ServiceAccount" && !account) return h("p", {class: "bad"}, "The name of a ServiceAccount is namespace:name.");
   const user = account ? `system:serviceaccount:${space}:${account}` : name;
-  const groups = kind === "Group" ? [name] : ["system:authenticated", ...(account ? ["system:serviceaccounts", "system:serviceaccounts:" + space] : [])];
+  const groups = kind === "Group" ? [name] : [name === "system:anonymous" ? "system:unauthenticated" : "system:authenticated", ...(account ? ["system:serviceaccounts", "system:serviceaccounts:" + space] : [])];
   const is = s => s.kind === "Group" ? groups.includes(s.name) : s.kind === "ServiceAccount" ? s.name === account && s.namespace === space : kind !== "Group" && s.name === user;
   const rows = [];
   for (const {subjects, rules, where, by} of await bindings(ns, signal)) {

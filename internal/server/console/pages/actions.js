@@ -9,9 +9,9 @@ export function actions(view) {
   if (!k.verbs.includes("patch")) return [];
   const out = [];
   if (k.subresources.includes("scale") && typeof o.spec?.replicas === "number") out.push(h("button", {click: () => scale(view)}, "Scale…"));
-  // A change of the template replaces the pods. That of a Job cannot change.
-  if (Array.isArray(o.spec?.template?.spec?.containers) && k.title !== "jobs.batch") {
-    out.push(h("button", {click: () => confirm(view, "Restart", `All pods of ${k.kind} ${o.metadata.name} are replaced.`, {spec: {template: {metadata: {annotations: {"kubectl.kubernetes.io/restartedAt": new Date().toISOString()}}}}})}, "Restart…"));
+  if (["deployments.apps", "statefulsets.apps", "daemonsets.apps"].includes(k.title)) {
+    const later = o.spec.paused ? "It is paused: pods are replaced once it goes on." : o.spec.updateStrategy?.type === "OnDelete" ? "Its strategy is OnDelete: a pod is replaced once it is deleted." : `All pods of ${k.kind} ${o.metadata.name} are replaced.`;
+    out.push(h("button", {click: () => confirm(view, "Restart", later, {spec: {template: {metadata: {annotations: {"kubectl.kubernetes.io/restartedAt": new Date().toISOString()}}}}})}, "Restart…"));
   }
   if (k.title === "nodes") {
     const off = Boolean(o.spec?.unschedulable);
@@ -22,7 +22,7 @@ export function actions(view) {
 
 // scale asks for the number of replicas.
 function scale(view) {
-  const input = h("input", {type: "number", min: 0, value: view.object.spec.replicas, "aria-label": "Replicas"});
+  const input = h("input", {type: "number", min: 0, required: true, value: view.object.spec.replicas, "aria-label": "Replicas"});
   const close = dialog(`Scale ${view.name}`, h("form", {class: "tools", submit: async e => {
     e.preventDefault();
     if (await patch(view, "/scale", {spec: {replicas: input.valueAsNumber}}, "Scaled")) close();

@@ -15,7 +15,7 @@ const color = {Allowed: "good", Denied: "bad", Failed: "bad", Ignored: "wait", R
 export async function admission(view, signal) {
   const {k, object: o} = view, m = o.metadata;
   const about = {name: m.name, labels: m.labels ?? {}, namespaceLabels: k.title === "namespaces" ? m.labels ?? {} : null};
-  if (k.namespaced) about.namespaceLabels = (await json(pathOf(kindOf("", "namespaces"), "", m.namespace), {signal}).catch(() => null))?.metadata.labels ?? {};
+  if (k.namespaced) about.namespaceLabels = await labelsOf(m.namespace, signal);
   const found = await stepsOf(k, about, signal);
   const body = h("div");
   const draw = async () => fill(body, content(k, found, await outcomesOf(k, {namespace: m.namespace, name: m.name}, signal)));
@@ -28,6 +28,16 @@ export async function admission(view, signal) {
     ask.disabled = false;
   }}, "Ask them now");
   return h("div", null, h("h2", null, "Policies and webhooks, in order"), body, h("p", null, ask));
+}
+
+// labelsOf returns the labels of a namespace; null if they cannot be read.
+async function labelsOf(namespace, signal) {
+  try {
+    return (await json(pathOf(kindOf("", "namespaces"), "", namespace), {signal})).metadata.labels ?? {};
+  } catch (e) {
+    if (!e.code) throw e;
+    return null;
+  }
 }
 
 // rehearsed replaces an object by itself in a dry run, and returns the answer as an element.
@@ -49,10 +59,11 @@ export async function admitting(k, signal) {
 
 // content shows steps, the last answer of each, and the last answers of all.
 function content(k, found, outcomes, objects) {
-  if (!found.length) return h("p", {class: "quiet"}, "No policy and no webhook sees this object.");
+  const none = h("p", {class: "quiet"}, "No stored policy or webhook sees this object.");
+  if (!found.length && !outcomes?.length) return none;
   const titles = ["Step", "Configuration", "Rule", "If it fails", ...(outcomes?.length ? ["Last answer"] : [])];
   return [
-    table(titles, found.map(s => [s.step, s.error ? h("span", {class: "bad"}, s.error) : [titled(s), s.bindings && h("p", {class: "quiet"}, s.bindings)], s.rule, s.failure, ...(outcomes?.length ? [lastOf(s, outcomes)] : [])])),
+    found.length ? table(titles, found.map(s => [s.step, s.error ? h("span", {class: "bad"}, s.error) : [titled(s), s.bindings && h("p", {class: "quiet"}, s.bindings)], s.rule, s.failure, ...(outcomes?.length ? [lastOf(s, outcomes)] : [])])) : none,
     !outcomes && h("p", {class: "quiet"}, own() ? "You may not read their last answers." : "This server does not remember their answers; anykind does."),
     outcomes?.length > 0 && [h("h2", null, "Last answers"), table(["When", ...(objects ? ["Object"] : []), "Operation", "User", "Step", "Answer"], outcomes.slice(0, 50).map(o => [
       when(o), ...(objects ? [o.object ? h("a", {href: objectOf(k, o.namespace, o.object)}, [o.namespace, o.object].filter(Boolean).join("/")) : ""] : []), [o.operation, o.subresource && " " + o.subresource, o.dryRun && " (dry run)"], o.user, `${o.step} ${titled(o)}`, answer(o)]))],
@@ -110,11 +121,13 @@ const webhooks = o => (o.webhooks ?? []).map(w => ({configuration: o.metadata.na
 function ruleFor({rules, except, selectors, conditions}, k, about) {
   const matches = r => has(r.apiGroups, k.group) && r.resources?.some(name => ["*", "*/*", k.resource].includes(name)) && (!r.scope || r.scope === "*" || (r.scope === "Namespaced") === k.namespaced);
   const named = r => !r.resourceNames?.length || about && r.resourceNames.includes(about.name);
-  const r = rules?.find(r => matches(r) && (!about || named(r)));
-  if (!r || except?.some(x => matches(x) && named(x))) return "";
+  const operations = list => [...new Set(list.flatMap(r => (r.operations.includes("*") ? ["CREATE", "UPDATE", "DELETE", "CONNECT"] : r.operations)))];
+  const out = operations((except ?? []).filter(x => matches(x) && named(x)));
+  const seen = operations((rules ?? []).filter(r => matches(r) && (!about || named(r)))).filter(o => !out.includes(o));
+  if (!seen.length) return "";
   if (about && !(selects(selectors.objectSelector, about.labels) && (!about.namespaceLabels || selects(selectors.namespaceSelector, about.namespaceLabels)))) return "";
   const chosen = !about && ["namespaceSelector", "objectSelector"].some(n => Object.keys(selectors[n] ?? {}).length);
-  return r.operations.join(", ") + (chosen ? ", of selected objects" : "") + (conditions?.length ? ", with conditions" : "");
+  return seen.join(", ") + (chosen ? ", of selected objects" : "") + (conditions?.length ? ", with conditions" : "");
 }
 
 // selects reports whether a label selector matches labels.

@@ -32,7 +32,7 @@ addEventListener("keydown", e => {
 
 const known = [
   ["Ctrl K", "search everything"], ["/", "filter this list"], ["j k, arrows", "next and previous row"], ["Enter", "open the row"], ["x", "select the row"],
-  ["d", "delete the selected objects"], ["e", "edit the object"], ["1 … 6", "tabs of an object"], ["g h", "home"], ["g c", "changes"], ["g r", "rights"], ["?", "this list"], ["Esc", "close"],
+  ["d", "delete the selected objects"], ["e", "edit the object"], ["1 … 9", "tabs of an object"], ["g h", "home"], ["g c", "changes"], ["g r", "rights"], ["?", "this list"], ["Esc", "close"], ["Shift Esc", "leave a terminal"],
 ];
 
 // shortcuts shows the keys.

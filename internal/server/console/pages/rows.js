@@ -15,7 +15,7 @@ export class Grid {
     Object.assign(this, {store, href, open, sort});
     this.head = h("div", {role: "row", class: "row head", "aria-rowindex": 1});
     this.space = h("div", {class: "space", role: "rowgroup"});
-    this.box = h("div", {class: "grid", role: "grid", tabindex: 0, "aria-label": label, "aria-multiselectable": "true", scroll: () => this.later(), "data-scroll": "", wheel: () => (this.atEnd = false)},
+    this.box = h("div", {class: "grid", role: "grid", tabindex: 0, "aria-label": label, "aria-multiselectable": "true", scroll: () => this.scrolled(), "data-scroll": ""},
       h("div", {role: "rowgroup", class: "heads"}, this.head), this.space);
     this.selects = selects;
     this.arrange(columns);
@@ -58,6 +58,13 @@ export class Grid {
       this.asked = null;
       this.draw();
     });
+  }
+
+  // scrolled draws the rows that are now in view. A user who scrolls away from the end does not follow it any more.
+  scrolled() {
+    if (this.box.scrollTop < this.top) this.atEnd = false;
+    this.top = this.box.scrollTop;
+    this.later();
   }
 
   draw() {

@@ -1,15 +1,13 @@
 // Commands in the containers of a pod, one after the other. It is no terminal: programs that draw need one.
-import {decode, socket} from "./api.js";
 import {h} from "./dom.js";
+import {Command, containers} from "./exec.js";
 import {clean} from "./logs.js";
 
 const kept = 5000; // parts of the output
-const [stdout, stderr, status] = [1, 2, 3]; // channels of the protocol
 
 // run returns the tab with commands.
 export function run(view, signal) {
-  const all = (view.object.spec?.containers ?? []).map(c => c.name);
-  const choice = h("select", {"aria-label": "Container"}, all.map(c => h("option", {value: c}, c)));
+  const choice = containers(view.object);
   const out = h("pre", {class: "logs", tabindex: 0, "aria-label": "Output", role: "log"});
   const before = [];
   let shown = 0;
@@ -25,7 +23,7 @@ export function run(view, signal) {
     input.value = "";
   }});
   let current = null;
-  const stop = h("button", {disabled: true, click: () => current?.close()}, "Stop");
+  const stop = h("button", {disabled: true, click: () => ((stop.disabled = true), current.close())}, "Stop");
   signal.addEventListener("abort", () => current?.close());
   const put = (words, tone) => {
     out.append(tone ? h("span", {class: tone}, words) : words);
@@ -35,21 +33,14 @@ export function run(view, signal) {
   const start = command => {
     current?.close();
     put(`$ ${command}\n`, "quiet");
-    const q = new URLSearchParams([["container", choice.value], ["stdout", "true"], ["stderr", "true"], ["command", "sh"], ["command", "-c"], ["command", command]]);
-    const s = (current = socket(`${view.path}/exec?${q}`, ["v5.channel.k8s.io", "v4.channel.k8s.io"]));
-    const decoders = {[stdout]: new TextDecoder(), [stderr]: new TextDecoder()};
     stop.disabled = false;
-    s.onmessage = ({data}) => {
-      const [channel] = new Uint8Array(data, 0, 1);
-      if (channel === stdout || channel === stderr) put(clean(decoders[channel].decode(data.slice(1), {stream: true})), channel === stderr && "bad");
-      if (channel !== status) return;
-      const end = decode(new TextDecoder().decode(data.slice(1)));
-      if (end.status !== "Success") put(end.message + "\n", "bad");
-    };
-    s.onclose = e => {
-      stop.disabled = current === s;
-      if (!e.wasClean && !signal.aborted) put("The connection ended. A right, or a kubelet, may be missing.\n", "bad");
-    };
+    current = new Command(view, choice.value, command, {
+      each: (text, bad) => put(clean(text), bad && "bad"),
+      ended: reason => {
+        stop.disabled = true;
+        if (reason) put(reason + "\n", "bad");
+      },
+    });
   };
   return h("div", {class: "logview"}, h("p", {class: "tools"}, choice, input, stop), out);
 }

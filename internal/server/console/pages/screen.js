@@ -9,7 +9,7 @@ const plain = Object.freeze({});
 // Characters that DEC's charset for drawing has in the place of lower case letters, from ` on.
 const drawing = "◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·";
 
-const wide = /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]/u;
+const wide = /^[\p{Emoji_Presentation}\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f320}\u{20000}-\u{3fffd}]/u;
 const combining = /^[\p{Mn}\p{Me}\u200d\ufe0f]/u;
 
 class Line {
@@ -28,10 +28,10 @@ export class Screen {
   }
 
   reset() {
+    this.pen = plain;
     this.lines = this.blank();
     this.above = []; // lines that have left the screen
-    this.other = null; // the main screen, while a program uses the alternative one
-    this.pen = plain;
+    this.other = null; // the main screen and its saved cursor, while a program uses the alternative one
     this.x = this.y = 0;
     this.full = false; // the last column has been written: the next character begins a line
     this.saved = null;
@@ -42,7 +42,6 @@ export class Screen {
     this.tabs = new Set();
     for (let x = 8; x < 1000; x += 8) this.tabs.add(x);
     this.state = this.ground;
-    this.last = "";
   }
 
   blank() {
@@ -70,18 +69,16 @@ export class Screen {
         l.dirty = true;
       }
     }
-    for (const set of [this.lines, this.other?.lines]) {
-      if (!set) continue;
-      const main = set !== this.lines || !this.other;
-      while (set.length > rows) {
-        if (set === this.lines && this.y < set.length - 1) set.pop(); // lines below the cursor go first
+    for (const {lines, cursor} of [{lines: this.lines, cursor: this}, ...(this.other ? [{lines: this.other.lines, cursor: this.other.saved ?? {y: 0}}] : [])]) {
+      while (lines.length > rows) {
+        if (cursor.y < lines.length - 1) lines.pop(); // lines below the cursor go first
         else {
-          const gone = set.shift();
-          if (main) this.above.push(gone);
-          if (set === this.lines) this.y--;
+          const gone = lines.shift();
+          if (lines !== this.lines || !this.other) this.above.push(gone);
+          cursor.y--;
         }
       }
-      while (set.length < rows) set.push(new Line(columns));
+      while (lines.length < rows) lines.push(new Line(columns));
     }
     Object.assign(this, {columns, rows, full: false});
     this.region(0, rows - 1);
@@ -95,11 +92,11 @@ export class Screen {
 
   take(c) {
     const code = c.codePointAt(0);
-    if (this.state === this.string) return this.string(c);
     if (code === 0x1b) {
       this.state = this.escape;
       this.parameters = "";
     } else if (code === 0x18 || code === 0x1a) this.state = this.ground;
+    else if (this.state === this.string) this.string(c);
     else if (code < 0x20) this.control(code);
     else if (code !== 0x7f) this.state(c);
   }
@@ -140,7 +137,7 @@ export class Screen {
     }
   }
 
-  // selection is the state after the begin of a sequence that selects a charset, or is not supported.
+  // selection is the state after the start of a sequence that selects a charset, or is not supported.
   selection(c) {
     this.state = this.ground;
     if (this.parameters === "#" && c === "8") for (const l of this.lines) Object.assign(l, {chars: l.chars.map(() => "E"), dirty: true});
@@ -148,10 +145,9 @@ export class Screen {
     if (at >= 0) this.graphics[at] = c === "0";
   }
 
-  // string is the state in a title or another text for the terminal.
+  // string is the state in a title or another text for the terminal. Every escape sequence ends it, also ESC \.
   string(c) {
-    if (c === "\x07" || c === "\x9c" || (c === "\\" && this.last === "\x1b") || c === "\x18") this.state = this.ground;
-    this.last = c;
+    if (c === "\x07" || c === "\x9c") this.state = this.ground;
   }
 
   sequence(c) {
@@ -197,7 +193,7 @@ export class Screen {
       case "S": return this.scroll(n);
       case "T": return this.scroll(-n);
       case "b":
-        if (this.printed) for (let i = 0; i < Math.min(n, this.columns * this.rows); i++) this.print(this.printed);
+        if (this.printed) for (let left = Math.min(n, this.columns - this.x); left > 0; left--) this.print(this.printed);
         return;
       case "m": return this.paint(text);
       case "r":
@@ -233,10 +229,11 @@ export class Screen {
   alternate(on) {
     if (on === Boolean(this.other)) return;
     if (on) {
-      this.other = {lines: this.lines};
+      this.other = {lines: this.lines, saved: this.saved};
       this.lines = this.blank();
+      this.saved = null;
     } else {
-      this.lines = this.other.lines;
+      Object.assign(this, this.other);
       this.other = null;
       for (const l of this.lines) l.dirty = true;
     }
@@ -336,7 +333,7 @@ export class Screen {
   shiftCells(line, n) {
     this.full = false;
     const count = Math.min(Math.abs(n), this.columns - this.x);
-    this.halve(line, this.x);
+    if (n < 0 || line.chars[this.x] === "") this.halve(line, this.x);
     for (const [cells, blank] of [[line.chars, " "], [line.styles, this.empty]]) {
       const blanks = new Array(count).fill(blank);
       if (n > 0) {

@@ -1,15 +1,13 @@
 // A shell in a container of a pod, in a terminal.
-import {decode, socket} from "./api.js";
 import {fill, h, toast} from "./dom.js";
+import {Command, containers} from "./exec.js";
 import {Screen} from "./screen.js";
 
-const [input, output, problems, status, size] = [0, 1, 2, 3, 4]; // channels of the protocol
 const shell = "TERM=xterm-256color; export TERM; command -v bash >/dev/null 2>&1 && exec bash; exec sh";
 
 // terminal returns the tab with a shell. The shell ends with the tab.
 export function terminal(view, signal) {
-  const all = (view.object.spec?.containers ?? []).map(c => c.name);
-  const choice = h("select", {"aria-label": "Container", change: () => start()}, all.map(c => h("option", {value: c}, c)));
+  const choice = containers(view.object, () => current && start());
   const box = h("div");
   let current = null;
   signal.addEventListener("abort", () => current?.end());
@@ -19,48 +17,33 @@ export function terminal(view, signal) {
     fill(box, current.node);
     current.area.focus();
   };
-  setTimeout(() => signal.aborted || start());
-  return h("div", {class: "logview"}, h("p", {class: "tools"}, choice, h("button", {click: start}, "Start again"), h("span", {class: "quiet"}, "Shift Escape leaves the terminal; Ctrl Shift C copies, Ctrl Shift V pastes.")), box);
+  const begin = h("button", {class: "main", click: () => ((begin.textContent = "Start again"), start())}, "Start a shell");
+  return h("div", {class: "logview"}, h("p", {class: "tools"}, choice, begin, h("span", {class: "quiet"}, "Shift Escape leaves the terminal; Ctrl Shift C copies, Ctrl Shift V pastes.")), box);
 }
 
 class Shell {
   constructor(view, container) {
     this.area = h("textarea", {class: "keys-of-terminal", "aria-label": `Terminal of the container ${container}`, autocapitalize: "off", autocomplete: "off", spellcheck: "false",
-      keydown: e => this.key(e), input: () => this.typed(), compositionend: () => this.typed(), paste: e => this.paste(e)});
+      input: e => e.isComposing || this.typed(), compositionend: () => this.typed(), paste: e => this.paste(e)});
     this.lines = h("div", {class: "screen"});
-    this.node = h("div", {class: "term", mouseup: () => getSelection().isCollapsed && this.area.focus()}, this.lines, this.area);
-    this.screen = new Screen(80, 24, text => this.send(text));
+    // The box has the focus while text is selected. Its keys are those of the terminal, too.
+    this.node = h("div", {class: "term", tabindex: -1, keydown: e => this.key(e), mouseup: () => getSelection().isCollapsed && this.area.focus()}, this.lines, this.area);
+    this.screen = new Screen(80, 24, text => this.command.send(text));
     this.rows = new Map(); // elements of lines
     this.resizes = new ResizeObserver(() => this.measure());
     this.resizes.observe(this.node);
-    const q = new URLSearchParams([["container", container], ["stdin", "true"], ["stdout", "true"], ["tty", "true"], ["command", "sh"], ["command", "-c"], ["command", shell]]);
-    this.socket = socket(`${view.path}/exec?${q}`, ["v5.channel.k8s.io", "v4.channel.k8s.io"]);
-    this.decoder = new TextDecoder();
-    this.socket.onopen = () => this.measure(true);
-    this.socket.onmessage = ({data}) => this.received(data);
-    this.socket.onclose = e => this.ended || this.say(e.wasClean ? "The shell has ended." : "The connection ended. A right, a kubelet, or a shell in the image may be missing.");
+    this.command = new Command(view, container, shell, {
+      terminal: true, opened: () => this.measure(true), each: text => this.write(text), ended: reason => this.say(reason || "The shell has ended."),
+    });
   }
 
   end() {
-    this.ended = true;
     this.resizes.disconnect();
-    this.socket.close();
-  }
-
-  received(data) {
-    const [channel] = new Uint8Array(data, 0, 1);
-    if (channel === output || channel === problems) this.write(this.decoder.decode(data.slice(1), {stream: true}));
-    if (channel !== status) return;
-    const end = decode(new TextDecoder().decode(data.slice(1)));
-    if (end.status !== "Success") this.say(end.message);
+    this.command.close();
   }
 
   say(words) {
     this.write(`\x1b[0m\r\n\x1b[2m${words}\x1b[0m\r\n`);
-  }
-
-  send(text) {
-    if (this.socket.readyState === WebSocket.OPEN) this.socket.send(new Uint8Array([input, ...new TextEncoder().encode(text)]));
   }
 
   // measure gives the program the number of cells that fit into the window.
@@ -74,7 +57,7 @@ class Shell {
     if (!first && columns === this.screen.columns && rows === this.screen.rows) return;
     this.screen.resize(columns, rows);
     this.draw();
-    if (this.socket.readyState === WebSocket.OPEN) this.socket.send(new Uint8Array([size, ...new TextEncoder().encode(JSON.stringify({Width: columns, Height: rows}))]));
+    this.command?.resize(columns, rows); // none before the first measurement
   }
 
   // Output
@@ -101,7 +84,12 @@ class Shell {
       next.set(line, e);
     }
     this.cursor = cursor;
-    if (next.size !== this.rows.size || !same(next.keys(), this.rows.keys())) this.lines.replaceChildren(...next.values());
+    for (const [line, e] of this.rows) if (next.get(line) !== e) e.remove();
+    let before = null;
+    for (const e of next.values()) {
+      if (e.parentNode !== this.lines || e.previousSibling !== before) this.lines.insertBefore(e, before ? before.nextSibling : this.lines.firstChild);
+      before = e;
+    }
     this.rows = next;
     if (end) node.scrollTop = node.scrollHeight;
     const at = next.get(s.lines[s.y]);
@@ -113,20 +101,24 @@ class Shell {
   key(e) {
     e.stopPropagation();
     if (e.isComposing) return;
-    if (e.key === "Escape" && e.shiftKey) return this.area.blur();
-    if (e.metaKey) return;
+    if (e.key === "Escape" && e.shiftKey) {
+      e.preventDefault();
+      return document.activeElement.blur();
+    }
+    if (e.metaKey || /^(Control|Shift|Alt|Meta|CapsLock|AltGraph)$/.test(e.key)) return;
     if (e.ctrlKey && e.shiftKey && /^[cv]$/i.test(e.key)) return this.clipboard(e);
+    this.area.focus(); // the text of the key goes there
     const text = sequenceOf(e, this.screen.modes);
     if (text === null) return;
     e.preventDefault();
     this.node.scrollTop = this.node.scrollHeight;
-    this.send(text);
+    this.command.send(text);
   }
 
   // typed sends the text that a keyboard or an input method has composed.
   typed() {
     if (!this.area.value) return;
-    this.send(this.area.value);
+    this.command.send(this.area.value);
     this.area.value = "";
   }
 
@@ -138,24 +130,20 @@ class Shell {
   // pasted sends pasted text. A program that asks for it can distinguish that from typed text.
   pasted(words) {
     const text = words.replace(/\r?\n/g, "\r").replaceAll("\x1b", "");
-    this.send(this.screen.modes.paste ? `\x1b[200~${text}\x1b[201~` : text);
+    this.command.send(this.screen.modes.paste ? `\x1b[200~${text}\x1b[201~` : text);
   }
 
   async clipboard(e) {
     e.preventDefault();
     try {
-      if (/c/i.test(e.key)) await navigator.clipboard.writeText(String(getSelection()));
-      else this.pasted(await navigator.clipboard.readText());
+      const selected = String(getSelection());
+      if (/c/i.test(e.key)) {
+        if (selected) await navigator.clipboard.writeText(selected);
+      } else this.pasted(await navigator.clipboard.readText());
     } catch (problem) {
       toast(problem.message, true);
     }
   }
-}
-
-// same reports whether two iterators have the same values.
-function same(a, b) {
-  for (const v of a) if (b.next().value !== v) return false;
-  return true;
 }
 
 // runs returns the cells of a line as spans, one for each style. Trailing blanks without a style are left out.
@@ -188,6 +176,8 @@ function color(c) {
   return `rgb(${[Math.floor((c - 16) / 36), Math.floor((c - 16) / 6) % 6, (c - 16) % 6].map(part)})`;
 }
 
+const composes = /Mac|iPhone|iPad/.test(navigator.platform); // the key Option, with another one, is a character
+
 const finals = {ArrowUp: "A", ArrowDown: "B", ArrowRight: "C", ArrowLeft: "D", Home: "H", End: "F", F1: "P", F2: "Q", F3: "R", F4: "S"};
 const numbers = {Insert: 2, Delete: 3, PageUp: 5, PageDown: 6, F5: 15, F6: 17, F7: 18, F8: 19, F9: 20, F10: 21, F11: 23, F12: 24};
 
@@ -203,7 +193,7 @@ export function sequenceOf(e, modes) {
     case "Tab": return e.shiftKey ? "\x1b[Z" : alt + "\t";
     case "Escape": return alt + "\x1b";
   }
-  if (e.key.length !== 1 || !e.ctrlKey && !e.altKey) return null;
+  if (e.key.length !== 1 || !e.ctrlKey && (!e.altKey || composes)) return null;
   if (!e.ctrlKey) return /^[\x20-\x7e]$/.test(e.key) ? alt + e.key : null;
   if (e.altKey && !/^[a-z]$/i.test(e.key)) return null; // AltGr composes other characters
   const code = e.key === " " || e.key === "2" ? 0 : e.key === "/" ? 31 : e.key.toUpperCase().charCodeAt(0) & 31;

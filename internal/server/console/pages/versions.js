@@ -47,7 +47,8 @@ function flat({schemas, root}) {
         type: typeName(schemas, r), required: Boolean(from.required?.includes(name)),
         limits: [...limits.filter(n => r[n] !== undefined).map(n => `${n} ${encode(r[n])}`), ...(r["x-kubernetes-validations"] ?? []).map(x => "rule " + x.rule)],
       });
-      if (within.length < deepest && !(r.name && within.includes(r.name))) walk(p, at, [...within, r.name]);
+      const inner = resolve(schemas, r.items ?? (typeof r.additionalProperties === "object" ? r.additionalProperties : r)).name ?? r.name;
+      if (within.length < deepest && !(inner && within.includes(inner))) walk(p, at, [...within, inner]);
     }
   };
   walk(root, "", []);

@@ -19,7 +19,7 @@ type cache struct {
 	metrics *Metrics
 	// count is called with the number of sources.
 	count func(n int)
-	// limit is the number of decrypted sources that are kept; negative for all.
+	// limit is the number of decrypted sources that are kept, and failed ones are not; negative to keep all.
 	limit int
 
 	mu  sync.Mutex
@@ -76,6 +76,9 @@ func (c *cache) get(ctx context.Context, s *source) (opener, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if found.err != nil && c.limit >= 0 {
+		delete(c.all, key)
+	}
 	return found.opener, found.err
 }
 

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 version 1 of the protocol is deprecated, and old data needs it
+
 package kms
 
 import (
@@ -71,7 +73,30 @@ func (e *Envelope) Start(ctx context.Context) {
 	err := e.Check(ctx)
 	ctx, e.stop = context.WithCancel(context.WithoutCancel(ctx))
 	e.run.Go(func() { pollUntil(ctx, e.name, err, e.Check, e.options.Log) })
-	e.run.Go(func() { e.keys.retryUntil(ctx, e.options.Readable) })
+	e.run.Go(func() { e.rereadUntil(ctx) })
+}
+
+// retryLost limits the interval at which values are read again that the plugin rejects.
+const retryLost = 10 * time.Minute
+
+// rereadUntil calls Readable some time after a key could not be decrypted, until ctx ends: once the plugin is healthy
+// again, or after a pause that grows.
+func (e *Envelope) rereadUntil(ctx context.Context) {
+	for pause := retryMost; ; pause = min(2*pause, retryLost) {
+		select {
+		case <-e.keys.failed:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-e.keys.healed:
+			pause = retryMost
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		e.options.Readable()
+	}
 }
 
 // Close ends the background work and the connection.

@@ -4,7 +4,6 @@
 package kmstest
 
 import (
-	"bytes"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -20,7 +19,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
-	oldapi "k8s.io/kms/apis/v1beta1"
 	kmsapi "k8s.io/kms/apis/v2"
 )
 
@@ -124,7 +122,7 @@ func (p *Plugin) Resume() error {
 	}
 	server, ended := grpc.NewServer(grpc.StatsHandler(connections{&p.Connections})), make(chan error, 1)
 	kmsapi.RegisterKeyManagementServiceServer(server, service{Plugin: p})
-	oldapi.RegisterKeyManagementServiceServer(server, oldService{Plugin: p})
+	registerOld(server, p)
 	p.server, p.ended = server, ended
 	go func() { ended <- server.Serve(l) }()
 	return nil
@@ -205,40 +203,4 @@ func (s service) Decrypt(ctx context.Context, r *kmsapi.DecryptRequest) (*kmsapi
 	}
 	plain, err := key.Open(nil, nil, r.GetCiphertext(), nil)
 	return &kmsapi.DecryptResponse{Plaintext: plain}, err
-}
-
-// oldService is a Plugin with version 1 of the protocol.
-type oldService struct {
-	oldapi.UnimplementedKeyManagementServiceServer
-	*Plugin
-}
-
-func (s oldService) Version(ctx context.Context, _ *oldapi.VersionRequest) (*oldapi.VersionResponse, error) {
-	return &oldapi.VersionResponse{Version: "v1beta1", RuntimeName: "kmstest", RuntimeVersion: "1.0.0"}, s.wait(ctx)
-}
-
-func (s oldService) Encrypt(ctx context.Context, r *oldapi.EncryptRequest) (*oldapi.EncryptResponse, error) {
-	s.Encrypts.Add(1)
-	if err := s.wait(ctx); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return &oldapi.EncryptResponse{Cipher: append([]byte(s.last+":"), s.keys[s.last].Seal(nil, nil, r.GetPlain(), nil)...)}, nil
-}
-
-func (s oldService) Decrypt(ctx context.Context, r *oldapi.DecryptRequest) (*oldapi.DecryptResponse, error) {
-	s.Decrypts.Add(1)
-	if err := s.wait(ctx); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	id, sealed, _ := bytes.Cut(r.GetCipher(), []byte(":"))
-	key := s.keys[string(id)]
-	if key == nil {
-		return nil, status.Errorf(codes.FailedPrecondition, "no key %q", id)
-	}
-	plain, err := key.Open(nil, nil, sealed, nil)
-	return &oldapi.DecryptResponse{Plain: plain}, err
 }
