@@ -25,7 +25,7 @@ export async function access(at, signal) {
   if (value("name")) show(theirs, () => byUser({subject: value("subject"), name: value("name")}), signal);
   return h("section", null, h("header", {class: "top"}, h("h1", null, "Rights")), h("div", {class: "pad"},
     asking("Which users may", others, byRight, field("verb", "verb", "get"), field("resource", "resource.group", "secrets")), others,
-    asking("Which rights has the", theirs, byUser, h("select", {name: "subject", "aria-label": "Kind of the subject"}, kinds), field("name", "name, of a ServiceAccount namespace:name")), theirs,
+    asking("Which rights has the", theirs, byUser, h("select", {name: "subject", "aria-label": "Kind of the subject"}, kinds), field("name", "name or namespace:name")), theirs,
     h("h2", null, "Your rights in ", ns), mine));
 }
 

@@ -1,7 +1,6 @@
 package kms
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -42,23 +41,6 @@ func startEnvelope(t *testing.T, f *fake, cache int32, readable *int) *Envelope 
 	return e
 }
 
-func sealEnvelope(t *testing.T, e *Envelope) []byte {
-	t.Helper()
-	value, err := e.Seal(nil, plain, at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value
-}
-
-func opensEnvelope(t *testing.T, e *Envelope, value []byte, wantStale bool) {
-	t.Helper()
-	got, stale, err := e.Open(t.Context(), value, at)
-	if err != nil || !bytes.Equal(got, plain) || stale != wantStale {
-		t.Errorf("opened %q, stale %v, %v; want stale %v", got, stale, err, wantStale)
-	}
-}
-
 // Each write takes one call of the KMS, and each read one that finds no key in the cache.
 func TestEnvelope(t *testing.T) {
 	for _, cache := range []int32{-1, 2, 1000} {
@@ -68,7 +50,7 @@ func TestEnvelope(t *testing.T) {
 			begun, decrypted := f.encrypts, f.calls // by the first check
 			var values [][]byte
 			for range 3 {
-				values = append(values, sealEnvelope(t, e))
+				values = append(values, sealed(t, e))
 				time.Sleep(time.Second) // the oldest key leaves the cache first
 			}
 			if f.encrypts != begun+3 {
@@ -76,7 +58,7 @@ func TestEnvelope(t *testing.T) {
 			}
 			for range 2 {
 				for _, v := range values {
-					opensEnvelope(t, e, v, false)
+					opens(t, e, v, false)
 					time.Sleep(time.Second)
 				}
 			}
@@ -105,13 +87,13 @@ func TestOldEnvelope(t *testing.T) {
 			t.Fatal(err)
 		}
 		value := c.Encrypt(append(binary.BigEndian.AppendUint16(nil, 3), "old"...), plain)
-		opensEnvelope(t, e, value, true)
+		opens(t, e, value, true)
 		for i := range 5 {
 			if _, _, err := e.Open(t.Context(), value[:i], at); err == nil {
 				t.Errorf("%d bytes are read", i)
 			}
 		}
-		damaged := sealEnvelope(t, e)
+		damaged := sealed(t, e)
 		damaged[len(damaged)-1] ^= 1
 		if _, _, err := e.Open(t.Context(), damaged, at); err == nil {
 			t.Error("a damaged value is read")
@@ -124,10 +106,10 @@ func TestEnvelopeDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, readable := newFake(), 0
 		e := startEnvelope(t, f, 10, &readable)
-		known := sealEnvelope(t, e)
-		other := sealEnvelope(t, startEnvelope(t, f, 10, &readable))
+		known := sealed(t, e)
+		other := sealed(t, startEnvelope(t, f, 10, &readable))
 		f.set(func() { f.down = true })
-		opensEnvelope(t, e, known, false)
+		opens(t, e, known, false)
 		if _, err := e.Seal(nil, plain, at); grpcstatus.Code(err) != codes.DeadlineExceeded {
 			t.Errorf("a write: %v", err)
 		}
@@ -140,7 +122,7 @@ func TestEnvelopeDown(t *testing.T) {
 		}
 		f.set(func() { f.down = false })
 		time.Sleep(retryMost + 2*timeout)
-		opensEnvelope(t, e, other, false)
+		opens(t, e, other, false)
 		synctest.Wait()
 		if err := e.Check(t.Context()); err != nil || readable == 0 {
 			t.Errorf("the check says %v; %d times readable", err, readable)

@@ -106,7 +106,13 @@ var (
 	at    = []byte("/registry/secrets/a")
 )
 
-func sealed(t *testing.T, p *Plugin) []byte {
+// A keeper is a Plugin or an Envelope.
+type keeper interface {
+	Seal(dst, plain, data []byte) ([]byte, error)
+	Open(ctx context.Context, sealed, data []byte) (plain []byte, stale bool, err error)
+}
+
+func sealed(t *testing.T, p keeper) []byte {
 	t.Helper()
 	out, err := p.Seal(nil, plain, at)
 	if err != nil {
@@ -116,7 +122,7 @@ func sealed(t *testing.T, p *Plugin) []byte {
 }
 
 // opens checks whether a value can be read, and whether it is stale.
-func opens(t *testing.T, p *Plugin, value []byte, wantStale bool) {
+func opens(t *testing.T, p keeper, value []byte, wantStale bool) {
 	t.Helper()
 	got, stale, err := p.Open(t.Context(), value, at)
 	if err != nil || !bytes.Equal(got, plain) || stale != wantStale {
