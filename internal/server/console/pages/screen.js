@@ -69,7 +69,7 @@ export class Screen {
         l.dirty = true;
       }
     }
-    for (const {lines, cursor} of [{lines: this.lines, cursor: this}, ...(this.other ? [{lines: this.other.lines, cursor: this.other.saved ?? {y: 0}}] : [])]) {
+    for (const {lines, cursor} of [{lines: this.lines, cursor: this}, ...(this.other ? [{lines: this.other.lines, cursor: this.other.saved ?? {y: this.other.lines.length - 1}}] : [])]) {
       while (lines.length > rows) {
         if (cursor.y < lines.length - 1) lines.pop(); // lines below the cursor go first
         else {
