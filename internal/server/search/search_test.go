@@ -1,6 +1,7 @@
 package search
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -347,12 +348,15 @@ func TestIdle(t *testing.T) {
 		f := newFixture(t, pods)
 		f.put(pods, "blue", "web", `{}`)
 		synctest.Wait()
-		before := runtime.NumGoroutine()
+		runs := func() bool {
+			stacks := make([]byte, 1<<20)
+			return bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("search.(*session).run("))
+		}
 		check := func(alive bool, index weak.Pointer[Index]) {
 			t.Helper()
 			synctest.Wait()
-			if more := runtime.NumGoroutine() > before; more != alive {
-				t.Errorf("%d goroutines, and %d before the search; want more: %v", runtime.NumGoroutine(), before, alive)
+			if runs() != alive {
+				t.Errorf("the goroutine of the index runs: %v, want %v", runs(), alive)
 			}
 			runtime.GC()
 			if (index.Value() != nil) != alive {
