@@ -19,7 +19,7 @@ func write(namespace, name string) *registry.Admission {
 	}
 }
 
-// A Log has a fixed size, and a rejection does not make room for writes that pass.
+// A Log has a fixed size. Writes that pass do not evict a rejection.
 func TestLog(t *testing.T) {
 	l, by, of := &Log{}, Origin{Step: "validating webhook", Configuration: "c", Name: "w"}, schema.GroupResource{Group: "example.com", Resource: "widgets"}
 	l.Add(write("a", "refused"), by, Report{Result: Denied, Message: "no"})
