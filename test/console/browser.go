@@ -32,7 +32,7 @@ var chromium = sync.OnceValues(func() (string, error) {
 	return installed("chromium", "chromium")
 })
 
-// installed returns the path of a program, which it installs on Debian if it is missing.
+// installed returns the path of a program. A missing program is installed on Debian.
 func installed(program, from string) (string, error) {
 	if path, err := exec.LookPath(program); err == nil {
 		return path, nil

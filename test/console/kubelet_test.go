@@ -59,11 +59,14 @@ func startKubelet(t *testing.T, f *Fixture) {
 	f.Patch(t, "/api/v1/nodes/node/status", `{"status":{"addresses":[{"type":"InternalIP","address":"127.0.0.1"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":`+u.Port()+`}}}}`)
 }
 
+// podOnNode is a pod with two containers on the Node of the kubelet.
+const podOnNode = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node","automountServiceAccountToken":false,"containers":[{"name":"a","image":"i"},{"name":"b","image":"i"}]}}`
+
 // Logs follow, those of the run before are read, and commands run in a container. Sequences for terminals are removed.
 func TestLogsAndCommands(t *testing.T) {
 	f := Start(t)
 	startKubelet(t, f)
-	f.Create(t, pods, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node","automountServiceAccountToken":false,"containers":[{"name":"a","image":"i"},{"name":"b","image":"i"}]}}`)
+	f.Create(t, pods, podOnNode)
 	p := Open(t, f.Console.Link())
 	p.Sees("What are you looking for?")
 	p.Go("#/object/-/pods/default/p?tab=logs")

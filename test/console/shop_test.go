@@ -47,7 +47,7 @@ func shop(t *testing.T, f *Fixture, n int) {
 	}
 }
 
-// workloads creates the Deployments web, which is not ready, and api, which is.
+// workloads creates two Deployments: web is not ready, and api is.
 func workloads(t *testing.T, f *Fixture) {
 	t.Helper()
 	deployment := func(name, image string, replicas int, settings string) string {
@@ -96,7 +96,7 @@ func parts(t *testing.T, f *Fixture) {
 	f.as(t, "bob", http.MethodDelete, shopConfigMaps+"/flags", "")
 }
 
-// rights creates the bindings of bob, who changes objects, and jane, who may delete Secrets. A webhook sees Pods.
+// rights creates the bindings of two users: bob changes objects, and jane may delete Secrets. A webhook sees Pods.
 func rights(t *testing.T, f *Fixture) {
 	t.Helper()
 	f.Create(t, rbacGroup+"/clusterroles", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"secret-keeper"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get","delete"]}]}`)
@@ -105,7 +105,7 @@ func rights(t *testing.T, f *Fixture) {
 		"failurePolicy":"Ignore","clientConfig":{"url":"https://127.0.0.1:1/"},"objectSelector":{"matchLabels":{"reviewed":"never"}},"rules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["pods"]}]}]}`)
 }
 
-// as sends a request as another user, who is a cluster-admin.
+// as sends a request as another user, with the rights of a cluster-admin.
 func (f *Fixture) as(t *testing.T, user, method, path, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, f.URL+path, strings.NewReader(body))

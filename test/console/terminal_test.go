@@ -103,7 +103,7 @@ func TestTerminal(t *testing.T) {
 	}
 	f := Start(t)
 	startKubelet(t, f)
-	f.Create(t, pods, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":"node","automountServiceAccountToken":false,"containers":[{"name":"a","image":"i"},{"name":"b","image":"i"}]}}`)
+	f.Create(t, pods, podOnNode)
 	p := Open(t, f.Console.Link())
 	p.Sees("What are you looking for?")
 	p.Go("#/object/-/pods/default/p?tab=terminal")

@@ -1,5 +1,5 @@
-// Package outcome remembers the last outcomes of admission webhooks and policies, and serves them: which of them
-// rejected, changed or passed the writes of an object.
+// Package outcome remembers the last outcomes of admission webhooks and policies, and serves them. An outcome is the
+// rejection, the change or the acceptance of a write, or a failure.
 //
 // A Log is in memory, and has a fixed size. Writes that pass are many more than rejections, and do not evict them.
 package outcome
@@ -52,7 +52,7 @@ type Report struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Failure returns the report about a failure, which a failure policy may have ignored.
+// Failure returns the report about a failure. With ignored, the failure policy has ignored it.
 func Failure(message string, ignored bool) Report {
 	if ignored {
 		return Report{Result: Ignored, Message: message}

@@ -3,8 +3,6 @@ package outcome
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
-	"strconv"
 
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/object/request"
@@ -46,12 +44,10 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Page) items(r *http.Request) ([]Outcome, error) {
-	query, limit := r.URL.Query(), defaultLimit
-	if text := query.Get("limit"); text != "" {
-		var err error
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxLimit {
-			return nil, status.BadRequest("limit: Invalid value: %q: must be a number from 1 to %d", text, maxLimit)
-		}
+	query := r.URL.Query()
+	limit, err := request.Limit(query, defaultLimit, maxLimit)
+	if err != nil {
+		return nil, err
 	}
 	group, plural := query.Get("group"), query.Get("resource")
 	if plural == "" {
@@ -68,12 +64,12 @@ func (p *Page) items(r *http.Request) ([]Outcome, error) {
 	case namespace == "" && d.Namespaced && name != "":
 		return nil, status.BadRequest("namespace: Required value: the namespace of %s %q", plural, name)
 	}
-	version, verb := d.Versions[slices.IndexFunc(d.Versions, func(v *resource.Version) bool { return v.Served })], "get"
+	verb := "get"
 	if name == "" {
 		verb = "list"
 	}
 	if err := authz.Check(r.Context(), p.Authorizer, &authz.Attributes{User: request.UserFrom(r.Context()), Info: request.Info{
-		IsResource: true, Verb: verb, Group: group, Version: version.Name, Resource: plural, Namespace: namespace, Name: name,
+		IsResource: true, Verb: verb, Group: group, Version: d.FirstServed().Name, Resource: plural, Namespace: namespace, Name: name,
 	}}); err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ type Mutating struct{ plugin[mutating] }
 // NewMutating returns the plugin MutatingAdmissionPolicy.
 func NewMutating(parts Dependencies, c *Config) (*Mutating, error) {
 	m := &Mutating{}
-	return m, m.init(parts, c, kinds{"MutatingAdmissionPolicy", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}, compileMutating)
+	return m, m.init(parts, c, kinds{"MutatingAdmissionPolicy", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutating policy"}, compileMutating)
 }
 
 // A memory keeps state between the first evaluation of policies and their reinvocation.
@@ -130,7 +130,7 @@ type problem struct {
 
 // fail records an error of a policy or a binding. The failure policy Ignore drops it.
 func (x *change) fail(p *policy[mutating], binding string, reason metav1.StatusReason, err error) {
-	x.remember(p, binding, outcome.Failure(err.Error(), p.ignores()))
+	x.remember(x.w, p, binding, outcome.Failure(err.Error(), p.ignores()))
 	if p.ignores() {
 		return
 	}
@@ -139,11 +139,6 @@ func (x *change) fail(p *policy[mutating], binding string, reason metav1.StatusR
 		message = fmt.Sprintf("policy %q denied request: %v", p.name, err)
 	}
 	x.problems = append(x.problems, problem{message, reason})
-}
-
-// remember adds the outcome of a policy for a binding, which is "" for an error of the policy itself.
-func (x *change) remember(p *policy[mutating], binding string, r outcome.Report) {
-	x.parts.Outcomes.Add(x.w.Admission, outcome.Origin{Step: "mutating policy", Configuration: p.name, Name: binding}, r)
 }
 
 // collect adds the invocations of a policy.
@@ -263,7 +258,7 @@ func (x *change) one(ctx context.Context, i *invocation, m *memory) error {
 		result = outcome.Changed
 	}
 	if !failed {
-		x.remember(i.of, i.binding, outcome.Report{Result: result})
+		x.remember(x.w, i.of, i.binding, outcome.Report{Result: result})
 	}
 	if i.of.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy {
 		m.asked[i.key()] = true

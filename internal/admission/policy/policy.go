@@ -48,23 +48,29 @@ type Dependencies struct {
 type plugin[C any] struct {
 	policies[C]
 	parts      Dependencies
+	step       string // in outcomes
 	params     params
 	namespaces *stored.Lister[corev1.Namespace]
 	folder     *manifest.Folder // of manifest files; nil without them
 }
 
-// kinds are the names for one plugin: its own, which is also the kind of its policies, and the
-// resources of policies and bindings.
-type kinds struct{ plugin, policies, bindings string }
+// kinds are the names for one plugin: its own, which is also the kind of its policies, the
+// resources of policies and bindings, and its step in outcomes.
+type kinds struct{ plugin, policies, bindings, step string }
 
 func (p *plugin[C]) init(parts Dependencies, c *Config, of kinds, compile func(*celpolicy.Shared, *policySpec) *C) error {
-	p.parts = parts
+	p.parts, p.step = parts, of.step
 	p.params.Dependencies = parts
 	p.namespaces = stored.List[corev1.Namespace](parts.Cache, parts.Core, corev1.Resource("namespaces"))
 	p.compile = func(s *policySpec) *C { return compile(parts.Shared, s) }
 	p.log = parts.Log
 	p.follow(parts.Cache, parts.Core, resourceOf(of.policies), resourceOf(of.bindings))
 	return p.load(of, c)
+}
+
+// remember adds the outcome of a policy for a binding. The binding of an error of the policy itself is "".
+func (p *plugin[C]) remember(w *match.Write, of *policy[C], binding string, r outcome.Report) {
+	p.parts.Outcomes.Add(w.Admission, outcome.Origin{Step: p.step, Configuration: of.name, Name: binding}, r)
 }
 
 // group is the group of policies.

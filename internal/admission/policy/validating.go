@@ -35,7 +35,7 @@ type Validating struct{ plugin[validating] }
 // NewValidating returns the plugin ValidatingAdmissionPolicy.
 func NewValidating(parts Dependencies, c *Config) (*Validating, error) {
 	v := &Validating{}
-	return v, v.init(parts, c, kinds{"ValidatingAdmissionPolicy", "validatingadmissionpolicies", "validatingadmissionpolicybindings"}, compileValidating)
+	return v, v.init(parts, c, kinds{"ValidatingAdmissionPolicy", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "validating policy"}, compileValidating)
 }
 
 // Validate evaluates all policies, and rejects the write if one of them denies it.
@@ -90,7 +90,7 @@ func (x *validation) misconfigured(p *policy[validating], binding string, err er
 		what = "binding"
 	}
 	message := fmt.Sprintf("failed to configure %s: %v", what, err)
-	x.remember(p, binding, outcome.Failure(message, p.ignores()))
+	x.remember(x.w, p, binding, outcome.Failure(message, p.ignores()))
 	if !p.ignores() {
 		x.denials = append(x.denials, denial{policy: p.name, binding: binding, message: message})
 	}
@@ -158,7 +158,7 @@ func (x *validation) binding(ctx context.Context, p *policy[validating], b *bind
 		}
 		decisions, noted := p.compiled().evaluate(ctx, x.matcher(p.name), about, p.ignores())
 		if decisions != nil {
-			x.remember(p, b.name, report(b, decisions, noted))
+			x.remember(x.w, p, b.name, report(b, decisions, noted))
 		}
 		for i, d := range decisions {
 			switch {
@@ -178,11 +178,6 @@ func (x *validation) binding(ctx context.Context, p *policy[validating], b *bind
 		}
 	}
 	return nil
-}
-
-// remember adds the outcome of a policy for a binding, which is "" for an error of the policy itself.
-func (x *validation) remember(p *policy[validating], binding string, r outcome.Report) {
-	x.parts.Outcomes.Add(x.w.Admission, outcome.Origin{Step: "validating policy", Configuration: p.name, Name: binding}, r)
 }
 
 // report returns the report about an evaluation: of the failure that rejects the write, or else of one that is reported,

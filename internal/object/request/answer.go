@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +46,19 @@ func failLate(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(int(s.Code))
 	_, _ = w.Write(body)
+}
+
+// Limit returns the parameter limit of a query, a number from 1 to most. Its default is otherwise.
+func Limit(query url.Values, otherwise, most int) (int, error) {
+	text := query.Get("limit")
+	if text == "" {
+		return otherwise, nil
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > most {
+		return 0, status.BadRequest("limit: Invalid value: %q: must be a number from 1 to %d", text, most)
+	}
+	return limit, nil
 }
 
 // Allows reports whether a request has one of the methods. It answers others with 405.

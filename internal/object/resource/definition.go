@@ -460,7 +460,15 @@ func (d *Definition) StorageVersion() *Version {
 
 // Served reports whether any version is served.
 func (d *Definition) Served() bool {
-	return slices.ContainsFunc(d.Versions, func(v *Version) bool { return v.Served })
+	return d.FirstServed() != nil
+}
+
+// FirstServed returns the first version that is served; nil if none is.
+func (d *Definition) FirstServed() *Version {
+	if i := slices.IndexFunc(d.Versions, func(v *Version) bool { return v.Served }); i >= 0 {
+		return d.Versions[i]
+	}
+	return nil
 }
 
 // Allows reports whether the resource supports a verb.

@@ -2,11 +2,9 @@ package rest
 
 import (
 	"net/http"
-	"slices"
 
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/request"
-	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 )
 
@@ -33,11 +31,11 @@ func (h *Handler) Differences(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", codec.Format{}.ContentType())
 	for d, err := range h.registry.Differences(ctx, h.catalog.Set()) {
 		if err == nil {
-			at := slices.IndexFunc(d.Definition.Versions, func(v *resource.Version) bool { return v.Served })
-			if at < 0 {
+			served := d.Definition.FirstServed()
+			if served == nil {
 				continue
 			}
-			out.definition, out.version = d.Definition, d.Definition.Versions[at]
+			out.definition, out.version = d.Definition, served
 			err = out.add(ctx, d.PastChange)
 		}
 		if err != nil {

@@ -23,7 +23,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strconv"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -148,17 +147,13 @@ func (s *Searcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // parse returns the words and the limit of a request.
 func parse(query url.Values) (words []string, limit int, err error) {
-	q, limit := query.Get("q"), defaultLimit
+	q := query.Get("q")
 	words = Words(q)
 	if len(q) > maxQuery || len(words) == 0 || len(words) > maxWords || !utf8.ValidString(q) {
 		return nil, 0, status.BadRequest("q: Invalid value: must be 1 to %d words of at most %d bytes together, in UTF-8", maxWords, maxQuery)
 	}
-	if text := query.Get("limit"); text != "" {
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxLimit {
-			return nil, 0, status.BadRequest("limit: Invalid value: %q: must be a number from 1 to %d", text, maxLimit)
-		}
-	}
-	return words, limit, nil
+	limit, err = request.Limit(query, defaultLimit, maxLimit)
+	return words, limit, err
 }
 
 // Search returns the objects with all words that the user of a request may list.

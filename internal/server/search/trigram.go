@@ -9,7 +9,7 @@ type filter [filterBits / 64]uint64
 // A trigram is the number of its bit.
 type trigram uint16
 
-// trigramOf returns the trigram at the start of a text, which has three bytes or more.
+// trigramOf returns the trigram at the start of a text. The text has three bytes or more.
 func trigramOf(text []byte) trigram {
 	return trigram((uint32(text[0]) | uint32(text[1])<<8 | uint32(text[2])<<16) * 0x9e3779b1 >> 20) // the golden ratio spreads them
 }

@@ -5,7 +5,7 @@ import {debounce, fill, h} from "./dom.js";
 import {short} from "./diff.js";
 import {costsOf} from "./review.js";
 import {change, link, listOf} from "./route.js";
-import {resolve, schemaOf, typeName} from "./schema.js";
+import {elements, resolve, schemaOf, typeName} from "./schema.js";
 import {beside} from "./versions.js";
 
 // kind shows the documentation of a kind.
@@ -15,7 +15,7 @@ export async function kind(at, signal) {
   const version = k.versions.includes(at.query.get("version")) ? at.query.get("version") : k.version;
   const [{schemas, root}, admission] = await Promise.all([schemaOf(k, version, signal), admitting(k, signal)]);
   const fields = h("ul", {class: "fields"}), costs = h("div");
-  costsOf(k, signal).then(found => fill(costs, found), e => signal.aborted || fill(costs, h("p", {class: "quiet"}, "Costs of rules: ", e.message)));
+  if (encode(root ?? null).includes("x-kubernetes-validations")) costsOf(k, signal).then(found => fill(costs, found), e => signal.aborted || fill(costs, h("p", {class: "quiet"}, "Costs of rules: ", e.message)));
   const draw = debounce(words => fill(fields, words ? found(schemas, root, words) : children(schemas, root, 0)), 80);
   fill(fields, root ? children(schemas, root, 0) : h("li", {class: "quiet"}, "The server publishes no schema of this kind."));
   return h("section", {class: "about"},
@@ -52,7 +52,7 @@ function versions(k, version, shown, at, signal) {
 // children returns the fields of a schema, each open on demand.
 function children(schemas, s, depth) {
   const of = resolve(schemas, s);
-  const inner = resolve(schemas, of.items ?? (typeof of.additionalProperties === "object" ? of.additionalProperties : of));
+  const inner = elements(schemas, of);
   const from = inner.properties ? inner : of;
   const known = depth === 0 ? ["apiVersion", "kind"] : []; // every kind has them
   return Object.entries(from.properties ?? {}).filter(([name]) => !known.includes(name)).map(([name, p]) => field(schemas, name, p, from.required?.includes(name), depth));
@@ -61,7 +61,7 @@ function children(schemas, s, depth) {
 function field(schemas, name, p, required, depth) {
   const s = resolve(schemas, p);
   const below = h("ul", {class: "fields"});
-  const inner = resolve(schemas, s.items ?? (typeof s.additionalProperties === "object" ? s.additionalProperties : s));
+  const inner = elements(schemas, s);
   const deeper = Boolean(inner.properties) && depth < 25;
   const title = [h("code", {class: "key"}, name), " ", h("span", {class: "type"}, typeName(schemas, s)), required && h("span", {class: "badge bad"}, "required"), " ", h("span", {class: "quiet"}, bounds(s))];
   const words = [s.description && h("p", {class: "prose"}, s.description), rules(s)];
@@ -98,7 +98,7 @@ function found(schemas, root, words) {
   const seen = new Set();
   const walk = (s, path, depth) => {
     const of = resolve(schemas, s);
-    const from = resolve(schemas, of.items ?? (typeof of.additionalProperties === "object" ? of.additionalProperties : of));
+    const from = elements(schemas, of);
     for (const [name, p] of Object.entries(from.properties ?? {})) {
       if (out.length >= 100) return;
       const r = resolve(schemas, p), at = [...path, name];

@@ -34,6 +34,9 @@ export function resolve(schemas, s) {
 // rootOf returns the schema of a kind; undefined for none.
 const rootOf = (schemas, k, version) => Object.values(schemas).find(s => s["x-kubernetes-group-version-kind"]?.some(x => x.group === k.group && x.version === version && x.kind === k.kind));
 
+// elements returns the schema of the elements of a list or a map, or the schema itself.
+export const elements = (schemas, s) => resolve(schemas, s.items ?? (typeof s.additionalProperties === "object" ? s.additionalProperties : s));
+
 // typeName names the type of a schema.
 export function typeName(schemas, s) {
   if (s["x-kubernetes-int-or-string"] || s.format === "int-or-string") return "integer or string";

@@ -1,7 +1,7 @@
 // Two versions of a kind side by side.
 import {encode} from "./api.js";
 import {h, table} from "./dom.js";
-import {resolve, typeName} from "./schema.js";
+import {elements, resolve, typeName} from "./schema.js";
 
 const deepest = 12;
 
@@ -39,7 +39,7 @@ function flat({schemas, root}) {
   const walk = (s, path, within) => {
     const of = resolve(schemas, s);
     const list = of.items ? "[]" : typeof of.additionalProperties === "object" ? ".*" : "";
-    const from = list ? resolve(schemas, of.items ?? of.additionalProperties) : of;
+    const from = elements(schemas, of);
     for (const [name, p] of Object.entries(from.properties ?? {})) {
       if (!path && ["apiVersion", "kind", "metadata"].includes(name)) continue; // every kind has them
       const r = resolve(schemas, p), at = (path ? path + list + "." : "") + name;
@@ -47,7 +47,7 @@ function flat({schemas, root}) {
         type: typeName(schemas, r), required: Boolean(from.required?.includes(name)),
         limits: [...limits.filter(n => r[n] !== undefined).map(n => `${n} ${encode(r[n])}`), ...(r["x-kubernetes-validations"] ?? []).map(x => "rule " + x.rule)],
       });
-      const inner = resolve(schemas, r.items ?? (typeof r.additionalProperties === "object" ? r.additionalProperties : r)).name ?? r.name;
+      const inner = elements(schemas, r).name ?? r.name;
       if (within.length < deepest && !(inner && within.includes(inner))) walk(p, at, [...within, inner]);
     }
   };

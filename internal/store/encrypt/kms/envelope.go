@@ -26,8 +26,8 @@ type envelopeService interface {
 	close() error
 }
 
-// An Envelope encrypts with one KMS plugin by version 1 of the protocol: each value has a key of its own, which the KMS
-// encrypts at the write. The encrypted key is stored in front of the value.
+// An Envelope encrypts with one KMS plugin by version 1 of the protocol. Each value has a key of its own. The KMS
+// encrypts the key at the write, and it is stored in front of the value.
 type Envelope struct {
 	name    string
 	timeout time.Duration
@@ -162,7 +162,7 @@ func (e *Envelope) Open(ctx context.Context, sealed, data []byte) (plain []byte,
 	return o.open(rest[n:], data)
 }
 
-// An envelopeKey is the key of one value. It also reads values of old servers, which wrote AES-CBC.
+// An envelopeKey is the key of one value. It also reads values with AES-CBC, as old servers wrote them.
 type envelopeKey struct {
 	block.GCM
 	old block.CBC
