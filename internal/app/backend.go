@@ -9,7 +9,6 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/network/egress"
-	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/store/boltkv"
 	"github.com/anykind/anykind/internal/store/encrypt"
 	"github.com/anykind/anykind/internal/store/etcdkv"
@@ -42,11 +41,11 @@ func openBackend(ctx context.Context, o Options, secrets *encrypt.Config, toEtcd
 		if o.opened != nil {
 			external = o.opened.external
 		}
-		keys = encrypt.NewKeyring(ctx, secrets, builtin.Stored(), external)
+		keys = encrypt.NewKeyring(ctx, secrets, builtin.Stored(o.Gates), external)
 		b = transform.New(b, keys, transform.Options{MaxValueBytes: most})
 	}
 	if o.Backend == nil && len(o.Etcd.Servers) > 0 { // objects in etcd have kube-apiserver's format
-		b = transform.New(b, storedForm{kinds: builtin.Stored(), cbor: o.Gates.On(gate.CBORServingAndStorage)}, transform.Options{MaxValueBytes: limit})
+		b = transform.New(b, newStoredForm(o), transform.Options{MaxValueBytes: limit})
 	}
 	if b, err = o.History.open(b, keys, o); err != nil {
 		if keys != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"k8s.io/apiserver/pkg/apis/apiserver"
 
@@ -66,7 +67,7 @@ func parseEncryption(data []byte, o encrypt.Options) (*encrypt.Config, error) {
 func (w *wired) encrypt(a *App, o Options, given encryption, keys *encrypt.Keyring) {
 	a.encryption, a.rekeyed = given.options.Metrics, configfile.NewMetrics("encryption", serverID())
 	a.rekeyed.Begin(given.data)
-	a.parts.run("reread", func(ctx context.Context) error { return reread(ctx, keys, w.cache) })
+	a.parts.run("reread", func(ctx context.Context) error { return reread(ctx, keys, w.cache, o.Log) })
 	for _, c := range keys.Checks(o.Encryption.Reload) {
 		w.health.kms = append(w.health.kms, server.Check{Name: c.Name, Run: c.Run, Except: []string{"livez"}})
 	}
@@ -91,12 +92,21 @@ func (e *Encryption) follow(ctx context.Context, given encryption, keys *encrypt
 	f.Follow(ctx)
 }
 
-// reread has the cache read objects again that could not be decrypted, when that may have changed.
-func reread(ctx context.Context, keys *encrypt.Keyring, cache *watchcache.Cache) error {
+// reread has the cache read objects again when the keys for them may have come or gone.
+func reread(ctx context.Context, keys *encrypt.Keyring, cache *watchcache.Cache, log *slog.Logger) error {
 	for {
 		select {
 		case <-keys.Readable():
 			cache.Reread()
+		case <-keys.Rekeyed():
+			cache.Reread()
+			for err := cache.Verify(ctx, keys.Covers); err != nil && ctx.Err() == nil; err = cache.Verify(ctx, keys.Covers) {
+				log.Warn("objects cannot be read with the new keys yet", "error", err)
+				select {
+				case <-time.After(time.Second):
+				case <-ctx.Done():
+				}
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}

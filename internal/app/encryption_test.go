@@ -169,6 +169,13 @@ func TestReloadOfKeys(t *testing.T) {
 		t.Fatalf("%d %s", code, answer)
 	}
 	await("/apis/storagemigration.k8s.io/v1/storageversionmigrations/m", `"type":"Succeeded"`)
+	// A key that is missing now is missing at once, also for objects in memory. It may come back.
+	await(secrets+"/a", `"kind":"Secret"`)
+	write(t, config, encryptedBy("aesgcm", false, "k3"))
+	await(secrets+"/a", "data from the storage is not transformable revision=0: no matching prefix found")
+	await(secrets, "failed to read one or more secrets from the storage")
+	write(t, config, encryptedBy("aesgcm", false, "k3", "k2"))
+	await(secrets+"/a", `"kind":"Secret"`)
 	stop(t, a)
 
 	write(t, config, encryptedBy("aesgcm", false, "k2"))

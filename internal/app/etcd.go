@@ -12,9 +12,13 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/object/protobuf"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema/crd"
 	"github.com/anykind/anykind/internal/store/etcdkv"
@@ -33,7 +37,16 @@ type Etcd struct {
 	// CompactionInterval is the interval between compactions by one of the store's API servers; 0
 	// disables compaction.
 	CompactionInterval time.Duration
+	// MediaType is the form of built-in kinds in etcd: StorageProtobuf or StorageJSON, which is also that of
+	// an empty one. Objects of both forms are read.
+	MediaType string
 }
+
+// Forms of built-in kinds in etcd.
+const (
+	StorageProtobuf = runtime.ContentTypeProtobuf
+	StorageJSON     = runtime.ContentTypeJSON
+)
 
 // shared reports whether other servers may write to the store.
 func (o Options) shared() bool { return o.Backend != nil || len(o.Etcd.Servers) > 0 }
@@ -72,7 +85,7 @@ func (e Etcd) open(ctx context.Context, maxBytes int, dial egress.Dial) (kv.Back
 		Prefix:    etcdRoot(e.Prefix),
 		// The stored form of an object may be larger than its JSON. etcd enforces its own limit.
 		MaxValueBytes: 2 * maxBytes,
-		Resource:      resourceOf(builtin.Stored()),
+		Resource:      resourceOf(builtin.Stored(nil)),
 	}
 	store, err := etcdkv.Open(options)
 	if err != nil {
@@ -117,8 +130,17 @@ func resourceOf(kinds []*resource.Definition) func(key string) (group, plural st
 
 // storedForm converts objects to and from kube-apiserver's storage format in etcd.
 type storedForm struct {
-	kinds []*resource.Definition
-	cbor  bool // custom objects are written as CBOR, as by kube-apiserver
+	kinds    []*resource.Definition
+	types    *protobuf.Types
+	protobuf bool // built-in kinds are written as protobuf
+	cbor     bool // custom objects are written as CBOR, as by kube-apiserver
+}
+
+func newStoredForm(o Options) storedForm {
+	return storedForm{
+		kinds: builtin.Stored(o.Gates), types: &protobuf.Types{},
+		protobuf: o.Etcd.MediaType == StorageProtobuf, cbor: o.Gates.On(gate.CBORServingAndStorage),
+	}
 }
 
 // Decode returns the JSON of a stored value. It returns an undecodable value unchanged: the reader
@@ -131,14 +153,18 @@ func (f storedForm) Decode(_ context.Context, key string, value []byte) []byte {
 	return value
 }
 
-// Encode returns the stored value of a JSON object. Built-in kinds stay JSON, which kube-apiserver
-// can read although it writes protobuf.
+// Encode returns the stored value of a JSON object.
 func (f storedForm) Encode(_ context.Context, key string, value []byte) ([]byte, error) {
 	under := func(d *resource.Definition) bool { return strings.HasPrefix(key, d.StoragePrefix) }
 	switch {
 	case strings.HasPrefix(key, crd.Prefix):
 		return orItself(crd.ToBeta, value), nil
-	case f.cbor && !slices.ContainsFunc(f.kinds, under):
+	case f.protobuf:
+		if message, ok := builtin.StoredProtobuf(f.types, f.kinds, key, value); ok {
+			return message, nil
+		}
+	}
+	if f.cbor && !slices.ContainsFunc(f.kinds, under) {
 		return orItself(codec.ToCBOR, value), nil
 	}
 	return value, nil

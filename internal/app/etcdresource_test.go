@@ -8,7 +8,7 @@ import (
 
 // Metrics of etcd have the resource of a key, wherever Kubernetes stores it.
 func TestResourceOfKey(t *testing.T) {
-	of := resourceOf(builtin.Stored())
+	of := resourceOf(builtin.Stored(nil))
 	for _, test := range []struct{ key, group, plural string }{
 		{"/registry/configmaps/default/a", "", "configmaps"},
 		{"/registry/services/specs/default/a", "", "services"},

@@ -17,5 +17,5 @@ func OpenKeys(ctx context.Context, file string) (*encrypt.Keyring, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encrypt.NewKeyring(ctx, given.config, builtin.Stored(), nil), nil
+	return encrypt.NewKeyring(ctx, given.config, builtin.Stored(nil), nil), nil
 }

@@ -181,10 +181,11 @@ func TestKMSDown(t *testing.T) {
 
 			s = startWithKMS(t, dir, config, false)
 			defer stop(t, s.app)
-			s.want("GET", secrets+"/old", "", 500, "cannot be decoded: failed to decrypt DEK, error: rpc error: code = ")
+			s.want("GET", secrets+"/old", "", 500, "data from the storage is not transformable revision=0: failed to decrypt DEK, error: rpc error: code = ")
 			s.want("GET", secrets, "", 500, "failed to decrypt DEK")
 			s.want("POST", secrets, secretNamed("newer"), 500, "KMS provider a: the KMS plugin has not answered yet")
-			s.want("DELETE", secrets+"/gone", "", 200, "")
+			s.want("DELETE", secrets+"/gone", "", 500, "failed to decrypt DEK")
+			s.want("DELETE", secrets+"/gone?ignoreStoreReadErrorWithClusterBreakingPotential=true", "", 200, "")
 			s.want("GET", secrets+"/gone", "", 404, "")
 			s.want("POST", "/api/v1/namespaces/default/configmaps", `{"metadata":{"name":"c"}}`, 201, "")
 			s.want("GET", "/api/v1/namespaces", "", 200, "default")
@@ -273,10 +274,10 @@ func TestReloadOfKMS(t *testing.T) {
 	if !onDisk(t, dir, "k8s:enc:kms:v2:second:") {
 		t.Error("the new provider does not encrypt")
 	}
-	s.want("GET", secrets, "", 200, `"name":"a"`) // it is in memory from now on
+	s.want("GET", secrets, "", 200, `"name":"a"`)
 	write(t, config, kmsConfig(provider("second", second)))
 	s.await("/metrics", 200, `status="success"} 2`)
-	s.want("GET", secrets+"/a", "", 200, "")
+	s.await(secrets+"/a", 500, "no matching prefix found") // although it was in memory
 	stop(t, s.app)
 
 	s = startWithKMS(t, dir, config, true)

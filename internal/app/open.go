@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/internal/admission"
-	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/store/boltkv"
@@ -104,7 +102,7 @@ func (f *opened) decoded(b kv.Backend, o Options) kv.Backend {
 	if f == nil || !f.ofEtcd {
 		return b
 	}
-	return transform.New(b, storedForm{kinds: builtin.Stored(), cbor: o.Gates.On(gate.CBORServingAndStorage)}, transform.Options{MaxValueBytes: o.MaxObjectBytes})
+	return transform.New(b, newStoredForm(o), transform.Options{MaxValueBytes: o.MaxObjectBytes})
 }
 
 // protect rejects the writes of clients to an opened file.

@@ -58,7 +58,7 @@ func (o Options) restore(ctx context.Context, secrets *encrypt.Config) (err erro
 	defer release()
 	restored := restored{State: state}
 	if secrets != nil {
-		restored.keys = encrypt.NewKeyring(ctx, secrets, builtin.Stored(), nil)
+		restored.keys = encrypt.NewKeyring(ctx, secrets, builtin.Stored(nil), nil)
 		defer func() { err = errors.Join(err, restored.keys.Close()) }()
 	}
 	err = boltkv.Create(ctx, o.Dir, restored)

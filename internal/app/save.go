@@ -43,7 +43,7 @@ func (s inMemory) Copy(ctx context.Context) (_ kv.Copy, err error) {
 	}
 	defer release()
 	if s.secrets != nil {
-		keys := encrypt.NewKeyring(ctx, s.secrets, builtin.Stored(), nil)
+		keys := encrypt.NewKeyring(ctx, s.secrets, builtin.Stored(nil), nil)
 		defer func() { err = errors.Join(err, keys.Close()) }()
 		state = restored{state, keys}
 	}

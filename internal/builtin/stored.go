@@ -12,6 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/builtin/former"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/object/protobuf"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -20,13 +22,13 @@ import (
 var protobufMark = []byte("k8s\x00")
 
 // Stored returns the kinds of all objects that a kube-apiserver stores and this server reads: the
-// built-in ones, and internal records.
-func Stored() []*resource.Definition {
+// built-in ones, with these feature gates, and internal records.
+func Stored(gates *gate.Set) []*resource.Definition {
 	hidden := func(kind, prefix string, object func() runtime.Object) *resource.Definition {
 		return resource.New(resource.Definition{Kind: kind, StoragePrefix: prefix, Versions: []*resource.Version{{Name: "v1", Storage: true, New: object}}})
 	}
 	return append(
-		Definitions(),
+		Dependencies{Gates: gates}.Definitions(),
 		hidden("RangeAllocation", resource.RangesPrefix, func() runtime.Object { return &corev1.RangeAllocation{} }),
 		//lint:ignore SA1019 a lease is one
 		hidden("Endpoints", resource.MasterLeasesPrefix, func() runtime.Object { return &corev1.Endpoints{} }),
@@ -62,6 +64,28 @@ func StoredJSON(kinds []*resource.Definition, key string, value []byte) []byte {
 		}
 	}
 	return value
+}
+
+// StoredProtobuf converts the JSON of an object of one of the kinds to protobuf, if a kube-apiserver stores it so.
+func StoredProtobuf(types *protobuf.Types, kinds []*resource.Definition, key string, value []byte) ([]byte, bool) {
+	e, err := object.Scan(value, 0)
+	if err != nil {
+		return nil, false
+	}
+	for d := range under(kinds, key, e.Kind()) {
+		if d.Group == "apiregistration.k8s.io" { // of another server in a kube-apiserver, which stores JSON
+			return nil, false
+		}
+		for _, v := range d.Versions {
+			if !v.HasGoType() || d.APIVersion(v.Name) != e.APIVersion() {
+				continue
+			}
+			if message, err := codec.ToProtobuf(types, v.New(), e.APIVersion(), e.Kind(), value); err == nil {
+				return message, true
+			}
+		}
+	}
+	return nil, false
 }
 
 // under yields the kinds of that name whose prefix the key has.
@@ -100,10 +124,22 @@ func decodeProtobuf(d *resource.Definition, envelope *runtime.Unknown) ([]byte, 
 		obj.GetObjectKind().SetGroupVersionKind(envelope.GroupVersionKind())
 	}
 	decoded, err := json.Marshal(message)
-	if err == nil && old {
-		decoded = raised(d, envelope.TypeMeta, decoded)
+	if err != nil {
+		return nil, false
 	}
-	return decoded, err == nil
+	if old {
+		return raised(d, envelope.TypeMeta, decoded), true
+	}
+	tree, _, err := codec.Decode(codec.JSON, decoded)
+	if err != nil {
+		return nil, false
+	}
+	for _, v := range d.Versions {
+		if v.Schema != nil && d.APIVersion(v.Name) == envelope.APIVersion {
+			v.Schema.Default(tree) // of fields that an older server did not know
+		}
+	}
+	return object.AppendJSON(nil, tree), true // as this server stores it: an update without a change is none
 }
 
 // goType returns a constructor for an object of d in a version, and whether that version was

@@ -1,17 +1,20 @@
 package builtin
 
 import (
+	"encoding/json"
 	"regexp"
 	"testing"
 
 	batchv1beta1 "k8s.io/api/batch/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1beta1 "k8s.io/api/policy/v1beta1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/protobuf"
 )
 
 // stored returns a ConfigMap in the form in which a kube-apiserver stores it.
@@ -108,9 +111,51 @@ func TestFormerVersionsAreReadAsStoredToday(t *testing.T) {
 			`"apiVersion":"batch/v1",.*"schedule":"@daily"`,
 		},
 	} {
-		got := StoredJSON(Stored(), c.key, []byte(c.stored))
+		got := StoredJSON(Stored(nil), c.key, []byte(c.stored))
 		if e, err := object.Scan(got, 7); err != nil || e.Name != "n" || !regexp.MustCompile(c.has).Match(got) {
 			t.Errorf("%s: got %q, want %s", c.key, got, c.has)
 		}
 	}
+}
+
+// BenchmarkStored measures the conversion of a Pod to and from protobuf.
+func BenchmarkStored(b *testing.B) {
+	const key = "/registry/pods/default/p"
+	pod, err := json.Marshal(&corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default", UID: "u", Labels: map[string]string{"app": "a", "tier": "b"}, CreationTimestamp: metav1.Unix(1, 0)},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{
+				Name: "c", Image: "registry.example.com/image:1", Env: []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}},
+				Ports:        []corev1.ContainerPort{{ContainerPort: 80, Protocol: corev1.ProtocolTCP}},
+				Resources:    corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("1Gi")}},
+				VolumeMounts: []corev1.VolumeMount{{Name: "v", MountPath: "/v"}},
+			}},
+			NodeName: "node-1", ServiceAccountName: "default", Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+		},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, PodIP: "10.0.0.1", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.PodScheduled, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "c", Image: "registry.example.com/image:1", Ready: true}},
+		},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	kinds, types := Stored(nil), &protobuf.Types{}
+	message, ok := StoredProtobuf(types, kinds, key, pod)
+	if !ok {
+		b.Fatal("no protobuf")
+	}
+	b.Run("encode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			StoredProtobuf(types, kinds, key, pod)
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			StoredJSON(kinds, key, message)
+		}
+	})
 }

@@ -155,6 +155,9 @@ func (e *Encoded) scanLabels(s *scanner) error {
 	})
 }
 
+// Kind returns the stored kind.
+func (e *Encoded) Kind() string { return text(e.JSON[e.kind.from:e.kind.to]) }
+
 // APIVersion returns the stored apiVersion.
 func (e *Encoded) APIVersion() string { return text(e.JSON[e.apiVersion.from:e.apiVersion.to]) }
 

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -21,7 +20,7 @@ import (
 type Deletion struct {
 	// Object as the client sees it: its last state or, if it is only marked as being deleted, its
 	// present state. If the object is gone and the kind's response does not include it, Object has
-	// only the fields of the header.
+	// only the fields of the header; it has no Tree if it was corrupt.
 	Object Result
 	// Gone is true if the object no longer exists.
 	Gone bool
@@ -70,8 +69,13 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if current == nil {
 		return Deletion{}, target.notFound()
 	}
-	if current.Err() != nil {
-		return r.deleteUnreadable(ctx, target, current, options, o)
+	ignores := options.IgnoreStoreReadErrorWithClusterBreakingPotential
+	unsafe := ignores != nil && *ignores
+	switch {
+	case current.Err() != nil && unsafe:
+		return r.deleteCorrupt(ctx, target, current, options, o)
+	case current.Err() != nil:
+		return Deletion{}, r.corrupt(ctx, current, current.Err())
 	}
 	if isRemoval(&target, current, options) {
 		return r.removeUnparsed(ctx, target, current, options, o)
@@ -85,12 +89,12 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	o.AsStored = target.Version == stored && (d.Convert != nil || stored.Storage)
 	old, err := r.Decode(ctx, d, target.Version, current)
 	if err != nil {
-		if data, failed := current.JSON(); failed == nil && !json.Valid(data) {
-			return r.deleteUnreadable(ctx, target, current, options, o)
+		if unsafe && isCorrupt(err) {
+			return r.deleteCorrupt(ctx, target, current, options, o)
 		}
 		return Deletion{}, err
 	}
-	if o := options.IgnoreStoreReadErrorWithClusterBreakingPotential; o != nil && *o {
+	if unsafe {
 		return Deletion{}, status.Conflict(d.GroupResource(), target.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: unsafe deletion is not allowed because the object is decodable from storage", current.Key))
 	}
 	if err := checkPreconditions(&target, old, options.Preconditions); err != nil {
@@ -246,16 +250,13 @@ func propagate(d *resource.Definition, t object.Tree, options *metav1.DeleteOpti
 	}
 }
 
-// deleteUnreadable removes an object that cannot be decoded. Its finalizers are unknown and cannot
-// hold it.
-func (r *Registry) deleteUnreadable(ctx context.Context, target Target, current *watchcache.Object, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
-	if err := checkPreconditions(&target, headerOf(&target, current), options.Preconditions); err != nil {
-		return Deletion{}, err
-	}
-	t := object.Tree{"apiVersion": target.Definition.APIVersion(target.Version.Name), "kind": target.Definition.Kind}
-	object.SetMetaString(t, "name", target.Name)
-	object.SetMetaString(t, "namespace", target.Namespace)
-	return r.remove(ctx, target, current, t, options, o)
+// deleteCorrupt removes an object that cannot be decrypted or decoded. Nothing is known about it: neither preconditions
+// nor finalizers hold it, and there is nothing that admission could look at.
+func (r *Registry) deleteCorrupt(ctx context.Context, target Target, current *watchcache.Object, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
+	w := r.deletionOf(ctx, target, current, options, o)
+	w.gone, w.object = true, headerOf(&target, current)
+	_, err := w.run(ctx, nil)
+	return Deletion{Gone: true}, err
 }
 
 func checkPreconditions(target *Target, old object.Tree, p *metav1.Preconditions) error {

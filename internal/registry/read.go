@@ -156,6 +156,8 @@ type List struct {
 	Remaining *int64
 	// Shard is the shard selector in normal form; "" for a list of all shards.
 	Shard string
+
+	corrupt corruptErrors // of the selected objects; then the list fails
 }
 
 // List returns the selected objects of target's namespace, or of all
@@ -187,8 +189,12 @@ func (r *Registry) List(ctx context.Context, target Target, o ListOptions) (*Lis
 		l.Items.all = snapshot.Scan(scope, after)
 	}
 	for item, err := range r.selected(ctx, &o.Selection, &target, snapshot, scope, after) {
-		if err != nil {
-			return nil, err
+		switch {
+		case err == nil:
+		case l.corrupt.add(err):
+			continue
+		default:
+			return nil, l.corrupt.of(target.Definition.GroupResource(), err)
 		}
 		l.Items.add(item)
 		if int64(l.Items.Len()) == o.Limit {
@@ -198,6 +204,9 @@ func (r *Registry) List(ctx context.Context, target Target, o ListOptions) (*Lis
 		if l.Items.Len()%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+	}
+	if err := l.corrupt.of(target.Definition.GroupResource(), nil); err != nil {
+		return nil, err
 	}
 	return l, nil
 }

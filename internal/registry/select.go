@@ -187,7 +187,7 @@ func (r *Registry) selected(ctx context.Context, s *Selection, target *Target, s
 		}
 		for o := range items {
 			if o.Err() != nil {
-				if !yield(o, r.unreadable(ctx, o, o.Err())) {
+				if !yield(o, r.corrupt(ctx, o, o.Err())) {
 					return
 				}
 				continue

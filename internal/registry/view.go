@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
-	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
@@ -59,7 +57,7 @@ func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource
 		validity = r.Validity(ctx, d)
 	}
 	data, err := o.Memo(viewKey{d.Identity(), v.Name}, validity, func() ([]byte, error) {
-		t, err := parse(o, e.JSON)
+		t, err := r.parse(ctx, o, e.JSON)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +81,7 @@ func (r *Registry) View(ctx context.Context, d *resource.Definition, v *resource
 func (r *Registry) Check(ctx context.Context, d *resource.Definition, v *resource.Version, o *watchcache.Object) error {
 	switch {
 	case o.Err() != nil:
-		return r.unreadable(ctx, o, o.Err())
+		return r.corrupt(ctx, o, o.Err())
 	case shows(d, v, o):
 		return nil
 	}
@@ -100,7 +98,7 @@ func (r *Registry) read(ctx context.Context, o *watchcache.Object) (*object.Enco
 	if known := StorageError(err); known != err {
 		return nil, known
 	}
-	return nil, r.unreadable(ctx, o, err)
+	return nil, r.corrupt(ctx, o, err)
 }
 
 // encodeAs is encode for an object whose bytes may be as they were, and then are the result.
@@ -129,7 +127,7 @@ func (r *Registry) Decode(ctx context.Context, d *resource.Definition, v *resour
 		}
 		data, shown = view.JSON, true
 	}
-	t, err := parse(o, data)
+	t, err := r.parse(ctx, o, data)
 	if err != nil {
 		return nil, err
 	}
@@ -146,13 +144,13 @@ func (r *Registry) Decode(ctx context.Context, d *resource.Definition, v *resour
 }
 
 // parse parses data, a form of o.
-func parse(o *watchcache.Object, data []byte) (object.Tree, error) {
+func (r *Registry) parse(ctx context.Context, o *watchcache.Object, data []byte) (object.Tree, error) {
 	t, _, err := codec.Decode(codec.JSON, data)
 	if err == nil && t == nil {
 		err = errors.New("it is null")
 	}
 	if err != nil {
-		return nil, status.Internal(fmt.Errorf("the stored object %s cannot be decoded: %w", o.Key, err))
+		return nil, r.corrupt(ctx, o, err)
 	}
 	return t, nil
 }
@@ -164,17 +162,6 @@ func unconverted(err error) error {
 		return err
 	}
 	return status.Internal(err)
-}
-
-// unreadable returns the error for an object that cannot be decoded. A value that cannot be decrypted has
-// a better reason than its bytes.
-func (r *Registry) unreadable(ctx context.Context, o *watchcache.Object, err error) error {
-	if r.former != nil {
-		if _, reason := r.former.Outdated(ctx, o.Key); reason != nil && !errors.Is(reason, kv.ErrNotFound) {
-			err = reason
-		}
-	}
-	return status.Internal(fmt.Errorf("the stored object %s cannot be decoded: %w", o.Key, err))
 }
 
 // refresh updates t, stored at a revision, to the present schema of its own version: it drops unknown

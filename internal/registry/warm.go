@@ -34,7 +34,7 @@ func (r *Registry) Warm(ctx context.Context, d *resource.Definition, v *resource
 		if len(c.objects) < warmBatch {
 			continue
 		}
-		if err := c.convert(ctx, d, v); err != nil {
+		if err := c.convert(ctx, r, d, v); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -42,7 +42,7 @@ func (r *Registry) Warm(ctx context.Context, d *resource.Definition, v *resource
 		}
 		c = claims{}
 	}
-	return c.convert(ctx, d, v)
+	return c.convert(ctx, r, d, v)
 }
 
 // claims are objects to convert here, for which other requests wait.
@@ -52,7 +52,7 @@ type claims struct {
 }
 
 // convert converts all objects and publishes all claims.
-func (c *claims) convert(ctx context.Context, d *resource.Definition, v *resource.Version) (err error) {
+func (c *claims) convert(ctx context.Context, r *Registry, d *resource.Definition, v *resource.Version) (err error) {
 	out := make([][]byte, len(c.objects))
 	errs := make([]error, len(c.objects))
 	was := make([][]byte, len(c.objects))
@@ -73,7 +73,7 @@ func (c *claims) convert(ctx context.Context, d *resource.Definition, v *resourc
 			errs[i] = StorageError(bad)
 			continue
 		}
-		t, bad := parse(o, data)
+		t, bad := r.parse(ctx, o, data)
 		if bad != nil {
 			errs[i] = bad
 			continue

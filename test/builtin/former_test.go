@@ -31,7 +31,7 @@ type form struct {
 func formerly() []form {
 	var out []form
 	served := map[schema.GroupVersionKind]bool{}
-	for _, d := range builtin.Stored() {
+	for _, d := range builtin.Stored(nil) {
 		for _, v := range d.Versions {
 			served[d.GroupVersionKind(v.Name)] = true
 		}
@@ -123,7 +123,7 @@ func (f form) compare(t *testing.T, codecs serializer.CodecFactory, memory schem
 	if err != nil {
 		return false // it cannot have been stored
 	}
-	read := builtin.StoredJSON(builtin.Stored(), f.of.StoragePrefix+"name", stored)
+	read := builtin.StoredJSON(builtin.Stored(nil), f.of.StoragePrefix+"name", stored)
 	var is runtime.TypeMeta
 	if err := json.Unmarshal(read, &is); err != nil || is.APIVersion != f.of.APIVersion(f.of.StorageVersion().Name) {
 		t.Fatalf("read as %v: %.200s", is, read)

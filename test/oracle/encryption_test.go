@@ -240,7 +240,7 @@ func both(t *testing.T, provider string) (*encrypt.Keyring, value.Transformer) {
 
 func keyring(t *testing.T, c *encrypt.Config) *encrypt.Keyring {
 	t.Helper()
-	k := encrypt.NewKeyring(t.Context(), c, builtin.Stored(), nil)
+	k := encrypt.NewKeyring(t.Context(), c, builtin.Stored(nil), nil)
 	t.Cleanup(func() {
 		if err := k.Close(); err != nil {
 			t.Error(err)

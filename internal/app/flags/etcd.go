@@ -27,9 +27,19 @@ func (f *Serve) addEtcd(flags *pflag.FlagSet) {
 		"prefix of all keys in etcd")
 	flags.DurationVar(&f.etcd.CompactionInterval, "etcd-compaction-interval", app.History,
 		"interval between compactions of etcd, by one of the servers that share it; 0 disables compaction by this server")
+	flags.StringVar(&f.etcd.MediaType, "storage-media-type", app.StorageProtobuf,
+		"form of built-in kinds in etcd: application/vnd.kubernetes.protobuf or application/json")
 	flags.StringSliceVar(&f.etcdOverrides, "etcd-servers-overrides", nil,
 		"rejected: all resources are in the etcd of --etcd-servers")
 	flags.Lookup("etcd-servers-overrides").Hidden = true
+}
+
+// checkMediaType returns an error for another form than those of app.Etcd.
+func checkMediaType(media string) error {
+	if known := []string{app.StorageJSON, app.StorageProtobuf}; !slices.Contains(known, media) {
+		return fmt.Errorf("--storage-media-type %q invalid, allowed values: %s", media, strings.Join(known, ", "))
+	}
+	return nil
 }
 
 // errOverrides is kube-apiserver's error for an invalid value.

@@ -178,7 +178,7 @@ func (f *Serve) checkOpen() error {
 // Options returns the options that the flags set.
 func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 	protocol, invalid := f.protocol.options()
-	if err := errors.Join(f.limits.check(), invalid, refuseOverrides(f.etcdOverrides), f.checkOpen()); err != nil {
+	if err := errors.Join(f.limits.check(), invalid, refuseOverrides(f.etcdOverrides), checkMediaType(f.etcd.MediaType), f.checkOpen()); err != nil {
 		return app.Options{}, err
 	}
 	metrics, err := f.metrics.options()

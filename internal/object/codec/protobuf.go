@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/protobuf"
 )
 
 // protobufMagic is the prefix of Kubernetes' protobuf documents.
@@ -78,6 +79,15 @@ func wrappedOf(of runtime.Object) ([]byte, error) {
 		return nil, err
 	}
 	apiVersion, kind := of.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	return appendWrapped(nil, apiVersion, kind, message), nil
+}
+
+// ToProtobuf converts the JSON of an object to a protobuf document. The object has the Go type of like.
+func ToProtobuf(types *protobuf.Types, like runtime.Object, apiVersion, kind string, doc []byte) ([]byte, error) {
+	message, err := types.Append(nil, reflect.TypeOf(like).Elem(), doc)
+	if err != nil {
+		return nil, err
+	}
 	return appendWrapped(nil, apiVersion, kind, message), nil
 }
 

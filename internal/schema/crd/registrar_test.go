@@ -199,7 +199,9 @@ func TestUnreadableCanBeDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.fresh()
-	s.delete(s.crds("cut.example.com"))
+	if _, err := s.objects.Delete(s.ctx(), s.crds("cut.example.com"), &metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: new(true)}, registry.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.store.Get(s.ctx(), key, kv.Latest); !errors.Is(err, kv.ErrNotFound) {
 		t.Errorf("get: %v, want it gone", err)
 	}

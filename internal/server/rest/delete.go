@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -67,8 +68,10 @@ func (h *Handler) delete(r *call) error {
 	if err != nil {
 		return err
 	}
-	if q := request.From(r.Context()); q != nil && ignoresReadErrors(o) {
-		q.Annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
+	if ignoresReadErrors(o) {
+		if err := r.mayIgnoreReadErrors(); err != nil {
+			return err
+		}
 	}
 	r.warnOfOrphans(o)
 	deletion, err := h.registry.Delete(r.Context(), r.target, o, r.deletion(o, view, codec.One))
@@ -76,6 +79,10 @@ func (h *Handler) delete(r *call) error {
 		return err
 	}
 	d := r.target.Definition
+	if deletion.Object.Tree == nil {
+		request.AnswerStatus(r.w, r.Request, metav1.Status{Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{Name: r.target.Name, Kind: d.Kind}})
+		return nil
+	}
 	if !deletion.Gone || d.ReturnsDeletedIn(r.target.Version) {
 		return h.respondResult(r, view, deletedCode(o, deletion.Gone), deletion.Object)
 	}
@@ -113,6 +120,19 @@ func (r *call) warnOfOrphans(o *metav1.DeleteOptions) {
 func ignoresReadErrors(o *metav1.DeleteOptions) bool {
 	ignore := o.IgnoreStoreReadErrorWithClusterBreakingPotential
 	return ignore != nil && *ignore
+}
+
+// mayIgnoreReadErrors returns an error unless the user may delete the object even if it is unreadable.
+func (r *call) mayIgnoreReadErrors() error {
+	const verb = "unsafe-delete-ignore-read-errors"
+	if q := request.From(r.Context()); q != nil {
+		q.Annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
+	}
+	err := request.May(r.Context(), verb)
+	if status.Is(err, metav1.StatusReasonForbidden) {
+		return status.Forbidden(r.target.Definition.GroupResource(), r.target.Name, fmt.Errorf("not permitted to do %q, reason: ", verb))
+	}
+	return err
 }
 
 // deletedCode returns 202 for a client with the deprecated orphanDependents: false if the object

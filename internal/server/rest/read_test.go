@@ -9,6 +9,10 @@ import (
 	"testing/synctest"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/server/rest"
+	"github.com/anykind/anykind/internal/store/memkv"
 )
 
 func (s *server) make(names ...string) (revision string) {
@@ -150,8 +154,8 @@ func TestUnreadableObject(t *testing.T) {
 	s.make("good")
 	s.post(hubs, object1("Hub", "h")).is(201)
 	s.store("/registry/test.example.com/leads/default/bad", "k8s\x00 not JSON")
-	s.get(leads+"/bad").is(500, "cannot be decoded")
-	s.get(leads).is(500, "/registry/test.example.com/leads/default/bad")
+	s.get(leads+"/bad").is(500, "StorageError: corrupt object, Code: 7, Key: /test.example.com/leads/default/bad, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=")
+	s.get(leads).is(500, `"StorageReadError"`, "failed to read one or more leads.test.example.com from the storage: ", `"field":"/registry/test.example.com/leads/default/bad"`)
 	s.get(leads+"?labelSelector=l%3Dx&limit=1").is(500, "/registry/test.example.com/leads/default/bad") // it may match the selector
 	expect(t, s.watch(all+"?watch=1&labelSelector=l%3Dx"), "ERROR InternalError", "")
 	s.get(leads + "/good").is(200)
@@ -164,12 +168,39 @@ func TestUnreadableObject(t *testing.T) {
 	const unsafe = `{"ignoreStoreReadErrorWithClusterBreakingPotential":true}`
 	s.delete(leads+"/good", unsafe).is(409, "unsafe deletion is not allowed because the object is decodable from storage")
 	s.delete(leads, unsafe).is(422, "is not allowed with DELETECOLLECTION")
-	s.delete(leads+"/bad", `{"preconditions":{"uid":"other"}}`).is(409, "does not match the UID in record")
-	s.delete(leads+"/bad", unsafe).is(200)
+	s.delete(leads+"/bad", "").is(500, "corrupt object")
+	s.delete(leads+"/bad", `{"preconditions":{"uid":"other"}}`).is(500, "corrupt object")
+	s.delete(leads+"/bad", `{"ignoreStoreReadErrorWithClusterBreakingPotential":true,"dryRun":["All"]}`).is(200)
+	s.get(leads+"/bad").is(500, "corrupt object")
+	s.delete(leads+"/bad", unsafe).is(200, `"status":"Success"`, `"details":{"name":"bad","kind":"Lead"}`)
 	if names := s.get(all).is(200).names(); names != "good elsewhere" {
 		t.Errorf("left %s", names)
 	}
 	expect(t, s.watch(all+"?watch=1"), "ADDED good", "ADDED elsewhere")
+}
+
+// A list names the corrupt objects, up to a hundred.
+func TestCorruptObjectsOfAList(t *testing.T) {
+	s := newServer(t)
+	s.make("good")
+	for i := range 3 {
+		s.store(fmt.Sprintf("/registry/test.example.com/leads/default/bad-%d", i), "damaged")
+	}
+	s.get(leads).is(500, `"name":"list","group":"test.example.com","kind":"leads"`, "default/bad-0", "default/bad-1", "default/bad-2", "(and 2 more)")
+	for i := range 100 {
+		s.store(fmt.Sprintf("/registry/test.example.com/leads/default/more-%03d", i), "damaged")
+	}
+	s.get(leads).is(500, "(and 99 more)", "too many errors, the list is truncated")
+}
+
+// Without the feature gate, the option has no effect, and the first corrupt object ends a list.
+func TestCorruptObjectWithoutItsGate(t *testing.T) {
+	off := gate.With(map[gate.Name]bool{gate.AllowUnsafeMalformedObjectDeletion: false})
+	s := newServerServing(t, memkv.New(memkv.Options{}), registry.Options{Gates: off}, rest.Options{Gates: off}, lead())
+	s.store("/registry/test.example.com/leads/default/bad", "damaged")
+	for _, a := range []answer{s.get(leads + "/bad"), s.get(leads), s.delete(leads+"/bad", `{"ignoreStoreReadErrorWithClusterBreakingPotential":true}`)} {
+		a.message(500, "Internal error occurred: the stored object /registry/test.example.com/leads/default/bad cannot be decoded: not a stored object: found 'd', want '{' at byte 0")
+	}
 }
 
 func TestTable(t *testing.T) {

@@ -19,9 +19,11 @@ import (
 // A Keyring encrypts and decrypts the values of a store with the newest configuration.
 type Keyring struct {
 	config   atomic.Pointer[Config]
+	former   atomic.Pointer[Config]          // the one before; nil if there was none
 	builtIn  map[string]schema.GroupResource // by the prefix of the keys
 	external func(key string) string         // the key in the store that authenticates a value
 	readable chan struct{}
+	rekeyed  chan struct{}
 
 	closed  context.Context // done after Close
 	close   context.CancelFunc
@@ -33,7 +35,7 @@ type Keyring struct {
 //
 // It polls each KMS once, and then in the background until Close.
 func NewKeyring(ctx context.Context, c *Config, kinds []*resource.Definition, external func(key string) string) *Keyring {
-	k := &Keyring{builtIn: map[string]schema.GroupResource{}, external: external, readable: make(chan struct{}, 1)}
+	k := &Keyring{builtIn: map[string]schema.GroupResource{}, external: external, readable: make(chan struct{}, 1), rekeyed: make(chan struct{}, 1)}
 	k.closed, k.close = context.WithCancel(context.WithoutCancel(ctx))
 	for _, d := range kinds {
 		if _, ok := k.builtIn[d.StoragePrefix]; d.Plural != "" && (!ok || d.Group == "") { // events have two groups
@@ -65,6 +67,7 @@ func (k *Keyring) Use(ctx context.Context, c *Config) error {
 		return errors.Join(err, c.close())
 	}
 	old := k.config.Swap(c)
+	k.former.Store(old)
 	k.closing.Go(func() {
 		select {
 		case <-time.After(old.grace()):
@@ -72,7 +75,7 @@ func (k *Keyring) Use(ctx context.Context, c *Config) error {
 		}
 		_ = old.close() // its connections are not used any more
 	})
-	signal(k.readable)
+	signal(k.rekeyed)
 	return nil
 }
 
@@ -117,6 +120,23 @@ func (k *Keyring) Checks(reloads bool) (all []Check) {
 // Readable receives after values that could not be decrypted may have become readable.
 func (k *Keyring) Readable() <-chan struct{} { return k.readable }
 
+// Rekeyed receives after another configuration was put in force: any value may have become readable or unreadable, if
+// Covers returns true for its prefix.
+func (k *Keyring) Rekeyed() <-chan struct{} { return k.rekeyed }
+
+// Covers reports whether the present configuration or the one before encrypts the values with a prefix.
+func (k *Keyring) Covers(prefix string) bool {
+	for _, c := range []*Config{k.config.Load(), k.former.Load()} {
+		if c == nil {
+			continue
+		}
+		if _, ok := k.ringIn(c, prefix); ok {
+			return true
+		}
+	}
+	return false
+}
+
 func signal(to chan struct{}) {
 	select {
 	case to <- struct{}{}:
@@ -125,18 +145,20 @@ func signal(to chan struct{}) {
 }
 
 // ringOf returns the ring of a key; ok is false if its values are plain.
-func (k *Keyring) ringOf(key string) (ring, bool) {
+func (k *Keyring) ringOf(key string) (ring, bool) { return k.ringIn(k.config.Load(), key) }
+
+func (k *Keyring) ringIn(c *Config, key string) (ring, bool) {
 	group, plural, _ := resource.SplitCustom(key)
 	if r, ok := k.builtIn[resource.Root+group+"/"]; ok {
-		return k.config.Load().of(r)
+		return c.of(r)
 	}
 	if r, ok := k.builtIn[resource.CustomPrefix(group, plural)]; ok {
-		return k.config.Load().of(r)
+		return c.of(r)
 	}
 	if !strings.Contains(group, ".") || strings.HasPrefix(group, ".") { // an internal key
 		return ring{}, false
 	}
-	return k.config.Load().of(schema.GroupResource{Group: group, Resource: plural})
+	return c.of(schema.GroupResource{Group: group, Resource: plural})
 }
 
 func (k *Keyring) authenticated(key string) []byte {

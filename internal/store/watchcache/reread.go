@@ -1,6 +1,7 @@
 package watchcache
 
 import (
+	"context"
 	"slices"
 
 	"github.com/anykind/anykind/internal/store/kv"
@@ -40,6 +41,62 @@ func (c *Cache) forgetUnreadable() (woken []*group) {
 		s.mu.Unlock()
 	}
 	return woken
+}
+
+// Verify is called when the values of some prefixes may have become undecodable, such as after a change of keys. It reads
+// those of the resources in use. An object whose value cannot be decoded has an error from now on, as if it was
+// loaded now. Watchers go on: an object that becomes undecodable is no event.
+func (c *Cache) Verify(ctx context.Context, affected func(prefix string) bool) error {
+	for _, s := range c.loaded(affected) {
+		r := kv.Range{Prefix: s.prefix, Limit: loadPage}
+		for more := true; more; {
+			page, err := c.backend.List(ctx, r)
+			if err != nil {
+				return err
+			}
+			s.spoil(c, page.Records)
+			if more = page.More; more { // each page has its own revision: none needs the state of another
+				r.After = page.Records[len(page.Records)-1].Key
+			}
+		}
+	}
+	return nil
+}
+
+// loaded returns the resources in use with an affected prefix.
+func (c *Cache) loaded(affected func(prefix string) bool) (all []*state) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for prefix, s := range c.states {
+		if affected(prefix) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// spoil gives objects their errors if their records cannot be decoded.
+func (s *state) spoil(c *Cache, records []kv.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tree == nil {
+		return
+	}
+	for i := range records {
+		r := &records[i]
+		was, ok := s.tree.Get(r.Key)
+		if !ok || was.Revision != r.Revision || was.Err() != nil {
+			continue
+		}
+		o, v := newObject(&c.shapes, r.Key, r.Value, r.Revision)
+		if v.err == nil {
+			continue
+		}
+		o.keep(v)
+		s.tree.Set(r.Key, o)
+		s.bytes += o.size() - was.size()
+		s.snapshot, s.indexes, s.portions = nil, nil, nil
+	}
 }
 
 // hasUnreadable reports whether an object or a recent event cannot be decoded. It needs s.mu.

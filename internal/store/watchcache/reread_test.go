@@ -90,3 +90,35 @@ func TestReread(t *testing.T) {
 		}
 	})
 }
+
+// Objects that cannot be decoded any more have an error, and their watchers go on.
+func TestVerify(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &locked{}
+		l.open.Store(true)
+		f := start(t, watchcache.Options{}, func(b kv.Backend) kv.Backend { return transform.New(b, l, transform.Options{}) })
+		f.put(crontabs+"a", "sealed")
+		f.put(crontabs+"b", "plain")
+		f.put("/registry/secrets/a", "sealed")
+		before, w := f.snapshot(crontabs, kv.Latest), f.watch(crontabs, kv.Latest)
+		f.snapshot("/registry/secrets/", kv.Latest)
+
+		l.open.Store(false)
+		if err := f.cache.Verify(t.Context(), func(prefix string) bool { return prefix == crontabs }); err != nil {
+			t.Fatal(err)
+		}
+		if got := describe(f.snapshot(crontabs, kv.Latest), crontabs); got != "4: a=unreadable b=plain" {
+			t.Errorf("read %s", got)
+		}
+		if got := describe(before, crontabs); got != "4: a=sealed b=plain" {
+			t.Errorf("the snapshot from before became %s", got)
+		}
+		if got := describe(f.snapshot("/registry/secrets/", kv.Latest), "/registry/secrets/"); got != "4: a=sealed" {
+			t.Errorf("another resource became %s", got)
+		}
+		f.put(crontabs+"c", "plain")
+		if b, err := w.Next(t.Context()); err != nil || len(b.Events) != 1 {
+			t.Errorf("the watcher got %v, %v", b, err)
+		}
+	})
+}
