@@ -146,6 +146,7 @@ func BenchmarkStored(b *testing.B) {
 	if !ok {
 		b.Fatal("no protobuf")
 	}
+	b.Logf("%d bytes of JSON, %d of protobuf", len(pod), len(message))
 	b.Run("encode", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -125,7 +125,7 @@ func (c *Cache) apply(batch kv.Batch) {
 		c.shrink()
 	}
 	if c.again.Swap(false) {
-		c.reread()
+		c.reread(isDoubtful)
 	}
 }
 

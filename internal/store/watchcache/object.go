@@ -32,6 +32,7 @@ const (
 	held                      // has finalizers
 	hasUID                    // in uid
 	failed                    // cannot be decoded
+	verified                  // likewise, according to Verify
 )
 
 // content is the value of an object in memory with all that is derived from it.
@@ -182,6 +183,12 @@ func (o *Object) Err() error {
 	}
 	return o.content.Load().err
 }
+
+// isUndecodable reports whether an object has an error.
+func isUndecodable(o *Object) bool { return o != nil && o.marks&failed != 0 }
+
+// isDoubtful reports whether an object has an error that was not verified.
+func isDoubtful(o *Object) bool { return isUndecodable(o) && o.marks&verified == 0 }
 
 // size returns the size of the JSON; 0 for nil.
 func (o *Object) size() int64 {

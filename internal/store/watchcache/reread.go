@@ -13,11 +13,11 @@ import (
 func (c *Cache) Reread() {
 	// The feed may be about to apply a batch that was decoded before. It looks again after its next one.
 	c.again.Store(true)
-	c.reread()
+	c.reread(isUndecodable)
 }
 
-func (c *Cache) reread() {
-	wake(c.forgetUnreadable())
+func (c *Cache) reread(such func(*Object) bool) {
+	wake(c.forgetThose(such))
 	f := &c.followers
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -27,13 +27,13 @@ func (c *Cache) reread() {
 	clear(f.all)
 }
 
-// forgetUnreadable forgets the resources that have an unreadable object, or may load one now.
-func (c *Cache) forgetUnreadable() (woken []*group) {
+// forgetThose forgets the resources that have such an object, or may load one now.
+func (c *Cache) forgetThose(such func(*Object) bool) (woken []*group) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for prefix, s := range c.states {
 		s.mu.Lock()
-		if s.load != nil || s.hasUnreadable() {
+		if s.load != nil || s.has(such) {
 			delete(c.states, prefix)
 			s.gone = true
 			woken = append(woken, s.reset(c)...)
@@ -92,6 +92,7 @@ func (s *state) spoil(c *Cache, records []kv.Record) {
 		if v.err == nil {
 			continue
 		}
+		o.marks |= verified
 		o.keep(v)
 		s.tree.Set(r.Key, o)
 		s.bytes += o.size() - was.size()
@@ -99,16 +100,16 @@ func (s *state) spoil(c *Cache, records []kv.Record) {
 	}
 }
 
-// hasUnreadable reports whether an object or a recent event cannot be decoded. It needs s.mu.
-func (s *state) hasUnreadable() (found bool) {
+// has reports whether the resource, or one of its recent events, has such an object. It needs s.mu.
+func (s *state) has(such func(*Object) bool) (found bool) {
 	if s.tree == nil {
 		return false
 	}
 	s.tree.Scan(func(_ string, o *Object) bool {
-		found = o.Err() != nil
+		found = such(o)
 		return !found
 	})
 	return found || slices.ContainsFunc(s.history.events, func(e *Event) bool {
-		return e.Object != nil && e.Object.Err() != nil || e.Prev != nil && e.Prev.Err() != nil
+		return such(e.Object) || such(e.Prev)
 	})
 }
