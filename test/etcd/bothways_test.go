@@ -121,6 +121,7 @@ func servedBothWays(t *testing.T, flags ...string) *Member {
 	}
 	if len(flags) == 0 {
 		stored(t, m)
+		corrupt(t, m, kube, anykind)
 	}
 	return m
 }

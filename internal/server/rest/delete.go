@@ -80,7 +80,7 @@ func (h *Handler) delete(r *call) error {
 	}
 	d := r.target.Definition
 	if deletion.Object.Tree == nil {
-		request.AnswerStatus(r.w, r.Request, metav1.Status{Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{Name: r.target.Name, Kind: d.Kind}})
+		request.AnswerStatus(r.w, r.Request, metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusOK, Details: &metav1.StatusDetails{Name: r.target.Name, Kind: d.Kind}})
 		return nil
 	}
 	if !deletion.Gone || d.ReturnsDeletedIn(r.target.Version) {

@@ -172,7 +172,7 @@ func TestUnreadableObject(t *testing.T) {
 	s.delete(leads+"/bad", `{"preconditions":{"uid":"other"}}`).is(500, "corrupt object")
 	s.delete(leads+"/bad", `{"ignoreStoreReadErrorWithClusterBreakingPotential":true,"dryRun":["All"]}`).is(200)
 	s.get(leads+"/bad").is(500, "corrupt object")
-	s.delete(leads+"/bad", unsafe).is(200, `"status":"Success"`, `"details":{"name":"bad","kind":"Lead"}`)
+	s.delete(leads+"/bad", unsafe).is(200, `"status":"Success"`, `"details":{"name":"bad","kind":"Lead"},"code":200`)
 	if names := s.get(all).is(200).names(); names != "good elsewhere" {
 		t.Errorf("left %s", names)
 	}
