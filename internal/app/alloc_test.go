@@ -21,13 +21,16 @@ type handled struct {
 	app *App
 }
 
-func handle(t testing.TB) *handled {
+func handle(t testing.TB) *handled { return handleWith(t, Options{}) }
+
+func handleWith(t testing.TB, o Options) *handled {
 	t.Helper()
 	tokens := filepath.Join(t.TempDir(), "tokens.csv")
 	if err := os.WriteFile(tokens, []byte(`secret,admin,1,"system:masters"`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Start(t.Context(), Options{TokenFile: tokens})
+	o.TokenFile = tokens
+	a, err := Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -195,7 +195,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-func write(t *testing.T, path string, data []byte) string {
+func write(t testing.TB, path string, data []byte) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)

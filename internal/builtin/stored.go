@@ -56,11 +56,17 @@ func StoredJSON(kinds []*resource.Definition, key string, value []byte) []byte {
 		}
 	default:
 		is := typeOf(value)
-		if _, ok := former.Find(is.APIVersion, is.Kind); !ok {
-			return value
+		if is.Kind == "" {
+			return value // as this server writes it
 		}
+		_, old := former.Find(is.APIVersion, is.Kind)
 		for d := range under(kinds, key, is.Kind) {
-			return raised(d, is, value)
+			if old {
+				return raised(d, is, value)
+			}
+			if made, ok := inOwnForm(d, is, value); ok {
+				return made
+			}
 		}
 	}
 	return value
@@ -130,16 +136,22 @@ func decodeProtobuf(d *resource.Definition, envelope *runtime.Unknown) ([]byte, 
 	if old {
 		return raised(d, envelope.TypeMeta, decoded), true
 	}
-	tree, _, err := codec.Decode(codec.JSON, decoded)
-	if err != nil {
+	return inOwnForm(d, envelope.TypeMeta, decoded)
+}
+
+// inOwnForm returns the JSON of an object of d as this server stores it, so that an update without a change is none: sorted, and
+// with the defaults of fields that an older server did not know.
+func inOwnForm(d *resource.Definition, is runtime.TypeMeta, value []byte) ([]byte, bool) {
+	tree, _, err := codec.Decode(codec.JSON, value)
+	if err != nil || tree == nil {
 		return nil, false
 	}
 	for _, v := range d.Versions {
-		if v.Schema != nil && d.APIVersion(v.Name) == envelope.APIVersion {
-			v.Schema.Default(tree) // of fields that an older server did not know
+		if v.Schema != nil && d.APIVersion(v.Name) == is.APIVersion {
+			v.Schema.Default(tree)
 		}
 	}
-	return object.AppendJSON(nil, tree), true // as this server stores it: an update without a change is none
+	return object.AppendJSON(nil, tree), true
 }
 
 // goType returns a constructor for an object of d in a version, and whether that version was
