@@ -281,7 +281,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Paths: append(server.Paths(checks, o.Gates), w.keys.Paths()...), Build: build, Gates: o.Gates, Refresh: w.fresh,
 		Services: w.others.Services, Published: w.publishedFor(published.ClientTimeout),
 	})
-	documents := openapi.New(w.catalog, openapi.Options{Build: build, Release: o.Gates.Emulated().String(), CBOR: o.Gates.On(gate.CBORServingAndStorage), Pages: pages(w.keys), Aggregated: documented{w}, Refresh: w.fresh})
+	documents := openapi.New(w.catalog, openapi.Options{Build: build, Release: o.Gates.Emulated().String(), CBOR: o.Gates.On(gate.CBORServingAndStorage), NoEnums: !o.Gates.On(gate.OpenAPIEnums), Pages: pages(w.keys), Aggregated: documented{w}, Refresh: w.fresh})
 	return server.Options{
 		API: api.Table{
 			w.others.Find,

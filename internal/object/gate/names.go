@@ -45,6 +45,7 @@ const (
 	MutableSchedulingDirectivesForSuspendedJobs      Name = "MutableSchedulingDirectivesForSuspendedJobs"
 	MutatingAdmissionPolicy                          Name = "MutatingAdmissionPolicy"
 	NodeDeclaredFeatures                             Name = "NodeDeclaredFeatures"
+	OpenAPIEnums                                     Name = "OpenAPIEnums"
 	PodCertificateRequest                            Name = "PodCertificateRequest"
 	PodDeletionCost                                  Name = "PodDeletionCost"
 	PodGroupPreemptionPolicy                         Name = "PodGroupPreemptionPolicy"

@@ -32,12 +32,15 @@ var explanations = sync.OnceValue(func() map[string]map[string]string {
 	return all
 })
 
+// EnumHeader begins the list of the values of an enum in a description.
+const EnumHeader = "Possible enum values:"
+
 // enumDoc lists the values in the form of Kubernetes' descriptions, each with its explanation
 // where there is one.
 func enumDoc(values []string) string {
 	sorted := slices.Sorted(slices.Values(values))
 	words := explanations()[strings.Join(sorted, ",")]
-	doc := "\n\nPossible enum values:"
+	doc := "\n\n" + EnumHeader
 	for _, v := range sorted {
 		doc += "\n - `\"" + v + "\"`"
 		if explanation := words[v]; explanation != "" {

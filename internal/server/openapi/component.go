@@ -68,6 +68,7 @@ func refs(data []byte) []string {
 type shared struct {
 	release    string // of Kubernetes
 	cbor       bool
+	noEnums    bool
 	once       sync.Once
 	params     *parameters
 	components map[string]component

@@ -51,7 +51,7 @@ func (s *shared) version(root string, g *resource.Group, name string) []byte {
 	var models []view.Model
 	typed := g.DialectOf(name).TypedOpenAPI
 	paths := s.pathsOf(root, g, name, func(v *resource.Version) (item, list string) {
-		m := v.Schema.Model()
+		m := s.model(v, typed)
 		models = append(models, m)
 		return m.Name, m.List
 	}, fields{})

@@ -30,6 +30,8 @@ type Options struct {
 	Release string
 	// CBOR adds the media types of CBOR to built-in resources.
 	CBOR bool
+	// NoEnums leaves the values of enums out of built-in kinds.
+	NoEnums bool
 	// Pages are IssuerConfiguration and IssuerKeys, if the server has these pages.
 	Pages []string
 	// Aggregated are the API servers behind this one; nil for none.
@@ -55,6 +57,9 @@ func (o *Options) identity() string {
 	name := o.Release + "\n" + o.Build
 	if o.CBOR {
 		name += "\nCBOR"
+	}
+	if o.NoEnums {
+		name += "\nno enums"
 	}
 	return name
 }

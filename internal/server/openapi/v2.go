@@ -88,7 +88,7 @@ func (h *Handler) v2Document(others []published.DocumentV2) (*resource.Set, *sha
 	c := &h.cache
 	c.used = h.touch()
 	if c.shared == nil {
-		c.shared = &shared{release: h.options.Release, cbor: h.options.CBOR}
+		c.shared = &shared{release: h.options.Release, cbor: h.options.CBOR, noEnums: h.options.NoEnums}
 	}
 	if !c.whole.checked || !sameWholes(c.whole.others, others) {
 		c.fingerprints.Retain(set)
@@ -158,7 +158,7 @@ func (s *shared) definitions(set *resource.Set, names map[*resource.Version]mode
 			}
 		}
 		add := func(v *resource.Version, typed bool) bool {
-			m := v.Schema.Model()
+			m := s.model(v, typed)
 			names[v] = modelName{m.Name, m.List}
 			for _, name := range sortedNames(m.Schemas) {
 				if written[name] {

@@ -237,7 +237,7 @@ func (h *Handler) document(name string) (d *openDocument, build func() []byte, o
 	}
 	d.used = h.touch()
 	if c.shared == nil {
-		c.shared = &shared{release: h.options.Release, cbor: h.options.CBOR}
+		c.shared = &shared{release: h.options.Release, cbor: h.options.CBOR, noEnums: h.options.NoEnums}
 	}
 	s := c.shared
 	return d, func() []byte {

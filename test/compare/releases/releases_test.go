@@ -24,6 +24,7 @@ const all = "--runtime-config=api/all=true"
 // settings are the flags of both servers.
 var settings = map[string][]string{
 	"usual":      nil,
+	"no enums":   {"--feature-gates=OpenAPIEnums=false"},
 	"all kinds":  {all},
 	"all gates":  {all, "--feature-gates=AllAlpha=true,AllBeta=true"},
 	"v1.36":      {"--emulated-version=1.36"},
