@@ -59,6 +59,15 @@ func HangUp() Effect { return fault.HangUp() }
 // not know the outcome.
 func LoseAnswer() Effect { return fault.LoseAnswer() }
 
+// StaleView shows the state at a resourceVersion, as a server does whose cache is stuck: gets and lists return it, and
+// watches have no events until the fault is removed. Select reads and Always. A watch with initial events is rejected as
+// invalid, so client-go lists.
+func StaleView(resourceVersion string) Effect { return fault.StaleView(resourceVersion) }
+
+// HoldEvents holds the events of a watch back until the fault is removed. The watch opens at once. With a fault for each
+// resource, the order of the removals is the order in which a program sees the events of different kinds.
+func HoldEvents() Effect { return fault.HoldEvents() }
+
 // FailStore handles the request with an unavailable store. The caches of the server still work.
 func FailStore() Effect { return withFailing(failing{store: true}) }
 

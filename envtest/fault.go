@@ -38,11 +38,17 @@ func (te *Environment) Inject(f Fault) *Injected {
 	return &Injected{te.server.faults.Inject(fault.Fault{Match: f.match, Skip: f.Skip, Times: f.Times, Effect: f.Effect})}
 }
 
+// CrashAfter calls a function after the nth of the selected requests took effect, and closes its connection without a
+// response. The function stops the program of the test, for example by canceling its context.
+func (te *Environment) CrashAfter(n int, of Requests, crash func()) *Injected {
+	return te.Inject(Fault{Requests: of, Skip: n - 1, Effect: fault.Crash(crash)})
+}
+
 // Count returns the number of affected requests.
 func (i *Injected) Count() int {
 	_, affected := i.fault.Counts()
 	return affected
 }
 
-// Remove deactivates the fault.
+// Remove deactivates the fault, and releases events that HoldEvents holds back.
 func (i *Injected) Remove() { i.fault.Remove() }

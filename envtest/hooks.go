@@ -41,10 +41,14 @@ func (s *server) answering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := request.From(r.Context())
 		answer := next
-		if effect := s.faults.Take(q); effect != nil {
+		effect := s.faults.Take(q)
+		if effect != nil {
 			answer = effect(next)
-		} else if q.Info.IsWatch() {
-			s.recorders.watched(r, q)
+		}
+		if q.Info.IsWatch() {
+			if effect == nil {
+				s.recorders.watched(r, q)
+			}
 			ctx, done := s.watches.add(r.Context(), q)
 			defer done()
 			r = r.WithContext(ctx)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -67,6 +68,52 @@ func TestFaultEffects(t *testing.T) {
 			p.counts(fault, 1, 1)
 		})
 	}
+}
+
+// A stale view and held events end with their fault.
+func TestFaultsOfReads(t *testing.T) {
+	p := startPeople(t, Options{FaultInjection: true})
+	defer stop(t, p.app)
+	p.does("root", "POST", configMaps, `{metadata: {name: a}, data: {k: before}}`, 201, "")
+	before := revisionIn(p.does("root", "GET", configMaps+"/a", "", 200, ""))
+	p.does("root", asMerge, configMaps+"/a", `{data: {k: after}}`, 200, "")
+	view := p.inject("", `{verbs: [read], resources: [configmaps], times: -1, effect: {type: staleView, resourceVersion: "`+before+`"}}`)
+	shows := func(path, want string) {
+		t.Helper()
+		if got := p.does("root", "GET", path, "", 200, ""); !strings.Contains(got, want) {
+			t.Errorf("%s has not %s: %s", path, want, got)
+		}
+	}
+	shows(configMaps+"/a", `"k":"before"`)
+	shows(configMaps, `"k":"before"`)
+	p.does("root", "GET", configMaps+"?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan", "", 422, `ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: a stale view has no initial events`)
+
+	r, err := http.NewRequestWithContext(t.Context(), "GET", p.app.URL()+configMaps+"?watch=1&fieldSelector=metadata.name%3Da&resourceVersion="+before, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer root")
+	watch, err := p.client.Do(r)
+	if err != nil || watch.StatusCode != http.StatusOK {
+		t.Fatal(err, watch)
+	}
+	defer watch.Body.Close()
+	events := make(chan string)
+	go func() {
+		line, _ := bufio.NewReader(watch.Body).ReadString('\n')
+		events <- line
+	}()
+	shows(configMaps+"/a", `"k":"before"`)
+	select {
+	case event := <-events:
+		t.Errorf("the watch has an event: %s", event)
+	default:
+	}
+	p.does("root", "DELETE", view, "", 200, "")
+	if event := <-events; !strings.Contains(event, `"k":"after"`) {
+		t.Errorf("the first event is %s", event)
+	}
+	shows(configMaps+"/a", `"k":"after"`)
 }
 
 // patch sends a patch once. The code is 0 without an answer.
@@ -211,12 +258,14 @@ func TestFaultErrors(t *testing.T) {
 	const body = `the body is no object such as {"verbs":["update"],"effect":{"type":"hangUp"}}: `
 	const invalid = `Fault.fault.anykind.dev "" is invalid: `
 	for spec, want := range map[string]string{
-		`[]`:                                     `400 ` + body + `json: cannot unmarshal array into Go value of type fault.Spec`,
-		`{verb: [get], effect: {type: hangUp}}`:  `400 ` + body + `json: unknown field "verb"`,
-		`{}`:                                     `422 ` + invalid + `effect.type: Unsupported value: "": supported values: "delay", "hangUp", "loseAnswer", "status"`,
-		`{effect: {type: delay}}`:                `422 ` + invalid + `effect.duration: Invalid value: "": must be a time such as 2s`,
-		`{effect: {type: delay, duration: -1s}}`: `422 ` + invalid + `effect.duration: Invalid value: "-1s": must be a time such as 2s`,
-		`{effect: {type: status, code: 200}}`:    `422 ` + invalid + `effect.code: Invalid value: 200: must be the code of an error: 400 to 599`,
+		`[]`:                                    `400 ` + body + `json: cannot unmarshal array into Go value of type fault.Spec`,
+		`{verb: [get], effect: {type: hangUp}}`: `400 ` + body + `json: unknown field "verb"`,
+		`{}`:                                    `422 ` + invalid + `effect.type: Unsupported value: "": supported values: "delay", "hangUp", "holdEvents", "loseAnswer", "staleView", "status"`,
+		`{effect: {type: staleView, resourceVersion: now}}`:          `422 ` + invalid + `effect.resourceVersion: Invalid value: "now": must be the resourceVersion of an object or a list`,
+		`{effect: {type: hangUp, resourceVersion: "1"}}`:             `422 ` + invalid + `effect.resourceVersion: Forbidden: the type hangUp does not have it`,
+		`{effect: {type: delay}}`:                                    `422 ` + invalid + `effect.duration: Invalid value: "": must be a time such as 2s`,
+		`{effect: {type: delay, duration: -1s}}`:                     `422 ` + invalid + `effect.duration: Invalid value: "-1s": must be a time such as 2s`,
+		`{effect: {type: status, code: 200}}`:                        `422 ` + invalid + `effect.code: Invalid value: 200: must be the code of an error: 400 to 599`,
 		`{effect: {type: status, code: 429, retryAfterSeconds: -1}}`: `422 ` + invalid + `effect.retryAfterSeconds: Invalid value: -1: must not be negative`,
 		`{effect: {type: hangUp, code: 500}}`:                        `422 ` + invalid + `effect.code: Forbidden: the type hangUp does not have it`,
 		`{verbs: [POST], effect: {type: hangUp}}`:                    `422 ` + invalid + `verbs[0]: Unsupported value: "POST": supported values: "*", "create", "delete", "deletecollection", "get", "list", "patch", "read", "update", "watch", "write"`,

@@ -57,7 +57,9 @@ export type Effect =
   | { type: "status"; code: number; reason?: string; message?: string; retryAfterSeconds?: number }
   | { type: "delay"; duration: string }
   | { type: "hangUp" }
-  | { type: "loseAnswer" };
+  | { type: "loseAnswer" }
+  | { type: "staleView"; resourceVersion: string }
+  | { type: "holdEvents" };
 
 /** Selected requests and their fault. An empty list selects everything, except that of subresources. */
 export interface FaultSpec {

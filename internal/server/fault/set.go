@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"sync"
@@ -29,6 +30,15 @@ type Injected struct {
 	in      *Set
 	matched int // selected requests
 	count   int // affected requests
+	removed chan struct{}
+}
+
+// effect is the Effect of the fault, which can see the removal.
+func (i *Injected) effect(next http.Handler) http.Handler {
+	affected := i.fault.Effect(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		affected.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), removedKey{}, (<-chan struct{})(i.removed))))
+	})
 }
 
 // A Set has the faults of one server, in order of injection. The zero value is empty.
@@ -45,7 +55,7 @@ func (s *Set) Inject(f Fault) *Injected {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one := &Injected{fault: f, in: s}
+	one := &Injected{fault: f, in: s, removed: make(chan struct{})}
 	s.all = append(s.all, one)
 	return one
 }
@@ -61,7 +71,10 @@ func (i *Injected) Counts() (matched, affected int) {
 func (i *Injected) Remove() {
 	i.in.mu.Lock()
 	defer i.in.mu.Unlock()
-	i.in.all = slices.DeleteFunc(i.in.all, func(other *Injected) bool { return other == i })
+	if at := slices.Index(i.in.all, i); at >= 0 {
+		i.in.all = slices.Delete(i.in.all, at, at+1)
+		close(i.removed)
+	}
 }
 
 // Take counts a request, and returns its effect or nil.
@@ -76,7 +89,7 @@ func (s *Set) Take(q *request.Request) Effect {
 			return nil
 		}
 		i.count++
-		return i.fault.Effect
+		return i.effect
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,6 +58,8 @@ type EffectSpec struct {
 	Reason            metav1.StatusReason `json:"reason,omitempty"`
 	Message           string              `json:"message,omitempty"`
 	RetryAfterSeconds int                 `json:"retryAfterSeconds,omitempty"`
+	// ResourceVersion is the state of a stale view.
+	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
 // Types of effects.
@@ -65,6 +68,8 @@ const (
 	typeDelay      = "delay"
 	typeHangUp     = "hangUp"
 	typeLoseAnswer = "loseAnswer"
+	typeStaleView  = "staleView"
+	typeHoldEvents = "holdEvents"
 )
 
 // everything selects all values of a list.
@@ -118,13 +123,21 @@ func (e *EffectSpec) resolve(at *field.Path) (effect Effect, errs field.ErrorLis
 		effect = HangUp()
 	case typeLoseAnswer:
 		effect = LoseAnswer()
+	case typeStaleView:
+		allowed["resourceVersion"] = true
+		if n, err := strconv.ParseInt(e.ResourceVersion, 10, 64); err != nil || n <= 0 {
+			errs = append(errs, field.Invalid(at.Child("resourceVersion"), e.ResourceVersion, "must be the resourceVersion of an object or a list"))
+		}
+		effect = StaleView(e.ResourceVersion)
+	case typeHoldEvents:
+		effect = HoldEvents()
 	default:
-		return nil, field.ErrorList{field.NotSupported(at.Child("type"), e.Type, []string{typeDelay, typeHangUp, typeLoseAnswer, typeStatus})}
+		return nil, field.ErrorList{field.NotSupported(at.Child("type"), e.Type, []string{typeDelay, typeHangUp, typeHoldEvents, typeLoseAnswer, typeStaleView, typeStatus})}
 	}
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"code", e.Code != 0}, {"reason", e.Reason != ""}, {"message", e.Message != ""}, {"retryAfterSeconds", e.RetryAfterSeconds != 0}, {"duration", e.Duration != ""}} {
+	}{{"code", e.Code != 0}, {"reason", e.Reason != ""}, {"message", e.Message != ""}, {"retryAfterSeconds", e.RetryAfterSeconds != 0}, {"duration", e.Duration != ""}, {"resourceVersion", e.ResourceVersion != ""}} {
 		if f.set && !allowed[f.name] {
 			errs = append(errs, field.Forbidden(at.Child(f.name), fmt.Sprintf("the type %s does not have it", e.Type)))
 		}

@@ -22,7 +22,7 @@ import urllib.error
 import urllib.request
 import weakref
 
-__all__ = ["ApiError", "Fault", "Fork", "Server", "StartError", "delay", "hang_up", "lose_answer", "status"]
+__all__ = ["ApiError", "Fault", "Fork", "Server", "StartError", "delay", "hang_up", "hold_events", "lose_answer", "stale_view", "status"]
 
 
 class StartError(Exception):
@@ -60,6 +60,16 @@ def hang_up():
 def lose_answer():
     """The effect of a fault: the connection ends without a response, and the request takes effect."""
     return {"type": "loseAnswer"}
+
+
+def stale_view(resource_version):
+    """The effect of a fault: gets and lists have the state at a resourceVersion, and watches no events until the fault is removed."""
+    return {"type": "staleView", "resourceVersion": resource_version}
+
+
+def hold_events():
+    """The effect of a fault: the events of a watch wait until the fault is removed."""
+    return {"type": "holdEvents"}
 
 
 class Fault:
@@ -121,7 +131,7 @@ class _Endpoint:
     def inject(self, effect, **selection):
         """Inject a fault, and return it.
 
-        effect is status(), delay(), hang_up() or lose_answer(). selection has the other fields of the API:
+        effect is status(), delay(), hang_up(), lose_answer(), stale_view() or hold_events(). selection has the other fields of the API:
         verbs, groups, resources, subresources, namespaces, names, users, userAgents, skip, times.
         """
         made = self.request("POST", "/faults", {**selection, "effect": effect})

@@ -42,6 +42,16 @@ impl Fault {
         Self::new(json!({"type": "loseAnswer"}))
     }
 
+    /// Gets and lists have the state at a resourceVersion, and watches no events until the fault is removed.
+    pub fn stale_view(resource_version: &str) -> Self {
+        Self::new(json!({"type": "staleView", "resourceVersion": resource_version}))
+    }
+
+    /// The events of a watch wait until the fault is removed.
+    pub fn hold_events() -> Self {
+        Self::new(json!({"type": "holdEvents"}))
+    }
+
     fn with<const N: usize>(mut self, name: &str, values: [&str; N]) -> Self {
         self.0.insert(name.to_string(), json!(values.to_vec()));
         self

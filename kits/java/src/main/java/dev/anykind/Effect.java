@@ -48,6 +48,18 @@ public final class Effect {
     return new Effect("loseAnswer");
   }
 
+  /** Gets and lists have the state at a resourceVersion, and watches no events until the fault is removed. */
+  public static Effect staleView(String resourceVersion) {
+    Effect e = new Effect("staleView");
+    e.json.string("resourceVersion", resourceVersion);
+    return e;
+  }
+
+  /** The events of a watch wait until the fault is removed. */
+  public static Effect holdEvents() {
+    return new Effect("holdEvents");
+  }
+
   Json json() {
     return json;
   }
