@@ -23,6 +23,7 @@ spec:
   validations:
   - expression: "variables.name != 'never'"
   - expression: "object.spec.all(field, field != 'none')"
+  - expression: "request.operation != 'DELETE'"
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding

@@ -9,6 +9,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/schema/celpolicy"
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
@@ -28,6 +29,8 @@ type View struct {
 	*Form
 	// Object is nil for deletions, Old is nil for creates.
 	Object, Old object.Tree
+	// Common is for the expressions about the write.
+	Common celpolicy.Common
 }
 
 // NewWrite returns the Write of an Admission.

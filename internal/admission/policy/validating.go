@@ -154,7 +154,7 @@ func (x *validation) binding(ctx context.Context, p *policy[validating], b *bind
 	for _, param := range params {
 		about := &celpolicy.About{
 			Admission: x.w.Admission, Kind: form.Kind, Resource: form.Resource, Object: view.Object, Old: view.Old,
-			Namespace: namespace, Params: param, Authorizer: x.authorizer,
+			Namespace: namespace, Params: param, Authorizer: x.authorizer, Common: &view.Common,
 		}
 		decisions, noted := p.compiled().evaluate(ctx, x.matcher(p.name), about, p.ignores())
 		if decisions != nil {

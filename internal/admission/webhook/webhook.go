@@ -167,7 +167,7 @@ func (p *plugin) form(ctx context.Context, c *match.Candidate[*hook], w *match.W
 	begun := time.Now()
 	matches, broken, err := h.conditions().Match(ctx, celpolicy.About{
 		Admission: w.Admission, Kind: f.Kind, Resource: f.Resource, Object: v.Object, Old: v.Old,
-		Authorizer: celpolicy.NewAuthorizer(ctx, p.Authorizer, w.Admission),
+		Authorizer: celpolicy.NewAuthorizer(ctx, p.Authorizer, w.Admission), Common: &v.Common,
 	})
 	p.Metrics.condition(h, p.asked, w.Operation, time.Since(begun), matches, broken, err)
 	switch {

@@ -1,7 +1,10 @@
 package celpolicy
 
 import (
+	"context"
+
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -9,6 +12,7 @@ import (
 
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/schema/celprogram"
 )
 
 // About holds the values of the variables of expressions: a write and its context. Trees are read, not
@@ -27,9 +31,41 @@ type About struct {
 	Params object.Tree
 	// Authorizer answers what users may do, nil where expressions may not ask.
 	Authorizer *Authorizer
+	// Common is shared with other evaluations about the write in this form; nil for none.
+	Common *Common
+}
 
+// A Common has parts of evaluations about one write in one form, which run one after the other. The zero value has none.
+type Common struct {
 	// request and namespace are the values of those variables, computed at their first use.
 	request, namespace any
+	conditions         *Common // of match conditions
+
+	scopes []*celprogram.Scope // each for an evaluation inside of that of the one before
+	depth  int                 // scopes in use
+}
+
+// forConditions returns the Common of match conditions, which have other values.
+func (c *Common) forConditions() *Common {
+	if c == nil {
+		return &Common{}
+	}
+	if c.conditions == nil {
+		c.conditions = &Common{}
+	}
+	return c.conditions
+}
+
+// eval evaluates a program.
+func (c *Common) eval(ctx context.Context, p *celprogram.Program, variables celprogram.Variables) (ref.Val, uint64, error) {
+	if c.depth == len(c.scopes) {
+		c.scopes = append(c.scopes, &celprogram.Scope{Meter: &celprogram.Meter{}})
+	}
+	s := c.scopes[c.depth]
+	s.Meter.Context, s.Variables = ctx, variables
+	c.depth++
+	defer func() { c.depth-- }()
+	return p.Eval(s)
 }
 
 // resolve finds a variable.
@@ -42,15 +78,15 @@ func (x *About) resolve(name string) (any, bool) {
 	case "params":
 		return value(x.Params), true
 	case "namespaceObject":
-		if x.namespace == nil {
-			x.namespace = value(namespaceTree(x.Namespace))
+		if x.Common.namespace == nil {
+			x.Common.namespace = value(namespaceTree(x.Namespace))
 		}
-		return x.namespace, true
+		return x.Common.namespace, true
 	case "request":
-		if x.request == nil {
-			x.request = value(x.requestTree())
+		if x.Common.request == nil {
+			x.Common.request = value(x.requestTree())
 		}
-		return x.request, true
+		return x.Common.request, true
 	case "authorizer":
 		if x.Authorizer != nil {
 			return x.Authorizer.value, true

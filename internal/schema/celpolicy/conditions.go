@@ -39,7 +39,7 @@ func (c *Conditions) Match(ctx context.Context, about About) (matches bool, brok
 	if c == nil {
 		return true, 0, nil
 	}
-	about.Resource, about.Namespace, about.request, about.namespace = RequestResource(about.Admission), nil, nil, nil
+	about.Resource, about.Namespace, about.Common = RequestResource(about.Admission), nil, about.Common.forConditions()
 	x := c.compiler.Evaluate(ctx, &about, ConditionsBudget)
 	var errs []error
 	unmet := false

@@ -3,13 +3,12 @@ package celpolicy
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/lazy"
-
-	"github.com/anykind/anykind/internal/schema/celprogram"
 )
 
 const (
@@ -30,20 +29,19 @@ type Evaluation struct {
 	// spent is the cost of variables since the last charged expression.
 	spent int64
 
-	meter     celprogram.Meter
 	variables ref.Val
 	programs  map[string]*Program
 	declared  *apiservercel.DeclType
 	// open are the variables that are being evaluated.
-	open map[string]bool
+	open []string
 }
 
 // Evaluate starts an Evaluation.
 func (c *Compiler) Evaluate(ctx context.Context, about *About, budget int64) *Evaluation {
-	return &Evaluation{
-		ctx: ctx, about: about, left: budget, meter: celprogram.Meter{Context: ctx},
-		programs: c.programs, declared: c.variables,
+	if about.Common == nil {
+		about.Common = &Common{}
 	}
+	return &Evaluation{ctx: ctx, about: about, left: budget, programs: c.programs, declared: c.variables}
 }
 
 // Left returns the remaining budget.
@@ -55,7 +53,7 @@ func (x *Evaluation) Eval(p *Program) (value ref.Val, err, fatal *apiservercel.E
 	if p.err != nil {
 		return nil, failed(apiservercel.ErrorTypeInvalid, "compilation error: %v", p.err), nil
 	}
-	value, cost, problem := p.program.Eval(&celprogram.Scope{Meter: &x.meter, Variables: x})
+	value, cost, problem := x.about.Common.eval(x.ctx, p.program, x)
 	variables := x.spent
 	x.spent = 0
 	if !x.pay(variables) || cost > math.MaxInt64 || !x.pay(int64(cost)) {
@@ -98,15 +96,12 @@ func (x *Evaluation) variable(name string, p *Program) ref.Val {
 	if p.err != nil {
 		return types.NewErr("composited variable %q fails to compile: %v", name, p.err)
 	}
-	if x.open[name] { // only possible in unchecked expressions
+	if slices.Contains(x.open, name) { // only possible in unchecked expressions
 		return types.NewErr("composited variable %q depends on itself", name)
 	}
-	if x.open == nil {
-		x.open = map[string]bool{}
-	}
-	x.open[name] = true
-	defer delete(x.open, name)
-	value, cost, err := p.program.Eval(&celprogram.Scope{Meter: &celprogram.Meter{Context: x.ctx}, Variables: x})
+	x.open = append(x.open, name)
+	defer func() { x.open = x.open[:len(x.open)-1] }()
+	value, cost, err := x.about.Common.eval(x.ctx, p.program, x)
 	x.spent += int64(min(cost, math.MaxInt64))
 	if err != nil {
 		return types.NewErr("composited variable %q fails to evaluate: %v", name, err)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -178,5 +180,31 @@ func TestConditions(t *testing.T) {
 				t.Errorf("%v, %d, %q, want %v, %d, %q", matches, broken, said, test.matches, test.broken, test.err)
 			}
 		})
+	}
+}
+
+// Evaluations about one write share values, but match conditions see others.
+func TestCommon(t *testing.T) {
+	about, common := widget(t, new(int)), &Common{}
+	expression := func(text string) *Program {
+		return Plain().Program(Expression{Text: text, Declared: Declared{Params: true, Authorizer: true}, Returns: []*cel.Type{cel.BoolType}})
+	}
+	failure := admissionregistrationv1.Fail
+	conditions := Plain().Conditions([]admissionregistrationv1.MatchCondition{{Name: "a", Expression: `request.resource.version == "v1" && namespaceObject == null`}}, false, &failure)
+	rule := expression(`request.resource.version == "v2" && namespaceObject.metadata.name == "n"`)
+	var requests []any
+	for range 2 {
+		next := *about
+		next.Common = common
+		if matches, _, err := conditions.Match(t.Context(), next); err != nil || !matches {
+			t.Errorf("the conditions: %v, %v", matches, err)
+		}
+		if value, err, fatal := Plain().Evaluate(t.Context(), &next, Budget).Eval(rule); err != nil || fatal != nil || value != types.True {
+			t.Errorf("the rule: %v, %v, %v", value, err, fatal)
+		}
+		requests = append(requests, common.request)
+	}
+	if requests[0] != requests[1] || common.depth != 0 {
+		t.Errorf("the request was computed twice, or an evaluation has not ended (%d)", common.depth)
 	}
 }

@@ -33,9 +33,12 @@ type Program struct {
 type Scope struct {
 	Meter *Meter
 	// Variables has the values of the variables.
-	Variables interface {
-		ResolveName(name string) (any, bool)
-	}
+	Variables Variables
+}
+
+// Variables find the values of variables.
+type Variables interface {
+	ResolveName(name string) (any, bool)
 }
 
 // ResolveName finds a variable.
