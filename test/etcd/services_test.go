@@ -17,6 +17,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/test/process"
 	"github.com/anykind/anykind/test/program"
 )
@@ -123,7 +125,7 @@ func recordedPorts(t *testing.T, url string) (ports []int32) {
 	defer client.Close()
 	var record corev1.RangeAllocation
 	found := must[*clientv3.GetResponse](t)(client.Get(t.Context(), "/registry/ranges/servicenodeports"))
-	if len(found.Kvs) != 1 || json.Unmarshal(found.Kvs[0].Value, &record) != nil {
+	if len(found.Kvs) != 1 || json.Unmarshal(builtin.StoredJSON(builtin.Stored(nil), resource.NodePortsKey, found.Kvs[0].Value), &record) != nil {
 		t.Fatalf("the record of ports is %v", found.Kvs)
 	}
 	for i := range 8 * len(record.Data) {
