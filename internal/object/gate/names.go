@@ -69,4 +69,5 @@ const (
 	UnauthenticatedHTTP2DOSMitigation                Name = "UnauthenticatedHTTP2DOSMitigation"
 	UserNamespacesHostNetworkSupport                 Name = "UserNamespacesHostNetworkSupport"
 	WatchList                                        Name = "WatchList"
+	WatchListCompression                             Name = "WatchListCompression"
 )

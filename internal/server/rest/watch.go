@@ -38,6 +38,7 @@ func (h *Handler) watch(r *call) error {
 	if err := h.asOf(r, &o, ""); err != nil {
 		return err
 	}
+	wantsInitial := o.SendInitialEvents != nil && *o.SendInitialEvents
 	if o.Watch { // the deprecated watch paths do not set it
 		initial := h.options.Gates.On(gate.WatchList)
 		if initial {
@@ -73,9 +74,11 @@ func (h *Handler) watch(r *call) error {
 	if err := r.fits(view, codec.Watch); err != nil {
 		return err
 	}
+	zipped := h.zipped(r, wantsInitial)
+	defer zipped.close()
 	now := time.Now()
 	s := &stream{
-		handler: h, call: r, view: view, sent: h.sent.of(d, r.target.Version.Name), watch: watch,
+		handler: h, call: r, view: view, zipped: zipped, sent: h.sent.of(d, r.target.Version.Name), watch: watch,
 		out:           http.NewResponseController(r.w),
 		writeDeadline: writeDeadline{out: http.NewResponseController(r.w)},
 		bookmarks:     o.AllowWatchBookmarks,
@@ -145,7 +148,8 @@ type stream struct {
 	sent    *sent
 	watch   *registry.Watch
 	out     *http.ResponseController
-	socket  *socket // nil for a watch over the body of an answer
+	socket  *socket      // nil for a watch over the body of an answer
+	zipped  *zippedWatch // nil for an answer that is not compressed
 
 	writeDeadline writeDeadline
 	bookmarks     bool
@@ -169,6 +173,9 @@ func (s *stream) run(ctx context.Context) {
 	for {
 		if !s.watch.Initial() {
 			request.From(ctx).Release()
+			if !s.initialEnd {
+				s.zipped.live()
+			}
 		}
 		now := time.Now()
 		switch {

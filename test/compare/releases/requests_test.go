@@ -31,6 +31,11 @@ var requests = []wire.Step{
 	},
 	{Method: "GET", Path: "/apis/apps/v1/deployments", Header: []wire.Field{{Name: "Authorization", Value: "Bearer wrong"}}},
 	{Method: "GET", Path: "/api/v1/namespaces/default/configmaps?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1", Watch: true},
+	{
+		Method: "GET", Path: "/api/v1/namespaces?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1", Watch: true,
+		Header: []wire.Field{{Name: "Accept-Encoding", Value: "deflate, gzip"}},
+	},
+	{Method: "GET", Path: "/api/v1/namespaces?watch=1&resourceVersion=0&timeoutSeconds=1", Watch: true, Header: []wire.Field{{Name: "Accept-Encoding", Value: "gzip"}}},
 	{Method: "GET", Path: "/api/v1/namespaces/default/configmaps?watch=1&sendInitialEvents=false", Watch: true},
 	{Method: "GET", Path: "/api/v1/namespaces?watch=1&allowWatchBookmarks=true&timeoutSeconds=1", Watch: true},
 	{Method: "GET", Path: "/api/v1/namespaces?sendInitialEvents=true"},
@@ -47,7 +52,7 @@ func TestRequests(t *testing.T) {
 		t.Skip("needs -reference start")
 	}
 	gates := []string{"--feature-gates=" + strings.Join(off, "=false,") + "=false"}
-	for name, flags := range map[string][]string{"on": nil, "off": gates} {
+	for name, flags := range map[string][]string{"on": nil, "off": gates, "not compressed": {"--feature-gates=WatchListCompression=false"}} {
 		t.Run(name, func(t *testing.T) {
 			o := servers.Options{Reference: *reference, Store: "memory", Dir: t.TempDir(), Theirs: flags, Ours: flags}
 			o.WithoutControllers()

@@ -190,7 +190,7 @@ func newStream(response *http.Response, end context.CancelFunc) *Stream {
 	go func() {
 		defer close(s.done)
 		defer response.Body.Close()
-		next := frames(response.Header.Get("Content-Type"), response.Body)
+		next := frames(response.Header.Get("Content-Type"), plain(response))
 		for {
 			frame, err := next()
 			s.mu.Lock()
@@ -206,6 +206,29 @@ func newStream(response *http.Response, end context.CancelFunc) *Stream {
 		}
 	}()
 	return s
+}
+
+// plain returns the body of a response, unpacked.
+func plain(response *http.Response) io.Reader {
+	if response.Header.Get("Content-Encoding") == "gzip" {
+		return &unpacked{body: response.Body}
+	}
+	return response.Body
+}
+
+// unpacked unpacks a body. The header of gzip may come with the first frame.
+type unpacked struct {
+	body io.Reader
+	zip  *gzip.Reader
+}
+
+func (u *unpacked) Read(p []byte) (n int, err error) {
+	if u.zip == nil {
+		if u.zip, err = gzip.NewReader(u.body); err != nil {
+			return 0, err
+		}
+	}
+	return u.zip.Read(p)
 }
 
 // Len returns the number of frames so far, and whether the server ended the stream.

@@ -1,0 +1,154 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"net/http"
+
+	netsocket "github.com/anykind/anykind/internal/network/socket"
+	"github.com/anykind/anykind/internal/object/gate"
+)
+
+// A zippedWatch is the answer to a watch with initial events, as one stream of gzip. The initial events are compressed. Later
+// events follow as stored blocks: compression would cost each watcher more than all the rest of an event, and a compressor for
+// each idle watch is too much memory.
+type zippedWatch struct {
+	http.ResponseWriter
+	turns  *turns
+	turn   *turn // nil before the first block
+	isLive bool  // the initial events are over
+	begun  bool  // the header of gzip was written
+	unread bool  // clients may wait for the next block before they read the last one
+	held   []byte
+	out    bytes.Buffer
+	sum    uint32 // of the input
+	length uint32 // of the input
+}
+
+// emptyBlock is a stored block without data, which has readers of DEFLATE return all that they have read.
+var emptyBlock = []byte{0, 0, 0, 0xff, 0xff}
+
+// zipped returns the answer to a watch that wants initial events from a client that takes gzip, and nil for other watches.
+func (h *Handler) zipped(r *call, wantsInitial bool) *zippedWatch {
+	if !wantsInitial || netsocket.Wanted(r.Request) || !takesGzip(r.Request) || !h.options.Gates.On(gate.WatchListCompression) {
+		return nil
+	}
+	z := &zippedWatch{ResponseWriter: r.w, turns: h.turns}
+	r.w = z
+	return z
+}
+
+// Unwrap is for http.ResponseController.
+func (z *zippedWatch) Unwrap() http.ResponseWriter { return z.ResponseWriter }
+
+func (z *zippedWatch) WriteHeader(code int) {
+	h := z.Header()
+	h.Set("Content-Encoding", "gzip")
+	h.Add("Vary", "Accept-Encoding")
+	z.ResponseWriter.WriteHeader(code)
+}
+
+func (z *zippedWatch) Write(data []byte) (int, error) {
+	if z.isLive {
+		return len(data), z.store(data)
+	}
+	z.held = append(z.held, data...)
+	for len(z.held) >= gzipBlock {
+		if err := z.compress(z.held[:gzipBlock]); err != nil {
+			return 0, err
+		}
+		z.held = append(z.held[:0], z.held[gzipBlock:]...)
+	}
+	return len(data), nil
+}
+
+// FlushError is for http.ResponseController.
+func (z *zippedWatch) FlushError() error {
+	if err := z.rest(); err != nil {
+		return err
+	}
+	if z.unread {
+		z.unread = false
+		if _, err := z.ResponseWriter.Write(emptyBlock); err != nil {
+			return err
+		}
+	}
+	return http.NewResponseController(z.ResponseWriter).Flush()
+}
+
+// rest compresses and writes all that is held.
+func (z *zippedWatch) rest() error {
+	if len(z.held) == 0 {
+		return nil
+	}
+	defer func() { z.held = z.held[:0] }()
+	return z.compress(z.held)
+}
+
+// live ends the initial events.
+func (z *zippedWatch) live() {
+	if z == nil || z.isLive {
+		return
+	}
+	_ = z.rest() // Later writes fail, too.
+	z.isLive, z.held, z.out = true, nil, bytes.Buffer{}
+}
+
+func (z *zippedWatch) compress(block []byte) error {
+	z.add(block)
+	if z.turn == nil {
+		own := z.turns.next()
+		z.turn = &own
+	}
+	if !z.begun {
+		z.begun = true
+		z.out.WriteString(gzipHeader)
+	}
+	z.turn.take()
+	compress(&z.out, block, false)
+	z.turn.give()
+	_, err := z.out.WriteTo(z.ResponseWriter)
+	return err
+}
+
+// store writes data as blocks that are not compressed.
+func (z *zippedWatch) store(data []byte) error {
+	z.add(data)
+	z.unread = true
+	for len(data) > 0 {
+		block := data[:min(len(data), gzipBlock)]
+		data = data[len(block):]
+		head := make([]byte, 0, len(gzipHeader)+5)
+		if !z.begun {
+			z.begun = true
+			head = append(head, gzipHeader...)
+		}
+		head = binary.LittleEndian.AppendUint16(append(head, 0), uint16(len(block)))
+		head = binary.LittleEndian.AppendUint16(head, ^uint16(len(block)))
+		if _, err := z.ResponseWriter.Write(head); err != nil {
+			return err
+		}
+		if _, err := z.ResponseWriter.Write(block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (z *zippedWatch) add(data []byte) {
+	z.sum = crc32.Update(z.sum, crc32.IEEETable, data)
+	z.length += uint32(len(data))
+}
+
+// close ends the answer.
+func (z *zippedWatch) close() {
+	if z == nil {
+		return
+	}
+	_ = z.rest()
+	if z.begun {
+		end := binary.LittleEndian.AppendUint32([]byte{1, 0, 0, 0xff, 0xff}, z.sum)
+		_, _ = z.ResponseWriter.Write(binary.LittleEndian.AppendUint32(end, z.length)) // The client is gone if this fails.
+	}
+}
