@@ -59,9 +59,9 @@ func HangUp() Effect { return fault.HangUp() }
 // not know the outcome.
 func LoseAnswer() Effect { return fault.LoseAnswer() }
 
-// StaleView shows the state at a resourceVersion, as a server does whose cache is stuck: gets and lists return it, and
-// watches have no events until the fault is removed. Select reads and Always. A watch with initial events is rejected as
-// invalid, so client-go lists.
+// StaleView shows the state at a resourceVersion, like a server with a stuck cache: gets and lists return it, and watches
+// send no events until the fault is removed. The Fault needs the verb read, and Always. A watch with initial events is
+// rejected as invalid, so client-go lists.
 func StaleView(resourceVersion string) Effect { return fault.StaleView(resourceVersion) }
 
 // HoldEvents holds the events of a watch back until the fault is removed. The watch opens at once. With a fault for each

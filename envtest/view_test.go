@@ -3,6 +3,8 @@ package envtest
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -125,6 +127,40 @@ func TestHoldEvents(t *testing.T) {
 			t.Errorf("saw %q, want %q", got, want)
 		}
 	}
+}
+
+// Events are held for longer than the server waits for a client that does not read.
+func TestHoldEventsForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &Environment{InMemory: true}
+		config := e.StartFor(t)
+		c, err := client.NewWithWatch(config, client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hold := e.Inject(Fault{Requests: Requests{Verb: "watch", Resource: "configmaps"}, Times: Always, Effect: HoldEvents()})
+		w, err := c.Watch(t.Context(), &corev1.ConfigMapList{}, client.InNamespace("default"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		if err := c.Create(t.Context(), configMap("held")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Minute)
+		select {
+		case event := <-w.ResultChan():
+			t.Errorf("it was not held: %v", event)
+		default:
+		}
+		hold.Remove()
+		for event := range w.ResultChan() {
+			if o, ok := event.Object.(client.Object); ok && o.GetName() == "held" {
+				return
+			}
+		}
+		t.Error("the watch has ended without the event")
+	})
 }
 
 // The nth write takes effect, its program is stopped, and gets no answer.

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/server"
 	"github.com/anykind/anykind/internal/store/encrypt"
-	"github.com/anykind/anykind/internal/store/watchcache"
+	"github.com/anykind/anykind/internal/store/kv"
 )
 
 // An Encryption configures encryption at rest.
@@ -67,7 +67,7 @@ func parseEncryption(data []byte, o encrypt.Options) (*encrypt.Config, error) {
 func (w *wired) encrypt(a *App, o Options, given encryption, keys *encrypt.Keyring) {
 	a.encryption, a.rekeyed = given.options.Metrics, configfile.NewMetrics("encryption", serverID())
 	a.rekeyed.Begin(given.data)
-	a.parts.run("reread", func(ctx context.Context) error { return reread(ctx, keys, w.cache, o.Log) })
+	a.parts.run("reread", func(ctx context.Context) error { return reread(ctx, keys, w, o.Log) })
 	for _, c := range keys.Checks(o.Encryption.Reload) {
 		w.health.kms = append(w.health.kms, server.Check{Name: c.Name, Run: c.Run, Except: []string{"livez"}})
 	}
@@ -92,23 +92,34 @@ func (e *Encryption) follow(ctx context.Context, given encryption, keys *encrypt
 	f.Follow(ctx)
 }
 
-// reread has the cache read objects again when the keys for them may have come or gone.
-func reread(ctx context.Context, keys *encrypt.Keyring, cache *watchcache.Cache, log *slog.Logger) error {
+// verifyAgain is the time after which objects are verified again if the store did not answer.
+const verifyAgain = 5 * time.Second
+
+// reread has the cache read objects again after keys were added or removed, or a KMS answers again.
+func reread(ctx context.Context, keys *encrypt.Keyring, w *wired, log *slog.Logger) error {
+	lost := func(context.Context, string) bool { return false }
+	if former, ok := kv.As[kv.Former](w.backend); ok {
+		lost = func(ctx context.Context, key string) bool {
+			_, err := former.Outdated(ctx, key)
+			return encrypt.Lost(err)
+		}
+	}
+	var again <-chan time.Time
 	for {
 		select {
 		case <-keys.Readable():
-			cache.Reread()
+			w.cache.Reread()
+			continue
 		case <-keys.Rekeyed():
-			cache.Reread()
-			for err := cache.Verify(ctx, keys.Covers); err != nil && ctx.Err() == nil; err = cache.Verify(ctx, keys.Covers) {
-				log.Warn("objects cannot be read with the new keys yet", "error", err)
-				select {
-				case <-time.After(time.Second):
-				case <-ctx.Done():
-				}
-			}
+			w.cache.Reread()
+		case <-again:
 		case <-ctx.Done():
 			return ctx.Err()
+		}
+		again = nil
+		if err := w.cache.Verify(ctx, keys.Covers, lost); err != nil && ctx.Err() == nil {
+			log.Warn("objects cannot be read with the new keys yet", "error", err)
+			again = time.After(verifyAgain)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -37,8 +38,8 @@ type Etcd struct {
 	// CompactionInterval is the interval between compactions by one of the store's API servers; 0
 	// disables compaction.
 	CompactionInterval time.Duration
-	// MediaType is the form of built-in kinds in etcd: StorageProtobuf or StorageJSON, which is also that of
-	// an empty one. Objects of both forms are read.
+	// MediaType is the form of built-in kinds in etcd: StorageProtobuf or StorageJSON; empty is StorageJSON. Objects in both
+	// forms are read.
 	MediaType string
 }
 
@@ -168,6 +169,16 @@ func (f storedForm) Encode(_ context.Context, key string, value []byte) ([]byte,
 		return orItself(codec.ToCBOR, value), nil
 	}
 	return value, nil
+}
+
+// Outdated implements transform.Former: a built-in kind is stored as JSON in place of protobuf or the reverse, in a removed
+// version, or without later defaults.
+func (f storedForm) Outdated(ctx context.Context, key string, stored []byte) (bool, error) {
+	if !slices.ContainsFunc(f.kinds, func(d *resource.Definition) bool { return strings.HasPrefix(key, d.StoragePrefix) }) {
+		return false, nil
+	}
+	now, err := f.Encode(ctx, key, f.Decode(ctx, key, stored))
+	return err == nil && !bytes.Equal(now, stored), nil
 }
 
 func orItself(rewrite func([]byte) ([]byte, error), value []byte) []byte {

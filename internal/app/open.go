@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/anykind/anykind/internal/admission"
@@ -108,7 +107,7 @@ func (f *opened) decoded(b kv.Backend, o Options) kv.Backend {
 // protect rejects the writes of clients to an opened file.
 func (f *opened) protect(p *registry.Plugins, source string) {
 	if f != nil {
-		p.Mutators = slices.Insert(p.Mutators, 0, registry.Mutator(admission.ReadOnly{Source: source}))
+		p.Guard = admission.ReadOnly{Source: source}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,8 +73,11 @@ func StoredJSON(kinds []*resource.Definition, key string, value []byte) []byte {
 	return value
 }
 
-// StoredProtobuf converts the JSON of an object of one of the kinds to protobuf, if a kube-apiserver stores it so.
+// StoredProtobuf converts the JSON of an object of one of the kinds to the protobuf that a kube-apiserver stores.
 func StoredProtobuf(types *protobuf.Types, kinds []*resource.Definition, key string, value []byte) ([]byte, bool) {
+	if !slices.ContainsFunc(kinds, func(d *resource.Definition) bool { return strings.HasPrefix(key, d.StoragePrefix) }) {
+		return nil, false
+	}
 	e, err := object.Scan(value, 0)
 	if err != nil {
 		return nil, false
@@ -139,8 +143,8 @@ func decodeProtobuf(d *resource.Definition, envelope *runtime.Unknown) ([]byte, 
 	return inOwnForm(d, envelope.TypeMeta, decoded)
 }
 
-// inOwnForm returns the JSON of an object of d as this server stores it, so that an update without a change is none: sorted, and
-// with the defaults of fields that an older server did not know.
+// inOwnForm returns the JSON of an object of d as this server stores it: sorted, and with the defaults of fields that an
+// older server did not know. An update that changes nothing then finds equal bytes.
 func inOwnForm(d *resource.Definition, is runtime.TypeMeta, value []byte) ([]byte, bool) {
 	tree, _, err := codec.Decode(codec.JSON, value)
 	if err != nil || tree == nil {

@@ -208,6 +208,9 @@ type Resolver interface {
 
 // Plugins are the admission plugins, in the order of their calls.
 type Plugins struct {
+	// Guard is called before all others, and also for the deletion of a corrupt object, about which no plugin could
+	// decide; nil for none.
+	Guard      Mutator
 	Mutators   []Mutator
 	Validators []Validator
 	Resolvers  []Resolver
@@ -228,6 +231,9 @@ func (p *Plugins) Add(plugin any) {
 
 // mutate calls the Mutators, and a second time if one of them requests it.
 func (p *Plugins) mutate(ctx context.Context, a *Admission) error {
+	if err := p.guard(ctx, a); err != nil {
+		return err
+	}
 	for {
 		for _, m := range p.Mutators {
 			if err := m.Mutate(ctx, a); err != nil {
@@ -239,6 +245,13 @@ func (p *Plugins) mutate(ctx context.Context, a *Admission) error {
 		}
 		a.Again = true
 	}
+}
+
+func (p *Plugins) guard(ctx context.Context, a *Admission) error {
+	if p.Guard == nil {
+		return nil
+	}
+	return p.Guard.Mutate(ctx, a)
 }
 
 func (p *Plugins) validate(ctx context.Context, a *Admission) error {

@@ -27,14 +27,20 @@ type corruptError struct {
 	err      error
 }
 
-// corrupt returns the error of an object whose value is no object. Values that cannot be decrypted have a better
-// reason than err.
+// corrupt returns the error of an object whose value cannot be decoded. A value that cannot be decrypted has a more specific
+// error than err.
 func (r *Registry) corrupt(ctx context.Context, o *watchcache.Object, err error) error {
 	e := &corruptError{key: o.Key, revision: o.Revision, named: r.gates.On(gate.AllowUnsafeMalformedObjectDeletion), err: err}
-	if r.former != nil {
-		if _, reason := r.former.Outdated(ctx, o.Key); reason != nil && !errors.Is(reason, kv.ErrNotFound) {
-			e.sealed, e.err = true, reason
-		}
+	if r.former == nil {
+		return e
+	}
+	_, reason := r.former.Outdated(ctx, o.Key)
+	switch known := StorageError(reason); {
+	case reason == nil || errors.Is(reason, kv.ErrNotFound):
+	case known != reason: // the store did not answer
+		return known
+	default:
+		e.sealed, e.err = true, reason
 	}
 	return e
 }

@@ -11,8 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
+	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
 
@@ -95,7 +97,7 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 		return Deletion{}, err
 	}
 	if unsafe {
-		return Deletion{}, status.Conflict(d.GroupResource(), target.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: unsafe deletion is not allowed because the object is decodable from storage", current.Key))
+		return Deletion{}, decodable(&target, current)
 	}
 	if err := checkPreconditions(&target, old, options.Preconditions); err != nil {
 		return Deletion{}, err
@@ -250,13 +252,33 @@ func propagate(d *resource.Definition, t object.Tree, options *metav1.DeleteOpti
 	}
 }
 
-// deleteCorrupt removes an object that cannot be decrypted or decoded. Nothing is known about it: neither preconditions
-// nor finalizers hold it, and there is nothing that admission could look at.
+// deleteCorrupt removes an object that cannot be decrypted or decoded. Neither preconditions nor finalizers hold it, and
+// admission plugins cannot decide about it. The cache may not know yet that a key has come back, so the value is read again.
 func (r *Registry) deleteCorrupt(ctx context.Context, target Target, current *watchcache.Object, options *metav1.DeleteOptions, o WriteOptions) (Deletion, error) {
+	stored, err := r.backend.Get(ctx, current.Key, kv.Latest)
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
+		return Deletion{}, target.notFound()
+	case err != nil:
+		return Deletion{}, StorageError(err)
+	case stored.Revision != current.Revision:
+		return Deletion{}, errConflict
+	}
+	if t, _, err := codec.Decode(codec.JSON, stored.Value); err == nil && t != nil {
+		return Deletion{}, decodable(&target, current)
+	}
 	w := r.deletionOf(ctx, target, current, options, o)
+	if err := r.plugins.guard(ctx, w.admission); err != nil {
+		return Deletion{}, err
+	}
 	w.gone, w.object = true, headerOf(&target, current)
-	_, err := w.run(ctx, nil)
+	_, err = w.run(ctx, nil)
 	return Deletion{Gone: true}, err
+}
+
+// decodable returns the error for an unsafe deletion of an object that can be read.
+func decodable(target *Target, o *watchcache.Object) error {
+	return status.Conflict(target.Definition.GroupResource(), target.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: unsafe deletion is not allowed because the object is decodable from storage", o.Key))
 }
 
 func checkPreconditions(target *Target, old object.Tree, p *metav1.Preconditions) error {

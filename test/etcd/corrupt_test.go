@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"strings"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -48,8 +49,12 @@ func corrupt(t *testing.T, m *Member, kube, anykind process.API) {
 				t.Errorf("%s %s%s %s\nkube-apiserver: %s\nanykind:        %s", r.method, resource.collection, r.path, r.body, answers[0], answers[1])
 			}
 		}
+		var deletions [2]string
 		for i, api := range []process.API{kube, anykind} {
-			t.Log(answer(t, api, "DELETE", resource.collection+"/"+names[i], unsafe))
+			deletions[i] = strings.ReplaceAll(answer(t, api, "DELETE", resource.collection+"/"+names[i], unsafe), names[i], "NAME")
+		}
+		if deletions[0] != deletions[1] {
+			t.Errorf("the deletion\nkube-apiserver: %s\nanykind:        %s", deletions[0], deletions[1])
 		}
 		same(t, kube, anykind, resource.collection+"?limit=500")
 	}

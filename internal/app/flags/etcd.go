@@ -34,7 +34,7 @@ func (f *Serve) addEtcd(flags *pflag.FlagSet) {
 	flags.Lookup("etcd-servers-overrides").Hidden = true
 }
 
-// checkMediaType returns an error for another form than those of app.Etcd.
+// checkMediaType returns an error for a form that app.Etcd does not have.
 func checkMediaType(media string) error {
 	if known := []string{app.StorageJSON, app.StorageProtobuf}; !slices.Contains(known, media) {
 		return fmt.Errorf("--storage-media-type %q invalid, allowed values: %s", media, strings.Join(known, ", "))

@@ -35,13 +35,13 @@ type About struct {
 	Common *Common
 }
 
-// A Common has parts of evaluations about one write in one form, which run one after the other. The zero value has none.
+// A Common has values and buffers for evaluations about one write in one form. The evaluations must not run at the same time.
 type Common struct {
 	// request and namespace are the values of those variables, computed at their first use.
 	request, namespace any
 	conditions         *Common // of match conditions
 
-	scopes []*celprogram.Scope // each for an evaluation inside of that of the one before
+	scopes []*celprogram.Scope // by the depth of the evaluation: variables are evaluated inside of others
 	depth  int                 // scopes in use
 }
 

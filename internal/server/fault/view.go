@@ -14,8 +14,8 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 )
 
-// StaleView shows the state at a resourceVersion, as a server does whose cache is stuck: gets and lists return it, and
-// watches have no events until the fault is removed. A watch with initial events is rejected as invalid, so its client lists.
+// StaleView shows the state at a resourceVersion, like a server with a stuck cache: gets and lists return it, and watches
+// send no events until the fault is removed. A watch with initial events is rejected as invalid, so its client lists.
 func StaleView(resourceVersion string) Effect {
 	hold := HoldEvents()
 	return func(next http.Handler) http.Handler {
@@ -39,7 +39,8 @@ func StaleView(resourceVersion string) Effect {
 	}
 }
 
-// HoldEvents holds the events of a watch back until the fault is removed. The watch opens at once.
+// HoldEvents holds the events of a watch back until the fault is removed. The watch opens at once. Watches over WebSockets are
+// not held.
 func HoldEvents() Effect {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,21 +52,27 @@ func HoldEvents() Effect {
 	}
 }
 
-// held is a response whose body waits.
+// held is a response that holds its body back.
 type held struct {
 	http.ResponseWriter
 	ctx   context.Context
 	until <-chan struct{}
 }
 
-func (h *held) Write(p []byte) (int, error) {
+func (h *held) released() bool {
 	select {
 	case <-h.until:
+		return true
 	default:
+		return false
+	}
+}
+
+func (h *held) Write(p []byte) (int, error) {
+	if !h.released() {
+		request.From(h.ctx).Release() // other requests need its seat
 		select {
 		case <-h.until:
-			// The deadline of the write may have passed meanwhile.
-			_ = http.NewResponseController(h.ResponseWriter).SetWriteDeadline(time.Time{})
 		case <-h.ctx.Done():
 			return 0, h.ctx.Err()
 		}
@@ -73,10 +80,19 @@ func (h *held) Write(p []byte) (int, error) {
 	return h.ResponseWriter.Write(p)
 }
 
+// SetWriteDeadline ignores the deadline of a write that waits here: the client is not slow.
+func (h *held) SetWriteDeadline(at time.Time) error {
+	if !h.released() {
+		return nil
+	}
+	return http.NewResponseController(h.ResponseWriter).SetWriteDeadline(at)
+}
+
 // Unwrap is for http.ResponseController.
 func (h *held) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
-// Crash executes the request, calls a function, and closes the connection without a response.
+// Crash executes the request, calls a function, and closes the connection without a response. The request is open until the
+// function returns.
 func Crash(crash func()) Effect {
 	lose := LoseAnswer()
 	return func(next http.Handler) http.Handler {

@@ -1,10 +1,13 @@
 package rest_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -12,7 +15,9 @@ import (
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/server/rest"
+	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/memkv"
+	"github.com/anykind/anykind/internal/store/transform"
 )
 
 func (s *server) make(names ...string) (revision string) {
@@ -191,6 +196,49 @@ func TestCorruptObjectsOfAList(t *testing.T) {
 		s.store(fmt.Sprintf("/registry/test.example.com/leads/default/more-%03d", i), "damaged")
 	}
 	s.get(leads).is(500, "(and 99 more)", "too many errors, the list is truncated")
+}
+
+// locked decodes nothing until it is open.
+type locked struct{ open atomic.Bool }
+
+func (l *locked) Encode(_ context.Context, _ string, plain []byte) ([]byte, error) { return plain, nil }
+
+func (l *locked) Decode(_ context.Context, _ string, stored []byte) []byte {
+	if !l.open.Load() {
+		return []byte("unreadable")
+	}
+	return stored
+}
+
+// refusing is the guard of a server that is read-only.
+type refusing struct{}
+
+func (refusing) Mutate(_ context.Context, a *registry.Admission) error {
+	return a.Forbidden(errors.New("it is read-only"))
+}
+
+// An object that is readable again is not deleted, even if the cache does not know it yet. The guard of the server is asked.
+func TestUnsafeDeletionLooksAgain(t *testing.T) {
+	const key, unsafe = "/registry/test.example.com/leads/default/a", `{"ignoreStoreReadErrorWithClusterBreakingPotential":true}`
+	for _, guard := range []registry.Mutator{nil, refusing{}} {
+		store, l := memkv.New(memkv.Options{}), &locked{}
+		s := newServerServing(t, transform.New(store, l, transform.Options{}), registry.Options{Plugins: registry.Plugins{Guard: guard}}, rest.Options{}, lead())
+		if _, err := store.Commit(t.Context(), kv.Write{Key: key, Value: []byte(`{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"a","namespace":"default","uid":"u"}}`)}); err != nil {
+			t.Fatal(err)
+		}
+		s.get(leads+"/a").is(500, "corrupt object")
+		l.open.Store(true)
+		s.delete(leads+"/a", unsafe).is(409, "the object is decodable from storage")
+		l.open.Store(false)
+		if guard != nil {
+			s.delete(leads+"/a", unsafe).is(403, "it is read-only")
+			continue
+		}
+		s.delete(leads+"/a", unsafe).is(200)
+		if _, err := store.Get(t.Context(), key, kv.Latest); !errors.Is(err, kv.ErrNotFound) {
+			t.Errorf("the object is still there: %v", err)
+		}
+	}
 }
 
 // Without the feature gate, the option has no effect, and the first corrupt object ends a list.

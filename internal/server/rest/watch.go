@@ -74,7 +74,7 @@ func (h *Handler) watch(r *call) error {
 	if err := r.fits(view, codec.Watch); err != nil {
 		return err
 	}
-	zipped := h.zipped(r, wantsInitial)
+	zipped := h.zipped(r, wantsInitial && refused == nil)
 	defer zipped.close()
 	now := time.Now()
 	s := &stream{

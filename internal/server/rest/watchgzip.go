@@ -11,8 +11,7 @@ import (
 )
 
 // A zippedWatch is the answer to a watch with initial events, as one stream of gzip. The initial events are compressed. Later
-// events follow as stored blocks: compression would cost each watcher more than all the rest of an event, and a compressor for
-// each idle watch is too much memory.
+// events follow as stored blocks: they are small, watchers share their bytes, and an idle watch must not hold a compressor.
 type zippedWatch struct {
 	http.ResponseWriter
 	turns  *turns

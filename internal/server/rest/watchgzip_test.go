@@ -95,3 +95,16 @@ func TestWatchOfInitialEventsIsCompressed(t *testing.T) {
 		})
 	}
 }
+
+// An error in place of events is not compressed.
+func TestRefusedWatchIsNotCompressed(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	r := httptest.NewRequestWithContext(t.Context(), "GET", leads+"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99999", nil)
+	r.Header.Set("Accept-Encoding", "gzip")
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	if w.Header().Get("Content-Encoding") != "" || !strings.Contains(w.Body.String(), "Too large resource version") {
+		t.Errorf("%v: %s", w.Header(), w.Body)
+	}
+}

@@ -19,7 +19,7 @@ import (
 // A Keyring encrypts and decrypts the values of a store with the newest configuration.
 type Keyring struct {
 	config   atomic.Pointer[Config]
-	former   atomic.Pointer[Config]          // the one before; nil if there was none
+	covered  sync.Map                        // schema.GroupResource of the rules of all configurations so far
 	builtIn  map[string]schema.GroupResource // by the prefix of the keys
 	external func(key string) string         // the key in the store that authenticates a value
 	readable chan struct{}
@@ -44,6 +44,7 @@ func NewKeyring(ctx context.Context, c *Config, kinds []*resource.Definition, ex
 	}
 	c.readable = k.readable
 	c.start(ctx)
+	k.cover(c)
 	k.config.Store(c)
 	return k
 }
@@ -66,8 +67,8 @@ func (k *Keyring) Use(ctx context.Context, c *Config) error {
 	if err := c.untilHealthy(ctx); err != nil {
 		return errors.Join(err, c.close())
 	}
+	k.cover(c)
 	old := k.config.Swap(c)
-	k.former.Store(old)
 	k.closing.Go(func() {
 		select {
 		case <-time.After(old.grace()):
@@ -120,22 +121,33 @@ func (k *Keyring) Checks(reloads bool) (all []Check) {
 // Readable receives after values that could not be decrypted may have become readable.
 func (k *Keyring) Readable() <-chan struct{} { return k.readable }
 
-// Rekeyed receives after another configuration was put in force: any value may have become readable or unreadable, if
-// Covers returns true for its prefix.
+// Rekeyed receives after another configuration was put in force. Values with a prefix that Covers accepts may have become
+// readable or unreadable.
 func (k *Keyring) Rekeyed() <-chan struct{} { return k.rekeyed }
 
-// Covers reports whether the present configuration or the one before encrypts the values with a prefix.
+// Covers reports whether a configuration so far has a rule for the values with a prefix.
 func (k *Keyring) Covers(prefix string) bool {
-	for _, c := range []*Config{k.config.Load(), k.former.Load()} {
-		if c == nil {
-			continue
-		}
-		if _, ok := k.ringIn(c, prefix); ok {
+	r, ok := k.resourceOf(prefix)
+	if !ok {
+		return false
+	}
+	for _, rule := range []schema.GroupResource{r, {Group: r.Group, Resource: "*"}, {Group: "*", Resource: "*"}} {
+		if _, ok := k.covered.Load(rule); ok {
 			return true
 		}
 	}
 	return false
 }
+
+func (k *Keyring) cover(c *Config) {
+	for rule := range c.rings {
+		k.covered.Store(rule, true)
+	}
+}
+
+// Lost reports whether the error of a read tells that no key for the value is there any more, and not that a KMS does not
+// answer.
+func Lost(err error) bool { return errors.Is(err, errNoKey) || errors.Is(err, errEncrypted) }
 
 func signal(to chan struct{}) {
 	select {
@@ -145,20 +157,24 @@ func signal(to chan struct{}) {
 }
 
 // ringOf returns the ring of a key; ok is false if its values are plain.
-func (k *Keyring) ringOf(key string) (ring, bool) { return k.ringIn(k.config.Load(), key) }
-
-func (k *Keyring) ringIn(c *Config, key string) (ring, bool) {
-	group, plural, _ := resource.SplitCustom(key)
-	if r, ok := k.builtIn[resource.Root+group+"/"]; ok {
-		return c.of(r)
-	}
-	if r, ok := k.builtIn[resource.CustomPrefix(group, plural)]; ok {
-		return c.of(r)
-	}
-	if !strings.Contains(group, ".") || strings.HasPrefix(group, ".") { // an internal key
+func (k *Keyring) ringOf(key string) (ring, bool) {
+	r, ok := k.resourceOf(key)
+	if !ok {
 		return ring{}, false
 	}
-	return c.of(schema.GroupResource{Group: group, Resource: plural})
+	return k.config.Load().of(r)
+}
+
+// resourceOf returns the resource of a key; ok is false for an internal key.
+func (k *Keyring) resourceOf(key string) (schema.GroupResource, bool) {
+	group, plural, _ := resource.SplitCustom(key)
+	if r, ok := k.builtIn[resource.Root+group+"/"]; ok {
+		return r, true
+	}
+	if r, ok := k.builtIn[resource.CustomPrefix(group, plural)]; ok {
+		return r, true
+	}
+	return schema.GroupResource{Group: group, Resource: plural}, strings.Contains(group, ".") && !strings.HasPrefix(group, ".")
 }
 
 func (k *Keyring) authenticated(key string) []byte {

@@ -191,11 +191,13 @@ func (b *Backend) decodeEvent(ctx context.Context, e *kv.Event) {
 
 // Outdated implements kv.Former.
 func (b *Backend) Outdated(ctx context.Context, key string) (bool, error) {
+	if below, ok := kv.As[kv.Former](b.below); ok {
+		if outdated, err := below.Outdated(ctx, key); outdated || err != nil {
+			return outdated, err
+		}
+	}
 	t, ok := b.transformer.(Former)
 	if !ok {
-		if below, ok := kv.As[kv.Former](b.below); ok {
-			return below.Outdated(ctx, key)
-		}
 		return false, nil
 	}
 	r, err := b.below.Get(ctx, key, kv.Latest)

@@ -16,8 +16,8 @@ func (c *Cache) Reread() {
 	c.reread(isUndecodable)
 }
 
-func (c *Cache) reread(such func(*Object) bool) {
-	wake(c.forgetThose(such))
+func (c *Cache) reread(matches func(*Object) bool) {
+	wake(c.forgetWith(matches))
 	f := &c.followers
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -27,13 +27,13 @@ func (c *Cache) reread(such func(*Object) bool) {
 	clear(f.all)
 }
 
-// forgetThose forgets the resources that have such an object, or may load one now.
-func (c *Cache) forgetThose(such func(*Object) bool) (woken []*group) {
+// forgetWith forgets the resources with an object that matches, and those that are being loaded.
+func (c *Cache) forgetWith(matches func(*Object) bool) (woken []*group) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for prefix, s := range c.states {
 		s.mu.Lock()
-		if s.load != nil || s.has(such) {
+		if s.load != nil || s.has(matches) {
 			delete(c.states, prefix)
 			s.gone = true
 			woken = append(woken, s.reset(c)...)
@@ -43,10 +43,10 @@ func (c *Cache) forgetThose(such func(*Object) bool) (woken []*group) {
 	return woken
 }
 
-// Verify is called when the values of some prefixes may have become undecodable, such as after a change of keys. It reads
-// those of the resources in use. An object whose value cannot be decoded has an error from now on, as if it was
-// loaded now. Watchers go on: an object that becomes undecodable is no event.
-func (c *Cache) Verify(ctx context.Context, affected func(prefix string) bool) error {
+// Verify is called after values of affected prefixes may have become undecodable, such as after a change of keys. It reads
+// the values of the resources in use. An object has an error from now on if its value cannot be decoded and lost confirms that
+// it is not for a while only. Watchers go on: an object that becomes undecodable is no event.
+func (c *Cache) Verify(ctx context.Context, affected func(prefix string) bool, lost func(ctx context.Context, key string) bool) error {
 	for _, s := range c.loaded(affected) {
 		r := kv.Range{Prefix: s.prefix, Limit: loadPage}
 		for more := true; more; {
@@ -54,10 +54,12 @@ func (c *Cache) Verify(ctx context.Context, affected func(prefix string) bool) e
 			if err != nil {
 				return err
 			}
-			s.spoil(c, page.Records)
 			if more = page.More; more { // each page has its own revision: none needs the state of another
 				r.After = page.Records[len(page.Records)-1].Key
 			}
+			s.spoil(c, slices.DeleteFunc(page.Records, func(r kv.Record) bool {
+				return newContent(r.Value, r.Revision).err == nil || !lost(ctx, r.Key)
+			}))
 		}
 	}
 	return nil
@@ -75,7 +77,7 @@ func (c *Cache) loaded(affected func(prefix string) bool) (all []*state) {
 	return all
 }
 
-// spoil gives objects their errors if their records cannot be decoded.
+// spoil gives the objects of undecodable records their errors.
 func (s *state) spoil(c *Cache, records []kv.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,27 +91,24 @@ func (s *state) spoil(c *Cache, records []kv.Record) {
 			continue
 		}
 		o, v := newObject(&c.shapes, r.Key, r.Value, r.Revision)
-		if v.err == nil {
-			continue
-		}
 		o.marks |= verified
 		o.keep(v)
 		s.tree.Set(r.Key, o)
 		s.bytes += o.size() - was.size()
-		s.snapshot, s.indexes, s.portions = nil, nil, nil
+		s.snapshot, s.indexes, s.portions, s.kept = nil, nil, nil, keptSnapshots{}
 	}
 }
 
-// has reports whether the resource, or one of its recent events, has such an object. It needs s.mu.
-func (s *state) has(such func(*Object) bool) (found bool) {
+// has reports whether an object of the resource or of its recent events matches. It needs s.mu.
+func (s *state) has(matches func(*Object) bool) (found bool) {
 	if s.tree == nil {
 		return false
 	}
 	s.tree.Scan(func(_ string, o *Object) bool {
-		found = such(o)
+		found = matches(o)
 		return !found
 	})
 	return found || slices.ContainsFunc(s.history.events, func(e *Event) bool {
-		return such(e.Object) || such(e.Prev)
+		return matches(e.Object) || matches(e.Prev)
 	})
 }

@@ -104,8 +104,15 @@ func TestVerify(t *testing.T) {
 		f.snapshot("/registry/secrets/", kv.Latest)
 
 		l.open.Store(false)
-		if err := f.cache.Verify(t.Context(), func(prefix string) bool { return prefix == crontabs }); err != nil {
-			t.Fatal(err)
+		f.cache.Reread() // the feed looks again after its next batch
+		for _, lost := range []bool{false, true} {
+			if got := describe(f.snapshot(crontabs, kv.Latest), crontabs); got != "4: a=sealed b=plain" {
+				t.Errorf("before it is confirmed: %s", got)
+			}
+			affected := func(prefix string) bool { return prefix == crontabs }
+			if err := f.cache.Verify(t.Context(), affected, func(context.Context, string) bool { return lost }); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if got := describe(f.snapshot(crontabs, kv.Latest), crontabs); got != "4: a=unreadable b=plain" {
 			t.Errorf("read %s", got)
@@ -116,9 +123,11 @@ func TestVerify(t *testing.T) {
 		if got := describe(f.snapshot("/registry/secrets/", kv.Latest), "/registry/secrets/"); got != "4: a=sealed" {
 			t.Errorf("another resource became %s", got)
 		}
-		f.put(crontabs+"c", "plain")
-		if b, err := w.Next(t.Context()); err != nil || len(b.Events) != 1 {
-			t.Errorf("the watcher got %v, %v", b, err)
+		for _, name := range []string{"c", "d"} {
+			f.put(crontabs+name, "plain")
+			if b, err := w.Next(t.Context()); err != nil || len(b.Events) != 1 {
+				t.Errorf("%s: the watcher got %v, %v", name, b, err)
+			}
 		}
 	})
 }

@@ -63,7 +63,7 @@ def lose_answer():
 
 
 def stale_view(resource_version):
-    """The effect of a fault: gets and lists have the state at a resourceVersion, and watches no events until the fault is removed."""
+    """The effect of a fault: gets and lists return the state at a resourceVersion; watches send no events until the fault is removed."""
     return {"type": "staleView", "resourceVersion": resource_version}
 
 

@@ -42,7 +42,7 @@ impl Fault {
         Self::new(json!({"type": "loseAnswer"}))
     }
 
-    /// Gets and lists have the state at a resourceVersion, and watches no events until the fault is removed.
+    /// Gets and lists return the state at a resourceVersion; watches send no events until the fault is removed.
     pub fn stale_view(resource_version: &str) -> Self {
         Self::new(json!({"type": "staleView", "resourceVersion": resource_version}))
     }

@@ -48,7 +48,7 @@ public final class Effect {
     return new Effect("loseAnswer");
   }
 
-  /** Gets and lists have the state at a resourceVersion, and watches no events until the fault is removed. */
+  /** Gets and lists return the state at a resourceVersion; watches send no events until the fault is removed. */
   public static Effect staleView(String resourceVersion) {
     Effect e = new Effect("staleView");
     e.json.string("resourceVersion", resourceVersion);
