@@ -35,13 +35,13 @@ func (r *Registry) corrupt(ctx context.Context, o *watchcache.Object, err error)
 		return e
 	}
 	_, reason := r.former.Outdated(ctx, o.Key)
-	switch known := StorageError(reason); {
-	case reason == nil || errors.Is(reason, kv.ErrNotFound):
-	case known != reason: // the store did not answer
-		return known
-	default:
-		e.sealed, e.err = true, reason
+	if reason == nil || errors.Is(reason, kv.ErrNotFound) {
+		return e
 	}
+	if known := (*status.Error)(nil); errors.As(StorageError(reason), &known) {
+		return known // the store did not answer
+	}
+	e.sealed, e.err = true, reason
 	return e
 }
 
