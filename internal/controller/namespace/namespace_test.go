@@ -180,7 +180,6 @@ func TestNamespaceStrangeKinds(t *testing.T) {
 		record, _ := w.Backend.Get(w.Ctx, w.Key("broken dev/b"), kv.Latest)
 		old := strings.Replace(string(record.Value), "test.example.com/v1", "test.example.com/v0", 1)
 		w.put(w.Key("broken dev/b"), old, record.Revision)
-		w.put(w.Key("lead dev/garbage"), `{"metadata":`, 0)
 		w.put(w.Key("lead dev/half"), `{"metadata":{"name":"half"},"spec":{"a":x}}`, 0)
 
 		w.Delete("namespace dev", "")
@@ -194,6 +193,27 @@ func TestNamespaceStrangeKinds(t *testing.T) {
 			NamespaceContentRemaining False ContentRemoved: All content successfully removed
 			NamespaceFinalizersRemaining False ContentHasNoFinalizers: All content-preserving finalizers finished`)
 		up.Store(true)
+		w.Sleep(controller.LongestRetry)
+		w.Shows(``)
+	})
+}
+
+// An object that cannot be decoded keeps its namespace until it is removed: its finalizers are not known.
+func TestNamespaceWithCorruptObject(t *testing.T) {
+	in(t, func(w *world) {
+		key := w.Key("lead dev/garbage")
+		w.put(key, `{"metadata":`, 0)
+		w.Delete("namespace dev", "")
+		w.Shows(`
+			lead dev/garbage unreadable
+			namespace dev going`)
+		record, err := w.Backend.Get(w.Ctx, key, kv.Latest)
+		if err == nil {
+			_, err = w.Backend.Commit(w.Ctx, kv.Write{Key: key, Expect: record.Revision})
+		}
+		if err != nil {
+			w.T.Fatal(err)
+		}
 		w.Sleep(controller.LongestRetry)
 		w.Shows(``)
 	})

@@ -45,7 +45,7 @@ func (h *Handler) AllChanges(w http.ResponseWriter, r *http.Request) {
 	h.turns.other()
 	close := func() {}
 	if takesGzip(r) && h.options.Gates.On(gate.APIResponseCompression) {
-		c := &compressor{ResponseWriter: w, turns: h.turns}
+		c := &compressor{ResponseWriter: w, zipper: zipper{turns: h.turns}}
 		w, close = c, c.close
 	}
 	if err := h.allChanges(w, r); err != nil {

@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"encoding/binary"
 	"hash/crc32"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -54,19 +55,52 @@ func compress(to *bytes.Buffer, block []byte, end bool) {
 // gzipBlock is the size of a block, the most that BestSpeed compresses at a time.
 const gzipBlock = 1<<16 - 1
 
+// A zipper makes one stream of gzip.
+type zipper struct {
+	turns  *turns
+	turn   *turn // nil before the first block, if the answer is no list
+	out    bytes.Buffer
+	sum    uint32 // of the input
+	length uint32 // of the input
+}
+
+// add counts input.
+func (z *zipper) add(data []byte) {
+	z.sum = crc32.Update(z.sum, crc32.IEEETable, data)
+	z.length += uint32(len(data))
+}
+
+// block compresses and writes input.
+func (z *zipper) block(to io.Writer, data []byte, end bool) error {
+	z.add(data)
+	if z.turn == nil {
+		own := z.turns.next()
+		z.turn = &own
+	}
+	z.turn.take()
+	compress(&z.out, data, end)
+	z.turn.give()
+	if end {
+		z.out.Write(z.trailer(z.out.AvailableBuffer()))
+	}
+	_, err := z.out.WriteTo(to)
+	return err
+}
+
+// trailer appends the end of the stream.
+func (z *zipper) trailer(dst []byte) []byte {
+	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(dst, z.sum), z.length)
+}
+
 // A compressor compresses an answer once it is known to be large. Until then it buffers the
 // answer.
 type compressor struct {
 	http.ResponseWriter
-	turns   *turns
-	turn    *turn // nil before the first block, if the answer is no list
+	zipper
 	code    int
 	decided bool   // the header was written
 	held    []byte // output before that, or of the next block
 	zipped  bool
-	sum     uint32 // of the input
-	length  uint32 // of the input
-	out     bytes.Buffer
 }
 
 // Unwrap is for http.ResponseController.
@@ -103,7 +137,7 @@ func (c *compressor) Write(data []byte) (int, error) {
 	}
 	rest := c.held
 	for len(rest) >= gzipBlock {
-		if err := c.block(rest[:gzipBlock], false); err != nil {
+		if err := c.block(c.ResponseWriter, rest[:gzipBlock], false); err != nil {
 			return 0, err
 		}
 		rest = rest[gzipBlock:]
@@ -130,25 +164,6 @@ func (c *compressor) decide(compress bool) {
 	c.ResponseWriter.WriteHeader(c.code)
 }
 
-// block compresses and writes input.
-func (c *compressor) block(data []byte, end bool) error {
-	c.sum = crc32.Update(c.sum, crc32.IEEETable, data)
-	c.length += uint32(len(data))
-	if c.turn == nil {
-		own := c.turns.next()
-		c.turn = &own
-	}
-	c.turn.take()
-	compress(&c.out, data, end)
-	c.turn.give()
-	if end {
-		trailer := binary.LittleEndian.AppendUint32(c.out.AvailableBuffer(), c.sum)
-		c.out.Write(binary.LittleEndian.AppendUint32(trailer, c.length))
-	}
-	_, err := c.out.WriteTo(c.ResponseWriter)
-	return err
-}
-
 // close ends the answer. It is not called for an aborted answer, which must not look complete.
 func (c *compressor) close() {
 	if c.code != 0 && !c.decided {
@@ -156,6 +171,6 @@ func (c *compressor) close() {
 		_, _ = c.ResponseWriter.Write(c.held)
 	}
 	if c.zipped {
-		_ = c.block(c.held, true) // The client is gone if this fails.
+		_ = c.block(c.ResponseWriter, c.held, true) // The client is gone if this fails.
 	}
 }

@@ -132,7 +132,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.turns.other()
 	}
 	if !req.info.IsLongRunning() && takesGzip(r) && h.options.Gates.On(gate.APIResponseCompression) {
-		c := &compressor{ResponseWriter: w, turns: h.turns}
+		c := &compressor{ResponseWriter: w, zipper: zipper{turns: h.turns}}
 		req.w = c
 		h.answer(req)
 		c.close()

@@ -3,7 +3,6 @@ package rest
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/crc32"
 	"net/http"
 
 	netsocket "github.com/anykind/anykind/internal/network/socket"
@@ -14,15 +13,11 @@ import (
 // events follow as stored blocks: they are small, watchers share their bytes, and an idle watch must not hold a compressor.
 type zippedWatch struct {
 	http.ResponseWriter
-	turns  *turns
-	turn   *turn // nil before the first block
-	isLive bool  // the initial events are over
-	begun  bool  // the header of gzip was written
-	unread bool  // clients may wait for the next block before they read the last one
+	zipper
+	isLive bool // the initial events are over
+	begun  bool // the header of gzip was written
+	unread bool // clients may wait for the next block before they read the last one
 	held   []byte
-	out    bytes.Buffer
-	sum    uint32 // of the input
-	length uint32 // of the input
 }
 
 // emptyBlock is a stored block without data, which has readers of DEFLATE return all that they have read.
@@ -33,7 +28,7 @@ func (h *Handler) zipped(r *call, wantsInitial bool) *zippedWatch {
 	if !wantsInitial || netsocket.Wanted(r.Request) || !takesGzip(r.Request) || !h.options.Gates.On(gate.WatchListCompression) {
 		return nil
 	}
-	z := &zippedWatch{ResponseWriter: r.w, turns: h.turns}
+	z := &zippedWatch{ResponseWriter: r.w, zipper: zipper{turns: h.turns}}
 	r.w = z
 	return z
 }
@@ -95,20 +90,11 @@ func (z *zippedWatch) live() {
 }
 
 func (z *zippedWatch) compress(block []byte) error {
-	z.add(block)
-	if z.turn == nil {
-		own := z.turns.next()
-		z.turn = &own
-	}
 	if !z.begun {
 		z.begun = true
 		z.out.WriteString(gzipHeader)
 	}
-	z.turn.take()
-	compress(&z.out, block, false)
-	z.turn.give()
-	_, err := z.out.WriteTo(z.ResponseWriter)
-	return err
+	return z.block(z.ResponseWriter, block, false)
 }
 
 // store writes data as blocks that are not compressed.
@@ -135,11 +121,6 @@ func (z *zippedWatch) store(data []byte) error {
 	return nil
 }
 
-func (z *zippedWatch) add(data []byte) {
-	z.sum = crc32.Update(z.sum, crc32.IEEETable, data)
-	z.length += uint32(len(data))
-}
-
 // close ends the answer.
 func (z *zippedWatch) close() {
 	if z == nil {
@@ -147,7 +128,6 @@ func (z *zippedWatch) close() {
 	}
 	_ = z.rest()
 	if z.begun {
-		end := binary.LittleEndian.AppendUint32([]byte{1, 0, 0, 0xff, 0xff}, z.sum)
-		_, _ = z.ResponseWriter.Write(binary.LittleEndian.AppendUint32(end, z.length)) // The client is gone if this fails.
+		_, _ = z.ResponseWriter.Write(z.trailer([]byte{1, 0, 0, 0xff, 0xff})) // The client is gone if this fails.
 	}
 }
