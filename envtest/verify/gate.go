@@ -112,8 +112,10 @@ func (g *gate) hold(r *http.Request) *call {
 	return c
 }
 
-// asJSON makes the request accept JSON alone, if the client understands it: events of watches are read here.
+// asJSON makes the request accept JSON alone, if the client understands it, and not compressed: events of watches are read
+// here.
 func asJSON(r *http.Request) {
+	r.Header.Del("Accept-Encoding")
 	var kept []string
 	for _, accepted := range strings.Split(r.Header.Get("Accept"), ",") {
 		switch accepted = strings.TrimSpace(accepted); {

@@ -36,7 +36,7 @@ func (f *Serve) addEtcd(flags *pflag.FlagSet) {
 
 // checkMediaType returns an error for a form that app.Etcd does not have.
 func checkMediaType(media string) error {
-	if known := []string{app.StorageJSON, app.StorageProtobuf}; !slices.Contains(known, media) {
+	if known := []string{app.StorageJSON, app.StorageProtobuf}; media != "" && !slices.Contains(known, media) {
 		return fmt.Errorf("--storage-media-type %q invalid, allowed values: %s", media, strings.Join(known, ", "))
 	}
 	return nil
