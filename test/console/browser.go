@@ -61,6 +61,9 @@ type Page struct {
 	errors []string // of the console of the page
 }
 
+// maxStarts limits the starts of a browser. On a busy machine, Chromium sometimes ends before it listens.
+const maxStarts = 3
+
 // Open opens a URL in a new browser with a profile of its own.
 func Open(t *testing.T, url string, options ...chromedp.ExecAllocatorOption) *Page {
 	t.Helper()
@@ -70,14 +73,21 @@ func Open(t *testing.T, url string, options ...chromedp.ExecAllocatorOption) *Pa
 	}
 	all := append(chromedp.DefaultExecAllocatorOptions[:len(chromedp.DefaultExecAllocatorOptions):len(chromedp.DefaultExecAllocatorOptions)],
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 800), chromedp.WSURLReadTimeout(patience))
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), append(all, options...)...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	p := &Page{Patience: patience, t: t, ctx: ctx}
-	chromedp.ListenTarget(ctx, p.listen)
-	if err := chromedp.Run(ctx); err != nil { // it starts the browser, which lives as long as ctx
-		t.Fatalf("starting Chromium: %v", err)
+	p := &Page{Patience: patience, t: t}
+	for starts := 1; ; starts++ {
+		ctx, cancel := chromedp.NewExecAllocator(context.Background(), append(all, options...)...)
+		t.Cleanup(cancel)
+		p.ctx, cancel = chromedp.NewContext(ctx)
+		t.Cleanup(cancel)
+		chromedp.ListenTarget(p.ctx, p.listen)
+		err := chromedp.Run(p.ctx) // it starts the browser, which lives as long as the context
+		if err == nil {
+			break
+		}
+		if starts == maxStarts {
+			t.Fatalf("starting Chromium: %v", err)
+		}
+		cancel()
 	}
 	t.Cleanup(func() {
 		for _, e := range p.Errors() {
