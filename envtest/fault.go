@@ -40,7 +40,7 @@ func (te *Environment) Inject(f Fault) *Injected {
 
 // CrashAfter calls a function after the nth of the selected requests was executed, and closes its connection without a
 // response. The function stops the program of the test, for example by canceling its context. It must not wait for the
-// program, which may wait for the response.
+// program: the program may wait for the response.
 func (te *Environment) CrashAfter(n int, of Requests, crash func()) *Injected {
 	return te.Inject(Fault{Requests: of, Skip: n - 1, Effect: fault.Crash(crash)})
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -156,16 +155,14 @@ func (f storedForm) Decode(_ context.Context, key string, value []byte) []byte {
 
 // Encode returns the stored value of a JSON object.
 func (f storedForm) Encode(_ context.Context, key string, value []byte) ([]byte, error) {
-	under := func(d *resource.Definition) bool { return strings.HasPrefix(key, d.StoragePrefix) }
-	switch {
+	switch builtIn := builtin.IsStored(f.kinds, key); {
 	case strings.HasPrefix(key, crd.Prefix):
 		return orItself(crd.ToBeta, value), nil
-	case f.protobuf:
+	case builtIn && f.protobuf:
 		if message, ok := builtin.StoredProtobuf(f.types, f.kinds, key, value); ok {
 			return message, nil
 		}
-	}
-	if f.cbor && !slices.ContainsFunc(f.kinds, under) {
+	case !builtIn && f.cbor:
 		return orItself(codec.ToCBOR, value), nil
 	}
 	return value, nil
@@ -174,7 +171,7 @@ func (f storedForm) Encode(_ context.Context, key string, value []byte) ([]byte,
 // Outdated implements transform.Former: a built-in kind is stored as JSON in place of protobuf or the reverse, in a removed
 // version, or without later defaults.
 func (f storedForm) Outdated(ctx context.Context, key string, stored []byte) (bool, error) {
-	if !slices.ContainsFunc(f.kinds, func(d *resource.Definition) bool { return strings.HasPrefix(key, d.StoragePrefix) }) {
+	if !builtin.IsStored(f.kinds, key) {
 		return false, nil
 	}
 	now, err := f.Encode(ctx, key, f.Decode(ctx, key, stored))

@@ -73,11 +73,13 @@ func StoredJSON(kinds []*resource.Definition, key string, value []byte) []byte {
 	return value
 }
 
+// IsStored reports whether one of the kinds has the prefix of a key.
+func IsStored(kinds []*resource.Definition, key string) bool {
+	return slices.ContainsFunc(kinds, func(d *resource.Definition) bool { return strings.HasPrefix(key, d.StoragePrefix) })
+}
+
 // StoredProtobuf converts the JSON of an object of one of the kinds to the protobuf that a kube-apiserver stores.
 func StoredProtobuf(types *protobuf.Types, kinds []*resource.Definition, key string, value []byte) ([]byte, bool) {
-	if !slices.ContainsFunc(kinds, func(d *resource.Definition) bool { return strings.HasPrefix(key, d.StoragePrefix) }) {
-		return nil, false
-	}
 	e, err := object.Scan(value, 0)
 	if err != nil {
 		return nil, false

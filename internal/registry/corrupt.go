@@ -93,7 +93,7 @@ func (c *corruptErrors) add(err error) bool {
 	return e.named && !c.truncated
 }
 
-// of returns the error of a list that ended with an error, which may be nil.
+// of returns the error of a list. The list ended with err; nil for its regular end.
 func (c *corruptErrors) of(resource schema.GroupResource, err error) error {
 	switch {
 	case len(c.all) == 0:

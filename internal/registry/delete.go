@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/object"
-	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -71,8 +70,7 @@ func (r *Registry) delete(ctx context.Context, target Target, options *metav1.De
 	if current == nil {
 		return Deletion{}, target.notFound()
 	}
-	ignores := options.IgnoreStoreReadErrorWithClusterBreakingPotential
-	unsafe := ignores != nil && *ignores
+	unsafe := IgnoresReadErrors(options)
 	switch {
 	case current.Err() != nil && unsafe:
 		return r.deleteCorrupt(ctx, target, current, options, o)
@@ -264,8 +262,10 @@ func (r *Registry) deleteCorrupt(ctx context.Context, target Target, current *wa
 	case stored.Revision != current.Revision:
 		return Deletion{}, errConflict
 	}
-	if t, _, err := codec.Decode(codec.JSON, stored.Value); err == nil && t != nil {
+	if _, err := r.parse(ctx, current, stored.Value); err == nil {
 		return Deletion{}, decodable(&target, current)
+	} else if !isCorrupt(err) {
+		return Deletion{}, err
 	}
 	w := r.deletionOf(ctx, target, current, options, o)
 	if err := r.plugins.guard(ctx, w.admission); err != nil {
@@ -274,6 +274,12 @@ func (r *Registry) deleteCorrupt(ctx context.Context, target Target, current *wa
 	w.gone, w.object = true, headerOf(&target, current)
 	_, err = w.run(ctx, nil)
 	return Deletion{Gone: true}, err
+}
+
+// IgnoresReadErrors reports whether an object is to be deleted even if it is unreadable.
+func IgnoresReadErrors(o *metav1.DeleteOptions) bool {
+	ignore := o.IgnoreStoreReadErrorWithClusterBreakingPotential
+	return ignore != nil && *ignore
 }
 
 // decodable returns the error for an unsafe deletion of an object that can be read.

@@ -54,8 +54,8 @@ type plugin[C any] struct {
 	folder     *manifest.Folder // of manifest files; nil without them
 }
 
-// kinds are the names for one plugin: its own, which is also the kind of its policies, the
-// resources of policies and bindings, and its step in outcomes.
+// kinds are the names for one plugin: that of the plugin and of the kind of its policies, the resources of
+// policies and bindings, and the step in outcomes.
 type kinds struct{ plugin, policies, bindings, step string }
 
 func (p *plugin[C]) init(parts Dependencies, c *Config, of kinds, compile func(*celpolicy.Shared, *policySpec) *C) error {

@@ -45,7 +45,7 @@ type Common struct {
 	depth  int                 // scopes in use
 }
 
-// forConditions returns the Common of match conditions, which have other values.
+// forConditions returns the Common of match conditions. Their values differ from those of rules.
 func (c *Common) forConditions() *Common {
 	if c == nil {
 		return &Common{}

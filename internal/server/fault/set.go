@@ -33,7 +33,7 @@ type Injected struct {
 	removed chan struct{}
 }
 
-// effect is the Effect of the fault, which can see the removal.
+// effect is the Effect of the fault. The context of its requests has the channel of removedOf.
 func (i *Injected) effect(next http.Handler) http.Handler {
 	affected := i.fault.Effect(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

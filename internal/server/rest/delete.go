@@ -68,7 +68,7 @@ func (h *Handler) delete(r *call) error {
 	if err != nil {
 		return err
 	}
-	if ignoresReadErrors(o) {
+	if registry.IgnoresReadErrors(o) {
 		if err := r.mayIgnoreReadErrors(); err != nil {
 			return err
 		}
@@ -111,15 +111,9 @@ func (r *call) deletion(o *metav1.DeleteOptions, view *codec.View, shape codec.S
 // read.
 func (r *call) warnOfOrphans(o *metav1.DeleteOptions) {
 	//lint:ignore SA1019 old clients send it
-	if w := r.target.Definition.OrphanWarning; w != "" && o.PropagationPolicy == nil && o.OrphanDependents == nil && !ignoresReadErrors(o) {
+	if w := r.target.Definition.OrphanWarning; w != "" && o.PropagationPolicy == nil && o.OrphanDependents == nil && !registry.IgnoresReadErrors(o) {
 		r.warned.add(w)
 	}
-}
-
-// ignoresReadErrors reports whether an object is to be deleted even if it is unreadable.
-func ignoresReadErrors(o *metav1.DeleteOptions) bool {
-	ignore := o.IgnoreStoreReadErrorWithClusterBreakingPotential
-	return ignore != nil && *ignore
 }
 
 // mayIgnoreReadErrors returns an error unless the user may delete the object even if it is unreadable.
@@ -165,7 +159,7 @@ func (h *Handler) deleteCollection(r *call) error {
 	if err != nil {
 		return err
 	}
-	if ignoresReadErrors(o) {
+	if registry.IgnoresReadErrors(o) {
 		return invalidOptions("DeleteOptions", field.ErrorList{field.Invalid(field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential"), true,
 			"is not allowed with DELETECOLLECTION, try again after removing the option")})
 	}

@@ -20,7 +20,7 @@ type zippedWatch struct {
 	held   []byte
 }
 
-// emptyBlock is a stored block without data, which has readers of DEFLATE return all that they have read.
+// emptyBlock is a stored block without data. After it, readers of DEFLATE return all data before it.
 var emptyBlock = []byte{0, 0, 0, 0xff, 0xff}
 
 // zipped returns the answer to a watch that wants initial events from a client that takes gzip, and nil for other watches.

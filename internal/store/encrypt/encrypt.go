@@ -106,7 +106,7 @@ func New(in *apiserver.EncryptionConfiguration, o Options) (*Config, error) {
 // add adds the keys of a resource. A rule that an earlier one covers is an error; a resource that is
 // named twice has the keys of both.
 func (c *Config) add(r schema.GroupResource, keys []*key) error {
-	for _, wide := range []schema.GroupResource{{Group: r.Group, Resource: "*"}, {Group: "*", Resource: "*"}} {
+	for _, wide := range rulesFor(r) {
 		if wide == r {
 			continue
 		}
@@ -211,9 +211,14 @@ func (c *Config) grace() (d time.Duration) {
 	return d
 }
 
+// rulesFor returns the rules that cover a resource, the narrowest first.
+func rulesFor(r schema.GroupResource) [3]schema.GroupResource {
+	return [...]schema.GroupResource{r, {Group: r.Group, Resource: "*"}, {Group: "*", Resource: "*"}}
+}
+
 // of returns the ring of a resource; ok is false if the configuration does not cover it.
 func (c *Config) of(r schema.GroupResource) (found ring, ok bool) {
-	for _, rule := range []schema.GroupResource{r, {Group: r.Group, Resource: "*"}, {Group: "*", Resource: "*"}} {
+	for _, rule := range rulesFor(r) {
 		if found, ok = c.rings[rule]; ok {
 			found.resource = r.String()
 			return found, true

@@ -131,7 +131,7 @@ func (k *Keyring) Covers(prefix string) bool {
 	if !ok {
 		return false
 	}
-	for _, rule := range []schema.GroupResource{r, {Group: r.Group, Resource: "*"}, {Group: "*", Resource: "*"}} {
+	for _, rule := range rulesFor(r) {
 		if _, ok := k.covered.Load(rule); ok {
 			return true
 		}
