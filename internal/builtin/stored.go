@@ -85,7 +85,7 @@ func StoredProtobuf(types *protobuf.Types, kinds []*resource.Definition, key str
 		return nil, false
 	}
 	for d := range under(kinds, key, e.Kind()) {
-		if d.Group == "apiregistration.k8s.io" { // of another server in a kube-apiserver, which stores JSON
+		if d.Group == "apiregistration.k8s.io" { // the aggregator of a kube-apiserver stores JSON
 			return nil, false
 		}
 		for _, v := range d.Versions {

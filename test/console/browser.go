@@ -80,7 +80,7 @@ func Open(t *testing.T, url string, options ...chromedp.ExecAllocatorOption) *Pa
 		p.ctx, cancel = chromedp.NewContext(ctx)
 		t.Cleanup(cancel)
 		chromedp.ListenTarget(p.ctx, p.listen)
-		err := chromedp.Run(p.ctx) // it starts the browser, which lives as long as the context
+		err := chromedp.Run(p.ctx) // starts the browser; it lives as long as the context
 		if err == nil {
 			break
 		}

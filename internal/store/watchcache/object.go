@@ -32,7 +32,7 @@ const (
 	held                      // has finalizers
 	hasUID                    // in uid
 	failed                    // cannot be decoded
-	verified                  // cannot be decoded, which Verify has confirmed
+	verified                  // failed, as Verify has confirmed
 )
 
 // content is the value of an object in memory with all that is derived from it.
