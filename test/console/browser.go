@@ -6,6 +6,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -159,17 +161,36 @@ func (p *Page) Shown() (out string) {
 	return out
 }
 
-// Until waits for a condition in JavaScript.
+// Until waits for a condition in JavaScript. A page that navigates meanwhile is asked again.
 func (p *Page) Until(condition string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, p.Patience)
 	defer cancel()
 	var ok bool
 	script := fmt.Sprintf(`new Promise(done => { const look = () => { let ok = false; try { ok = Boolean(%s) } catch {} ok ? done(true) : setTimeout(look, 20) }; look() })`, condition)
-	err := chromedp.Run(ctx, chromedp.Evaluate(script, &ok, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
-	if err != nil {
-		p.t.Fatalf("waiting for %s: %v; the page shows:\n%s", condition, err, p.Shown())
+	for {
+		err := chromedp.Run(ctx, chromedp.Evaluate(script, &ok, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
+		if err == nil {
+			return
+		}
+		if !navigated(err) {
+			p.t.Fatalf("waiting for %s: %v; the page shows:\n%s", condition, err, p.Shown())
+		}
 	}
+}
+
+// navigated reports an evaluation that ended because its page navigated. The DevTools Protocol has no codes for these errors.
+func navigated(err error) bool {
+	var e *cdproto.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	for _, text := range []string{"Inspected target navigated", "Execution context was destroyed", "Cannot find context"} {
+		if strings.Contains(e.Message, text) {
+			return true
+		}
+	}
+	return false
 }
 
 // Sees waits for texts on the page.
