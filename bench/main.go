@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/anykind/anykind/bench/load"
 	"github.com/anykind/anykind/bench/report"
 	"github.com/anykind/anykind/bench/row"
 	"github.com/anykind/anykind/bench/server"
@@ -27,6 +28,7 @@ import (
 )
 
 func main() {
+	load.IfApart()
 	b := &bench{}
 	full := flag.Bool("full", false, "measure full loads for hours; without it, a tenth of large loads for minutes")
 	only := flag.String("only", "", "comma-separated names of rows and scenarios to measure, with * as wildcard; the other results stay unchanged")
@@ -255,7 +257,7 @@ func (b *bench) circumstances() report.Circumstances {
 	return report.Circumstances{
 		When: time.Now(), Mode: b.size.Mode, Command: command, Machine: machine(),
 		Versions: b.versions,
-		Load:     load(),
+		Load:     average(),
 	}
 }
 
@@ -294,8 +296,8 @@ func machine() string {
 	return text
 }
 
-// load returns the load average of the last minute.
-func load() string {
+// average returns the load average of the last minute.
+func average() string {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return "unknown"

@@ -19,11 +19,13 @@ type Plan struct {
 	Begin   func() error            // called before the first counted request; may be nil
 	Count   int                     // number of counted requests
 	For     time.Duration           // duration, if Count is 0
+	Pause   time.Duration           // of a client between two requests
 }
 
 // A Result is the outcome of a plan.
 type Result struct {
 	Done       int // successful requests
+	Refused    int // those of Done that got the status Refusable
 	Errors     int // failed requests
 	FirstError string
 	Elapsed    time.Duration
@@ -102,6 +104,7 @@ func (p Plan) part(ctx context.Context, targets []Target, conns []*Conn, first, 
 				if conns[i] = mine.one(ctx, targets[i%len(targets)], conns[i], &r); conns[i] == nil {
 					return
 				}
+				time.Sleep(p.Pause)
 			}
 		})
 	}
@@ -135,6 +138,9 @@ func (r *Result) one(ctx context.Context, t Target, c *Conn, q *Request) *Conn {
 		return c
 	}
 	r.Done++
+	if q.Refusable != 0 && got.Status == q.Refusable {
+		r.Refused++
+	}
 	r.Latencies = append(r.Latencies, took)
 	return c
 }
@@ -148,6 +154,7 @@ func (r *Result) fail(err error) {
 
 func (r *Result) add(part *Result) {
 	r.Done += part.Done
+	r.Refused += part.Refused
 	r.Errors += part.Errors
 	r.Bytes += part.Bytes
 	r.Latencies = append(r.Latencies, part.Latencies...)

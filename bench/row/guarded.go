@@ -37,7 +37,7 @@ func runGuarded(ctx context.Context, r *Run) error {
 			return err
 		}
 	}
-	r.server.Target = r.server.UserTarget
+	r.server.Target = r.server.As(server.User)
 	for _, step := range []func(context.Context, payload.Kind) error{r.creates, r.reads, r.patches, r.deletes} {
 		if err := step(ctx, k); err != nil {
 			return err

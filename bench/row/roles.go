@@ -72,7 +72,7 @@ func (r *Run) both(ctx context.Context, step string, masters, user load.Plan) er
 	if err != nil {
 		return err
 	}
-	bound, err := r.rateAs(ctx, "roles-"+step+"-user", r.server.UserTarget, user)
+	bound, err := r.rateAs(ctx, "roles-"+step+"-user", r.server.As(server.User), user)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func Scenarios(s Size, only func(string) bool) ([]*Scenario, error) {
 	}
 	var chosen []*Scenario
 	for _, sc := range []*Scenario{
-		table(s), builtins(s), definitions(s, large), stored(s), informers(s), fleet(s), byRoles(s), byWebhooks(s), aggregated(s), byPolicies(s), guarded(s), underQuota(s), aLife(s),
+		table(s), builtins(s), definitions(s, large), stored(s), informers(s), fleet(s), byRoles(s), byWebhooks(s), aggregated(s), byPolicies(s), guarded(s), greedy(s), underQuota(s), aLife(s),
 		byObjects(s), byKinds(s), byWatchers(s), instructions(s),
 		etcdTable(s), etcdDefinitions(s, large), byServers(s),
 	} {

@@ -39,7 +39,7 @@ clusters: [{name: bench, cluster: {server: "https://%s", certificate-authority: 
 users: [{name: bench, user: {token: %q}}]
 contexts: [{name: bench, context: {cluster: bench, user: bench}}]
 current-context: bench
-`, s.Target.Address, certs.cert, token), 0o600)
+`, s.Target.Address, certs.cert, tokenOf(Administrator)), 0o600)
 	if err != nil {
 		return nil, err
 	}

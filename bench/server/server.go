@@ -45,11 +45,11 @@ type command struct {
 
 // A Server is a running server.
 type Server struct {
-	Target     load.Target   // the first of Targets
-	Targets    []load.Target // one for each process
-	UserTarget load.Target   // Target as User, not a member of system:masters
-	Ready      time.Duration // time from the start of the first process until all are ready
+	Target  load.Target   // the first of Targets
+	Targets []load.Target // one for each process
+	Ready   time.Duration // time from the start of the first process until all are ready
 
+	roots     string // the file of its certificate
 	processes []*process
 	ended     chan error
 	held      []*held
@@ -85,7 +85,7 @@ func Start(ctx context.Context, k Kind, dir string, o Options) (*Server, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{ended: make(chan error, 8)}
+	s := &Server{roots: c.cert, ended: make(chan error, 8)}
 	if k.beside != nil {
 		if s.beside, err = k.beside(dir); err != nil {
 			return nil, err
@@ -98,11 +98,9 @@ func Start(ctx context.Context, k Kind, dir string, o Options) (*Server, error) 
 			return nil, err
 		}
 		addresses = append(addresses, address)
-		s.Targets = append(s.Targets, load.Target{Address: address, TLS: &tls.Config{RootCAs: c.roots}, Token: token})
+		s.Targets = append(s.Targets, load.Target{Address: address, TLS: &tls.Config{RootCAs: c.roots}, Token: tokenOf(Administrator)})
 	}
 	s.Target = s.Targets[0]
-	s.UserTarget = s.Target
-	s.UserTarget.Token = userToken
 	ctx, cancel := context.WithTimeout(ctx, max(o.StartTimeout, 2*time.Minute))
 	defer cancel()
 	began := time.Now()
@@ -207,6 +205,16 @@ func ready(ctx context.Context, t load.Target) error {
 	return err
 }
 
+// As returns the first target for requests of a user.
+func (s *Server) As(user string) load.Target {
+	t := s.Target
+	t.Token = tokenOf(user)
+	return t
+}
+
+// Roots returns the file with the certificate of the server.
+func (s *Server) Roots() string { return s.roots }
+
 // PID is the ID of the process that serves the API.
 func (s *Server) PID() int { return s.processes[len(s.processes)-1].Process.Pid }
 
@@ -237,13 +245,26 @@ func (s *Server) Stop() error {
 	return failed
 }
 
+// The users that both servers know. Each but the administrator has only the rights that RBAC gives.
 const (
-	token     = "bench-token"
-	userToken = "bench-user-token"
+	Administrator = "bench"
+	User          = "bench-user"
+	Other         = "bench-other"
+	NodeName      = "bench"
+	Node          = "system:node:" + NodeName
 )
 
-// User is a user whose rights come from RBAC.
-const User = "bench-user"
+// tokenOf returns the token of a user.
+func tokenOf(user string) string { return strings.ReplaceAll(user, ":", "-") + "-token" }
+
+// users returns the file of the tokens.
+func users() []byte {
+	var file strings.Builder
+	for _, u := range [][2]string{{Administrator, "system:masters"}, {User}, {Other}, {Node, "system:nodes"}} {
+		fmt.Fprintf(&file, "%s,%[2]s,%[2]s,%[3]s\n", tokenOf(u[0]), u[0], u[1])
+	}
+	return []byte(file.String())
+}
 
 // credentials are the keys, certificates and tokens of both servers.
 type credentials struct {
@@ -301,7 +322,7 @@ func (c *credentials) write() error {
 		c.cert:          pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
 		c.key:           pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
 		c.serviceSigner: pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(signer)}),
-		c.tokens:        []byte(token + `,bench,bench,"system:masters"` + "\n" + userToken + "," + User + "," + User + "\n"),
+		c.tokens:        users(),
 	} {
 		if err := os.WriteFile(name, data, 0o600); err != nil {
 			return err

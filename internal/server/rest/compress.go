@@ -77,9 +77,13 @@ func (z *zipper) block(to io.Writer, data []byte, end bool) error {
 		own := z.turns.next()
 		z.turn = &own
 	}
-	z.turn.take()
-	compress(&z.out, data, end)
-	z.turn.give()
+	if z.turn.held {
+		compress(&z.out, data, end)
+	} else {
+		z.turn.take()
+		compress(&z.out, data, end)
+		z.turn.give()
+	}
 	if end {
 		z.out.Write(z.trailer(z.out.AvailableBuffer()))
 	}

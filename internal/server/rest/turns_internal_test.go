@@ -108,3 +108,53 @@ func TestTurnsLeaveOne(t *testing.T) {
 		}
 	})
 }
+
+// Beside other requests, a write keeps the turn of its list, unless the client reads slowly while other lists wait.
+func TestWritesKeepTurns(t *testing.T) {
+	for _, most := range []int{1, 2} {
+		synctest.Test(t, func(t *testing.T) { testWritesKeepTurns(t, &turns{most: most}) })
+	}
+}
+
+func testWritesKeepTurns(t *testing.T, turns *turns) {
+	one, other := turns.next(), turns.next()
+	writes := func(d time.Duration) time.Duration { // returns the wait of the other list
+		began := time.Now()
+		waited := make(chan time.Duration, 1)
+		one.take()
+		go func() {
+			other.take()
+			waited <- time.Since(began)
+			other.give()
+		}()
+		synctest.Wait()
+		one.lend()
+		time.Sleep(d)
+		one.back()
+		one.give()
+		synctest.Wait()
+		return <-waited
+	}
+	for i, tt := range []struct {
+		write, waits time.Duration
+	}{
+		{writeQuantum / 2, writeQuantum / 2}, // as long as the write
+		{10 * writeQuantum, writeQuantum},    // the write loses the turn
+		{10 * writeQuantum, 0},               // the next one gives it away
+		{writeQuantum / 2, 0},                // so does this one, which is fast
+		{writeQuantum / 2, writeQuantum / 2},
+	} {
+		turns.other()
+		if waited := writes(tt.write); waited < tt.waits || waited > tt.waits+2*pollPause {
+			t.Errorf("write %d: the other list waited %v, want %v", i, waited, tt.waits)
+		}
+	}
+	time.Sleep(2 * othersLast)
+	turns.most = 1 // two lists would not wait
+	if waited := writes(time.Second); waited != 0 {
+		t.Errorf("without other requests, a list waited %v for the write of another one", waited)
+	}
+	if turns.taken != 0 || len(turns.waiting) != 0 || len(turns.lent) != 0 {
+		t.Errorf("%d turns are taken at the end, %d answers wait and %d write", turns.taken, len(turns.waiting), len(turns.lent))
+	}
+}
