@@ -104,7 +104,10 @@ func (p Plan) part(ctx context.Context, targets []Target, conns []*Conn, first, 
 				if conns[i] = mine.one(ctx, targets[i%len(targets)], conns[i], &r); conns[i] == nil {
 					return
 				}
-				time.Sleep(p.Pause)
+				select {
+				case <-ctx.Done():
+				case <-time.After(p.Pause):
+				}
 			}
 		})
 	}

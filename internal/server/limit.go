@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/anykind/anykind/internal/access/fairness"
 	"github.com/anykind/anykind/internal/object/request"
@@ -41,6 +42,10 @@ type limiter interface {
 	String() string
 }
 
+// rejectionDelay is the time before a request is rejected. Without it, clients that ignore Retry-After and repeat a request at
+// once take the processor from all others.
+const rejectionDelay = 100 * time.Millisecond
+
 // limited rejects requests when the server has reached its limits.
 func (s *Server) limited(next handler) handler {
 	return func(x *exchange, r *http.Request) {
@@ -50,6 +55,10 @@ func (s *Server) limited(next handler) handler {
 		}
 		if after := s.limiter.admit(x, r); after > 0 {
 			s.metrics.rejected(x, r)
+			select {
+			case <-time.After(rejectionDelay):
+			case <-r.Context().Done():
+			}
 			x.Header().Set("Retry-After", strconv.FormatInt(after, 10))
 			http.Error(x, "Too many requests, please try again later.", http.StatusTooManyRequests)
 			return
