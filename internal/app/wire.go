@@ -114,6 +114,7 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	}
 	w.core, w.addresses = core, builtin.GiveAddresses(core, w.cache, w.services.cidrs, w.services.ports)
 	w.usage = usage.New(w.cache, core)
+	w.usage.Gates = o.Gates
 	w.dialer = a.toServices(w, core, o.Services.ClusterIPs)
 	w.conversions = convert.NewMetrics()
 	if o.copied == nil {

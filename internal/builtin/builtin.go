@@ -133,7 +133,7 @@ func (p Dependencies) Definitions() []*resource.Definition {
 	pods := pod.Definitions(pod.Dependencies{
 		Rules:   podRules,
 		Budgets: one(p.Independent, "poddisruptionbudgets"), Evictions: policy.Evictions(),
-		Nodes: nodes, Kubelets: p.Kubelets, Network: p.Network,
+		Nodes: nodes, Kubelets: p.Kubelets, Network: p.Network, Gates: p.Gates,
 	})
 	cores := core.Definitions(core.Dependencies{
 		Pods: one(pods, "pods"), Nodes: nodes, EndpointSlices: one(p.Independent, "endpointslices"),

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/anykind/anykind/internal/builtin/pod"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // check returns the violations of one item of a LimitRange.
@@ -134,9 +135,9 @@ func (x amount) ratio(max resource.Quantity) error {
 
 // ofPod returns the requests and limits of a whole pod: its own resources where set, otherwise the
 // sum of its containers.
-func ofPod(spec *corev1.PodSpec) (requests, limits corev1.ResourceList) {
+func ofPod(gates *gate.Set, spec *corev1.PodSpec) (requests, limits corev1.ResourceList) {
 	requests, limits = pod.Requests(spec), pod.Limits(spec)
-	if spec.Resources == nil {
+	if spec.Resources == nil || !gates.On(gate.PodLevelResources) {
 		return requests, limits
 	}
 	for _, name := range [...]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {

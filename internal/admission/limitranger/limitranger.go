@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/store/stored"
 )
@@ -46,7 +47,7 @@ func (p *Plugin) Validate(ctx context.Context, a *registry.Admission) error {
 	}
 	check := claimChecker(a.Object)
 	if a.Target.Definition.Plural == "pods" {
-		check = podChecker(a.Object)
+		check = podChecker(a.Gates, a.Object)
 	}
 	for _, l := range limits {
 		if errs := check(l); len(errs) > 0 {
@@ -95,7 +96,7 @@ func limited(a *registry.Admission) bool {
 }
 
 // podChecker returns a function that returns the violations of a pod.
-func podChecker(t object.Tree) func(*corev1.LimitRange) []error {
+func podChecker(gates *gate.Set, t object.Tree) func(*corev1.LimitRange) []error {
 	pod := kind.ValueOf[corev1.Pod](t)
 	return func(l *corev1.LimitRange) (errs []error) {
 		for i := range l.Spec.Limits {
@@ -108,7 +109,7 @@ func podChecker(t object.Tree) func(*corev1.LimitRange) []error {
 					}
 				}
 			case corev1.LimitTypePod:
-				requests, limits := ofPod(&pod.Spec)
+				requests, limits := ofPod(gates, &pod.Spec)
 				errs = append(errs, check(item, requests, limits)...)
 			}
 		}

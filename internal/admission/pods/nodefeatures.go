@@ -16,14 +16,17 @@ import (
 	"github.com/anykind/anykind/internal/store/stored"
 )
 
-// NodeDeclaredFeatures rejects updates of a pod that need a feature which its node does not
-// declare. The scheduler checks new pods.
+// NodeDeclaredFeatures rejects updates of a pod, and ResourceSlices, that need a feature of nodes that do not declare it. The
+// scheduler checks new pods.
 type NodeDeclaredFeatures struct{ Nodes *stored.Lister[corev1.Node] }
 
 // Validate implements registry.Validator.
 func (p *NodeDeclaredFeatures) Validate(ctx context.Context, a *registry.Admission) error {
 	if !a.Gates.On(gate.NodeDeclaredFeatures) {
 		return nil
+	}
+	if a.Is(resourceSlices, "", registry.Create, registry.Update) {
+		return p.validateSlice(ctx, a)
 	}
 	if !a.Is(pods, "", registry.Update) && !a.Is(pods, "resize", registry.Update) {
 		return nil

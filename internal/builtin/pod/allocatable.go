@@ -1,12 +1,14 @@
 package pod
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	podresource "k8s.io/component-helpers/resource"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -78,5 +80,43 @@ func checkAllocatableName(c *rule.Check, name corev1.ResourceName) {
 func checkNotNegative(c *rule.Check, q *resource.Quantity) {
 	if q != nil && q.Sign() < 0 {
 		c.Invalid(q.String(), "must be non-negative")
+	}
+}
+
+// checkCovers validates that the resources of a pod are as much as its containers and its claims of resources of the node take.
+func checkCovers(c *rule.Check, pod *corev1.Pod) {
+	if pod.Spec.Resources == nil {
+		return
+	}
+	problem := func(format string, args ...any) {
+		c.Invalid(pod.Spec.Resources, fmt.Sprintf("pod level "+format, args...))
+	}
+	o := podresource.PodResourcesOptions{SkipPodLevelResources: true, UseDRANodeAllocatableResourceClaimStatus: true}
+	requests := podresource.AggregateContainerRequests(pod, o)
+	for _, name := range kind.SortedKeys(pod.Spec.Resources.Requests) {
+		if taken, ok := requests[name]; ok && podresource.IsSupportedPodLevelResource(name) && taken.Cmp(pod.Spec.Resources.Requests[name]) > 0 {
+			problem("request for %s is insufficient to cover the aggregated container and node-allocatable DRA requests", name)
+			return
+		}
+	}
+	most := pod.Spec.Resources.Limits
+	limits := podresource.AggregateContainerLimits(pod, o)
+	for _, name := range kind.SortedKeys(limits) {
+		if limit, ok := most[name]; ok && kind.IsHugePages(name) && limit.Cmp(limits[name]) < 0 {
+			problem("limit for %s is insufficient to cover the aggregated container and node-allocatable DRA limits", name)
+			return
+		}
+	}
+	for i := range pod.Spec.Containers {
+		x := &pod.Spec.Containers[i]
+		taken := podresource.GetContainerDRAAllocations(pod, x.Name)
+		for _, name := range kind.SortedKeys(x.Resources.Limits) {
+			sum := x.Resources.Limits[name].DeepCopy()
+			sum.Add(taken[name])
+			if limit, ok := most[name]; ok && !kind.IsHugePages(name) && sum.Cmp(limit) > 0 {
+				problem("limit for %s is insufficient to cover the limit and DRA overhead for container %s", name, x.Name)
+				return
+			}
+		}
 	}
 }

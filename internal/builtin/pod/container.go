@@ -65,7 +65,7 @@ func checkContainerLists(c *rule.Check, spec *corev1.PodSpec) {
 			notFound(at.At("targetContainerName"), x.TargetContainerName)
 		}
 	}
-	if spec.Resources != nil {
+	if spec.Resources != nil && c.Gates.On(gate.PodLevelResources) {
 		checkPodResources(c.At("resources"), spec)
 	}
 }

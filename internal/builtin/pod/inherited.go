@@ -22,6 +22,7 @@ type inherited struct {
 	comparisons    bool // tolerations with numeric operators
 	envFiles       bool // environment variables from files
 	restartAll     bool // rules that restart all containers, and rules of sidecars
+	anySELinux     bool // policies for changes of SELinux labels but Recursive
 
 	mirror bool // the pod is a mirror pod
 }
@@ -50,6 +51,7 @@ func inheritedFrom(gates *gate.Set, old *corev1.PodSpec) *inherited {
 		})
 	}
 	if sc := old.SecurityContext; sc != nil {
+		h.anySELinux = sc.SELinuxChangePolicy != nil
 		for _, s := range sc.Sysctls {
 			h.sysctls = h.sysctls || sharedNamespace(old, s.Name) != ""
 		}

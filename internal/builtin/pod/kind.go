@@ -34,6 +34,7 @@ func pods(b *binder, bound *resource.Definition, o Dependencies) *resource.Defin
 			Subresources:  slices.Concat(answered(b, bound, evict, o.Evictions), connected(node, page), changes(o.Rules)),
 		},
 		Rules:    o.Rules,
+		Default:  defaultProtocols(o.Gates),
 		Validate: validate,
 		Warn:     warn,
 		Columns:  podColumns,

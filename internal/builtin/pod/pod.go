@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/network/kubelet"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -27,6 +28,8 @@ type Dependencies struct {
 	Nodes              *resource.Definition
 	Kubelets           *kubelet.Client
 	Network            http.RoundTripper
+	// Gates decide defaults.
+	Gates *gate.Set
 }
 
 // Definitions returns pods and bindings.

@@ -12,7 +12,7 @@ import (
 // those of huge pages.
 func completeResources(gates *gate.Set, tree map[string]any) {
 	of := kind.Tree(tree, "resources")
-	if len(kind.Tree(of, "requests"))+len(kind.Tree(of, "limits")) == 0 {
+	if len(kind.Tree(of, "requests"))+len(kind.Tree(of, "limits")) == 0 || !gates.On(gate.PodLevelResources) {
 		return
 	}
 	spec := kind.ValueOf[corev1.PodSpec](resourcesOnly(tree))

@@ -32,7 +32,11 @@ func checkPodSecurity(c *rule.Check, s *corev1.PodSecurityContext) {
 		known(c.At("supplementalGroupsPolicy"), *p, corev1.SupplementalGroupsPolicyMerge, corev1.SupplementalGroupsPolicyStrict)
 	}
 	if p := s.SELinuxChangePolicy; p != nil {
-		known(c.At("seLinuxChangePolicy"), *p, corev1.SELinuxChangePolicyMountOption, corev1.SELinuxChangePolicyRecursive)
+		policies := []corev1.PodSELinuxChangePolicy{corev1.SELinuxChangePolicyMountOption, corev1.SELinuxChangePolicyRecursive}
+		if !c.Gates.On(gate.SELinuxMount) && !rule.Given[inherited](c).anySELinux {
+			policies = policies[1:]
+		}
+		known(c.At("seLinuxChangePolicy"), *p, policies...)
 	}
 }
 

@@ -40,7 +40,8 @@ func QOS(gates *gate.Set, pod map[string]any) corev1.PodQOSClass {
 // qosOf computes the QoS class of a spec: that of all its containers if they agree, otherwise
 // Burstable.
 func qosOf(gates *gate.Set, spec *corev1.PodSpec) corev1.PodQOSClass {
-	if hasPodResources(spec.Resources) || spec.Resources != nil && !gates.On(gate.PodLevelResourcesFixKubeletQOSClass) {
+	whole := gates.On(gate.PodLevelResources)
+	if whole && (hasPodResources(spec.Resources) || spec.Resources != nil && !gates.On(gate.PodLevelResourcesFixKubeletQOSClass)) {
 		return qosOfResources(spec.Resources)
 	}
 	class := corev1.PodQOSClass("")

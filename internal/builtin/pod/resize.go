@@ -74,6 +74,9 @@ func validateResize(c *rule.Check, pod, old *corev1.Pod) {
 	if len(c.Errors()) == 0 && found == 0 && !equality.Semantic.DeepEqual(*rest, old.Spec) {
 		spec.Forbidden("only cpu and memory resources are mutable")
 	}
+	if c.Gates.On(gate.DRANodeAllocatableResources) && len(pod.Status.NodeAllocatableResourceClaimStatuses) > 0 {
+		checkCovers(spec.At("resources"), pod)
+	}
 }
 
 // canResize reports whether the node of a pod supports resizes, or is unknown.

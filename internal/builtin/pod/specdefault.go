@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // defaultSpec sets the defaults that depend on other fields of a spec. The table has constants.
@@ -33,6 +34,24 @@ func defaultPod(pod map[string]any) {
 			requestLimits(container)
 			if spec["hostNetwork"] == true {
 				publishPorts(container)
+			}
+		}
+	}
+}
+
+// defaultProtocols returns a function that sets missing protocols of the HTTP requests to the containers of a pod; nil without the gate.
+func defaultProtocols(gates *gate.Set) func(pod map[string]any) {
+	if !gates.On(gate.H2CContainerProbe) {
+		return nil
+	}
+	return func(pod map[string]any) {
+		for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
+			for _, c := range kind.List(kind.Tree(pod, "spec"), list) {
+				for _, path := range [][]string{{"livenessProbe"}, {"readinessProbe"}, {"startupProbe"}, {"lifecycle", "postStart"}, {"lifecycle", "preStop"}} {
+					if request := kind.Tree(kind.Tree(asTree(c), path...), "httpGet"); request != nil {
+						kind.SetMissing(request, "protocol", string(corev1.HTTPProtocolHTTP1))
+					}
+				}
 			}
 		}
 	}

@@ -125,7 +125,11 @@ func checkEnded(c *rule.Check, now, was []corev1.ContainerStatus, containers []c
 		}
 		j := slices.IndexFunc(now, func(s corev1.ContainerStatus) bool { return s.Name == was[i].Name && s.State.Terminated == nil })
 		k := slices.IndexFunc(containers, func(x corev1.Container) bool { return x.Name == was[i].Name })
-		if j >= 0 && (k < 0 || !restartsAfter(&containers[k], policy, ended.ExitCode)) {
+		x := &corev1.Container{} // without a policy of its own
+		if k >= 0 {
+			x = &containers[k]
+		}
+		if j >= 0 && (k < 0 && c.Gates.On(gate.ContainerRestartRules) || !restartsAfter(x, policy, ended.ExitCode)) {
 			c.At(i, "state").Forbidden("may not be transitioned to non-terminated state")
 		}
 	}

@@ -43,8 +43,10 @@ type gatedField struct {
 	gate gate.Name
 	// table is true for a map: an empty one is as good as none, and so is an empty list.
 	table bool
-	// zero is the value that is as good as none, nil for fields without one.
-	zero any
+	// zero is the value that is as good as none, and free one that needs no gate; each nil for fields without one.
+	zero, free any
+	// quiet is true for a field that does not count as a use of its gate.
+	quiet bool
 	// null is true for a field that is null without a value.
 	null bool
 }
@@ -116,15 +118,31 @@ func (b *gatedBelow) each(parent map[string]any, do func(v any)) {
 // used reports whether an object has a value in the field.
 func (f *gatedField) used(parent map[string]any) bool {
 	v, ok := parent[f.name]
+	ok = ok && !f.quiet
 	switch v := v.(type) {
 	case nil:
 		return false
 	case []any:
-		return len(v) > 0
+		return ok && len(v) > 0
 	case map[string]any:
-		return !f.table || len(v) > 0
+		return ok && (!f.table || len(v) > 0)
 	}
-	return ok && (f.zero == nil || v != f.zero)
+	return ok && (f.zero == nil || v != f.zero) && (f.free == nil || v != f.free)
+}
+
+// freeing returns the fields of a list in which one has a value that needs no gate, and none is quiet; "" for other lists.
+func (t *Gated) freeing(field, value string) *Gated {
+	i := slices.IndexFunc(t.own, func(f gatedField) bool { return f.name == field })
+	if i < 0 {
+		return t
+	}
+	out := *t
+	out.own = slices.Clone(t.own)
+	out.own[i].free = value
+	for j := range out.own {
+		out.own[j].quiet = false
+	}
+	return &out
 }
 
 func (t *Gated) idle() bool { return len(t.own)+len(t.below) == 0 }
@@ -150,7 +168,7 @@ func (t *Gated) remove(v any, off []gate.Name) {
 			}
 		}
 		for _, f := range t.own {
-			if v, there := obj[f.name]; slices.Contains(off, f.gate) && there && v != nil {
+			if v := obj[f.name]; slices.Contains(off, f.gate) && v != nil && v != f.free {
 				delete(obj, f.name)
 				if f.null {
 					obj[f.name] = nil
@@ -195,7 +213,7 @@ func gatedOf(t reflect.Type, building map[reflect.Type]*Gated) *Gated {
 	for member := range gotype.Fields(t) {
 		line, inner, kind := lines[member.JSONName], elemOf(member.Type), member.Type.Kind()
 		if line.gate != "" {
-			f := gatedField{name: member.JSONName, gate: line.gate, table: kind == reflect.Map}
+			f := gatedField{name: member.JSONName, gate: line.gate, quiet: line.quiet, table: kind == reflect.Map}
 			switch kind {
 			case reflect.String:
 				f.zero = ""
@@ -212,7 +230,7 @@ func gatedOf(t reflect.Type, building map[reflect.Type]*Gated) *Gated {
 		if line.ungated || inner.Kind() != reflect.Struct || gotype.ReadsItself(inner) {
 			continue
 		}
-		if of := gatedOf(inner, building); !of.idle() {
+		if of := gatedOf(inner, building).freeing(line.freeField, line.freeValue); !of.idle() {
 			out.below = append(out.below, gatedBelow{member.JSONName, of, kind == reflect.Map, line.alone})
 		}
 	}

@@ -45,6 +45,13 @@ func TestDrop(t *testing.T) {
 		{name: "a map of objects", of: resourcev1.ResourceSlice{}, obj: `{spec: {devices: [{attributes: {a: {bools: [true]}, b: {bool: true}}}]}}`,
 			want: `{spec: {devices: [{attributes: {a: {}, b: {bool: true}}}]}}`},
 		{name: "an empty list is not in use", of: resourcev1.ResourceSlice{}, obj: `{spec: {skipNodeOperations: [a]}}`, old: `{spec: {skipNodeOperations: []}}`, want: `{spec: {}}`},
+		{name: "a value that needs no gate in one list", of: corev1.Pod{}, gates: map[gate.Name]bool{gate.ContainerRestartRules: false},
+			obj:  `{spec: {initContainers: [{restartPolicy: Always, restartPolicyRules: [{action: Restart}]}, {restartPolicy: Never}], containers: [{restartPolicy: Always}]}}`,
+			old:  `{spec: {initContainers: [{restartPolicy: Always}], containers: [{restartPolicyRules: [{action: Restart}]}], ephemeralContainers: [{restartPolicy: Always}]}}`,
+			want: `{spec: {initContainers: [{restartPolicy: Always}, {}], containers: [{}]}}`},
+		{name: "other values of that list are in use", of: corev1.Pod{}, gates: map[gate.Name]bool{gate.ContainerRestartRules: false},
+			obj: `{spec: {containers: [{restartPolicy: Always}]}}`, old: `{spec: {initContainers: [{restartPolicyRules: [{action: Restart}]}]}}`,
+			want: `{spec: {containers: [{restartPolicy: Always}]}}`},
 		{name: "a kind without gates", of: corev1.ConfigMap{}, obj: `{data: {a: b}}`, want: `{data: {a: b}}`},
 	} {
 		read := func(text string) (obj map[string]any) {

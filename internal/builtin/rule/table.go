@@ -36,6 +36,10 @@ type line struct {
 	gate, alone gate.Name
 	// whole and with are a field of the elements of a list, and the lists that refer to them: see gatedList.
 	whole, with string
+	// freeField and freeValue are a field of the elements of a list, and its value that needs no gate.
+	freeField, freeValue string
+	// quiet is true for a field of a gate that old objects have only together with another one.
+	quiet bool
 	// ungated is true for a field below which no fields are dropped.
 	ungated bool
 	// declared is true for a field whose rules, and those below, only Declared applies.
@@ -215,6 +219,10 @@ func parseField(words []string) (f line, err error) {
 			f.alone = gate.Name(argument)
 		case "whole":
 			f.whole, f.with, _ = strings.Cut(argument, ",")
+		case "free":
+			f.freeField, f.freeValue, _ = strings.Cut(argument, ":")
+		case "quiet":
+			f.quiet = true
 		case "ungated":
 			f.ungated = true
 		case "declared":

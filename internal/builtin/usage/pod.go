@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // computed are the resource names of pods, except those with a prefix.
@@ -47,7 +48,10 @@ func isExtendedRequest(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), requests) && (!kind.IsNative(name) || strings.HasPrefix(string(name), requests+ofClass))
 }
 
-type podEvaluator struct{ now func() time.Time }
+type podEvaluator struct {
+	now   func() time.Time
+	gates *gate.Set
+}
 
 func (podEvaluator) Limits(name corev1.ResourceName) bool {
 	return computed[name] || isCount(name, pods) || isExtendedRequest(name) ||
@@ -74,7 +78,11 @@ func hasDeadline(pod object.Tree) bool {
 
 func (e podEvaluator) Read(_ context.Context, decode func(any) error) (Object, error) {
 	p := &pod{now: e.now}
-	return p, decode(&p.Pod)
+	err := decode(&p.Pod)
+	if !e.gates.On(gate.PodLevelResources) {
+		p.Spec.Resources = nil
+	}
+	return p, err
 }
 
 // A pod is a measured Pod.

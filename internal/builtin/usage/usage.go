@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/stored"
 	"github.com/anykind/anykind/internal/store/watchcache"
@@ -43,7 +44,8 @@ type Object interface {
 
 // Evaluators are the Evaluators of all resources.
 type Evaluators struct {
-	Now func() time.Time // time.Now if nil
+	Now   func() time.Time // time.Now if nil
+	Gates *gate.Set
 
 	classes *stored.Lister[resourcev1.DeviceClass]
 	claims  *stored.Lister[resourcev1.ResourceClaim]
@@ -80,7 +82,7 @@ var aliases = map[corev1.ResourceName]schema.GroupResource{
 func (e *Evaluators) Of(ctx context.Context, r schema.GroupResource) (Evaluator, error) {
 	switch r {
 	case pods:
-		return podEvaluator{e.Now}, nil
+		return podEvaluator{e.Now, e.Gates}, nil
 	case services:
 		return serviceEvaluator{}, nil
 	case volumes:

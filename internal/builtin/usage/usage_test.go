@@ -21,7 +21,7 @@ func read(t *testing.T, e Evaluator, text string) Object {
 }
 
 func TestUsage(t *testing.T) {
-	pods := podEvaluator{func() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }}
+	pods := podEvaluator{now: func() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }}
 	tests := []struct {
 		name, object, want string
 		of                 Evaluator
@@ -99,7 +99,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestScopes(t *testing.T) {
-	pods := podEvaluator{time.Now}
+	pods := podEvaluator{now: time.Now}
 	tests := []struct {
 		object, scope string
 		of            Evaluator
@@ -134,7 +134,7 @@ func TestScopes(t *testing.T) {
 }
 
 func TestLacks(t *testing.T) {
-	pods := podEvaluator{time.Now}
+	pods := podEvaluator{now: time.Now}
 	names := []corev1.ResourceName{"requests.cpu", "limits.memory", "pods", "requests.ephemeral-storage"}
 	tests := []struct{ object, want string }{
 		{`{spec: {containers: [{name: a, resources: {requests: {cpu: 1}, limits: {memory: 1}}}]}}`, ""},

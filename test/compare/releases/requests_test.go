@@ -44,6 +44,33 @@ var requests = []wire.Step{
 	{Method: "DELETE", Path: "/api/v1/namespaces/default/configmaps/a", Body: []byte(`{"ignoreStoreReadErrorWithClusterBreakingPotential":true,"preconditions":{"uid":"x"}}`)},
 	{Method: "DELETE", Path: "/api/v1/namespaces/default/configmaps?ignoreStoreReadErrorWithClusterBreakingPotential=true&labelSelector=a"},
 	{Method: "DELETE", Path: "/api/v1/namespaces/default/configmaps/a?ignoreStoreReadErrorWithClusterBreakingPotential=true"},
+	{Method: "POST", Path: "/api/v1/namespaces/default/limitranges", Body: []byte(`{"metadata":{"name":"a"},"spec":{"limits":[{"type":"Pod","max":{"memory":"1Gi"}}]}}`)},
+	{Method: "POST", Path: pods, Body: pod("a", `"resources":{"requests":{"cpu":"1"},"limits":{"memory":"1Gi"}},`, ``)},
+	{Method: "POST", Path: pods, Body: pod("b", `"resources":{"limits":{"memory":"2Gi"}},`, `"resources":{"limits":{"memory":"1Mi"}},`)},
+	{Method: "POST", Path: pods, Body: pod("c", `"securityContext":{"seLinuxChangePolicy":"MountOption"},`, `"resources":{"limits":{"memory":"1Mi"}},`)},
+	{Method: "POST", Path: pods, Body: pod("d", ``, `"restartPolicy":"Never","livenessProbe":{"httpGet":{"port":1}},"resources":{"limits":{"memory":"1Mi"}},`)},
+	{Method: "PUT", Path: pods + "/d", Body: pod("d", ``, `"restartPolicy":"Never","livenessProbe":{"httpGet":{"port":1,"protocol":"HTTP1"}},"resources":{"limits":{"memory":"1Mi"}},`)},
+	{Method: "POST", Path: "/api/v1/nodes", Body: []byte(`{"metadata":{"name":"n"}}`)},
+	{Method: "POST", Path: devices, Body: slice(`"nodeName":"n"`)},
+	{Method: "POST", Path: devices, Body: slice(`"nodeName":"other"`)},
+	{Method: "POST", Path: devices, Body: slice(`"allNodes":true`)},
+	{Method: "POST", Path: devices, Body: slice(`"nodeSelector":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Exists"}]}]}`)},
+}
+
+const (
+	pods    = "/api/v1/namespaces/default/pods"
+	devices = "/apis/resource.k8s.io/v1/resourceslices"
+)
+
+// pod is a pod with fields of its spec and its container.
+func pod(name, spec, container string) []byte {
+	return []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"` + name + `"},"spec":{` + spec + `"containers":[{` + container + `"name":"c","image":"i"}]}}`)
+}
+
+// slice is a ResourceSlice with a device that takes resources of nodes.
+func slice(nodes string) []byte {
+	return []byte(`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"generateName":"s-"},"spec":{"driver":"d.example.com","pool":{"name":"p","resourceSliceCount":1},` + nodes +
+		`,"devices":[{"name":"d","nodeAllocatableResources":{"cpu":{"mapping":{"deviceMultiplier":"1"}}}}]}}`)
 }
 
 // TestRequests sends requests whose responses depend on gates.
@@ -52,7 +79,12 @@ func TestRequests(t *testing.T) {
 		t.Skip("needs -reference start")
 	}
 	gates := []string{"--feature-gates=" + strings.Join(off, "=false,") + "=false"}
-	for name, flags := range map[string][]string{"on": nil, "off": gates, "not compressed": {"--feature-gates=WatchListCompression=false"}} {
+	for name, flags := range map[string][]string{
+		"on": nil, "off": gates, "not compressed": {"--feature-gates=WatchListCompression=false"},
+		"fields of pods off": {"--feature-gates=PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false,PodLevelResourcesFixDefaulting=false,PodLevelResourcesFixKubeletQOSClass=false," +
+			"SELinuxMount=false,ContainerRestartRules=false,RestartAllContainersOnContainerExits=false"},
+		"fields of pods and devices on": {"--feature-gates=H2CContainerProbe=true,DRANodeAllocatableResources=true"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			o := servers.Options{Reference: *reference, Store: "memory", Dir: t.TempDir(), Theirs: flags, Ours: flags}
 			o.WithoutControllers()
