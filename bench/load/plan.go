@@ -94,7 +94,13 @@ func (p Plan) part(ctx context.Context, targets []Target, conns []*Conn, first, 
 	for i := range conns {
 		all.Go(func() {
 			mine := &parts[i]
-			for ctx.Err() == nil && (long == 0 || time.Since(began) < long) {
+			for pause := time.Duration(0); ctx.Err() == nil && (long == 0 || time.Since(began) < long); pause = p.Pause {
+				if pause > 0 {
+					select {
+					case <-ctx.Done():
+					case <-time.After(pause):
+					}
+				}
 				n := int(next.Add(1)) - 1
 				if count > 0 && n >= first+count {
 					return
@@ -103,10 +109,6 @@ func (p Plan) part(ctx context.Context, targets []Target, conns []*Conn, first, 
 				p.Make(n, &r)
 				if conns[i] = mine.one(ctx, targets[i%len(targets)], conns[i], &r); conns[i] == nil {
 					return
-				}
-				select {
-				case <-ctx.Done():
-				case <-time.After(p.Pause):
 				}
 			}
 		})

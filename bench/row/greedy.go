@@ -27,7 +27,7 @@ func greedy(s Size) *Scenario {
 	sc := &Scenario{
 		Name: "greedy", Title: fmt.Sprintf("%d clients of one user list %d objects, and never wait", greedyClients, greedyObjects), Pairs: s.Pairs, Sides: server.Programs.AsShipped,
 		About: "A polite client sends a request every 5 ms, as the user of each row: alone, and then beside the clients that list. " +
-			"These are a process of its own, of the least priority, so that it takes no processor from the server.",
+			"These are a process of its own, with the least priority (nice 19), so that the server has precedence.",
 		run: runGreedy,
 	}
 	for _, p := range polites(payload.Kind{Group: payload.Group}) {

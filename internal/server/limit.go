@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -46,6 +47,20 @@ type limiter interface {
 // once take the processor from all others.
 const rejectionDelay = 100 * time.Millisecond
 
+// maxDelayed limits the requests that wait for their rejection. Others are rejected at once.
+const maxDelayed = 2000
+
+// delay waits before a rejection.
+func (s *Server) delay(ctx context.Context) {
+	if s.delayed.Add(1) <= maxDelayed {
+		select {
+		case <-time.After(rejectionDelay):
+		case <-ctx.Done():
+		}
+	}
+	s.delayed.Add(-1)
+}
+
 // limited rejects requests when the server has reached its limits.
 func (s *Server) limited(next handler) handler {
 	return func(x *exchange, r *http.Request) {
@@ -55,10 +70,7 @@ func (s *Server) limited(next handler) handler {
 		}
 		if after := s.limiter.admit(x, r); after > 0 {
 			s.metrics.rejected(x, r)
-			select {
-			case <-time.After(rejectionDelay):
-			case <-r.Context().Done():
-			}
+			s.delay(r.Context())
 			x.Header().Set("Retry-After", strconv.FormatInt(after, 10))
 			http.Error(x, "Too many requests, please try again later.", http.StatusTooManyRequests)
 			return

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -116,6 +117,7 @@ type Server struct {
 	slis     *slis
 	access   *accessMetrics
 	limiter  limiter
+	delayed  atomic.Int64 // rejections that wait
 	started  time.Time
 	draining context.Context // ends when draining begins
 	drain    context.CancelFunc

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -25,6 +26,7 @@ func (p *NodeDeclaredFeatures) validateSlice(ctx context.Context, a *registry.Ad
 		return nil
 	}
 	spec := kind.Tree(a.Object, "spec")
+	all := sync.OnceValues(func() ([]*corev1.Node, error) { return p.Nodes.List(ctx, "") })
 	for _, item := range kind.List(spec, "devices") {
 		device, _ := item.(object.Tree)
 		name := kind.Text(device, "name")
@@ -38,7 +40,7 @@ func (p *NodeDeclaredFeatures) validateSlice(ctx context.Context, a *registry.Ad
 		if spec["perDeviceNodeSelection"] == true {
 			place = device
 		}
-		nodes, err := p.nodesOf(ctx, place)
+		nodes, err := p.nodesOf(ctx, place, all)
 		if errors.Is(err, errNotFound) {
 			return a.Forbidden(fmt.Errorf("node %q not found for device %q", kind.Text(place, "nodeName"), name))
 		}
@@ -58,7 +60,7 @@ var errNotFound = errors.New("node not found")
 
 // nodesOf returns the nodes of a device, from a slice or a device: one by its name, those of a selector, or all. Validation
 // has found one of the three.
-func (p *NodeDeclaredFeatures) nodesOf(ctx context.Context, place object.Tree) ([]*corev1.Node, error) {
+func (p *NodeDeclaredFeatures) nodesOf(ctx context.Context, place object.Tree, all func() ([]*corev1.Node, error)) ([]*corev1.Node, error) {
 	if name := kind.Text(place, "nodeName"); name != "" {
 		node, err := p.Nodes.Get(ctx, "", name)
 		if err == nil && node == nil {
@@ -66,7 +68,7 @@ func (p *NodeDeclaredFeatures) nodesOf(ctx context.Context, place object.Tree) (
 		}
 		return []*corev1.Node{node}, err
 	}
-	nodes, err := p.Nodes.List(ctx, "")
+	nodes, err := all()
 	selected := kind.Tree(place, "nodeSelector")
 	if err != nil || selected == nil {
 		return nodes, err
@@ -75,5 +77,5 @@ func (p *NodeDeclaredFeatures) nodesOf(ctx context.Context, place object.Tree) (
 	if err != nil {
 		return nil, status.BadRequest("failed to create node selector: %v", err)
 	}
-	return slices.DeleteFunc(nodes, func(n *corev1.Node) bool { return !selector.Match(n) }), nil
+	return slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return !selector.Match(n) }), nil
 }

@@ -83,7 +83,7 @@ func checkNotNegative(c *rule.Check, q *resource.Quantity) {
 	}
 }
 
-// checkCovers validates that the resources of a pod are as much as its containers and its claims of resources of the node take.
+// checkCovers validates that the resources of a pod cover the requests of its containers and its node-allocatable claims.
 func checkCovers(c *rule.Check, pod *corev1.Pod) {
 	if pod.Spec.Resources == nil {
 		return

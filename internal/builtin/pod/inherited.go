@@ -22,7 +22,7 @@ type inherited struct {
 	comparisons    bool // tolerations with numeric operators
 	envFiles       bool // environment variables from files
 	restartAll     bool // rules that restart all containers, and rules of sidecars
-	anySELinux     bool // policies for changes of SELinux labels but Recursive
+	anySELinux     bool // SELinux change policies other than Recursive
 
 	mirror bool // the pod is a mirror pod
 }

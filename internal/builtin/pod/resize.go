@@ -39,7 +39,13 @@ func validateResize(c *rule.Check, pod, old *corev1.Pod) {
 		spec.Forbidden("Pod running on node without support for resize")
 	}
 	rest := pod.Spec.DeepCopy()
-	if !checkWhole(spec, rest, &old.Spec) || !checkSameContainers(spec, pod, old) {
+	if !checkWhole(spec, rest, &old.Spec) {
+		return
+	}
+	if c.Gates.On(gate.DRANodeAllocatableResources) && len(pod.Status.NodeAllocatableResourceClaimStatuses) > 0 {
+		checkCovers(spec.At("resources"), pod)
+	}
+	if !checkSameContainers(spec, pod, old) {
 		return
 	}
 	canResizeInit := func(x *corev1.Container) bool {
@@ -73,9 +79,6 @@ func validateResize(c *rule.Check, pod, old *corev1.Pod) {
 	rest.Volumes = old.Spec.Volumes
 	if len(c.Errors()) == 0 && found == 0 && !equality.Semantic.DeepEqual(*rest, old.Spec) {
 		spec.Forbidden("only cpu and memory resources are mutable")
-	}
-	if c.Gates.On(gate.DRANodeAllocatableResources) && len(pod.Status.NodeAllocatableResourceClaimStatuses) > 0 {
-		checkCovers(spec.At("resources"), pod)
 	}
 }
 

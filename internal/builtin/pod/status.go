@@ -45,6 +45,7 @@ func validateStatus(c *rule.Check, pod, old *corev1.Pod) {
 	checkIPs(c, now, was)
 	checkVolumeHealth(c.At("volumeHealth"), now.VolumeHealth, pod.Spec.Volumes)
 	all := !couldAllRestart(&old.Spec)
+	rules := c.Gates.On(gate.ContainerRestartRules) || restartsByRules(&old.Spec)
 	for _, list := range []struct {
 		name       string
 		now, was   []corev1.ContainerStatus
@@ -57,7 +58,7 @@ func validateStatus(c *rule.Check, pod, old *corev1.Pod) {
 	} {
 		at := c.At(list.name)
 		if all || list.ephemeral {
-			checkEnded(at, list.now, list.was, list.containers, old.Spec.RestartPolicy)
+			checkEnded(at, list.now, list.was, &restarting{list.containers, old.Spec.RestartPolicy, list.ephemeral || rules})
 		}
 		for i := range list.now {
 			s := &list.now[i]
@@ -116,20 +117,39 @@ func couldAllRestart(spec *corev1.PodSpec) bool {
 	return false
 }
 
+// restartsByRules reports whether containers of a pod have restart policies of their own, besides sidecars.
+func restartsByRules(spec *corev1.PodSpec) bool {
+	return slices.ContainsFunc(spec.Containers, func(x corev1.Container) bool { return x.RestartPolicy != nil }) ||
+		slices.ContainsFunc(spec.InitContainers, func(x corev1.Container) bool {
+			return x.RestartPolicy != nil && !isSidecar(&x) || len(x.RestartPolicyRules) > 0
+		})
+}
+
+// A restarting decides whether terminated containers of a pod may run again.
+type restarting struct {
+	containers []corev1.Container
+	policy     corev1.RestartPolicy // of the pod
+	onlyKnown  bool                 // containers that the pod does not have may not
+}
+
+// after reports whether a container may run again after it terminated.
+func (r *restarting) after(name string, code int32) bool {
+	i := slices.IndexFunc(r.containers, func(x corev1.Container) bool { return x.Name == name })
+	if i < 0 {
+		return !r.onlyKnown && restartsAfter(&corev1.Container{}, r.policy, code)
+	}
+	return restartsAfter(&r.containers[i], r.policy, code)
+}
+
 // checkEnded rejects a terminated container that runs again although it must not restart.
-func checkEnded(c *rule.Check, now, was []corev1.ContainerStatus, containers []corev1.Container, policy corev1.RestartPolicy) {
+func checkEnded(c *rule.Check, now, was []corev1.ContainerStatus, may *restarting) {
 	for i := range was {
 		ended := was[i].State.Terminated
 		if ended == nil {
 			continue
 		}
-		j := slices.IndexFunc(now, func(s corev1.ContainerStatus) bool { return s.Name == was[i].Name && s.State.Terminated == nil })
-		k := slices.IndexFunc(containers, func(x corev1.Container) bool { return x.Name == was[i].Name })
-		x := &corev1.Container{} // without a policy of its own
-		if k >= 0 {
-			x = &containers[k]
-		}
-		if j >= 0 && (k < 0 && c.Gates.On(gate.ContainerRestartRules) || !restartsAfter(x, policy, ended.ExitCode)) {
+		runs := slices.ContainsFunc(now, func(s corev1.ContainerStatus) bool { return s.Name == was[i].Name && s.State.Terminated == nil })
+		if runs && !may.after(was[i].Name, ended.ExitCode) {
 			c.At(i, "state").Forbidden("may not be transitioned to non-terminated state")
 		}
 	}

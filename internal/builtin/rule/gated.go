@@ -47,6 +47,8 @@ type gatedField struct {
 	zero, free any
 	// quiet is true for a field that does not count as a use of its gate.
 	quiet bool
+	// uses are the fields of an object of which one must have a value, so that the object counts as a use; nil for any.
+	uses []string
 	// null is true for a field that is null without a value.
 	null bool
 }
@@ -125,12 +127,16 @@ func (f *gatedField) used(parent map[string]any) bool {
 	case []any:
 		return ok && len(v) > 0
 	case map[string]any:
+		if len(f.uses) > 0 {
+			return slices.ContainsFunc(f.uses, func(name string) bool { inner, _ := v[name].(map[string]any); return len(inner) > 0 })
+		}
 		return ok && (!f.table || len(v) > 0)
 	}
 	return ok && (f.zero == nil || v != f.zero) && (f.free == nil || v != f.free)
 }
 
-// freeing returns the fields of a list in which one has a value that needs no gate, and none is quiet; "" for other lists.
+// freeing returns the fields as those of a list in which one field has a value that needs no gate, and none is quiet. With "", it
+// returns the fields as they are.
 func (t *Gated) freeing(field, value string) *Gated {
 	i := slices.IndexFunc(t.own, func(f gatedField) bool { return f.name == field })
 	if i < 0 {
@@ -213,7 +219,7 @@ func gatedOf(t reflect.Type, building map[reflect.Type]*Gated) *Gated {
 	for member := range gotype.Fields(t) {
 		line, inner, kind := lines[member.JSONName], elemOf(member.Type), member.Type.Kind()
 		if line.gate != "" {
-			f := gatedField{name: member.JSONName, gate: line.gate, quiet: line.quiet, table: kind == reflect.Map}
+			f := gatedField{name: member.JSONName, gate: line.gate, quiet: line.quiet, uses: line.uses, table: kind == reflect.Map}
 			switch kind {
 			case reflect.String:
 				f.zero = ""

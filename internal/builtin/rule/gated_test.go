@@ -52,6 +52,10 @@ func TestDrop(t *testing.T) {
 		{name: "other values of that list are in use", of: corev1.Pod{}, gates: map[gate.Name]bool{gate.ContainerRestartRules: false},
 			obj: `{spec: {containers: [{restartPolicy: Always}]}}`, old: `{spec: {initContainers: [{restartPolicyRules: [{action: Restart}]}]}}`,
 			want: `{spec: {containers: [{restartPolicy: Always}]}}`},
+		{name: "an object without entries is not in use", of: corev1.Pod{}, gates: map[gate.Name]bool{gate.PodLevelResources: false},
+			obj: `{spec: {resources: {limits: {cpu: "1"}}}}`, old: `{spec: {resources: {claims: [{name: c}], limits: {}}}}`, want: `{spec: {}}`},
+		{name: "an object with entries is in use", of: corev1.Pod{}, gates: map[gate.Name]bool{gate.PodLevelResources: false},
+			obj: `{spec: {resources: {limits: {cpu: "1"}}}}`, old: `{spec: {resources: {requests: {cpu: "1"}}}}`, want: `{spec: {resources: {limits: {cpu: "1"}}}}`},
 		{name: "a kind without gates", of: corev1.ConfigMap{}, obj: `{data: {a: b}}`, want: `{data: {a: b}}`},
 	} {
 		read := func(text string) (obj map[string]any) {

@@ -40,6 +40,8 @@ type line struct {
 	freeField, freeValue string
 	// quiet is true for a field of a gate that old objects have only together with another one.
 	quiet bool
+	// uses are the maps in an object of a gate of which one must have an entry, so that the object counts as a use.
+	uses []string
 	// ungated is true for a field below which no fields are dropped.
 	ungated bool
 	// declared is true for a field whose rules, and those below, only Declared applies.
@@ -221,6 +223,8 @@ func parseField(words []string) (f line, err error) {
 			f.whole, f.with, _ = strings.Cut(argument, ",")
 		case "free":
 			f.freeField, f.freeValue, _ = strings.Cut(argument, ":")
+		case "uses":
+			f.uses = strings.Split(argument, ",")
 		case "quiet":
 			f.quiet = true
 		case "ungated":

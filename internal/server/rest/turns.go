@@ -64,7 +64,7 @@ const (
 	pollPause   = 10 * time.Microsecond
 )
 
-// A turn is that of one answer. Its methods may be called with nil, and then do nothing.
+// A turn is the right of one answer to render. take, give and yield may be called with nil, and then do nothing.
 type turn struct {
 	of      *turns
 	number  uint64
@@ -152,7 +152,9 @@ func (t *turn) lend() {
 // back takes the turn after a write.
 func (t *turn) back() {
 	t.slow = time.Since(t.lent) >= writeQuantum
-	if !t.of.returned(t) {
+	if t.of.returned(t) {
+		t.yield()
+	} else {
 		t.take()
 	}
 	switch {

@@ -11,9 +11,13 @@ import (
 
 // Answers of the same length end one after another, the older ones first. A short answer does not wait
 // for the end of a long one.
-func TestTurns(t *testing.T) { synctest.Test(t, testTurns) }
+func TestTurns(t *testing.T) {
+	for _, beside := range []bool{false, true} { // other requests
+		synctest.Test(t, func(t *testing.T) { testTurns(t, beside) })
+	}
+}
 
-func testTurns(t *testing.T) {
+func testTurns(t *testing.T, beside bool) {
 	const slice = 4 * time.Millisecond // that an answer takes before each write
 	turns := &turns{most: 1}
 	var mu sync.Mutex
@@ -25,8 +29,11 @@ func testTurns(t *testing.T) {
 			one.take()
 			for range slices {
 				time.Sleep(slice)
-				one.give() // and writes
-				one.take()
+				if beside {
+					turns.other()
+				}
+				one.lend() // and writes
+				one.back()
 			}
 			one.give()
 			mu.Lock()
@@ -43,7 +50,7 @@ func testTurns(t *testing.T) {
 	answer("late", 2)
 	wait.Wait()
 	if want := []string{"a", "b", "c", "late", "long"}; !slices.Equal(ended, want) {
-		t.Errorf("answers end in the order %v, want %v", ended, want)
+		t.Errorf("beside others %v: answers end in the order %v, want %v", beside, ended, want)
 	}
 	if turns.taken != 0 || len(turns.waiting) != 0 {
 		t.Errorf("%d turns are taken at the end and %d answers wait", turns.taken, len(turns.waiting))
