@@ -118,7 +118,7 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	w.dialer = a.toServices(w, core, o.Services.ClusterIPs)
 	w.conversions = convert.NewMetrics()
 	if o.copied == nil {
-		w.webhooks = webhook.New(webhook.Options{Services: w.dialer, URLs: a.dialer(selector.ControlPlane), Before: o.Hooks.Webhook})
+		w.webhooks = webhook.New(webhook.Options{Services: w.dialer, URLs: a.dialer(selector.ControlPlane), Gates: o.Gates, Before: o.Hooks.Webhook})
 		a.later(func(context.Context) error { w.webhooks.Close(); return nil })
 	} else {
 		o.copied.share(w)

@@ -75,4 +75,5 @@ const (
 	UserNamespacesHostNetworkSupport                    Name = "UserNamespacesHostNetworkSupport"
 	WatchList                                           Name = "WatchList"
 	WatchListCompression                                Name = "WatchListCompression"
+	WebhookRoundTripLoadBalancing                       Name = "WebhookRoundTripLoadBalancing"
 )
