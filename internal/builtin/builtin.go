@@ -143,7 +143,8 @@ func (p Dependencies) Definitions() []*resource.Definition {
 	})
 	cores := core.Definitions(core.Dependencies{
 		Pods: one(pods, "pods"), Nodes: nodes, EndpointSlices: one(p.Independent, "endpointslices"),
-		Network: p.Network, Tokens: p.Tokens, Store: p.Store, PodRules: podRules,
+		ValidatingWebhooks: one(p.Independent, "validatingwebhookconfigurations"), MutatingWebhooks: one(p.Independent, "mutatingwebhookconfigurations"),
+		Authorizer: p.Authorizer, Network: p.Network, Tokens: p.Tokens, Store: p.Store, PodRules: podRules,
 	})
 	return slices.Concat(
 		cores,

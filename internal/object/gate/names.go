@@ -4,6 +4,7 @@ package gate
 const (
 	APIResponseCompression                              Name = "APIResponseCompression"
 	APIServerIdentity                                   Name = "APIServerIdentity"
+	APIServerWebhookAuthenticationToken                 Name = "APIServerWebhookAuthenticationToken"
 	AllowInsecureKubeletCertificateSigningRequests      Name = "AllowInsecureKubeletCertificateSigningRequests"
 	AllowParsingUserUIDFromCertAuth                     Name = "AllowParsingUserUIDFromCertAuth"
 	AllowUnsafeMalformedObjectDeletion                  Name = "AllowUnsafeMalformedObjectDeletion"
