@@ -24,6 +24,7 @@ import (
 	"github.com/anykind/anykind/internal/network/kubelet"
 	"github.com/anykind/anykind/internal/network/otlp"
 	"github.com/anykind/anykind/internal/network/pki"
+	"github.com/anykind/anykind/internal/network/remotecommand"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema/crd/compile"
@@ -190,6 +191,7 @@ type App struct {
 	issuers    *oidc.Metrics            // of external token issuers; nil without issuers
 	caches     *authn.TokenCacheMetrics // of delegated token authentication; nil without it
 	issued     *certificates.Metrics    // certificates of CertificateSigningRequests
+	streams    *remotecommand.Metrics   // WebSockets to containers
 	audit      *audit.Log               // nil for none
 	traces     *otlp.Provider           // nil for none
 	encryption *encrypt.Metrics         // nil without encryption

@@ -47,14 +47,14 @@ type Authentication struct {
 
 // config returns the configuration of issuers from the file or the flags, or nil. own are the
 // issuers of the server's own tokens, which external issuers may not use.
-func (o *Authentication) config(own []string) (*oidc.Config, error) {
+func (o *Authentication) config(own []string, gates *gate.Set) (*oidc.Config, error) {
 	if err := o.OIDC.Check(o.ConfigFile); err != nil {
 		return nil, err
 	}
 	if o.ConfigFile == "" {
-		return o.OIDC.Config(own)
+		return o.OIDC.Config(own, gates)
 	}
-	return oidc.Load(o.ConfigFile, own, o.Anonymous != nil)
+	return oidc.Load(o.ConfigFile, own, o.Anonymous != nil, gates)
 }
 
 // SigningAlgorithms returns the accepted signing algorithms of JSON web tokens.
@@ -168,7 +168,7 @@ func (a *App) otherIssuers(o Options, given files) (tokens []authn.TokenAuthenti
 // jwt returns the authenticator of JSON web tokens, and follows its file.
 func (a *App) jwt(o Options, config *oidc.Config) (*oidc.Issuers, error) {
 	metrics := oidc.NewMetrics(serverID())
-	issuers, err := oidc.New(a.parts.ctx, config, oidc.Options{Transport: a.transport, Egress: a.ways(), Own: o.ServiceAccounts.IssuersOf(), Metrics: metrics, Log: o.Log})
+	issuers, err := oidc.New(a.parts.ctx, config, oidc.Options{Transport: a.transport, Egress: a.ways(), Own: o.ServiceAccounts.IssuersOf(), Gates: o.Gates, Metrics: metrics, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func readFiles(o Options, to *egress.Dialer) (f files, err error) {
 			return f, err
 		}
 	}
-	if f.issuers, err = o.Authentication.config(o.ServiceAccounts.IssuersOf()); err != nil {
+	if f.issuers, err = o.Authentication.config(o.ServiceAccounts.IssuersOf(), o.Gates); err != nil {
 		return f, err
 	}
 	if f.webhook, err = o.Authentication.Webhook.open(to, o.Log); err != nil {

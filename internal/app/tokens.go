@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
 	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
 	"github.com/anykind/anykind/internal/access/authn/serviceaccount/external"
@@ -97,6 +99,9 @@ func (s *serviceAccounts) authenticator(w *wired, o Options, core *resource.Set)
 	return serviceaccount.NewAuthenticator(s.options, serviceaccount.Dependencies{
 		Keys: s.keys, Cache: w.cache, Metrics: s.metrics, Log: o.Log,
 		Accounts: core.Lookup("", "serviceaccounts"), Secrets: secrets, Pods: core.Lookup("", "pods"), Nodes: core.Lookup("", "nodes"),
+		ValidatingWebhooks: core.Lookup(admissionregistrationv1.GroupName, "validatingwebhookconfigurations"),
+		MutatingWebhooks:   core.Lookup(admissionregistrationv1.GroupName, "mutatingwebhookconfigurations"),
+		Gates:              o.Gates,
 		Use: func(ctx context.Context, namespace, name, uid, day string) error {
 			objects := controller.Objects{Backend: w.backend, Catalog: w.catalog, Registry: w.registry, Manager: apply.Server}
 			return objects.Change(ctx, secrets, secrets.Key(namespace, name), uid, "", func(t object.Tree) bool {

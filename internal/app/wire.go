@@ -33,6 +33,7 @@ import (
 	"github.com/anykind/anykind/internal/network/kubelet"
 	"github.com/anykind/anykind/internal/network/mirror"
 	"github.com/anykind/anykind/internal/network/proxy"
+	"github.com/anykind/anykind/internal/network/remotecommand"
 	"github.com/anykind/anykind/internal/network/webhook"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
@@ -118,7 +119,7 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	w.dialer = a.toServices(w, core, o.Services.ClusterIPs)
 	w.conversions = convert.NewMetrics()
 	if o.copied == nil {
-		w.webhooks = webhook.New(webhook.Options{Services: w.dialer, URLs: a.dialer(selector.ControlPlane), Before: o.Hooks.Webhook})
+		w.webhooks = webhook.New(webhook.Options{Services: w.dialer, URLs: a.dialer(selector.ControlPlane), Gates: o.Gates, Before: o.Hooks.Webhook})
 		a.later(func(context.Context) error { w.webhooks.Close(); return nil })
 	} else {
 		o.copied.share(w)
@@ -217,13 +218,14 @@ func (a *App) kinds(o Options) ([]*resource.Definition, error) {
 	}
 	network := proxy.Transport(cluster.DialContext)
 	network.Proxy = cluster.Proxy
+	a.streams = remotecommand.NewMetrics()
 	store := func(ctx context.Context) error { return backendCheck(a.backend)(ctx) } // opened later
 	a.later(func(context.Context) error {
 		kubelets.Close()
 		network.CloseIdleConnections()
 		return nil
 	})
-	return builtin.Dependencies{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens, Certificates: a.issued, Gates: o.Gates, Independent: a.independent}.Definitions(), nil
+	return builtin.Dependencies{AllowPrivileged: o.AllowPrivileged, Kubelets: kubelets, Network: network, Authorizer: &a.authorizer, Roles: &a.byRoles, Tokens: a.accounts.issuer, Store: store, Users: &a.tokens, Certificates: a.issued, Streams: a.streams, Gates: o.Gates, Independent: a.independent}.Definitions(), nil
 }
 
 // toServices returns the dialer to Services. Those of a cluster that this server extends have a DNS
@@ -364,6 +366,7 @@ func (w *wired) collectors(a *App, o Options) []server.Collector {
 		w.plugged.Collectors(),
 		w.addresses.Collectors(),
 		a.issued.Collectors(),
+		a.streams.Collectors(),
 		a.audit.Collectors(),
 		w.fairness.Collectors(),
 		a.rekeyed.Collectors(),

@@ -39,6 +39,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/storagemigration"
 	"github.com/anykind/anykind/internal/network/kubelet"
 	"github.com/anykind/anykind/internal/network/proxy"
+	"github.com/anykind/anykind/internal/network/remotecommand"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
@@ -62,6 +63,8 @@ type Dependencies struct {
 	Store func(context.Context) error
 	// Certificates count issued certificates.
 	Certificates *certificates.Metrics
+	// Streams count WebSockets to containers.
+	Streams *remotecommand.Metrics
 	// Users authenticate tokens.
 	Users authn.TokenAuthenticator
 	// Gates decide defaults.
@@ -104,6 +107,9 @@ func (p Dependencies) Definitions() []*resource.Definition {
 	if p.Certificates == nil {
 		p.Certificates = certificates.NewMetrics()
 	}
+	if p.Streams == nil {
+		p.Streams = remotecommand.NewMetrics()
+	}
 	if p.Kubelets == nil {
 		p.Kubelets, _ = kubelet.New(kubelet.Options{}) // without files there is no error
 	}
@@ -133,11 +139,12 @@ func (p Dependencies) Definitions() []*resource.Definition {
 	pods := pod.Definitions(pod.Dependencies{
 		Rules:   podRules,
 		Budgets: one(p.Independent, "poddisruptionbudgets"), Evictions: policy.Evictions(),
-		Nodes: nodes, Kubelets: p.Kubelets, Network: p.Network, Gates: p.Gates,
+		Nodes: nodes, Kubelets: p.Kubelets, Network: p.Network, Streams: p.Streams, Gates: p.Gates,
 	})
 	cores := core.Definitions(core.Dependencies{
 		Pods: one(pods, "pods"), Nodes: nodes, EndpointSlices: one(p.Independent, "endpointslices"),
-		Network: p.Network, Tokens: p.Tokens, Store: p.Store, PodRules: podRules,
+		ValidatingWebhooks: one(p.Independent, "validatingwebhookconfigurations"), MutatingWebhooks: one(p.Independent, "mutatingwebhookconfigurations"),
+		Authorizer: p.Authorizer, Network: p.Network, Tokens: p.Tokens, Store: p.Store, PodRules: podRules,
 	})
 	return slices.Concat(
 		cores,

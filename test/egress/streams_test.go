@@ -60,18 +60,13 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// expected returns the upgrade protocols in requests to a kubelet. A kubectl whose WebSocket is
-// rejected falls back to SPDY. kube-apiserver translates to SPDY for a kubelet that does not declare
-// support for WebSockets.
+// expected returns the upgrade protocols in requests to a kubelet. The server translates WebSockets to SPDY for a kubelet that does
+// not declare support for them.
 func expected(client, kubelet bool) string {
-	switch {
-	case !client || !kubelet && *reference:
-		return "spdy/3.1"
-	case kubelet:
+	if client && kubelet {
 		return "websocket"
-	default:
-		return "spdy/3.1 websocket"
 	}
+	return "spdy/3.1"
 }
 
 // A streams runs kubectl for a pod.
@@ -250,9 +245,6 @@ func (s *streams) resizes(pod string) {
 	byWebSocket, err := remotecommand.NewWebSocketExecutor(s.config, "GET", at.String())
 	must(s.T, err)
 	all := map[string]remotecommand.Executor{"SPDY": bySPDY, "WebSocket": byWebSocket}
-	if pod == "spdy" && !*reference {
-		delete(all, "WebSocket") // such a kubelet rejects it
-	}
 	for protocol, e := range all {
 		terminal := make(size, 1)
 		terminal <- remotecommand.TerminalSize{Width: 132, Height: 43}

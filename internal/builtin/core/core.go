@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object/resource"
 )
@@ -19,6 +20,9 @@ type Dependencies struct {
 	Pods, Nodes, EndpointSlices *resource.Definition
 	Network                     http.RoundTripper
 	Tokens                      *serviceaccount.Issuer
+	// ValidatingWebhooks and MutatingWebhooks are the kinds of webhook configurations, to which tokens can be bound.
+	ValidatingWebhooks, MutatingWebhooks *resource.Definition
+	Authorizer                           authz.Authorizer
 	// PodRules are the rules of pods and pod templates.
 	PodRules func() *rule.Set
 	// Store returns the error of a store that does not respond, or nil.

@@ -9,7 +9,10 @@ import (
 )
 
 func serviceAccounts(o Dependencies, secrets *resource.Definition) *resource.Definition {
-	tokens := &tokenCreater{issuer: o.Tokens, secrets: secrets, pods: o.Pods, nodes: o.Nodes}
+	tokens := &tokenCreater{
+		issuer: o.Tokens, secrets: secrets, pods: o.Pods, nodes: o.Nodes,
+		validating: o.ValidatingWebhooks, mutating: o.MutatingWebhooks, authorizer: o.Authorizer,
+	}
 	tokens.accounts = kind.Kind[*corev1.ServiceAccount, *corev1.ServiceAccountList]{
 		Definition: resource.Definition{
 			Plural: "serviceaccounts", ShortNames: []string{"sa"}, Namespaced: true, ReturnsDeleted: true,

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/access/authn/serviceaccount"
+	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/gate"
@@ -47,6 +48,8 @@ func tokenRequests() *resource.Definition {
 type tokenCreater struct {
 	issuer                         *serviceaccount.Issuer
 	accounts, secrets, pods, nodes *resource.Definition
+	validating, mutating           *resource.Definition
+	authorizer                     authz.Authorizer
 }
 
 // subresource returns the subresource token.
@@ -88,7 +91,7 @@ func (t *tokenCreater) Create(ctx context.Context, c *resource.Change) (map[stri
 		Namespace: c.Namespace, Account: serviceaccount.Reference{Name: c.Name, UID: uid},
 		Audiences: asked.Audiences, Seconds: *asked.ExpirationSeconds,
 	}
-	if err := t.bind(ctx, c, asked.BoundObjectRef, &grant); err != nil {
+	if err := t.bind(ctx, c, &asked, &grant); err != nil {
 		return nil, err
 	}
 	if most := t.issuer.MaxSeconds(); most > 0 && grant.Seconds > most {
@@ -146,24 +149,15 @@ func validateTokenRequest(s *authenticationv1.TokenRequestSpec) (errs field.Erro
 	if len(s.Audiences) != 1 {
 		errs = append(errs, field.Invalid(at.Child("audiences"), s.Audiences, "must be length 1 when bound to a webhook config"))
 	}
-	if len(s.Attestations) != 1 {
-		errs = append(errs, field.Invalid(attestations, s.Attestations, "webhook bound requests require exactly one admissionReviewAPIGroups attestation"))
-	}
-	return errs
-}
-
-// isWebhook reports whether a token is bound to a webhook configuration, which Kubernetes rejects
-// unless a feature gate is on.
-func isWebhook(ref *authenticationv1.BoundObjectReference) bool {
-	return ref != nil && ref.APIVersion == "admissionregistration.k8s.io/v1" &&
-		(ref.Kind == "ValidatingWebhookConfiguration" || ref.Kind == "MutatingWebhookConfiguration")
+	return append(errs, validateAttestations(s.Attestations, attestations)...)
 }
 
 // binds are the kinds to which a token can be bound.
 var binds = map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Kind: "Node"}: true, {Kind: "Secret"}: true}
 
 // bind adds the bound object to a grant.
-func (t *tokenCreater) bind(ctx context.Context, c *resource.Change, ref *authenticationv1.BoundObjectReference, g *serviceaccount.Grant) error {
+func (t *tokenCreater) bind(ctx context.Context, c *resource.Change, asked *authenticationv1.TokenRequestSpec, g *serviceaccount.Grant) error {
+	ref := asked.BoundObjectRef
 	if ref == nil {
 		return nil
 	}
@@ -198,10 +192,13 @@ func (t *tokenCreater) bind(ctx context.Context, c *resource.Change, ref *authen
 		}
 		uid, g.Secret = object.UID(secret), referenceTo(secret)
 	default:
-		if isWebhook(ref) {
-			return status.BadRequest("cannot bind token to object of type %s (feature gate APIServerWebhookAuthenticationToken is disabled)", of)
+		if !isWebhook(ref) {
+			return status.BadRequest("cannot bind token to object of type %s", of)
 		}
-		return status.BadRequest("cannot bind token to object of type %s", of)
+		var err error
+		if uid, err = t.bindWebhook(ctx, c, asked, g); err != nil {
+			return err
+		}
 	}
 	if ref.UID != "" && ref.UID != types.UID(uid) {
 		return status.Conflict(schema.GroupResource{Group: of.Group, Resource: of.Kind}, ref.Name,

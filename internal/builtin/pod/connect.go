@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/network/kubelet"
 	"github.com/anykind/anykind/internal/network/proxy"
+	"github.com/anykind/anykind/internal/network/remotecommand"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
@@ -27,26 +29,34 @@ import (
 type connecter struct {
 	pods, nodes *resource.Definition
 	kubelets    *kubelet.Client
+	metrics     *remotecommand.Metrics
 }
 
-// kubelet returns the address of the kubelet of a pod's node.
-func (k *connecter) kubelet(ctx context.Context, all resource.Objects, pod map[string]any) (*url.URL, error) {
+// kubelet returns the node of a pod, and the address of its kubelet.
+func (k *connecter) kubelet(ctx context.Context, all resource.Objects, pod map[string]any) (*corev1.Node, *url.URL, error) {
 	name := kind.Text(pod, "spec", "nodeName")
 	node, err := all.Get(ctx, k.nodes, "", name)
 	if status.Is(err, metav1.StatusReasonNotFound) {
-		return nil, status.NotFound(podResource, name) // the error names the pod, as in Kubernetes
+		return nil, nil, status.NotFound(podResource, name) // the error names the pod, as in Kubernetes
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return k.kubelets.Locate(kind.ValueOf[corev1.Node](node))
+	typed := kind.ValueOf[corev1.Node](node)
+	at, err := k.kubelets.Locate(typed)
+	return typed, at, err
 }
 
 // A talk is a streaming subresource: exec, attach or portforward.
 type talk struct {
 	*connecter
+	name string
 	// path returns the path and the query for the kubelet.
 	path func(pod map[string]any, options runtime.Object) (string, url.Values, error)
+	// translate returns the handler for a kubelet that does not know WebSockets.
+	translate func(t talk, to proxy.Stream, options runtime.Object) http.Handler
+	// translates is the gate without which the kubelet gets all requests as they are.
+	translates gate.Name
 }
 
 // Connect returns a handler that upgrades the connection. A permission to read a pod is not
@@ -68,12 +78,38 @@ func (t talk) Connect(ctx context.Context, c resource.Connection) (http.Handler,
 	if kind.Text(pod, "spec", "nodeName") == "" {
 		return nil, status.BadRequest("pod %s does not have a host assigned", c.Name)
 	}
-	to, err := t.kubelet(ctx, c.Objects, pod)
+	node, to, err := t.kubelet(ctx, c.Objects, pod)
 	if err != nil {
 		return nil, err
 	}
 	to.Path, to.RawQuery = path, query.Encode()
-	return proxy.Stream{To: to, Transport: t.kubelets.Transport()}, nil
+	as := proxy.Stream{To: to, Transport: t.kubelets.Transport()}
+	if !c.Gates.On(t.translates) {
+		return as, nil
+	}
+	knows := c.Gates.On(gate.ExtendWebSocketsToKubelet) && slices.Contains(node.Status.DeclaredFeatures, string(gate.ExtendWebSocketsToKubelet))
+	t.metrics.Request(t.name, !knows)
+	if knows {
+		return as, nil
+	}
+	return t.translate(t, as, c.Options), nil
+}
+
+// asCommand translates the streams of exec and attach.
+func asCommand(t talk, to proxy.Stream, options runtime.Object) http.Handler {
+	c := remotecommand.Command{To: to.To, Transport: to.Transport, Metrics: t.metrics, Otherwise: to}
+	switch o := options.(type) {
+	case *corev1.PodExecOptions:
+		c.Streams = remotecommand.Streams{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, TTY: o.TTY}
+	case *corev1.PodAttachOptions:
+		c.Streams = remotecommand.Streams{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, TTY: o.TTY}
+	}
+	return c
+}
+
+// asTunnel unwraps the streams of portforward.
+func asTunnel(t talk, to proxy.Stream, _ runtime.Object) http.Handler {
+	return proxy.Tunnel{Stream: to, Answered: t.metrics.Tunnel}
 }
 
 func execPath(pod map[string]any, options runtime.Object) (string, url.Values, error) {

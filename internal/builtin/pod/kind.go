@@ -10,12 +10,13 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
 func pods(b *binder, bound *resource.Definition, o Dependencies) *resource.Definition {
 	evict := &evictor{budgets: o.Budgets}
-	node := &connecter{nodes: o.Nodes, kubelets: o.Kubelets}
+	node := &connecter{nodes: o.Nodes, kubelets: o.Kubelets, metrics: o.Streams}
 	page := &visit{network: o.Network}
 	d := kind.Kind[*corev1.Pod, *corev1.PodList]{
 		Definition: resource.Definition{
@@ -61,13 +62,13 @@ func answered(b *binder, bound *resource.Definition, evict *evictor, evictions *
 func connected(node *connecter, page *visit) []resource.Subresource {
 	of := corev1.SchemeGroupVersion.WithKind
 	return []resource.Subresource{
-		talking[corev1.PodAttachOptions]("attach", "PodAttachOptions", talk{node, attachPath}),
-		talking[corev1.PodExecOptions]("exec", "PodExecOptions", talk{node, execPath}),
+		talking[corev1.PodAttachOptions]("PodAttachOptions", talk{node, "attach", attachPath, asCommand, gate.TranslateStreamCloseWebsocketRequests}),
+		talking[corev1.PodExecOptions]("PodExecOptions", talk{node, "exec", execPath, asCommand, gate.TranslateStreamCloseWebsocketRequests}),
 		{
 			Name: "log", Verbs: []string{"get"}, Connecter: logReader{node}, Reads: true,
 			Options: corev1.PodLogOptions{}, ReadOptions: kind.ReadOptions[corev1.PodLogOptions](of("PodLogOptions")),
 		},
-		talking[corev1.PodPortForwardOptions]("portforward", "PodPortForwardOptions", talk{node, forwardPath}),
+		talking[corev1.PodPortForwardOptions]("PodPortForwardOptions", talk{node, "portforward", forwardPath, asTunnel, gate.PortForwardWebsockets}),
 		{
 			Name: "proxy", Verbs: []string{"create", "delete", "get", "patch", "update"}, Kind: of("PodProxyOptions"), Connecter: page, PathsBelow: true,
 			Options: corev1.PodProxyOptions{}, ReadOptions: kind.ReadOptions[corev1.PodProxyOptions](of("PodProxyOptions")),
@@ -76,11 +77,11 @@ func connected(node *connecter, page *visit) []resource.Subresource {
 }
 
 // talking returns a streaming subresource.
-func talking[T resource.Options](name, options string, t talk) resource.Subresource {
+func talking[T resource.Options](options string, t talk) resource.Subresource {
 	var none T
 	of := corev1.SchemeGroupVersion.WithKind(options)
 	return resource.Subresource{
-		Name: name, Verbs: []string{"create", "get"}, Kind: of, Connecter: t, Options: none, ReadOptions: kind.ReadOptions[T](of),
+		Name: t.name, Verbs: []string{"create", "get"}, Kind: of, Connecter: t, Options: none, ReadOptions: kind.ReadOptions[T](of),
 	}
 }
 

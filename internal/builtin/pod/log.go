@@ -49,7 +49,7 @@ func (l logReader) Connect(ctx context.Context, c resource.Connection) (http.Han
 	if kind.Text(pod, "spec", "nodeName") == "" {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }), nil
 	}
-	to, err := l.kubelet(ctx, c.Objects, pod)
+	_, to, err := l.kubelet(ctx, c.Objects, pod)
 	if err != nil {
 		return nil, err
 	}

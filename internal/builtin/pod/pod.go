@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/network/kubelet"
+	"github.com/anykind/anykind/internal/network/remotecommand"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
@@ -28,6 +29,7 @@ type Dependencies struct {
 	Nodes              *resource.Definition
 	Kubelets           *kubelet.Client
 	Network            http.RoundTripper
+	Streams            *remotecommand.Metrics
 	// Gates decide defaults.
 	Gates *gate.Set
 }

@@ -12,10 +12,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -78,10 +76,37 @@ func (d *Dialer) DialService(ctx context.Context, network string, s Service) (ne
 	if err != nil {
 		return nil, err
 	}
-	for _, address := range addresses[:min(len(addresses), serviceAttempts)] {
+	conn, err := d.DialContext(ctx, network, addresses[0])
+	if err == nil {
+		return conn, nil
+	}
+	return d.others(ctx, network, addresses[1:], err)
+}
+
+// DialAddress connects to an address of Addresses. If that fails, it tries others. It connects to all other addresses as
+// DialContext.
+func (d *Dialer) DialAddress(ctx context.Context, network string, s Service, address string) (net.Conn, error) {
+	conn, err := d.DialContext(ctx, network, address)
+	if err == nil {
+		return conn, nil
+	}
+	addresses, unresolved := d.Addresses(ctx, s)
+	at := slices.Index(addresses, address)
+	if unresolved != nil || at < 0 {
+		return nil, err
+	}
+	return d.others(ctx, network, slices.Delete(addresses, at, at+1), err)
+}
+
+// others tries more addresses of a Service after err, unless ctx has ended.
+func (d *Dialer) others(ctx context.Context, network string, addresses []string, err error) (net.Conn, error) {
+	for _, address := range addresses[:min(len(addresses), serviceAttempts-1)] {
+		if ctx.Err() != nil {
+			break
+		}
 		var conn net.Conn
-		if conn, err = d.DialContext(ctx, network, address); err == nil || ctx.Err() != nil {
-			return conn, err
+		if conn, err = d.DialContext(ctx, network, address); err == nil {
+			return conn, nil
 		}
 	}
 	return nil, err
@@ -97,24 +122,3 @@ func (d *Dialer) Proxy(r *http.Request) (*url.URL, error) {
 	}
 	return http.ProxyFromEnvironment(r)
 }
-
-// Proxied returns the address of a Service if a proxy of the environment applies to it. If it is
-// "", DialService connects instead.
-func (d *Dialer) Proxied(ctx context.Context, s Service) (string, error) {
-	if !proxies() {
-		return "", nil
-	}
-	addresses, err := d.Addresses(ctx, s)
-	if err != nil {
-		return "", err
-	}
-	to := &http.Request{URL: &url.URL{Scheme: "https", Host: addresses[0]}}
-	by, err := http.ProxyFromEnvironment(to)
-	if by == nil || err != nil {
-		return "", err
-	}
-	return addresses[0], nil
-}
-
-// proxies reports whether the environment has a proxy for HTTPS.
-var proxies = sync.OnceValue(func() bool { return os.Getenv("HTTPS_PROXY") != "" || os.Getenv("https_proxy") != "" })

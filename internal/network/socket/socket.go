@@ -15,6 +15,16 @@ func Wanted(r *http.Request) bool {
 		strings.Contains(strings.ToLower(r.Header.Get("Connection")), "upgrade")
 }
 
+// Protocols returns the protocols that a client offers, in its order.
+func Protocols(r *http.Request) (protocols []string) {
+	for p := range strings.SplitSeq(r.Header.Get("Sec-Websocket-Protocol"), ",") {
+		if p = strings.TrimSpace(p); p != "" {
+			protocols = append(protocols, p)
+		}
+	}
+	return protocols
+}
+
 // Writer returns a ResponseWriter that hijacks the connection below all wrappers.
 func Writer(w http.ResponseWriter) http.ResponseWriter {
 	return hijacker{w, http.NewResponseController(w)}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -18,14 +17,15 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/anykind/anykind/internal/network/egress"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 const (
 	// maxRoutes limits the webhooks with open connections. Beyond it, the least recently called
 	// one loses its connections.
 	maxRoutes = 64
-	// maxConnections limits the connections to one webhook; further calls wait. Idle connections
-	// are kept for a while: a handshake costs more than a call.
+	// maxConnections limits the connections to one address of a webhook; further calls wait. Idle
+	// connections are kept for a while: a handshake costs more than a call.
 	maxConnections = 32
 	idleTime       = 30 * time.Second
 	handshakeTime  = 10 * time.Second
@@ -36,8 +36,8 @@ const (
 // URL, CAs and credentials.
 type route struct {
 	transport *http.Transport
-	// address returns the address of a Service if a proxy applies to it, or "" if the transport
-	// resolves it. It is nil for a URL.
+	// address returns the address of a Service for one call. It is nil for a URL, and without the
+	// gate WebhookRoundTripLoadBalancing: each connection has an address then.
 	address func(context.Context) (string, error)
 	calls   atomic.Int64
 }
@@ -51,10 +51,8 @@ func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if address != "" {
-		request = request.Clone(request.Context())
-		request.Host, request.URL.Host = request.URL.Host, address
-	}
+	request = request.Clone(request.Context())
+	request.Host, request.URL.Host = request.URL.Host, address
 	return r.transport.RoundTrip(request)
 }
 
@@ -119,19 +117,24 @@ func (c *Client) newRoute(config *Config) (*route, error) {
 	service := egress.Service{Namespace: config.Service.Namespace, Name: config.Service.Name, Port: config.Service.port()}
 	secure.ServerName = config.Service.host()
 	own := net.JoinHostPort(secure.ServerName, strconv.Itoa(int(service.Port)))
-	t.Proxy = func(r *http.Request) (*url.URL, error) {
-		if r.URL.Host == own {
-			return nil, nil // no address
+	t.Proxy = c.options.Services.Proxy
+	if !c.options.Gates.On(gate.WebhookRoundTripLoadBalancing) {
+		t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if address != own { // that of a proxy
+				return c.options.Services.DialContext(ctx, network, address)
+			}
+			return c.options.Services.DialService(ctx, network, service)
 		}
-		return c.options.Services.Proxy(r)
+		return &route{transport: t}, nil
 	}
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if address != own {
-			return c.options.Services.DialContext(ctx, network, address)
-		}
-		return c.options.Services.DialService(ctx, network, service)
+		return c.options.Services.DialAddress(ctx, network, service, address)
 	}
 	return &route{transport: t, address: func(ctx context.Context) (string, error) {
-		return c.options.Services.Proxied(ctx, service)
+		addresses, err := c.options.Services.Addresses(ctx, service)
+		if err != nil {
+			return "", err
+		}
+		return addresses[0], nil
 	}}, nil
 }

@@ -29,6 +29,7 @@ import (
 
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/network/kubeconfig"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/span"
 	"github.com/anykind/anykind/internal/object/status"
@@ -104,6 +105,8 @@ type Options struct {
 	// Services connects to webhooks behind a Service, and URLs to others; nil means a zero
 	// Dialer.
 	Services, URLs *egress.Dialer
+	// Gates are the feature gates of the server.
+	Gates *gate.Set
 	// MaxCalls limits the concurrent calls to one webhook; 0 means DefaultMaxCalls.
 	MaxCalls int
 	// Before is called before each call, within its timeout. Its error fails the call. May be

@@ -23,6 +23,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/network/egress"
+	"github.com/anykind/anykind/internal/network/pki/pkitest"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/status"
 )
 
@@ -34,7 +36,9 @@ type server struct {
 	closed      chan struct{} // receives a value for each connection that ends
 }
 
-func serve(t testing.TB, handle http.HandlerFunc) *server {
+func serve(t testing.TB, handle http.HandlerFunc) *server { return serveTLS(t, nil, handle) }
+
+func serveTLS(t testing.TB, config *tls.Config, handle http.HandlerFunc) *server {
 	s := &server{Server: httptest.NewUnstartedServer(handle), closed: make(chan struct{}, 1000)}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -47,6 +51,7 @@ func serve(t testing.TB, handle http.HandlerFunc) *server {
 			s.closed <- struct{}{}
 		}
 	}
+	s.TLS = config
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s
@@ -256,6 +261,44 @@ func TestServiceAddresses(t *testing.T) {
 	c = New(Options{})
 	if _, err := c.Post(t.Context(), config, call("x")); err == nil || !strings.Contains(err.Error(), "services cannot be resolved") {
 		t.Errorf("without a resolver: %v", err)
+	}
+}
+
+// Each call chooses an address of a Service, and connections to it are reused. Without the gate WebhookRoundTripLoadBalancing, each
+// connection chooses one.
+func TestCallsAreBalanced(t *testing.T) {
+	const calls = 60 // one server gets all of them once in 2^59 runs
+	for _, on := range []bool{true, false} {
+		authority := pkitest.Authority(t, "webhooks")
+		leaf := pkitest.Sign(t, authority, x509.Certificate{DNSNames: []string{"hooks.ns.svc"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+		var servers [2]*server
+		var served [2]atomic.Int64
+		var addresses []string
+		for i := range servers {
+			servers[i] = serveTLS(t, &tls.Config{Certificates: []tls.Certificate{*leaf.TLS()}}, func(w http.ResponseWriter, r *http.Request) {
+				served[i].Add(1)
+				if r.Host != "hooks.ns.svc:443" {
+					t.Errorf("the host is %s", r.Host)
+				}
+				echo(w, r)
+			})
+			addresses = append(addresses, servers[i].Listener.Addr().String())
+		}
+		c := New(Options{
+			Gates:    gate.With(map[gate.Name]bool{gate.WebhookRoundTripLoadBalancing: on}),
+			Services: &egress.Dialer{Resolve: func(context.Context, egress.Service) ([]string, error) { return addresses, nil }},
+		})
+		config := &Config{Service: Service{Namespace: "ns", Name: "hooks"}, CABundle: authority.CertPEM()}
+		for range calls {
+			if _, err := c.Post(t.Context(), config, call("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Close()
+		both := served[0].Load() > 0 && served[1].Load() > 0
+		if connections := servers[0].connections.Load() + servers[1].connections.Load(); both != on || on && connections != 2 || !on && connections != 1 {
+			t.Errorf("%t: %d and %d calls, %d connections", on, served[0].Load(), served[1].Load(), connections)
+		}
 	}
 }
 

@@ -82,6 +82,8 @@ func startKubelet(t *testing.T) string {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		code, _ := strconv.Atoi(r.URL.Query().Get("tailLines"))
 		switch {
+		case r.Header.Get("Upgrade") != "" && (strings.HasSuffix(r.URL.Path, "/refuse") || r.URL.Query().Get("port") == "2"):
+			refuse(w, r)
 		case r.Header.Get("Upgrade") != "":
 			talk(w, r)
 		case code >= http.StatusBadRequest:

@@ -101,6 +101,58 @@ var asked = []step{
 	token("robot", "spec: {expirationSeconds: 3607, audiences: [x], boundObjectRef: {apiVersion: v1, kind: Pod, name: p}}"),
 }
 
+// hooks are webhook configurations.
+var hooks = []step{
+	{method: "POST", path: "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", body: `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: v}
+webhooks:
+- {name: a.b.c, clientConfig: {url: 'https://a/x'}, rules: [{operations: [CREATE], apiGroups: [apps], apiVersions: [v1], resources: [deployments]}], sideEffects: None, admissionReviewVersions: [v1]}
+- {name: b.b.c, clientConfig: {service: {namespace: n, name: s, port: 8443, path: /p}}, rules: [{operations: [CREATE], apiGroups: [example.com], apiVersions: [v1], resources: [x]}], sideEffects: None, admissionReviewVersions: [v1]}
+`},
+	{method: "POST", path: "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", body: `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: m}
+webhooks:
+- {name: a.b.c, clientConfig: {service: {namespace: n, name: s}}, reinvocationPolicy: IfNeeded, rules: [{operations: [CREATE], apiGroups: ['example.com'], apiVersions: [v1], resources: ['x']}], sideEffects: None, admissionReviewVersions: [v1]}
+`},
+}
+
+// forHook returns a TokenRequest with a bound webhook configuration.
+func forHook(kind, name, audiences, attestations string) step {
+	return token("robot", fmt.Sprintf("spec: {audiences: [%s], attestations: {%s}, boundObjectRef: {apiVersion: admissionregistration.k8s.io/v1, kind: %sWebhookConfiguration, name: %q}}",
+		audiences, attestations, kind, name))
+}
+
+// forHooks are TokenRequests for webhooks, with and without the gate APIServerWebhookAuthenticationToken.
+var forHooks = []step{
+	forHook("Validating", "v", "'https://a/x'", "admissionReviewAPIGroups: [apps]"),
+	forHook("Validating", "v", "'https://a/x'", "admissionReviewAPIGroups: [example.com]"),
+	forHook("Validating", "v", "'https://a/'", "admissionReviewAPIGroups: [apps]"),
+	forHook("Validating", "v", "'https://s.n.svc:8443/p'", "admissionReviewAPIGroups: [example.com]"),
+	forHook("Validating", "v", "'https://s.n.svc:8443/p/'", "admissionReviewAPIGroups: [example.com]"),
+	forHook("Validating", "v", "x", "admissionReviewAPIGroups: ['*']"),
+	forHook("Validating", "missing", "x", "admissionReviewAPIGroups: ['*']"),
+	forHook("Validating", "", "x", "admissionReviewAPIGroups: ['*']"),
+	forHook("Mutating", "m", "'https://s.n.svc:443/'", "admissionReviewAPIGroups: [example.com]"),
+	forHook("Mutating", "m", "'https://s.n.svc/'", "admissionReviewAPIGroups: [example.com]"),
+	forHook("Mutating", "v", "'https://s.n.svc:443/'", "admissionReviewAPIGroups: [example.com]"),
+	forHook("Mutating", "m", "'https://localhost'", "admissionReviewAPIGroups: ['*']"),
+	forHook("Mutating", "m", "", "admissionReviewAPIGroups: ['*']"),
+	forHook("Mutating", "m", "x, y", "admissionReviewAPIGroups: ['*']"),
+	forHook("Mutating", "m", "x", ""),
+	forHook("Mutating", "m", "x", "admissionReviewAPIGroups: []"),
+	forHook("Mutating", "m", "x", "admissionReviewAPIGroups: ['']"),
+	forHook("Mutating", "m", "x", "admissionReviewAPIGroups: [a, b]"),
+	forHook("Mutating", "m", "x, y", "admissionReviewAPIGroups: [A_B]"),
+	forHook("Mutating", "m", "x", "other: [a]"),
+	forHook("Mutating", "m", "x", "admissionReviewAPIGroups: [a], other: [a]"),
+	token("robot", "spec: {attestations: {admissionReviewAPIGroups: [a]}, expirationSeconds: 1, boundObjectRef: {apiVersion: v1, kind: Pod, name: p}}"),
+	token("robot", "spec: {audiences: [x], attestations: {admissionReviewAPIGroups: ['*']}, expirationSeconds: 700, boundObjectRef: {apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, name: m, uid: other}}"),
+}
+
 // used are TokenRequests whose tokens are then used.
 var used = []step{
 	token("robot", "").kept("plain"),

@@ -79,6 +79,36 @@ func TestTokens(t *testing.T) {
 	t.Logf("%d answers, %d uses of tokens; TokenReviews compared: %v", both.answers, both.uses, both.reviews)
 }
 
+// Tokens for webhooks, by the gate APIServerWebhookAuthenticationToken.
+func TestTokensForWebhooks(t *testing.T) {
+	if *reference != "start" {
+		t.Skip("compares with a kube-apiserver: -reference start")
+	}
+	for _, on := range []bool{true, false} {
+		t.Run(fmt.Sprint(on), func(t *testing.T) {
+			gates := fmt.Sprintf("--feature-gates=APIServerWebhookAuthenticationToken=%t", on)
+			p, err := servers.Start(context.WithoutCancel(t.Context()), servers.Options{
+				Reference: "start", Store: "memory", Dir: t.TempDir(),
+				Theirs: []string{plugins, gates, "--api-audiences=https://localhost,hook"},
+				Ours:   []string{controllers, plugins, gates, "--service-account-issuer=https://localhost", "--api-audiences=https://localhost,hook"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(p.Stop)
+			both := &pair{T: t}
+			for i, client := range []*wire.Client{p.Theirs, p.Ours} {
+				both.sides[i] = &side{client: client, judge: judge.NewServer("tokens"), tokens: map[string]string{}}
+			}
+			for _, steps := range [][]step{setup, hooks, forHooks} {
+				for _, s := range steps {
+					both.do(s)
+				}
+			}
+		})
+	}
+}
+
 // A pair is both servers, theirs first.
 type pair struct {
 	*testing.T

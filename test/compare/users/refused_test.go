@@ -155,6 +155,8 @@ func TestRefused(t *testing.T) {
 		{"another policy", []string{issuer("url: 'https://a', audiences: [x], audienceMatchPolicy: MatchAll")}},
 		{"authorities of an issuer", []string{issuer("url: 'https://a', audiences: [x], certificateAuthority: nonsense")}},
 		{"an egress selector", []string{issuer("url: 'https://a', audiences: [x], egressSelectorType: cluster")}},
+		{"an egress selector without its gate", []string{issuer("url: 'https://a', audiences: [x], egressSelectorType: cluster"), "--feature-gates=StructuredAuthenticationConfigurationEgressSelector=false"}},
+		{"another egress selector, without the gate", []string{issuer("url: 'https://a', audiences: [x], egressSelectorType: etcd"), "--feature-gates=StructuredAuthenticationConfigurationEgressSelector=false"}},
 		{"another egress selector", []string{issuer("url: 'https://a', audiences: [x], egressSelectorType: etcd")}},
 		{"the same issuer twice", []string{config("jwt:\n- {issuer: {url: 'https://a', discoveryURL: 'https://d', audiences: [x]}" + mapped + "}\n- {issuer: {url: 'https://a', discoveryURL: 'https://d', audiences: [x]}" + mapped + "}\n")}},
 		{"a name by a claim and an expression", []string{rest("claimMappings: {username: {claim: a, prefix: '', expression: claims.a}}")}},

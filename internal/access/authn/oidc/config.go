@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/apis/apiserver"
@@ -11,6 +12,7 @@ import (
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 
 	"github.com/anykind/anykind/internal/network/configfile"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // A Config is a validated AuthenticationConfiguration.
@@ -28,7 +30,7 @@ var errAnonymousFlag = field.Forbidden(field.NewPath("anonymous"), "--anonymous-
 
 // Load reads a configuration file. own are the issuers of the server's own tokens. anonymousFlag
 // reports that --anonymous-auth is set.
-func Load(file string, own []string, anonymousFlag bool) (*Config, error) {
+func Load(file string, own []string, anonymousFlag bool, gates *gate.Set) (*Config, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("failed to load authentication configuration from file %q: %w", file, err)
@@ -41,7 +43,7 @@ func Load(file string, own []string, anonymousFlag bool) (*Config, error) {
 		return nil, errAnonymousFlag
 	}
 	c.file = file
-	if err := c.check(own).ToAggregate(); err != nil {
+	if err := c.check(own, gates).ToAggregate(); err != nil {
 		return nil, fmt.Errorf("invalid authentication configuration: %w", err)
 	}
 	return c, nil
@@ -60,9 +62,26 @@ func parse(data []byte) (*Config, error) {
 }
 
 // check validates a configuration. own are the issuers of the server's own tokens.
-func (c *Config) check(own []string) field.ErrorList {
+func (c *Config) check(own []string, gates *gate.Set) field.ErrorList {
 	c.compiler = authenticationcel.NewDefaultCompiler()
-	return validation.ValidateAuthenticationConfiguration(c.compiler, &c.AuthenticationConfiguration, own)
+	errs := validation.ValidateAuthenticationConfiguration(c.compiler, &c.AuthenticationConfiguration, own)
+	if gates.On(gate.StructuredAuthenticationConfigurationEgressSelector) {
+		return errs
+	}
+	for i, a := range c.JWT {
+		if a.Issuer.EgressSelectorType == "" {
+			continue
+		}
+		at := field.NewPath("jwt").Index(i).Child("issuer", "egressSelectorType")
+		off := field.Invalid(at, a.Issuer.EgressSelectorType,
+			"egress selector is not supported when StructuredAuthenticationConfigurationEgressSelector feature gate is disabled")
+		place := slices.IndexFunc(errs, func(e *field.Error) bool { return e.Field == at.String() })
+		if place < 0 {
+			place = len(errs)
+		}
+		errs = slices.Insert(errs, place, off)
+	}
+	return errs
 }
 
 // Flags describes one issuer, as the flags --oidc-* of kube-apiserver do.
@@ -88,7 +107,7 @@ func (f *Flags) Check(configFile string) error {
 }
 
 // Config returns the equivalent configuration of the flags, or nil if none is set.
-func (f *Flags) Config(own []string) (*Config, error) {
+func (f *Flags) Config(own []string, gates *gate.Set) (*Config, error) {
 	if f.IssuerURL == "" || f.ClientID == "" {
 		return nil, nil
 	}
@@ -119,7 +138,7 @@ func (f *Flags) Config(own []string) (*Config, error) {
 		a.ClaimValidationRules = append(a.ClaimValidationRules, apiserver.ClaimValidationRule{Claim: claim, RequiredValue: value})
 	}
 	c := &Config{AuthenticationConfiguration: apiserver.AuthenticationConfiguration{JWT: []apiserver.JWTAuthenticator{a}}, algorithms: f.Algorithms}
-	if err := c.check(own).ToAggregate(); err != nil {
+	if err := c.check(own, gates).ToAggregate(); err != nil {
 		return nil, fmt.Errorf("invalid authentication configuration: %w", err)
 	}
 	return c, nil

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // Errors in a file have the messages of kube-apiserver.
@@ -38,15 +40,35 @@ claimMappings: {username: {expression: "claims.email"}}`),
 		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Load(file, []string{"https://us"}, tt.name == "anonymous requests here and there")
+		_, err := Load(file, []string{"https://us"}, tt.name == "anonymous requests here and there", nil)
 		if err == nil {
 			t.Errorf("%s: loaded", tt.name)
 		} else if got, _, _ := strings.Cut(err.Error(), " in scheme "); got != tt.want { // the rest quotes a source line
 			t.Errorf("%s: (-want +got)\n%s", tt.name, cmp.Diff(tt.want, got))
 		}
 	}
-	if _, err := Load(file+"2", nil, false); err == nil {
+	if _, err := Load(file+"2", nil, false, nil); err == nil {
 		t.Error("a file that is not there was loaded")
+	}
+}
+
+// Egress selectors need the gate StructuredAuthenticationConfigurationEgressSelector.
+func TestEgressSelectorNeedsItsGate(t *testing.T) {
+	const off = "egress selector is not supported when StructuredAuthenticationConfigurationEgressSelector feature gate is disabled"
+	for egress, want := range map[string]string{
+		"cluster": `jwt[1].issuer.egressSelectorType: Invalid value: "cluster": ` + off,
+		"etcd": `[jwt[1].issuer.egressSelectorType: Invalid value: "etcd": ` + off +
+			`, jwt[1].issuer.egressSelectorType: Invalid value: "etcd": egress selector must be either controlplane or cluster]`,
+	} {
+		c, err := parse([]byte(configText(simple("https://a"), `issuer: {url: "https://b", audiences: [x], egressSelectorType: `+egress+`}
+claimMappings: {username: {claim: sub, prefix: ""}}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		gates := gate.With(map[gate.Name]bool{gate.StructuredAuthenticationConfigurationEgressSelector: false})
+		if err := c.check(nil, gates).ToAggregate(); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 
@@ -87,7 +109,7 @@ func TestFlags(t *testing.T) {
 		err := tt.flags.Check(tt.configFile)
 		var c *Config
 		if err == nil {
-			c, err = tt.flags.Config(nil)
+			c, err = tt.flags.Config(nil, nil)
 		}
 		if err != nil || tt.err != "" {
 			if err == nil || err.Error() != tt.err {

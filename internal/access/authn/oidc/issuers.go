@@ -100,7 +100,7 @@ func (s *Issuers) load(ctx context.Context, data []byte) (final bool, err error)
 	if err != nil {
 		return true, fmt.Errorf("failed to load authentication config: %w", err)
 	}
-	errs := c.check(s.options.Own)
+	errs := c.check(s.options.Own, s.options.Gates)
 	if !reflect.DeepEqual(s.initial.Anonymous, c.Anonymous) {
 		errs = append(errs, field.Forbidden(field.NewPath("anonymous"), "changed from initial configuration file"))
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/anykind/anykind/internal/network/configfile"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 // followed is a configuration file that the issuers follow.
@@ -34,7 +36,7 @@ func follow(t *testing.T, text string) *followed {
 	for _, host := range []string{"a", "b"} {
 		f.n.newProvider(host, "one")
 	}
-	c, err := Load(f.file, nil, false)
+	c, err := Load(f.file, nil, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,6 +226,30 @@ func TestOldIssuersEnd(t *testing.T) {
 			t.Errorf("old issuers stay: %v, the keys of %d are known", old.ctx.Err(), len(gather(t, m.keySet)))
 		}
 	})
+}
+
+// Without the gate StructuredAuthenticationConfigurationJWKSMetrics, the fetches of keys are not recorded.
+func TestMetricsOfKeysNeedTheirGate(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			n := newNetwork()
+			n.newProvider("a", "one")
+			o := n.options()
+			o.Gates = gate.With(map[gate.Name]bool{gate.StructuredAuthenticationConfigurationJWKSMetrics: on})
+			s, err := New(t.Context(), config(t, simple("https://a")), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if _, ok, err := s.AuthenticateToken(t.Context(), sign(t, jose.RS256, keys()["one"], "one", claimsWith(map[string]any{"iss": "https://a"})), nil); !ok {
+				t.Fatal(err)
+			}
+			want := map[bool]int{true: 1}[on]
+			if got := []int{len(gather(t, o.Metrics.fetched)), len(gather(t, o.Metrics.keySet)), len(gather(t, o.Metrics.latency))}; !slices.Equal(got, []int{want, want, 1}) {
+				t.Errorf("%t: there are %d metrics", on, got)
+			}
+		})
+	}
 }
 
 // Metrics have the names of Kubernetes and contain no URL.

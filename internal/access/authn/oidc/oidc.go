@@ -24,6 +24,7 @@ import (
 
 	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/network/egress"
+	"github.com/anykind/anykind/internal/object/gate"
 )
 
 const (
@@ -45,6 +46,7 @@ type Options struct {
 	Egress func(name string) egress.Dial
 	// Own are the issuers of the server's own tokens. No external issuer may have their names.
 	Own     []string
+	Gates   *gate.Set
 	Metrics *Metrics
 	Log     *slog.Logger
 }
@@ -96,7 +98,11 @@ func newIssuer(ctx context.Context, a apiserver.JWTAuthenticator, compiler authe
 	if claim := a.ClaimMappings.Groups.Claim; claim != "" {
 		i.distributed = &resolver{issuer: i, claim: claim}
 	}
-	i.own = i.discover(ctx, a.Issuer.URL, discoverAgain, o.Metrics.jwks(a.Issuer.URL))
+	var fetches *recorder
+	if o.Gates.On(gate.StructuredAuthenticationConfigurationJWKSMetrics) {
+		fetches = o.Metrics.jwks(a.Issuer.URL)
+	}
+	i.own = i.discover(ctx, a.Issuer.URL, discoverAgain, fetches)
 	return i, nil
 }
 

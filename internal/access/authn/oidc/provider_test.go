@@ -182,7 +182,7 @@ func config(t testing.TB, issuers ...string) *Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.check(nil).ToAggregate(); err != nil {
+	if err := c.check(nil, nil).ToAggregate(); err != nil {
 		t.Fatal(err)
 	}
 	return c

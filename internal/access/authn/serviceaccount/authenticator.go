@@ -10,6 +10,7 @@ import (
 
 	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/object/bounded"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/watchcache"
@@ -39,7 +40,10 @@ type Dependencies struct {
 	Keys  Keys
 	Cache *watchcache.Cache
 	// The kinds of objects that tokens are bound to.
-	Accounts, Secrets, Pods, Nodes *resource.Definition
+	Accounts, Secrets, Pods, Nodes       *resource.Definition
+	ValidatingWebhooks, MutatingWebhooks *resource.Definition
+	// Gates are the feature gates of the server.
+	Gates *gate.Set
 	// Use labels a Secret with the day of its token's last use.
 	Use func(ctx context.Context, namespace, name, uid, day string) error
 	// Metrics counts uses; nil counts nothing.

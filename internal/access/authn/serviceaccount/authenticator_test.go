@@ -35,6 +35,20 @@ func TestUser(t *testing.T) {
 		}},
 		{"to a Node", func(g *Grant) { g.Node = node }, map[string][]string{request.NodeName: {"n"}, nodeUIDKey: {"uid of nodes/n"}}},
 		{"to a Secret", func(g *Grant) { g.Secret = &Reference{"n", "uid of secrets/dev/n"} }, nil},
+		{"to validating webhooks", func(g *Grant) {
+			g.Validating, g.Attestations = &Reference{"n", "uid of validatingwebhookconfigurations/n"}, map[string][]string{reviewedGroups: {"apps"}}
+		}, map[string][]string{
+			"authentication.kubernetes.io/validatingwebhookconfiguration-name":  {"n"},
+			"authentication.kubernetes.io/validatingwebhookconfiguration-uid":   {"uid of validatingwebhookconfigurations/n"},
+			"attestation.authentication.kubernetes.io/admissionReviewAPIGroups": {"apps"},
+		}},
+		{"to mutating webhooks", func(g *Grant) {
+			g.Mutating, g.Attestations = &Reference{"n", "uid of mutatingwebhookconfigurations/n"}, map[string][]string{reviewedGroups: {"*"}}
+		}, map[string][]string{
+			"authentication.kubernetes.io/mutatingwebhookconfiguration-name":    {"n"},
+			"authentication.kubernetes.io/mutatingwebhookconfiguration-uid":     {"uid of mutatingwebhookconfigurations/n"},
+			"attestation.authentication.kubernetes.io/admissionReviewAPIGroups": {"*"},
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := w.grant()
@@ -88,6 +102,12 @@ func TestWhatATokenDependsOn(t *testing.T) {
 		{"nodes/n", "", true, invalidated},
 		{"nodes/n", another, true, "node UID (another) does not match service account node ref claim (uid of nodes/n)"},
 		{"nodes/n", going(past), true, invalidated},
+		{"validatingwebhookconfigurations/n", "", true, invalidated},
+		{"validatingwebhookconfigurations/n", another, true, "ValidatingWebhookConfiguration UID (another) does not match service account validating ref claim (uid of validatingwebhookconfigurations/n)"},
+		{"validatingwebhookconfigurations/n", going(past), true, invalidated},
+		{"validatingwebhookconfigurations/n", going(soon), true, robot},
+		{"mutatingwebhookconfigurations/n", "", true, invalidated},
+		{"mutatingwebhookconfigurations/n", another, true, "MutatingWebhookConfiguration UID (another) does not match service account validating ref claim (uid of mutatingwebhookconfigurations/n)"},
 	} {
 		t.Run(tt.key+" "+tt.value, func(t *testing.T) {
 			w := newWorld(t, Options{}, nil)
@@ -100,6 +120,10 @@ func TestWhatATokenDependsOn(t *testing.T) {
 					g.Secret = ref
 				case 'n':
 					g.Node = ref
+				case 'v':
+					g.Validating, g.Attestations = ref, map[string][]string{reviewedGroups: {"apps"}}
+				case 'm':
+					g.Mutating, g.Attestations = ref, map[string][]string{reviewedGroups: {"apps"}}
 				}
 			}
 			token := w.issue(g)
@@ -116,6 +140,18 @@ func TestWhatATokenDependsOn(t *testing.T) {
 			}
 		})
 	}
+	t.Run("attestations, and the gate", func(t *testing.T) {
+		w := newWorld(t, Options{}, nil)
+		g := w.grant()
+		g.Validating = &Reference{"n", "uid of validatingwebhookconfigurations/n"}
+		if got, want := w.answers(w.issue(g)), `bound object was a webhook config, but "admissionReviewAPIGroups" attestation is missing`; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		w.Authenticator.stored.gates = nil
+		if got, want := w.answers(w.issue(g)), `feature gate "APIServerWebhookAuthenticationToken" is disabled, but token is webhook bound`; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
 	t.Run("the node of a pod is only told of", func(t *testing.T) {
 		w := newWorld(t, Options{}, nil)
 		g := w.grant()
@@ -242,7 +278,7 @@ func TestAttacks(t *testing.T) {
 				"namespace": "dev", "serviceaccount": map[string]any{"name": "robot", "uid": "uid of serviceaccounts/dev/robot"},
 				"validatingwebhookconfiguration": map[string]any{"name": "x"},
 			}
-		}), `feature gate "APIServerWebhookAuthenticationToken" is disabled, but token is webhook bound`},
+		}), `bound object was a webhook config, but "admissionReviewAPIGroups" attestation is missing`},
 		{"the issuer of Secrets, with other claims", sign(signing, jose.ES256, kid(own), set("iss", LegacyIssuer)), "namespace claim is missing"},
 		{"cut off", token[:len(token)-10], crypto},
 		{"cut off in the payload", token[:len(parts[0])+20], "none of ours"},

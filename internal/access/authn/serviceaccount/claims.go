@@ -24,16 +24,15 @@ type Reference struct {
 
 // bound are the claims of a token from the TokenRequest API.
 type bound struct {
-	Namespace string           `json:"namespace,omitempty"`
-	Account   Reference        `json:"serviceaccount"`
-	Pod       *Reference       `json:"pod,omitempty"`
-	Secret    *Reference       `json:"secret,omitempty"`
-	Node      *Reference       `json:"node,omitempty"`
-	WarnAfter *jwt.NumericDate `json:"warnafter,omitempty"`
-
-	// Kubernetes also binds tokens to these, behind a feature gate that is off by default.
-	ValidatingWebhookConfiguration *Reference `json:"validatingwebhookconfiguration,omitempty"`
-	MutatingWebhookConfiguration   *Reference `json:"mutatingwebhookconfiguration,omitempty"`
+	Namespace    string              `json:"namespace,omitempty"`
+	Account      Reference           `json:"serviceaccount"`
+	Pod          *Reference          `json:"pod,omitempty"`
+	Secret       *Reference          `json:"secret,omitempty"`
+	Node         *Reference          `json:"node,omitempty"`
+	Validating   *Reference          `json:"validatingwebhookconfiguration,omitempty"`
+	Mutating     *Reference          `json:"mutatingwebhookconfiguration,omitempty"`
+	Attestations map[string][]string `json:"attestations,omitempty"`
+	WarnAfter    *jwt.NumericDate    `json:"warnafter,omitempty"`
 }
 
 // legacy are the claims of a Secret's token.

@@ -63,8 +63,11 @@ type Grant struct {
 	Account   Reference
 	Audiences []string
 	Seconds   int64 // lifetime
-	// The token is bound to no object, to one of these, or to a Pod and its Node.
-	Pod, Secret, Node *Reference
+	// The token is bound to no object, to one of these, or to a Pod and its Node. Validating and Mutating are webhook
+	// configurations.
+	Pod, Secret, Node, Validating, Mutating *Reference
+	// Attestations are claims about the use of a token for a webhook.
+	Attestations map[string][]string
 }
 
 // Issue signs a token issued at now. id is the claim jti.
@@ -75,7 +78,10 @@ func (i *Issuer) Issue(ctx context.Context, g Grant, now time.Time) (token, id s
 	after := func(seconds int64) *jwt.NumericDate {
 		return jwt.NewNumericDate(now.Add(time.Duration(seconds) * time.Second))
 	}
-	claims := grantedClaims{Audience: g.Audiences, Kubernetes: bound{Namespace: g.Namespace, Account: g.Account, Pod: g.Pod, Secret: g.Secret, Node: g.Node}}
+	claims := grantedClaims{Audience: g.Audiences, Kubernetes: bound{
+		Namespace: g.Namespace, Account: g.Account, Pod: g.Pod, Secret: g.Secret, Node: g.Node,
+		Validating: g.Validating, Mutating: g.Mutating, Attestations: g.Attestations,
+	}}
 	seconds := g.Seconds
 	if i.extends && g.Pod != nil && seconds == warningExpiration && i.isMine(g.Audiences) {
 		claims.Kubernetes.WarnAfter = after(seconds)

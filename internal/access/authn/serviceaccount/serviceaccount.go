@@ -32,6 +32,12 @@ const (
 	podNameKey = "authentication.kubernetes.io/pod-name"
 	podUIDKey  = "authentication.kubernetes.io/pod-uid"
 	nodeUIDKey = "authentication.kubernetes.io/node-uid"
+
+	validatingKey   = "authentication.kubernetes.io/validatingwebhookconfiguration-"
+	mutatingKey     = "authentication.kubernetes.io/mutatingwebhookconfiguration-"
+	reviewedKey     = "attestation.authentication.kubernetes.io/" + reviewedGroups
+	reviewedGroups  = "admissionReviewAPIGroups"
+	nameKey, uidKey = "name", "uid" // after validatingKey and mutatingKey
 )
 
 // CredentialID returns the credential ID for audit of the token with a jti claim.
@@ -49,11 +55,11 @@ func userOf(c *claims) *request.User {
 		Name: request.ServiceAccount(k.Namespace, k.Account.Name), UID: k.Account.UID,
 		Groups: append(request.ServiceAccountGroups(k.Namespace), request.Authenticated),
 	}
-	say := func(key, value string) {
+	say := func(key string, values ...string) {
 		if u.Extra == nil {
 			u.Extra = map[string][]string{}
 		}
-		u.Extra[key] = []string{value}
+		u.Extra[key] = values
 	}
 	if id := CredentialID(c.ID); id != "" {
 		say(request.CredentialID, id)
@@ -67,6 +73,15 @@ func userOf(c *claims) *request.User {
 		if k.Node.UID != "" {
 			say(nodeUIDKey, k.Node.UID)
 		}
+	}
+	for key, ref := range map[string]*Reference{validatingKey: k.Validating, mutatingKey: k.Mutating} {
+		if ref != nil && ref.Name != "" && ref.UID != "" {
+			say(key+nameKey, ref.Name)
+			say(key+uidKey, ref.UID)
+		}
+	}
+	if groups := k.Attestations[reviewedGroups]; len(groups) > 0 && (k.Validating != nil || k.Mutating != nil) {
+		say(reviewedKey, groups...)
 	}
 	return u
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 	storedobjects "github.com/anykind/anykind/internal/store/stored"
@@ -20,6 +21,8 @@ import (
 type stored struct {
 	cache                          *watchcache.Cache
 	accounts, secrets, pods, nodes kind
+	validating, mutating           kind
+	gates                          *gate.Set
 }
 
 // A kind has the cached objects of one resource.
@@ -30,11 +33,14 @@ type kind struct {
 
 func newStored(p Dependencies) stored {
 	of := func(d *resource.Definition) kind { return kind{p.Cache.Resource(d.StoragePrefix), d} }
-	return stored{cache: p.Cache, accounts: of(p.Accounts), secrets: of(p.Secrets), pods: of(p.Pods), nodes: of(p.Nodes)}
+	return stored{
+		cache: p.Cache, accounts: of(p.Accounts), secrets: of(p.Secrets), pods: of(p.Pods), nodes: of(p.Nodes),
+		validating: of(p.ValidatingWebhooks), mutating: of(p.MutatingWebhooks), gates: p.Gates,
+	}
 }
 
 // keys are the store keys of the objects that a token depends on; "" for none.
-type keys struct{ account, secret, pod, node string }
+type keys struct{ account, secret, pod, node, validating, mutating string }
 
 func (s *stored) keysOf(v *verdict) (k keys) {
 	if v.legacy {
@@ -53,6 +59,12 @@ func (s *stored) keysOf(v *verdict) (k keys) {
 		k.pod = s.pods.definition.Key(c.Namespace, c.Pod.Name) // the node is informational
 	case c.Node != nil:
 		k.node = s.nodes.definition.Key("", c.Node.Name)
+	}
+	if c.Validating != nil {
+		k.validating = s.validating.definition.Key("", c.Validating.Name)
+	}
+	if c.Mutating != nil {
+		k.mutating = s.mutating.definition.Key("", c.Mutating.Name)
 	}
 	return k
 }
@@ -85,10 +97,25 @@ func (s *stored) check(ctx context.Context, v *verdict, before time.Time) error 
 	if err := s.nodes.check(ctx, v.keys.node, c.Node, before, "node UID (%s) does not match service account node ref claim (%s)"); err != nil {
 		return err
 	}
-	if c.ValidatingWebhookConfiguration != nil || c.MutatingWebhookConfiguration != nil {
-		return errors.New(`feature gate "APIServerWebhookAuthenticationToken" is disabled, but token is webhook bound`)
+	return s.checkWebhook(ctx, v, before)
+}
+
+// checkWebhook checks the webhook configuration that a token is bound to.
+func (s *stored) checkWebhook(ctx context.Context, v *verdict, before time.Time) error {
+	c := &v.Kubernetes
+	switch {
+	case c.Validating == nil && c.Mutating == nil:
+		return nil
+	case !s.gates.On(gate.APIServerWebhookAuthenticationToken):
+		return fmt.Errorf("feature gate %q is disabled, but token is webhook bound", gate.APIServerWebhookAuthenticationToken)
+	case len(c.Attestations[reviewedGroups]) == 0:
+		return fmt.Errorf("bound object was a webhook config, but %q attestation is missing", reviewedGroups)
 	}
-	return nil
+	const other = " UID (%s) does not match service account validating ref claim (%s)" // of both kinds
+	if err := s.validating.check(ctx, v.keys.validating, c.Validating, before, "ValidatingWebhookConfiguration"+other); err != nil {
+		return err
+	}
+	return s.mutating.check(ctx, v.keys.mutating, c.Mutating, before, "MutatingWebhookConfiguration"+other)
 }
 
 // account returns the service account at a key.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/access/authn"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/kv"
 	"github.com/anykind/anykind/internal/store/memkv"
@@ -58,6 +59,8 @@ func newWorld(t testing.TB, o Options, k Keys) *world {
 		Keys: k, Cache: cache, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return w.at },
 		Accounts: definition("serviceaccounts", true), Secrets: definition("secrets", true),
 		Pods: definition("pods", true), Nodes: definition("nodes", false),
+		ValidatingWebhooks: definition("validatingwebhookconfigurations", false), MutatingWebhooks: definition("mutatingwebhookconfigurations", false),
+		Gates: gate.With(map[gate.Name]bool{gate.APIServerWebhookAuthenticationToken: true}),
 		Use: func(_ context.Context, namespace, name, uid, day string) error {
 			w.used = append(w.used, namespace+"/"+name+" "+uid+" "+day)
 			return nil
@@ -75,6 +78,8 @@ func newWorld(t testing.TB, o Options, k Keys) *world {
 	w.put("pods/dev/n", `{}`)
 	w.put("secrets/dev/n", `{}`)
 	w.put("nodes/n", `{}`)
+	w.put("validatingwebhookconfigurations/n", `{}`)
+	w.put("mutatingwebhookconfigurations/n", `{}`)
 	return w
 }
 
