@@ -11,8 +11,8 @@ import (
 	"github.com/anykind/anykind/internal/object/gate"
 )
 
-// WebSockets of containers reach a kubelet as SPDY, unless it declares that it knows them. The gates turn that off: each client
-// talks to the kubelet itself.
+// WebSockets of containers reach a kubelet as SPDY, unless it declares that it knows them. With the gates
+// off, the server forwards each WebSocket as it is.
 func TestTranslatedTalks(t *testing.T) {
 	const direct, translated = "GET", "POST"
 	const command, forward = "v5.channel.k8s.io", "SPDY/3.1+portforward.k8s.io"

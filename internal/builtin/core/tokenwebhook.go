@@ -114,7 +114,7 @@ func (t *tokenCreater) mayAttest(ctx context.Context, g *serviceaccount.Grant, g
 	return authz.Forbidden(what, reason)
 }
 
-// isOver reports whether the deletion time of an object is over.
+// isOver reports whether the deletion time of an object has passed.
 func isOver(obj map[string]any, now time.Time) bool {
 	at, err := time.Parse(time.RFC3339, kind.Text(obj, "metadata", "deletionTimestamp"))
 	return err == nil && now.After(at)

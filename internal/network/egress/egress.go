@@ -20,8 +20,8 @@ import (
 const (
 	// dialTimeout limits one attempt to connect.
 	dialTimeout = 10 * time.Second
-	// serviceAttempts limits the addresses of a Service that are tried for one connection.
-	serviceAttempts = 3
+	// ServiceAttempts limits the addresses of a Service that are tried for one connection.
+	ServiceAttempts = 3
 )
 
 // A Service names a port of a Service.
@@ -76,37 +76,13 @@ func (d *Dialer) DialService(ctx context.Context, network string, s Service) (ne
 	if err != nil {
 		return nil, err
 	}
-	conn, err := d.DialContext(ctx, network, addresses[0])
-	if err == nil {
-		return conn, nil
-	}
-	return d.others(ctx, network, addresses[1:], err)
-}
-
-// DialAddress connects to an address of Addresses. If that fails, it tries others. It connects to all other addresses as
-// DialContext.
-func (d *Dialer) DialAddress(ctx context.Context, network string, s Service, address string) (net.Conn, error) {
-	conn, err := d.DialContext(ctx, network, address)
-	if err == nil {
-		return conn, nil
-	}
-	addresses, unresolved := d.Addresses(ctx, s)
-	at := slices.Index(addresses, address)
-	if unresolved != nil || at < 0 {
-		return nil, err
-	}
-	return d.others(ctx, network, slices.Delete(addresses, at, at+1), err)
-}
-
-// others tries more addresses of a Service after err, unless ctx has ended.
-func (d *Dialer) others(ctx context.Context, network string, addresses []string, err error) (net.Conn, error) {
-	for _, address := range addresses[:min(len(addresses), serviceAttempts-1)] {
-		if ctx.Err() != nil {
-			break
-		}
-		var conn net.Conn
+	var conn net.Conn
+	for _, address := range addresses[:min(len(addresses), ServiceAttempts)] {
 		if conn, err = d.DialContext(ctx, network, address); err == nil {
 			return conn, nil
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
 	return nil, err

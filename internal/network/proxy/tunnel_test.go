@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,14 +21,15 @@ import (
 func TestTunnel(t *testing.T) {
 	for _, tt := range []struct {
 		path, protocol string
-		want           string
 		code           int
+		want           string // the bytes of the tunnel, or the body of another answer
+		counted        int
 	}{
-		{"/spdy", "SPDY/3.1+portforward.k8s.io", "POST /spdy SPDY/3.1 [portforward.k8s.io] [], ping", 101},
-		{"/websocket", "SPDY/3.1+portforward.k8s.io", "500 unable to upgrade: missing upgrade headers in response\n", 500},
-		{"/refuse", "SPDY/3.1+portforward.k8s.io", "403 no\n", 403},
-		{"/ok", "SPDY/3.1+portforward.k8s.io", "500 invalid upgrade response: status code 200", 0},
-		{"/refuse", "v4.channel.k8s.io", "403 no\n", 0},
+		{"/spdy", "SPDY/3.1+portforward.k8s.io", 101, "POST /spdy SPDY/3.1 [portforward.k8s.io] [], ping", 101},
+		{"/websocket", "SPDY/3.1+portforward.k8s.io", 500, "unable to upgrade: missing upgrade headers in response\n", 500},
+		{"/refuse", "SPDY/3.1+portforward.k8s.io", 403, "no\n", 403},
+		{"/ok", "SPDY/3.1+portforward.k8s.io", 500, "invalid upgrade response: status code 200", 0},
+		{"/refuse", "v4.channel.k8s.io", 403, "no\n", 0},
 	} {
 		t.Run(tt.path+" "+tt.protocol, func(t *testing.T) {
 			behind := httptest.NewServer(http.HandlerFunc(portforward))
@@ -38,15 +40,21 @@ func TestTunnel(t *testing.T) {
 			}
 			transport := proxy.Transport(new(net.Dialer).DialContext)
 			counted := make(chan int, 2)
-			s := httptest.NewServer(proxy.Tunnel{Stream: proxy.Stream{To: to, Transport: transport}, Answered: func(code int) { counted <- code }})
+			tunnel := proxy.Tunnel{Stream: proxy.Stream{To: to, Transport: transport}, Answered: func(code int) { counted <- code }}
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer close(counted)
+				tunnel.ServeHTTP(w, r)
+			}))
 			defer s.Close()
-			if got := dialTunnel(t, s, tt.protocol); !strings.HasPrefix(got, tt.want) && !strings.Contains(got, tt.want[4:]) {
-				t.Errorf("%s, want %s", got, tt.want)
+			if code, got := dialTunnel(t, s, tt.protocol); code != tt.code || !strings.Contains(got, tt.want) {
+				t.Errorf("%d %s, want %d %s", code, got, tt.code, tt.want)
 			}
-			s.Close() // waits for the handler
-			close(counted)
-			if got := <-counted; got != tt.code || len(counted) > 0 {
-				t.Errorf("counted %d and %d more, want %d", got, len(counted), tt.code)
+			var all []int
+			for code := range counted {
+				all = append(all, code)
+			}
+			if tt.counted == 0 && len(all) > 0 || tt.counted != 0 && !slices.Equal(all, []int{tt.counted}) {
+				t.Errorf("counted %d, want %d", all, tt.counted)
 			}
 		})
 	}
@@ -72,8 +80,8 @@ func portforward(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.CopyN(conn, both, int64(len("ping")))
 }
 
-// dialTunnel returns all that comes through a tunnel, or an answer that is none.
-func dialTunnel(t *testing.T, s *httptest.Server, protocol string) string {
+// dialTunnel returns the bytes of a tunnel with the status 101, or the status and the body of a refusal.
+func dialTunnel(t *testing.T, s *httptest.Server, protocol string) (int, string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())
 	if err != nil {
@@ -98,7 +106,7 @@ func dialTunnel(t *testing.T, s *httptest.Server, protocol string) string {
 		}
 		defer a.Body.Close()
 		body, _ := io.ReadAll(a.Body)
-		return fmt.Sprint(a.StatusCode, " ", string(body))
+		return a.StatusCode, string(body)
 	}
 	if _, err := c.Write([]byte("ping")); err != nil {
 		t.Fatal(err)
@@ -107,5 +115,5 @@ func dialTunnel(t *testing.T, s *httptest.Server, protocol string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(got)
+	return http.StatusSwitchingProtocols, string(got)
 }

@@ -1,6 +1,7 @@
 package remotecommand
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"time"
@@ -28,6 +29,7 @@ const (
 
 // channels are the client's side of a command.
 type channels struct {
+	ctx      context.Context // ends when the client disconnects, or the server ends
 	conn     *websocket.Conn
 	stdin    *io.PipeReader
 	sizes    *io.PipeReader
@@ -35,8 +37,8 @@ type channels struct {
 	toResize *io.PipeWriter
 }
 
-func newChannels(conn *websocket.Conn, s Streams) *channels {
-	c := &channels{conn: conn}
+func newChannels(ctx context.Context, conn *websocket.Conn, s Streams) *channels {
+	c := &channels{ctx: ctx, conn: conn}
 	c.stdin, c.toStdin = io.Pipe()
 	c.sizes, c.toResize = io.Pipe()
 	if !s.Stdin {
@@ -48,9 +50,10 @@ func newChannels(conn *websocket.Conn, s Streams) *channels {
 	return c
 }
 
-// send sends a message on a channel.
+// send sends a message on a channel. A client that does not read blocks it, until finishTimeout after the end of ctx.
 func (c *channels) send(channel byte, data []byte) error {
-	_ = c.conn.SetDeadline(time.Now().Add(idle)) // the connection is closed if this fails
+	_ = c.conn.SetWriteDeadline(time.Now().Add(idle)) // the connection is closed if this fails
+	defer context.AfterFunc(c.ctx, func() { _ = c.conn.SetWriteDeadline(time.Now().Add(finishTimeout)) })()
 	return websocket.Message.Send(c.conn, append([]byte{channel}, data...))
 }
 
@@ -73,7 +76,7 @@ func (c *channels) read() {
 	defer c.toStdin.Close()
 	defer c.toResize.Close()
 	for {
-		_ = c.conn.SetDeadline(time.Now().Add(idle)) // the connection is closed if this fails
+		_ = c.conn.SetReadDeadline(time.Now().Add(idle)) // the connection is closed if this fails
 		var data []byte
 		if err := websocket.Message.Receive(c.conn, &data); err != nil {
 			return

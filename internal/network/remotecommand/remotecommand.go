@@ -61,7 +61,7 @@ func (c Command) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c Command) serve(ctx context.Context, conn *websocket.Conn) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	client := newChannels(conn, c.Streams)
+	client := newChannels(ctx, conn, c.Streams)
 	if client.send(c.first(), nil) != nil {
 		return http.StatusBadRequest
 	}

@@ -1,5 +1,5 @@
-// Package socket has the parts of serving WebSockets that are common to watches and logs: the recognition of a request for
-// one, and the way to its connection. It knows neither protocols nor messages.
+// Package socket has the parts of serving WebSockets that are common to watches, logs, commands and tunnels: the recognition
+// of a request for one with its protocols, and the way to its connection. It does not know messages.
 package socket
 
 import (

@@ -49,7 +49,7 @@ type Conn struct {
 	done  chan struct{}
 	pongs chan uint32 // ids of pings of the server
 
-	write   sync.Mutex // guards what follows, and the order of frames
+	write   sync.Mutex // guards the fields below, and the order of frames
 	next    uint32     // the id of the next stream
 	headers *zlib.Writer
 	block   bytes.Buffer // the output of headers

@@ -36,24 +36,41 @@ const (
 // URL, CAs and credentials.
 type route struct {
 	transport *http.Transport
-	// address returns the address of a Service for one call. It is nil for a URL, and without the
-	// gate WebhookRoundTripLoadBalancing: each connection has an address then.
-	address func(context.Context) (string, error)
-	calls   atomic.Int64
+	// addresses returns the addresses of a Service for one call, in the order to try. It is nil for a URL, and without
+	// the gate WebhookRoundTripLoadBalancing: each connection has an address then.
+	addresses func(context.Context) ([]string, error)
+	calls     atomic.Int64
 }
+
+// A dialError is the error of a connection that could not be made. The webhook has not seen the request.
+type dialError struct{ error }
+
+func (e dialError) Unwrap() error { return e.error }
 
 // RoundTrip implements http.RoundTripper.
 func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
-	if r.address == nil {
+	if r.addresses == nil {
 		return r.transport.RoundTrip(request)
 	}
-	address, err := r.address(request.Context())
+	addresses, err := r.addresses(request.Context())
 	if err != nil {
 		return nil, err
 	}
-	request = request.Clone(request.Context())
-	request.Host, request.URL.Host = request.URL.Host, address
-	return r.transport.RoundTrip(request)
+	for _, address := range addresses[:min(len(addresses), egress.ServiceAttempts)] {
+		one := request.Clone(request.Context())
+		one.Host, one.URL.Host = request.URL.Host, address
+		if request.GetBody != nil {
+			if one.Body, err = request.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+		var answer *http.Response
+		answer, err = r.transport.RoundTrip(one)
+		if _, unreachable := errors.AsType[dialError](err); !unreachable || request.Context().Err() != nil {
+			return answer, err
+		}
+	}
+	return nil, err
 }
 
 type routeKey struct {
@@ -128,13 +145,13 @@ func (c *Client) newRoute(config *Config) (*route, error) {
 		return &route{transport: t}, nil
 	}
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		return c.options.Services.DialAddress(ctx, network, service, address)
-	}
-	return &route{transport: t, address: func(ctx context.Context) (string, error) {
-		addresses, err := c.options.Services.Addresses(ctx, service)
+		conn, err := c.options.Services.DialContext(ctx, network, address)
 		if err != nil {
-			return "", err
+			return nil, dialError{err}
 		}
-		return addresses[0], nil
+		return conn, nil
+	}
+	return &route{transport: t, addresses: func(ctx context.Context) ([]string, error) {
+		return c.options.Services.Addresses(ctx, service)
 	}}, nil
 }

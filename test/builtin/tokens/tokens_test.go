@@ -89,6 +89,7 @@ func newPair(t testing.TB) *pair {
 	f.ours = serviceaccount.NewAuthenticator(o, serviceaccount.Dependencies{
 		Keys: keys, Cache: storedCache(t), Log: slog.New(slog.DiscardHandler),
 		Accounts: plural("serviceaccounts", true), Secrets: plural("secrets", true), Pods: plural("pods", true), Nodes: plural("nodes", false),
+		ValidatingWebhooks: plural("validatingwebhookconfigurations", false), MutatingWebhooks: plural("mutatingwebhookconfigurations", false),
 	})
 	return f
 }

@@ -10,6 +10,8 @@
 package serviceaccount
 
 import (
+	authenticationv1 "k8s.io/api/authentication/v1"
+
 	"github.com/anykind/anykind/internal/object/request"
 )
 
@@ -36,7 +38,7 @@ const (
 	validatingKey   = "authentication.kubernetes.io/validatingwebhookconfiguration-"
 	mutatingKey     = "authentication.kubernetes.io/mutatingwebhookconfiguration-"
 	reviewedKey     = "attestation.authentication.kubernetes.io/" + reviewedGroups
-	reviewedGroups  = "admissionReviewAPIGroups"
+	reviewedGroups  = authenticationv1.AttestationAdmissionReviewAPIGroups
 	nameKey, uidKey = "name", "uid" // after validatingKey and mutatingKey
 )
 
