@@ -43,7 +43,10 @@ func (c *command) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		io.Writer
 	}{both, conn})
 	c.serve(server)
-	_, _ = server.Next() // until the client closes the connection
+	for err = nil; err == nil; {
+		_, err = server.Next()
+	}
+	c.seen <- "the connection ended"
 }
 
 // serve echoes the input to the output, and then sends the outcome.
@@ -53,7 +56,6 @@ func (c *command) serve(server *spdytest.Server) {
 	for {
 		f, err := server.Next()
 		if err != nil {
-			c.seen <- "the connection ended"
 			return
 		}
 		switch {
