@@ -65,6 +65,20 @@ func Forbidden(a *Attributes, reason string) *status.Error {
 	return status.Forbidden(resource, a.Name, fmt.Errorf("%s", message))
 }
 
+// Require asks an authorizer, and returns the 403 error of an action that it does not allow.
+func Require(ctx context.Context, authorizer Authorizer, a *Attributes) error {
+	decision, reason, err := authorizer.Authorize(ctx, a)
+	switch {
+	case decision == Allow:
+		return nil
+	case err != nil && reason != "":
+		reason = fmt.Sprintf("%v: %s", err, reason)
+	case err != nil:
+		reason = err.Error()
+	}
+	return Forbidden(a, reason)
+}
+
 // Htmlless escapes a message, so that browsers do not interpret names from clients as HTML.
 func Htmlless(message string) string { return htmlless.Replace(message) }
 

@@ -96,22 +96,12 @@ func (t *tokenCreater) bindWebhook(ctx context.Context, c *resource.Change, aske
 
 // mayAttest checks that an account may attest that it sends objects of a group to webhooks.
 func (t *tokenCreater) mayAttest(ctx context.Context, g *serviceaccount.Grant, group string) error {
-	what := &authz.Attributes{
+	return authz.Require(ctx, t.authorizer, &authz.Attributes{
 		User: &request.User{Name: request.ServiceAccount(g.Namespace, g.Account.Name), UID: g.Account.UID, Groups: request.ServiceAccountGroups(g.Namespace)},
 		Info: request.Info{
 			IsResource: true, Verb: "attest", Group: authenticationv1.GroupName, Version: "*", Resource: reviewedGroups, Name: group,
 		},
-	}
-	decision, reason, err := t.authorizer.Authorize(ctx, what)
-	switch {
-	case decision == authz.Allow:
-		return nil
-	case err != nil && reason != "":
-		reason = fmt.Sprintf("%v: %s", err, reason)
-	case err != nil:
-		reason = err.Error()
-	}
-	return authz.Forbidden(what, reason)
+	})
 }
 
 // isOver reports whether the deletion time of an object has passed.

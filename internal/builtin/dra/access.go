@@ -61,16 +61,10 @@ func (a access) validate(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
 func (a access) may(c *rule.Check, q *request.Request, subresource, verb, namespace, name string) error {
 	what := authz.Attributes{User: q.User, Info: q.Info}
 	what.Subresource, what.Verb, what.Namespace, what.Name = subresource, verb, namespace, name
-	decision, reason, err := a.authorizer.Authorize(c, &what)
-	switch {
-	case decision == authz.Allow:
-		return nil
-	case err != nil && reason != "":
-		reason = fmt.Sprintf("%v: %s", err, reason)
-	case err != nil:
-		reason = err.Error()
+	if err := authz.Require(c, a.authorizer, &what); err != nil {
+		return errors.New(err.Error()) // no status of its own
 	}
-	return errors.New(authz.Forbidden(&what, reason).Error())
+	return nil
 }
 
 // nodeOf returns the only node with the devices of a claim, or "".

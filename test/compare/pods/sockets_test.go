@@ -118,7 +118,7 @@ func readSocket(t *testing.T, c *wire.Client, path, protocols string) string {
 	if protocols != "" {
 		protocols = "Sec-WebSocket-Protocol: " + protocols + "\r\n"
 	}
-	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: server\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nUser-Agent: client\r\n%s\r\n", path, servers.Token, protocols)
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: server\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nUser-Agent: client\r\nOrigin: https://client\r\n%s\r\n", path, servers.Token, protocols)
 	answers := bufio.NewReader(conn)
 	answer, err := http.ReadResponse(answers, nil)
 	if err != nil {

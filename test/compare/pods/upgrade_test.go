@@ -82,39 +82,13 @@ func TestUpgrades(t *testing.T) {
 	for _, protocol := range []string{"", "binary.k8s.io", "base64.binary.k8s.io", "other, base64.binary.k8s.io, binary.k8s.io", "other", "v5.channel.k8s.io"} {
 		for _, query := range []string{"?follow=true", "?follow=true&tailLines=3&container=c", "?container=none", "?tailLines=-1", "?tailLines=403"} {
 			path := fill("/api/v1/namespaces/NS/pods/a/log" + query)
-			theirs, ours := readLog(t, p.Theirs, path, protocol), readLog(t, p.Ours, path, protocol)
+			theirs, ours := readSocket(t, p.Theirs, path, protocol), readSocket(t, p.Ours, path, protocol)
 			if theirs != ours {
 				t.Errorf("%s by %q\n\tKubernetes %s\n\tanykind    %s", path, protocol, theirs, ours)
 			}
 			t.Log(ours)
 		}
 	}
-}
-
-// readLog asks for a log over a WebSocket. It returns the response, and the bytes of all frames.
-func readLog(t *testing.T, c *wire.Client, path, protocol string) string {
-	t.Helper()
-	conn, err := tls.Dial("tcp", c.Host(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if protocol != "" {
-		protocol = "Sec-WebSocket-Protocol: " + protocol + "\r\n"
-	}
-	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: server\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nOrigin: https://client\r\n%s\r\n", path, servers.Token, protocol)
-	answers := bufio.NewReader(conn)
-	answer, err := http.ReadResponse(answers, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := fmt.Sprint(answer.StatusCode, " ", answer.Header["Sec-Websocket-Protocol"], answer.Header["Sec-Websocket-Accept"])
-	from := io.Reader(answers)
-	if answer.StatusCode != http.StatusSwitchingProtocols {
-		from = answer.Body
-	}
-	rest, _ := io.ReadAll(from) // until the server closes the connection
-	return fmt.Sprintf("%s %q", out, rest)
 }
 
 // converse upgrades a connection and sends a text. It returns the request at the other end, and the

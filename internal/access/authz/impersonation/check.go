@@ -64,17 +64,9 @@ func (c *check) as(ctx context.Context, wanted *request.User, attrs *authz.Attri
 // allowed asks the authorizer, and returns the error of a denial.
 func (c *check) allowed(ctx context.Context, a *authz.Attributes) error {
 	begun := time.Now()
-	decision, reason, err := c.authorizer.Authorize(ctx, a)
-	c.metrics.authorized(c.mode, decision == authz.Allow, begun)
-	switch {
-	case decision == authz.Allow:
-		return nil
-	case err != nil && reason != "":
-		reason = fmt.Sprintf("%v: %s", err, reason)
-	case err != nil:
-		reason = err.Error()
-	}
-	return authz.Forbidden(a, reason)
+	err := authz.Require(ctx, c.authorizer, a)
+	c.metrics.authorized(c.mode, err == nil, begun)
+	return err
 }
 
 // wants returns the attributes of the impersonation of one part.
