@@ -43,9 +43,9 @@ type limiter interface {
 	String() string
 }
 
-// rejectionDelay is the time before a request is rejected. Without it, clients that ignore Retry-After and repeat a request at
+// RejectionDelay is the time before a request is rejected. Without it, clients that ignore Retry-After and repeat a request at
 // once take the processor from all others.
-const rejectionDelay = 100 * time.Millisecond
+const RejectionDelay = 100 * time.Millisecond
 
 // maxDelayed limits the requests that wait for their rejection. Others are rejected at once.
 const maxDelayed = 2000
@@ -54,7 +54,7 @@ const maxDelayed = 2000
 func (s *Server) delay(ctx context.Context) {
 	if s.delayed.Add(1) <= maxDelayed {
 		select {
-		case <-time.After(rejectionDelay):
+		case <-time.After(RejectionDelay):
 		case <-ctx.Done():
 		}
 	}

@@ -45,7 +45,7 @@ func TestSeatsAreFreed(t *testing.T) {
 				t.Errorf("%d requests are served", n)
 			}
 			began := time.Now()
-			if w := ask(s, "GET", "/apis/g/v1/things/y", "bob"); w.Code != 429 || w.Header().Get("Retry-After") != "1" || time.Since(began) < rejectionDelay {
+			if w := ask(s, "GET", "/apis/g/v1/things/y", "bob"); w.Code != 429 || w.Header().Get("Retry-After") != "1" || time.Since(began) < RejectionDelay {
 				t.Errorf("a second request gets %d after %v, and may come again after %q s", w.Code, time.Since(began), w.Header().Get("Retry-After"))
 			}
 		},
