@@ -56,7 +56,7 @@ func startKubelet(t *testing.T, f *Fixture) {
 		t.Fatal(err)
 	}
 	f.Create(t, "/api/v1/nodes", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"node"}}`)
-	f.Patch(t, "/api/v1/nodes/node/status", `{"status":{"addresses":[{"type":"InternalIP","address":"127.0.0.1"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":`+u.Port()+`}}}}`)
+	f.Patch(t, "/api/v1/nodes/node/status", `{"status":{"declaredFeatures":["ExtendWebSocketsToKubelet"],"addresses":[{"type":"InternalIP","address":"127.0.0.1"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":`+u.Port()+`}}}}`)
 }
 
 // podOnNode is a pod with two containers on the Node of the kubelet.
