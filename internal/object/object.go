@@ -76,6 +76,12 @@ func SetGeneration(t Tree, g int64) { Metadata(t)["generation"] = g }
 // Deleting reports whether t has a deletionTimestamp.
 func Deleting(t Tree) bool { return MetaString(t, "deletionTimestamp") != "" }
 
+// DeletionTime returns the deletionTimestamp of t, and false if it has none.
+func DeletionTime(t Tree) (time.Time, bool) {
+	at, err := time.Parse(time.RFC3339, MetaString(t, "deletionTimestamp"))
+	return at, err == nil
+}
+
 // Finalizers returns metadata.finalizers.
 func Finalizers(t Tree) []string {
 	m, _ := t["metadata"].(Tree)

@@ -53,8 +53,8 @@ func (r *Registry) grace(d *resource.Definition, t object.Tree, options *metav1.
 // kubelet; a period of 0 ends at once.
 func (r *Registry) shorten(t object.Tree, had, seconds int64) {
 	now := r.now()
-	ends, err := time.Parse(time.RFC3339, object.MetaString(t, "deletionTimestamp"))
-	if ends = ends.Add(time.Duration(seconds-had) * time.Second); err != nil || ends.Before(now) {
+	ends, ok := object.DeletionTime(t)
+	if ends = ends.Add(time.Duration(seconds-had) * time.Second); !ok || ends.Before(now) {
 		ends = now
 		if seconds != 0 {
 			seconds = 1
@@ -67,8 +67,7 @@ func (r *Registry) shorten(t object.Tree, had, seconds int64) {
 // setDeletion sets the deletion time and the grace period of t. An earlier deletion time stays.
 func (r *Registry) setDeletion(t object.Tree, seconds int64) {
 	ends := r.now().Add(time.Duration(seconds) * time.Second)
-	was, err := time.Parse(time.RFC3339, object.MetaString(t, "deletionTimestamp"))
-	if err != nil || was.After(ends) {
+	if was, ok := object.DeletionTime(t); !ok || was.After(ends) {
 		object.SetMetaString(t, "deletionTimestamp", object.Timestamp(ends))
 	}
 	object.Metadata(t)["deletionGracePeriodSeconds"] = seconds

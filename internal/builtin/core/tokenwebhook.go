@@ -86,7 +86,7 @@ func (t *tokenCreater) bindWebhook(ctx context.Context, c *resource.Change, aske
 		of, to = t.validating, &g.Validating
 	}
 	configuration, err := c.Objects.Get(ctx, of, "", ref.Name)
-	if err != nil || isOver(configuration, time.Now()) || group != anyGroup && !calls(configuration, group, g.Audiences[0]) {
+	if err != nil || isOver(configuration) || group != anyGroup && !calls(configuration, group, g.Audiences[0]) {
 		return "", status.Forbidden(schema.GroupResource{Resource: "serviceaccounts/token"}, c.Name, errors.New("token request denied"))
 	}
 	*to = referenceTo(configuration)
@@ -105,9 +105,9 @@ func (t *tokenCreater) mayAttest(ctx context.Context, g *serviceaccount.Grant, g
 }
 
 // isOver reports whether the deletion time of an object has passed.
-func isOver(obj map[string]any, now time.Time) bool {
-	at, err := time.Parse(time.RFC3339, kind.Text(obj, "metadata", "deletionTimestamp"))
-	return err == nil && now.After(at)
+func isOver(obj map[string]any) bool {
+	at, ok := object.DeletionTime(obj)
+	return ok && time.Now().After(at)
 }
 
 // calls reports whether one webhook of a configuration is called at an audience for objects of a group.

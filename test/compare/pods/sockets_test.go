@@ -62,15 +62,7 @@ func compareSockets(t *testing.T, port string, flags []string) {
 			request{method: "POST", path: "/api/v1/nodes", body: "{apiVersion: v1, kind: Node, metadata: {name: " + pod + "}, status: {" + status + "addresses: [{type: InternalIP, address: MACHINE}], daemonEndpoints: {kubeletEndpoint: {Port: PORT}}}}"},
 			request{method: "POST", path: "/api/v1/namespaces/sockets/pods", body: "{apiVersion: v1, kind: Pod, metadata: {name: " + pod + "}, spec: {nodeName: " + pod + ", containers: [{name: refuse, image: i}]}}"})
 	}
-	for _, c := range []*wire.Client{p.Theirs, p.Ours} {
-		x := &side{client: c}
-		for _, r := range prepare {
-			r.path, r.body = fill(r.path), fill(r.body)
-			if a := x.do(t, r); a.Code >= http.StatusBadRequest {
-				t.Fatalf("%s: %d %s", r.path, a.Code, a.Body)
-			}
-		}
-	}
+	prepareBoth(t, p, prepare, fill)
 	for _, pod := range []string{"old", "new"} {
 		for _, tt := range []struct{ path, protocols string }{
 			{"exec?command=ls&stdin=1&stdout=1&stderr=1", "v5.channel.k8s.io, v4.channel.k8s.io"},

@@ -55,15 +55,7 @@ func TestUpgrades(t *testing.T) {
 		{method: "POST", path: "/api/v1/namespaces/NS/pods", body: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {nodeName: NS, containers: [{name: c, image: i}]}}"},
 		{method: "PATCH", path: "/api/v1/namespaces/NS/pods/a/status", body: "status: {podIP: MACHINE, podIPs: [{ip: MACHINE}]}"},
 	}
-	for _, c := range []*wire.Client{p.Theirs, p.Ours} {
-		x := &side{client: c}
-		for _, r := range prepare {
-			r.path, r.body = fill(r.path), fill(r.body)
-			if a := x.do(t, r); a.Code >= http.StatusBadRequest {
-				t.Fatalf("%s: %d %s", r.path, a.Code, a.Body)
-			}
-		}
-	}
+	prepareBoth(t, p, prepare, fill)
 	for _, tt := range []struct{ method, path, protocol string }{
 		{"POST", "/api/v1/namespaces/NS/pods/a/exec?command=ls&command=-l&stdin=true&stdout=1&stderr=false&tty=true", "SPDY/3.1"},
 		{"GET", "/api/v1/namespaces/NS/pods/a/exec?command=ls&container=c", "websocket"},
@@ -87,6 +79,20 @@ func TestUpgrades(t *testing.T) {
 				t.Errorf("%s by %q\n\tKubernetes %s\n\tanykind    %s", path, protocol, theirs, ours)
 			}
 			t.Log(ours)
+		}
+	}
+}
+
+// prepareBoth sends requests to both servers, none of which may fail.
+func prepareBoth(t *testing.T, p *servers.Pair, requests []request, fill func(string) string) {
+	t.Helper()
+	for _, c := range []*wire.Client{p.Theirs, p.Ours} {
+		x := &side{client: c}
+		for _, r := range requests {
+			r.path, r.body = fill(r.path), fill(r.body)
+			if a := x.do(t, r); a.Code >= http.StatusBadRequest {
+				t.Fatalf("%s: %d %s", r.path, a.Code, a.Body)
+			}
 		}
 	}
 }
