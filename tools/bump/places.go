@@ -12,6 +12,7 @@ type finding struct {
 	change
 	name   string
 	places []place
+	words  []string // of a row
 }
 
 // A section of the report.
