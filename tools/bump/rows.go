@@ -76,7 +76,9 @@ func edited(row, words []string) []string {
 	row = slices.Clone(row)
 	for _, w := range words {
 		if gone, ok := strings.CutPrefix(w, "-"); ok {
-			row = slices.DeleteFunc(row, func(have string) bool { return have == gone })
+			row = slices.DeleteFunc(row, func(have string) bool {
+				return have == gone || have == "gated" && strings.HasPrefix(gone, "gate=")
+			})
 			continue
 		}
 		name, _, _ := strings.Cut(w, "=")

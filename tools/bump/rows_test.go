@@ -16,7 +16,7 @@ Closed
 
 Item union=type(a:A)
 	kind    enum=A,B
-	longer  needed gate=Old
+	longer  needed gate=Old gated
 
 Only
 	gone  list=set
