@@ -30,10 +30,10 @@ const Token = "admin-token"
 
 // Options configure the servers.
 type Options struct {
-	Reference string // kubeconfig of a running server, or "start"
-	Store     string // of anykind: "memory", "file", "fork" (a fork of a server with a file) or "etcd"
-	Gates     string // feature gates of both servers
-	Config    string // --runtime-config of both servers
+	Reference string   // kubeconfig of a running server, or "start"
+	Store     string   // of anykind: "memory", "file", "fork" (a fork of a server with a file) or "etcd"
+	Gates     string   // feature gates of both servers
+	Config    string   // --runtime-config of both servers
 	Dir       string   // for the data of both
 	Theirs    []string // additional flags
 	Ours      []string
