@@ -143,6 +143,8 @@ type Options struct {
 	MinWatch time.Duration
 	// EventTTL is the time for which an Event is kept after its last write. 0 is an hour; a negative one keeps Events.
 	EventTTL time.Duration
+	// LeaderElection is the timing of the election of leaders of other components.
+	LeaderElection LeaderElection
 	// StrictTransport are the directives of the header Strict-Transport-Security; none sends no
 	// header.
 	StrictTransport []string

@@ -23,6 +23,8 @@ type health struct {
 	fair bool
 	// identified reports that the server has a Lease that names it.
 	identified bool
+	// elects reports that the server elects leaders of other components.
+	elects bool
 }
 
 // hook is the prefix of Kubernetes' checks for post-start hooks.
@@ -65,6 +67,9 @@ func (h *health) checks() []server.Check {
 	add(h.cache.Run, hook+"storage-object-count-tracker-hook")
 	add(h.definitions.Run, hook+"start-apiextensions-informers", hook+"start-apiextensions-controllers", hook+"crd-informer-synced")
 	add(done, hook+"start-system-namespaces-controller")
+	if h.elects {
+		add(controllers, hook+"start-kube-apiserver-coordinated-leader-election-controller")
+	}
 	add(controllers, hook+"peer-endpoint-reconciler-controller", hook+"start-cluster-authentication-info-controller")
 	if h.identified {
 		add(controllers, hook+"start-kube-apiserver-identity-lease-controller", hook+"start-kube-apiserver-identity-lease-garbage-collector")

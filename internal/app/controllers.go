@@ -24,6 +24,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/flowschema"
 	"github.com/anykind/anykind/internal/controller/garbage"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
+	"github.com/anykind/anykind/internal/controller/leaderelection"
 	"github.com/anykind/anykind/internal/controller/legacytoken"
 	"github.com/anykind/anykind/internal/controller/migration"
 	"github.com/anykind/anykind/internal/controller/namespace"
@@ -52,6 +53,7 @@ type told struct {
 	others    *aggregate.Aggregator // the other API servers
 	identity  serveridentity.Server
 	eventTTL  time.Duration
+	leaders   controller.Term // of the controller that elects leaders
 }
 
 // controllers returns all controllers.
@@ -91,6 +93,7 @@ func ofServer(of told) []controller.Descriptor {
 		{Name: flowschema.Name, New: flowschema.New},
 		{Name: servicerepair.Name, New: servicerepair.New(of.addresses)},
 		{Name: serveridentity.Name, Everywhere: true, New: serveridentity.New(of.identity)},
+		{Name: leaderelection.Name, Term: &of.leaders, New: leaderelection.New},
 		{Name: clusterauthentication.Name, Everywhere: true, New: clusterauthentication.New(of.trust)},
 	}
 }
@@ -123,13 +126,12 @@ func (w *wired) control(a *App, o Options) error {
 	on, err := controller.Select(controllers(told{
 		a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses,
 		quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others, identity, cmp.Or(o.EventTTL, expiry.DefaultTTL),
+		o.LeaderElection.term(),
 	}), o.Controllers)
 	if err != nil {
 		return err
 	}
-	if o.copied != nil || !o.Gates.On(gate.APIServerIdentity) { // a copy is no process that a Lease could name
-		on = slices.DeleteFunc(on, func(d controller.Descriptor) bool { return d.Name == serveridentity.Name })
-	}
+	on = slices.DeleteFunc(on, func(d controller.Descriptor) bool { return !o.runs(d.Name) })
 	publishing, err := w.publishes(a, &o.Cluster)
 	if err != nil || len(on)+len(publishing) == 0 {
 		return err
@@ -145,6 +147,18 @@ func (w *wired) control(a *App, o Options) error {
 	}
 	work := a.parts.before()
 	a.later(work.stop)
+	elect := func(on []controller.Descriptor, term controller.Term) {
+		election := &controller.Election{Objects: objects, Identity: host + "_" + identity.Instance, Term: term}
+		w.watch(work.run("controllers", func(ctx context.Context) error { return election.Run(ctx, run(on)) }))
+	}
+	if o.copied == nil { // a copy has one server
+		for _, d := range on {
+			if d.Term != nil {
+				elect([]controller.Descriptor{d}, *d.Term)
+			}
+		}
+		on = slices.DeleteFunc(on, func(d controller.Descriptor) bool { return d.Term != nil })
+	}
 	if !o.shared() {
 		a.engines.expect(1)
 		w.watch(work.run("controllers", o.copied.once(a.backend, run(on))))
@@ -159,10 +173,40 @@ func (w *wired) control(a *App, o Options) error {
 		}))
 	}
 	if len(once) > 0 {
-		election := &controller.Election{Objects: objects, Identity: host + "_" + identity.Instance}
-		w.watch(work.run("controllers", func(ctx context.Context) error { return election.Run(ctx, run(once)) }))
+		elect(once, controller.Term{})
 	}
 	return nil
+}
+
+// runs reports whether the feature gates, and the kind of the server, allow a controller.
+func (o *Options) runs(name string) bool {
+	switch name {
+	case serveridentity.Name:
+		return o.copied == nil && o.Gates.On(gate.APIServerIdentity) // a copy is no process that a Lease could name
+	case leaderelection.Name:
+		return o.Gates.On(gate.CoordinatedLeaderElection)
+	}
+	return true
+}
+
+// LeaderElection is the timing of the Lease by which one of several servers elects the leaders of other
+// components, with the feature gate CoordinatedLeaderElection. Zero values are those of kube-apiserver.
+type LeaderElection struct {
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+}
+
+// The defaults of LeaderElection.
+const (
+	DefaultLeaseDuration = 15 * time.Second
+	DefaultRenewDeadline = 10 * time.Second
+	DefaultRetryPeriod   = 2 * time.Second
+)
+
+func (l LeaderElection) term() controller.Term {
+	return controller.Term{
+		Lease: leaderelection.Name, Duration: cmp.Or(l.LeaseDuration, DefaultLeaseDuration),
+		Deadline: cmp.Or(l.RenewDeadline, DefaultRenewDeadline), Period: cmp.Or(l.RetryPeriod, DefaultRetryPeriod),
+	}
 }
 
 // watch adds controllers to the health checks.

@@ -10,9 +10,12 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/builtin/allocation"
 	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema/crd"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -68,6 +71,51 @@ func TestEachServerSaysHowItKnowsUsers(t *testing.T) {
 			}
 			if ctx.Err() != nil {
 				t.Fatalf("with %d servers: %s", count, body)
+			}
+		}
+	}
+}
+
+// With the feature gate CoordinatedLeaderElection, a server elects the leaders of other components, in either version of
+// their candidates. It holds a Lease for this, even as the only server of its store. Without the gate, it does nothing.
+func TestLeadersOfComponents(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		var config builtin.RuntimeConfig
+		if err := config.Set("coordination.k8s.io/v1alpha2=true"); err != nil {
+			t.Fatal(err)
+		}
+		a := start(t, Options{RuntimeConfig: config, Gates: gate.With(map[gate.Name]bool{gate.CoordinatedLeaderElection: on})})
+		defer stop(t, a)
+		admin := client(t, a, admin(t, a))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+		code, body := ask(t, admin, "POST", a.URL()+"/apis/coordination.k8s.io/v1alpha2/namespaces/kube-system/leasecandidates", "", fmt.Sprintf(
+			`{"metadata":{"name":"a"},"spec":{"leaseName":"scheduler","binaryVersion":"1.37.1","emulationVersion":"1.37.0","strategy":"OldestEmulationVersion","renewTime":%q}}`,
+			time.Now().UTC().Format(metav1.RFC3339Micro)))
+		if code != http.StatusCreated {
+			t.Fatalf("create: %d %s", code, body)
+		}
+		for on {
+			if _, body = ask(t, admin, "GET", a.URL()+leases+"/scheduler", "", ""); strings.Contains(body, `"holderIdentity":"a"`) {
+				break
+			}
+			if ctx.Err() != nil {
+				t.Fatalf("there is no leader: %s", body)
+			}
+		}
+		if err := a.WaitIdle(ctx); err != nil {
+			t.Fatal(err)
+		}
+		_, body = ask(t, admin, "GET", a.URL()+leases, "", "")
+		_, checks := ask(t, admin, "GET", a.URL()+"/readyz?verbose", "", "")
+		for name, there := range map[string]bool{
+			"the Lease of the server":    strings.Contains(body, `"name":"leader-election-controller"`),
+			"the Lease of the component": strings.Contains(body, `"name":"scheduler"`),
+			"the health check":           strings.Contains(checks, "[+]poststarthook/start-kube-apiserver-coordinated-leader-election-controller ok"),
+		} {
+			if there != on {
+				t.Errorf("gate %v: %s is there: %v", on, name, there)
 			}
 		}
 	}

@@ -189,6 +189,7 @@ func (w *wired) run(a *App, o Options) {
 	core := w.core
 	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
 	w.health.store, w.health.fair, w.health.identified = backendCheck(a.backend), !o.Unclassified, o.Gates.On(gate.APIServerIdentity)
+	w.health.elects = o.Gates.On(gate.CoordinatedLeaderElection)
 	w.health.cache = a.parts.run("watchcache", w.cache.Run)
 	w.health.definitions = a.parts.run("customresourcedefinitions", w.crds.Run)
 	w.health.history = a.parts.run("history", func(ctx context.Context) error {

@@ -19,6 +19,7 @@ const (
 	CompositePodGroup                                   Name = "CompositePodGroup"
 	ConstrainedImpersonation                            Name = "ConstrainedImpersonation"
 	ContainerRestartRules                               Name = "ContainerRestartRules"
+	CoordinatedLeaderElection                           Name = "CoordinatedLeaderElection"
 	CrossNamespaceVolumeDataSource                      Name = "CrossNamespaceVolumeDataSource"
 	DRAConsumableCapacity                               Name = "DRAConsumableCapacity"
 	DRAFractionalCapacityRange                          Name = "DRAFractionalCapacityRange"
