@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
+	"github.com/anykind/anykind/internal/controller/storageversion"
 	"github.com/anykind/anykind/internal/server"
 )
 
@@ -25,6 +27,16 @@ type health struct {
 	identified bool
 	// elects reports that the server elects leaders of other components.
 	elects bool
+	// versions are the storage versions that the server publishes; nil for none.
+	versions *storageversion.Barrier
+}
+
+// published reports that storage versions are not yet published.
+func (h *health) published(context.Context) error {
+	if !h.versions.Released() {
+		return errors.New("not finished")
+	}
+	return nil
 }
 
 // hook is the prefix of Kubernetes' checks for post-start hooks.
@@ -88,6 +100,9 @@ func (h *health) checks() []server.Check {
 	add(controllers, hook+"apiservice-status-local-available-controller", hook+"apiservice-status-remote-available-controller",
 		hook+"apiservice-registration-controller")
 	add(h.cache.Run, hook+"apiservice-discovery-controller")
+	if h.versions != nil {
+		add(h.published, hook+storageversion.Name)
+	}
 	add(controllers, hook+"kube-apiserver-autoregistration", "autoregister-completion")
 	add(h.definitions.Run, hook+"apiservice-openapi-controller", hook+"apiservice-openapiv3-controller")
 	return checks

@@ -35,6 +35,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/serviceaccount"
 	"github.com/anykind/anykind/internal/controller/servicecidr"
 	"github.com/anykind/anykind/internal/controller/servicerepair"
+	"github.com/anykind/anykind/internal/controller/storageversion"
 	"github.com/anykind/anykind/internal/controller/tokencleaner"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/server"
@@ -54,6 +55,7 @@ type told struct {
 	identity  serveridentity.Server
 	eventTTL  time.Duration
 	leaders   controller.Term // of the controller that elects leaders
+	versions  *storageversion.Barrier
 }
 
 // controllers returns all controllers.
@@ -94,6 +96,7 @@ func ofServer(of told) []controller.Descriptor {
 		{Name: servicerepair.Name, New: servicerepair.New(of.addresses)},
 		{Name: serveridentity.Name, Everywhere: true, New: serveridentity.New(of.identity)},
 		{Name: leaderelection.Name, Term: &of.leaders, New: leaderelection.New},
+		{Name: storageversion.Name, Everywhere: true, New: storageversion.New(of.identity.ID(), of.versions)},
 		{Name: clusterauthentication.Name, Everywhere: true, New: clusterauthentication.New(of.trust)},
 	}
 }
@@ -126,12 +129,15 @@ func (w *wired) control(a *App, o Options) error {
 	on, err := controller.Select(controllers(told{
 		a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses,
 		quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others, identity, cmp.Or(o.EventTTL, expiry.DefaultTTL),
-		o.LeaderElection.term(),
+		o.LeaderElection.term(), w.versions,
 	}), o.Controllers)
 	if err != nil {
 		return err
 	}
 	on = slices.DeleteFunc(on, func(d controller.Descriptor) bool { return !o.runs(d.Name) })
+	if !slices.ContainsFunc(on, func(d controller.Descriptor) bool { return d.Name == storageversion.Name }) {
+		w.versions.Release()
+	}
 	publishing, err := w.publishes(a, &o.Cluster)
 	if err != nil || len(on)+len(publishing) == 0 {
 		return err
@@ -147,14 +153,14 @@ func (w *wired) control(a *App, o Options) error {
 	}
 	work := a.parts.before()
 	a.later(work.stop)
-	elect := func(on []controller.Descriptor, term controller.Term) {
-		election := &controller.Election{Objects: objects, Identity: host + "_" + identity.Instance, Term: term}
+	elect := func(on []controller.Descriptor, instance string, term controller.Term) {
+		election := &controller.Election{Objects: objects, Identity: host + "_" + instance, Term: term}
 		w.watch(work.run("controllers", func(ctx context.Context) error { return election.Run(ctx, run(on)) }))
 	}
 	if o.copied == nil { // a copy has one server
 		for _, d := range on {
 			if d.Term != nil {
-				elect([]controller.Descriptor{d}, *d.Term)
+				elect([]controller.Descriptor{d}, string(uuid.NewUUID()), *d.Term)
 			}
 		}
 		on = slices.DeleteFunc(on, func(d controller.Descriptor) bool { return d.Term != nil })
@@ -173,7 +179,7 @@ func (w *wired) control(a *App, o Options) error {
 		}))
 	}
 	if len(once) > 0 {
-		elect(once, controller.Term{})
+		elect(once, identity.Instance, controller.Term{})
 	}
 	return nil
 }
@@ -183,6 +189,8 @@ func (o *Options) runs(name string) bool {
 	switch name {
 	case serveridentity.Name:
 		return o.copied == nil && o.Gates.On(gate.APIServerIdentity) // a copy is no process that a Lease could name
+	case storageversion.Name:
+		return o.copied == nil && o.Gates.On(gate.StorageVersionAPI)
 	case leaderelection.Name:
 		return o.Gates.On(gate.CoordinatedLeaderElection)
 	}

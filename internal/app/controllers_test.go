@@ -121,6 +121,50 @@ func TestLeadersOfComponents(t *testing.T) {
 	}
 }
 
+// With the feature gate StorageVersionAPI, a server rejects writes until it has published its storage versions, and is not
+// ready before. A server that does not publish accepts them.
+func TestStorageVersions(t *testing.T) {
+	const writes, path = "/api/v1/namespaces/default/configmaps", "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions"
+	const check = "/readyz/poststarthook/built-in-resources-storage-version-updater"
+	gates := gate.With(map[gate.Name]bool{gate.StorageVersionAPI: true})
+	for _, tt := range []struct {
+		name        string
+		o           Options
+		served      string
+		code, ready int
+	}{
+		{"published", Options{Gates: gates}, "true", 201, 200},
+		{"not served", Options{Gates: gates}, "false", 503, 500},
+		{"no controllers", Options{Gates: gates, Controllers: []string{}}, "true", 201, 200},
+		{"gate off", Options{}, "true", 201, 404},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.o.RuntimeConfig.Set("internal.apiserver.k8s.io/v1alpha1=" + tt.served); err != nil {
+				t.Fatal(err)
+			}
+			a := start(t, tt.o)
+			defer stop(t, a)
+			admin := client(t, a, admin(t, a))
+			for code, body := 0, ""; tt.name == "published" && code != 200; {
+				if code, body = ask(t, admin, "GET", a.URL()+check, "", ""); code != 200 && t.Context().Err() != nil {
+					t.Fatal(body)
+				}
+			}
+			code, body := ask(t, admin, "POST", a.URL()+writes, "", `{"metadata":{"name":"a"}}`)
+			if code != tt.code || code == 503 && !strings.Contains(body, "wait for storage version registration to complete for resource: configmaps, last seen error: ") {
+				t.Errorf("create: %d %s", code, body)
+			}
+			if code, body := ask(t, admin, "GET", a.URL()+check, "", ""); code != tt.ready {
+				t.Errorf("check: %d %s", code, body)
+			}
+			_, body = ask(t, admin, "GET", a.URL()+path, "", "")
+			if published := strings.Contains(body, `"name":"core.configmaps"`); published != (tt.name == "published") {
+				t.Errorf("StorageVersions are published: %v", published)
+			}
+		})
+	}
+}
+
 // Every controller has a unique name and alias.
 func TestControllersHaveNames(t *testing.T) {
 	seen := map[string]bool{"": true, "*": true}

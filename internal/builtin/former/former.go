@@ -7,9 +7,11 @@
 package former
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 )
 
 // A Version is a removed version of a kind.
@@ -28,6 +30,23 @@ func Find(apiVersion, kind string) (Version, bool) {
 		return v, true
 	}
 	return Version{}, equalVersions[gv.WithKind(kind)]
+}
+
+// Versions returns the removed versions of a kind within its group, newest first.
+func Versions(group, kind string) (versions []string) {
+	add := func(gvk schema.GroupVersionKind) {
+		if gvk.Group == group && gvk.Kind == kind {
+			versions = append(versions, gvk.Version)
+		}
+	}
+	for gvk := range changed {
+		add(gvk)
+	}
+	for gvk := range equalVersions {
+		add(gvk)
+	}
+	slices.SortFunc(versions, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
+	return versions
 }
 
 // Raise converts a JSON object to another version.

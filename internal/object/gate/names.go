@@ -69,6 +69,7 @@ const (
 	ServiceCIDRStatusFieldWiping                        Name = "ServiceCIDRStatusFieldWiping"
 	ShardedListAndWatch                                 Name = "ShardedListAndWatch"
 	StatefulSetRecreateStrategy                         Name = "StatefulSetRecreateStrategy"
+	StorageVersionAPI                                   Name = "StorageVersionAPI"
 	StorageVersionHash                                  Name = "StorageVersionHash"
 	StorageVersionMigrator                              Name = "StorageVersionMigrator"
 	StrictIPCIDRValidation                              Name = "StrictIPCIDRValidation"
