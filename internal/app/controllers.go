@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -129,20 +128,19 @@ func (w *wired) control(a *App, o Options) error {
 	on, err := controller.Select(controllers(told{
 		a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses,
 		quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others, identity, cmp.Or(o.EventTTL, expiry.DefaultTTL),
-		o.LeaderElection.term(), w.versions,
+		o.leaderElection(), w.versions,
 	}), o.Controllers)
 	if err != nil {
 		return err
 	}
-	on = slices.DeleteFunc(on, func(d controller.Descriptor) bool { return !o.runs(d.Name) })
-	if !slices.ContainsFunc(on, func(d controller.Descriptor) bool { return d.Name == storageversion.Name }) {
-		w.versions.Release()
-	}
 	publishing, err := w.publishes(a, &o.Cluster)
-	if err != nil || len(on)+len(publishing) == 0 {
+	if err != nil {
 		return err
 	}
-	on = append(on, publishing...)
+	of := o.divide(append(on, publishing...))
+	if !of.publishes {
+		w.versions.Release()
+	}
 	objects := w.objects(controller.Manager, o.Log)
 	run := func(on []controller.Descriptor) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -157,31 +155,60 @@ func (w *wired) control(a *App, o Options) error {
 		election := &controller.Election{Objects: objects, Identity: host + "_" + instance, Term: term}
 		w.watch(work.run("controllers", func(ctx context.Context) error { return election.Run(ctx, run(on)) }))
 	}
-	if o.copied == nil { // a copy has one server
-		for _, d := range on {
-			if d.Term != nil {
-				elect([]controller.Descriptor{d}, string(uuid.NewUUID()), *d.Term)
-			}
-		}
-		on = slices.DeleteFunc(on, func(d controller.Descriptor) bool { return d.Term != nil })
+	for _, d := range of.elected {
+		elect([]controller.Descriptor{d}, string(uuid.NewUUID()), *d.Term)
 	}
-	if !o.shared() {
-		a.engines.expect(1)
-		w.watch(work.run("controllers", o.copied.once(a.backend, run(on))))
-		return nil
-	}
-	once, everywhere := apart(on)
-	if len(everywhere) > 0 {
+	if len(of.everywhere) > 0 {
 		w.watch(work.run("controllers of each server", func(ctx context.Context) error {
-			err := run(everywhere)(ctx)
+			err := run(of.everywhere)(ctx)
 			w.leave(ctx, &objects, identity)
 			return err
 		}))
 	}
-	if len(once) > 0 {
-		elect(once, identity.Instance, controller.Term{})
+	switch {
+	case len(of.once) == 0:
+	case o.shared():
+		elect(of.once, identity.Instance, controller.Term{})
+	default:
+		a.engines.expect(1)
+		w.watch(work.run("controllers", o.copied.once(a.backend, run(of.once))))
 	}
 	return nil
+}
+
+// division is how the servers of a store share controllers.
+type division struct {
+	once       []controller.Descriptor // one server runs them
+	elected    []controller.Descriptor // likewise, with an election for each
+	everywhere []controller.Descriptor // each server runs them
+	publishes  bool                    // storage versions
+}
+
+// divide divides the controllers that the gates and the kind of the server allow. A server with a store of its own runs
+// all at once, and a copy holds no elections.
+func (o *Options) divide(all []controller.Descriptor) (of division) {
+	for _, d := range all {
+		to := &of.once
+		switch {
+		case !o.runs(d.Name):
+			continue
+		case d.Term != nil && o.copied == nil:
+			to = &of.elected
+		case d.Everywhere && o.shared():
+			to = &of.everywhere
+		}
+		*to = append(*to, d)
+		of.publishes = of.publishes || d.Name == storageversion.Name
+	}
+	return of
+}
+
+// leaderElection returns the Term of the controller that elects leaders.
+func (o *Options) leaderElection() controller.Term {
+	if o.LeaderElection.Lease == "" {
+		return leaderelection.Term()
+	}
+	return o.LeaderElection
 }
 
 // runs reports whether the feature gates, and the kind of the server, allow a controller.
@@ -195,26 +222,6 @@ func (o *Options) runs(name string) bool {
 		return o.Gates.On(gate.CoordinatedLeaderElection)
 	}
 	return true
-}
-
-// LeaderElection is the timing of the Lease by which one of several servers elects the leaders of other
-// components, with the feature gate CoordinatedLeaderElection. Zero values are those of kube-apiserver.
-type LeaderElection struct {
-	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
-}
-
-// The defaults of LeaderElection.
-const (
-	DefaultLeaseDuration = 15 * time.Second
-	DefaultRenewDeadline = 10 * time.Second
-	DefaultRetryPeriod   = 2 * time.Second
-)
-
-func (l LeaderElection) term() controller.Term {
-	return controller.Term{
-		Lease: leaderelection.Name, Duration: cmp.Or(l.LeaseDuration, DefaultLeaseDuration),
-		Deadline: cmp.Or(l.RenewDeadline, DefaultRenewDeadline), Period: cmp.Or(l.RetryPeriod, DefaultRetryPeriod),
-	}
 }
 
 // watch adds controllers to the health checks.
@@ -234,18 +241,6 @@ func (w *wired) leave(ctx context.Context, objects *controller.Objects, s server
 	if err := serveridentity.Retire(ctx, objects, s); err != nil {
 		w.log.Info("the Lease of this server cannot be removed and will expire", "error", err)
 	}
-}
-
-// apart divides controllers into those that only the leader runs, and those that every server runs.
-func apart(all []controller.Descriptor) (once, everywhere []controller.Descriptor) {
-	for _, d := range all {
-		if d.Everywhere {
-			everywhere = append(everywhere, d)
-		} else {
-			once = append(once, d)
-		}
-	}
-	return once, everywhere
 }
 
 // Controllers returns the names of all controllers.

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -73,7 +72,9 @@ func (e *Election) Run(ctx context.Context, work func(context.Context) error) er
 // complete sets the defaults.
 func (e *Election) complete() {
 	e.Objects.complete()
-	e.Term = cmp.Or(e.Term, Term{Lease: electionLease, Duration: leaseDuration, Deadline: renewDeadline, Period: renewPeriod})
+	if e.Term.Lease == "" {
+		e.Term = Term{Lease: electionLease, Duration: leaseDuration, Deadline: renewDeadline, Period: renewPeriod}
+	}
 }
 
 // lead runs work until the Lease is lost, work returns or ctx ends; done is true in the last two

@@ -21,10 +21,10 @@ func TestDecodableVersions(t *testing.T) {
 	for _, d := range builtin.Definitions() {
 		var theirs, ours []string
 		for _, gv := range legacyscheme.Scheme.VersionsForGroupKind(schema.GroupKind{Group: d.Group, Kind: d.Kind}) {
-			theirs = append(theirs, gv.Version)
+			theirs = append(theirs, gv.String())
 		}
 		for _, v := range d.Versions {
-			ours = append(ours, v.Name)
+			ours = append(ours, d.APIVersion(v.Name))
 		}
 		ours = append(ours, former.Versions(d.Group, d.Kind)...)
 		stored := d.StorageVersion().Creater == nil && d.StorageVersion().Reader == nil

@@ -15,7 +15,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/controller/leaderelection"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/server"
 )
@@ -123,9 +124,9 @@ func TestOptionsAsKubeAPIServer(t *testing.T) {
 // The flags of the Lease by which a server elects leaders have the defaults and the errors of kube-apiserver.
 func TestLeaderFlags(t *testing.T) {
 	for given, want := range map[string]any{
-		"": app.LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second},
-		"--coordinated-leadership-lease-duration=5s --coordinated-leadership-renew-deadline=3s --coordinated-leadership-retry-period=1s": app.LeaderElection{
-			LeaseDuration: 5 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: time.Second},
+		"": leaderelection.Term(),
+		"--coordinated-leadership-lease-duration=5s --coordinated-leadership-renew-deadline=3s --coordinated-leadership-retry-period=1s": controller.Term{
+			Lease: leaderelection.Name, Duration: 5 * time.Second, Deadline: 3 * time.Second, Period: time.Second},
 		"--coordinated-leadership-lease-duration=10s": "--coordinated-leadership-lease-duration must be greater than --coordinated-leadership-renew-deadline",
 		"--coordinated-leadership-retry-period=10s":   "--coordinated-leadership-renew-deadline must be greater than --coordinated-leadership-retry-period",
 	} {

@@ -5,29 +5,28 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/anykind/anykind/internal/app"
+	"github.com/anykind/anykind/internal/controller/leaderelection"
 )
 
-// leaderFlags are the flags for the election of leaders of other components.
-type leaderFlags struct{ app.LeaderElection }
-
-func (f *leaderFlags) add(flags *pflag.FlagSet) {
-	flags.DurationVar(&f.LeaseDuration, "coordinated-leadership-lease-duration", app.DefaultLeaseDuration,
-		"with the feature gate CoordinatedLeaderElection, time after which another server elects leaders in place of one that has failed")
-	flags.DurationVar(&f.RenewDeadline, "coordinated-leadership-renew-deadline", app.DefaultRenewDeadline,
-		"time after which a server that cannot renew its Lease stops electing leaders")
-	flags.DurationVar(&f.RetryPeriod, "coordinated-leadership-retry-period", app.DefaultRetryPeriod,
-		"interval of renewals of the Lease, and of attempts to acquire it")
+// addLeaders adds the flags for the election of leaders of other components.
+func (f *Serve) addLeaders(flags *pflag.FlagSet) {
+	t := &f.leaders
+	*t = leaderelection.Term()
+	flags.DurationVar(&t.Duration, "coordinated-leadership-lease-duration", t.Duration,
+		"with CoordinatedLeaderElection, time after which another server replaces a failed one that elects leaders")
+	flags.DurationVar(&t.Deadline, "coordinated-leadership-renew-deadline", t.Deadline,
+		"time in which a server that elects leaders must renew its Lease")
+	flags.DurationVar(&t.Period, "coordinated-leadership-retry-period", t.Period,
+		"interval of renewals of that Lease")
 }
 
-// check returns the error of kube-apiserver for the flags.
-func (f *leaderFlags) check() error {
-	var errs []error
-	if f.LeaseDuration <= f.RenewDeadline {
-		errs = append(errs, errors.New("--coordinated-leadership-lease-duration must be greater than --coordinated-leadership-renew-deadline"))
+// checkLeaders returns the error of kube-apiserver for the flags.
+func (f *Serve) checkLeaders() error {
+	switch t := &f.leaders; {
+	case t.Duration <= t.Deadline:
+		return errors.New("--coordinated-leadership-lease-duration must be greater than --coordinated-leadership-renew-deadline")
+	case t.Deadline <= t.Period:
+		return errors.New("--coordinated-leadership-renew-deadline must be greater than --coordinated-leadership-retry-period")
 	}
-	if f.RenewDeadline <= f.RetryPeriod {
-		errs = append(errs, errors.New("--coordinated-leadership-renew-deadline must be greater than --coordinated-leadership-retry-period"))
-	}
-	return errors.Join(errs...)
+	return nil
 }

@@ -7,11 +7,9 @@
 package former
 
 import (
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/version"
 )
 
 // A Version is a removed version of a kind.
@@ -32,21 +30,14 @@ func Find(apiVersion, kind string) (Version, bool) {
 	return Version{}, equalVersions[gv.WithKind(kind)]
 }
 
-// Versions returns the removed versions of a kind within its group, newest first.
-func Versions(group, kind string) (versions []string) {
-	add := func(gvk schema.GroupVersionKind) {
-		if gvk.Group == group && gvk.Kind == kind {
-			versions = append(versions, gvk.Version)
+// Versions returns the removed versions of a kind within its group, newest first, with the group.
+func Versions(group, kind string) (apiVersions []string) {
+	for _, version := range []string{"/v1beta3", "/v1beta2", "/v1beta1", "/v1alpha1"} {
+		if _, ok := Find(group+version, kind); ok {
+			apiVersions = append(apiVersions, group+version)
 		}
 	}
-	for gvk := range changed {
-		add(gvk)
-	}
-	for gvk := range equalVersions {
-		add(gvk)
-	}
-	slices.SortFunc(versions, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
-	return versions
+	return apiVersions
 }
 
 // Raise converts a JSON object to another version.

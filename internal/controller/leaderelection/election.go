@@ -3,11 +3,12 @@ package leaderelection
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
@@ -21,11 +22,33 @@ const (
 	leaseSeconds = 5
 )
 
+// assign gives a Lease the result of an election. A leader without a holder before it, or after an expired one,
+// holds the Lease at once, and has to renew it. A working holder is asked to step down.
+func assign(s *coordinationv1.LeaseSpec, strategy coordinationv1.CoordinatedLeaseStrategy, leader string, now time.Time) {
+	s.Strategy = &strategy
+	switch holder := holderOf(s); {
+	case leader == "" || leader == holder:
+	case holder == "" || expired(s, now):
+		s.HolderIdentity, s.PreferredHolder, s.AcquireTime = &leader, nil, nil
+		start(s, now)
+	default:
+		s.PreferredHolder = &leader
+	}
+}
+
+// start begins the duration of a Lease.
+func start(s *coordinationv1.LeaseSpec, now time.Time) {
+	s.RenewTime, s.LeaseDurationSeconds = &metav1.MicroTime{Time: now}, new(int32(leaseSeconds))
+}
+
 // A candidate is a stored LeaseCandidate.
 type candidate struct {
-	coordinationv1beta1.LeaseCandidate
-	key      string
-	revision int64
+	Name              string
+	UID               types.UID
+	CreationTimestamp time.Time
+	Spec              coordinationv1beta1.LeaseCandidateSpec
+
+	key, resourceVersion string
 }
 
 // expires returns the time when c no longer counts. A candidate without a renewal never counts.
@@ -53,14 +76,15 @@ func (c *candidate) versions() (emulation, binary *version.Version, ok bool) {
 // again, so another server can continue an election.
 type election struct {
 	now        time.Time
-	lease      *coordinationv1.Lease // nil if it does not exist
-	candidates []*candidate          // the valid ones
+	lease      coordinationv1.LeaseSpec // empty if it does not exist
+	version    string                   // resourceVersion of the Lease
+	candidates []*candidate             // the valid ones
 }
 
 // needed reports whether the leader may have to change.
 func (e *election) needed() (bool, error) {
-	holder := holderOf(e.lease)
-	if holder == "" || expired(e.lease, e.now) {
+	holder := holderOf(&e.lease)
+	if holder == "" || expired(&e.lease, e.now) {
 		return true, nil
 	}
 	for _, c := range e.candidates {
@@ -161,22 +185,19 @@ func precedes(a, b *candidate) bool {
 	case !binaryA.EqualTo(binaryB):
 		return binaryA.LessThan(binaryB)
 	}
-	return a.CreationTimestamp.Time.Before(b.CreationTimestamp.Time)
+	return a.CreationTimestamp.Before(b.CreationTimestamp)
 }
 
 // holderOf returns the holder of a Lease, or "".
-func holderOf(lease *coordinationv1.Lease) string {
-	if lease == nil || lease.Spec.HolderIdentity == nil {
+func holderOf(s *coordinationv1.LeaseSpec) string {
+	if s.HolderIdentity == nil {
 		return ""
 	}
-	return *lease.Spec.HolderIdentity
+	return *s.HolderIdentity
 }
 
 // expired reports whether the holder of a Lease has not renewed it in time.
-func expired(lease *coordinationv1.Lease, now time.Time) bool {
-	s := lease.Spec
+func expired(s *coordinationv1.LeaseSpec, now time.Time) bool {
 	return s.RenewTime == nil || s.LeaseDurationSeconds == nil ||
 		s.RenewTime.Add(time.Duration(*s.LeaseDurationSeconds)*time.Second).Before(now)
 }
-
-func (c *candidate) resourceVersion() string { return strconv.FormatInt(c.revision, 10) }

@@ -30,9 +30,8 @@ func read(t *testing.T, text string) *election {
 		switch {
 		case len(words) == 0:
 		case words[0] == "lease":
-			e.lease = &coordinationv1.Lease{}
-			e.lease.Spec.HolderIdentity, e.lease.Spec.RenewTime = new(strings.Trim(words[1], "-")), ago(words[2])
-			e.lease.Spec.LeaseDurationSeconds = new(int32(15))
+			e.lease.HolderIdentity, e.lease.RenewTime = new(strings.Trim(words[1], "-")), ago(words[2])
+			e.lease.LeaseDurationSeconds = new(int32(15))
 		default:
 			c := &candidate{}
 			c.Name = words[0]
@@ -40,7 +39,7 @@ func read(t *testing.T, text string) *election {
 			c.Spec.BinaryVersion = words[2]
 			c.Spec.Strategy = coordinationv1.CoordinatedLeaseStrategy(words[3])
 			c.Spec.RenewTime, c.Spec.PingTime = ago(words[4]), ago(words[5])
-			c.CreationTimestamp = metav1.NewTime(ago(words[6]).Time)
+			c.CreationTimestamp = ago(words[6]).Time
 			e.candidates = append(e.candidates, c)
 		}
 	}

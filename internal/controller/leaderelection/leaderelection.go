@@ -17,10 +17,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -34,6 +36,11 @@ import (
 
 // Name is the name of the controller in kube-apiserver, and of the Lease that elects its server.
 const Name = "leader-election-controller"
+
+// Term returns the Term of the controller in kube-apiserver.
+func Term() controller.Term {
+	return controller.Term{Lease: Name, Duration: 15 * time.Second, Deadline: 10 * time.Second, Period: 2 * time.Second}
+}
 
 // manager is the field manager.
 const manager = "kube-apiserver"
@@ -153,12 +160,20 @@ func (c *Controller) step(ctx context.Context, lease string, e *election) error 
 	namespace, name := c.leases.Split(lease)
 	return c.objects.InNamespace(ctx, namespace, func() error {
 		return c.objects.Put(ctx, c.leases, namespace, name, func(old object.Tree) object.Tree {
-			t := object.Tree{"apiVersion": c.leases.APIVersion(c.leases.StorageVersion().Name), "kind": c.leases.Kind,
-				"metadata": object.Tree{"name": name, "namespace": namespace}}
-			if old != nil {
+			var t object.Tree
+			switch {
+			case old == nil:
+				t = object.Tree{"apiVersion": c.leases.APIVersion(c.leases.StorageVersion().Name), "kind": c.leases.Kind,
+					"metadata": object.Tree{"name": name, "namespace": namespace}}
+				e.lease = coordinationv1.LeaseSpec{}
+				start(&e.lease, e.now)
+			case object.ResourceVersion(old) != e.version:
+				return old // its event continues the election
+			default:
 				t = object.CloneTree(old)
 			}
-			assign(t, string(strategy), leader, c.objects.Now())
+			assign(&e.lease, strategy, leader, e.now)
+			t["spec"], _ = object.TreeOf(&e.lease) // a LeaseSpec always has one
 			return t
 		})
 	})
@@ -196,19 +211,18 @@ func (c *Controller) read(ctx context.Context, key string) (*election, error) {
 		return nil, err
 	}
 	if found != nil {
-		e.lease = &coordinationv1.Lease{}
-		if err := json.Unmarshal(found.JSON, e.lease); err != nil {
-			return nil, err
-		}
+		var lease coordinationv1.Lease
+		err = json.Unmarshal(found.JSON, &lease)
+		e.lease, e.version = lease.Spec, strconv.FormatInt(found.Revision, 10)
 	}
 	e.now = c.objects.Now()
-	return e, nil
+	return e, err
 }
 
 // ping asks a candidate to renew itself, unless it has changed meanwhile.
 func (c *Controller) ping(ctx context.Context, one *candidate, now time.Time) error {
 	return c.objects.Change(ctx, c.candidates, one.key, string(one.UID), "", func(t object.Tree) bool {
-		if object.ResourceVersion(t) != one.resourceVersion() {
+		if object.ResourceVersion(t) != one.resourceVersion {
 			return false // its event continues the election
 		}
 		kind.Child(t, "spec")["pingTime"] = microTime(now)
@@ -223,8 +237,8 @@ func (c *Controller) expire(ctx context.Context, t controller.Task) error {
 	if err != nil || found == nil {
 		return err
 	}
-	one := &candidate{key: t.Key, revision: found.Revision}
-	if json.Unmarshal(found.JSON, &one.LeaseCandidate) != nil {
+	one, err := readCandidate(t.Key, found.JSON, found.Revision)
+	if err != nil && err != errName {
 		return nil // unreadable
 	}
 	at := one.expires()
@@ -235,9 +249,8 @@ func (c *Controller) expire(ctx context.Context, t controller.Task) error {
 		c.queue.After(t, left+time.Millisecond)
 		return nil
 	}
-	revision := one.resourceVersion()
 	err = c.objects.Delete(ctx, c.candidates, t.Key, &metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &one.UID, ResourceVersion: &revision},
+		Preconditions: &metav1.Preconditions{UID: &one.UID, ResourceVersion: &one.resourceVersion},
 	})
 	if status.Is(err, metav1.StatusReasonConflict) {
 		return nil // renewed; its event schedules the next check
@@ -245,43 +258,18 @@ func (c *Controller) expire(ctx context.Context, t controller.Task) error {
 	return err
 }
 
-// readCandidate reads a stored LeaseCandidate. The name of its Lease may be any string; an invalid one is an
-// error.
+// errName is the error of a candidate whose Lease cannot exist. Any string is a valid leaseName.
+var errName = errors.New("no Lease can have the name")
+
+// readCandidate reads a stored LeaseCandidate. It returns the candidate with errName.
 func readCandidate(key string, value []byte, revision int64) (*candidate, error) {
-	one := &candidate{key: key, revision: revision}
-	err := json.Unmarshal(value, &one.LeaseCandidate)
+	var o coordinationv1beta1.LeaseCandidate
+	err := json.Unmarshal(value, &o)
+	one := &candidate{o.Name, o.UID, o.CreationTimestamp.Time, o.Spec, key, strconv.FormatInt(revision, 10)}
 	if err == nil && len(validation.IsDNS1123Subdomain(one.Spec.LeaseName)) > 0 {
-		err = errors.New("no Lease can have that name")
+		err = errName
 	}
 	return one, err
-}
-
-// assign writes the result of an election to a Lease. A leader without a holder before it, or after an
-// expired one, holds the Lease at once, and has to renew it. A working holder is asked to step down.
-func assign(t object.Tree, strategy, leader string, now time.Time) {
-	spec := kind.Child(t, "spec")
-	if leader == "" && kind.Text(t, "metadata", "uid") == "" { // for another controller
-		spec["leaseDurationSeconds"], spec["renewTime"] = int64(leaseSeconds), microTime(now)
-	}
-	spec["strategy"] = strategy
-	holder, _ := spec["holderIdentity"].(string)
-	switch {
-	case leader == "" || leader == holder:
-	case holder == "" || over(spec, now):
-		spec["holderIdentity"], spec["renewTime"], spec["leaseDurationSeconds"] = leader, microTime(now), int64(leaseSeconds)
-		delete(spec, "preferredHolder")
-		delete(spec, "acquireTime")
-	default:
-		spec["preferredHolder"] = leader
-	}
-}
-
-// over reports whether a Lease has expired.
-func over(spec object.Tree, now time.Time) bool {
-	seconds, ok := spec["leaseDurationSeconds"].(int64)
-	text, _ := spec["renewTime"].(string)
-	renewed, err := time.Parse(time.RFC3339Nano, text)
-	return !ok || err != nil || renewed.Add(time.Duration(seconds)*time.Second).Before(now)
 }
 
 func microTime(t time.Time) string { return t.UTC().Format(metav1.RFC3339Micro) }

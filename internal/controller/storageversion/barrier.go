@@ -1,11 +1,10 @@
 package storageversion
 
 import (
-	"fmt"
-	"sync"
+	"context"
+	"errors"
+	"slices"
 	"sync/atomic"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,21 +18,10 @@ import (
 type Barrier struct {
 	records []*record
 	done    atomic.Bool
-
-	mu      sync.Mutex
-	pending map[schema.GroupResource]error // with the last error
 }
 
 // NewBarrier returns a Barrier for the built-in resources of a set.
-func NewBarrier(set *resource.Set) *Barrier {
-	b := &Barrier{records: recordsOf(set), pending: map[schema.GroupResource]error{}}
-	for _, r := range b.records {
-		for _, of := range r.resources {
-			b.pending[of] = nil
-		}
-	}
-	return b
-}
+func NewBarrier(set *resource.Set) *Barrier { return &Barrier{records: recordsOf(set)} }
 
 // Check returns the error for a request that has to wait. Leases in kube-system pass: the server needs one before it
 // publishes.
@@ -45,30 +33,21 @@ func (b *Barrier) Check(info *request.Info) error {
 	case "get", "list", "watch":
 		return nil
 	}
-	of := schema.GroupResource{Group: info.Group, Resource: info.Resource}
+	of := resourceOf(info.Group, info.Resource)
 	if of == storageVersions || of == leases && info.Namespace == metav1.NamespaceSystem {
 		return nil
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	last, waits := b.pending[of]
-	if !waits {
-		return nil
-	}
-	return status.Unavailable(fmt.Sprintf("wait for storage version registration to complete for resource: %v, last seen error: %v", of, last))
-}
-
-// report records the result of the publication of a record.
-func (b *Barrier) report(r *record, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, of := range r.resources {
-		if err == nil {
-			delete(b.pending, of)
-		} else if _, waits := b.pending[of]; waits {
-			b.pending[of] = err
+	for _, r := range b.records {
+		if !slices.Contains(r.resources, of) || r.done.Load() {
+			continue
 		}
+		last := "<nil>"
+		if failed := r.failed.Load(); failed != nil {
+			last = (*failed).Error()
+		}
+		return status.Unavailable("wait for storage version registration to complete for resource: " + of + ", last seen error: " + last)
 	}
+	return nil
 }
 
 // Release lets all requests pass. A server that publishes nothing calls it.
@@ -78,5 +57,10 @@ func (b *Barrier) Release() {
 	}
 }
 
-// Released reports whether all requests pass.
-func (b *Barrier) Released() bool { return b == nil || b.done.Load() }
+// Ready returns an error until all requests pass.
+func (b *Barrier) Ready(context.Context) error {
+	if !b.done.Load() {
+		return errors.New("not finished")
+	}
+	return nil
+}

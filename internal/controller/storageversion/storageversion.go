@@ -15,7 +15,6 @@ import (
 
 	internalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/controller"
@@ -33,14 +32,14 @@ const (
 	interval = 10 * time.Minute
 )
 
-// The resources whose writes never wait.
-var (
-	storageVersions = schema.GroupResource{Group: internalv1alpha1.GroupName, Resource: "storageversions"}
-	leases          = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+// The resources whose writes need not wait.
+const (
+	storageVersions = "storageversions.internal.apiserver.k8s.io"
+	leases          = "leases.coordination.k8s.io"
 )
 
 // errUnserved is the error of kube-apiserver's client if StorageVersions are not served.
-var errUnserved = errors.New("the server could not find the requested resource (post storageversions.internal.apiserver.k8s.io)")
+var errUnserved = errors.New("the server could not find the requested resource (post " + storageVersions + ")")
 
 // A Controller publishes the records of a Barrier. It has one task.
 type Controller struct {
@@ -54,7 +53,7 @@ type Controller struct {
 // New returns the constructor of the controller for a server.
 func New(server string, b *Barrier) func(*controller.Objects, *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
-		lease := o.Lookup(leases.Group, leases.Resource).Key(metav1.NamespaceSystem, server)
+		lease := o.Lookup("coordination.k8s.io", "leases").Key(metav1.NamespaceSystem, server)
 		return &Controller{objects: o.ManagedBy(manager), queue: q, barrier: b, server: server, lease: lease}
 	}
 }
@@ -71,10 +70,14 @@ func (c *Controller) See(e *controller.Event) {
 
 // Do publishes all records, and schedules the next publication.
 func (c *Controller) Do(ctx context.Context, t controller.Task) error {
-	d := c.objects.Lookup(storageVersions.Group, storageVersions.Resource)
+	d := c.objects.Lookup(internalv1alpha1.GroupName, "storageversions")
 	err := controller.Each(ctx, controller.Parallel, c.barrier.records, func(r *record) error {
 		err := c.publish(ctx, d, r)
-		c.barrier.report(r, err)
+		if err == nil {
+			r.done.Store(true)
+		} else {
+			r.failed.Store(&err)
+		}
 		return err
 	})
 	if err != nil {
@@ -90,92 +93,62 @@ func (c *Controller) publish(ctx context.Context, d *resource.Definition, r *rec
 	if d == nil {
 		return errUnserved
 	}
-	key := d.Key("", r.name())
-	found, err := c.objects.Read(ctx, key)
-	if err == nil && found == nil {
-		if err = c.objects.Create(ctx, d, "", object.Tree{"metadata": object.Tree{"name": r.name()}, "spec": object.Tree{}}); err == nil {
-			found, err = c.objects.Read(ctx, key)
+	key := d.Key("", r.name)
+	for range 2 {
+		found, err := c.objects.Read(ctx, key)
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			return c.objects.Change(ctx, d, key, found.UID, "status", func(t object.Tree) bool { return c.change(t, r) })
+		}
+		if err := c.objects.Create(ctx, d, "", object.Tree{"metadata": object.Tree{"name": r.name}, "spec": object.Tree{}}); err != nil {
+			return err
 		}
 	}
-	if err != nil {
-		return err
-	}
-	if found == nil {
-		return errors.New("the StorageVersion " + r.name() + " was deleted meanwhile")
-	}
-	return c.objects.Change(ctx, d, key, found.UID, "status", func(t object.Tree) bool {
-		before := object.Clone(t["status"])
-		update(t, c.server, r, c.objects.Now())
-		return !object.Equal(before, t["status"])
-	})
+	return errors.New("the StorageVersion was deleted meanwhile")
 }
 
-// update sets the entry of a server in a StorageVersion.
-func update(t object.Tree, server string, r *record, now time.Time) {
-	entry := object.Tree{"apiServerID": server, "encodingVersion": r.encoding, "decodableVersions": texts(r.decodable)}
-	if len(r.served) > 0 {
-		entry["servedVersions"] = texts(r.served)
-	}
-	s := kind.Child(t, "status")
-	entries, _ := s["storageVersions"].([]any)
-	at := -1
-	for i, other := range entries {
-		if o, ok := other.(object.Tree); ok && o["apiServerID"] == server {
-			at = i
-		}
-	}
-	if at < 0 {
-		entries = append(entries, entry)
-	} else {
-		entries[at] = entry
-	}
-	s["storageVersions"] = entries
-	agree(t, s, now)
+// change updates the status of a StorageVersion, and reports whether it has changed.
+func (c *Controller) change(t object.Tree, r *record) bool {
+	before, v := t["status"], kind.ValueOf[internalv1alpha1.StorageVersion](t)
+	update(&v.Status, c.server, r, v.Generation, c.objects.Now())
+	t["status"], _ = object.TreeOf(&v.Status) // a status always has one
+	return !object.Equal(before, t["status"])
 }
 
-// agree sets the version that all servers use, and the condition about it.
-func agree(t, s object.Tree, now time.Time) {
-	entries, _ := s["storageVersions"].([]any)
-	was, _ := s["commonEncodingVersion"].(string)
-	common, same := "", true
-	for i, e := range entries {
-		o, _ := e.(object.Tree)
-		version, _ := o["encodingVersion"].(string)
-		same = same && (i == 0 || version == common)
-		common = version
+// update sets the entry of a server, the version that all servers use, and the condition about it.
+func update(s *internalv1alpha1.StorageVersionStatus, server string, r *record, generation int64, now time.Time) {
+	i := 0
+	for i < len(s.StorageVersions) && s.StorageVersions[i].APIServerID != server {
+		i++
 	}
-	condition := object.Tree{
-		"type": string(internalv1alpha1.AllEncodingVersionsEqual), "status": string(internalv1alpha1.ConditionFalse),
-		"reason": "CommonEncodingVersionUnset", "message": "Common encoding version unset",
+	if i == len(s.StorageVersions) {
+		s.StorageVersions = append(s.StorageVersions, internalv1alpha1.ServerStorageVersion{APIServerID: server})
 	}
-	delete(s, "commonEncodingVersion")
-	if same {
-		s["commonEncodingVersion"] = common
-		condition["status"], condition["reason"], condition["message"] = string(internalv1alpha1.ConditionTrue), "CommonEncodingVersionSet", "Common encoding version set"
-	}
-	if generation, ok := object.Metadata(t)["generation"].(int64); ok && generation > 0 {
-		condition["observedGeneration"] = generation
-	}
-	condition["lastTransitionTime"] = object.Timestamp(now)
-	conditions, _ := s["conditions"].([]any)
-	for i, c := range conditions {
-		o, _ := c.(object.Tree)
-		if o["type"] != condition["type"] {
-			continue
-		}
-		if o["status"] == condition["status"] && (was == "" || !same || was == common) {
-			condition["lastTransitionTime"] = o["lastTransitionTime"]
-		}
-		conditions[i] = condition
-		return
-	}
-	s["conditions"] = append(conditions, condition)
-}
+	own := &s.StorageVersions[i]
+	own.EncodingVersion, own.DecodableVersions, own.ServedVersions = r.encoding, r.decodable, r.served
 
-// texts returns strings as a list of a tree.
-func texts(all []string) (list []any) {
-	for _, s := range all {
-		list = append(list, s)
+	another := s.CommonEncodingVersion != nil && *s.CommonEncodingVersion != r.encoding
+	status, reason, message := internalv1alpha1.ConditionTrue, "CommonEncodingVersionSet", "Common encoding version set"
+	s.CommonEncodingVersion = &r.encoding
+	for i := range s.StorageVersions {
+		if s.StorageVersions[i].EncodingVersion != r.encoding {
+			status, reason, message = internalv1alpha1.ConditionFalse, "CommonEncodingVersionUnset", "Common encoding version unset"
+			s.CommonEncodingVersion = nil
+		}
 	}
-	return list
+
+	i = 0
+	for i < len(s.Conditions) && s.Conditions[i].Type != internalv1alpha1.AllEncodingVersionsEqual {
+		i++
+	}
+	if i == len(s.Conditions) {
+		s.Conditions = append(s.Conditions, internalv1alpha1.StorageVersionCondition{Type: internalv1alpha1.AllEncodingVersionsEqual})
+	}
+	c := &s.Conditions[i]
+	if c.Status != status || another && s.CommonEncodingVersion != nil {
+		c.LastTransitionTime.Time = now
+	}
+	c.Status, c.Reason, c.Message, c.ObservedGeneration = status, reason, message, generation
 }

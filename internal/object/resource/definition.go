@@ -414,8 +414,8 @@ func (d *Definition) APIVersion(version string) string {
 	return schema.GroupVersion{Group: d.Group, Version: version}.String()
 }
 
-// Encoding returns the kind in which kube-apiserver stores the objects. It is empty for a kind that is not stored.
-func (d *Definition) Encoding() schema.GroupVersionKind {
+// EncodingOf returns the kind in which kube-apiserver stores the objects. It is empty for a kind that is not stored.
+func EncodingOf(d *Definition) schema.GroupVersionKind {
 	v := d.StorageVersion()
 	switch {
 	case !v.Served && !d.Dialect.TellsUnservedStorage, v.Creater != nil, v.Reader != nil:

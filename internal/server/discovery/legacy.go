@@ -179,7 +179,7 @@ func listedVerbs(d *resource.Definition, v *resource.Version) []string {
 
 // storageVersionHash changes with the storage version. Kinds that are not stored have none.
 func storageVersionHash(d *resource.Definition) string {
-	as := d.Encoding()
+	as := resource.EncodingOf(d)
 	if as.Empty() {
 		return ""
 	}
