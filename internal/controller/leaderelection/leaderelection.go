@@ -1,4 +1,4 @@
-// Package leaderelection elects the leaders of components of which several instances run, such as
+// Package leaderelection elects the leaders of components with several instances, such as
 // kube-scheduler. It needs the feature gate CoordinatedLeaderElection.
 //
 // An instance creates a LeaseCandidate with its versions. The controller compares the candidates for a
