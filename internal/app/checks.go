@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/anykind/anykind/internal/controller/storageversion"
 	"github.com/anykind/anykind/internal/server"
 )
 
@@ -23,10 +24,24 @@ type health struct {
 	fair bool
 	// identified reports that the server has a Lease that names it.
 	identified bool
+	// elects reports that the server elects leaders of other components.
+	elects bool
+	// versions are the storage versions that the server publishes; nil for none.
+	versions *storageversion.Barrier
 }
 
 // hook is the prefix of Kubernetes' checks for post-start hooks.
 const hook = "poststarthook/"
+
+// addChecks appends checks with the same task. Inlined, its many calls would be most of the code of this file.
+//
+//go:noinline
+func addChecks(checks []server.Check, run func(context.Context) error, names []string) []server.Check {
+	for _, name := range names {
+		checks = append(checks, server.Check{Name: name, Run: run})
+	}
+	return checks
+}
 
 // checks returns the checks of kube-apiserver, with its names and order. Each examines the
 // part with the task of its name. Steps that precede the listener are always healthy: otherwise no
@@ -47,11 +62,7 @@ func (h *health) checks() []server.Check {
 	}
 	checks = append(checks, h.kms...)
 	checks = append(checks, server.Check{Name: "informer-sync", Run: h.cache.Run, Except: []string{"healthz", "livez"}})
-	add := func(run func(context.Context) error, names ...string) {
-		for _, name := range names {
-			checks = append(checks, server.Check{Name: name, Run: run})
-		}
-	}
+	add := func(run func(context.Context) error, names ...string) { checks = addChecks(checks, run, names) }
 	add(done, hook+"start-apiserver-admission-initializer")
 	add(h.cache.Run, hook+"generic-apiserver-start-informers")
 	if h.fair {
@@ -65,6 +76,9 @@ func (h *health) checks() []server.Check {
 	add(h.cache.Run, hook+"storage-object-count-tracker-hook")
 	add(h.definitions.Run, hook+"start-apiextensions-informers", hook+"start-apiextensions-controllers", hook+"crd-informer-synced")
 	add(done, hook+"start-system-namespaces-controller")
+	if h.elects {
+		add(controllers, hook+"start-kube-apiserver-coordinated-leader-election-controller")
+	}
 	add(controllers, hook+"peer-endpoint-reconciler-controller", hook+"start-cluster-authentication-info-controller")
 	if h.identified {
 		add(controllers, hook+"start-kube-apiserver-identity-lease-controller", hook+"start-kube-apiserver-identity-lease-garbage-collector")
@@ -83,6 +97,9 @@ func (h *health) checks() []server.Check {
 	add(controllers, hook+"apiservice-status-local-available-controller", hook+"apiservice-status-remote-available-controller",
 		hook+"apiservice-registration-controller")
 	add(h.cache.Run, hook+"apiservice-discovery-controller")
+	if h.versions != nil {
+		add(h.versions.Ready, hook+storageversion.Name)
+	}
 	add(controllers, hook+"kube-apiserver-autoregistration", "autoregister-completion")
 	add(h.definitions.Run, hook+"apiservice-openapi-controller", hook+"apiservice-openapiv3-controller")
 	return checks
