@@ -107,7 +107,11 @@ func (v *validating) decide(ctx context.Context, about *celpolicy.About, ignore 
 		err   *apiservercel.Error
 		took  time.Duration
 	}
-	results := make([]result, len(v.validations))
+	var few [4]result
+	results := few[:]
+	if len(v.validations) > len(few) {
+		results = make([]result, len(v.validations))
+	}
 	for i := range v.validations {
 		var fatal *apiservercel.Error
 		begun := time.Now()
@@ -118,8 +122,8 @@ func (v *validating) decide(ctx context.Context, about *celpolicy.About, ignore 
 	}
 	messages, unsaid := v.messages(ctx, about, x.Left())
 	decisions := make([]decision, len(v.validations))
-	for i, r := range results {
-		d := &decisions[i]
+	for i := range decisions {
+		r, d := &results[i], &decisions[i]
 		d.took = r.took
 		switch {
 		case r.err != nil:
@@ -127,7 +131,7 @@ func (v *validating) decide(ctx context.Context, about *celpolicy.About, ignore 
 		case unsaid != nil:
 			d.denied, d.failed, d.message = !ignore, true, fmt.Sprintf("failed messageExpression: %s", unsaid)
 		case r.value != types.True:
-			d.denied, d.reason, d.message = true, metav1.StatusReasonInvalid, v.validations[i].say(messages[i])
+			d.denied, d.reason, d.message = true, metav1.StatusReasonInvalid, v.validations[i].say(messages, i)
 			if reason := v.validations[i].Reason; reason != nil {
 				d.reason = *reason
 			}
@@ -137,12 +141,12 @@ func (v *validating) decide(ctx context.Context, about *celpolicy.About, ignore 
 }
 
 // messages evaluates all messageExpressions, even of validations that pass, because they share a
-// budget. They have no authorizer. A failed expression results in "".
+// budget. They have no authorizer. A failed expression results in "". Without expressions there are no messages.
 func (v *validating) messages(ctx context.Context, about *celpolicy.About, budget int64) ([]string, error) {
-	out := make([]string, len(v.validations))
 	if !slices.ContainsFunc(v.validations, func(c compiledValidation) bool { return c.message != nil }) {
-		return out, nil
+		return nil, nil
 	}
+	out := make([]string, len(v.validations))
 	known := *about
 	known.Authorizer = nil
 	x := v.compiler.Evaluate(ctx, &known, budget)
@@ -171,9 +175,12 @@ func valueOf(v ref.Val) any {
 	return v.Value()
 }
 
-// say returns the message of a failed validation. message is the result of its messageExpression.
-func (v *compiledValidation) say(message string) string {
-	message = strings.TrimSpace(message)
+// say returns the message of a failed validation. messages are the results of messageExpressions.
+func (v *compiledValidation) say(messages []string, at int) string {
+	message := ""
+	if messages != nil {
+		message = strings.TrimSpace(messages[at])
+	}
 	if len(message) > maxMessage || strings.Contains(message, "\n") {
 		message = ""
 	}

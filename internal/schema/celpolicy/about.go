@@ -99,12 +99,12 @@ func (x *About) resolve(name string) (any, bool) {
 	return nil, false
 }
 
-// value presents a tree to expressions.
+// value presents a tree to expressions. The interpreter selects from maps and lists as they are.
 func value(t object.Tree) any {
 	if t == nil {
 		return types.NullValue
 	}
-	return types.DefaultTypeAdapter.NativeToValue(t)
+	return t
 }
 
 // requestTree returns the request in the form of an AdmissionReview, without the objects.

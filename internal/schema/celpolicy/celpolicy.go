@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/traits"
 	"k8s.io/apimachinery/pkg/util/version"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/common"
@@ -57,8 +59,10 @@ type Compiler struct {
 	// variables is the type of the policy's variables, nil for none.
 	variables *apiservercel.DeclType
 	languages map[Declared]*environment.EnvSet
-	// programs are the compiled variables.
-	programs map[string]*Program
+	// stored are the compiled variables, in the order of the policy, and positions are their places by name.
+	stored          []storedVariable
+	positions       map[string]int
+	typeOfVariables *types.Type
 	// shared has all other programs in use.
 	shared intern.Table[programKey, Program]
 }
@@ -71,9 +75,11 @@ func Plain() *Compiler { return plain }
 
 // WithVariables returns a Compiler for a policy with variables, which Variable adds.
 func WithVariables() *Compiler {
+	const name = "kubernetes.variables"
 	return &Compiler{
-		variables: apiservercel.NewObjectType("kubernetes.variables", map[string]*apiservercel.DeclField{}),
-		languages: map[Declared]*environment.EnvSet{},
+		variables:       apiservercel.NewObjectType(name, map[string]*apiservercel.DeclField{}),
+		typeOfVariables: types.NewTypeValue(name, traits.IndexerType|traits.FieldTesterType|traits.IterableType),
+		languages:       map[Declared]*environment.EnvSet{},
 	}
 }
 

@@ -3,12 +3,9 @@ package celpolicy
 import (
 	"context"
 	"math"
-	"slices"
 
-	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	apiservercel "k8s.io/apiserver/pkg/cel"
-	"k8s.io/apiserver/pkg/cel/lazy"
 )
 
 const (
@@ -29,11 +26,8 @@ type Evaluation struct {
 	// spent is the cost of variables since the last charged expression.
 	spent int64
 
-	variables ref.Val
-	programs  map[string]*Program
-	declared  *apiservercel.DeclType
-	// open are the variables that are being evaluated.
-	open []string
+	compiler  *Compiler
+	variables variables
 }
 
 // Evaluate starts an Evaluation.
@@ -41,7 +35,7 @@ func (c *Compiler) Evaluate(ctx context.Context, about *About, budget int64) *Ev
 	if about.Common == nil {
 		about.Common = &Common{}
 	}
-	return &Evaluation{ctx: ctx, about: about, left: budget, programs: c.programs, declared: c.variables}
+	return &Evaluation{ctx: ctx, about: about, left: budget, compiler: c}
 }
 
 // Left returns the remaining budget.
@@ -77,34 +71,11 @@ func (x *Evaluation) pay(cost int64) bool {
 
 // ResolveName finds a variable.
 func (x *Evaluation) ResolveName(name string) (any, bool) {
-	if name != "variables" {
+	switch {
+	case name != "variables":
 		return x.about.resolve(name)
+	case x.compiler.variables == nil:
+		return nil, true
 	}
-	if x.variables == nil && x.declared != nil {
-		all := lazy.NewMapValue(x.declared)
-		for name, p := range x.programs {
-			all.Append(name, func(*lazy.MapValue) ref.Val { return x.variable(name, p) })
-		}
-		x.variables = all
-	}
-	return x.variables, true
-}
-
-// variable evaluates a variable of the policy. It runs inside the evaluation of another expression,
-// and so has a Meter of its own.
-func (x *Evaluation) variable(name string, p *Program) ref.Val {
-	if p.err != nil {
-		return types.NewErr("composited variable %q fails to compile: %v", name, p.err)
-	}
-	if slices.Contains(x.open, name) { // only possible in unchecked expressions
-		return types.NewErr("composited variable %q depends on itself", name)
-	}
-	x.open = append(x.open, name)
-	defer func() { x.open = x.open[:len(x.open)-1] }()
-	value, cost, err := x.about.Common.eval(x.ctx, p.program, x)
-	x.spent += int64(min(cost, math.MaxInt64))
-	if err != nil {
-		return types.NewErr("composited variable %q fails to evaluate: %v", name, err)
-	}
-	return value
+	return x.values(), true
 }

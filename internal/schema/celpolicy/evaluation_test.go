@@ -3,6 +3,7 @@ package celpolicy
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -192,7 +193,7 @@ func TestCommon(t *testing.T) {
 	failure := admissionregistrationv1.Fail
 	conditions := Plain().Conditions([]admissionregistrationv1.MatchCondition{{Name: "a", Expression: `request.resource.version == "v1" && namespaceObject == null`}}, false, &failure)
 	rule := expression(`request.resource.version == "v2" && namespaceObject.metadata.name == "n"`)
-	var requests []any
+	var requests []uintptr
 	for range 2 {
 		next := *about
 		next.Common = common
@@ -202,7 +203,7 @@ func TestCommon(t *testing.T) {
 		if value, err, fatal := Plain().Evaluate(t.Context(), &next, Budget).Eval(rule); err != nil || fatal != nil || value != types.True {
 			t.Errorf("the rule: %v, %v, %v", value, err, fatal)
 		}
-		requests = append(requests, common.request)
+		requests = append(requests, reflect.ValueOf(common.request).Pointer())
 	}
 	if requests[0] != requests[1] || common.depth != 0 {
 		t.Errorf("the request was computed twice, or an evaluation has not ended (%d)", common.depth)

@@ -38,10 +38,15 @@ func (c *Compiler) Program(e Expression) *Program {
 func (c *Compiler) StoredVariable(name string, e Expression) {
 	p, t := c.program(e)
 	c.variables.Fields[name] = apiservercel.NewDeclField(name, declType(t), true, nil, nil)
-	if c.programs == nil {
-		c.programs = map[string]*Program{}
+	if c.positions == nil {
+		c.positions = map[string]int{}
 	}
-	c.programs[name] = p
+	if at, ok := c.positions[name]; ok { // only possible in unchecked policies
+		c.stored[at].program = p
+		return
+	}
+	c.positions[name] = len(c.stored)
+	c.stored = append(c.stored, storedVariable{name, p})
 }
 
 func (c *Compiler) program(e Expression) (*Program, *cel.Type) {
