@@ -23,6 +23,9 @@ type health struct {
 	fair bool
 	// identified reports that the server has a Lease that names it.
 	identified bool
+	// advertised reports that the server publishes its address for peers, and peers that it
+	// forwards requests to them.
+	advertised, peers bool
 }
 
 // hook is the prefix of Kubernetes' checks for post-start hooks.
@@ -65,7 +68,15 @@ func (h *health) checks() []server.Check {
 	add(h.cache.Run, hook+"storage-object-count-tracker-hook")
 	add(h.definitions.Run, hook+"start-apiextensions-informers", hook+"start-apiextensions-controllers", hook+"crd-informer-synced")
 	add(done, hook+"start-system-namespaces-controller")
-	add(controllers, hook+"peer-endpoint-reconciler-controller", hook+"start-cluster-authentication-info-controller")
+	if h.advertised {
+		add(controllers, hook+"peer-endpoint-reconciler-controller")
+	}
+	if h.peers {
+		add(controllers, hook+"mixed-version-proxy-handler")
+		add(h.definitions.Run, hook+"local-discovery-cache-sync")
+		add(controllers, hook+"peer-discovery-workers")
+	}
+	add(controllers, hook+"start-cluster-authentication-info-controller")
 	if h.identified {
 		add(controllers, hook+"start-kube-apiserver-identity-lease-controller", hook+"start-kube-apiserver-identity-lease-garbage-collector")
 	}

@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/anykind/anykind/internal/builtin/allocation"
 	"github.com/anykind/anykind/internal/controller"
@@ -118,8 +115,7 @@ func checkControllers(names []string) error {
 // control runs the enabled controllers. One server of a store is the leader and runs them, except
 // for those that each server runs.
 func (w *wired) control(a *App, o Options) error {
-	host, _ := os.Hostname()
-	identity := serveridentity.Server{Host: host, Instance: string(uuid.NewUUID()), Address: w.server.Address}
+	identity := w.identity
 	on, err := controller.Select(controllers(told{
 		a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses,
 		quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others, identity, cmp.Or(o.EventTTL, expiry.DefaultTTL),
@@ -131,10 +127,10 @@ func (w *wired) control(a *App, o Options) error {
 		on = slices.DeleteFunc(on, func(d controller.Descriptor) bool { return d.Name == serveridentity.Name })
 	}
 	publishing, err := w.publishes(a, &o.Cluster)
-	if err != nil || len(on)+len(publishing) == 0 {
+	on = append(append(on, publishing...), w.finding()...)
+	if err != nil || len(on) == 0 {
 		return err
 	}
-	on = append(on, publishing...)
 	objects := w.objects(controller.Manager, o.Log)
 	run := func(on []controller.Descriptor) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -159,7 +155,7 @@ func (w *wired) control(a *App, o Options) error {
 		}))
 	}
 	if len(once) > 0 {
-		election := &controller.Election{Objects: objects, Identity: host + "_" + identity.Instance}
+		election := &controller.Election{Objects: objects, Identity: identity.Host + "_" + identity.Instance}
 		w.watch(work.run("controllers", func(ctx context.Context) error { return election.Run(ctx, run(once)) }))
 	}
 	return nil

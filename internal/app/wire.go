@@ -26,6 +26,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/usage"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
+	"github.com/anykind/anykind/internal/controller/serveridentity"
 	"github.com/anykind/anykind/internal/network/cluster"
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/network/egress/selector"
@@ -50,6 +51,7 @@ import (
 	"github.com/anykind/anykind/internal/server/discovery"
 	"github.com/anykind/anykind/internal/server/fault"
 	"github.com/anykind/anykind/internal/server/openapi"
+	"github.com/anykind/anykind/internal/server/peer"
 	"github.com/anykind/anykind/internal/server/rest"
 	"github.com/anykind/anykind/internal/server/search"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -66,6 +68,7 @@ type wired struct {
 	registry *registry.Registry
 	crds     *crd.Registrar
 	health   health
+	identity serveridentity.Server // among the servers of the store
 
 	authorizer authz.Authorizer
 	later      func(undo func(context.Context) error) // registers an undo function
@@ -83,6 +86,7 @@ type wired struct {
 	dialer      *egress.Dialer
 	others      *aggregate.Aggregator
 	published   *published.Library // of other API servers
+	peers       *peer.Proxy        // nil without peers
 	webhooks    *webhook.Client
 	conversions *convert.Metrics
 	admissions  *admissionwebhook.Metrics
@@ -166,6 +170,10 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	if w.server, err = w.services.server(a.listener.Addr()); err != nil {
 		return nil, err
 	}
+	w.identify(o)
+	if err := w.peer(a, o); err != nil {
+		return nil, err
+	}
 	w.run(a, o)
 	if err := a.until(ctx, w.crds.Fresh); err != nil {
 		return nil, fmt.Errorf("loading stored objects: %w", err)
@@ -189,6 +197,7 @@ func (w *wired) run(a *App, o Options) {
 	core := w.core
 	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
 	w.health.store, w.health.fair, w.health.identified = backendCheck(a.backend), !o.Unclassified, o.Gates.On(gate.APIServerIdentity)
+	w.health.advertised, w.health.peers = o.Gates.On(gate.UnknownVersionInteroperabilityProxy), w.peers != nil
 	w.health.cache = a.parts.run("watchcache", w.cache.Run)
 	w.health.definitions = a.parts.run("customresourcedefinitions", w.crds.Run)
 	w.health.history = a.parts.run("history", func(ctx context.Context) error {
@@ -201,6 +210,9 @@ func (w *wired) run(a *App, o Options) {
 	}
 	if w.server.Leases && w.server.Reconcile && !w.server.Address.Addr().IsLoopback() { // not reachable by others
 		a.parts.run("leases", func(ctx context.Context) error { return w.master(ctx, leaser, w.server.Address.Addr()) })
+	}
+	if w.server.Leases && w.identity.Address.IsValid() {
+		a.parts.run("address for peers", func(ctx context.Context) error { return w.advertise(ctx, leaser) })
 	}
 }
 
@@ -282,11 +294,12 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 	build := version.Anykind + " " + version.GitCommit
 	found := discovery.New(w.catalog, discovery.Options{
 		Paths: append(server.Paths(checks, o.Gates), w.keys.Paths()...), Build: build, Gates: o.Gates, Refresh: w.fresh,
-		Services: w.others.Services, Published: w.publishedFor(published.ClientTimeout),
+		Services: w.others.Services, Published: w.publishedFor(published.ClientTimeout), Peers: w.peers,
 	})
 	documents := openapi.New(w.catalog, openapi.Options{Build: build, Release: o.Gates.Emulated().String(), CBOR: o.Gates.On(gate.CBORServingAndStorage), NoEnums: !o.Gates.On(gate.OpenAPIEnums), Pages: pages(w.keys), Aggregated: documented{w}, Refresh: w.fresh})
 	return server.Options{
 		API: api.Table{
+			w.peers.Find,
 			w.others.Find,
 			api.At(found.Handles, found),
 			api.At(documents.Handles, documents),
@@ -360,6 +373,7 @@ func (w *wired) collectors(a *App, o Options) []server.Collector {
 		a.caches.Collectors(),
 		a.chain.Collectors(),
 		w.others.Metrics().Collectors(),
+		w.peers.Metrics().Collectors(),
 		a.egress.Collectors(),
 		server.StoreSizes(a.backend, o.Log),
 		server.ObjectCounts(a.backend, w.catalog, o.Log),

@@ -25,14 +25,16 @@ var protobufMark = []byte("k8s\x00")
 // Stored returns the kinds of all objects that a kube-apiserver stores and this server reads: the
 // built-in ones, with these feature gates, and internal records.
 func Stored(gates *gate.Set) []*resource.Definition {
+	//lint:ignore SA1019 a lease is one
+	lease := func() runtime.Object { return &corev1.Endpoints{} }
 	hidden := func(kind, prefix string, object func() runtime.Object) *resource.Definition {
 		return resource.New(resource.Definition{Kind: kind, StoragePrefix: prefix, Versions: []*resource.Version{{Name: "v1", Storage: true, New: object}}})
 	}
 	return append(
 		Dependencies{Gates: gates}.Definitions(),
 		hidden("RangeAllocation", resource.RangesPrefix, func() runtime.Object { return &corev1.RangeAllocation{} }),
-		//lint:ignore SA1019 a lease is one
-		hidden("Endpoints", resource.MasterLeasesPrefix, func() runtime.Object { return &corev1.Endpoints{} }),
+		hidden("Endpoints", resource.MasterLeasesPrefix, lease),
+		hidden("Endpoints", resource.PeerLeasesPrefix, lease),
 	)
 }
 

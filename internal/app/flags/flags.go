@@ -56,6 +56,7 @@ type Serve struct {
 	runtimeConfig  builtin.RuntimeConfig
 	privileged     bool
 	services       app.Services
+	peers          app.Peers
 	endpoints      bool // call the endpoints of Services, not their cluster IPs
 	gates          gate.Flag
 	verbosity      int
@@ -143,6 +144,7 @@ func (f *Serve) addOutgoing(flags *pflag.FlagSet) {
 	f.network.addEgress(flags)
 	flags.BoolVar(&f.endpoints, "enable-aggregator-routing", true,
 		"call webhooks and other API servers at the endpoints of their Services; false calls the cluster IPs, which needs a kube-proxy on this host")
+	f.addPeers(flags)
 	f.addKubelet(flags)
 }
 
@@ -235,6 +237,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		AllowPrivileged:          f.privileged,
 		Controllers:              f.controllers,
 		Services:                 f.services,
+		Peers:                    f.peers,
 		CRDs:                     f.crds,
 		FaultInjection:           f.faults,
 		Console:                  f.console,

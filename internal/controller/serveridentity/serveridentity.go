@@ -46,14 +46,14 @@ const (
 type Server struct {
 	Host     string         // the host name
 	Instance string         // unique among the servers of a host
-	Address  netip.AddrPort // the address for other servers
+	Address  netip.AddrPort // the address for other servers; the zero AddrPort for none
 }
 
 // holder returns the holder identity of the server in its Lease.
-func (s Server) holder() string { return s.id() + "_" + s.Instance }
+func (s Server) holder() string { return s.ID() + "_" + s.Instance }
 
-// id returns the name of the server's Lease, which is the same for all servers of a host.
-func (s Server) id() string {
+// ID returns the name of the server's Lease, which is the same for all servers of a host.
+func (s Server) ID() string {
 	var text []byte
 	for _, part := range []string{s.Host, component} {
 		text = append(binary.BigEndian.AppendUint16(text, uint16(len(part))), part...)
@@ -97,7 +97,7 @@ func (c *Controller) Loaded() { c.queue.Add(controller.Task{Do: renew}) }
 // See schedules the expiry of other Leases. It queues a renewal if the own Lease was deleted or the
 // namespace was created.
 func (c *Controller) See(e *controller.Event) {
-	switch own := e.Key == c.prefix+c.server.id(); {
+	switch own := e.Key == c.prefix+c.server.ID(); {
 	case own && e.Value != nil:
 	case own, !strings.HasPrefix(e.Key, c.prefix):
 		c.queue.Add(controller.Task{Do: renew})
@@ -116,13 +116,13 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 }
 
 func (c *Controller) renew(ctx context.Context) error {
-	d, key := c.objects.Lookup("coordination.k8s.io", "leases"), c.prefix+c.server.id()
+	d, key := c.objects.Lookup("coordination.k8s.io", "leases"), c.prefix+c.server.ID()
 	found, err := c.objects.Read(ctx, key)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		t := object.Tree{"metadata": object.Tree{"name": c.server.id(), "namespace": namespace}}
+		t := object.Tree{"metadata": object.Tree{"name": c.server.ID(), "namespace": namespace}}
 		c.fill(t)
 		return c.objects.Create(ctx, d, namespace, t)
 	}
@@ -136,7 +136,7 @@ func (c *Controller) fill(t object.Tree) bool {
 	if len(validation.IsValidLabelValue(c.server.Host)) == 0 {
 		labels[corev1.LabelHostname] = c.server.Host
 	}
-	if at := c.server.Address; at.IsValid() && !at.Addr().IsLoopback() { // loopback is unreachable for others
+	if at := c.server.Address; at.IsValid() {
 		kind.Child(kind.Child(t, "metadata"), "annotations")[corev1.AnnotationPeerAdvertiseAddress] = at.String()
 	}
 	spec := kind.Child(t, "spec")
@@ -176,7 +176,7 @@ func (c *Controller) expire(ctx context.Context, t controller.Task) error {
 // Retire deletes the Lease of a server that stops.
 func Retire(ctx context.Context, o *controller.Objects, s Server) error {
 	d := o.Lookup("coordination.k8s.io", "leases")
-	found, err := o.Read(ctx, d.Key(namespace, s.id()))
+	found, err := o.Read(ctx, d.Key(namespace, s.ID()))
 	if err != nil || found == nil {
 		return err
 	}
@@ -184,5 +184,5 @@ func Retire(ctx context.Context, o *controller.Objects, s Server) error {
 	if json.Unmarshal(found.JSON, &lease) != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != s.holder() {
 		return nil // held by another server of the host
 	}
-	return o.Delete(ctx, d, d.Key(namespace, s.id()), &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(found.UID)})
+	return o.Delete(ctx, d, d.Key(namespace, s.ID()), &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(found.UID)})
 }

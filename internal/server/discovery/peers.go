@@ -1,0 +1,41 @@
+package discovery
+
+import (
+	"context"
+	"encoding/json"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+)
+
+// ownProfile is the profile of aggregated discovery without peers.
+const ownProfile = "nopeer"
+
+// withPeers returns the document of this server merged with those of its peers, unless the client
+// asks for the own one. The core group is always that of this server, as in Kubernetes.
+func (h *Handler) withPeers(ctx context.Context, own *document, core, only bool) *document {
+	if only {
+		h.options.Peers.Metrics().Local()
+		return own
+	}
+	if core {
+		return own
+	}
+	groups := h.options.Peers.Groups(ctx)
+	if groups == nil {
+		return own
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := &h.cache
+	cached := c.merged != nil && c.mergedOf == own && c.peers == groups
+	h.options.Peers.Metrics().Merged(cached)
+	if !cached {
+		var list apidiscoveryv2.APIGroupDiscoveryList
+		if err := json.Unmarshal(own.doc, &list); err != nil {
+			panic("discovery: " + err.Error()) // this package wrote it
+		}
+		list.Items = groups.Merge(list.Items)
+		c.merged, c.mergedOf, c.peers = newDocument(append(encode(&list), '\n')), own, groups
+	}
+	return c.merged
+}
