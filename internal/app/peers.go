@@ -100,8 +100,9 @@ func (w *wired) peer(a *App, o Options) error {
 	if err != nil {
 		return err
 	}
+	definitions := resource.NewSet([]*resource.Definition{w.crds.Definition(), w.core.Lookup("apiregistration.k8s.io", "apiservices")})
 	w.peers = peer.New(peer.Options{
-		Self: w.identity.ID(), Cache: w.cache, Kinds: w.core, Catalog: w.catalog, CAs: cas.Get, Log: o.Log,
+		Self: w.identity.ID(), Cache: w.cache, Definitions: definitions, Catalog: w.catalog, CAs: cas.Get, Log: o.Log,
 		Front: asPeer(a, o.Authentication.FrontProxy.Headers),
 	})
 	a.later(func(context.Context) error { w.peers.Close(); return nil })

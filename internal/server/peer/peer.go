@@ -43,8 +43,8 @@ type Options struct {
 	// Self is the name of the identity Lease of this server.
 	Self  string
 	Cache *watchcache.Cache
-	// Kinds are the built-in kinds, CustomResourceDefinitions and APIServices among them.
-	Kinds *resource.Set
+	// Definitions has the kinds CustomResourceDefinition and APIService.
+	Definitions *resource.Set
 	// Catalog holds the kinds that this server serves.
 	Catalog *resource.Catalog
 	// Front connects to the peers, and names the user of a request.
@@ -98,7 +98,7 @@ func New(o Options) *Proxy {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	p := &Proxy{options: o, metrics: newMetrics(), servers: map[string]*server{}}
-	p.own.follow(o.Cache, o.Kinds, p.refetch)
+	p.own.follow(o.Cache, o.Definitions, p.refetch)
 	return p
 }
 
