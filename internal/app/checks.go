@@ -68,15 +68,7 @@ func (h *health) checks() []server.Check {
 	add(h.cache.Run, hook+"storage-object-count-tracker-hook")
 	add(h.definitions.Run, hook+"start-apiextensions-informers", hook+"start-apiextensions-controllers", hook+"crd-informer-synced")
 	add(done, hook+"start-system-namespaces-controller")
-	if h.advertised {
-		add(controllers, hook+"peer-endpoint-reconciler-controller")
-	}
-	if h.peers {
-		add(controllers, hook+"mixed-version-proxy-handler")
-		add(h.definitions.Run, hook+"local-discovery-cache-sync")
-		add(controllers, hook+"peer-discovery-workers")
-	}
-	add(controllers, hook+"start-cluster-authentication-info-controller")
+	add(controllers, append(h.ofPeers(), hook+"start-cluster-authentication-info-controller")...)
 	if h.identified {
 		add(controllers, hook+"start-kube-apiserver-identity-lease-controller", hook+"start-kube-apiserver-identity-lease-garbage-collector")
 	}
@@ -97,4 +89,15 @@ func (h *health) checks() []server.Check {
 	add(controllers, hook+"kube-apiserver-autoregistration", "autoregister-completion")
 	add(h.definitions.Run, hook+"apiservice-openapi-controller", hook+"apiservice-openapiv3-controller")
 	return checks
+}
+
+// ofPeers returns the names of the checks that concern the other servers of the store.
+func (h *health) ofPeers() (names []string) {
+	if h.advertised {
+		names = append(names, hook+"peer-endpoint-reconciler-controller")
+	}
+	if h.peers {
+		names = append(names, hook+"mixed-version-proxy-handler", hook+"local-discovery-cache-sync", hook+"peer-discovery-workers")
+	}
+	return names
 }

@@ -131,6 +131,6 @@ func (w *wired) finding() []controller.Descriptor {
 func (w *wired) advertise(ctx context.Context, leaser kv.Leaser) error {
 	id, at := w.identity.ID(), w.identity.Address
 	return w.lease(ctx, leaser, resource.PeerLeasesPrefix+id, func(generation int64) ([]byte, error) {
-		return peer.Record(id, at.Addr().String(), int32(at.Port()), generation)
+		return peer.Record(id, at.Addr().String(), at.Port(), generation), nil
 	})
 }

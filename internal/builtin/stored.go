@@ -27,15 +27,20 @@ var protobufMark = []byte("k8s\x00")
 func Stored(gates *gate.Set) []*resource.Definition {
 	//lint:ignore SA1019 a lease is one
 	lease := func() runtime.Object { return &corev1.Endpoints{} }
-	hidden := func(kind, prefix string, object func() runtime.Object) *resource.Definition {
-		return resource.New(resource.Definition{Kind: kind, StoragePrefix: prefix, Versions: []*resource.Version{{Name: "v1", Storage: true, New: object}}})
+	all := Dependencies{Gates: gates}.Definitions()
+	for _, hidden := range []struct {
+		kind, prefix string
+		object       func() runtime.Object
+	}{
+		{"RangeAllocation", resource.RangesPrefix, func() runtime.Object { return &corev1.RangeAllocation{} }},
+		{"Endpoints", resource.MasterLeasesPrefix, lease},
+		{"Endpoints", resource.PeerLeasesPrefix, lease},
+	} {
+		all = append(all, resource.New(resource.Definition{
+			Kind: hidden.kind, StoragePrefix: hidden.prefix, Versions: []*resource.Version{{Name: "v1", Storage: true, New: hidden.object}},
+		}))
 	}
-	return append(
-		Dependencies{Gates: gates}.Definitions(),
-		hidden("RangeAllocation", resource.RangesPrefix, func() runtime.Object { return &corev1.RangeAllocation{} }),
-		hidden("Endpoints", resource.MasterLeasesPrefix, lease),
-		hidden("Endpoints", resource.PeerLeasesPrefix, lease),
-	)
+	return all
 }
 
 // StoredJSON converts a value of one of the kinds to JSON in the storage version, from protobuf or

@@ -4,7 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object"
 )
 
 // ownProfile is the profile of aggregated discovery without peers.
@@ -30,12 +31,12 @@ func (h *Handler) withPeers(ctx context.Context, own *document, core, only bool)
 	cached := c.merged != nil && c.mergedOf == own && c.peers == groups
 	h.options.Peers.Metrics().Merged(cached)
 	if !cached {
-		var list apidiscoveryv2.APIGroupDiscoveryList
+		var list object.Tree
 		if err := json.Unmarshal(own.doc, &list); err != nil {
 			panic("discovery: " + err.Error()) // this package wrote it
 		}
-		list.Items = groups.Merge(list.Items)
-		c.merged, c.mergedOf, c.peers = newDocument(append(encode(&list), '\n')), own, groups
+		list["items"] = groups.Merge(kind.List(list, "items"))
+		c.merged, c.mergedOf, c.peers = newDocument(append(object.AppendJSON(nil, list), '\n')), own, groups
 	}
 	return c.merged
 }

@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -112,39 +113,36 @@ func (c *Controller) changed(id string, s *server) {
 
 // holderOf returns the holder of an identity Lease; "" for none.
 func holderOf(value []byte) string {
-	var lease coordinationv1.Lease
-	if len(value) == 0 || json.Unmarshal(value, &lease) != nil || lease.Labels[label] != component || lease.Spec.HolderIdentity == nil {
+	var lease object.Tree
+	if json.Unmarshal(value, &lease) != nil || kind.Text(lease, "metadata", "labels", label) != component {
 		return ""
 	}
-	return *lease.Spec.HolderIdentity
+	return kind.Text(lease, "spec", "holderIdentity")
 }
 
 // addressOf returns the address in the record of a server; "" for none.
 func addressOf(value []byte) string {
-	//lint:ignore SA1019 a record is one, in Kubernetes
-	var record corev1.Endpoints
-	if len(value) == 0 || json.Unmarshal(value, &record) != nil || len(record.Subsets) == 0 {
+	var record struct {
+		Subsets []struct {
+			Addresses []struct{ IP string }
+			Ports     []struct{ Port int }
+		}
+	}
+	if json.Unmarshal(value, &record) != nil {
 		return ""
 	}
-	s := record.Subsets[0]
-	if len(s.Addresses) == 0 || len(s.Ports) == 0 || s.Addresses[0].IP == "" {
-		return ""
+	for _, s := range record.Subsets {
+		if len(s.Addresses) > 0 && len(s.Ports) > 0 {
+			return net.JoinHostPort(s.Addresses[0].IP, strconv.Itoa(s.Ports[0].Port))
+		}
 	}
-	return net.JoinHostPort(s.Addresses[0].IP, strconv.Itoa(int(s.Ports[0].Port)))
+	return ""
 }
 
-// Record returns the record of the address of a server, in the format of kube-apiserver.
-func Record(id, host string, port int32, generation int64) ([]byte, error) {
-	//lint:ignore SA1019 see above
-	return json.Marshal(&corev1.Endpoints{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Endpoints"},
-		ObjectMeta: metav1.ObjectMeta{Generation: generation, Labels: map[string]string{identityLabel: id}},
-		//lint:ignore SA1019 see above
-		Subsets: []corev1.EndpointSubset{{
-			Addresses: []corev1.EndpointAddress{{IP: host}},
-			Ports:     []corev1.EndpointPort{{Name: "https", Port: port, Protocol: corev1.ProtocolTCP}},
-		}},
-	})
+// Record returns the record of the address of a server, Endpoints in the format of kube-apiserver.
+func Record(id, host string, port uint16, generation int64) []byte {
+	return fmt.Appendf(nil, `{"kind":"Endpoints","apiVersion":"v1","metadata":{"generation":%d,"labels":{%q:%q}},`+
+		`"subsets":[{"addresses":[{"ip":%q}],"ports":[{"name":"https","port":%d,"protocol":"TCP"}]}]}`, generation, identityLabel, id, host, port)
 }
 
 // Do requests the discovery of a server.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
-	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/stored"
 	"github.com/anykind/anykind/internal/store/watchcache"
@@ -33,7 +35,9 @@ type custom struct {
 
 // follow begins to follow the definitions. gone is called after some were deleted.
 func (c *custom) follow(cache *watchcache.Cache, kinds *resource.Set, gone func()) {
-	c.objects = [2]map[string][]schema.GroupVersion{{}, {}}
+	for i := range c.objects {
+		c.objects[i] = map[string][]schema.GroupVersion{}
+	}
 	c.count, c.deleted, c.gone = map[schema.GroupVersion]int{}, map[schema.GroupVersion]time.Time{}, gone
 	c.follower = stored.Follow(cache, kinds, []schema.GroupResource{
 		{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
@@ -49,9 +53,9 @@ func (c *custom) keepUp(ctx context.Context, log *slog.Logger) {
 }
 
 // apply follows the changes of a kind.
-func (c *custom) apply(kind int, changes stored.Changes) {
+func (c *custom) apply(of int, changes stored.Changes) {
 	c.mu.Lock()
-	before, objects := len(c.deleted), c.objects[kind]
+	before, objects := len(c.deleted), c.objects[of]
 	if changes.Anew() {
 		for key := range objects {
 			c.put(objects, key, nil)
@@ -60,7 +64,7 @@ func (c *custom) apply(kind int, changes stored.Changes) {
 	for o, exists := range changes.All() {
 		var versions []schema.GroupVersion
 		if exists {
-			versions = versionsOf(kind, o)
+			versions = versionsOf(of, o)
 		}
 		c.put(objects, o.Key, versions)
 	}
@@ -97,7 +101,7 @@ func (c *custom) put(objects map[string][]schema.GroupVersion, key string, versi
 
 // versionsOf returns the versions that an object defines: all of a CustomResourceDefinition, and the
 // one of an APIService that names a Service.
-func versionsOf(kind int, o *watchcache.Object) (versions []schema.GroupVersion) {
+func versionsOf(of int, o *watchcache.Object) (versions []schema.GroupVersion) {
 	var t struct {
 		Spec struct {
 			Group    string
@@ -110,7 +114,7 @@ func versionsOf(kind int, o *watchcache.Object) (versions []schema.GroupVersion)
 	if err != nil || json.Unmarshal(data, &t) != nil {
 		return nil
 	}
-	if kind == 1 && t.Spec.Service != nil {
+	if of == 1 && t.Spec.Service != nil {
 		return []schema.GroupVersion{{Group: t.Spec.Group, Version: t.Spec.Version}}
 	}
 	for _, v := range t.Spec.Versions {
@@ -129,16 +133,18 @@ func (c *custom) excludes(gv schema.GroupVersion, asked time.Time) bool {
 }
 
 // without returns the groups of a peer without excluded versions.
-func (c *custom) without(s *served) (groups []apidiscoveryv2.APIGroupDiscovery) {
-	for _, g := range s.groups {
-		versions := g.Versions
-		g.Versions = nil
-		for _, v := range versions {
-			if !c.excludes(schema.GroupVersion{Group: g.Name, Version: v.Version}, s.asked) {
-				g.Versions = append(g.Versions, v)
+func (c *custom) without(s *served) (groups []any) {
+	for _, item := range s.groups {
+		g, _ := item.(object.Tree)
+		var versions []any
+		for _, v := range kind.List(g, "versions") {
+			if !c.excludes(schema.GroupVersion{Group: nameOf(g, 0), Version: nameOf(v, 1)}, s.asked) {
+				versions = append(versions, v)
 			}
 		}
-		if len(g.Versions) > 0 {
+		if versions != nil {
+			g = maps.Clone(g)
+			g["versions"] = versions
 			groups = append(groups, g)
 		}
 	}

@@ -3,14 +3,16 @@ package peer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
 
-	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/request"
 )
 
@@ -40,15 +42,15 @@ func (p *Proxy) discover(ctx context.Context, id, address string) (*served, erro
 	for _, path := range []string{"/api", "/apis"} {
 		list, err := p.list(ctx, "https://"+address+path)
 		if err != nil {
-			return nil, fmt.Errorf("discovery of the server %s: %w", id, err)
+			return nil, fmt.Errorf("discovery of the server %s at %s%s: %w", id, address, path, err)
 		}
-		for _, g := range list.Items {
-			for _, v := range g.Versions {
-				for _, r := range v.Resources {
-					found.resources[schema.GroupVersionResource{Group: g.Name, Version: v.Version, Resource: r.Resource}] = true
+		for _, g := range list {
+			for _, v := range below(g, 0) {
+				for _, r := range below(v, 1) {
+					found.resources[schema.GroupVersionResource{Group: nameOf(g, 0), Version: nameOf(v, 1), Resource: nameOf(r, 2)}] = true
 				}
 			}
-			if g.Name != "" { // the core group has a document of its own, of one server
+			if nameOf(g, 0) != "" { // the core group has a document of its own, of one server
 				found.groups = append(found.groups, g)
 			}
 		}
@@ -56,13 +58,13 @@ func (p *Proxy) discover(ctx context.Context, id, address string) (*served, erro
 	return found, nil
 }
 
-// list requests one document.
-func (p *Proxy) list(ctx context.Context, url string) (*apidiscoveryv2.APIGroupDiscoveryList, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// list requests one document, and returns its groups.
+func (p *Proxy) list(ctx context.Context, url string) ([]any, error) {
+	ways, err := p.transports()
 	if err != nil {
 		return nil, err
 	}
-	ways, err := p.transports()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -76,19 +78,15 @@ func (p *Proxy) list(ctx context.Context, url string) (*apidiscoveryv2.APIGroupD
 	}
 	defer answer.Body.Close()
 	p.metrics.forwarded(answer.StatusCode, schema.GroupVersionResource{})
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxDiscovery))
-	if err != nil {
+	if answer.StatusCode != http.StatusOK {
+		return nil, errors.New(answer.Status)
+	}
+	var document object.Tree
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxDiscovery)).Decode(&document); err != nil {
 		return nil, err
 	}
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", url, answer.Status)
+	if kind.Text(document, "kind") != "APIGroupDiscoveryList" {
+		return nil, errors.New("the answer is not aggregated discovery")
 	}
-	var list apidiscoveryv2.APIGroupDiscoveryList
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("%s: %w", url, err)
-	}
-	if list.Kind != "APIGroupDiscoveryList" {
-		return nil, fmt.Errorf("%s: the answer is a %s, not aggregated discovery", url, list.Kind)
-	}
-	return &list, nil
+	return kind.List(document, "items"), nil
 }

@@ -19,26 +19,39 @@ const (
 type Metrics struct {
 	rerouted, errors, discovery *prometheus.CounterVec
 	hits, misses, local         prometheus.Counter
+
+	all []prometheus.Collector
 }
 
 func newMetrics() *Metrics {
-	vector := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	m := &Metrics{}
+	for _, v := range []struct {
+		to         **prometheus.CounterVec
+		name, help string
+		labels     []string
+	}{
+		{&m.rerouted, "apiserver_rerouted_request_total",
+			"Requests to peers, by code, group, version and resource; the last three are empty for requests for discovery.", []string{"code", "group", "version", "resource"}},
+		{&m.errors, "apiserver_peer_proxy_errors_total",
+			"Requests that could not be forwarded to a peer, by type of the error, group, version and resource.", []string{"type", "group", "version", "resource"}},
+		{&m.discovery, "apiserver_peer_discovery_sync_errors_total",
+			"Failed requests for the discovery of a peer, by type of the error.", []string{"type"}},
+	} {
+		*v.to = prometheus.NewCounterVec(prometheus.CounterOpts{Name: v.name, Help: v.help}, v.labels)
+		m.all = append(m.all, *v.to)
 	}
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "aggregator_discovery_" + name, Help: help})
+	for _, c := range []struct {
+		to         *prometheus.Counter
+		name, help string
+	}{
+		{&m.hits, "peer_aggregated_cache_hits_total", "Responses with the discovery of all servers from the cache."},
+		{&m.misses, "peer_aggregated_cache_misses_total", "Responses with the discovery of all servers that was merged for them."},
+		{&m.local, "nopeer_requests_total", "Requests for the discovery of this server only."},
+	} {
+		*c.to = prometheus.NewCounter(prometheus.CounterOpts{Name: "aggregator_discovery_" + c.name, Help: c.help})
+		m.all = append(m.all, *c.to)
 	}
-	return &Metrics{
-		rerouted: vector("apiserver_rerouted_request_total",
-			"Requests to peers, by code, group, version and resource; the last three are empty for requests for discovery.", "code", "group", "version", "resource"),
-		errors: vector("apiserver_peer_proxy_errors_total",
-			"Requests that could not be forwarded to a peer, by type of the error, group, version and resource.", "type", "group", "version", "resource"),
-		discovery: vector("apiserver_peer_discovery_sync_errors_total",
-			"Failed requests for the discovery of a peer, by type of the error.", "type"),
-		hits:   counter("peer_aggregated_cache_hits_total", "Responses with the discovery of all servers from the cache."),
-		misses: counter("peer_aggregated_cache_misses_total", "Responses with the discovery of all servers that was merged for them."),
-		local:  counter("nopeer_requests_total", "Requests for the discovery of this server only."),
-	}
+	return m
 }
 
 // Collectors returns the collectors to register.
@@ -46,7 +59,7 @@ func (m *Metrics) Collectors() []prometheus.Collector {
 	if m == nil {
 		return nil
 	}
-	return []prometheus.Collector{m.rerouted, m.errors, m.discovery, m.hits, m.misses, m.local}
+	return m.all
 }
 
 func (m *Metrics) forwarded(code int, of schema.GroupVersionResource) {

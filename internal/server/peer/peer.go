@@ -18,7 +18,6 @@
 package peer
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -28,7 +27,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/controller"
@@ -86,7 +84,7 @@ type served struct {
 	id        string
 	asked     time.Time // when the discovery was requested
 	resources map[schema.GroupVersionResource]bool
-	groups    []apidiscoveryv2.APIGroupDiscovery // all but the core group
+	groups    []any // all but the core group: the items of aggregated discovery
 }
 
 // A view has the peers at one moment, by id. It does not change.
@@ -116,8 +114,8 @@ func (p *Proxy) Close() { p.pool.Close() }
 // publish makes the known peers the current ones. The caller holds mu.
 func (p *Proxy) publish() {
 	v := &view{}
-	for _, s := range p.servers {
-		if s.holder != "" && s.served != nil {
+	for _, id := range slices.Sorted(maps.Keys(p.servers)) {
+		if s := p.servers[id]; s.holder != "" && s.served != nil {
 			v.peers = append(v.peers, s.served)
 		}
 	}
@@ -125,7 +123,6 @@ func (p *Proxy) publish() {
 		p.now.Store(nil)
 		return
 	}
-	slices.SortFunc(v.peers, func(a, b *served) int { return cmp.Compare(a.id, b.id) })
 	if was := p.now.Load(); was == nil || !slices.Equal(was.peers, v.peers) {
 		p.now.Store(v)
 	}
@@ -139,18 +136,15 @@ func (p *Proxy) serving(ctx context.Context, of schema.GroupVersionResource) (id
 		return nil
 	}
 	for _, s := range v.peers {
-		if s.resources[of] {
+		if !s.resources[of] {
+			continue
+		}
+		p.own.keepUp(ctx, p.options.Log)
+		if !p.own.excludes(of.GroupVersion(), s.asked) {
 			ids = append(ids, s.id)
 		}
 	}
-	if len(ids) == 0 {
-		return nil
-	}
-	p.own.keepUp(ctx, p.options.Log)
-	return slices.DeleteFunc(ids, func(id string) bool {
-		i, _ := slices.BinarySearchFunc(v.peers, id, func(s *served, id string) int { return cmp.Compare(s.id, id) })
-		return p.own.excludes(of.GroupVersion(), v.peers[i].asked)
-	})
+	return ids
 }
 
 // addresses returns the known addresses of peers.
@@ -173,7 +167,7 @@ func (p *Proxy) refetch() {
 	if p.queue == nil {
 		return
 	}
-	for id := range maps.Keys(p.servers) {
+	for id := range p.servers {
 		p.queue.After(controller.Task{Key: id}, grace)
 	}
 }
@@ -181,8 +175,9 @@ func (p *Proxy) refetch() {
 // Groups are the groups of the peers, by server. They do not change: a pointer identifies the
 // content.
 type Groups struct {
-	self    string
-	servers map[string][]apidiscoveryv2.APIGroupDiscovery
+	self  string
+	peers []string // ids, sorted
+	lists [][]any  // of the peers: the items of aggregated discovery
 
 	view    *view
 	changes int // of own
@@ -202,14 +197,15 @@ func (p *Proxy) Groups(ctx context.Context) *Groups {
 	if p.groups != nil && p.groups.view == v && p.groups.changes == changes {
 		return p.groups
 	}
-	p.groups = &Groups{self: p.options.Self, servers: map[string][]apidiscoveryv2.APIGroupDiscovery{}, view: v, changes: changes}
+	p.groups = &Groups{self: p.options.Self, view: v, changes: changes}
 	for _, s := range v.peers {
-		p.groups.servers[s.id] = p.own.without(s)
+		p.groups.peers = append(p.groups.peers, s.id)
+		p.groups.lists = append(p.groups.lists, p.own.without(s))
 	}
 	return p.groups
 }
 
-// secure returns the TLS settings of connections to peers. Every API server has a certificate for
+// transports returns the transports to peers. Every API server has a certificate for
 // the Service kubernetes.
 func (p *Proxy) transports() (*front.Transports, error) {
 	cas := p.options.CAs()

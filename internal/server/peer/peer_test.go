@@ -3,13 +3,16 @@ package peer
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -17,12 +20,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	utilsort "k8s.io/apimachinery/pkg/util/sort"
 
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/controllertest"
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/network/pki"
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/server/aggregate/front"
@@ -157,10 +161,7 @@ func (w *world) advertise(id, host string) {
 		write.Expect = record.Revision
 	}
 	if host != "" {
-		var err error
-		if write.Value, err = Record(id, host, 6443, write.Expect); err != nil {
-			w.T.Fatal(err)
-		}
+		write.Value = Record(id, host, 6443, write.Expect)
 	}
 	if _, err := w.Backend.Commit(w.Ctx, write); err != nil {
 		w.T.Fatal(err)
@@ -185,10 +186,10 @@ func (w *world) listed() string {
 		return "no peers"
 	}
 	var all []string
-	for id, groups := range g.servers {
-		for _, g := range groups {
-			for _, v := range g.Versions {
-				all = append(all, id+" "+g.Name+"/"+v.Version)
+	for i, list := range g.lists {
+		for _, group := range list {
+			for _, v := range below(group, 0) {
+				all = append(all, g.peers[i]+" "+nameOf(group, 0)+"/"+nameOf(v, 1))
 			}
 		}
 	}
@@ -345,43 +346,43 @@ func TestExcluded(t *testing.T) {
 
 // All servers merge to the same document, in an order that agrees with that of each.
 func TestMerge(t *testing.T) {
-	resourceOf := func(name string, verbs ...string) apidiscoveryv2.APIResourceDiscovery {
-		r := apidiscoveryv2.APIResourceDiscovery{Resource: name, Verbs: verbs}
-		for _, v := range verbs {
-			r.Subresources = append(r.Subresources, apidiscoveryv2.APISubresourceDiscovery{Subresource: v})
+	parse := func(groups ...string) (list []any) {
+		if err := json.Unmarshal([]byte("["+strings.Join(groups, ",")+"]"), &list); err != nil {
+			t.Fatal(err)
 		}
-		return r
+		return list
 	}
-	groupOf := func(name, version string, resources ...apidiscoveryv2.APIResourceDiscovery) apidiscoveryv2.APIGroupDiscovery {
-		g := apidiscoveryv2.APIGroupDiscovery{Versions: []apidiscoveryv2.APIVersionDiscovery{{Version: version, Resources: resources}}}
-		g.Name = name
-		return g
+	one := parse(`{"metadata":{"name":"z"},"versions":[{"version":"v1","resources":[{"resource":"r","verbs":["get","list"],"subresources":[{"subresource":"s","verbs":["get"]}]}]}]}`,
+		`{"metadata":{"name":"m"},"versions":[{"version":"v2","freshness":"Current"}]}`, group("a", "v1", "x"))
+	two := parse(`{"metadata":{"name":"z"},"versions":[{"version":"v1","resources":[{"resource":"q"},{"resource":"r","verbs":["list","delete"],"subresources":[{"subresource":"s"}]}]}]}`,
+		`{"metadata":{"name":"m"},"versions":[{"version":"v1","freshness":"Stale"},{"version":"v2","freshness":"Stale"}]}`, group("b", "v1", "x"))
+	want := parse(`{"metadata":{"name":"z"},"versions":[{"version":"v1","resources":[{"resource":"q"},{"resource":"r","verbs":["delete","get","list"],"subresources":[{"subresource":"s"}]}]}]}`,
+		`{"metadata":{"name":"m"},"versions":[{"version":"v1","freshness":"Stale"},{"version":"v2","freshness":"Current"}]}`, group("a", "v1", "x"), group("b", "v1", "x"))
+	for own, peer := range map[string]string{"1": "2", "2": "1"} {
+		all := map[string][]any{"1": one, "2": two}
+		g := &Groups{self: own, peers: []string{peer}, lists: [][]any{all[peer]}}
+		if got := g.Merge(all[own]); !reflect.DeepEqual(got, want) {
+			t.Errorf("server %s: %s, want %s", own, object.AppendJSON(nil, object.Tree{"items": got}), object.AppendJSON(nil, object.Tree{"items": want}))
+		}
 	}
-	one := []apidiscoveryv2.APIGroupDiscovery{groupOf("z", "v1", resourceOf("r", "get", "list")), groupOf("m", "v2"), groupOf("a", "v1")}
-	two := []apidiscoveryv2.APIGroupDiscovery{groupOf("z", "v1", resourceOf("q"), resourceOf("r", "list", "delete")), groupOf("m", "v1"), groupOf("b", "v1")}
-	show := func(groups []apidiscoveryv2.APIGroupDiscovery) string {
-		var out strings.Builder
-		for _, g := range groups {
-			out.WriteString(g.Name)
-			for _, v := range g.Versions {
-				out.WriteString(" " + v.Version)
-				for _, r := range v.Resources {
-					fmt.Fprintf(&out, " %s%v%d", r.Resource, r.Verbs, len(r.Subresources))
-				}
+}
+
+// The order of names is that of kube-apiservers, which merge the same lists.
+func TestOrdered(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e", "f", "g"}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		lists := make([][]string, 1+random.IntN(4))
+		for i := range lists {
+			if list := slices.Clone(names); random.IntN(3) == 0 {
+				random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+				lists[i] = list[:random.IntN(len(list))]
+			} else {
+				lists[i] = slices.DeleteFunc(list, func(string) bool { return random.IntN(2) == 0 })
 			}
-			out.WriteString("; ")
 		}
-		return out.String()
-	}
-	const want = "z v1 q[]0 r[delete get list]3; m v1 v2; a v1; b v1; "
-	for _, own := range []string{"1", "2"} {
-		g, local := &Groups{self: own}, one
-		g.servers = map[string][]apidiscoveryv2.APIGroupDiscovery{"2": two}
-		if own == "2" {
-			local, g.servers = two, map[string][]apidiscoveryv2.APIGroupDiscovery{"1": one}
-		}
-		if got := show(g.Merge(local)); got != want {
-			t.Errorf("server %s: %s, want %s", own, got, want)
+		if got, want := ordered(lists), utilsort.MergePreservingRelativeOrder(lists); !slices.Equal(got, want) {
+			t.Fatalf("%q: %q, want %q", lists, got, want)
 		}
 	}
 }
