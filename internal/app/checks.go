@@ -50,54 +50,41 @@ func (h *health) checks() []server.Check {
 	}
 	checks = append(checks, h.kms...)
 	checks = append(checks, server.Check{Name: "informer-sync", Run: h.cache.Run, Except: []string{"healthz", "livez"}})
-	add := func(run func(context.Context) error, names ...string) {
-		for _, name := range names {
-			checks = append(checks, server.Check{Name: name, Run: run})
+	for _, step := range []struct {
+		there bool
+		run   func(context.Context) error
+		names []string
+	}{
+		{true, done, []string{hook + "start-apiserver-admission-initializer"}},
+		{true, h.cache.Run, []string{hook + "generic-apiserver-start-informers"}},
+		{h.fair, done, []string{hook + "priority-and-fairness-config-consumer", hook + "priority-and-fairness-filter"}},
+		{!h.fair, done, []string{hook + "max-in-flight-filter"}},
+		{h.rekeys, done, []string{hook + "start-encryption-provider-config-automatic-reload"}},
+		{true, h.cache.Run, []string{hook + "storage-object-count-tracker-hook"}},
+		{true, h.definitions.Run, []string{hook + "start-apiextensions-informers", hook + "start-apiextensions-controllers", hook + "crd-informer-synced"}},
+		{true, done, []string{hook + "start-system-namespaces-controller"}},
+		{h.advertised, controllers, []string{hook + "peer-endpoint-reconciler-controller"}},
+		{h.peers, controllers, []string{hook + "mixed-version-proxy-handler", hook + "local-discovery-cache-sync", hook + "peer-discovery-workers"}},
+		{true, controllers, []string{hook + "start-cluster-authentication-info-controller"}},
+		{h.identified, controllers, []string{hook + "start-kube-apiserver-identity-lease-controller", hook + "start-kube-apiserver-identity-lease-garbage-collector"}},
+		{true, h.history.Run, []string{hook + "storage-readiness"}},
+		{true, controllers, []string{hook + "start-legacy-token-tracking-controller", hook + "start-service-ip-repair-controllers"}},
+		{h.roles != nil, h.roles, []string{hook + "rbac/bootstrap-roles"}},
+		{true, controllers, []string{hook + "scheduling/bootstrap-system-priority-classes"}},
+		{h.fair, controllers, []string{hook + "priority-and-fairness-config-producer"}},
+		{true, controllers, []string{hook + "bootstrap-controller", hook + "start-kubernetes-service-cidr-controller"}},
+		{true, h.cache.Run, []string{hook + "start-kube-aggregator-informers"}},
+		{true, controllers, []string{hook + "apiservice-status-local-available-controller", hook + "apiservice-status-remote-available-controller",
+			hook + "apiservice-registration-controller"}},
+		{true, h.cache.Run, []string{hook + "apiservice-discovery-controller"}},
+		{true, controllers, []string{hook + "kube-apiserver-autoregistration", "autoregister-completion"}},
+		{true, h.definitions.Run, []string{hook + "apiservice-openapi-controller", hook + "apiservice-openapiv3-controller"}},
+	} {
+		for _, name := range step.names {
+			if step.there {
+				checks = append(checks, server.Check{Name: name, Run: step.run})
+			}
 		}
 	}
-	add(done, hook+"start-apiserver-admission-initializer")
-	add(h.cache.Run, hook+"generic-apiserver-start-informers")
-	if h.fair {
-		add(done, hook+"priority-and-fairness-config-consumer", hook+"priority-and-fairness-filter")
-	} else {
-		add(done, hook+"max-in-flight-filter")
-	}
-	if h.rekeys {
-		add(done, hook+"start-encryption-provider-config-automatic-reload")
-	}
-	add(h.cache.Run, hook+"storage-object-count-tracker-hook")
-	add(h.definitions.Run, hook+"start-apiextensions-informers", hook+"start-apiextensions-controllers", hook+"crd-informer-synced")
-	add(done, hook+"start-system-namespaces-controller")
-	add(controllers, append(h.ofPeers(), hook+"start-cluster-authentication-info-controller")...)
-	if h.identified {
-		add(controllers, hook+"start-kube-apiserver-identity-lease-controller", hook+"start-kube-apiserver-identity-lease-garbage-collector")
-	}
-	add(h.history.Run, hook+"storage-readiness")
-	add(controllers, hook+"start-legacy-token-tracking-controller", hook+"start-service-ip-repair-controllers")
-	if h.roles != nil {
-		add(h.roles, hook+"rbac/bootstrap-roles")
-	}
-	add(controllers, hook+"scheduling/bootstrap-system-priority-classes")
-	if h.fair {
-		add(controllers, hook+"priority-and-fairness-config-producer")
-	}
-	add(controllers, hook+"bootstrap-controller", hook+"start-kubernetes-service-cidr-controller")
-	add(h.cache.Run, hook+"start-kube-aggregator-informers")
-	add(controllers, hook+"apiservice-status-local-available-controller", hook+"apiservice-status-remote-available-controller",
-		hook+"apiservice-registration-controller")
-	add(h.cache.Run, hook+"apiservice-discovery-controller")
-	add(controllers, hook+"kube-apiserver-autoregistration", "autoregister-completion")
-	add(h.definitions.Run, hook+"apiservice-openapi-controller", hook+"apiservice-openapiv3-controller")
 	return checks
-}
-
-// ofPeers returns the names of the checks that concern the other servers of the store.
-func (h *health) ofPeers() (names []string) {
-	if h.advertised {
-		names = append(names, hook+"peer-endpoint-reconciler-controller")
-	}
-	if h.peers {
-		names = append(names, hook+"mixed-version-proxy-handler", hook+"local-discovery-cache-sync", hook+"peer-discovery-workers")
-	}
-	return names
 }

@@ -31,11 +31,17 @@ func below(item any, level int) []any {
 // Merge merges the groups of this server and of its peers, the items of aggregated discovery. All
 // servers merge in the same order, that of their ids, so that they have the same result.
 func (g *Groups) Merge(local []any) []any {
-	i := 0
-	for i < len(g.peers) && g.peers[i] < g.self {
-		i++
+	var lists [][]any
+	for i, id := range g.peers {
+		if id > g.self && len(lists) == i {
+			lists = append(lists, local)
+		}
+		lists = append(lists, g.lists[i])
 	}
-	return merge(0, slices.Insert(slices.Clone(g.lists), i, local)...)
+	if len(lists) == len(g.peers) {
+		lists = append(lists, local)
+	}
+	return merge(0, lists...)
 }
 
 // merge merges the lists of a level. The arguments do not change.
