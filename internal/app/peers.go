@@ -127,10 +127,18 @@ func (w *wired) finding() []controller.Descriptor {
 	return []controller.Descriptor{{Name: peer.Name, Everywhere: true, New: w.peers.Controller()}}
 }
 
-// advertise keeps the address of this server in the store for its peers.
-func (w *wired) advertise(ctx context.Context, leaser kv.Leaser) error {
+// advertise keeps the address of this server in the store for its peers, while it accepts requests.
+func (w *wired) advertise(a *App) {
+	leaser, ok := kv.As[kv.Leaser](a.backend)
 	id, at := w.identity.ID(), w.identity.Address
-	return w.lease(ctx, leaser, resource.PeerLeasesPrefix+id, func(generation int64) ([]byte, error) {
-		return peer.Record(id, at.Addr().String(), at.Port(), generation), nil
+	if !ok || !at.IsValid() {
+		return
+	}
+	advertising := a.parts.before()
+	a.later(advertising.stop)
+	advertising.run("address for peers", func(ctx context.Context) error {
+		return w.lease(ctx, leaser, resource.PeerLeasesPrefix+id, func(generation int64) ([]byte, error) {
+			return peer.Record(id, at.Addr().String(), at.Port(), generation), nil
+		})
 	})
 }

@@ -211,9 +211,6 @@ func (w *wired) run(a *App, o Options) {
 	if w.server.Leases && w.server.Reconcile && !w.server.Address.Addr().IsLoopback() { // not reachable by others
 		a.parts.run("leases", func(ctx context.Context) error { return w.master(ctx, leaser, w.server.Address.Addr()) })
 	}
-	if w.server.Leases && w.identity.Address.IsValid() {
-		a.parts.run("address for peers", func(ctx context.Context) error { return w.advertise(ctx, leaser) })
-	}
 }
 
 // kinds returns the built-in kinds, with connections to kubelets and pods.
