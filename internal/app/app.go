@@ -312,7 +312,6 @@ func (a *App) start(ctx context.Context, o Options) error {
 		}
 		return err
 	})
-	w.advertise(a)
 	// Controllers start last, because no other part waits for them. They stop first, so that they
 	// can hand their work to another server.
 	return w.control(a, o)

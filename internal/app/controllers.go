@@ -115,6 +115,7 @@ func checkControllers(names []string) error {
 // control runs the enabled controllers. One server of a store is the leader and runs them, except
 // for those that each server runs.
 func (w *wired) control(a *App, o Options) error {
+	w.advertise(a)
 	identity := w.identity
 	on, err := controller.Select(controllers(told{
 		a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses,

@@ -106,6 +106,7 @@ func TestPeers(t *testing.T) {
 	b := files.serve(t, url, "b.example.com", builtin.RuntimeConfig{"apps/v1": "false"})
 	servedByPeers(t, a, b)
 	definitionOfNoPeer(t, a, b)
+	namespaceOfPeers(t, a, b)
 	for api, of := range map[process.API]string{a: "batch", b: "apps"} {
 		page, err := api.Read(t.Context(), "/metrics")
 		if want := fmt.Sprintf(`apiserver_rerouted_request_total{code="201",group=%q,`, of); err != nil || !strings.Contains(string(page), want) {
@@ -124,6 +125,7 @@ func TestPeersBothWays(t *testing.T) {
 	anykind := files.serve(t, url, "anykind.example.com", builtin.RuntimeConfig{"apps/v1": "false"})
 	servedByPeers(t, kube, anykind)
 	definitionOfNoPeer(t, kube, anykind)
+	namespaceOfPeers(t, kube, anykind) // anykind has the controllers
 }
 
 // servedByPeers checks that two servers serve the kinds of both: a has no batch/v1, b no apps/v1.
@@ -146,17 +148,9 @@ func servedByPeers(t *testing.T, a, b process.API) {
 			t.Errorf("the own kinds of a server lack %v, want %s", lacks, want)
 		}
 	}
-	const template = `"template":{"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":%q,"containers":[{"name":"c","image":"i"}]}}`
-	objects := map[string]string{
-		"/apis/batch/v1/namespaces/default/jobs/":       fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","spec":{`+template+`}}`, "Never"),
-		"/apis/apps/v1/namespaces/default/deployments/": fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","spec":{"selector":{"matchLabels":{"a":"b"}},`+template+`}}`, "Always"),
-	}
-	for collection, text := range objects {
+	for collection := range workloads(t, "default") {
 		for who, through := range map[string][2]process.API{"a": {a, b}, "b": {b, a}} {
-			var o map[string]any
-			if err := json.Unmarshal([]byte(text), &o); err != nil {
-				t.Fatal(err)
-			}
+			o := workloads(t, "default")[collection]
 			o["metadata"] = map[string]any{"name": who}
 			if err := through[0].Do(t.Context(), http.MethodPost, strings.TrimSuffix(collection, "/"), o, nil); err != nil {
 				t.Errorf("through %s: %v", who, err)
@@ -167,6 +161,55 @@ func servedByPeers(t *testing.T, a, b process.API) {
 			if err := through[1].Do(t.Context(), http.MethodDelete, collection+who, nil, nil); err != nil {
 				t.Error(err)
 			}
+		}
+	}
+}
+
+// workloads returns an object without a name of each kind that only one server has, by the path of the
+// collection.
+func workloads(t *testing.T, namespace string) map[string]map[string]any {
+	t.Helper()
+	const template = `"template":{"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":%q,"containers":[{"name":"c","image":"i"}]}}`
+	all := map[string]map[string]any{}
+	for collection, text := range map[string]string{
+		"/apis/batch/v1/namespaces/" + namespace + "/jobs/":       fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","spec":{`+template+`}}`, "Never"),
+		"/apis/apps/v1/namespaces/" + namespace + "/deployments/": fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","spec":{"selector":{"matchLabels":{"a":"b"}},`+template+`}}`, "Always"),
+	} {
+		var o map[string]any
+		if err := json.Unmarshal([]byte(text), &o); err != nil {
+			t.Fatal(err)
+		}
+		all[collection] = o
+	}
+	return all
+}
+
+// namespaceOfPeers checks that the deletion of a namespace deletes objects of kinds that only one of the
+// servers has.
+func namespaceOfPeers(t *testing.T, a, b process.API) {
+	t.Helper()
+	const namespace = "/api/v1/namespaces/shared"
+	if err := a.Do(t.Context(), http.MethodPost, "/api/v1/namespaces", map[string]any{"metadata": map[string]any{"name": "shared"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for collection, o := range workloads(t, "shared") {
+		o["metadata"] = map[string]any{"name": "w"}
+		if err := a.Do(t.Context(), http.MethodPost, strings.TrimSuffix(collection, "/"), o, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Do(t.Context(), http.MethodDelete, namespace, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		if err := a.Do(ctx, http.MethodGet, namespace, nil, nil); code(err) != http.StatusNotFound {
+			return fmt.Errorf("the namespace was deleted: %v", err)
+		}
+		return nil
+	})
+	for collection := range workloads(t, "shared") {
+		if err := b.Do(t.Context(), http.MethodGet, collection+"w", nil, nil); code(err) != http.StatusNotFound {
+			t.Errorf("%sw is left in a deleted namespace: %v", collection, err)
 		}
 	}
 }

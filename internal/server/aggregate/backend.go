@@ -45,21 +45,8 @@ func (b *Backend) Resolve(ctx context.Context) (*url.URL, error) {
 
 // As returns a RoundTripper that sends requests to the Backend as a user. The host of a request
 // must be one that Resolve returned. Redirects are not followed.
-func (b *Backend) As(user *request.User) http.RoundTripper { return &impersonated{b, user} }
-
-type impersonated struct {
-	backend *Backend
-	user    *request.User
-}
-
-func (i *impersonated) RoundTrip(r *http.Request) (*http.Response, error) {
-	t, err := i.backend.transport()
-	if err != nil {
-		return nil, err
-	}
-	r = r.Clone(r.Context())
-	i.backend.aggregator.front.Tell(r.Header, i.user)
-	return t.Usual.RoundTrip(r)
+func (b *Backend) As(user *request.User) http.RoundTripper {
+	return b.aggregator.front.As(user, b.transport)
 }
 
 // Self is the user of requests that this server sends on its own behalf.

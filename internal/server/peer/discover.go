@@ -60,18 +60,13 @@ func (p *Proxy) discover(ctx context.Context, id, address string) (*served, erro
 
 // list requests one document, and returns its groups.
 func (p *Proxy) list(ctx context.Context, url string) ([]any, error) {
-	ways, err := p.transports()
-	if err != nil {
-		return nil, err
-	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
-	p.options.Front.Tell(r.Header, self())
 	r.Header.Set("Accept", accepts)
 	r.Header.Set(forwarded, "true")
-	answer, err := ways.Usual.RoundTrip(r)
+	answer, err := p.options.Front.As(self(), p.transports).RoundTrip(r)
 	if err != nil {
 		p.metrics.forwarded(http.StatusServiceUnavailable, schema.GroupVersionResource{})
 		return nil, err

@@ -136,3 +136,25 @@ func (f *Front) connect(secure *tls.Config, certificate *tls.Certificate) *Trans
 	upgrades.TLSClientConfig.NextProtos = []string{"http/1.1"}
 	return &Transports{Usual: usual, Upgrades: upgrades, certificate: certificate}
 }
+
+// As returns a RoundTripper that sends requests on behalf of a user. Redirects are not followed.
+func (f *Front) As(user *request.User, transports func() (*Transports, error)) http.RoundTripper {
+	return &impersonated{f, user, transports}
+}
+
+type impersonated struct {
+	front      *Front
+	user       *request.User
+	transports func() (*Transports, error)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (i *impersonated) RoundTrip(r *http.Request) (*http.Response, error) {
+	t, err := i.transports()
+	if err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	i.front.Tell(r.Header, i.user)
+	return t.Usual.RoundTrip(r)
+}
