@@ -357,36 +357,15 @@ func (w *wired) search(a *App) http.Handler {
 
 // collectors returns the metrics of the parts.
 func (w *wired) collectors(a *App, o Options) []server.Collector {
-	return slices.Concat(
-		w.conversions.Collectors(),
-		w.admissions.Collectors(),
-		w.policies.Collectors(),
-		w.conditions.Collectors(),
-		w.standards.Collectors(),
-		w.manifests.Collectors(),
-		a.accounts.metrics.Collectors(),
-		a.accounts.signer.Collectors(),
-		a.issuers.Collectors(),
-		a.caches.Collectors(),
-		a.chain.Collectors(),
-		w.others.Metrics().Collectors(),
-		w.peers.Metrics().Collectors(),
-		a.egress.Collectors(),
-		server.StoreSizes(a.backend, o.Log),
-		server.ObjectCounts(a.backend, w.catalog, o.Log),
-		w.plugged.Collectors(),
-		w.addresses.Collectors(),
-		a.issued.Collectors(),
-		a.streams.Collectors(),
-		a.audit.Collectors(),
-		w.fairness.Collectors(),
-		a.rekeyed.Collectors(),
-		a.encryption.Collectors(),
-		w.queues.Collectors(),
-		server.StoreCalls(a.backend),
-		w.webhooks.Collectors(),
-		a.identity.certificates.Collectors(),
-	)
+	all := slices.Concat(server.StoreSizes(a.backend, o.Log), server.ObjectCounts(a.backend, w.catalog, o.Log), server.StoreCalls(a.backend))
+	for _, part := range []interface{ Collectors() []server.Collector }{
+		w.conversions, w.admissions, w.policies, w.conditions, w.standards, w.manifests, a.accounts.metrics, a.accounts.signer, a.issuers,
+		a.caches, a.chain, w.others.Metrics(), w.peers.Metrics(), a.egress, w.plugged, w.addresses, a.issued, a.streams, a.audit, w.fairness,
+		a.rekeyed, a.encryption, w.queues, w.webhooks, a.identity.certificates,
+	} {
+		all = append(all, part.Collectors()...)
+	}
+	return all
 }
 
 // page returns the page with the progress of the store, the cache and controllers.
