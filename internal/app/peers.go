@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/network/pki"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
-	"github.com/anykind/anykind/internal/server/aggregate/front"
+	"github.com/anykind/anykind/internal/server/front"
 	"github.com/anykind/anykind/internal/server/peer"
 	"github.com/anykind/anykind/internal/store/kv"
 )

@@ -28,7 +28,7 @@ import (
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
-	"github.com/anykind/anykind/internal/server/aggregate/front"
+	"github.com/anykind/anykind/internal/server/front"
 	"github.com/anykind/anykind/internal/store/stored"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )

@@ -14,7 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/object/request"
-	"github.com/anykind/anykind/internal/server/aggregate/front"
+	"github.com/anykind/anykind/internal/server/front"
 )
 
 // A Backend is another API server. Versions with the same Service and the same TLS settings share

@@ -29,7 +29,7 @@ import (
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
-	"github.com/anykind/anykind/internal/server/aggregate/front"
+	"github.com/anykind/anykind/internal/server/front"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
