@@ -1,11 +1,13 @@
 package etcd
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"reflect"
@@ -14,6 +16,7 @@ import (
 	"testing"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/anykind/anykind/internal/access/authn"
@@ -107,11 +110,46 @@ func TestPeers(t *testing.T) {
 	servedByPeers(t, a, b)
 	definitionOfNoPeer(t, a, b)
 	namespaceOfPeers(t, a, b)
+	unchanged(t, a)
 	for api, of := range map[process.API]string{a: "batch", b: "apps"} {
 		page, err := api.Read(t.Context(), "/metrics")
 		if want := fmt.Sprintf(`apiserver_rerouted_request_total{code="201",group=%q,`, of); err != nil || !strings.Contains(string(page), want) {
 			t.Errorf("metrics lack %s: %v", want, err)
 		}
+	}
+}
+
+// unchanged checks that the merged document has an ETag, and exists as protobuf.
+func unchanged(t *testing.T, api process.API) {
+	t.Helper()
+	const form = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+	get := func(media, known string) *http.Response {
+		t.Helper()
+		r := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodGet, api.URL+"/apis", nil))
+		r.Header.Set("Accept", media+form)
+		if known != "" {
+			r.Header.Set("If-None-Match", known)
+		}
+		answer := must[*http.Response](t)(api.Client.Do(r))
+		t.Cleanup(func() { answer.Body.Close() })
+		return answer
+	}
+	first := get("application/json", "")
+	if again := get("application/json", first.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
+		t.Errorf("the same document again: %s", again.Status)
+	}
+	if own := get("application/json;profile=nopeer", first.Header.Get("ETag")); own.StatusCode != http.StatusOK {
+		t.Errorf("the document of one server: %s", own.Status)
+	}
+	answer := get("application/vnd.kubernetes.protobuf", "")
+	body := must[[]byte](t)(io.ReadAll(answer.Body))
+	var envelope runtime.Unknown
+	var list apidiscoveryv2.APIGroupDiscoveryList
+	if err := envelope.Unmarshal(bytes.TrimPrefix(body, []byte("k8s\x00"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := list.Unmarshal(envelope.Raw); err != nil || len(missing(list, "apps/v1", "batch/v1")) > 0 {
+		t.Errorf("as protobuf it lacks %v: %v", missing(list, "apps/v1", "batch/v1"), err)
 	}
 }
 
