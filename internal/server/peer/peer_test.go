@@ -73,6 +73,20 @@ func (m *memory) Accept() (net.Conn, error) {
 func (m *memory) Close() error   { close(m.closed); return nil }
 func (m *memory) Addr() net.Addr { return &net.TCPAddr{} }
 
+// serve sets the groups of the discovery.
+func (m *memory) serve(groups ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.groups = strings.Join(groups, ",")
+}
+
+// asked returns the number of requests for discovery.
+func (m *memory) asked() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.listed
+}
+
 // ServeHTTP implements http.Handler.
 func (m *memory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
@@ -172,9 +186,7 @@ func (w *world) advertise(id, host string) {
 // join makes the peer known, with the groups of its discovery.
 func (w *world) join(groups ...string) {
 	w.T.Helper()
-	w.peer.mu.Lock()
-	w.peer.groups = strings.Join(groups, ",")
-	w.peer.mu.Unlock()
+	w.peer.serve(groups...)
 	w.identify(peerID, "1")
 	w.advertise(peerID, "192.0.2.2")
 }
@@ -244,6 +256,8 @@ func TestForwarded(t *testing.T) {
 		if got := w.ask("GET", "/apis/far.example.com/v1/stars", "x-kubernetes-peer-proxied", "true"); got != "local" {
 			t.Errorf("a request of a peer: %s", got)
 		}
+		w.peer.mu.Lock()
+		defer w.peer.mu.Unlock()
 		slices.Sort(w.peer.queries)
 		const by = " by [jane] [1] [g] forwarded [true]"
 		if want := []string{"GET /apis/far.example.com/v1/namespaces/n/stars/s/status" + by, "GET /apis/far.example.com/v1/stars?a=2&b=1" + by}; !slices.Equal(w.peer.queries, want) {
@@ -286,17 +300,17 @@ func TestDiscovered(t *testing.T) {
 		before := w.proxy.Groups(w.Ctx)
 		w.identify(peerID, "1")
 		w.advertise(peerID, "192.0.2.2")
-		if w.peer.listed != 1 || w.proxy.Groups(w.Ctx) != before {
-			t.Errorf("%d requests for discovery after renewals", w.peer.listed)
+		if n := w.peer.asked(); n != 1 || w.proxy.Groups(w.Ctx) != before {
+			t.Errorf("%d requests for discovery after renewals", n)
 		}
-		w.peer.groups = group("far.example.com", "v2", "stars")
+		w.peer.serve(group("far.example.com", "v2", "stars"))
 		w.identify(peerID, "2")
 		w.expect(peerID + " far.example.com/v2")
 		w.network.mu.Lock()
 		delete(w.network.servers, at)
 		w.network.mu.Unlock()
 		w.proxy.Close()
-		w.peer.groups = group("far.example.com", "v3", "stars")
+		w.peer.serve(group("far.example.com", "v3", "stars"))
 		w.identify(peerID, "3")
 		w.expect(peerID + " far.example.com/v2")
 		w.network.mu.Lock()
@@ -332,9 +346,9 @@ func TestExcluded(t *testing.T) {
 		w.expect(peerID + " own.example.com/v1")
 		w.Sleep(grace - time.Second)
 		w.expect(peerID + " own.example.com/v1")
-		w.peer.groups = group("own.example.com", "v1", "suns") + "," + group("far.example.com", "v1", "moons")
-		if w.peer.listed != 1 {
-			t.Errorf("%d requests for discovery, want 1", w.peer.listed)
+		w.peer.serve(group("own.example.com", "v1", "suns"), group("far.example.com", "v1", "moons"))
+		if n := w.peer.asked(); n != 1 {
+			t.Errorf("%d requests for discovery, want 1", n)
 		}
 		w.Sleep(2 * time.Second)
 		w.expect(peerID + " far.example.com/v1, " + peerID + " own.example.com/v1")
