@@ -18,6 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/access/authz/rbac"
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/builtin/certificates"
+	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/network/configfile"
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/network/egress/selector"
@@ -146,6 +147,8 @@ type Options struct {
 	MinWatch time.Duration
 	// EventTTL is the time for which an Event is kept after its last write. 0 is an hour; a negative one keeps Events.
 	EventTTL time.Duration
+	// LeaderElection elects the server that elects the leaders of other components; the zero Term is that of kube-apiserver.
+	LeaderElection controller.Term
 	// StrictTransport are the directives of the header Strict-Transport-Security; none sends no
 	// header.
 	StrictTransport []string

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/anykind/anykind/internal/builtin/allocation"
 	"github.com/anykind/anykind/internal/controller"
@@ -21,6 +22,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/flowschema"
 	"github.com/anykind/anykind/internal/controller/garbage"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
+	"github.com/anykind/anykind/internal/controller/leaderelection"
 	"github.com/anykind/anykind/internal/controller/legacytoken"
 	"github.com/anykind/anykind/internal/controller/migration"
 	"github.com/anykind/anykind/internal/controller/namespace"
@@ -31,6 +33,7 @@ import (
 	"github.com/anykind/anykind/internal/controller/serviceaccount"
 	"github.com/anykind/anykind/internal/controller/servicecidr"
 	"github.com/anykind/anykind/internal/controller/servicerepair"
+	"github.com/anykind/anykind/internal/controller/storageversion"
 	"github.com/anykind/anykind/internal/controller/tokencleaner"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/server"
@@ -49,6 +52,8 @@ type told struct {
 	others    *aggregate.Aggregator // the other API servers
 	identity  serveridentity.Server
 	eventTTL  time.Duration
+	leaders   controller.Term // of the controller that elects leaders
+	versions  *storageversion.Barrier
 }
 
 // controllers returns all controllers.
@@ -88,6 +93,8 @@ func ofServer(of told) []controller.Descriptor {
 		{Name: flowschema.Name, New: flowschema.New},
 		{Name: servicerepair.Name, New: servicerepair.New(of.addresses)},
 		{Name: serveridentity.Name, Everywhere: true, New: serveridentity.New(of.identity)},
+		{Name: leaderelection.Name, Term: &of.leaders, New: leaderelection.New},
+		{Name: storageversion.Name, Everywhere: true, New: storageversion.New(of.identity.ID(), of.versions)},
 		{Name: clusterauthentication.Name, Everywhere: true, New: clusterauthentication.New(of.trust)},
 	}
 }
@@ -120,17 +127,18 @@ func (w *wired) control(a *App, o Options) error {
 	on, err := controller.Select(controllers(told{
 		a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses,
 		quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others, identity, cmp.Or(o.EventTTL, expiry.DefaultTTL),
+		o.leaderElection(), w.versions,
 	}), o.Controllers)
 	if err != nil {
 		return err
 	}
-	if o.copied != nil || !o.Gates.On(gate.APIServerIdentity) { // a copy is no process that a Lease could name
-		on = slices.DeleteFunc(on, func(d controller.Descriptor) bool { return d.Name == serveridentity.Name })
-	}
 	publishing, err := w.publishes(a, &o.Cluster)
-	on = append(append(on, publishing...), w.finding()...)
-	if err != nil || len(on) == 0 {
+	if err != nil {
 		return err
+	}
+	of := o.divide(append(append(on, publishing...), w.finding()...))
+	if !of.publishes {
+		w.versions.Release()
 	}
 	objects := w.objects(controller.Manager, o.Log)
 	run := func(on []controller.Descriptor) func(context.Context) error {
@@ -142,24 +150,77 @@ func (w *wired) control(a *App, o Options) error {
 	}
 	work := a.parts.before()
 	a.later(work.stop)
-	if !o.shared() {
-		a.engines.expect(1)
-		w.watch(work.run("controllers", o.copied.once(a.backend, run(on))))
-		return nil
+	elect := func(on []controller.Descriptor, instance string, term controller.Term) {
+		election := &controller.Election{Objects: objects, Identity: identity.Host + "_" + instance, Term: term}
+		w.watch(work.run("controllers", func(ctx context.Context) error { return election.Run(ctx, run(on)) }))
 	}
-	once, everywhere := apart(on)
-	if len(everywhere) > 0 {
+	for _, d := range of.elected {
+		elect([]controller.Descriptor{d}, string(uuid.NewUUID()), *d.Term)
+	}
+	if len(of.everywhere) > 0 {
 		w.watch(work.run("controllers of each server", func(ctx context.Context) error {
-			err := run(everywhere)(ctx)
+			err := run(of.everywhere)(ctx)
 			w.leave(ctx, &objects, identity)
 			return err
 		}))
 	}
-	if len(once) > 0 {
-		election := &controller.Election{Objects: objects, Identity: identity.Host + "_" + identity.Instance}
-		w.watch(work.run("controllers", func(ctx context.Context) error { return election.Run(ctx, run(once)) }))
+	switch {
+	case len(of.once) == 0:
+	case o.shared():
+		elect(of.once, identity.Instance, controller.Term{})
+	default:
+		a.engines.expect(1)
+		w.watch(work.run("controllers", o.copied.once(a.backend, run(of.once))))
 	}
 	return nil
+}
+
+// division is how the servers of a store share controllers.
+type division struct {
+	once       []controller.Descriptor // one server runs them
+	elected    []controller.Descriptor // likewise, with an election for each
+	everywhere []controller.Descriptor // each server runs them
+	publishes  bool                    // storage versions
+}
+
+// divide divides the controllers that the gates and the kind of the server allow. A server with a store of its own runs
+// all at once, and a copy holds no elections.
+func (o *Options) divide(all []controller.Descriptor) (of division) {
+	for _, d := range all {
+		to := &of.once
+		switch {
+		case !o.runs(d.Name):
+			continue
+		case d.Term != nil && o.copied == nil:
+			to = &of.elected
+		case d.Everywhere && o.shared():
+			to = &of.everywhere
+		}
+		*to = append(*to, d)
+		of.publishes = of.publishes || d.Name == storageversion.Name
+	}
+	return of
+}
+
+// leaderElection returns the Term of the controller that elects leaders.
+func (o *Options) leaderElection() controller.Term {
+	if o.LeaderElection.Lease == "" {
+		return leaderelection.Term()
+	}
+	return o.LeaderElection
+}
+
+// runs reports whether the feature gates, and the kind of the server, allow a controller.
+func (o *Options) runs(name string) bool {
+	switch name {
+	case serveridentity.Name:
+		return o.copied == nil && o.Gates.On(gate.APIServerIdentity) // a copy is no process that a Lease could name
+	case storageversion.Name:
+		return o.copied == nil && o.Gates.On(gate.StorageVersionAPI)
+	case leaderelection.Name:
+		return o.Gates.On(gate.CoordinatedLeaderElection)
+	}
+	return true
 }
 
 // watch adds controllers to the health checks.
@@ -179,18 +240,6 @@ func (w *wired) leave(ctx context.Context, objects *controller.Objects, s server
 	if err := serveridentity.Retire(ctx, objects, s); err != nil {
 		w.log.Info("the Lease of this server cannot be removed and will expire", "error", err)
 	}
-}
-
-// apart divides controllers into those that only the leader runs, and those that every server runs.
-func apart(all []controller.Descriptor) (once, everywhere []controller.Descriptor) {
-	for _, d := range all {
-		if d.Everywhere {
-			everywhere = append(everywhere, d)
-		} else {
-			once = append(once, d)
-		}
-	}
-	return once, everywhere
 }
 
 // Controllers returns the names of all controllers.

@@ -10,9 +10,12 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/builtin/allocation"
 	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema/crd"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -70,6 +73,95 @@ func TestEachServerSaysHowItKnowsUsers(t *testing.T) {
 				t.Fatalf("with %d servers: %s", count, body)
 			}
 		}
+	}
+}
+
+// With the feature gate CoordinatedLeaderElection, a server elects the leaders of other components, in either version of
+// their candidates. It holds a Lease for this, even as the only server of its store. Without the gate, it does nothing.
+func TestLeadersOfComponents(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		var config builtin.RuntimeConfig
+		if err := config.Set("coordination.k8s.io/v1alpha2=true"); err != nil {
+			t.Fatal(err)
+		}
+		a := start(t, Options{RuntimeConfig: config, Gates: gate.With(map[gate.Name]bool{gate.CoordinatedLeaderElection: on})})
+		defer stop(t, a)
+		admin := client(t, a, admin(t, a))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+		code, body := ask(t, admin, "POST", a.URL()+"/apis/coordination.k8s.io/v1alpha2/namespaces/kube-system/leasecandidates", "", fmt.Sprintf(
+			`{"metadata":{"name":"a"},"spec":{"leaseName":"scheduler","binaryVersion":"1.37.1","emulationVersion":"1.37.0","strategy":"OldestEmulationVersion","renewTime":%q}}`,
+			time.Now().UTC().Format(metav1.RFC3339Micro)))
+		if code != http.StatusCreated {
+			t.Fatalf("create: %d %s", code, body)
+		}
+		for on {
+			if _, body = ask(t, admin, "GET", a.URL()+leases+"/scheduler", "", ""); strings.Contains(body, `"holderIdentity":"a"`) {
+				break
+			}
+			if ctx.Err() != nil {
+				t.Fatalf("there is no leader: %s", body)
+			}
+		}
+		if err := a.WaitIdle(ctx); err != nil {
+			t.Fatal(err)
+		}
+		_, body = ask(t, admin, "GET", a.URL()+leases, "", "")
+		_, checks := ask(t, admin, "GET", a.URL()+"/readyz?verbose", "", "")
+		for name, there := range map[string]bool{
+			"the Lease of the server":    strings.Contains(body, `"name":"leader-election-controller"`),
+			"the Lease of the component": strings.Contains(body, `"name":"scheduler"`),
+			"the health check":           strings.Contains(checks, "[+]poststarthook/start-kube-apiserver-coordinated-leader-election-controller ok"),
+		} {
+			if there != on {
+				t.Errorf("gate %v: %s is there: %v", on, name, there)
+			}
+		}
+	}
+}
+
+// With the feature gate StorageVersionAPI, a server rejects writes until it has published its storage versions, and is not
+// ready before. A server that does not publish accepts them.
+func TestStorageVersions(t *testing.T) {
+	const writes, path = "/api/v1/namespaces/default/configmaps", "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions"
+	const check = "/readyz/poststarthook/built-in-resources-storage-version-updater"
+	gates := gate.With(map[gate.Name]bool{gate.StorageVersionAPI: true})
+	for _, tt := range []struct {
+		name        string
+		o           Options
+		served      string
+		code, ready int
+	}{
+		{"published", Options{Gates: gates}, "true", 201, 200},
+		{"not served", Options{Gates: gates}, "false", 503, 500},
+		{"no controllers", Options{Gates: gates, Controllers: []string{}}, "true", 201, 200},
+		{"gate off", Options{}, "true", 201, 404},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.o.RuntimeConfig.Set("internal.apiserver.k8s.io/v1alpha1=" + tt.served); err != nil {
+				t.Fatal(err)
+			}
+			a := start(t, tt.o)
+			defer stop(t, a)
+			admin := client(t, a, admin(t, a))
+			for code, body := 0, ""; tt.name == "published" && code != 200; {
+				if code, body = ask(t, admin, "GET", a.URL()+check, "", ""); code != 200 && t.Context().Err() != nil {
+					t.Fatal(body)
+				}
+			}
+			code, body := ask(t, admin, "POST", a.URL()+writes, "", `{"metadata":{"name":"a"}}`)
+			if code != tt.code || code == 503 && !strings.Contains(body, "wait for storage version registration to complete for resource: configmaps, last seen error: ") {
+				t.Errorf("create: %d %s", code, body)
+			}
+			if code, body := ask(t, admin, "GET", a.URL()+check, "", ""); code != tt.ready {
+				t.Errorf("check: %d %s", code, body)
+			}
+			_, body = ask(t, admin, "GET", a.URL()+path, "", "")
+			if published := strings.Contains(body, `"name":"core.configmaps"`); published != (tt.name == "published") {
+				t.Errorf("StorageVersions are published: %v", published)
+			}
+		})
 	}
 }
 

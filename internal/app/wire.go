@@ -27,6 +27,7 @@ import (
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/controller/serveridentity"
+	"github.com/anykind/anykind/internal/controller/storageversion"
 	"github.com/anykind/anykind/internal/network/cluster"
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/network/egress/selector"
@@ -37,6 +38,7 @@ import (
 	"github.com/anykind/anykind/internal/network/remotecommand"
 	"github.com/anykind/anykind/internal/network/webhook"
 	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/registry/convert"
@@ -103,6 +105,7 @@ type wired struct {
 	accounts authn.TokenAuthenticator // of service accounts
 	keys     *serviceaccount.Discovery
 	queues   *controller.Metrics
+	versions *storageversion.Barrier // of the published storage versions; nil if none are
 }
 
 // assemble creates the parts between the store and the handler. None of them runs yet.
@@ -189,6 +192,14 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	return w, err
 }
 
+// hold returns the check of requests that wait for storage versions; nil if none do.
+func (w *wired) hold() func(*request.Info) error {
+	if w.versions == nil {
+		return nil
+	}
+	return w.versions.Check
+}
+
 // run runs the parts between the store and the handler.
 func (w *wired) run(a *App, o Options) {
 	w.aggregate(a, o, w.core)
@@ -198,6 +209,11 @@ func (w *wired) run(a *App, o Options) {
 	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
 	w.health.store, w.health.fair, w.health.identified = backendCheck(a.backend), !o.Unclassified, o.Gates.On(gate.APIServerIdentity)
 	w.health.advertised, w.health.peers = o.Gates.On(gate.UnknownVersionInteroperabilityProxy), w.peers != nil
+	if o.runs(storageversion.Name) {
+		w.versions = storageversion.NewBarrier(w.catalog.Set())
+		w.health.versions = w.versions
+	}
+	w.health.elects = o.Gates.On(gate.CoordinatedLeaderElection)
 	w.health.cache = a.parts.run("watchcache", w.cache.Run)
 	w.health.definitions = a.parts.run("customresourcedefinitions", w.crds.Run)
 	w.health.history = a.parts.run("history", func(ctx context.Context) error {
@@ -306,6 +322,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		TLS:             a.identity.tls,
 		ClientCAs:       a.identity.told(),
 		Authenticator:   a.identity.users,
+		Hold:            w.hold(),
 		Authorizer:      &a.authorizer,
 		Audit:           a.audit,
 		Traces:          a.traces.Tracers(),

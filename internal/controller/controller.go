@@ -35,6 +35,9 @@ type Descriptor struct {
 	Off bool
 	// Everywhere runs the controller on every server of a store, not on the elected one.
 	Everywhere bool
+	// Term elects the server of a store that runs the controller, apart from the others; nil for the
+	// Term of the others.
+	Term *Term
 	// Aggregated also delivers objects of other servers, if the controller observes all keys.
 	Aggregated bool
 	// New returns a controller for a run of an Engine, which adds its tasks to q. The Objects are

@@ -11,18 +11,23 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// The timing of an election. The holder of the Lease must stop before another server can take it.
-// So it counts renewDeadline from before its renewing write, and other servers count leaseDuration
-// from after that write.
+// A Term is the Lease in kube-system that elects one of the servers of a store, and its timing. The
+// holder of the Lease must stop before another server can take it. So it counts Deadline from before
+// its renewing write, and other servers count Duration from after that write.
+type Term struct {
+	Lease    string
+	Duration time.Duration
+	Deadline time.Duration // shorter than Duration
+	Period   time.Duration // of renewals and attempts, shorter than Deadline
+}
+
+// The Term of most controllers.
 const (
-	leaseSeconds  = 5
-	leaseDuration = leaseSeconds * time.Second
+	electionLease = "anykind-lifecycle"
+	leaseDuration = 5 * time.Second
 	renewDeadline = 3500 * time.Millisecond
 	renewPeriod   = time.Second
 )
-
-// ElectionLease is the name of the Lease in kube-system that elects one of the servers of a store.
-const ElectionLease = "anykind-lifecycle"
 
 var errHeld = errors.New("the lease is held by another")
 
@@ -31,6 +36,7 @@ var errHeld = errors.New("the lease is held by another")
 type Election struct {
 	Objects  Objects
 	Identity string // unique for each server
+	Term     Term   // the zero Term is that of most controllers
 
 	seen  string    // holder and renewTime of another server's Lease
 	since time.Time // time of the first observation of seen
@@ -39,26 +45,35 @@ type Election struct {
 // Run calls work while this server holds the Lease. It returns when ctx ends, or with the error of
 // a work that returns early.
 func (e *Election) Run(ctx context.Context, work func(context.Context) error) error {
-	e.Objects.complete()
+	e.complete()
 	for {
 		asked := time.Now()
-		held, err := e.tryWithin(ctx, renewDeadline)
+		held, err := e.tryWithin(ctx, e.Term.Deadline)
 		if err != nil && ctx.Err() == nil {
-			e.Objects.Logger.Warn("the lease of the controllers cannot be acquired", "error", err)
+			e.Objects.Logger.Warn("the lease of the controllers cannot be acquired", "lease", e.Term.Lease, "error", err)
 		}
 		if held {
-			e.Objects.Logger.Info("this server now runs the controllers", "identity", e.Identity)
-			if done, err := e.lead(ctx, asked, work); done {
-				e.release(ctx)
+			e.Objects.Logger.Info("this server now runs the controllers", "lease", e.Term.Lease, "identity", e.Identity)
+			done, err := e.lead(ctx, asked, work)
+			e.release(ctx)
+			if done {
 				return err
 			}
-			e.Objects.Logger.Warn("this server no longer runs the controllers", "identity", e.Identity)
+			e.Objects.Logger.Warn("this server no longer runs the controllers", "lease", e.Term.Lease, "identity", e.Identity)
 		}
 		select {
-		case <-time.After(renewPeriod):
+		case <-time.After(e.Term.Period):
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// complete sets the defaults.
+func (e *Election) complete() {
+	e.Objects.complete()
+	if e.Term.Lease == "" {
+		e.Term = Term{Lease: electionLease, Duration: leaseDuration, Deadline: renewDeadline, Period: renewPeriod}
 	}
 }
 
@@ -69,7 +84,7 @@ func (e *Election) lead(ctx context.Context, requested time.Time, work func(cont
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- work(working) }()
-	deadline := time.NewTimer(time.Until(requested.Add(renewDeadline)))
+	deadline := time.NewTimer(time.Until(requested.Add(e.Term.Deadline)))
 	defer deadline.Stop()
 	renewed := make(chan renewal)
 	go e.renew(working, renewed)
@@ -79,7 +94,7 @@ func (e *Election) lead(ctx context.Context, requested time.Time, work func(cont
 			return true, err
 		case r := <-renewed:
 			if r.held {
-				deadline.Reset(time.Until(r.requested.Add(renewDeadline)))
+				deadline.Reset(time.Until(r.requested.Add(e.Term.Deadline)))
 				continue
 			}
 		case <-deadline.C:
@@ -100,12 +115,12 @@ type renewal struct {
 func (e *Election) renew(ctx context.Context, renewed chan<- renewal) {
 	for {
 		select {
-		case <-time.After(renewPeriod):
+		case <-time.After(e.Term.Period):
 		case <-ctx.Done():
 			return
 		}
 		asked := time.Now()
-		held, err := e.tryWithin(ctx, renewPeriod)
+		held, err := e.tryWithin(ctx, e.Term.Period)
 		if err != nil {
 			continue
 		}
@@ -132,7 +147,7 @@ func (e *Election) tryWithin(ctx context.Context, limit time.Duration) (bool, er
 // try takes or renews the Lease, if it is free or held by this server.
 func (e *Election) try(ctx context.Context) (bool, error) {
 	d := e.leases()
-	err := e.Objects.Replace(ctx, d, metav1.NamespaceSystem, ElectionLease, func(old object.Tree) (object.Tree, error) {
+	err := e.Objects.Replace(ctx, d, metav1.NamespaceSystem, e.Term.Lease, func(old object.Tree) (object.Tree, error) {
 		return e.next(old, d, time.Now())
 	})
 	if errors.Is(err, errHeld) {
@@ -144,9 +159,9 @@ func (e *Election) try(ctx context.Context) (bool, error) {
 // release gives up the Lease, so that the next server need not wait until it expires. An error is
 // only logged.
 func (e *Election) release(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewPeriod)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.Term.Period)
 	defer cancel()
-	err := e.Objects.Replace(ctx, e.leases(), metav1.NamespaceSystem, ElectionLease, func(old object.Tree) (object.Tree, error) {
+	err := e.Objects.Replace(ctx, e.leases(), metav1.NamespaceSystem, e.Term.Lease, func(old object.Tree) (object.Tree, error) {
 		spec, _ := old["spec"].(object.Tree)
 		if holder, _ := spec["holderIdentity"].(string); holder != e.Identity {
 			return nil, errHeld
@@ -156,7 +171,7 @@ func (e *Election) release(ctx context.Context) {
 		return t, nil
 	})
 	if err != nil {
-		e.Objects.Logger.Info("the lease of the controllers cannot be released and will expire", "error", err)
+		e.Objects.Logger.Info("the lease of the controllers cannot be released and will expire", "lease", e.Term.Lease, "error", err)
 	}
 }
 
@@ -164,7 +179,7 @@ func (e *Election) release(ctx context.Context) {
 func (e *Election) next(old object.Tree, d *resource.Definition, now time.Time) (object.Tree, error) {
 	t := object.Tree{
 		"apiVersion": d.APIVersion(d.StorageVersion().Name), "kind": d.Kind,
-		"metadata": object.Tree{"name": ElectionLease, "namespace": metav1.NamespaceSystem},
+		"metadata": object.Tree{"name": e.Term.Lease, "namespace": metav1.NamespaceSystem},
 	}
 	if old != nil {
 		t = object.CloneTree(old)
@@ -181,7 +196,7 @@ func (e *Election) next(old object.Tree, d *resource.Definition, now time.Time) 
 		if seen := holder + " " + renewTime; holder != "" && seen != e.seen {
 			e.seen, e.since = seen, now
 		}
-		if holder != "" && now.Sub(e.since) < leaseDuration {
+		if holder != "" && now.Sub(e.since) < e.durationOf(spec) {
 			return nil, errHeld
 		}
 		transitions, _ := spec["leaseTransitions"].(int64)
@@ -190,6 +205,15 @@ func (e *Election) next(old object.Tree, d *resource.Definition, now time.Time) 
 		}
 		spec["holderIdentity"], spec["acquireTime"], spec["leaseTransitions"] = e.Identity, at, transitions
 	}
-	spec["leaseDurationSeconds"], spec["renewTime"] = int64(leaseSeconds), at
+	spec["leaseDurationSeconds"], spec["renewTime"] = int64(e.Term.Duration/time.Second), at
 	return t, nil
+}
+
+// durationOf returns the duration of another server's Lease. Its flags may differ from those of this
+// server.
+func (e *Election) durationOf(spec object.Tree) time.Duration {
+	if seconds, ok := spec["leaseDurationSeconds"].(int64); ok && seconds > 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	return e.Term.Duration
 }

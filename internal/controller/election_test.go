@@ -2,13 +2,16 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/controllertest"
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/store/kv"
 )
@@ -84,6 +87,50 @@ func TestOneServerAtATimeDoesTheWork(t *testing.T) {
 			t.Errorf("it took %v until another server did the work of a dead one", took)
 		}
 		third.stop()
+	})
+}
+
+// A server that cannot renew its Lease stops, and releases the Lease if it can. Other Terms have Leases of their own, and
+// other servers wait for the duration in the Lease.
+func TestTermOfElection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := controllertest.New(t, nil)
+		w.Create("namespace kube-system")
+		w.Create("lease kube-system/own", func(_ *controllertest.World, t object.Tree) {
+			t["spec"] = object.Tree{"holderIdentity": "dead", "leaseDurationSeconds": int64(40), "renewTime": "2000-01-01T00:00:00.000000Z"}
+		})
+		of := election(w, "first")
+		of.Term = controller.Term{Lease: "own", Duration: 15 * time.Second, Deadline: 10 * time.Second, Period: 2 * time.Second}
+		began := time.Now()
+		first, other := candidateOf(w, of), newCandidate(w, "other")
+		if !<-other.working || time.Since(began) > controller.RenewPeriod {
+			t.Error("the Lease of another Term matters")
+		}
+		if !<-first.working || time.Since(began) < 40*time.Second {
+			t.Errorf("the Lease of the dead server counted for %v", time.Since(began))
+		}
+		var refused atomic.Bool
+		w.Admit = func(a *registry.Admission) error {
+			if refused.Load() && a.Target.Name == "own" && kind.Text(a.Object, "spec", "holderIdentity") == "first" {
+				return errors.New("no")
+			}
+			return nil
+		}
+		refused.Store(true)
+		lost := time.Now()
+		if <-first.working || time.Since(lost) > 10*time.Second {
+			t.Errorf("the server stopped after %v", time.Since(lost))
+		}
+		synctest.Wait()
+		if holder := kind.Text(w.Get("lease kube-system/own"), "spec", "holderIdentity"); holder != "" {
+			t.Errorf("%s still holds the Lease", holder)
+		}
+		refused.Store(false)
+		if !<-first.working {
+			t.Error("the server does not lead again")
+		}
+		first.stop()
+		other.stop()
 	})
 }
 

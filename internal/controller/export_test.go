@@ -10,4 +10,7 @@ const (
 )
 
 // Try tries to take the Lease once.
-func (e *Election) Try(ctx context.Context) (bool, error) { return e.try(ctx) }
+func (e *Election) Try(ctx context.Context) (bool, error) {
+	e.complete()
+	return e.try(ctx)
+}

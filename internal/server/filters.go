@@ -9,12 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/anykind/anykind/internal/network/conn"
+	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/server/console"
 )
 
 // filters returns the chain, outermost filter first.
 func (s *Server) filters(h handler) handler {
+	h = held(s.options.Hold, h)
 	h = s.counted(h)
 	h = s.stage("authorization", s.authorized(h))
 	h = s.stage("priorityandfairness", s.limited(h))
@@ -41,6 +43,20 @@ func public(pages http.Handler, next handler) handler {
 	return func(x *exchange, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, console.Root) {
 			pages.ServeHTTP(x, r)
+			return
+		}
+		next(x, r)
+	}
+}
+
+// held rejects requests that have to wait.
+func held(hold func(*request.Info) error, next handler) handler {
+	if hold == nil {
+		return next
+	}
+	return func(x *exchange, r *http.Request) {
+		if err := hold(&x.Info); err != nil {
+			x.fail(r, err)
 			return
 		}
 		next(x, r)

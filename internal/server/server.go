@@ -41,6 +41,8 @@ type Options struct {
 	ClientCAs func() *x509.CertPool
 	// Authenticator authenticates requests. It fails with 401.
 	Authenticator authn.Authenticator
+	// Hold returns the error for an authorized request that has to wait; nil holds none.
+	Hold func(*request.Info) error
 	// Authorizer authorizes requests.
 	Authorizer authz.Authorizer
 	// Audit is the audit log; nil for none.

@@ -68,6 +68,7 @@ func TestDefaultRoles(t *testing.T) {
 		"EvictionRequestAPI=true",
 		"ComponentFlagz=false",
 		"ClusterTrustBundle=false,ClusterTrustBundleProjection=false",
+		"StorageVersionAPI=true",
 		"PodCertificateRequest=false,StorageVersionMigrator=false",
 		"ComponentFlagz=false,ComponentStatusz=false,KubeletServiceAccountTokenForCredentialProviders=false",
 	} {

@@ -48,7 +48,8 @@ func command(ctx context.Context) error {
 	var seeds int
 	flag.StringVar(&s.Reference, "reference", "start", "compare with the server of this `kubeconfig`, or with one that is started if it is \"start\"")
 	flag.StringVar(&s.Store, "store", "file", "where anykind keeps objects: memory, file, fork or etcd")
-	flag.BoolVar(&s.CBOR, "cbor", false, "turn the feature gate CBORServingAndStorage on")
+	flag.StringVar(&s.Gates, "gates", "", "feature `gates` of both servers, such as AllAlpha=true,AllBeta=true")
+	flag.StringVar(&s.Config, "runtime-config", "", "the --runtime-config of both servers, such as api/all=true")
 	flag.Uint64Var(&o.Seed, "seed", 0, "the same seed sends the same requests (default: any)")
 	flag.Uint64Var(&o.From, "from", 0, "the `number` of the first sequence")
 	flag.Uint64Var(&o.Count, "count", 0, "how many sequences to send at most (default: as many as there is time for)")

@@ -11,7 +11,7 @@ import (
 )
 
 // change writes the versions into the tree, and returns notes for the report.
-func (b *bump) change(ctx context.Context, mods []goMod, current string, versions map[string]string, new *source) (notes []string, err error) {
+func (b *bump) change(ctx context.Context, mods []goMod, current string, versions map[string]string, t *tree, old, new *source) (notes []string, err error) {
 	line, err := b.goCommand.goLine(ctx, "k8s.io/api@"+versionFor("k8s.io/api", b.to))
 	if err != nil {
 		return nil, err
@@ -57,6 +57,11 @@ func (b *bump) change(ctx context.Context, mods []goMod, current string, version
 	if err := b.writeFile(gatesFile, []byte(gatesText(gates))); err != nil {
 		return nil, err
 	}
+	rewritten, err := b.rewrite(t, mods, old, new)
+	if err != nil {
+		return nil, err
+	}
+	notes = append(notes, rewritten...)
 	for _, m := range raised {
 		b.step("go mod tidy in %s", path.Dir(m.name))
 		command := b.goCommand

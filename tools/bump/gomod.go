@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -67,6 +68,13 @@ func followers(into map[string]bool, mod *modfile.File, release string) {
 			into[r.New.Path] = true
 		}
 	}
+}
+
+// requires reports whether a go.mod of ours requires a module, and does not only replace it.
+func requires(mods []goMod, module string) bool {
+	return slices.ContainsFunc(mods, func(m goMod) bool {
+		return isOurs(m.mod) && slices.ContainsFunc(m.mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == module })
+	})
 }
 
 // raise sets the versions of modules that follow a release, and the go line. It returns the number of changed

@@ -103,7 +103,7 @@ func (b *bump) run(ctx context.Context) error {
 		return err
 	}
 	if !b.report {
-		changed, err := b.change(ctx, mods, current, versions, new)
+		changed, err := b.change(ctx, mods, current, versions, t, old, new)
 		if err != nil {
 			return err
 		}
@@ -191,7 +191,12 @@ func (b *bump) resolve(ctx context.Context, mods []goMod, current string) (versi
 		switch versions[m] {
 		case b.to:
 		case "":
-			missing = append(missing, m)
+			if requires(mods, m) {
+				missing = append(missing, m)
+				continue
+			}
+			versions[m] = current // Kubernetes requires it for its samples
+			notes = append(notes, fmt.Sprintf("%s has no %s: it keeps %s", m, versionFor(m, b.to), versionFor(m, current)))
 		default:
 			notes = append(notes, fmt.Sprintf("%s has no %s: it gets %s", m, versionFor(m, b.to), versionFor(m, versions[m])))
 		}

@@ -12,6 +12,7 @@ type finding struct {
 	change
 	name   string
 	places []place
+	words  []string // of a row
 }
 
 // A section of the report.
@@ -48,6 +49,8 @@ const (
 	versionFile = "internal/object/kubernetes/version.go"
 	releaseFile = "internal/object/gate/release.go"
 	rolesFolder = "internal/access/authz/rbac/defaults"
+	// versionsFile has the versions of all groups, of which published models list some types.
+	versionsFile = "internal/object/groupversion/groupversion.go"
 )
 
 // gate returns the places that name a gate, or the list in which a new one has to stand.
@@ -118,12 +121,31 @@ func (m mapper) field(c change) []place {
 }
 
 // kind returns the folder of the group of a kind, a version or a resource.
-func (m mapper) kind(c change) []place {
-	group, _, _ := strings.Cut(c.name, "/")
-	if folder := m.folder("k8s.io/kubernetes/pkg/apis/" + group); folder != "" {
-		return []place{{file: folder, work: "a kind, a version or a resource"}}
+func (m mapper) kind(c change) (out []place) {
+	group, rest, _ := strings.Cut(c.name, "/")
+	version, _, _ := strings.Cut(rest, " ")
+	if line, ok := m.versionsOf(group); ok && c.sign() == "+" && !slices.Contains(strings.Fields(line.work), version) {
+		line.work += ": add " + version
+		out = append(out, line)
 	}
-	return []place{{file: "internal/builtin/builtin.go", work: "a group without a folder"}}
+	if folder := m.folder("k8s.io/kubernetes/pkg/apis/" + group); folder != "" {
+		return append(out, place{file: folder, work: "a kind, a version or a resource"})
+	}
+	return append(out, place{file: "internal/builtin/builtin.go", work: "a group without a folder"})
+}
+
+// versionsOf returns the line with the versions of a group. The folder of a group has the first part of its name.
+func (m mapper) versionsOf(group string) (place, bool) {
+	text, _ := m.tree.file(versionsFile)
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		name, _, _ := strings.Cut(line, ": ")
+		if first, _, _ := strings.Cut(strings.TrimPrefix(name, "const groupVersions = `"), "."); first == group {
+			return place{versionsFile, n, strings.TrimSpace(line)}, true
+		}
+	}
+	return place{}, false
 }
 
 // required returns the line of our go.mod, or our imports of a module that is no longer required.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -65,10 +66,18 @@ func readRoles(s *source) (facts, error) {
 				title += " in " + r.Metadata.Namespace
 			}
 			if strings.Contains(base, "featuregates") {
-				title += " (gates)"
+				title += withGates
 			}
 			out[title] = f
 		}
 	}
+	for title, f := range out {
+		if plain, ok := strings.CutSuffix(title, withGates); ok && slices.Equal(f.parts, out[plain].parts) {
+			delete(out, title)
+		}
+	}
 	return out, nil
 }
+
+// withGates ends the name of a role whose rules are others with all gates.
+const withGates = " (gates)"

@@ -66,6 +66,9 @@ func find(all map[string]*table, pkg, name string) (row, bool) {
 	return row{}, false
 }
 
+// noSuchField stands in place of words for a row of a field that a type does not have.
+const noSuchField = "the type has no such field"
+
 // A want is a word that a table needs for the tags of a type or field.
 type want struct{ word, exactly string }
 
@@ -100,7 +103,11 @@ func wants(f fact, enum []string) (out []want) {
 		out = append(out, want{word: map[bool]string{true: "optional", false: "required"}[optional]})
 	}
 	if len(enum) > 0 {
-		out = append(out, want{"enum", strings.ReplaceAll(strings.Join(enum, ","), `"`, "")})
+		word := "enum"
+		if strings.HasPrefix(f.parts[0], "type []") {
+			word = "items"
+		}
+		out = append(out, want{word, strings.ReplaceAll(strings.Join(enum, ","), `"`, "")})
 	}
 	return out
 }
@@ -136,7 +143,7 @@ func differences(r row, wanted []want) (out []string) {
 			if name == "list" {
 				value = sortedKeys(value)
 			}
-			return name == w.word && (w.exactly == "" || value == w.exactly) || name == "items" && w.word == "enum" && value == w.exactly
+			return name == w.word && (w.exactly == "" || value == w.exactly)
 		})
 		if i < 0 {
 			out = append(out, strings.TrimSuffix(w.word+"="+w.exactly, "="))
@@ -207,7 +214,7 @@ func (c tableCheck) differences() map[string][]string {
 		for field := range t.rows {
 			name := pkg + " " + field
 			if _, there := c.types.fields[name]; !there && strings.Contains(field, ".") {
-				out[name] = []string{"the type has no such field"}
+				out[name] = []string{noSuchField}
 			}
 		}
 	}
@@ -249,7 +256,7 @@ func tablePlaces(rows map[string]*table, old, new *types, gates facts, validatio
 				at.file, at.line = r.file, r.line
 			}
 		}
-		out = append(out, finding{name: name, places: []place{at}})
+		out = append(out, finding{name: name, places: []place{at}, words: words})
 	}
 	slices.SortFunc(out, func(a, b finding) int { return cmp.Compare(a.name, b.name) })
 	return out

@@ -42,6 +42,7 @@ func (f *APIServer) Add(flags *pflag.FlagSet) {
 	f.addAccess(flags, app.AllowAlways)
 	AddSection(flags, "API enablement", f.addKinds)
 	AddSection(flags, "Admission", f.addPlugins)
+	AddSection(flags, "Coordinated leader election", f.addLeaders)
 	AddSection(flags, "Services", f.addServices)
 	AddSection(flags, "Outgoing connections", f.addOutgoing)
 	AddSection(flags, "Auditing", f.addAudit)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/controller/leaderelection"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/server"
 )
@@ -115,6 +117,26 @@ func TestOptionsAsKubeAPIServer(t *testing.T) {
 		}
 		if o.Kubeconfig != "" {
 			t.Errorf("%q: %s is left behind", given, o.Kubeconfig)
+		}
+	}
+}
+
+// The flags of the Lease by which a server elects leaders have the defaults and the errors of kube-apiserver.
+func TestLeaderFlags(t *testing.T) {
+	for given, want := range map[string]any{
+		"": leaderelection.Term(),
+		"--coordinated-leadership-lease-duration=5s --coordinated-leadership-renew-deadline=3s --coordinated-leadership-retry-period=1s": controller.Term{
+			Lease: leaderelection.Name, Duration: 5 * time.Second, Deadline: 3 * time.Second, Period: time.Second},
+		"--coordinated-leadership-lease-duration=10s": "--coordinated-leadership-lease-duration must be greater than --coordinated-leadership-renew-deadline",
+		"--coordinated-leadership-retry-period=10s":   "--coordinated-leadership-renew-deadline must be greater than --coordinated-leadership-retry-period",
+	} {
+		o, err := parseServe(t, given)
+		var got any = o.LeaderElection
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: %v, want %v", given, got, want)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/anykind/anykind/internal/access/audit"
 	"github.com/anykind/anykind/internal/app"
 	"github.com/anykind/anykind/internal/builtin"
+	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/store/kv"
 )
@@ -48,6 +49,7 @@ type Serve struct {
 	history        keeping
 	maxObjectBytes uint32
 	eventTTL       time.Duration
+	leaders        controller.Term
 	etcd           app.Etcd
 	etcdOverrides  []string
 	kubeconfig     string
@@ -91,6 +93,7 @@ func (f *Serve) Add(flags *pflag.FlagSet) {
 	AddSection(flags, "API enablement", f.addAPI)
 	AddSection(flags, "Admission", f.addPlugins)
 	AddSection(flags, "Controllers", f.addControllers)
+	AddSection(flags, "Coordinated leader election", f.addLeaders)
 	AddSection(flags, "Services", f.addServices)
 	AddSection(flags, "Outgoing connections", f.addOutgoing)
 	AddSection(flags, "Auditing", f.addAudit)
@@ -180,7 +183,7 @@ func (f *Serve) checkOpen() error {
 // Options returns the options that the flags set.
 func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 	protocol, invalid := f.protocol.options()
-	if err := errors.Join(f.limits.check(), invalid, refuseOverrides(f.etcdOverrides), checkMediaType(f.etcd.MediaType), f.checkOpen()); err != nil {
+	if err := errors.Join(f.limits.check(), f.checkLeaders(), invalid, refuseOverrides(f.etcdOverrides), checkMediaType(f.etcd.MediaType), f.checkOpen()); err != nil {
 		return app.Options{}, err
 	}
 	metrics, err := f.metrics.options()
@@ -209,6 +212,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		Etcd:                     f.etcd,
 		MaxObjectBytes:           int(f.maxObjectBytes),
 		EventTTL:                 cmp.Or(f.eventTTL, -1),
+		LeaderElection:           f.leaders,
 		Gates:                    gates,
 		CertFile:                 f.certFile,
 		KeyFile:                  f.keyFile,
@@ -236,13 +240,12 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		RuntimeConfig:            f.runtimeConfig,
 		AllowPrivileged:          f.privileged,
 		Controllers:              f.controllers,
-		Services:                 f.services,
-		Peers:                    f.peers,
-		CRDs:                     f.crds,
-		FaultInjection:           f.faults,
-		Console:                  f.console,
-		FlagValues:               f.values(),
-		SetVerbosity:             f.setVerbosity,
+		Services:                 f.services, Peers: f.peers,
+		CRDs:           f.crds,
+		FaultInjection: f.faults,
+		Console:        f.console,
+		FlagValues:     f.values(),
+		SetVerbosity:   f.setVerbosity,
 	}
 	if f.given != nil {
 		o.Cluster = f.clusterOptions()

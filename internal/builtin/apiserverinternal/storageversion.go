@@ -1,7 +1,7 @@
 // Package apiserverinternal has the built-in kind StorageVersion of internal.apiserver.k8s.io.
 //
-// It validates StorageVersions. Kubernetes servers that share a store publish their storage
-// versions in these objects. This server has one storage version and writes none.
+// It validates StorageVersions. Servers that share a store publish their storage versions in these
+// objects: internal/controller/storageversion writes them.
 package apiserverinternal
 
 import (

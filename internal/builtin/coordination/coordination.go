@@ -1,6 +1,6 @@
 // Package coordination has the built-in kinds Lease and LeaseCandidate of coordination.k8s.io.
 //
-// It validates them. Clients elect the holder.
+// It validates them. Clients elect the holder, or internal/controller/leaderelection does.
 package coordination
 
 import (

@@ -30,6 +30,16 @@ func Find(apiVersion, kind string) (Version, bool) {
 	return Version{}, equalVersions[gv.WithKind(kind)]
 }
 
+// Versions returns the removed versions of a kind within its group, newest first, with the group.
+func Versions(group, kind string) (apiVersions []string) {
+	for _, version := range []string{"/v1beta3", "/v1beta2", "/v1beta1", "/v1alpha1"} {
+		if _, ok := Find(group+version, kind); ok {
+			apiVersions = append(apiVersions, group+version)
+		}
+	}
+	return apiVersions
+}
+
 // Raise converts a JSON object to another version.
 func (v Version) Raise(obj map[string]any, apiVersion string) {
 	if v.raise != nil {

@@ -31,6 +31,7 @@ import (
 	"github.com/anykind/anykind/internal/controller"
 	quotacontroller "github.com/anykind/anykind/internal/controller/quota"
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/schema"
@@ -75,8 +76,12 @@ func In(t *testing.T, controllers []controller.Descriptor, test func(w *World)) 
 	})
 }
 
-// New returns a world without a running Engine. It must be called inside a synctest bubble.
-func New(t *testing.T, controllers []controller.Descriptor) *World {
+// New returns a world without a running Engine, with some feature gates on. It must be called inside a synctest bubble.
+func New(t *testing.T, controllers []controller.Descriptor, gates ...gate.Name) *World {
+	on := map[gate.Name]bool{}
+	for _, name := range gates {
+		on[name] = true
+	}
 	w := &World{
 		T: t, Catalog: &resource.Catalog{}, Kinds: map[string]*resource.Definition{}, controllers: controllers,
 		Refresh: func() {}, Admit: func(*registry.Admission) error { return nil }, stop: func() {},
@@ -101,7 +106,7 @@ func New(t *testing.T, controllers []controller.Descriptor) *World {
 	}
 	w.Registry = registry.New(w.Backend, w.Cache, registry.Options{Plugins: registry.Plugins{
 		Mutators: []registry.Mutator{namespaces}, Validators: []registry.Validator{admitter{w}}, Resolvers: []registry.Resolver{charging},
-	}, Source: func(d *resource.Definition) (kv.Guard, bool) { return w.registrar.Source(d) }})
+	}, Gates: gate.With(on), Source: func(d *resource.Definition) (kv.Guard, bool) { return w.registrar.Source(d) }})
 	w.registrar = crd.New(crd.Options{Cache: w.Cache, Catalog: w.Catalog, Objects: w.Registry, BuiltIn: definitions})
 	w.Kinds["customresourcedefinition"] = w.registrar.Definition()
 

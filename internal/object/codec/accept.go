@@ -225,7 +225,7 @@ func clauseFormat(c Clause, m Media) (Format, bool) {
 	switch as {
 	case "Table":
 		f.As = Table
-		return f, m != Protobuf // cells have no fixed type
+		return f, m == JSON || m == YAML // cells have no fixed type
 	case "PartialObjectMetadata":
 		f.As = PartialMetadata
 	case "PartialObjectMetadataList":

@@ -2,7 +2,7 @@ package codec
 
 import (
 	"bytes"
-	"errors"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
@@ -19,9 +19,6 @@ func IsCBOR(data []byte) bool { return bytes.HasPrefix(data, selfDescribed) }
 // equivalent, are errors. A float with an integral value becomes an integer, as it does in
 // storage.
 func FromCBOR(data []byte) ([]byte, error) {
-	if len(data) == 0 {
-		return nil, errors.New("empty data")
-	}
 	var t object.Tree
 	if err := direct.Unmarshal(data, &t); err != nil {
 		return nil, err
@@ -30,6 +27,21 @@ func FromCBOR(data []byte) ([]byte, error) {
 		return []byte("null"), nil
 	}
 	return object.AppendJSON(nil, t), nil
+}
+
+// wellFormed is the target of a CBOR document whose values do not matter.
+type wellFormed struct{}
+
+// UnmarshalCBOR accepts every value. The decoder has checked the form of the whole document before.
+func (wellFormed) UnmarshalCBOR([]byte) error { return nil }
+
+// wrongCBOR returns the error of a document that does not decode. A server first determines the kind, which needs a
+// document that is well-formed.
+func (x Expect) wrongCBOR(data []byte, err error) error {
+	if form := direct.Unmarshal(data, &wellFormed{}); form != nil {
+		return unrecognized(x, fmt.Errorf("unable to determine group/version/kind: %w", form), data)
+	}
+	return Unhandled(x.Kind, x.Kind.Kind, err)
 }
 
 // ToCBOR converts the JSON of an object to CBOR.

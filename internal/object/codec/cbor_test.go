@@ -35,6 +35,11 @@ func TestOffer(t *testing.T) {
 	if _, err := offer.ContentType("text/plain"); err == nil || !strings.HasSuffix(err.Error(), all) {
 		t.Error(err)
 	}
+	table := r.Clone(r.Context())
+	table.Header.Set("Accept", "application/cbor;as=Table;v=v1;g=meta.k8s.io")
+	if err := v.Accept(table, List); err == nil {
+		t.Error("a Table would be CBOR")
+	}
 	// The other media types are preferred.
 	any := httptest.NewRequest("GET", "/", nil).WithContext(r.Context())
 	any.Header.Set("Accept", "*/*")
@@ -75,20 +80,25 @@ func TestCBORBothWays(t *testing.T) {
 }
 
 func TestCBORThatIsNoObject(t *testing.T) {
-	for _, tt := range []struct{ name, data string }{
-		{"nothing", ""},
-		{"torn", "\xa1\x61"},
-		{"a list", "\x80"},
-		{"a key twice", "\xa2\x41a\x01\x41a\x02"},
-		{"not a number", "\xa1\x41a\xf9\x7e\x00"},
-		{"more than an int64", "\xa1\x41a\x1b\xff\xff\xff\xff\xff\xff\xff\xff"},
-		{"keys that are numbers", "\xa1\x01\x02"},
-		{"very deep", strings.Repeat("\xa1\x41a", 20_000) + "\xf6"},
-		{"a length beyond the end", "\xbb\x7f\xff\xff\xff\xff\xff\xff\xff"},
+	const (
+		form = "the object provided is unrecognized (must be of type Probe): unable to determine group/version/kind: "
+		fit  = `Probe in version "v1" cannot be handled as a Probe: cbor: `
+	)
+	for _, tt := range []struct{ name, data, err string }{
+		{"nothing", "", form + "EOF"},
+		{"torn", "\xa1\x61", form + "unexpected EOF"},
+		{"more than one item", "\xa0\xa0", form + "cbor: 1 bytes of extraneous data"},
+		{"a list", "\x80", fit},
+		{"a key twice", "\xa2\x41a\x01\x41a\x02", fit + "found duplicate map key"},
+		{"not a number", "\xa1\x41a\xf9\x7e\x00", form + "cbor: data item of cbor type primitives is not accepted"},
+		{"more than an int64", "\xa1\x41a\x1b\xff\xff\xff\xff\xff\xff\xff\xff", fit},
+		{"keys that are numbers", "\xa1\x01\x02", fit},
+		{"very deep", strings.Repeat("\xa1\x41a", 20_000) + "\xf6", form + "cbor: exceeded max nested level"},
+		{"a length beyond the end", "\xbb\x7f\xff\xff\xff\xff\xff\xff\xff", form},
 	} {
 		_, _, err := DecodeObject(CBOR, []byte(tt.data), probe)
-		if err == nil || status.Of(err).Code != 400 {
-			t.Errorf("%s: %v", tt.name, err)
+		if err == nil || status.Of(err).Code != 400 || !strings.HasPrefix(err.Error(), tt.err) {
+			t.Errorf("%s: %v, want %s", tt.name, err, tt.err)
 		}
 	}
 	// Some encoders write byte strings for text. In an object they become text.

@@ -115,7 +115,10 @@ func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []s
 		return t, nil, err
 	}
 	doc, duplicates, err := toJSON(m, data)
-	if err != nil {
+	switch {
+	case err != nil && m == CBOR:
+		return nil, nil, x.wrongCBOR(data, err)
+	case err != nil:
 		return nil, nil, unrecognized(x, err, data)
 	}
 	t, more, err := decodeJSON(doc)

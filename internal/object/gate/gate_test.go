@@ -14,7 +14,7 @@ func TestFlag(t *testing.T) {
 		{given: "", on: "HPAScaleToZero", off: "ShardedListAndWatch"},
 		{given: "ShardedListAndWatch=true,HPAScaleToZero=false", on: "ShardedListAndWatch", off: "HPAScaleToZero"},
 		{given: " kube:ShardedListAndWatch = true , ", on: "ShardedListAndWatch"},
-		{given: "AllAlpha=true,AllBeta=true", on: "ShardedListAndWatch HPAScaleToZero GenericWorkload", off: "CoordinatedLeaderElection"},
+		{given: "AllAlpha=true,AllBeta=true", on: "ShardedListAndWatch HPAScaleToZero GenericWorkload", off: "QOSReserved"},
 		{given: "AllAlpha=true,AllBeta=true,ShardedListAndWatch=false", on: "VolumeBindMountOptions", off: "ShardedListAndWatch"},
 		{given: "AllBeta=false,DRADeviceTaintRules=false", off: "HPAScaleToZero"},
 		{given: "WatchList=true,GitRepoVolumeDriver=false", on: "WatchList"},

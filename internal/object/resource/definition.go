@@ -414,6 +414,18 @@ func (d *Definition) APIVersion(version string) string {
 	return schema.GroupVersion{Group: d.Group, Version: version}.String()
 }
 
+// EncodingOf returns the kind in which kube-apiserver stores the objects. It is empty for a kind that is not stored.
+func EncodingOf(d *Definition) schema.GroupVersionKind {
+	v := d.StorageVersion()
+	switch {
+	case !v.Served && !d.Dialect.TellsUnservedStorage, v.Creater != nil, v.Reader != nil:
+		return schema.GroupVersionKind{}
+	case d.StoredAs.Empty():
+		return d.GroupVersionKind(v.Name)
+	}
+	return d.StoredAs
+}
+
 // IsAPIVersion reports whether apiVersion is that of an object in a version.
 func (d *Definition) IsAPIVersion(apiVersion, version string) bool {
 	if d.Group == "" {

@@ -179,13 +179,9 @@ func listedVerbs(d *resource.Definition, v *resource.Version) []string {
 
 // storageVersionHash changes with the storage version. Kinds that are not stored have none.
 func storageVersionHash(d *resource.Definition) string {
-	v := d.StorageVersion()
-	if !v.Served && !d.Dialect.TellsUnservedStorage || v.Creater != nil || v.Reader != nil {
-		return ""
-	}
-	as := d.StoredAs
+	as := resource.EncodingOf(d)
 	if as.Empty() {
-		as = d.GroupVersionKind(v.Name)
+		return ""
 	}
 	sum := sha256.Sum256([]byte(as.Group + "/" + as.Version + "/" + as.Kind))
 	return base64.StdEncoding.EncodeToString(sum[:8])

@@ -39,6 +39,16 @@ var requests = []wire.Step{
 	{Method: "GET", Path: "/api/v1/namespaces/default/configmaps?watch=1&sendInitialEvents=false", Watch: true},
 	{Method: "GET", Path: "/api/v1/namespaces?watch=1&allowWatchBookmarks=true&timeoutSeconds=1", Watch: true},
 	{Method: "GET", Path: "/api/v1/namespaces?sendInitialEvents=true"},
+	{Method: "GET", Path: versions, Header: []wire.Field{{Name: "Accept", Value: "application/json;as=Table;v=v1;g=meta.k8s.io"}}},
+	{Method: "GET", Path: versions + "/core.events"},
+	{Method: "GET", Path: versions + "/apps.deployments"},
+	{Method: "GET", Path: versions + "/apiextensions.k8s.io.customresourcedefinitions"},
+	{Method: "GET", Path: versions + "/apiregistration.k8s.io.apiservices"},
+	{Method: "GET", Path: "/livez/poststarthook/built-in-resources-storage-version-updater"},
+	{Method: "GET", Path: "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:controller:storage-version-garbage-collector"},
+	{Method: "GET", Path: "/livez/poststarthook/start-kube-apiserver-coordinated-leader-election-controller"},
+	{Method: "POST", Path: "/apis/coordination.k8s.io/v1/namespaces/default/leases", Body: []byte(`{"metadata":{"name":"a"},"spec":{"strategy":"OldestEmulationVersion","preferredHolder":"b"}}`)},
+	{Method: "POST", Path: "/apis/coordination.k8s.io/v1/namespaces/default/leases", Body: []byte(`{"metadata":{"name":"b"},"spec":{"preferredHolder":"b"}}`)},
 	{Method: "POST", Path: "/api/v1/namespaces/default/configmaps", Body: []byte(`{"metadata":{"name":"a"}}`)},
 	{Method: "DELETE", Path: "/api/v1/namespaces/default/configmaps/a?ignoreStoreReadErrorWithClusterBreakingPotential=true&dryRun=All"},
 	{Method: "DELETE", Path: "/api/v1/namespaces/default/configmaps/a", Body: []byte(`{"ignoreStoreReadErrorWithClusterBreakingPotential":true,"preconditions":{"uid":"x"}}`)},
@@ -60,6 +70,8 @@ var requests = []wire.Step{
 const (
 	pods    = "/api/v1/namespaces/default/pods"
 	devices = "/apis/resource.k8s.io/v1/resourceslices"
+
+	versions = "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions"
 )
 
 // pod is a pod with fields of its spec and its container.
@@ -83,6 +95,10 @@ func TestRequests(t *testing.T) {
 		"on": nil, "off": gates, "not compressed": {"--feature-gates=WatchListCompression=false"},
 		"fields of pods off": {"--feature-gates=PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false,PodLevelResourcesFixDefaulting=false,PodLevelResourcesFixKubeletQOSClass=false," +
 			"SELinuxMount=false,ContainerRestartRules=false,RestartAllContainersOnContainerExits=false"},
+		"leaders and storage versions": {
+			"--feature-gates=CoordinatedLeaderElection=true,StorageVersionAPI=true",
+			"--runtime-config=coordination.k8s.io/v1beta1=true,internal.apiserver.k8s.io/v1alpha1=true",
+		},
 		"fields of pods and devices on": {"--feature-gates=H2CContainerProbe=true,DRANodeAllocatableResources=true"},
 	} {
 		t.Run(name, func(t *testing.T) {

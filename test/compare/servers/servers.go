@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,9 +30,10 @@ const Token = "admin-token"
 
 // Options configure the servers.
 type Options struct {
-	Reference string // kubeconfig of a running server, or "start"
-	Store     string // of anykind: "memory", "file", "fork" (a fork of a server with a file) or "etcd"
-	CBOR      bool
+	Reference string   // kubeconfig of a running server, or "start"
+	Store     string   // of anykind: "memory", "file", "fork" (a fork of a server with a file) or "etcd"
+	Gates     string   // feature gates of both servers
+	Config    string   // --runtime-config of both servers
 	Dir       string   // for the data of both
 	Theirs    []string // additional flags
 	Ours      []string
@@ -89,7 +91,17 @@ func (p *Pair) start(ctx context.Context, o Options) error {
 	return nil
 }
 
-const gate = "--feature-gates=CBORServingAndStorage=true"
+// common returns some flags, and those of both servers.
+func (o Options) common(flags []string) []string {
+	flags = slices.Clone(flags)
+	if o.Gates != "" {
+		flags = append(flags, "--feature-gates="+o.Gates)
+	}
+	if o.Config != "" {
+		flags = append(flags, "--runtime-config="+o.Config)
+	}
+	return flags
+}
 
 func (p *Pair) startTheirs(ctx context.Context, o Options) error {
 	kubeconfig := o.Reference
@@ -106,11 +118,7 @@ func (p *Pair) startTheirs(ctx context.Context, o Options) error {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
-		flags := o.Theirs
-		if o.CBOR {
-			flags = append(flags[:len(flags):len(flags)], gate)
-		}
-		r, err := process.StartReference(ctx, kubeAPIServer, etcd, dir, flags...)
+		r, err := process.StartReference(ctx, kubeAPIServer, etcd, dir, o.common(o.Theirs)...)
 		if err != nil {
 			return err
 		}
@@ -131,10 +139,7 @@ func (p *Pair) startOurs(ctx context.Context, o Options, tokens string) error {
 		return err
 	}
 	dir := filepath.Join(o.Dir, "ours")
-	flags := append([]string{"--token-auth-file", tokens}, o.Ours...)
-	if o.CBOR {
-		flags = append(flags, gate)
-	}
+	flags := append([]string{"--token-auth-file", tokens}, o.common(o.Ours)...)
 	switch o.Store {
 	case "memory":
 		flags = append(flags, "--in-memory")

@@ -126,7 +126,7 @@ func start(t *testing.T, flags ...string) *world {
 	if *reference != "start" {
 		t.Skip("compares with a kube-apiserver: -reference start")
 	}
-	o := servers.Options{Reference: "start", Store: "memory", CBOR: true, Dir: t.TempDir(), Theirs: flags, Ours: flags}
+	o := servers.Options{Reference: "start", Store: "memory", Gates: "CBORServingAndStorage=true", Dir: t.TempDir(), Theirs: flags, Ours: flags}
 	o.WithoutControllers()
 	// Stop, not the context of the test, ends the servers.
 	p, err := servers.Start(context.WithoutCancel(t.Context()), o)

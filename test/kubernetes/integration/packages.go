@@ -3,8 +3,7 @@ package main
 // all are the packages to run, below test/integration. Omitted are
 //
 //   - apiserver/admissionwebhook, which make upstream-admission runs
-//   - apiserver/coordinatedleaderelection, dra and its subfolders: they are about feature gates that
-//     are off by default, and wait for the effects of these
+//   - dra and its subfolders: they are about feature gates that are off by default, and wait for the effects of these
 //   - apimachinery/apply and examples: they put a kind, or the resolution of Services, into their server
 //   - etcd: it starts a server that this command does not replace
 //   - openshift, which only compiles; ipamperf, logs and scheduler_perf, which are benchmarks
@@ -17,6 +16,7 @@ var all = []string{
 	"apiserver/cel",
 	"apiserver/cel/authorizerselector/selectorenabled",
 	"apiserver/certreload",
+	"apiserver/coordinatedleaderelection",
 	"apiserver/discovery",
 	"apiserver/egressselector",
 	"apiserver/flowcontrol",
