@@ -100,6 +100,9 @@ type Options struct {
 	// Gates are the feature gates of Kubernetes.
 	Gates *gate.Set
 
+	// Peers configures requests between the servers of a store.
+	Peers Peers
+
 	// Etcd configures a store in etcd, if it has servers. It replaces a store in Dir or in memory.
 	Etcd Etcd
 	// Backend replaces all other stores. Other servers may write to it. The App closes it.
@@ -342,6 +345,9 @@ func (a *App) prepare(o Options) (given files, kinds []*resource.Definition, err
 		return given, nil, err
 	}
 	if err := o.Authentication.FrontProxy.check(o.ClientCAFile, o.Gates, o.Log); err != nil {
+		return given, nil, err
+	}
+	if err := o.Peers.check(o.Gates, o.Authentication.FrontProxy); err != nil {
 		return given, nil, err
 	}
 	if a.accounts, err = newServiceAccounts(o); err != nil {

@@ -126,7 +126,7 @@ func (w *wired) ensureRoles(ctx context.Context, a *App, o Options) {
 func (w *wired) objects(manager string, log *slog.Logger) controller.Objects {
 	return controller.Objects{
 		Backend: w.backend, Catalog: w.catalog, Registry: w.registry, Refresh: w.crds.Fresh, Manager: manager, Logger: log,
-		Aggregated: remote.New(w.others, w.published, log),
+		Aggregated: remote.New(w.others, w.published, w.peers, log),
 	}
 }
 

@@ -24,6 +24,9 @@ type health struct {
 	fair bool
 	// identified reports that the server has a Lease that names it.
 	identified bool
+	// advertised reports that the server publishes its address for peers, and peers that it
+	// forwards requests to them.
+	advertised, peers bool
 	// elects reports that the server elects leaders of other components.
 	elects bool
 	// versions are the storage versions that the server publishes; nil for none.
@@ -79,7 +82,13 @@ func (h *health) checks() []server.Check {
 	if h.elects {
 		add(controllers, hook+"start-kube-apiserver-coordinated-leader-election-controller")
 	}
-	add(controllers, hook+"peer-endpoint-reconciler-controller", hook+"start-cluster-authentication-info-controller")
+	if h.advertised {
+		add(controllers, hook+"peer-endpoint-reconciler-controller")
+	}
+	if h.peers {
+		add(controllers, hook+"mixed-version-proxy-handler", hook+"local-discovery-cache-sync", hook+"peer-discovery-workers")
+	}
+	add(controllers, hook+"start-cluster-authentication-info-controller")
 	if h.identified {
 		add(controllers, hook+"start-kube-apiserver-identity-lease-controller", hook+"start-kube-apiserver-identity-lease-garbage-collector")
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"time"
 
@@ -123,8 +122,8 @@ func checkControllers(names []string) error {
 // control runs the enabled controllers. One server of a store is the leader and runs them, except
 // for those that each server runs.
 func (w *wired) control(a *App, o Options) error {
-	host, _ := os.Hostname()
-	identity := serveridentity.Server{Host: host, Instance: string(uuid.NewUUID()), Address: w.server.Address}
+	w.advertise(a)
+	identity := w.identity
 	on, err := controller.Select(controllers(told{
 		a.CA(), a.identity.trust(o), a.accounts, w.server, w.addresses,
 		quotacontroller.Options{Cache: w.cache, Evaluators: w.usage, Turns: &w.charging}, w.others, identity, cmp.Or(o.EventTTL, expiry.DefaultTTL),
@@ -137,7 +136,7 @@ func (w *wired) control(a *App, o Options) error {
 	if err != nil {
 		return err
 	}
-	of := o.divide(append(on, publishing...))
+	of := o.divide(append(append(on, publishing...), w.finding()...))
 	if !of.publishes {
 		w.versions.Release()
 	}
@@ -152,7 +151,7 @@ func (w *wired) control(a *App, o Options) error {
 	work := a.parts.before()
 	a.later(work.stop)
 	elect := func(on []controller.Descriptor, instance string, term controller.Term) {
-		election := &controller.Election{Objects: objects, Identity: host + "_" + instance, Term: term}
+		election := &controller.Election{Objects: objects, Identity: identity.Host + "_" + instance, Term: term}
 		w.watch(work.run("controllers", func(ctx context.Context) error { return election.Run(ctx, run(on)) }))
 	}
 	for _, d := range of.elected {

@@ -22,9 +22,15 @@ const (
 // master keeps a lease with the address of this server until ctx ends. Other servers of the store,
 // including kube-apiservers, add the address to the endpoints of the Service kubernetes.
 func (w *wired) master(ctx context.Context, leaser kv.Leaser, at netip.Addr) error {
-	key := resource.MasterLeasesPrefix + at.String()
+	return w.lease(ctx, leaser, resource.MasterLeasesPrefix+at.String(), func(generation int64) ([]byte, error) {
+		return leaseOf(at, generation)
+	})
+}
+
+// lease keeps a record under a key until ctx ends. Each renewal is another generation of the record.
+func (w *wired) lease(ctx context.Context, leaser kv.Leaser, key string, record func(generation int64) ([]byte, error)) error {
 	for generation := int64(1); ; generation++ {
-		value, err := leaseOf(at, generation)
+		value, err := record(generation)
 		if err != nil {
 			return err
 		}

@@ -27,6 +27,9 @@ type Hooks struct {
 	// Webhook is called before each call of an admission or conversion webhook, within its timeout.
 	// An error fails the call.
 	Webhook func(context.Context) error
+	// Host is the name of the host, for the identity among servers of a store; empty for the
+	// operating system's.
+	Host string
 }
 
 // engines are the running controller engines, and the number of expected ones.

@@ -26,6 +26,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin/usage"
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
+	"github.com/anykind/anykind/internal/controller/serveridentity"
 	"github.com/anykind/anykind/internal/controller/storageversion"
 	"github.com/anykind/anykind/internal/network/cluster"
 	"github.com/anykind/anykind/internal/network/egress"
@@ -52,6 +53,7 @@ import (
 	"github.com/anykind/anykind/internal/server/discovery"
 	"github.com/anykind/anykind/internal/server/fault"
 	"github.com/anykind/anykind/internal/server/openapi"
+	"github.com/anykind/anykind/internal/server/peer"
 	"github.com/anykind/anykind/internal/server/rest"
 	"github.com/anykind/anykind/internal/server/search"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -68,6 +70,7 @@ type wired struct {
 	registry *registry.Registry
 	crds     *crd.Registrar
 	health   health
+	identity serveridentity.Server // among the servers of the store
 
 	authorizer authz.Authorizer
 	later      func(undo func(context.Context) error) // registers an undo function
@@ -85,6 +88,7 @@ type wired struct {
 	dialer      *egress.Dialer
 	others      *aggregate.Aggregator
 	published   *published.Library // of other API servers
+	peers       *peer.Proxy        // nil without peers
 	webhooks    *webhook.Client
 	conversions *convert.Metrics
 	admissions  *admissionwebhook.Metrics
@@ -169,6 +173,10 @@ func (a *App) wire(ctx context.Context, o Options, kinds []*resource.Definition)
 	if w.server, err = w.services.server(a.listener.Addr()); err != nil {
 		return nil, err
 	}
+	w.identify(o)
+	if err := w.peer(a, o); err != nil {
+		return nil, err
+	}
 	w.run(a, o)
 	if err := a.until(ctx, w.crds.Fresh); err != nil {
 		return nil, fmt.Errorf("loading stored objects: %w", err)
@@ -200,6 +208,7 @@ func (w *wired) run(a *App, o Options) {
 	core := w.core
 	w.accounts, w.keys = a.accounts.authenticator(w, o, core), a.accounts.discovery(w)
 	w.health.store, w.health.fair, w.health.identified = backendCheck(a.backend), !o.Unclassified, o.Gates.On(gate.APIServerIdentity)
+	w.health.advertised, w.health.peers = o.Gates.On(gate.UnknownVersionInteroperabilityProxy), w.peers != nil
 	if o.runs(storageversion.Name) {
 		w.versions = storageversion.NewBarrier(w.catalog.Set())
 		w.health.versions = w.versions
@@ -298,11 +307,12 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 	build := version.Anykind + " " + version.GitCommit
 	found := discovery.New(w.catalog, discovery.Options{
 		Paths: append(server.Paths(checks, o.Gates), w.keys.Paths()...), Build: build, Gates: o.Gates, Refresh: w.fresh,
-		Services: w.others.Services, Published: w.publishedFor(published.ClientTimeout),
+		Services: w.others.Services, Published: w.publishedFor(published.ClientTimeout), Peers: w.peers,
 	})
 	documents := openapi.New(w.catalog, openapi.Options{Build: build, Release: o.Gates.Emulated().String(), CBOR: o.Gates.On(gate.CBORServingAndStorage), NoEnums: !o.Gates.On(gate.OpenAPIEnums), Pages: pages(w.keys), Aggregated: documented{w}, Refresh: w.fresh})
 	return server.Options{
 		API: api.Table{
+			w.peers.Find,
 			w.others.Find,
 			api.At(found.Handles, found),
 			api.At(documents.Handles, documents),
@@ -364,35 +374,15 @@ func (w *wired) search(a *App) http.Handler {
 
 // collectors returns the metrics of the parts.
 func (w *wired) collectors(a *App, o Options) []server.Collector {
-	return slices.Concat(
-		w.conversions.Collectors(),
-		w.admissions.Collectors(),
-		w.policies.Collectors(),
-		w.conditions.Collectors(),
-		w.standards.Collectors(),
-		w.manifests.Collectors(),
-		a.accounts.metrics.Collectors(),
-		a.accounts.signer.Collectors(),
-		a.issuers.Collectors(),
-		a.caches.Collectors(),
-		a.chain.Collectors(),
-		w.others.Metrics().Collectors(),
-		a.egress.Collectors(),
-		server.StoreSizes(a.backend, o.Log),
-		server.ObjectCounts(a.backend, w.catalog, o.Log),
-		w.plugged.Collectors(),
-		w.addresses.Collectors(),
-		a.issued.Collectors(),
-		a.streams.Collectors(),
-		a.audit.Collectors(),
-		w.fairness.Collectors(),
-		a.rekeyed.Collectors(),
-		a.encryption.Collectors(),
-		w.queues.Collectors(),
-		server.StoreCalls(a.backend),
-		w.webhooks.Collectors(),
-		a.identity.certificates.Collectors(),
-	)
+	all := slices.Concat(server.StoreSizes(a.backend, o.Log), server.ObjectCounts(a.backend, w.catalog, o.Log), server.StoreCalls(a.backend))
+	for _, part := range []interface{ Collectors() []server.Collector }{
+		w.conversions, w.admissions, w.policies, w.conditions, w.standards, w.manifests, a.accounts.metrics, a.accounts.signer, a.issuers,
+		a.caches, a.chain, w.others.Metrics(), w.peers.Metrics(), a.egress, w.plugged, w.addresses, a.issued, a.streams, a.audit, w.fairness,
+		a.rekeyed, a.encryption, w.queues, w.webhooks, a.identity.certificates,
+	} {
+		all = append(all, part.Collectors()...)
+	}
+	return all
 }
 
 // page returns the page with the progress of the store, the cache and controllers.

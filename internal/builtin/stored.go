@@ -25,15 +25,22 @@ var protobufMark = []byte("k8s\x00")
 // Stored returns the kinds of all objects that a kube-apiserver stores and this server reads: the
 // built-in ones, with these feature gates, and internal records.
 func Stored(gates *gate.Set) []*resource.Definition {
-	hidden := func(kind, prefix string, object func() runtime.Object) *resource.Definition {
-		return resource.New(resource.Definition{Kind: kind, StoragePrefix: prefix, Versions: []*resource.Version{{Name: "v1", Storage: true, New: object}}})
+	//lint:ignore SA1019 a lease is one
+	lease := func() runtime.Object { return &corev1.Endpoints{} }
+	all := Dependencies{Gates: gates}.Definitions()
+	for _, hidden := range []struct {
+		kind, prefix string
+		object       func() runtime.Object
+	}{
+		{"RangeAllocation", resource.RangesPrefix, func() runtime.Object { return &corev1.RangeAllocation{} }},
+		{"Endpoints", resource.MasterLeasesPrefix, lease},
+		{"Endpoints", resource.PeerLeasesPrefix, lease},
+	} {
+		all = append(all, resource.New(resource.Definition{
+			Kind: hidden.kind, StoragePrefix: hidden.prefix, Versions: []*resource.Version{{Name: "v1", Storage: true, New: hidden.object}},
+		}))
 	}
-	return append(
-		Dependencies{Gates: gates}.Definitions(),
-		hidden("RangeAllocation", resource.RangesPrefix, func() runtime.Object { return &corev1.RangeAllocation{} }),
-		//lint:ignore SA1019 a lease is one
-		hidden("Endpoints", resource.MasterLeasesPrefix, func() runtime.Object { return &corev1.Endpoints{} }),
-	)
+	return all
 }
 
 // StoredJSON converts a value of one of the kinds to JSON in the storage version, from protobuf or

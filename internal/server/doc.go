@@ -13,8 +13,9 @@
 // api is the table of paths; rest turns requests into calls of the registry; discovery and
 // openapi are the documents about the served kinds; page writes HTML; search finds objects by
 // their text; console has the pages of the console; fault makes requests fail, for tests. aggregate has the API
-// servers behind this one, with the controller that tests their availability. The wing imports
-// all wings before it, but of controller only the runner.
+// servers behind this one, with the controller that tests their availability; peer has the other
+// servers of the store, with the controller that finds them; front sends requests to both. The wing
+// imports all wings before it, but of controller only the runner.
 //
 // Begin with filters.go, then rest/rest.go.
 package server

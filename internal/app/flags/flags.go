@@ -58,6 +58,7 @@ type Serve struct {
 	runtimeConfig  builtin.RuntimeConfig
 	privileged     bool
 	services       app.Services
+	peers          app.Peers
 	endpoints      bool // call the endpoints of Services, not their cluster IPs
 	gates          gate.Flag
 	verbosity      int
@@ -146,6 +147,7 @@ func (f *Serve) addOutgoing(flags *pflag.FlagSet) {
 	f.network.addEgress(flags)
 	flags.BoolVar(&f.endpoints, "enable-aggregator-routing", true,
 		"call webhooks and other API servers at the endpoints of their Services; false calls the cluster IPs, which needs a kube-proxy on this host")
+	f.addPeers(flags)
 	f.addKubelet(flags)
 }
 
@@ -238,12 +240,12 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		RuntimeConfig:            f.runtimeConfig,
 		AllowPrivileged:          f.privileged,
 		Controllers:              f.controllers,
-		Services:                 f.services,
-		CRDs:                     f.crds,
-		FaultInjection:           f.faults,
-		Console:                  f.console,
-		FlagValues:               f.values(),
-		SetVerbosity:             f.setVerbosity,
+		Services:                 f.services, Peers: f.peers,
+		CRDs:           f.crds,
+		FaultInjection: f.faults,
+		Console:        f.console,
+		FlagValues:     f.values(),
+		SetVerbosity:   f.setVerbosity,
 	}
 	if f.given != nil {
 		o.Cluster = f.clusterOptions()

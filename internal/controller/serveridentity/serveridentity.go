@@ -46,7 +46,7 @@ const (
 type Server struct {
 	Host     string         // the host name
 	Instance string         // unique among the servers of a host
-	Address  netip.AddrPort // the address for other servers
+	Address  netip.AddrPort // the address for other servers; the zero AddrPort for none
 }
 
 // holder returns the holder identity of the server in its Lease.
@@ -136,7 +136,7 @@ func (c *Controller) fill(t object.Tree) bool {
 	if len(validation.IsValidLabelValue(c.server.Host)) == 0 {
 		labels[corev1.LabelHostname] = c.server.Host
 	}
-	if at := c.server.Address; at.IsValid() && !at.Addr().IsLoopback() { // loopback is unreachable for others
+	if at := c.server.Address; at.IsValid() {
 		kind.Child(kind.Child(t, "metadata"), "annotations")[corev1.AnnotationPeerAdvertiseAddress] = at.String()
 	}
 	spec := kind.Child(t, "spec")

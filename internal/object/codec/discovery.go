@@ -22,13 +22,23 @@ func AcceptDocument(r *http.Request) (Format, error) {
 // AcceptAs chooses the Format of an answer that clients request by group, version and kind. It
 // returns false if the client does not request it.
 func AcceptAs(r *http.Request, group, version, kind string) (Format, bool) {
+	f, _, ok := AcceptProfile(r, group, version, kind)
+	return f, ok
+}
+
+// AcceptProfile is AcceptAs, and returns the profile in the clause that the client is answered by.
+func AcceptProfile(r *http.Request, group, version, kind string) (f Format, profile string, ok bool) {
 	if r.Header.Get("Accept") == "" {
-		return Format{}, false
+		return Format{}, "", false
 	}
-	return negotiate(r, func(c Clause, m Media) (Format, bool) {
-		asked := c.Params["g"] == group && c.Params["v"] == version && c.Params["as"] == kind
-		return Format{Media: m, Pretty: c.Params["pretty"] == "1"}, asked && c.Params["sv"] == ""
+	f, ok = negotiate(r, func(c Clause, m Media) (Format, bool) {
+		asked := c.Params["g"] == group && c.Params["v"] == version && c.Params["as"] == kind && c.Params["sv"] == ""
+		if asked {
+			profile = c.Params["profile"]
+		}
+		return Format{Media: m, Pretty: c.Params["pretty"] == "1"}, asked
 	})
+	return f, profile, ok
 }
 
 // AcceptsPage reports whether the client prefers HTML, as browsers do. A wildcard does not count.

@@ -80,6 +80,7 @@ const (
 	TopologyAwareWorkloadScheduling                     Name = "TopologyAwareWorkloadScheduling"
 	TranslateStreamCloseWebsocketRequests               Name = "TranslateStreamCloseWebsocketRequests"
 	UnauthenticatedHTTP2DOSMitigation                   Name = "UnauthenticatedHTTP2DOSMitigation"
+	UnknownVersionInteroperabilityProxy                 Name = "UnknownVersionInteroperabilityProxy"
 	UserNamespacesHostNetworkSupport                    Name = "UserNamespacesHostNetworkSupport"
 	WatchList                                           Name = "WatchList"
 	WatchListCompression                                Name = "WatchListCompression"

@@ -28,6 +28,10 @@ const (
 // addresses. Clients cannot see them.
 const MasterLeasesPrefix = Root + "masterleases/"
 
+// PeerLeasesPrefix is the prefix of the keys at which these servers publish the addresses for the
+// requests of each other. Clients cannot see them.
+const PeerLeasesPrefix = Root + "peerserverleases/"
+
 // BuiltInPrefix returns the prefix of the keys of a built-in kind. place is its plural, with few
 // exceptions.
 func BuiltInPrefix(place string) string { return Root + place + "/" }

@@ -28,6 +28,7 @@ import (
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/server/front"
 	"github.com/anykind/anykind/internal/store/stored"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
@@ -57,6 +58,7 @@ type Options struct {
 // An Aggregator sends requests to other API servers.
 type Aggregator struct {
 	options  Options
+	front    *front.Front
 	follower *stored.Follower
 	metrics  *Metrics
 	now      atomic.Pointer[Services]
@@ -79,6 +81,7 @@ func New(o Options) *Aggregator {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &Aggregator{options: o, known: known{all: map[string]*Service{}}, pools: map[poolKey]*pool{}}
+	a.front = &front.Front{Dialer: o.Dialer, Certificate: o.Certificate, Headers: o.Headers, UID: o.Gates.On(gate.RemoteRequestHeaderUID)}
 	a.metrics = newMetrics(a.Services)
 	a.now.Store(&Services{})
 	a.follower = stored.Follow(o.Cache, o.Kinds, []schema.GroupResource{{Group: "apiregistration.k8s.io", Resource: "apiservices"}}, a.apply)
@@ -115,7 +118,7 @@ func (a *Aggregator) Close() {
 	defer a.mu.Unlock()
 	for key, p := range a.pools {
 		delete(a.pools, key)
-		p.close()
+		p.Close()
 	}
 }
 

@@ -205,18 +205,6 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// escape encodes keys of extras into header names, and the receiver decodes them to the same
-// keys.
-func TestEscape(t *testing.T) {
-	for key, want := range map[string]string{
-		"scopes": "scopes", "a/b": "a%2Fb", "100%": "100%25", "a b\n": "a%20b%0A", "é": "%C3%A9", "!#$&'*+-.^_`|~": "!#$&'*+-.^_`|~",
-	} {
-		if got := escape(key); got != want {
-			t.Errorf("%q: %s, want %s", key, got, want)
-		}
-	}
-}
-
 // BenchmarkLocal measures a request for a kind of this server, with other API servers and
 // without.
 func BenchmarkLocal(b *testing.B) {

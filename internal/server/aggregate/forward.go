@@ -7,9 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anykind/anykind/internal/access/authn"
 	"github.com/anykind/anykind/internal/network/proxy"
-	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/span"
 )
@@ -70,8 +68,8 @@ func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(ctx)
 	}
 	proxy.Server{
-		To: to, Transport: span.Transport(r.Context(), ways.usual), Upgrades: ways.upgrades,
-		Tell: func(h http.Header) { f.aggregator.tell(h, user) },
+		To: to, Transport: span.Transport(r.Context(), ways.Usual), Upgrades: ways.Upgrades,
+		Tell: func(h http.Header) { f.aggregator.front.Tell(h, user) },
 	}.ServeHTTP(w, r)
 }
 
@@ -125,23 +123,4 @@ func (b *Backend) enter(r *http.Request) (leave func(), ok bool) {
 func isDiscovery(r *http.Request) bool {
 	info := request.InfoOf(r)
 	return !info.IsResource && strings.Count(strings.Trim(info.Path, "/"), "/") == 2
-}
-
-// tell sets the headers that name the user, and removes those that the client sent.
-func (a *Aggregator) tell(h http.Header, user *request.User) {
-	standard := authn.StandardProxyHeaders()
-	standard.Remove(h)
-	a.options.Headers.Remove(h)
-	h.Set("X-Remote-User", user.Name)
-	if user.UID != "" && a.options.Gates.On(gate.RemoteRequestHeaderUID) {
-		h.Set("X-Remote-Uid", user.UID)
-	}
-	for _, group := range user.Groups {
-		h.Add("X-Remote-Group", group)
-	}
-	for key, values := range user.Extra {
-		for _, value := range values {
-			h.Add("X-Remote-Extra-"+escape(key), value)
-		}
-	}
 }

@@ -1,21 +1,18 @@
 package aggregate
 
 import (
-	"net/http"
 	"testing"
 
 	"github.com/anykind/anykind/internal/object/gate"
-	"github.com/anykind/anykind/internal/object/request"
 )
 
-// Another server gets the uid of a user, and never that of a client's header.
+// The uid of a user goes to other servers unless its gate is off.
 func TestToldUID(t *testing.T) {
+	s := newStore(t)
 	for _, on := range []bool{true, false} {
-		a := &Aggregator{options: Options{Gates: gate.With(map[gate.Name]bool{gate.RemoteRequestHeaderUID: on})}}
-		h := http.Header{"X-Remote-Uid": {"of the client"}}
-		a.tell(h, &request.User{Name: "u", UID: "1"})
-		if got, want := h.Get("X-Remote-Uid"), map[bool]string{true: "1"}[on]; got != want {
-			t.Errorf("gate %v: %q, want %q", on, got, want)
+		a := New(Options{Cache: s.cache, Kinds: s.kinds, Gates: gate.With(map[gate.Name]bool{gate.RemoteRequestHeaderUID: on})})
+		if a.front.UID != on {
+			t.Errorf("gate %v: the uid goes along: %v", on, a.front.UID)
 		}
 	}
 }

@@ -27,11 +27,14 @@ const aggregateKind = "APIGroupDiscoveryList"
 // client accepts it. It reports whether it did.
 func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, core bool) bool {
 	group, version := apidiscoveryv2.SchemeGroupVersion.Group, apidiscoveryv2.SchemeGroupVersion.Version
-	f, ok := codec.AcceptAs(r, group, version, aggregateKind)
+	f, profile, ok := codec.AcceptProfile(r, group, version, aggregateKind)
 	if !ok {
 		return false
 	}
 	a := h.aggregated(r.Context(), core)
+	if h.options.Peers != nil {
+		a = h.withPeers(r.Context(), a, core, profile == ownProfile)
+	}
 	header := w.Header()
 	header.Set("ETag", a.etag)
 	header.Set("Vary", "Accept")
@@ -81,7 +84,10 @@ func buildAggregate(groups []*group, core bool, item func(*resource.Definition, 
 		first = false
 		doc = appendGroup(doc, g, item, others)
 	}
-	doc = append(doc, "]}\n"...)
+	return newDocument(append(doc, "]}\n"...))
+}
+
+func newDocument(doc []byte) *document {
 	return &document{doc: doc, etag: strconv.Quote(fmt.Sprintf("%X", sha512.Sum512(doc)))}
 }
 

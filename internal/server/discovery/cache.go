@@ -6,6 +6,7 @@ import (
 
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/server/aggregate"
+	"github.com/anykind/anykind/internal/server/peer"
 )
 
 // A cache holds documents of the Handler. Handler.mu guards it. Any part may be dropped at any
@@ -17,6 +18,10 @@ type cache struct {
 	core, others *document
 	remote       remotes
 	size         int // of the last aggregate: an estimate for the next
+
+	// merged is mergedOf with the groups of peers.
+	merged, mergedOf *document
+	peers            *peer.Groups
 
 	// items are the parts of single resources in an aggregate.
 	items resource.PerVersion[[]byte]

@@ -4,7 +4,8 @@
 // It knows how Kubernetes publishes a resource.Definition, but not the Definition's behaviour;
 // package openapi publishes the schemas of objects. Each answer comes from one resource.Set, so a
 // client never sees half of a change. Versions of other servers are listed among the others;
-// their resources come from those servers. Large answers are built on the first request and
+// their resources come from those servers. The aggregated document also has the resources of
+// other servers of the store. Large answers are built on the first request and
 // dropped when idle.
 package discovery
 
@@ -25,6 +26,7 @@ import (
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/server/aggregate"
 	"github.com/anykind/anykind/internal/server/aggregate/published"
+	"github.com/anykind/anykind/internal/server/peer"
 )
 
 // Options of a Handler. The zero value works.
@@ -43,6 +45,8 @@ type Options struct {
 	Services func(context.Context) *aggregate.Services
 	// Published returns the discovery of the versions of other servers.
 	Published func(context.Context, *aggregate.Services) map[schema.GroupVersion]*published.Version
+	// Peers has the discovery of the other servers of the store; nil for none.
+	Peers *peer.Proxy
 	// Refresh is called before a 404. It returns once Catalog and Services have every write that
 	// was acknowledged before the call.
 	Refresh func(context.Context) error

@@ -3,8 +3,7 @@ package main
 // all are the packages to run, below test/integration. Omitted are
 //
 //   - apiserver/admissionwebhook, which make upstream-admission runs
-//   - apiserver/peerproxy, dra and its subfolders: they are about feature gates that are off by default, and
-//     wait for the effects of these
+//   - dra and its subfolders: they are about feature gates that are off by default, and wait for the effects of these
 //   - apimachinery/apply and examples: they put a kind, or the resolution of Services, into their server
 //   - etcd: it starts a server that this command does not replace
 //   - openshift, which only compiles; ipamperf, logs and scheduler_perf, which are benchmarks
@@ -24,6 +23,7 @@ var all = []string{
 	"apiserver/httpproxy",
 	"apiserver/oidc",
 	"apiserver/openapi",
+	"apiserver/peerproxy",
 	"apiserver/podlogs",
 	"apiserver/portforward",
 	"apiserver/tracing",

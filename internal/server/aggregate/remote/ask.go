@@ -49,16 +49,19 @@ func (o *Servers) send(ctx context.Context, d demand) (io.ReadCloser, error) {
 	unable := func(code int, message string) error {
 		return apierrors.NewGenericServerResponse(code, verbs[d.method], d.place.GroupResource(), name, message, 0, true)
 	}
-	s := o.aggregator.Services(ctx).Lookup(d.place.Group, d.place.Version)
-	if s == nil {
+	to, as := o.peers.To(ctx, d.place.GroupVersionResource, o.user)
+	if s := o.aggregator.Services(ctx).Lookup(d.place.Group, d.place.Version); s != nil {
+		if !s.Available {
+			return nil, unable(http.StatusServiceUnavailable, "")
+		}
+		var err error
+		if to, err = s.Backend.Resolve(ctx); err != nil {
+			return nil, unable(http.StatusServiceUnavailable, "")
+		}
+		as = s.Backend.As(o.user)
+	}
+	if to == nil {
 		return nil, &controller.UnknownError{What: d.path}
-	}
-	if !s.Available {
-		return nil, unable(http.StatusServiceUnavailable, "")
-	}
-	to, err := s.Backend.Resolve(ctx)
-	if err != nil {
-		return nil, unable(http.StatusServiceUnavailable, "")
 	}
 	to.Path, to.RawQuery = d.path, d.query.Encode()
 	r, err := http.NewRequestWithContext(ctx, d.method, to.String(), bytes.NewReader(d.body))
@@ -69,7 +72,7 @@ func (o *Servers) send(ctx context.Context, d demand) (io.ReadCloser, error) {
 	if d.body != nil {
 		r.Header.Set("Content-Type", anyJSON)
 	}
-	answer, err := s.Backend.As(o.user).RoundTrip(r)
+	answer, err := as.RoundTrip(r)
 	if err != nil {
 		return nil, unable(http.StatusServiceUnavailable, "")
 	}

@@ -1,5 +1,5 @@
 // Package remote reads and deletes the objects of other API servers for controllers, as the
-// controllers' ServiceAccounts.
+// controllers' ServiceAccounts. These servers are behind this one, or share its store.
 //
 // It gives remote objects keys and Definitions like those of stored objects, and translates
 // operations on a key into HTTP requests. It knows paths and the formats of lists and watches,
@@ -18,28 +18,33 @@ import (
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/server/aggregate"
 	"github.com/anykind/anykind/internal/server/aggregate/published"
+	"github.com/anykind/anykind/internal/server/peer"
 )
 
 // discoveryTimeout limits a controller's wait for discovery.
 const discoveryTimeout = 10 * time.Second
 
-// Servers are the API servers behind this one. It implements controller.Aggregated.
+// Servers are the API servers behind this one, and the other servers of its store. It implements
+// controller.Aggregated.
 type Servers struct {
 	aggregator *aggregate.Aggregator
 	library    *published.Library
+	peers      *peer.Proxy // nil for none
 	user       *request.User
 	log        *slog.Logger
 }
 
-// New returns the servers of an Aggregator, with the kinds that they publish. Failed watches are
-// logged.
-func New(a *aggregate.Aggregator, l *published.Library, log *slog.Logger) *Servers {
-	return &Servers{aggregator: a, library: l, user: aggregate.Self(), log: log}
+// New returns the servers of an Aggregator, with the kinds that they publish, and peers for the kinds
+// that only those serve. peers may be nil. Failed watches are logged.
+func New(a *aggregate.Aggregator, l *published.Library, peers *peer.Proxy, log *slog.Logger) *Servers {
+	return &Servers{aggregator: a, library: l, peers: peers, user: aggregate.Self(), log: log}
 }
 
 // As implements controller.Aggregated.
@@ -52,19 +57,24 @@ func (o *Servers) As(account string) controller.Aggregated {
 	return &own
 }
 
-// Any implements controller.Aggregated.
-func (o *Servers) Any(ctx context.Context) bool { return o.aggregator.Services(ctx).Remote() }
+// Any implements controller.Aggregated. A server with a proxy for peers may have some at any time.
+func (o *Servers) Any(ctx context.Context) bool {
+	return o.peers != nil || o.aggregator.Services(ctx).Remote()
+}
 
 // Kinds implements controller.Aggregated. The Definition of a kind has all its versions, the
 // preferred one first: objects are read in that one.
 func (o *Servers) Kinds(ctx context.Context) ([]*resource.Definition, error) {
+	var kinds []*resource.Definition
+	o.peers.Others(ctx, func(of schema.GroupVersionResource, found object.Tree) {
+		kinds = add(kinds, of.GroupVersion(), kind.ValueOf[apidiscoveryv2.APIResourceDiscovery](found))
+	})
 	services := o.aggregator.Services(ctx)
 	if !services.Remote() {
-		return nil, nil
+		return kinds, nil
 	}
 	found := o.library.Versions(ctx, services, discoveryTimeout)
 	var failed []schema.GroupVersion
-	var kinds []*resource.Definition
 	for s := range services.Remotes() {
 		gv := s.GroupVersion()
 		v := found[gv]

@@ -2,7 +2,13 @@
 
 package server
 
-import "syscall"
+import (
+	"errors"
+	"syscall"
+)
 
 // withTest has no equivalent of Linux's parent death signal here.
 func withTest() *syscall.SysProcAttr { return nil }
+
+// rename has no equivalent here.
+func rename(string) error { return errors.ErrUnsupported }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"syscall"
@@ -48,8 +49,8 @@ type Server struct {
 }
 
 // Start returns a Server that is ready. It stores its certificate in dir, and accepts the tokens of a
-// file, if there is one.
-func Start(dir, tokens string, healthy bool, flags []string) (*Server, error) {
+// file, if there is one. host is the name of its host; "" is that of this machine.
+func Start(dir, host, tokens string, healthy bool, flags []string) (*Server, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -64,18 +65,36 @@ func Start(dir, tokens string, healthy bool, flags []string) (*Server, error) {
 	s.program.SysProcAttr = withTest()
 	s.program.Stderr = &s.said
 	s.program.Stdout = &s.said
-	if err := s.program.Start(); err != nil {
+	if err := s.begin(host); err != nil {
 		return nil, err
 	}
-	go func() {
-		_ = s.program.Wait()
-		close(s.ended)
-	}()
 	if err := s.ready(healthy); err != nil {
 		s.Stop()
 		return nil, fmt.Errorf("%w; started with %q, the server said\n%s", err, flags, s.said.String())
 	}
 	return s, nil
+}
+
+// begin starts the process. A thread of its own starts a process under the name of a host, which ends with the
+// thread.
+func (s *Server) begin(host string) error {
+	started := make(chan error)
+	go func() {
+		defer close(s.ended)
+		var err error
+		if host != "" {
+			runtime.LockOSThread() // never unlocked: the thread has another host name
+			err = rename(host)
+		}
+		if err == nil {
+			err = s.program.Start()
+		}
+		started <- err
+		if err == nil {
+			_ = s.program.Wait()
+		}
+	}()
+	return <-started
 }
 
 // addAdministrator writes a token file with the administrator and the tokens of another file.

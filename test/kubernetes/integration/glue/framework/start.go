@@ -48,7 +48,7 @@ func StartTestServer(ctx context.Context, t testing.TB, setup TestServerSetup) (
 	}
 	changed, stopReviews := configured(t, setup, dir, o)
 	flags := slices.Concat(server.Flags(sets), server.Gates(utilfeature.DefaultMutableFeatureGate), changed)
-	s, err := server.Start(dir, o.Authentication.TokenFile.TokenFile, true, flags)
+	s, err := server.Start(dir, "", o.Authentication.TokenFile.TokenFile, true, flags)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
@@ -88,9 +89,19 @@ func startProcess(t ktesting.TB, dir string, given *TestServerInstanceOptions, f
 	o.Authentication.ServiceAccounts.Issuers = []string{"https://foo.bar.example.com"}
 	o.Authentication.ServiceAccounts.KeyFiles = []string{key}
 
-	s, err := server.Start(dir, o.Authentication.TokenFile.TokenFile, !given.SkipHealthzCheck, append(server.Flags(sets), gates(t, o)...))
+	changed := gates(t, o)
+	if given.EnableCertAuth && theirs(o.GenericServerRunOptions.ComponentGlobalsRegistry).Enabled(features.UnknownVersionInteroperabilityProxy) {
+		o.PeerCAFile = filepath.Join(dir, "apiserver.crt")
+		if err := certificate.write(dir); err != nil {
+			return TestServer{}, err
+		}
+	}
+	s, err := server.Start(dir, host(), o.Authentication.TokenFile.TokenFile, !given.SkipHealthzCheck, append(server.Flags(sets), changed...))
 	if err != nil {
 		return TestServer{}, fmt.Errorf("failed to start: %w", err)
+	}
+	if err := certificate.read(dir); err != nil {
+		return TestServer{}, err
 	}
 	o.SecureServing.BindPort = s.Port
 	o.SecureServing.ServerCert.CertDirectory, o.SecureServing.ServerCert.CertKey.CertFile = dir, s.CertFile
