@@ -44,9 +44,10 @@ func main() {
 func command(ctx context.Context) error {
 	o := Options{}
 	s := servers.Options{}
-	var kinds, list, logs string
+	var kinds, list, logs, emulated string
 	var seeds int
-	flag.StringVar(&s.Reference, "reference", "start", "compare with the server of this `kubeconfig`, or with one that is started if it is \"start\"")
+	flag.StringVar(&s.Reference, "reference", "start", "compare with the server of this `kubeconfig`, with a kube-apiserver program of another release, or with one of this release that is started if it is \"start\"")
+	flag.StringVar(&emulated, "emulated", "", "the `release` that anykind emulates, such as 1.36: that of the other server")
 	flag.StringVar(&s.Store, "store", "file", "where anykind keeps objects: memory, file, fork or etcd")
 	flag.StringVar(&s.Gates, "gates", "", "feature `gates` of both servers, such as AllAlpha=true,AllBeta=true")
 	flag.StringVar(&s.Config, "runtime-config", "", "the --runtime-config of both servers, such as api/all=true")
@@ -83,6 +84,9 @@ func command(ctx context.Context) error {
 	}
 	defer os.RemoveAll(s.Dir)
 	s.WithoutControllers()
+	if emulated != "" {
+		s.Ours = append(s.Ours, "--emulated-version="+emulated)
+	}
 	fmt.Printf("seed %d\n", o.Seed)
 	compare := runResponses
 	if *audit {

@@ -105,8 +105,11 @@ func (o Options) common(flags []string) []string {
 
 func (p *Pair) startTheirs(ctx context.Context, o Options) error {
 	kubeconfig := o.Reference
-	if o.Reference == "start" {
-		kubeAPIServer, err := program.KubeAPIServer()
+	if o.Reference == "start" || isProgram(o.Reference) {
+		kubeAPIServer, err := o.Reference, error(nil)
+		if o.Reference == "start" {
+			kubeAPIServer, err = program.KubeAPIServer()
+		}
 		if err != nil {
 			return err
 		}
@@ -131,6 +134,11 @@ func (p *Pair) startTheirs(ctx context.Context, o Options) error {
 	}
 	p.Theirs, err = wire.NewClient(config.Host, &tls.Config{InsecureSkipVerify: true}, config.BearerToken)
 	return err
+}
+
+func isProgram(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
 func (p *Pair) startOurs(ctx context.Context, o Options, tokens string) error {
