@@ -24,6 +24,13 @@ func TestSchedulers(t *testing.T) {
 	})
 }
 
+// A cluster with all beta gates: its server elects the leaders of the other components.
+func TestBetaGates(t *testing.T) {
+	scripts(t, "beta", *options, func(env *testscript.Env, dir string) ([]byte, error) {
+		return serve(t.Context(), env, dir, "--feature-gates=AllBeta=true", "--runtime-config=api/beta=true")
+	})
+}
+
 // scripts runs the scripts of a folder, with the commands above. serve starts the server of each.
 func scripts(t *testing.T, dir string, o script.Options, serve func(env *testscript.Env, dir string) ([]byte, error)) {
 	t.Helper()
