@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -197,8 +198,11 @@ func (o *Options) divide(all []controller.Descriptor) (of division) {
 			to = &of.everywhere
 		}
 		*to = append(*to, d)
-		of.publishes = of.publishes || d.Name == storageversion.Name
 	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(slices.Concat(of.once, of.everywhere), func(d controller.Descriptor) bool { return d.Name == name })
+	}
+	of.publishes = has(storageversion.Name) && has(serveridentity.Name) // its Lease names the server
 	return of
 }
 
@@ -214,7 +218,7 @@ func (o *Options) leaderElection() controller.Term {
 func (o *Options) runs(name string) bool {
 	switch name {
 	case serveridentity.Name:
-		return o.copied == nil && o.Gates.On(gate.APIServerIdentity) // a copy is no process that a Lease could name
+		return o.copied == nil && o.Gates.On(gate.APIServerIdentity) // a copy has no process of its own
 	case storageversion.Name:
 		return o.copied == nil && o.Gates.On(gate.StorageVersionAPI)
 	case leaderelection.Name:

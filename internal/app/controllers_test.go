@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/builtin/allocation"
 	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/controller/serveridentity"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/schema/crd"
@@ -136,6 +137,7 @@ func TestStorageVersions(t *testing.T) {
 		{"published", Options{Gates: gates}, "true", 201, 200},
 		{"not served", Options{Gates: gates}, "false", 503, 500},
 		{"no controllers", Options{Gates: gates, Controllers: []string{}}, "true", 201, 200},
+		{"no Lease", Options{Gates: gates, Controllers: []string{"*", "-" + serveridentity.Name}}, "true", 201, 200},
 		{"gate off", Options{}, "true", 201, 404},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -145,8 +147,10 @@ func TestStorageVersions(t *testing.T) {
 			a := start(t, tt.o)
 			defer stop(t, a)
 			admin := client(t, a, admin(t, a))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
 			for code, body := 0, ""; tt.name == "published" && code != 200; {
-				if code, body = ask(t, admin, "GET", a.URL()+check, "", ""); code != 200 && t.Context().Err() != nil {
+				if code, body = ask(t, admin, "GET", a.URL()+check, "", ""); code != 200 && ctx.Err() != nil {
 					t.Fatal(body)
 				}
 			}

@@ -66,7 +66,7 @@ func (p Peers) address() (at netip.AddrPort, err error) {
 		return at, fmt.Errorf("--peer-advertise-ip %q: want an IP address", p.IP)
 	}
 	port, err := strconv.ParseUint(p.Port, 10, 16)
-	if err != nil {
+	if err != nil || port == 0 {
 		return at, fmt.Errorf("--peer-advertise-port %q: want a port", p.Port)
 	}
 	return netip.AddrPortFrom(ip, uint16(port)), nil

@@ -1,6 +1,10 @@
 package builtin
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/anykind/anykind/internal/object/gate"
+)
 
 // Errors of RuntimeClasses are those of kube-apiserver.
 func TestRuntimeClasses(t *testing.T) {
@@ -30,4 +34,12 @@ func TestRuntimeClasses(t *testing.T) {
 		_, errs := write(t, d, class(tt.class), old)
 		same(t, tt.class, messages(errs), tt.want)
 	}
+}
+
+// The gate of numeric operators is about pods: a RuntimeClass has none.
+func TestRuntimeClassComparesNothing(t *testing.T) {
+	on := map[gate.Name]bool{gate.TaintTolerationComparisonOperators: true}
+	_, errs := writeWithGates(t, on, "runtimeclasses", read(t, `{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: a}, handler: runc,
+		scheduling: {tolerations: [{key: a, operator: Gt, value: "1"}]}}`), nil)
+	same(t, "errors", messages(errs), []string{`scheduling.tolerations[0].operator: Unsupported value: "Gt": supported values: "Equal", "Exists", "Lt", "Gt"`})
 }

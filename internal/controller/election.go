@@ -86,8 +86,12 @@ func (e *Election) lead(ctx context.Context, requested time.Time, work func(cont
 	go func() { ended <- work(working) }()
 	deadline := time.NewTimer(time.Until(requested.Add(e.Term.Deadline)))
 	defer deadline.Stop()
-	renewed := make(chan renewal)
-	go e.renew(working, renewed)
+	renewed, renews := make(chan renewal), make(chan struct{})
+	go func() {
+		defer close(renews)
+		e.renew(working, renewed)
+	}()
+	defer func() { stop(); <-renews }() // it writes the state of the Election
 	for {
 		select {
 		case err := <-ended:
@@ -170,7 +174,7 @@ func (e *Election) release(ctx context.Context) {
 		t["spec"].(object.Tree)["holderIdentity"] = ""
 		return t, nil
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errHeld) {
 		e.Objects.Logger.Info("the lease of the controllers cannot be released and will expire", "lease", e.Term.Lease, "error", err)
 	}
 }
@@ -205,7 +209,8 @@ func (e *Election) next(old object.Tree, d *resource.Definition, now time.Time) 
 		}
 		spec["holderIdentity"], spec["acquireTime"], spec["leaseTransitions"] = e.Identity, at, transitions
 	}
-	spec["leaseDurationSeconds"], spec["renewTime"] = int64(e.Term.Duration/time.Second), at
+	// Other servers wait for this time: a part of a second counts as a second.
+	spec["leaseDurationSeconds"], spec["renewTime"] = int64((e.Term.Duration+time.Second-1)/time.Second), at
 	return t, nil
 }
 

@@ -16,7 +16,7 @@ type types struct{ kinds, fields, enums, packages facts }
 // typePackages are the roots of packages with types of the API.
 func typePackages() []string {
 	return []string{
-		"k8s.io/api", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apiextensions-api/pkg/apis/apiextensions/v1",
+		"k8s.io/api", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
 		"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1",
 	}
 }

@@ -16,7 +16,7 @@ var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
 func renames(old, new facts) map[string]string {
 	base := func(module string) string { return path.Base(majorVersion.ReplaceAllString(module, "")) }
 	byBase := map[string]string{}
-	for module := range new {
+	for _, module := range new.names() {
 		if _, kept := old[module]; !kept {
 			byBase[base(module)] = module
 		}
@@ -32,9 +32,9 @@ func renames(old, new facts) map[string]string {
 
 // renameImports returns the text of a Go file with the new paths of modules.
 func renameImports(text string, modules map[string]string) string {
-	for old, new := range modules {
-		text = strings.ReplaceAll(text, `"`+old+`"`, `"`+new+`"`)
-		text = strings.ReplaceAll(text, `"`+old+`/`, `"`+new+`/`)
+	for _, old := range slices.Sorted(maps.Keys(modules)) {
+		line := regexp.MustCompile(`(?m)^((?:import |\t)(?:\w+ )?")` + regexp.QuoteMeta(old) + `(["/])`)
+		text = line.ReplaceAllString(text, "${1}"+modules[old]+"${2}")
 	}
 	return text
 }

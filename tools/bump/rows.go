@@ -26,12 +26,15 @@ func writeRows(text string, changes []rowChange) string {
 	head, blocks := parseBlocks(text)
 	for _, c := range changes {
 		of, name, isField := strings.Cut(c.field, ".")
-		i, there := slices.BinarySearchFunc(blocks, of, func(b block, of string) int { return strings.Compare(b.name, of) })
+		i := slices.IndexFunc(blocks, func(b block) bool { return b.name == of })
 		words := slices.DeleteFunc(slices.Clone(c.words), func(w string) bool { return w == "default" })
 		if len(words) == 0 {
 			continue
 		}
-		if !there {
+		if i < 0 {
+			if i = slices.IndexFunc(blocks, func(b block) bool { return b.name > of }); i < 0 {
+				i = len(blocks)
+			}
 			blocks = slices.Insert(blocks, i, block{name: of})
 		}
 		b := &blocks[i]

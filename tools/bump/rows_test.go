@@ -53,17 +53,40 @@ Other map=atomic
 
 // A table without changes stays as it is.
 func TestWriteRowsKeeps(t *testing.T) {
+	for name, text := range realTables(t) {
+		if got := writeRows(text, nil); got != text {
+			t.Errorf("%s changes:\n%s", name, got)
+		}
+	}
+}
+
+// realTables returns the tables of the tree by file.
+func realTables(t *testing.T) map[string]string {
+	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(tables), "*.txt"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(len(files), err)
 	}
+	out := map[string]string{}
 	for _, name := range files {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := writeRows(string(data), nil); got != string(data) {
-			t.Errorf("%s changes:\n%s", name, got)
+		out[name] = string(data)
+	}
+	return out
+}
+
+// A change of a field of a type in a real table adds no second block of the type.
+func TestWriteRowsFindsTypes(t *testing.T) {
+	for name, text := range realTables(t) {
+		_, blocks := parseBlocks(text)
+		for _, b := range blocks {
+			_, after := parseBlocks(writeRows(text, []rowChange{{b.name + ".zzz", []string{"required"}}}))
+			if len(after) != len(blocks) {
+				t.Errorf("%s: %s got another block", name, b.name)
+			}
 		}
 	}
 }

@@ -129,6 +129,8 @@ func TestLeaderFlags(t *testing.T) {
 			Lease: leaderelection.Name, Duration: 5 * time.Second, Deadline: 3 * time.Second, Period: time.Second},
 		"--coordinated-leadership-lease-duration=10s": "--coordinated-leadership-lease-duration must be greater than --coordinated-leadership-renew-deadline",
 		"--coordinated-leadership-retry-period=10s":   "--coordinated-leadership-renew-deadline must be greater than --coordinated-leadership-retry-period",
+		"--coordinated-leadership-retry-period=0s":    "--coordinated-leadership-retry-period must be greater than zero",
+		"--coordinated-leadership-retry-period=9s":    "--coordinated-leadership-renew-deadline must be greater than 1.2 times --coordinated-leadership-retry-period",
 	} {
 		o, err := parseServe(t, given)
 		var got any = o.LeaderElection

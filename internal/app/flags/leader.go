@@ -20,13 +20,18 @@ func (f *Serve) addLeaders(flags *pflag.FlagSet) {
 		"interval of renewals of that Lease")
 }
 
-// checkLeaders returns the error of kube-apiserver for the flags.
+// checkLeaders returns the error of kube-apiserver for the flags, or of the election that kube-apiserver then cannot
+// start.
 func (f *Serve) checkLeaders() error {
 	switch t := &f.leaders; {
 	case t.Duration <= t.Deadline:
 		return errors.New("--coordinated-leadership-lease-duration must be greater than --coordinated-leadership-renew-deadline")
 	case t.Deadline <= t.Period:
 		return errors.New("--coordinated-leadership-renew-deadline must be greater than --coordinated-leadership-retry-period")
+	case t.Period <= 0:
+		return errors.New("--coordinated-leadership-retry-period must be greater than zero")
+	case t.Deadline <= t.Period*6/5:
+		return errors.New("--coordinated-leadership-renew-deadline must be greater than 1.2 times --coordinated-leadership-retry-period")
 	}
 	return nil
 }

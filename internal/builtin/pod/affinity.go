@@ -17,7 +17,6 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/builtin/rule"
-	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -202,7 +201,7 @@ func checkToleration(c *rule.Check, t *corev1.Toleration) {
 
 // checkComparison validates a toleration with a numeric operator.
 func checkComparison(c *rule.Check, t *corev1.Toleration) {
-	if !c.Gates.On(gate.TaintTolerationComparisonOperators) && !rule.Given[inherited](c).comparisons {
+	if !rule.Given[inherited](c).comparisons {
 		rule.NotSupported(c.At("operator"), t.Operator, corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpLt, corev1.TolerationOpGt)
 		return
 	}

@@ -19,7 +19,7 @@ type inherited struct {
 	labelKeys      bool // label keys of a constraint that the rule for new pods rejects
 	sysctls        bool // of a namespace of the host
 	ownUsers       bool // user namespaces together with the host network
-	comparisons    bool // tolerations with numeric operators
+	comparisons    bool // tolerations with numeric operators; a RuntimeClass has none, even with their gate
 	envFiles       bool // environment variables from files
 	restartAll     bool // rules that restart all containers, and rules of sidecars
 	anySELinux     bool // SELinux change policies other than Recursive
@@ -27,12 +27,13 @@ type inherited struct {
 	mirror bool // the pod is a mirror pod
 }
 
-// inheritedFrom returns the exceptions for an old spec, or nil.
+// inheritedFrom returns the exceptions for an old spec, or for none.
 func inheritedFrom(gates *gate.Set, old *corev1.PodSpec) *inherited {
+	comparisons := gates.On(gate.TaintTolerationComparisonOperators)
 	if old == nil {
-		return &inherited{}
+		return &inherited{comparisons: comparisons}
 	}
-	h := &inherited{ownUsers: old.HostNetwork && !hostUsers(old)}
+	h := &inherited{ownUsers: old.HostNetwork && !hostUsers(old), comparisons: comparisons}
 	if a := old.Affinity; a != nil && a.NodeAffinity != nil {
 		h.nodeValues = kind.HasAnyValue(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
 	}

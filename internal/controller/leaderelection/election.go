@@ -22,8 +22,8 @@ const (
 	leaseSeconds = 5
 )
 
-// assign gives a Lease the result of an election. A leader without a holder before it, or after an expired one,
-// holds the Lease at once, and has to renew it. A working holder is asked to step down.
+// assign gives a Lease the result of an election. If the Lease has no holder or has expired, the leader becomes
+// its holder. Otherwise the leader becomes its preferredHolder, and the holder has to step down.
 func assign(s *coordinationv1.LeaseSpec, strategy coordinationv1.CoordinatedLeaseStrategy, leader string, now time.Time) {
 	s.Strategy = &strategy
 	switch holder := holderOf(s); {
@@ -115,7 +115,7 @@ func (e *election) pings() (due []*candidate, wait bool) {
 	return due, wait
 }
 
-// answered reports whether c has renewed itself a moment ago.
+// answered reports whether c has renewed itself in the last five seconds.
 func (e *election) answered(c *candidate) bool { return c.Spec.RenewTime.Add(answering).After(e.now) }
 
 // result returns the strategy, and the leader that it selects. The leader is "" for a strategy of

@@ -34,9 +34,9 @@ const Name = "kube-apiserver-identity-lease-controller"
 
 const (
 	namespace = metav1.NamespaceSystem
-	// label is the label of the Leases of servers, and component its value.
-	label     = "apiserver.kubernetes.io/identity"
-	component = "kube-apiserver"
+	// Label is the label of the Leases of servers, and Component its value.
+	Label     = "apiserver.kubernetes.io/identity"
+	Component = "kube-apiserver"
 	// duration is the duration of a Lease, and renewal the interval of renewals.
 	duration = time.Hour
 	renewal  = 10 * time.Minute
@@ -55,7 +55,7 @@ func (s Server) holder() string { return s.ID() + "_" + s.Instance }
 // ID returns the id of the server, the name of its Lease, which is the same for all servers of a host.
 func (s Server) ID() string {
 	var text []byte
-	for _, part := range []string{s.Host, component} {
+	for _, part := range []string{s.Host, Component} {
 		text = append(binary.BigEndian.AppendUint16(text, uint16(len(part))), part...)
 	}
 	sum := sha256.Sum256(text)
@@ -79,7 +79,7 @@ type Controller struct {
 // New returns the constructor of the controller for a server.
 func New(s Server) func(*controller.Objects, *controller.Queue) controller.Controller {
 	return func(o *controller.Objects, q *controller.Queue) controller.Controller {
-		return &Controller{objects: o.ManagedBy(component), queue: q, server: s, prefix: o.Lookup("coordination.k8s.io", "leases").NamespacePrefix(namespace)}
+		return &Controller{objects: o.ManagedBy(Component), queue: q, server: s, prefix: o.Lookup("coordination.k8s.io", "leases").NamespacePrefix(namespace)}
 	}
 }
 
@@ -101,7 +101,7 @@ func (c *Controller) See(e *controller.Event) {
 	case own && e.Value != nil:
 	case own, !strings.HasPrefix(e.Key, c.prefix):
 		c.queue.Add(controller.Task{Do: renew})
-	case bytes.Contains(e.Value, []byte(label)):
+	case bytes.Contains(e.Value, []byte(Label)):
 		c.queue.Add(controller.Task{Do: expire, Key: e.Key})
 	}
 }
@@ -132,7 +132,7 @@ func (c *Controller) renew(ctx context.Context) error {
 // fill sets the fields of the Lease. It returns true, as a renewal always changes it.
 func (c *Controller) fill(t object.Tree) bool {
 	labels := kind.Child(kind.Child(t, "metadata"), "labels")
-	labels[label] = component
+	labels[Label] = Component
 	if len(validation.IsValidLabelValue(c.server.Host)) == 0 {
 		labels[corev1.LabelHostname] = c.server.Host
 	}
@@ -153,7 +153,7 @@ func (c *Controller) expire(ctx context.Context, t controller.Task) error {
 		return err
 	}
 	var lease coordinationv1.Lease
-	if json.Unmarshal(found.JSON, &lease) != nil || lease.Labels[label] != component {
+	if json.Unmarshal(found.JSON, &lease) != nil || lease.Labels[Label] != Component {
 		return nil // not a Lease of a server
 	}
 	if s := lease.Spec; s.RenewTime != nil && s.LeaseDurationSeconds != nil {

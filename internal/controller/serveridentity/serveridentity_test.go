@@ -70,13 +70,13 @@ func TestExpired(t *testing.T) {
 				t["spec"] = object.Tree{"leaseDurationSeconds": int64(3600), "renewTime": time.Now().Add(-renewed).UTC().Format("2006-01-02T15:04:05.000000Z07:00")}
 			}
 		}
-		of := object.Tree{label: component}
+		of := object.Tree{Label: Component}
 		w.Create("lease kube-system/gone", lease(2*time.Hour, of))
 		w.Create("lease kube-system/going", lease(30*time.Minute, of))
 		w.Create("lease kube-system/renewed", lease(30*time.Minute, of))
 		w.Create("lease kube-system/never", func(_ *controllertest.World, t object.Tree) { t["metadata"].(object.Tree)["labels"] = of })
 		w.Create("lease kube-system/election", lease(2*time.Hour, object.Tree{}))
-		w.Create("lease kube-system/other", lease(2*time.Hour, object.Tree{label: "other"}))
+		w.Create("lease kube-system/other", lease(2*time.Hour, object.Tree{Label: "other"}))
 		w.Create("lease dev/elsewhere", lease(2*time.Hour, of))
 		there := func(want ...string) {
 			t.Helper()

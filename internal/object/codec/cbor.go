@@ -3,6 +3,8 @@ package codec
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
@@ -18,7 +20,9 @@ func IsCBOR(data []byte) bool { return bytes.HasPrefix(data, selfDescribed) }
 // FromCBOR converts a CBOR map or null to JSON. Duplicate keys, and values without a JSON
 // equivalent, are errors. A float with an integral value becomes an integer, as it does in
 // storage.
-func FromCBOR(data []byte) ([]byte, error) {
+func FromCBOR(data []byte) ([]byte, error) { return fromCBOR(data, object.AppendJSON) }
+
+func fromCBOR(data []byte, write func([]byte, any) []byte) ([]byte, error) {
 	var t object.Tree
 	if err := direct.Unmarshal(data, &t); err != nil {
 		return nil, err
@@ -26,7 +30,40 @@ func FromCBOR(data []byte) ([]byte, error) {
 	if t == nil {
 		return []byte("null"), nil
 	}
-	return object.AppendJSON(nil, t), nil
+	return write(nil, t), nil
+}
+
+// appendWithFloats appends JSON in which floats are no integers: a field of integers accepts no float from a client.
+func appendWithFloats(dst []byte, v any) []byte {
+	switch v := v.(type) {
+	case float64:
+		start := len(dst)
+		if dst = object.AppendJSON(dst, v); !bytes.ContainsAny(dst[start:], ".e") {
+			dst = append(dst, ".0"...)
+		}
+	case []any:
+		dst = append(dst, '[')
+		for i, e := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendWithFloats(dst, e)
+		}
+		dst = append(dst, ']')
+	case object.Tree:
+		dst = append(dst, '{')
+		for i, key := range slices.Sorted(maps.Keys(v)) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(object.AppendString(dst, key), ':')
+			dst = appendWithFloats(dst, v[key])
+		}
+		dst = append(dst, '}')
+	default:
+		dst = object.AppendJSON(dst, v)
+	}
+	return dst
 }
 
 // wellFormed is the target of a CBOR document whose values do not matter.

@@ -46,7 +46,7 @@ func toJSON(m Media, data []byte) (doc []byte, duplicates []string, err error) {
 	case YAML:
 		return FromYAML(data)
 	case CBOR:
-		doc, err = FromCBOR(data)
+		doc, err = fromCBOR(data, appendWithFloats)
 		return doc, nil, err
 	default:
 		return data, nil, nil

@@ -84,7 +84,7 @@ func typedMap() corev1.ConfigMap {
 	}
 }
 
-func maps(as As, version string) *View {
+func configMaps(as As, version string) *View {
 	return &View{
 		Format:     Format{Media: Protobuf, As: as, Version: version},
 		APIVersion: "v1", Kind: "ConfigMap", ListKind: "ConfigMapList", New: configMap.New, Types: new(protobuf.Types),
@@ -120,9 +120,9 @@ func TestProtobufObject(t *testing.T) {
 		v    *View
 		want runtime.Object
 	}{
-		{maps(Whole, ""), &typed},
-		{maps(PartialMetadata, "v1"), metadataOf("v1", typed)},
-		{maps(PartialMetadata, "v1beta1"), metadataOf("v1beta1", typed)},
+		{configMaps(Whole, ""), &typed},
+		{configMaps(PartialMetadata, "v1"), metadataOf("v1", typed)},
+		{configMaps(PartialMetadata, "v1beta1"), metadataOf("v1beta1", typed)},
 	} {
 		e := encoded(t, storedMap, 7)
 		got, err := tt.v.Render(e, tt.v.partOf(e))
@@ -131,7 +131,7 @@ func TestProtobufObject(t *testing.T) {
 		}
 	}
 	tree, _, _ := Decode(JSON, encoded(t, storedMap, 7).Append(nil, "v1"))
-	if got, err := maps(Whole, "").RenderTree(tree); err != nil || !bytes.Equal(got, serialized(t, &typed)) {
+	if got, err := configMaps(Whole, "").RenderTree(tree); err != nil || !bytes.Equal(got, serialized(t, &typed)) {
 		t.Errorf("%v %q", err, got)
 	}
 }
@@ -145,13 +145,13 @@ func TestProtobufList(t *testing.T) {
 		count int
 		want  runtime.Object
 	}{
-		{maps(Whole, ""), 2, &corev1.ConfigMapList{
+		{configMaps(Whole, ""), 2, &corev1.ConfigMapList{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}, ListMeta: meta, Items: items}},
-		{maps(Whole, ""), 0, &corev1.ConfigMapList{
+		{configMaps(Whole, ""), 0, &corev1.ConfigMapList{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}, ListMeta: meta}},
-		{maps(PartialMetadataList, "v1"), 2, &metav1.PartialObjectMetadataList{
+		{configMaps(PartialMetadataList, "v1"), 2, &metav1.PartialObjectMetadataList{
 			TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}, ListMeta: meta, Items: partial}},
-		{maps(PartialMetadataList, "v1beta1"), 2, &metav1beta1.PartialObjectMetadataList{
+		{configMaps(PartialMetadataList, "v1beta1"), 2, &metav1beta1.PartialObjectMetadataList{
 			TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1beta1", Kind: "PartialObjectMetadataList"}, ListMeta: meta, Items: partial}},
 	} {
 		var out bytes.Buffer
@@ -172,7 +172,7 @@ func TestProtobufList(t *testing.T) {
 // A long list is written in chunks, with the same bytes as in one write.
 func TestProtobufListPieces(t *testing.T) {
 	const count = 1000
-	e, v := encoded(t, storedMap, 7), maps(Whole, "")
+	e, v := encoded(t, storedMap, 7), configMaps(Whole, "")
 	want := &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}, ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
 	var out pieces
 	l := v.NewList(&out, ListMeta{ResourceVersion: 9, Size: v.sizeOf(t, e, count)})
@@ -194,7 +194,7 @@ func TestProtobufListPieces(t *testing.T) {
 
 // A list whose objects are larger or smaller than announced does not look complete.
 func TestProtobufListSize(t *testing.T) {
-	e, v := encoded(t, storedMap, 7), maps(Whole, "")
+	e, v := encoded(t, storedMap, 7), configMaps(Whole, "")
 	for _, announced := range []int{1, 3} {
 		l := v.NewList(io.Discard, ListMeta{Size: v.sizeOf(t, e, announced)})
 		_ = l.Add(e, v.partOf(e))
@@ -244,10 +244,10 @@ func TestProtobufFrames(t *testing.T) {
 		kind string
 		want runtime.Object
 	}{
-		{frame(maps(Whole, "")), Added, &typed},
-		{frame(maps(PartialMetadata, "v1")), Added, metadataOf("v1", typed)},
-		{maps(Whole, "").AppendBookmark(nil, 12, true, false), Bookmark, &bookmark},
-		{maps(Whole, "").Format.AppendErrorFrame(nil, failure), Error, &failure},
+		{frame(configMaps(Whole, "")), Added, &typed},
+		{frame(configMaps(PartialMetadata, "v1")), Added, metadataOf("v1", typed)},
+		{configMaps(Whole, "").AppendBookmark(nil, 12, true, false), Bookmark, &bookmark},
+		{configMaps(Whole, "").Format.AppendErrorFrame(nil, failure), Error, &failure},
 	} {
 		event := metav1.WatchEvent{Type: tt.kind, Object: runtime.RawExtension{Raw: serialized(t, tt.want)}}
 		message, err := event.Marshal()

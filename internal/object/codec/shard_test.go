@@ -31,7 +31,7 @@ func TestShardOfList(t *testing.T) {
 	}
 	listed := metav1.ListMeta{ResourceVersion: "9", Continue: "x", ShardInfo: &metav1.ShardInfo{Selector: meta.ShardSelector}}
 	want := serialized(t, &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}, ListMeta: listed})
-	v := maps(Whole, "")
+	v := configMaps(Whole, "")
 	v.KindFirst = true
 	var out bytes.Buffer
 	if err := v.NewList(&out, meta).Close(); err != nil || !bytes.Equal(out.Bytes(), want) {
@@ -39,7 +39,7 @@ func TestShardOfList(t *testing.T) {
 	}
 	listed.ShardInfo = nil
 	want = serialized(t, &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}, ListMeta: listed})
-	v, out = maps(PartialMetadataList, "v1"), bytes.Buffer{}
+	v, out = configMaps(PartialMetadataList, "v1"), bytes.Buffer{}
 	v.KindFirst = true
 	if err := v.NewList(&out, meta).Close(); err != nil || !bytes.Equal(out.Bytes(), want) {
 		t.Errorf("metadata: %v\n got %q\nwant %q", err, out.Bytes(), want)

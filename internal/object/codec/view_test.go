@@ -135,7 +135,7 @@ func TestKindFirst(t *testing.T) {
 	const item = `"metadata":{"name":"n","resourceVersion":"7"},"data":{"a":"b"}}`
 	const object = `{"kind":"ConfigMap","apiVersion":"v1",` + item
 	e := encoded(t, `{"apiVersion":"v1","data":{"a":"b"},"kind":"ConfigMap","metadata":{"name":"n"}}`, 7)
-	v := maps(Whole, "")
+	v := configMaps(Whole, "")
 	v.Format.Media, v.KindFirst = JSON, true
 	var out bytes.Buffer
 	l := v.NewList(&out, ListMeta{ResourceVersion: 9, Continue: "x", RemainingItemCount: new(int64(3))})

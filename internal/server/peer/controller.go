@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/controller"
+	"github.com/anykind/anykind/internal/controller/serveridentity"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
 )
@@ -21,13 +22,8 @@ import (
 // Name is the name of the controller.
 const Name = "peer-discovery-cache-sync"
 
-const (
-	// label is the label of the identity Leases of servers, and component its value.
-	label     = "apiserver.kubernetes.io/identity"
-	component = "kube-apiserver"
-	// identityLabel is the label of the record of an address, with the name of the identity Lease.
-	identityLabel = "apiserverIdentity"
-)
+// identityLabel is the label of the record of an address, with the name of the identity Lease.
+const identityLabel = "apiserverIdentity"
 
 // A Controller finds the peers of a Proxy. The key of its tasks is the id of a server.
 type Controller struct {
@@ -74,7 +70,7 @@ func (c *Controller) See(e *controller.Event) {
 	if !isAddress {
 		id = strings.TrimPrefix(e.Key, c.leases)
 	}
-	if id == c.proxy.options.Self || !isAddress && !bytes.Contains(e.Value, []byte(label)) && !bytes.Contains(e.Prev, []byte(label)) {
+	if id == c.proxy.options.Self || !isAddress && !bytes.Contains(e.Value, []byte(serveridentity.Label)) && !bytes.Contains(e.Prev, []byte(serveridentity.Label)) {
 		return
 	}
 	c.proxy.mu.Lock()
@@ -114,7 +110,7 @@ func (c *Controller) changed(id string, s *server) {
 // holderOf returns the holder of an identity Lease; "" for none.
 func holderOf(value []byte) string {
 	var lease object.Tree
-	if json.Unmarshal(value, &lease) != nil || kind.Text(lease, "metadata", "labels", label) != component {
+	if json.Unmarshal(value, &lease) != nil || kind.Text(lease, "metadata", "labels", serveridentity.Label) != serveridentity.Component {
 		return ""
 	}
 	return kind.Text(lease, "spec", "holderIdentity")
@@ -141,8 +137,9 @@ func addressOf(value []byte) string {
 
 // Record returns the record of the address of a server, Endpoints in the format of kube-apiserver.
 func Record(id, host string, port uint16, generation int64) []byte {
-	return fmt.Appendf(nil, `{"kind":"Endpoints","apiVersion":"v1","metadata":{"generation":%d,"labels":{%q:%q}},`+
-		`"subsets":[{"addresses":[{"ip":%q}],"ports":[{"name":"https","port":%d,"protocol":"TCP"}]}]}`, generation, identityLabel, id, host, port)
+	return fmt.Appendf(nil, `{"kind":"Endpoints","apiVersion":"v1","metadata":{"generation":%d,"labels":{"%s":%s}},`+
+		`"subsets":[{"addresses":[{"ip":%s}],"ports":[{"name":"https","port":%d,"protocol":"TCP"}]}]}`,
+		generation, identityLabel, object.AppendString(nil, id), object.AppendString(nil, host), port)
 }
 
 // Do requests the discovery of a server.
@@ -166,6 +163,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s = p.servers[t.Key]; s == nil || s.identity() != identity {
+		c.queue.Add(t) // a load in the meantime forgets the identity, and queues only servers that changed
 		return nil
 	}
 	s.served, s.of = found, identity

@@ -20,7 +20,7 @@ import (
 // grace is the time after which every server has seen the deletion of a definition.
 const grace = 5 * time.Minute
 
-// custom are the versions of groups of CustomResourceDefinitions and of APIServices that name a
+// custom has the versions of groups that CustomResourceDefinitions define, and those of APIServices that name a
 // Service.
 type custom struct {
 	follower *stored.Follower
@@ -30,7 +30,7 @@ type custom struct {
 	objects [2]map[string][]schema.GroupVersion // by key, of each followed kind
 	count   map[schema.GroupVersion]int         // objects with the version
 	deleted map[schema.GroupVersion]time.Time
-	changes int // of count and deleted
+	changes int // of the keys of count and deleted
 }
 
 // follow begins to follow the definitions. gone is called after some were deleted.
@@ -73,7 +73,6 @@ func (c *custom) apply(of int, changes stored.Changes) {
 			delete(c.deleted, gv)
 		}
 	}
-	c.changes++
 	gone := len(c.deleted) > before
 	c.mu.Unlock()
 	if gone {
@@ -84,12 +83,15 @@ func (c *custom) apply(of int, changes stored.Changes) {
 // put replaces the versions of an object.
 func (c *custom) put(objects map[string][]schema.GroupVersion, key string, versions []schema.GroupVersion) {
 	for _, gv := range versions {
-		c.count[gv]++
+		if c.count[gv]++; c.count[gv] == 1 {
+			c.changes++
+		}
 	}
 	for _, gv := range objects[key] {
 		if c.count[gv]--; c.count[gv] == 0 {
 			delete(c.count, gv)
 			c.deleted[gv] = time.Now()
+			c.changes++
 		}
 	}
 	if len(versions) == 0 {
@@ -151,7 +153,7 @@ func (c *custom) without(s *served) (groups []any) {
 	return groups
 }
 
-// changed identifies the state: it is another number after a change.
+// changed returns a number that differs after each change.
 func (c *custom) changed() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

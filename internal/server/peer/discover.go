@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -68,11 +69,11 @@ func (p *Proxy) list(ctx context.Context, url string) ([]any, error) {
 	r.Header.Set(forwarded, "true")
 	answer, err := p.options.Front.As(self(), p.transports).RoundTrip(r)
 	if err != nil {
-		p.metrics.forwarded(http.StatusServiceUnavailable, schema.GroupVersionResource{})
+		p.metrics.sent(http.StatusServiceUnavailable, schema.GroupVersionResource{})
 		return nil, err
 	}
 	defer answer.Body.Close()
-	p.metrics.forwarded(answer.StatusCode, schema.GroupVersionResource{})
+	p.metrics.sent(answer.StatusCode, schema.GroupVersionResource{})
 	if answer.StatusCode != http.StatusOK {
 		return nil, errors.New(answer.Status)
 	}
@@ -83,5 +84,25 @@ func (p *Proxy) list(ctx context.Context, url string) ([]any, error) {
 	if kind.Text(document, "kind") != "APIGroupDiscoveryList" {
 		return nil, errors.New("the answer is not aggregated discovery")
 	}
-	return kind.List(document, "items"), nil
+	return wellFormed(kind.List(document, "items"), 0), nil
+}
+
+// wellFormed returns the items of a level, and below, that are objects with a name of their own. Only the core group has
+// no name. The list changes.
+func wellFormed(list []any, level int) []any {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(list, func(item any) bool {
+		t, ok := item.(object.Tree)
+		name := nameOf(item, level)
+		if !ok || name == "" && level > 0 || seen[name] {
+			return true
+		}
+		seen[name] = true
+		if field := listField[level]; field != "" {
+			if below := wellFormed(kind.List(t, field), level+1); below != nil {
+				t[field] = below
+			}
+		}
+		return false
+	})
 }

@@ -75,6 +75,7 @@ func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	to := &url.URL{Scheme: "https", Host: addresses[rand.IntN(len(addresses))], Path: r.URL.Path, RawQuery: r.URL.Query().Encode()}
 	p.options.Log.Info("a request goes to a peer", "path", r.URL.Path, "peer", to.Host)
 	answer := &answer{ResponseWriter: w}
+	defer func() { p.metrics.sent(answer.code, f.resource) }() // also if the connection breaks, which panics
 	proxy.Server{
 		To: to, Transport: span.Transport(r.Context(), ways.Usual), Upgrades: ways.Upgrades,
 		Tell: func(h http.Header) {
@@ -82,7 +83,6 @@ func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.Set(forwarded, "true")
 		},
 	}.ServeHTTP(answer, r)
-	p.metrics.forwarded(answer.code, f.resource)
 }
 
 // An answer records the code of a response.

@@ -14,8 +14,8 @@ const (
 	fetchDiscovery     = "fetch_discovery"
 )
 
-// Metrics counts requests to peers, and requests for discovery, under Kubernetes' names. A nil
-// Metrics counts nothing.
+// Metrics counts requests to peers, and requests for discovery, under Kubernetes' names. Nil Metrics have no
+// Collectors.
 type Metrics struct {
 	rerouted, errors, discovery *prometheus.CounterVec
 	hits, misses, local         prometheus.Counter
@@ -62,7 +62,7 @@ func (m *Metrics) Collectors() []prometheus.Collector {
 	return m.all
 }
 
-func (m *Metrics) forwarded(code int, of schema.GroupVersionResource) {
+func (m *Metrics) sent(code int, of schema.GroupVersionResource) {
 	m.rerouted.WithLabelValues(strconv.Itoa(code), of.Group, of.Version, of.Resource).Inc()
 }
 

@@ -3,12 +3,12 @@
 // Servers of different versions, or with different built-in kinds, may share a store. A request for
 // a resource that this server does not serve, but one of its peers does, goes to that peer. Each
 // server publishes an identity Lease and its address in the store. A Proxy requests discovery from
-// each peer when one of both appears or changes. Discovery of this server lists the resources of its
-// peers with its own, unless the client asks for its own only.
+// each peer when its Lease or address appears or changes. Discovery of this server also lists the
+// resources of its peers, unless the client requests the profile nopeer.
 //
 // Custom kinds and APIServices are in the store, so a server serves all of them itself. Their
-// versions count as those of no peer, and so do deleted ones, until a peer must have seen the
-// deletion. Otherwise a deleted kind would stay in discovery.
+// versions are excluded from the discovery of peers. A deleted version stays excluded for five
+// minutes, in which a peer must have seen the deletion. Otherwise a deleted kind would stay in discovery.
 //
 // The package knows Leases, discovery documents and forwarding. It does not know authorization: the
 // peer trusts the headers of this server, and authorizes the user again. Nor does it publish the
@@ -65,6 +65,7 @@ type Proxy struct {
 	servers map[string]*server
 	queue   *controller.Queue // of the running controller; nil for none
 	groups  *Groups           // of the last call of Groups
+	others  others            // of the last call of Others
 }
 
 // A server is a peer, or another server that may become one.

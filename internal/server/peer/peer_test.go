@@ -20,10 +20,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilsort "k8s.io/apimachinery/pkg/util/sort"
 
 	"github.com/anykind/anykind/internal/controller"
 	"github.com/anykind/anykind/internal/controller/controllertest"
+	"github.com/anykind/anykind/internal/controller/serveridentity"
 	"github.com/anykind/anykind/internal/network/egress"
 	"github.com/anykind/anykind/internal/network/pki"
 	"github.com/anykind/anykind/internal/object"
@@ -99,7 +101,7 @@ func (m *memory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.listed++
 		fmt.Fprintf(w, document, m.groups)
 	default:
-		m.queries = append(m.queries, fmt.Sprint(r.Method, " ", r.URL, " by ", h["X-Remote-User"], h["X-Remote-Uid"], h["X-Remote-Group"], " forwarded ", h[forwarded]))
+		m.queries = append(m.queries, fmt.Sprint(r.Method, " ", r.URL, " by ", h["X-Remote-User"], h["X-Remote-Uid"], h["X-Remote-Group"], " forwarded ", h[forwarded], h["Authorization"], h["Impersonate-User"], h["X-Remote-Extra-A"]))
 		w.WriteHeader(http.StatusTeapot)
 	}
 }
@@ -162,7 +164,7 @@ func (w *world) identify(id, holder string) {
 	if holder == "" {
 		w.Delete("lease kube-system/"+id, "")
 	} else {
-		w.Store("lease kube-system/"+id, "metadata: {labels: {"+label+": "+component+"}}\nspec: {holderIdentity: process-"+holder+"}")
+		w.Store("lease kube-system/"+id, "metadata: {labels: {"+serveridentity.Label+": "+serveridentity.Component+"}}\nspec: {holderIdentity: process-"+holder+"}")
 	}
 	w.Wait()
 }
@@ -249,7 +251,7 @@ func TestForwarded(t *testing.T) {
 			"/api/v1/pods":                                         "local",
 			"/healthz":                                             "local",
 		} {
-			if got := w.ask("GET", path, "X-Remote-User", "root", "Authorization", "Bearer secret"); got != want {
+			if got := w.ask("GET", path, "X-Remote-User", "root", "Authorization", "Bearer secret", "Impersonate-User", "root", "X-Remote-Extra-A", "b"); got != want {
 				t.Errorf("%s: %s, want %s", path, got, want)
 			}
 		}
@@ -259,7 +261,7 @@ func TestForwarded(t *testing.T) {
 		w.peer.mu.Lock()
 		defer w.peer.mu.Unlock()
 		slices.Sort(w.peer.queries)
-		const by = " by [jane] [1] [g] forwarded [true]"
+		const by = " by [jane] [1] [g] forwarded [true] [] [] []"
 		if want := []string{"GET /apis/far.example.com/v1/namespaces/n/stars/s/status" + by, "GET /apis/far.example.com/v1/stars?a=2&b=1" + by}; !slices.Equal(w.peer.queries, want) {
 			t.Errorf("the peer got %q, want %q", w.peer.queries, want)
 		}
@@ -278,6 +280,10 @@ func TestUnreachable(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 		w.advertise(peerID, "")
+		stars := schema.GroupVersionResource{Group: "far.example.com", Version: "v1", Resource: "stars"}
+		if to, _, known := w.proxy.To(w.Ctx, stars, &request.User{}); to != nil || !known {
+			t.Errorf("controllers take the kind for one that no peer serves: %v, %t", to, known)
+		}
 		if got, want := w.ask("GET", "/apis/far.example.com/v1/stars"), "Error getting ip and port info of the remote server while proxying"; !strings.HasPrefix(got, "503 ") || !strings.Contains(got, want) {
 			t.Errorf("%s, want %s", got, want)
 		}
@@ -286,6 +292,21 @@ func TestUnreachable(t *testing.T) {
 			t.Errorf("once its Lease is gone: %s", got)
 		}
 	})
+}
+
+// Items of discovery that are no objects, have no name or repeat one are left out.
+func TestMalformed(t *testing.T) {
+	var list []any
+	const document = `[{"metadata":{},"versions":[{"version":"v1","resources":["x",{"verbs":["get"]},{"resource":"a"},{"resource":"a","n":2}]},{},"v"]},
+		5, {"metadata":{"name":"g"},"versions":null}, {"metadata":{"name":"g"},"versions":[{"version":"v1"}]}, {"metadata":{"name":"h"},"versions":"x"}]`
+	if err := json.Unmarshal([]byte(document), &list); err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(merge(0, wellFormed(list, 0), wellFormed(list[:1], 0)))
+	const want = `[{"metadata":{},"versions":[{"resources":[{"resource":"a"}],"version":"v1"}]},{"metadata":{"name":"g"},"versions":null},{"metadata":{"name":"h"},"versions":"x"}]`
+	if err != nil || string(got) != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
 }
 
 // Discovery of a peer is requested once it has a Lease and an address, and again after it restarted.

@@ -49,7 +49,7 @@ func (o *Servers) send(ctx context.Context, d demand) (io.ReadCloser, error) {
 	unable := func(code int, message string) error {
 		return apierrors.NewGenericServerResponse(code, verbs[d.method], d.place.GroupResource(), name, message, 0, true)
 	}
-	to, as := o.peers.To(ctx, d.place.GroupVersionResource, o.user)
+	to, as, known := o.peers.To(ctx, d.place.GroupVersionResource, o.user)
 	if s := o.aggregator.Services(ctx).Lookup(d.place.Group, d.place.Version); s != nil {
 		if !s.Available {
 			return nil, unable(http.StatusServiceUnavailable, "")
@@ -60,7 +60,10 @@ func (o *Servers) send(ctx context.Context, d demand) (io.ReadCloser, error) {
 		}
 		as = s.Backend.As(o.user)
 	}
-	if to == nil {
+	switch {
+	case to == nil && known: // its peer restarts, or has lost its address
+		return nil, unable(http.StatusServiceUnavailable, "")
+	case to == nil:
 		return nil, &controller.UnknownError{What: d.path}
 	}
 	to.Path, to.RawQuery = d.path, d.query.Encode()
