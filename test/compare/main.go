@@ -47,7 +47,7 @@ func command(ctx context.Context) error {
 	var kinds, list, logs, emulated string
 	var seeds int
 	flag.StringVar(&s.Reference, "reference", "start", "compare with the server of this `kubeconfig`, with a kube-apiserver program of another release, or with one of this release that is started if it is \"start\"")
-	flag.StringVar(&emulated, "emulated", "", "the `release` that anykind emulates, such as 1.36: that of the other server")
+	flag.StringVar(&emulated, "emulated", "", "the `release` that anykind emulates, such as 1.36, and that a kube-apiserver of this release emulates, too")
 	flag.StringVar(&s.Store, "store", "file", "where anykind keeps objects: memory, file, fork or etcd")
 	flag.StringVar(&s.Gates, "gates", "", "feature `gates` of both servers, such as AllAlpha=true,AllBeta=true")
 	flag.StringVar(&s.Config, "runtime-config", "", "the --runtime-config of both servers, such as api/all=true")
@@ -85,7 +85,11 @@ func command(ctx context.Context) error {
 	defer os.RemoveAll(s.Dir)
 	s.WithoutControllers()
 	if emulated != "" {
-		s.Ours = append(s.Ours, "--emulated-version="+emulated)
+		version := "--emulated-version=" + emulated
+		s.Ours = append(s.Ours, version)
+		if s.Reference == "start" {
+			s.Theirs = append(s.Theirs, version)
+		}
 	}
 	fmt.Printf("seed %d\n", o.Seed)
 	compare := runResponses

@@ -32,8 +32,12 @@ func (h *Handler) serveAggregated(w http.ResponseWriter, r *http.Request, core b
 		return false
 	}
 	a := h.aggregated(r.Context(), core)
-	if h.options.Peers != nil {
-		a = h.withPeers(r.Context(), a, core, profile == ownProfile)
+	switch peers := h.options.Peers; {
+	case peers == nil:
+	case profile == ownProfile:
+		peers.Metrics().Local()
+	case !core: // the core group is always that of this server, as in Kubernetes
+		a = h.withPeers(r.Context(), a)
 	}
 	header := w.Header()
 	header.Set("ETag", a.etag)

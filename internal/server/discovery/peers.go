@@ -11,16 +11,8 @@ import (
 // ownProfile is the profile of aggregated discovery without peers.
 const ownProfile = "nopeer"
 
-// withPeers returns the document of this server merged with those of its peers, unless the client
-// asks for the own one. The core group is always that of this server, as in Kubernetes.
-func (h *Handler) withPeers(ctx context.Context, own *document, core, only bool) *document {
-	if only {
-		h.options.Peers.Metrics().Local()
-		return own
-	}
-	if core {
-		return own
-	}
+// withPeers returns the document of this server merged with those of its peers.
+func (h *Handler) withPeers(ctx context.Context, own *document) *document {
 	groups := h.options.Peers.Groups(ctx)
 	if groups == nil {
 		return own

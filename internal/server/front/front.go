@@ -1,4 +1,4 @@
-// Package front is this server as a front proxy of other API servers.
+// Package front sends requests to other API servers as a front proxy.
 //
 // A Front sends requests on behalf of users: headers name the user, and the other server trusts
 // them because of the client certificate of this server. A Pool has the connections to one kind of
