@@ -93,13 +93,13 @@ func (m *Mutating) Mutate(ctx context.Context, a *registry.Admission) error {
 	if a.Operation == registry.Delete {
 		return nil
 	}
-	f, err := m.find(ctx, a)
-	if err != nil || len(f.policies) == 0 {
+	all, err := m.find(ctx, a)
+	if err != nil || len(all) == 0 {
 		return err
 	}
 	x := &change{Mutating: m, w: match.NewWrite(a, m.namespaces)}
-	for i := range f.policies {
-		x.collect(ctx, &f.policies[i], f.bindings[f.policies[i].Of])
+	for _, f := range all {
+		x.collect(ctx, f.policy, f.bindings)
 	}
 	if len(x.invocations) > 0 {
 		if err := x.invoke(ctx); err != nil {

@@ -93,28 +93,27 @@ func exempt(d *resource.Definition) bool {
 	return false
 }
 
-// found are the policies and the bindings that match a write.
+// A found policy matches a write, and so do its bindings.
 type found[C any] struct {
-	policies []match.Candidate[*policy[C]]
-	bindings map[*policy[C]][]match.Candidate[*binding]
+	policy   *match.Candidate[*policy[C]]
+	bindings []match.Candidate[*binding]
 }
 
 // find returns the policies that match a write, those from files first. Policies of the API never
 // apply to exempt kinds. Policies from files apply to policies, too: they can be removed on disk.
-func (p *plugin[C]) find(ctx context.Context, a *registry.Admission) (f found[C], err error) {
+func (p *plugin[C]) find(ctx context.Context, a *registry.Admission) (all []found[C], err error) {
 	d := a.Target.Definition
 	if match.Virtual(d) {
-		return f, nil
+		return nil, nil
 	}
-	p.files.find(p.parts.Catalog, a, &f)
+	all = p.files.find(p.parts.Catalog, a, nil)
 	if exempt(d) {
-		return f, nil
+		return all, nil
 	}
 	if err := p.follower.RefreshOnce(ctx); err != nil {
-		return f, registry.StorageError(err)
+		return nil, registry.StorageError(err)
 	}
-	p.stored.find(p.parts.Catalog, a, &f)
-	return f, nil
+	return p.stored.find(p.parts.Catalog, a, all), nil
 }
 
 // namespace returns the namespace for expressions, nil for a write of a Namespace.

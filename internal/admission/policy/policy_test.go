@@ -163,6 +163,27 @@ func (w *world) said(t object.Tree, err error) string {
 
 const denied = `422 Invalid: configmaps "c" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: `
 
+// Each policy has its own bindings, whatever the names of both. Policies are evaluated by name, and bindings by theirs.
+func TestBindings(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"b", "a", "a-b", "c"} {
+		w.write(fmt.Sprintf(validating, name, `validations: [{expression: 'false', message: `+name+`}]`))
+	}
+	for _, names := range []string{"z a", "q b", "x a", "w a-b", "v gone", "a b"} { // c has none
+		name, of, _ := strings.Cut(names, " ")
+		w.write(`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: ` + name + `}, spec: {policyName: ` + of + `, validationActions: [Warn]}}`)
+	}
+	_, err := w.create(configMap)
+	var got []string
+	for _, warning := range w.warnings {
+		fields := strings.Split(warning, "'")
+		got = append(got, fields[1]+" by "+fields[3])
+	}
+	if want := "a by x, a by z, a-b by w, b by a, b by q"; err != nil || strings.Join(got, ", ") != want {
+		t.Errorf("%q, %v, want %s", got, err, want)
+	}
+}
+
 // One policy applies to the create of a ConfigMap.
 func TestValidating(t *testing.T) {
 	tests := []struct{ name, policy, binding, want string }{

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"log/slog"
 	"maps"
@@ -153,12 +154,14 @@ func (p *policies[C]) takeBinding(name string, o *watchcache.Object) {
 // reindex indexes the stored policies. A policy without a binding does not apply.
 func (p *policies[C]) reindex() { p.stored.replace(p.known, p.bound) }
 
-// replace indexes policies and their bindings, sorted by name.
+// replace indexes policies by name, and their bindings by the names of the policy and their own.
 func (s *set[C]) replace(policies map[string]*policy[C], all map[string]*binding) {
 	var bindings []match.Entry[*binding]
 	isBound := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		b := all[name]
+	sorted := slices.SortedFunc(maps.Values(all), func(a, b *binding) int {
+		return cmp.Or(strings.Compare(a.PolicyName, b.PolicyName), strings.Compare(a.name, b.name))
+	})
+	for _, b := range sorted {
 		if policies[b.PolicyName] == nil {
 			continue
 		}
@@ -179,22 +182,25 @@ func (s *set[C]) replace(policies map[string]*policy[C], all map[string]*binding
 	s.policies.Replace(bound)
 }
 
-// find adds the policies and bindings that match a write to f.
-func (s *set[C]) find(catalog *resource.Catalog, a *registry.Admission, f *found[C]) {
+// find appends the policies that match a write, with their bindings. Policies without a binding are among them.
+func (s *set[C]) find(catalog *resource.Catalog, a *registry.Admission, all []found[C]) []found[C] {
 	policies := s.policies.Find(catalog, a)
 	if len(policies) == 0 {
-		return
+		return all
 	}
-	byName := map[string]*policy[C]{}
+	all = slices.Grow(all, len(policies))
+	bindings := s.bindings.Find(catalog, a)
 	for i := range policies {
-		byName[policies[i].Of.name] = policies[i].Of
-	}
-	if f.policies = append(f.policies, policies...); f.bindings == nil {
-		f.bindings = map[*policy[C]][]match.Candidate[*binding]{}
-	}
-	for _, b := range s.bindings.Find(catalog, a) {
-		if of := byName[b.Of.PolicyName]; of != nil {
-			f.bindings[of] = append(f.bindings[of], b)
+		name := policies[i].Of.name
+		for len(bindings) > 0 && bindings[0].Of.PolicyName < name {
+			bindings = bindings[1:]
 		}
+		n := 0
+		for n < len(bindings) && bindings[n].Of.PolicyName == name {
+			n++
+		}
+		all = append(all, found[C]{&policies[i], bindings[:n]})
+		bindings = bindings[n:]
 	}
+	return all
 }

@@ -40,16 +40,16 @@ func NewValidating(parts Dependencies, c *Config) (*Validating, error) {
 
 // Validate evaluates all policies, and rejects the write if one of them denies it.
 func (v *Validating) Validate(ctx context.Context, a *registry.Admission) error {
-	f, err := v.find(ctx, a)
-	if err != nil || len(f.policies) == 0 {
+	all, err := v.find(ctx, a)
+	if err != nil || len(all) == 0 {
 		return err
 	}
 	x := &validation{
 		Validating: v, w: match.NewWrite(a, v.namespaces),
 		authorizer: celpolicy.NewAuthorizer(ctx, v.parts.Authorizer, a),
 	}
-	for i := range f.policies {
-		if err := x.policy(ctx, &f.policies[i], f.bindings[f.policies[i].Of]); err != nil {
+	for _, f := range all {
+		if err := x.policy(ctx, f.policy, f.bindings); err != nil {
 			return err
 		}
 	}
