@@ -78,7 +78,7 @@ func WithVariables() *Compiler {
 	const name = "kubernetes.variables"
 	return &Compiler{
 		variables:       apiservercel.NewObjectType(name, map[string]*apiservercel.DeclField{}),
-		typeOfVariables: types.NewTypeValue(name, traits.IndexerType|traits.FieldTesterType|traits.IterableType),
+		typeOfVariables: cel.ObjectType(name, traits.IndexerType|traits.FieldTesterType|traits.IterableType),
 		languages:       map[Declared]*environment.EnvSet{},
 	}
 }
