@@ -99,6 +99,13 @@ func TestTermOfElection(t *testing.T) {
 		w.Create("lease kube-system/own", func(_ *controllertest.World, t object.Tree) {
 			t["spec"] = object.Tree{"holderIdentity": "dead", "leaseDurationSeconds": int64(40), "renewTime": "2000-01-01T00:00:00.000000Z"}
 		})
+		var refused atomic.Bool
+		w.Admit = func(a *registry.Admission) error {
+			if refused.Load() && a.Target.Name == "own" && kind.Text(a.Object, "spec", "holderIdentity") == "first" {
+				return errors.New("no")
+			}
+			return nil
+		}
 		of := election(w, "first")
 		of.Term = controller.Term{Lease: "own", Duration: 15 * time.Second, Deadline: 10 * time.Second, Period: 2 * time.Second}
 		began := time.Now()
@@ -108,13 +115,6 @@ func TestTermOfElection(t *testing.T) {
 		}
 		if !<-first.working || time.Since(began) < 40*time.Second {
 			t.Errorf("the Lease of the dead server counted for %v", time.Since(began))
-		}
-		var refused atomic.Bool
-		w.Admit = func(a *registry.Admission) error {
-			if refused.Load() && a.Target.Name == "own" && kind.Text(a.Object, "spec", "holderIdentity") == "first" {
-				return errors.New("no")
-			}
-			return nil
 		}
 		refused.Store(true)
 		lost := time.Now()

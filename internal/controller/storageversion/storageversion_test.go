@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,8 +128,9 @@ func TestDisagreement(t *testing.T) {
 // and the Leases of kube-system pass.
 func TestBarrier(t *testing.T) {
 	in(t, func(w *controllertest.World, first, second *Barrier) {
+		var room atomic.Bool
 		w.Admit = func(a *registry.Admission) error {
-			if a.Target.Name == "core.pods" {
+			if a.Target.Name == "core.pods" && !room.Load() {
 				return errors.New("no room")
 			}
 			return nil
@@ -169,7 +171,7 @@ func TestBarrier(t *testing.T) {
 		if want := "wait for storage version registration to complete for resource: pods, last seen error: "; err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), "no room") {
 			t.Errorf("%v, want %s", err, want)
 		}
-		w.Admit = func(*registry.Admission) error { return nil }
+		room.Store(true)
 		w.Sleep(time.Minute)
 		if got := held(first); got != "" || first.Ready(w.Ctx) != nil {
 			t.Errorf("once all are published, these wait: %s", got)
