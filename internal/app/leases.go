@@ -23,7 +23,7 @@ const (
 // including kube-apiservers, add the address to the endpoints of the Service kubernetes.
 func (w *wired) master(ctx context.Context, leaser kv.Leaser, at netip.Addr) error {
 	return w.lease(ctx, leaser, resource.MasterLeasesPrefix+at.String(), func(generation int64) ([]byte, error) {
-		return leaseOf(at, generation)
+		return leaseOf(generation, nil, at.String())
 	})
 }
 
@@ -47,13 +47,13 @@ func (w *wired) lease(ctx context.Context, leaser kv.Leaser, key string, record 
 }
 
 // leaseOf returns the record of a server, in the format of kube-apiserver.
-func leaseOf(at netip.Addr, generation int64) ([]byte, error) {
+func leaseOf(generation int64, labels map[string]string, host string, ports ...corev1.EndpointPort) ([]byte, error) {
 	//lint:ignore SA1019 a lease is one, in Kubernetes
 	return json.Marshal(&corev1.Endpoints{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Endpoints"},
-		ObjectMeta: metav1.ObjectMeta{Generation: generation},
+		ObjectMeta: metav1.ObjectMeta{Generation: generation, Labels: labels},
 		//lint:ignore SA1019 see above
-		Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: at.String()}}}},
+		Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: host}}, Ports: ports}},
 	})
 }
 

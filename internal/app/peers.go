@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/anykind/anykind/internal/access/authn"
@@ -109,8 +110,8 @@ func (w *wired) peer(a *App, o Options) error {
 	return nil
 }
 
-// asPeer returns this server as a front proxy of its peers. They get the uid of a user, whatever
-// the gate RemoteRequestHeaderUID says, as in Kubernetes.
+// asPeer returns this server as a front proxy of its peers. They get the uid of a user
+// even without the gate RemoteRequestHeaderUID, as in Kubernetes.
 func asPeer(a *App, headers authn.ProxyHeaders) *front.Front {
 	certificate := a.identity.asProxy
 	if certificate == nil {
@@ -138,7 +139,8 @@ func (w *wired) advertise(a *App) {
 	a.later(advertising.stop)
 	advertising.run("address for peers", func(ctx context.Context) error {
 		return w.lease(ctx, leaser, resource.PeerLeasesPrefix+id, func(generation int64) ([]byte, error) {
-			return peer.Record(id, at.Addr().String(), at.Port(), generation), nil
+			return leaseOf(generation, map[string]string{"apiserverIdentity": id}, at.Addr().String(),
+				corev1.EndpointPort{Name: "https", Port: int32(at.Port()), Protocol: corev1.ProtocolTCP})
 		})
 	})
 }

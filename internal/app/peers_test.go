@@ -68,7 +68,7 @@ func TestAddressForPeers(t *testing.T) {
 	}
 }
 
-// A server that shares no store has no peers, whatever its flags.
+// Flags of peers have no effect on a server with a store of its own.
 func TestNoPeers(t *testing.T) {
 	if err := (&wired{}).peer(nil, Options{Peers: Peers{CAFile: "ca"}}); err != nil {
 		t.Error(err)

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/builtin"
-	"github.com/anykind/anykind/internal/server/peer"
 )
 
 // A newer server is a peer with a kind that no anykind knows. It has one object of that kind.
@@ -69,8 +68,9 @@ func TestKindOfANewerServer(t *testing.T) {
 	const id = "apiserver-newer"
 	client := m.client()
 	defer client.Close()
-	port := uint16(there.Listener.Addr().(*net.TCPAddr).Port)
-	if _, err := client.Put(t.Context(), "/registry/peerserverleases/"+id, string(peer.Record(id, "127.0.0.1", port, 1))); err != nil {
+	address := fmt.Sprintf(`{"kind":"Endpoints","apiVersion":"v1","metadata":{"labels":{"apiserverIdentity":%q}},"subsets":[{"addresses":[{"ip":"127.0.0.1"}],"ports":[{"port":%d}]}]}`,
+		id, there.Listener.Addr().(*net.TCPAddr).Port)
+	if _, err := client.Put(t.Context(), "/registry/peerserverleases/"+id, address); err != nil {
 		t.Fatal(err)
 	}
 	lease := map[string]any{

@@ -47,7 +47,11 @@ func TestReport(t *testing.T) {
 			parts := strings.Split(f.Name, "/")
 			dirs[parts[0]]["k8s.io/"+parts[1]] = filepath.Join(dir, parts[0], parts[1])
 		}
-		sections, err := sectionsOf(newTree(files), newSource(dirs["old"]), newSource(dirs["new"]), "v1.37.1")
+		r, err := compareReleases(newSource(dirs["old"]), newSource(dirs["new"]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sections, err := sectionsOf(newTree(files), r, "v1.37.1")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // change writes the versions into the tree, and returns notes for the report.
-func (b *bump) change(ctx context.Context, mods []goMod, current string, versions map[string]string, t *tree, old, new *source) (notes []string, err error) {
+func (b *bump) change(ctx context.Context, mods []goMod, current string, versions map[string]string, t *tree, r releases) (notes []string, err error) {
 	line, err := b.goCommand.goLine(ctx, "k8s.io/api@"+versionFor("k8s.io/api", b.to))
 	if err != nil {
 		return nil, err
@@ -50,14 +50,10 @@ func (b *bump) change(ctx context.Context, mods []goMod, current string, version
 	if err := b.setVersion(); err != nil {
 		return nil, err
 	}
-	gates, err := readGates(new)
-	if err != nil {
+	if err := b.writeFile(gatesFile, []byte(gatesText(r.gates))); err != nil {
 		return nil, err
 	}
-	if err := b.writeFile(gatesFile, []byte(gatesText(gates))); err != nil {
-		return nil, err
-	}
-	rewritten, err := b.rewrite(t, mods, old, new)
+	rewritten, err := b.rewrite(t, mods, r)
 	if err != nil {
 		return nil, err
 	}

@@ -102,8 +102,12 @@ func (b *bump) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r, err := compareReleases(old, new)
+	if err != nil {
+		return err
+	}
 	if !b.report {
-		changed, err := b.change(ctx, mods, current, versions, t, old, new)
+		changed, err := b.change(ctx, mods, current, versions, t, r)
 		if err != nil {
 			return err
 		}
@@ -113,7 +117,7 @@ func (b *bump) run(ctx context.Context) error {
 		}
 	}
 	b.step("comparing")
-	sections, err := sectionsOf(t, old, new, b.from)
+	sections, err := sectionsOf(t, r, b.from)
 	if err != nil {
 		return err
 	}

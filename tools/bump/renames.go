@@ -41,12 +41,8 @@ func renameImports(text string, modules map[string]string) string {
 
 // rewrite writes the changes of source files that follow wholly from the release: paths of renamed modules in imports,
 // and words of tables. It returns notes for the report.
-func (b *bump) rewrite(t *tree, mods []goMod, old, new *source) (notes []string, err error) {
-	before, err := readRequired(old)
-	if err != nil {
-		return nil, err
-	}
-	after, err := readRequired(new)
+func (b *bump) rewrite(t *tree, mods []goMod, r releases) (notes []string, err error) {
+	before, after, err := both(readRequired, r.old, r.new)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +67,7 @@ func (b *bump) rewrite(t *tree, mods []goMod, old, new *source) (notes []string,
 	if renamed > 0 {
 		notes = append(notes, fmt.Sprintf("files with renamed imports: %d; make fmt", renamed))
 	}
-	rows, err := b.rewriteTables(t, old, new)
+	rows, err := b.rewriteTables(t, r)
 	return append(notes, rows...), err
 }
 
@@ -89,26 +85,14 @@ func inOurModule(file string, mods []goMod) bool {
 	}
 }
 
-// rewriteTables writes the words of tables that follow from tags. A row that another version has too is left to the
-// report.
-func (b *bump) rewriteTables(t *tree, old, new *source) (notes []string, err error) {
-	before, err := readTypes(old)
-	if err != nil {
-		return nil, err
-	}
-	after, err := readTypes(new)
-	if err != nil {
-		return nil, err
-	}
-	gates, err := readGates(new)
-	if err != nil {
-		return nil, err
-	}
+// rewriteTables writes the words of tables that follow from tags. A row that the tables of several versions share is left
+// to the report.
+func (b *bump) rewriteTables(t *tree, r releases) (notes []string, err error) {
 	all := readTables(t)
 	changes := map[string][]rowChange{}
-	for _, f := range tablePlaces(all, before, after, gates, false) {
+	for _, f := range r.places(all, false) {
 		pkg, field, _ := strings.Cut(f.name, " ")
-		if r, ok := find(all, pkg, field); ok && r.file != all[pkg].file {
+		if row, ok := find(all, pkg, field); ok && row.file != all[pkg].file {
 			continue
 		}
 		changes[all[pkg].file] = append(changes[all[pkg].file], rowChange{field, f.words})

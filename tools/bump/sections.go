@@ -2,25 +2,39 @@ package main
 
 import "strings"
 
+// releases are two releases, with the facts that both the changes of the tree and the report need.
+type releases struct {
+	old, new      *source
+	before, after *types
+	gates         facts // of the new one
+}
+
+func compareReleases(old, new *source) (r releases, err error) {
+	r.old, r.new = old, new
+	if r.before, r.after, err = both(readTypes, old, new); err != nil {
+		return r, err
+	}
+	r.gates, err = readGates(new)
+	return r, err
+}
+
+// both reads something of two releases.
+func both[T any](read func(*source) (T, error), old, new *source) (was, is T, err error) {
+	if was, err = read(old); err != nil {
+		return was, is, err
+	}
+	is, err = read(new)
+	return was, is, err
+}
+
 // sectionsOf compares two releases.
-func sectionsOf(t *tree, old, new *source, from string) ([]section, error) {
+func sectionsOf(t *tree, r releases, from string) ([]section, error) {
 	m := mapper{tree: t, rows: readTables(t)}
+	before, after := r.before, r.after
 	var out []section
-	before, err := readTypes(old)
-	if err != nil {
-		return nil, err
-	}
-	after, err := readTypes(new)
-	if err != nil {
-		return nil, err
-	}
-	gates, err := readGates(new)
-	if err != nil {
-		return nil, err
-	}
 	out = append(out,
-		section{"Rows of our tables", "Words that the tags of the new release have and our tables lack, and with a minus the reverse.", tablePlaces(m.rows, before, after, gates, false)},
-		section{"Tags of validation", "Words for new tags that kube-apiserver validates, and our tables lack: a word, or a Go function has the rule.", tablePlaces(m.rows, before, after, gates, true)},
+		section{"Rows of our tables", "Words that the tags of the new release have and our tables lack, and with a minus the reverse.", r.places(m.rows, false)},
+		section{"Tags of validation", "Words for new tags that kube-apiserver validates, and our tables lack: a word, or a Go function has the rule.", r.places(m.rows, true)},
 		m.section("Kinds", "Types with a REST resource: markers of clients and of the lifecycle.", before.kinds, after.kinds, m.kind),
 		m.section("Fields", "Types and fields: Go type, JSON options, requirement, tags. Documentation follows the modules.", before.fields, after.fields, m.field),
 		m.section("Enums", "Values of text types with an enum.", before.enums, after.enums, nil),
@@ -40,25 +54,17 @@ func sectionsOf(t *tree, old, new *source, from string) ([]section, error) {
 		{"CEL", "Overloads of functions in the libraries of kube-apiserver.", readOverloads, m.overload},
 		{"Required modules", "Modules that k8s.io/apiserver requires, of which go mod tidy takes the newest versions.", readRequired, m.required},
 	} {
-		was, err := s.read(old)
-		if err != nil {
-			return nil, err
-		}
-		is, err := s.read(new)
+		was, is, err := both(s.read, r.old, r.new)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, m.section(s.title, s.note, was, is, s.places))
 	}
-	was, err := readCode(old)
+	was, is, err := both(readCode, r.old, r.new)
 	if err != nil {
 		return nil, err
 	}
-	is, err := readCode(new)
-	if err != nil {
-		return nil, err
-	}
-	uses, err := changedUses(t, old, new)
+	uses, err := changedUses(t, r.old, r.new)
 	if err != nil {
 		return nil, err
 	}

@@ -236,13 +236,13 @@ func (c tableCheck) enumOf(pkg string, f fact) []string {
 	return c.types.enums[pkg+" "+of].parts
 }
 
-// tablePlaces returns the rows that differ from the tags of a release, and not from those of the older one.
-func tablePlaces(rows map[string]*table, old, new *types, gates facts, validation bool) (out []finding) {
-	before, after := tableCheck{rows, old, validation}.differences(), tableCheck{rows, new, validation}.differences()
+// places returns the rows that differ from the tags of the new release, and not from those of the older one.
+func (r releases) places(rows map[string]*table, validation bool) (out []finding) {
+	before, after := tableCheck{rows, r.before, validation}.differences(), tableCheck{rows, r.after, validation}.differences()
 	for name, words := range after {
 		words = slices.DeleteFunc(without(words, before[name]), func(word string) bool {
 			gate, ok := strings.CutPrefix(word, "gate=")
-			return ok && isLocked(gates[gate]) // nothing can change it
+			return ok && isLocked(r.gates[gate]) // nothing can change it
 		})
 		if len(words) == 0 {
 			continue

@@ -163,7 +163,7 @@ func (w *world) said(t object.Tree, err error) string {
 
 const denied = `422 Invalid: configmaps "c" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: `
 
-// Each policy has its own bindings, whatever the names of both. Policies are evaluated by name, and bindings by theirs.
+// Each policy has its own bindings. Policies are evaluated in the order of their names, and so are the bindings of each.
 func TestBindings(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"b", "a", "a-b", "c"} {

@@ -179,7 +179,7 @@ func (c *Controller) step(ctx context.Context, lease string, e *election) error 
 	})
 }
 
-// report logs the reason for which an election has no result. A change of a candidate resolves it.
+// report logs the reason of an election without a result. A change of a candidate resolves it.
 func (c *Controller) report(lease string, reason error) {
 	if reason != nil {
 		c.objects.Logger.Info("an election has no result", "lease", lease, "reason", reason)

@@ -52,7 +52,7 @@ type Server struct {
 // holder returns the holder identity of the server in its Lease.
 func (s Server) holder() string { return s.ID() + "_" + s.Instance }
 
-// ID returns the id of the server, the name of its Lease, which is the same for all servers of a host.
+// ID returns the id of the server. This is the name of its Lease. All servers of a host have the same id.
 func (s Server) ID() string {
 	var text []byte
 	for _, part := range []string{s.Host, Component} {

@@ -72,8 +72,8 @@ type wellFormed struct{}
 // UnmarshalCBOR accepts every value. The decoder has checked the form of the whole document before.
 func (wellFormed) UnmarshalCBOR([]byte) error { return nil }
 
-// wrongCBOR returns the error of a document that does not decode. A server first determines the kind, which needs a
-// document that is well-formed.
+// wrongCBOR returns the error of a document that does not decode. Kubernetes determines the kind first. A document that is
+// not well-formed fails there.
 func (x Expect) wrongCBOR(data []byte, err error) error {
 	if form := direct.Unmarshal(data, &wellFormed{}); form != nil {
 		return unrecognized(x, fmt.Errorf("unable to determine group/version/kind: %w", form), data)

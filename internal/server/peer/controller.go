@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -21,9 +20,6 @@ import (
 
 // Name is the name of the controller.
 const Name = "peer-discovery-cache-sync"
-
-// identityLabel is the label of the record of an address, with the name of the identity Lease.
-const identityLabel = "apiserverIdentity"
 
 // A Controller finds the peers of a Proxy. The key of its tasks is the id of a server.
 type Controller struct {
@@ -133,13 +129,6 @@ func addressOf(value []byte) string {
 		}
 	}
 	return ""
-}
-
-// Record returns the record of the address of a server, Endpoints in the format of kube-apiserver.
-func Record(id, host string, port uint16, generation int64) []byte {
-	return fmt.Appendf(nil, `{"kind":"Endpoints","apiVersion":"v1","metadata":{"generation":%d,"labels":{"%s":%s}},`+
-		`"subsets":[{"addresses":[{"ip":%s}],"ports":[{"name":"https","port":%d,"protocol":"TCP"}]}]}`,
-		generation, identityLabel, object.AppendString(nil, id), object.AppendString(nil, host), port)
 }
 
 // Do requests the discovery of a server.

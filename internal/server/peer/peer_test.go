@@ -177,7 +177,8 @@ func (w *world) advertise(id, host string) {
 		write.Expect = record.Revision
 	}
 	if host != "" {
-		write.Value = Record(id, host, 6443, write.Expect)
+		write.Value = fmt.Appendf(nil, `{"kind":"Endpoints","apiVersion":"v1","metadata":{"generation":%d,"labels":{"apiserverIdentity":%q}},`+
+			`"subsets":[{"addresses":[{"ip":%q}],"ports":[{"name":"https","port":6443,"protocol":"TCP"}]}]}`, write.Expect, id, host)
 	}
 	if _, err := w.Backend.Commit(w.Ctx, write); err != nil {
 		w.T.Fatal(err)
@@ -402,7 +403,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// The order of names is that of kube-apiservers, which merge the same lists.
+// Names have the order in which kube-apiservers merge the same lists.
 func TestOrdered(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e", "f", "g"}
 	random := rand.New(rand.NewPCG(1, 2))

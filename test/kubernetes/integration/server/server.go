@@ -75,8 +75,7 @@ func Start(dir, host, tokens string, healthy bool, flags []string) (*Server, err
 	return s, nil
 }
 
-// begin starts the process. A thread of its own starts a process under the name of a host, which ends with the
-// thread.
+// begin starts the process. With the name of a host, a thread of its own starts it: the name belongs to the thread.
 func (s *Server) begin(host string) error {
 	started := make(chan error)
 	go func() {
