@@ -34,7 +34,8 @@ func TestValidate(t *testing.T) {
 			"binaryData: Forbidden: field is immutable when `immutable` is set",
 		}},
 		{"configmaps", `{immutable: true, data: {a: b}}`, `{metadata: {labels: {a: b}}, immutable: true, data: {a: b}}`, nil},
-		{"configmaps", `{immutable: true}`, `{immutable: true, data: {}}`, []string{"data: Forbidden: field is immutable when `immutable` is set"}},
+		{"configmaps", `{immutable: true}`, `{immutable: true, data: {}}`, nil},
+		{"configmaps", `{immutable: true}`, `{immutable: true, binaryData: {}}`, []string{"binaryData: Forbidden: field is immutable when `immutable` is set"}},
 		{"configmaps", `{data: {a: b}}`, `{immutable: true, data: {a: c}}`, nil},
 
 		{"secrets", "", `{metadata: {name: x}, data: {a: "YQ=="}}`, nil},

@@ -98,8 +98,7 @@ func (w *write) addressNew() error {
 	d, t := w.target.Definition, w.object
 	// Clients send a dry run with an object that they have read, and get it back with its
 	// resourceVersion: only a real create checks it.
-	looks := w.isCreate && w.options.DryRun
-	if !looks {
+	if !w.isCreate || !w.options.DryRun {
 		if err := w.namesRevision(); err != nil {
 			return err
 		}
@@ -112,7 +111,7 @@ func (w *write) addressNew() error {
 	} else if err := w.target.Match(t); err != nil {
 		return err
 	}
-	if !looks {
+	if !w.options.DryRun {
 		object.SetMetaString(t, "resourceVersion", "")
 	}
 	if d.Terminating {
@@ -246,13 +245,14 @@ func (w *write) withRules(ctx context.Context, errs field.ErrorList) field.Error
 // schema does not check its single values. A new object's metadata is not checked.
 func (w *write) withType(ctx context.Context, errs field.ErrorList) field.ErrorList {
 	d, v, t, old := w.target.Definition, w.target.Version, w.object, w.old
-	if old != nil {
-		errs = append(validateMetadata(d, t, old), errs...)
-	}
 	if s, ok := v.Schema.(resource.PartedSchema); ok {
 		errs = append(errs, s.ValidateParts(ctx, t, old)...)
 	}
-	return w.withRules(ctx, errs)
+	errs = w.withRules(ctx, errs) // whatever is wrong with the metadata
+	if old != nil {
+		errs = append(validateMetadata(d, t, old), errs...)
+	}
+	return errs
 }
 
 func invalidType(t object.Tree, errs field.ErrorList) error {

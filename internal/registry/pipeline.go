@@ -288,7 +288,7 @@ func (w *write) mutate(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if w.current != nil && object.ResourceVersion(w.object) == "" { // admission has not seen it
+	if n, err := askedRevision(w.object); w.current != nil && err == nil && n == 0 { // admission has not seen it
 		object.SetMetaString(w.object, "resourceVersion", object.ResourceVersion(w.old))
 	}
 	return nil

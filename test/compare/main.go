@@ -8,7 +8,7 @@
 // command, and so does an entry that no longer occurs: the list may only become shorter.
 //
 // The same seed sends the same requests: `compare -seed 7 -from 123 -count 1` sends one sequence
-// again.
+// again, and `compare -seed 7 -only 12,123` sends two.
 //
 // `compare -every 3 -duration 1h` runs nine comparisons in parallel: three new seeds over each store.
 package main
@@ -18,10 +18,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -44,7 +46,7 @@ func main() {
 func command(ctx context.Context) error {
 	o := Options{}
 	s := servers.Options{}
-	var kinds, list, logs, emulated string
+	var kinds, list, logs, emulated, only string
 	var seeds int
 	flag.StringVar(&s.Reference, "reference", "start", "compare with the server of this `kubeconfig`, with a kube-apiserver program of another release, or with one of this release that is started if it is \"start\"")
 	flag.StringVar(&emulated, "emulated", "", "the `release` that anykind emulates, such as 1.36, and that a kube-apiserver of this release emulates, too")
@@ -54,6 +56,7 @@ func command(ctx context.Context) error {
 	flag.Uint64Var(&o.Seed, "seed", 0, "the same seed sends the same requests (default: any)")
 	flag.Uint64Var(&o.From, "from", 0, "the `number` of the first sequence")
 	flag.Uint64Var(&o.Count, "count", 0, "how many sequences to send at most (default: as many as there is time for)")
+	flag.StringVar(&only, "only", "", "the `numbers` of the sequences to send, separated by commas (default: all)")
 	flag.DurationVar(&o.Time, "duration", 5*time.Minute, "how long to send")
 	flag.IntVar(&o.Workers, "workers", 4, "how many sequences to send at a time")
 	flag.StringVar(&kinds, "kinds", "", "`kinds` of requests to send, separated by commas (default: all)")
@@ -71,6 +74,11 @@ func command(ctx context.Context) error {
 	var err error
 	if o.Kinds, err = choose(kinds); err != nil {
 		return err
+	}
+	if only != "" {
+		if err := o.only(only); err != nil {
+			return err
+		}
 	}
 	if *audit && list == "known.txt" {
 		list = "audit.txt"
@@ -110,6 +118,23 @@ func runResponses(ctx context.Context, o Options, s servers.Options, report *Rep
 	}
 	defer pair.Stop()
 	return run(ctx, o, pair, report)
+}
+
+// only selects the sequences with these numbers.
+func (o *Options) only(numbers string) error {
+	chosen := map[uint64]bool{}
+	for text := range strings.SplitSeq(numbers, ",") {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("%q is not the number of a sequence: %w", text, err)
+		}
+		chosen[n] = true
+	}
+	all := slices.Sorted(maps.Keys(chosen))
+	o.From = all[0]
+	o.Count = all[len(all)-1] - o.From + 1
+	o.mine = func(n uint64) bool { return chosen[n] }
+	return nil
 }
 
 // choose returns the kinds of requests with these names, or all without a name.

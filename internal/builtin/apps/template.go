@@ -47,6 +47,7 @@ func validateReplicated(c *rule.Check, selector *metav1.LabelSelector, t, old *c
 	matches, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
 		at.Invalid(selector, "invalid label selector")
+		pod.ValidateDeclared(c.At("spec", "template"), t, old)
 		return
 	}
 	at = c.At("spec", "template")

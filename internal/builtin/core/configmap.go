@@ -34,7 +34,9 @@ func configMaps() *resource.Definition {
 
 func validateConfigMap(c *rule.Check, m, old *corev1.ConfigMap) {
 	if old != nil && isFrozen(c, m.Immutable, old.Immutable) {
-		frozen(c.At("data"), m.Data, old.Data)
+		if len(m.Data)+len(old.Data) > 0 { // the default is an empty map
+			frozen(c.At("data"), m.Data, old.Data)
+		}
 		frozen(c.At("binaryData"), m.BinaryData, old.BinaryData)
 	}
 	size := 0

@@ -47,9 +47,11 @@ var rules = rule.Lazy(
 	poolRules,
 )
 
-// defaultTaint sets timeAdded to now.
+// defaultTaint sets timeAdded to now. A null is the zero time of a client, which stays.
 func defaultTaint(taint map[string]any) {
-	kind.SetMissing(taint, "timeAdded", object.Timestamp(time.Now()))
+	if _, given := taint["timeAdded"]; !given {
+		taint["timeAdded"] = object.Timestamp(time.Now())
+	}
 }
 
 // defaultRequest sets the count of a request to one.

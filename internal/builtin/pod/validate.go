@@ -22,11 +22,20 @@ func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {
 	rule.With(c, inheritedFrom(c.Gates, oldSpec))
 	giveContext(spec, &t.Spec, oldSpec, "")
 	spec.Walk(&t.Spec)
-	spec.DeclaredField(&t.Spec, oldSpec, "evictionResponders")
+	ValidateDeclared(c, t, old)
 	checkAnnotatedProfiles(spec, t.Annotations, &t.Spec)
 	if len(t.Spec.EphemeralContainers) > 0 {
 		spec.At("ephemeralContainers").Forbidden("ephemeral containers not allowed in pod template")
 	}
+}
+
+// ValidateDeclared validates the fields of a template that Kubernetes validates by tags, whatever else is wrong.
+func ValidateDeclared(c *rule.Check, t, old *corev1.PodTemplateSpec) {
+	var oldSpec *corev1.PodSpec
+	if old != nil {
+		oldSpec = &old.Spec
+	}
+	c.At("spec").DeclaredField(&t.Spec, oldSpec, "evictionResponders")
 }
 
 // ValidateTemplateMetadata validates the labels and annotations of a template.

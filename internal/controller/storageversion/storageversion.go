@@ -90,7 +90,7 @@ func (c *Controller) Do(ctx context.Context, t controller.Task) error {
 
 // publish writes the entry of this server to a StorageVersion.
 func (c *Controller) publish(ctx context.Context, d *resource.Definition, r *record) error {
-	if d == nil {
+	if d == nil || !d.Served() {
 		return errUnserved
 	}
 	key := d.Key("", r.name)

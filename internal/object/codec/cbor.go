@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
 	"github.com/anykind/anykind/internal/object"
@@ -72,13 +75,59 @@ type wellFormed struct{}
 // UnmarshalCBOR accepts every value. The decoder has checked the form of the whole document before.
 func (wellFormed) UnmarshalCBOR([]byte) error { return nil }
 
-// wrongCBOR returns the error of a document that does not decode. Kubernetes determines the kind first. A document that is
-// not well-formed fails there.
+// malformed returns the error of a document that is not well-formed. Kubernetes determines the kind first, and fails there.
+func malformed(data []byte) error {
+	if err := direct.Unmarshal(data, &wellFormed{}); err != nil {
+		return fmt.Errorf("unable to determine group/version/kind: %w", err)
+	}
+	return nil
+}
+
+// wrongCBOR returns the error of a document that does not decode.
 func (x Expect) wrongCBOR(data []byte, err error) error {
-	if form := direct.Unmarshal(data, &wellFormed{}); form != nil {
-		return unrecognized(x, fmt.Errorf("unable to determine group/version/kind: %w", form), data)
+	if err := malformed(data); err != nil {
+		return unrecognized(x, err, data)
 	}
 	return Unhandled(x.Kind, x.Kind.Kind, err)
+}
+
+// fromCBOR decodes an object of a Go type as Kubernetes does: an error has the words of CBOR, and only the first unknown
+// field is found.
+func (x Expect) fromCBOR(data []byte) (t object.Tree, problems []string, err error) {
+	obj, got, err := cbor.NewSerializer(expected{x}, expected{x}, cbor.Strict(true)).Decode(data, &x.Kind, x.New())
+	if strict, ok := runtime.AsStrictDecodingError(err); ok {
+		for _, e := range strict.Errors() {
+			problems = append(problems, e.Error())
+		}
+		err = nil
+	}
+	switch {
+	case got == nil:
+		return nil, nil, unrecognized(x, err, data)
+	case err != nil:
+		return nil, nil, Unhandled(*got, x.Kind.Kind, err)
+	}
+	if t, err = object.TreeOf(obj); err != nil {
+		return nil, nil, Unhandled(*got, x.Kind.Kind, err)
+	}
+	t, err = x.typed(t, typeMeta{got.GroupVersion().String(), got.Kind})
+	return t, problems, err
+}
+
+// expected is the scheme of a decoder of one kind, and of its versions.
+type expected struct{ Expect }
+
+func (x expected) Recognizes(got schema.GroupVersionKind) bool { return x.isVersion(got) }
+
+func (x expected) ObjectKinds(runtime.Object) ([]schema.GroupVersionKind, bool, error) {
+	return []schema.GroupVersionKind{x.Kind}, false, nil
+}
+
+func (x expected) New(got schema.GroupVersionKind) (runtime.Object, error) {
+	if !x.isVersion(got) {
+		return nil, unregistered(got)
+	}
+	return x.Expect.New(), nil
 }
 
 // ToCBOR converts the JSON of an object to CBOR.

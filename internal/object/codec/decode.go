@@ -114,6 +114,9 @@ func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []s
 		t, err = decodeProtobuf(data, x)
 		return t, nil, err
 	}
+	if m == CBOR && x.New != nil {
+		return x.fromCBOR(data)
+	}
 	doc, duplicates, err := toJSON(m, data)
 	switch {
 	case err != nil && m == CBOR:
@@ -126,11 +129,15 @@ func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []s
 	if (err != nil || len(more) > 0) && ierr == nil && x.New != nil {
 		t, more, err = decodeInto(x.New(), doc)
 	}
-	switch {
+	switch kind := got.or(x.Kind); {
 	case ierr != nil:
 		return nil, nil, unrecognized(x, ierr, data)
+	case x.New != nil && kind.Version == "":
+		return nil, nil, Unhandled(kind, x.Kind.Kind, fmt.Errorf("Object 'apiVersion' is missing in '%s'", doc))
+	case x.New != nil && !x.isVersion(kind):
+		return nil, nil, Unhandled(kind, x.Kind.Kind, unregistered(kind))
 	case err != nil:
-		return nil, nil, Unhandled(got.or(x.Kind), x.Kind.Kind, err)
+		return nil, nil, Unhandled(kind, x.Kind.Kind, err)
 	case x.New != nil:
 		t, err = x.typed(t, got)
 	default:
@@ -156,11 +163,15 @@ func decodeInto(obj runtime.Object, doc []byte) (t object.Tree, problems []strin
 	for _, e := range strict {
 		problems = append(problems, e.Error())
 	}
-	if doc, err = json.Marshal(obj); err != nil {
-		return nil, nil, err
-	}
-	t, _, err = decodeJSON(doc)
+	t, err = object.TreeOf(obj)
 	return t, problems, err
+}
+
+// Problems returns the duplicate and unknown fields of a document that decodes into obj, in its order and in the words of
+// strict decoding.
+func Problems(obj runtime.Object, doc []byte) []string {
+	_, problems, _ := decodeInto(obj, doc)
+	return problems
 }
 
 // A typeMeta is the apiVersion and kind of an object.
@@ -244,6 +255,11 @@ func (x Expect) name(t object.Tree, m typeMeta) error {
 	}
 	t["apiVersion"], t["kind"] = x.Kind.GroupVersion().String(), x.Kind.Kind
 	return nil
+}
+
+// isVersion reports whether an object is of the kind, in any of its versions.
+func (x Expect) isVersion(got schema.GroupVersionKind) bool {
+	return x.takes(got) || got.GroupKind() == x.Kind.GroupKind() && slices.Contains(x.Versions, got.Version)
 }
 
 // takes reports whether an object of a kind is accepted.

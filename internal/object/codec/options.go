@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -22,21 +23,24 @@ func DecodeOptions(m Media, data []byte, want schema.GroupVersionKind, into any)
 		}
 		return unmarshalProtobuf(u.Raw, into)
 	}
-	data, _, err := toJSON(m, data)
-	if err != nil {
+	doc, _, err := toJSON(m, data)
+	switch {
+	case err != nil && m == CBOR:
+		return cmp.Or(malformed(data), err)
+	case err != nil:
 		return err
 	}
 	var found struct { // anonymous, because errors would contain a name
 		APIVersion string `json:"apiVersion,omitempty"`
 		Kind       string `json:"kind,omitempty"`
 	}
-	if err := json.Unmarshal(data, &found); err != nil {
+	if err := json.Unmarshal(doc, &found); err != nil {
 		return fmt.Errorf("couldn't get version/kind; json parse error: %v", err)
 	}
 	if err := isOptions(found, want); err != nil {
 		return err
 	}
-	return kjson.UnmarshalCaseSensitivePreserveInts(data, into)
+	return kjson.UnmarshalCaseSensitivePreserveInts(doc, into)
 }
 
 // isOptions checks the kind of options. Every group has the same options.

@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/internal/object"
@@ -82,58 +84,92 @@ func (w *writeRequest) decode() (object.Tree, error) {
 	}
 	t, duplicates, err := codec.DecodeObject(media, body, x)
 	if err != nil {
-		w.warnOfMetadata(t, duplicates)
+		return nil, w.otherVersion(t, duplicates, err)
+	}
+	t, unknown, err := w.completed(t)
+	if err != nil {
 		return nil, err
 	}
-	if t, err = w.complete(t, duplicates); err != nil {
+	if len(unknown) > 1 && media == codec.JSON && x.New != nil {
+		duplicates, unknown = codec.Problems(x.New(), body), nil // in the order of the document
+	}
+	if err := w.reportFields(duplicates, unknown); err != nil {
 		return nil, err
 	}
 	w.auditObject(t)
 	return t, nil
 }
 
-// warnOfMetadata adds the warnings about duplicate fields, and about unknown fields in the metadata, of an
-// object of a wrong version.
-func (w *writeRequest) warnOfMetadata(t object.Tree, duplicates []string) {
-	if t == nil || w.validation != metav1.FieldValidationWarn {
-		return
+// otherVersion returns the error of an object without a Go type in another version. Its fields are checked first: a version
+// that the definition does not have has no fields.
+func (w *writeRequest) otherVersion(t object.Tree, duplicates []string, err error) error {
+	if t == nil {
+		return err
 	}
-	_, v := w.kind()
-	if _, unknown, err := v.Schema.Complete(object.Tree{"metadata": t["metadata"]}); err == nil {
-		_ = w.reportFields(duplicates, unknown) // an error only with strict validation
+	d, v := w.kind()
+	gv, _ := schema.ParseGroupVersion(object.APIVersion(t))
+	gvk := gv.WithKind(object.Kind(t))
+	var unknown []string
+	known := d.Version(gv.Version)
+	if known == nil || gvk != d.GroupVersionKind(known.Name) {
+		if gvk.GroupKind() == d.GroupVersionKind(v.Name).GroupKind() && !v.Schema.Model().Keeps {
+			unknown = slices.Sorted(maps.Keys(t))
+			unknown = slices.DeleteFunc(unknown, func(name string) bool { return slices.Contains(ofAll, name) })
+		}
+		known, t = v, object.Tree{"metadata": t["metadata"]}
 	}
+	_, more, wrong := known.Schema.Complete(t)
+	if wrong == nil {
+		wrong = w.reportFields(duplicates, append(unknown, more...))
+	}
+	return cmp.Or(named(wrong, gvk), err)
 }
 
-// named puts the kind that the object claims into a decoding error: kinds are compared later.
-func (w *writeRequest) named(err error, claimed string) error {
-	_, v := w.kind()
+// ofAll are the fields of all objects.
+var ofAll = []string{"apiVersion", "kind", "metadata"}
+
+// named puts the kind that the object claims into a decoding error.
+func named(err error, claimed schema.GroupVersionKind) error {
 	var wrong *status.Undecodable
-	if v.HasGoType() || !errors.As(err, &wrong) {
+	if !errors.As(err, &wrong) {
 		return err
 	}
 	named := *wrong
-	named.Kind.Kind = claimed
+	named.Kind = claimed
 	return &named
 }
 
 // complete completes an object of the client by the schema, and reports unknown fields as
 // fieldValidation demands.
 func (w *writeRequest) complete(t object.Tree, duplicates []string) (object.Tree, error) {
-	_, v := w.kind()
+	t, unknown, err := w.completed(t)
+	if err != nil {
+		return nil, err
+	}
+	return t, w.reportFields(duplicates, unknown)
+}
+
+// completed completes an object by the schema, and returns its unknown fields.
+func (w *writeRequest) completed(t object.Tree) (out object.Tree, unknown []string, err error) {
+	d, v := w.kind()
 	metadata, _ := t["metadata"].(object.Tree) // the schema rejects other types
 	list, ok := metadata["managedFields"].([]any)
-	claimed := object.Kind(t)
-	t, unknown, err := v.Schema.Complete(t)
-	if err != nil {
-		return nil, w.named(err, claimed)
+	claimed := d.GroupVersionKind(v.Name)
+	claimed.Kind = object.Kind(t) // kinds are compared later
+	out, unknown, err = v.Schema.Complete(t)
+	switch {
+	case err != nil && v.HasGoType():
+		return nil, nil, err
+	case err != nil:
+		return nil, nil, named(err, claimed)
 	}
 	switch empty := ok && len(list) == 0; {
 	case empty && v.HasGoType(): // an empty list has a meaning, but a Go type omits it
-		object.Metadata(t)["managedFields"] = list
+		object.Metadata(out)["managedFields"] = list
 	case empty: // without a Go type an empty list has no meaning
-		delete(object.Metadata(t), "managedFields")
+		delete(object.Metadata(out), "managedFields")
 	}
-	return t, w.reportFields(duplicates, unknown)
+	return out, unknown, nil
 }
 
 // applied completes the result of an apply. Its fields are known, so only defaults are missing. A
@@ -147,7 +183,11 @@ func (w *writeRequest) applied(t object.Tree, same bool, duplicates []string) (o
 		}
 		return t, w.reportFields(duplicates, nil)
 	}
-	return w.complete(t, duplicates)
+	t, _, err := w.completed(t)
+	if err != nil {
+		return nil, err
+	}
+	return t, w.reportFields(duplicates, nil)
 }
 
 // quoted quotes a path. The path is escaped only where Kubernetes decodes JSON into a Go type.

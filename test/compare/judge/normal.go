@@ -156,7 +156,7 @@ func (s *Server) learnMetadata(m map[string]any) {
 	if revision == "" || revision == "0" {
 		return
 	}
-	s.numbers[revision] = true
+	s.numbers[revision] = len(revision) > 1 // a digit is anything
 	if key := identity(m); key != "" && !slices.Contains(s.revisions[key], revision) {
 		s.revisions[key] = append(s.revisions[key], revision)
 	}
