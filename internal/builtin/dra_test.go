@@ -3,6 +3,7 @@ package builtin
 import (
 	"testing"
 
+	"github.com/anykind/anykind/internal/builtin/kind"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -173,5 +174,28 @@ func TestStatusOfClaims(t *testing.T) {
 			name += device.(map[string]any)["device"].(string)
 		}
 		same(t, "devices of "+tt.in, name, tt.devices)
+	}
+}
+
+// The time of a taint is that of the write, or the client's. The zero time stays, as null.
+func TestTimesOfTaints(t *testing.T) {
+	d := definition(t, "devicetaintrules")
+	for taint, want := range map[string]string{
+		"":                                    "now",
+		", timeAdded: null":                   "now",
+		`, timeAdded: "2020-01-02T03:04:05Z"`: "2020-01-02T03:04:05Z",
+		`, timeAdded: "0001-01-01T00:00:00Z"`: "null",
+	} {
+		obj, errs := write(t, d, read(t, `{apiVersion: resource.k8s.io/v1, kind: DeviceTaintRule, metadata: {name: a}, spec: {taint: {key: a, effect: None`+taint+`}}}`), nil)
+		got := "null"
+		switch at, _ := kind.Tree(obj, "spec", "taint")["timeAdded"].(string); {
+		case at != "" && at != "2020-01-02T03:04:05Z":
+			got = "now"
+		case at != "":
+			got = at
+		}
+		if len(errs) > 0 || got != want {
+			t.Errorf("%s: %s, want %s; %v", taint, got, want, errs)
+		}
 	}
 }

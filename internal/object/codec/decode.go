@@ -225,7 +225,7 @@ func plainType(t object.Tree) bool {
 // or fills in missing parts.
 func (m typeMeta) or(want schema.GroupVersionKind) schema.GroupVersionKind {
 	gv, _ := schema.ParseGroupVersion(m.APIVersion)
-	if gv.Empty() {
+	if gv.Empty() || gv.Version == "" && gv.Group == want.Group {
 		gv = want.GroupVersion()
 	}
 	if m.Kind == "" {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,7 +63,14 @@ func TestDecodeObjectErrors(t *testing.T) {
 		{configMap, JSON, `{"kind":"Probe"}`, `Probe in version "v1" cannot be handled as a ConfigMap: no kind "Probe" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"`},
 		{configMap, JSON, `{"apiVersion":"codec.test/v2","kind":"ConfigMap"}`,
 			`ConfigMap in version "v2" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for version "codec.test/v2" in scheme "pkg/runtime/scheme.go:111"`},
+		{configMap, JSON, `{"kind":"Probe","data":1e400}`, `Probe in version "v1" cannot be handled as a ConfigMap: no kind "Probe" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"`},
+		{configMap, JSON, `{"apiVersion":"v1/","kind":"ConfigMap"}`,
+			`ConfigMap in version "" cannot be handled as a ConfigMap: Object 'apiVersion' is missing in '{"apiVersion":"v1/","kind":"ConfigMap"}'`},
 
+		{configMap, CBOR, "\xa1", `the object provided is unrecognized (must be of type ConfigMap): unable to determine group/version/kind: unexpected EOF (a1)`},
+		{configMap, CBOR, "\xa1\x44kind\x45Probe", `Probe in version "v1" cannot be handled as a ConfigMap: no kind "Probe" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"`},
+		{configMap, CBOR, "\xa1\x44data\x01",
+			`ConfigMap in version "v1" cannot be handled as a ConfigMap: cbor: cannot unmarshal positive integer into Go struct field v1.ConfigMap.data of type map[string]string`},
 		{probe, YAML, `a: [`, untyped + "yaml: line 1: did not find expected node content (613a205b)"},
 		{probe, YAML, `5`, parse + "json: cannot unmarshal number" + notStruct + " (35)"},
 		{probe, YAML, ``, untyped + "Object 'Kind' is missing in '' (<empty>)"},
@@ -97,6 +105,10 @@ func TestDecodeYAMLDepth(t *testing.T) {
 }
 
 func TestDecodeObjectNamesTyped(t *testing.T) {
+	deployment := Expect{Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), New: func() runtime.Object { return &appsv1.Deployment{} }}
+	if tree, _, err := DecodeObject(JSON, []byte(`{"apiVersion":"apps/"}`), deployment); err != nil || object.APIVersion(tree) != "apps/v1" {
+		t.Errorf("a group without a version: %v, %v", tree, err)
+	}
 	for _, body := range []string{`null`, `{}`, `{"kind":"ConfigMap"}`, `{"apiVersion":null,"kind":""}`, `{"apiVersion":"v1"}`} {
 		tree, _, err := DecodeObject(JSON, []byte(body), configMap)
 		if err != nil || object.APIVersion(tree) != "v1" || object.Kind(tree) != "ConfigMap" {
@@ -117,6 +129,17 @@ func TestNumberThatNothingHolds(t *testing.T) {
 	const refused = `ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string`
 	if _, _, err = DecodeObject(JSON, []byte(`{"kind":"ConfigMap","data":{"a":1e400}}`), configMap); err == nil || err.Error() != refused {
 		t.Error(err)
+	}
+}
+
+// With a Go type, unknown fields of CBOR are reported as Kubernetes does: the first one, by its position in its map.
+func TestUnknownFieldsInCBOR(t *testing.T) {
+	tree, problems, err := DecodeObject(CBOR, []byte("\xa3\x42zz\x01\x44data\xa1\x41a\x41b\x42yy\x01"), configMap)
+	if want := []string{"cbor: found unknown field at map element index 0"}; err != nil || !slices.Equal(problems, want) {
+		t.Errorf("%q, %v", problems, err)
+	}
+	if !object.Equal(tree["data"], object.Tree{"a": "b"}) || object.Kind(tree) != "ConfigMap" {
+		t.Errorf("decoded %v", tree)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,6 +140,11 @@ func TestProtobufBothWays(t *testing.T) {
 	if made.UID == "" || dry.UID != made.UID || made.Data["a"] != "1" {
 		t.Errorf("made %v, dry %v", made, dry)
 	}
+	unseen := m.DeepCopy()
+	unseen.ResourceVersion = "0"
+	if dry := send("PUT", configMaps+"/m?dryRun=All", unseen).is(200).typed(d, protobuf).(*corev1.ConfigMap); dry.ResourceVersion != made.ResourceVersion {
+		t.Errorf("resourceVersion %s of a dry run from any revision, want %s", dry.ResourceVersion, made.ResourceVersion)
+	}
 	again := send("POST", configMaps, m).is(409).typed(d, protobuf).(*metav1.Status)
 	if again.Reason != metav1.StatusReasonAlreadyExists || again.Details.Name != "m" {
 		t.Errorf("%+v", again)
@@ -151,6 +157,17 @@ func TestProtobufBothWays(t *testing.T) {
 	missing := s.accept(protobuf, "GET", configMaps+"/m", "", "").is(404).typed(d, protobuf).(*metav1.Status)
 	if missing.Message != `configmaps "m" not found` {
 		t.Errorf("%+v", missing)
+	}
+}
+
+// Unknown fields of a kind with a Go type are reported in the order of the document.
+func TestUnknownFieldsInOrder(t *testing.T) {
+	s := newTypedServer(t)
+	const body = `{"zz":1,"metadata":{"name":"a","odd":{}},"data":{"a":"b"},"aa":1}`
+	s.post(configMaps+"?fieldValidation=Strict", body).message(400,
+		`ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "zz", unknown field "metadata.odd", unknown field "aa"`)
+	if got, want := s.post(configMaps, body).is(201).header["Warning"], []string{`299 - "unknown field \"zz\""`, `299 - "unknown field \"metadata.odd\""`, `299 - "unknown field \"aa\""`}; !slices.Equal(got, want) {
+		t.Errorf("warnings %s", got)
 	}
 }
 

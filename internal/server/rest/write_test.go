@@ -70,6 +70,12 @@ func TestCreateRefused(t *testing.T) {
 			`Lead.test.example.com "" is invalid: metadata.name: Required value: name or generateName is required`},
 		{leads, `{"apiVersion":"test.example.com/v2","kind":"Lead","metadata":{"name":"b"}}`, 400,
 			`the API version in the data (test.example.com/v2) does not match the expected API version (test.example.com/v1)`},
+		{leads, `{"apiVersion":"test.example.com/v2","kind":"Lead","metadata":{"name":"b","labels":{"x":1}}}`, 400,
+			`Lead in version "v2" cannot be handled as a Lead: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string`},
+		{leads + "?fieldValidation=Strict", `{"apiVersion":"test.example.com/v2","kind":"Lead","metadata":{"name":"b","bogus":1},"spec":{"a":"x"},"a":1}`, 400,
+			`Lead in version "v2" cannot be handled as a Lead: strict decoding error: unknown field "a", unknown field "spec", unknown field "metadata.bogus"`},
+		{leads + "?fieldValidation=Strict", `{"apiVersion":"other.example.com/v1","kind":"Lead","metadata":{"name":"b"},"spec":{"a":"x"}}`, 400,
+			`the API version in the data (other.example.com/v1) does not match the expected API version (test.example.com/v1)`},
 		{leads, `{"apiVersion":"test.example.com/v1","kind":"Leed","metadata":{"name":"b"}}`, 422,
 			`Leed.test.example.com "b" is invalid: kind: Invalid value: "Leed": must be Lead`},
 		{leads + "?fieldValidation=Strict", `{"apiVersion":"test.example.com/v1","kind":"LeadList","metadata":{"name":"b"},"items":[]}`, 422,
@@ -179,6 +185,11 @@ func TestDryRun(t *testing.T) {
 	s.delete(leads+"/a?dryRun=All", "").is(200)
 	if now := s.get(leads + "/a").is(200).tree(); !object.Equal(now, before) {
 		t.Errorf("now %v", now)
+	}
+	applied := s.do("PATCH", leads+"/b?dryRun=All&fieldManager=m", "application/apply-patch+yaml",
+		`{"apiVersion":"test.example.com/v1","kind":"Lead","metadata":{"name":"b","resourceVersion":"7"}}`)
+	if got := object.ResourceVersion(applied.is(201).tree()); got != "7" {
+		t.Errorf("resourceVersion %q of an apply that creates nothing", got)
 	}
 }
 

@@ -64,12 +64,24 @@ var requests = []wire.Step{
 	{Method: "POST", Path: devices, Body: slice(`"nodeName":"n"`)},
 	{Method: "POST", Path: devices, Body: slice(`"nodeName":"other"`)},
 	{Method: "POST", Path: devices, Body: slice(`"allNodes":true`)},
+	{Method: "POST", Path: deployments, Body: []byte(`{"metadata":{"name":"a"},"spec":{"selector":{"matchExpressions":[{"key":"a","operator":"a"}]},"template":` +
+		`{"metadata":{"labels":{"a":"b"}},"spec":{"evictionResponders":[{"name":"a","priority":2147483647}],"containers":[{"name":"c","image":"i"}]}}}}`)},
+	{Method: "POST", Path: deployments + "?fieldValidation=Strict", Body: []byte(`{"spec":{"zz":1,"aa":2},"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"bb":1}`)},
+	{Method: "POST", Path: deployments, Body: []byte(`{"apiVersion":"apps/","kind":"Deployment","metadata":{"name":"a"}}`)},
+	{Method: "POST", Path: deployments, Body: []byte(`{"kind":"Other","metadata":{"name":"a","labels":{"a":1e400}}}`)},
+	{Method: "POST", Path: configMaps, Body: []byte(`{"metadata":{"name":"frozen"},"immutable":true}`)},
+	{Method: "PUT", Path: configMaps + "/frozen", Body: []byte(`{"metadata":{"name":"frozen","resourceVersion":"0"},"immutable":true,"data":{}}`)},
+	{Method: "PUT", Path: configMaps + "/frozen?dryRun=All", Body: []byte(`{"metadata":{"name":"frozen","resourceVersion":"0"},"immutable":true}`)},
+	{Method: "PUT", Path: configMaps + "/frozen", Body: []byte(`{"metadata":{"name":"frozen"},"immutable":true,"data":{"a":"b"}}`)},
 	{Method: "POST", Path: devices, Body: slice(`"nodeSelector":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Exists"}]}]}`)},
 }
 
 const (
 	pods    = "/api/v1/namespaces/default/pods"
 	devices = "/apis/resource.k8s.io/v1/resourceslices"
+
+	configMaps  = "/api/v1/namespaces/default/configmaps"
+	deployments = "/apis/apps/v1/namespaces/default/deployments"
 
 	versions = "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions"
 )
@@ -99,7 +111,7 @@ func TestRequests(t *testing.T) {
 			"--feature-gates=CoordinatedLeaderElection=true,StorageVersionAPI=true",
 			"--runtime-config=coordination.k8s.io/v1beta1=true,internal.apiserver.k8s.io/v1alpha1=true",
 		},
-		"fields of pods and devices on": {"--feature-gates=H2CContainerProbe=true,DRANodeAllocatableResources=true"},
+		"fields of pods and devices on": {"--feature-gates=H2CContainerProbe=true,DRANodeAllocatableResources=true,EvictionRequestAPI=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := servers.Options{Reference: *reference, Store: "memory", Dir: t.TempDir(), Theirs: flags, Ours: flags}
