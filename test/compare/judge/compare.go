@@ -368,6 +368,9 @@ var fixed = regexp.MustCompile(`^(TIME|AGE|REVISION|uid-|ADDRESS|PORT|CONTINUE|[
 
 // events compares the events of two watches.
 func (c *comparison) events(theirs, ours []any) {
+	if startsExpired(theirs) != startsExpired(ours) {
+		return // each server forgets changes at a time of its own
+	}
 	for i := range max(len(theirs), len(ours)) {
 		switch {
 		case i >= len(theirs):
@@ -397,6 +400,15 @@ func event(v any) string {
 		return fmt.Sprintf("%v %v %v: %v", e["type"], s["code"], s["reason"], s["message"])
 	}
 	return fmt.Sprintf("%v %s", e["type"], text(e["object"]))
+}
+
+// startsExpired reports whether the revision from which a watch should start is forgotten.
+func startsExpired(events []any) bool {
+	if len(events) == 0 || !failure(events[0]) {
+		return false
+	}
+	e, _ := events[0].(map[string]any)
+	return status(e["object"])["reason"] == string(metav1.StatusReasonExpired)
 }
 
 // failure reports whether an event is the error that ends a watch.

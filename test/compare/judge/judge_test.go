@@ -186,17 +186,23 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// A watch that fails has one difference in its error, not one in each field of a Status.
+// A watch that fails has one difference in its error, not one in each field of a Status. A watch from a revision that one
+// server has forgotten has none.
 func TestEvents(t *testing.T) {
-	failed := map[string]any{"type": "ERROR", "object": map[string]any{"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
+	fail := func(code int, reason string) map[string]any {
+		return map[string]any{"type": "ERROR", "object": map[string]any{"kind": "Status", "code": code, "reason": reason, "message": "words"}}
+	}
+	failed, expired := fail(500, "InternalError"), fail(410, "Expired")
 	added := map[string]any{"type": "ADDED", "object": map[string]any{"kind": "ConfigMap", "data": map[string]any{}}}
 	for _, tt := range []struct {
 		name         string
 		theirs, ours []any
 		want         string
 	}{
-		{"one fails", []any{failed}, []any{added}, `event: ERROR 410 Expired: too old | ADDED {"data":{},"kind":"ConfigMap"}`},
-		{"one fails, one says nothing", []any{failed}, nil, `an event more: ERROR 410 Expired: too old | `},
+		{"one fails", []any{failed}, []any{added}, `event: ERROR 500 InternalError: words | ADDED {"data":{},"kind":"ConfigMap"}`},
+		{"one fails, one says nothing", []any{failed}, nil, `an event more: ERROR 500 InternalError: words | `},
+		{"one has forgotten", []any{expired}, []any{added}, ""},
+		{"one forgets later", []any{added, expired}, []any{added}, `an event more: ERROR 410 Expired: words | `},
 		{"both fail", []any{failed}, []any{failed}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -208,5 +214,23 @@ func TestEvents(t *testing.T) {
 				t.Errorf("%s, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// Each server compacts at a time of its own: one may have the revision of a request that the other has forgotten.
+func TestExpired(t *testing.T) {
+	gone := &Normal{Code: 410, Body: map[string]any{"kind": "Status", "reason": "Expired", "message": "words"}}
+	for _, tt := range []struct {
+		theirs, ours *Normal
+		differ       bool
+	}{
+		{gone, &Normal{Code: 200}, false},
+		{&Normal{Code: 200}, gone, false},
+		{gone, &Normal{Code: 404}, true},
+		{&Normal{Code: 410}, &Normal{Code: 200}, true},
+	} {
+		if got := Compare(tt.theirs, tt.ours); len(got) > 0 != tt.differ {
+			t.Errorf("%d and %d: %v", tt.theirs.Code, tt.ours.Code, got)
+		}
 	}
 }
