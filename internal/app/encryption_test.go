@@ -138,6 +138,55 @@ func TestLostKey(t *testing.T) {
 	}
 }
 
+// Limits that cannot be read are not taken for no limits: the objects that they may limit are rejected, in their namespace.
+func TestLostKeyOfLimits(t *testing.T) {
+	const (
+		in         = "/api/v1/namespaces/default"
+		deletion   = "/lost?ignoreStoreReadErrorWithClusterBreakingPotential=true"
+		configMap  = `{"metadata":{"generateName":"a-"}}`
+		pod        = `{"metadata":{"generateName":"a-"},"spec":{"containers":[{"name":"c","image":"i"}],"serviceAccountName":"default"}}`
+		quota      = `{"metadata":{"name":"lost"},"spec":{"hard":{"configmaps":"100"}}}`
+		limitRange = `{"metadata":{"name":"lost"},"spec":{"limits":[{"type":"Container","max":{"cpu":"1"}}]}}`
+	)
+	for _, tt := range []struct {
+		limits, limit, limited, object string
+		code                           int
+		words                          string
+	}{
+		{"resourcequotas", quota, "configmaps", configMap, http.StatusInternalServerError, `resourcequotas \"lost\" cannot be read: `},
+		{"limitranges", limitRange, "pods", pod, http.StatusForbidden, `there was an error enforcing limit ranges: limitranges \"lost\" cannot be read: `},
+	} {
+		dir, config := t.TempDir(), filepath.Join(t.TempDir(), "enc.yaml")
+		keys := func(name string) []byte {
+			return bytes.Replace(encryptedBy("secretbox", true, name), []byte("secrets"), []byte(tt.limits), 1)
+		}
+		write(t, config, keys("lost"))
+		o := Options{Dir: dir, Encryption: Encryption{ConfigFile: config}, Admission: Admission{Disable: []string{"ServiceAccount"}}}
+		a := start(t, o)
+		if code, answer := ask(t, client(t, a, admin(t, a)), "POST", a.URL()+in+"/"+tt.limits, "", tt.limit); code != http.StatusCreated {
+			t.Fatal(answer)
+		}
+		stop(t, a)
+
+		write(t, config, keys("new"))
+		a = start(t, o)
+		c := client(t, a, admin(t, a))
+		if code, answer := ask(t, c, "POST", a.URL()+in+"/"+tt.limited, "", tt.object); code != tt.code || !strings.Contains(answer, tt.words) {
+			t.Errorf("%s: %d %s", tt.limits, code, answer)
+		}
+		if code, answer := ask(t, c, "POST", a.URL()+"/api/v1/namespaces/kube-public/"+tt.limited, "", tt.object); code != http.StatusCreated {
+			t.Errorf("%s, in another namespace: %d %s", tt.limits, code, answer)
+		}
+		if code, answer := ask(t, c, "DELETE", a.URL()+in+"/"+tt.limits+deletion, "", ""); code != http.StatusOK {
+			t.Errorf("%s, deletion: %d %s", tt.limits, code, answer)
+		}
+		if code, answer := ask(t, c, "POST", a.URL()+in+"/"+tt.limited, "", tt.object); code != http.StatusCreated {
+			t.Errorf("%s, after the deletion: %d %s", tt.limits, code, answer)
+		}
+		stop(t, a)
+	}
+}
+
 // A change of the file takes effect while the server runs. One that is wrong leaves the keys as they
 // are. A migration stores all objects with the new key.
 func TestReloadOfKeys(t *testing.T) {

@@ -172,7 +172,10 @@ func (p *params) selected(ctx context.Context, k *paramKind, namespace string, b
 	}
 	var all []object.Tree
 	for o := range snapshot.Scan(k.definition.NamespacePrefix(namespace), "") {
-		if o.Err() != nil || !selector.Matches(o.Labels()) {
+		if err := o.Err(); err != nil {
+			return nil, err // its labels are unknown
+		}
+		if !selector.Matches(o.Labels()) {
 			continue
 		}
 		t, err := p.decode(ctx, k, o)

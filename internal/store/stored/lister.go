@@ -3,6 +3,7 @@ package stored
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"sync"
 
@@ -95,8 +96,8 @@ func (l *lister) find(ctx context.Context, namespace, name string) (*watchcache.
 	return found, err
 }
 
-// List returns the objects of a namespace, or of all for "", in the order of their names. What
-// cannot be read is not among them.
+// List returns the objects of a namespace, or of all for "", in the order of their names. It fails if one of them cannot be
+// read: a caller that enforces all of them must not enforce fewer.
 func (l *Lister[T]) List(ctx context.Context, namespace string) ([]*T, error) {
 	objects, err := l.Objects(ctx, namespace)
 	all := make([]*T, len(objects))
@@ -138,16 +139,15 @@ func (l *Lister[T]) Objects(ctx context.Context, namespace string) ([]Object[T],
 	return all, nil
 }
 
-// scan calls f with the objects of a namespace that can be read, and their values. Its error is that of an object whose value cannot be
-// loaded.
+// scan calls f with the objects of a namespace, and their values.
 func (l *lister) scan(snapshot *watchcache.Snapshot, namespace string, f func(*watchcache.Object, any)) error {
 	for o := range snapshot.Scan(l.definition.NamespacePrefix(namespace), "") {
 		v, err := l.value(o)
-		if err == nil {
-			f(o, v)
-		} else if _, failed := o.JSON(); failed != nil && o.Err() == nil {
-			return failed
+		if err != nil {
+			_, name := l.definition.Split(o.Key)
+			return fmt.Errorf("%s %q cannot be read: %w", l.definition.GroupResource(), name, err)
 		}
+		f(o, v)
 	}
 	l.forget(snapshot)
 	return nil

@@ -3,6 +3,7 @@ package stored
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,5 +84,18 @@ func TestLister(t *testing.T) {
 	}
 	if all, err := limits.List(ctx, ""); err != nil || len(all) != 1 || len(limits.made) > 65 {
 		t.Errorf("%v, %v; %d are kept", all, err, len(limits.made))
+	}
+	revision, err := backend.Commit(ctx, kv.Write{Key: d.Key("n", "broken"), Value: []byte("sealed")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cache.Wait(ctx, revision); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := limits.List(ctx, "n"); err == nil || !strings.Contains(err.Error(), `limitranges "broken" cannot be read: `) {
+		t.Errorf("%v, %v with one that cannot be read", all, err)
+	}
+	if all, err := limits.List(ctx, "other"); err != nil || len(all) != 1 {
+		t.Errorf("%v, %v in another namespace", all, err)
 	}
 }
