@@ -167,10 +167,13 @@ func decodeInto(obj runtime.Object, doc []byte) (t object.Tree, problems []strin
 	return t, problems, err
 }
 
-// Problems returns the duplicate and unknown fields of a document that decodes into obj, in its order and in the words of
-// strict decoding.
-func Problems(obj runtime.Object, doc []byte) []string {
-	_, problems, _ := decodeInto(obj, doc)
+// Problems returns the duplicate and unknown fields of a document in its order, in the words of strict decoding; nil if they
+// have no order, as in YAML, or without a Go type.
+func (x Expect) Problems(m Media, doc []byte) []string {
+	if m != JSON || x.New == nil {
+		return nil
+	}
+	_, problems, _ := decodeInto(x.New(), doc)
 	return problems
 }
 

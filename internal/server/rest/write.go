@@ -90,8 +90,10 @@ func (w *writeRequest) decode() (object.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(unknown) > 1 && media == codec.JSON && x.New != nil {
-		duplicates, unknown = codec.Problems(x.New(), body), nil // in the order of the document
+	if len(unknown) > 1 {
+		if problems := x.Problems(media, body); problems != nil {
+			duplicates, unknown = problems, nil
+		}
 	}
 	if err := w.reportFields(duplicates, unknown); err != nil {
 		return nil, err
