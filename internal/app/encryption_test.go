@@ -187,6 +187,46 @@ func TestLostKeyOfLimits(t *testing.T) {
 	}
 }
 
+// While an object that decides about writes cannot be read, writes are rejected, but for those of such objects.
+func TestLostKeyOfAdmission(t *testing.T) {
+	const path = "/apis/admissionregistration.k8s.io/v1/"
+	for kind, object := range map[string]string{
+		"validatingadmissionpolicies":       `{"metadata":{"name":"lost"},"spec":{"matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["secrets"]}]},"validations":[{"expression":"true"}]}}`,
+		"validatingadmissionpolicybindings": `{"metadata":{"name":"lost"},"spec":{"policyName":"a","validationActions":["Deny"]}}`,
+		"mutatingwebhookconfigurations":     `{"metadata":{"name":"lost"}}`,
+		"validatingwebhookconfigurations":   `{"metadata":{"name":"lost"}}`,
+	} {
+		dir, config := t.TempDir(), filepath.Join(t.TempDir(), "enc.yaml")
+		keys := func(name string) []byte {
+			return bytes.Replace(encryptedBy("secretbox", true, name), []byte("secrets"), []byte(kind+".admissionregistration.k8s.io"), 1)
+		}
+		write(t, config, keys("lost"))
+		o := Options{Dir: dir, Encryption: Encryption{ConfigFile: config}}
+		a := start(t, o)
+		if code, answer := ask(t, client(t, a, admin(t, a)), "POST", a.URL()+path+kind, "", object); code != http.StatusCreated {
+			t.Fatal(answer)
+		}
+		stop(t, a)
+
+		write(t, config, keys("new"))
+		a = start(t, o)
+		c := client(t, a, admin(t, a))
+		if code, answer := ask(t, c, "POST", a.URL()+secrets, "", secretNamed("a")); code != http.StatusInternalServerError || !strings.Contains(answer, `\"lost\" cannot be read: `) {
+			t.Errorf("%s: %d %s", kind, code, answer)
+		}
+		if code, answer := ask(t, c, "GET", a.URL()+"/readyz?verbose", "", ""); code != http.StatusOK {
+			t.Errorf("%s: %d %s", kind, code, answer)
+		}
+		if code, answer := ask(t, c, "DELETE", a.URL()+path+kind+"/lost?ignoreStoreReadErrorWithClusterBreakingPotential=true", "", ""); code != http.StatusOK {
+			t.Errorf("%s, deletion: %d %s", kind, code, answer)
+		}
+		if code, answer := ask(t, c, "POST", a.URL()+secrets, "", secretNamed("a")); code != http.StatusCreated {
+			t.Errorf("%s, after the deletion: %d %s", kind, code, answer)
+		}
+		stop(t, a)
+	}
+}
+
 // A change of the file takes effect while the server runs. One that is wrong leaves the keys as they
 // are. A migration stores all objects with the new key.
 func TestReloadOfKeys(t *testing.T) {

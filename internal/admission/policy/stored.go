@@ -111,7 +111,7 @@ func read[C, S any](p *policies[C], o *watchcache.Object) *readable[S] {
 		r, err = parse[S](data)
 	}
 	if err != nil {
-		p.log.Warn("a stored policy or binding cannot be read and is ignored", "key", o.Key, "error", err)
+		p.log.Warn("a stored policy or binding cannot be read, and writes are rejected", "key", o.Key, "error", err)
 		return nil
 	}
 	return r

@@ -72,7 +72,7 @@ func (c *configurations) set(o *watchcache.Object) {
 		}
 	}
 	delete(c.byKey, o.Key)
-	c.log.Error("a webhook configuration cannot be read, and its webhooks are not called", "key", o.Key, "error", err)
+	c.log.Error("a webhook configuration cannot be read, and writes are rejected", "key", o.Key, "error", err)
 }
 
 // make decodes a configuration from JSON. prefix begins the ids of its webhooks.

@@ -144,7 +144,7 @@ func (p *plugin) find(ctx context.Context, a *registry.Admission) ([]match.Candi
 	if match.Exempt(d) {
 		return p.static.Find(p.Catalog, a), nil // webhooks from files can be removed on disk
 	}
-	if err := p.stored.RefreshOnce(ctx); err != nil {
+	if err := p.stored.RefreshAll(ctx); err != nil {
 		return nil, registry.StorageError(err)
 	}
 	return p.all.Find(p.Catalog, a), nil

@@ -60,10 +60,16 @@ func TestFollowerReadsAnew(t *testing.T) {
 	}
 	refresh()
 	refresh()
+	if err := f.RefreshAll(ctx); err == nil || !strings.HasPrefix(err.Error(), `limitranges "a" cannot be read: `) {
+		t.Errorf("with an unreadable object: %v", err)
+	}
 	l.open.Store(true)
 	cache.Reread()
 	refresh()
 	refresh()
+	if err := f.RefreshAll(ctx); err != nil {
+		t.Errorf("once it can be read: %v", err)
+	}
 	if _, err := backend.Commit(ctx, kv.Write{Key: d.Key("n", "a"), Expect: created}); err != nil {
 		t.Fatal(err)
 	}
