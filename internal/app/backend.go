@@ -61,7 +61,7 @@ func openStore(ctx context.Context, o Options, toEtcd egress.Dial, failed func(e
 		return o.Backend, nil
 	}
 	if len(o.Etcd.Servers) > 0 {
-		return o.Etcd.open(ctx, o.MaxObjectBytes, toEtcd)
+		return o.Etcd.open(ctx, o.MaxObjectBytes, toEtcd, o.Gates)
 	}
 	if o.Dir == "" || o.InMemory {
 		return memkv.New(memkv.Options{MaxValueBytes: o.MaxObjectBytes, Over: o.From.state()}), nil

@@ -202,7 +202,7 @@ func BenchmarkEvent(b *testing.B) {
 	}
 	store := memkv.New(memkv.Options{})
 	defer store.Close()
-	addresses := builtin.GiveAddresses(resource.NewSet(kinds), watchcache.New(store, watchcache.Options{}), nil, allocation.PortRange{})
+	addresses := builtin.GiveAddresses(resource.NewSet(kinds), watchcache.New(store, watchcache.Options{}), nil, allocation.PortRange{}, nil)
 	e := controller.New(controller.Options{
 		Objects: controller.Objects{Backend: store, Catalog: catalog, Logger: slog.New(slog.DiscardHandler)},
 		Follow:  follow, Controllers: controllers(told{ca: []byte("trust me"), accounts: &serviceAccounts{}, addresses: addresses}),

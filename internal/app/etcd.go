@@ -64,7 +64,7 @@ func isEtcdURL(server string) bool {
 }
 
 // open connects to the store, and returns when it responds.
-func (e Etcd) open(ctx context.Context, maxBytes int, dial egress.Dial) (kv.Backend, error) {
+func (e Etcd) open(ctx context.Context, maxBytes int, dial egress.Dial, gates *gate.Set) (kv.Backend, error) {
 	for _, server := range e.Servers {
 		if !isEtcdURL(server) {
 			return nil, fmt.Errorf("etcd server %q: want a URL such as https://127.0.0.1:2379", server)
@@ -86,6 +86,7 @@ func (e Etcd) open(ctx context.Context, maxBytes int, dial egress.Dial) (kv.Back
 		// The stored form of an object may be larger than its JSON. etcd enforces its own limit.
 		MaxValueBytes: 2 * maxBytes,
 		Resource:      resourceOf(builtin.Stored(nil)),
+		Gates:         gates,
 	}
 	store, err := etcdkv.Open(options)
 	if err != nil {

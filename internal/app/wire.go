@@ -120,7 +120,7 @@ func (a *App) assemble(o Options, kinds []*resource.Definition) (*wired, error) 
 	if err := w.mirrorNamespaces(a, &o.Cluster, core.Lookup("", "namespaces")); err != nil {
 		return nil, err
 	}
-	w.core, w.addresses = core, builtin.GiveAddresses(core, w.cache, w.services.cidrs, w.services.ports)
+	w.core, w.addresses = core, builtin.GiveAddresses(core, w.cache, w.services.cidrs, w.services.ports, o.Gates)
 	w.usage = usage.New(w.cache, core)
 	w.usage.Gates = o.Gates
 	w.dialer = a.toServices(w, core, o.Services.ClusterIPs)

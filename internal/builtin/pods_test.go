@@ -48,7 +48,7 @@ func newClusterWith(t *testing.T, backend kv.Backend, p Dependencies) *cluster {
 		_ = backend.Close()
 	})
 	kinds := resource.NewSet(p.Definitions())
-	GiveAddresses(kinds, cache, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 2768})
+	GiveAddresses(kinds, cache, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 2768}, nil)
 	return &cluster{t, registry.New(backend, cache, registry.Options{}), kinds}
 }
 

@@ -51,7 +51,7 @@ func services(t *testing.T, cidrs ...string) *resource.Definition {
 	go func() { ended <- cache.Run(t.Context()) }()
 	t.Cleanup(func() { <-ended; _ = backend.Close() })
 	kinds := resource.NewSet(Definitions())
-	GiveAddresses(kinds, cache, ranges, allocation.PortRange{Base: 30000, Size: 2768})
+	GiveAddresses(kinds, cache, ranges, allocation.PortRange{Base: 30000, Size: 2768}, nil)
 	return kinds.Lookup("", "services")
 }
 

@@ -48,7 +48,7 @@ func shops(t *testing.T, n int, cidrs string, ports allocation.PortRange) (kv.Ba
 		go func() { ended <- cache.Run(t.Context()) }()
 		t.Cleanup(func() { <-ended })
 		kinds := resource.NewSet(Definitions())
-		GiveAddresses(kinds, cache, ranges, ports)
+		GiveAddresses(kinds, cache, ranges, ports, nil)
 		all = append(all, shop{registry.New(backend, cache, registry.Options{}), kinds.Lookup("", "services")})
 	}
 	return backend, all

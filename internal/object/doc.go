@@ -12,7 +12,7 @@
 // The packages below this one are plain values without I/O: codec decodes and encodes trees,
 // resource describes a kind (Definition) and lists the served kinds (Catalog), request is a
 // parsed request with its user, span starts the spans of its trace, status is the error that a client receives, groupversion lists
-// the versions of Kubernetes, bounded is a cache. The wing imports no other wing.
+// the versions of Kubernetes, bounded is a cache, histogram creates histograms of metrics. The wing imports no other wing.
 //
 // Begin with encoded.go, then resource/definition.go.
 package object

@@ -7,6 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/anykind/anykind/internal/access/authz"
+	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/object/histogram"
 )
 
 // accessMetrics counts authentications and authorizations, under Kubernetes' names.
@@ -16,13 +18,13 @@ type accessMetrics struct {
 	authorizations  outcomes
 }
 
-func newAccessMetrics() *accessMetrics {
+func newAccessMetrics(gates *gate.Set) *accessMetrics {
 	return &accessMetrics{
 		users: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "authenticated_user_requests", Help: "Authenticated requests, by class of the username (such as admin, kubelet, email_id, other).",
 		}, []string{"username"}),
-		authentications: newOutcomes("authentication_attempts", "authentication_duration_seconds", "Authentications"),
-		authorizations:  newOutcomes("authorization_attempts_total", "authorization_duration_seconds", "Authorizations"),
+		authentications: newOutcomes(gates, "authentication_attempts", "authentication_duration_seconds", "Authentications"),
+		authorizations:  newOutcomes(gates, "authorization_attempts_total", "authorization_duration_seconds", "Authorizations"),
 	}
 }
 
@@ -78,11 +80,11 @@ type outcomes struct {
 	took  *prometheus.HistogramVec
 }
 
-func newOutcomes(count, took, what string) outcomes {
+func newOutcomes(gates *gate.Set, count, took, what string) outcomes {
 	labels := []string{"result"}
 	return outcomes{
 		count: prometheus.NewCounterVec(prometheus.CounterOpts{Name: count, Help: what + " of requests, by result."}, labels),
-		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		took: histogram.NewVec(gates, prometheus.HistogramOpts{
 			Name: took, Help: what + " of requests: duration in seconds, by result.", Buckets: prometheus.ExponentialBuckets(.001, 2, 15),
 		}, labels),
 	}

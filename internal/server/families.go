@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/anykind/anykind/internal/object/histogram"
 	"github.com/anykind/anykind/internal/object/kubernetes"
 )
 
@@ -92,18 +93,14 @@ func constrain(metrics []*dto.Metric, allowed map[string][]string) (shown []*dto
 // add adds a metric to another of the same family.
 func add(to, m *dto.Metric) {
 	sum := func(a, b float64) *float64 { a += b; return &a }
-	count := func(a, b uint64) *uint64 { a += b; return &a }
 	if c := to.GetCounter(); c != nil {
 		c.Value = sum(c.GetValue(), m.GetCounter().GetValue())
 	}
 	if g := to.GetGauge(); g != nil {
 		g.Value = sum(g.GetValue(), m.GetGauge().GetValue())
 	}
-	if h, more := to.GetHistogram(), m.GetHistogram(); h != nil {
-		h.SampleCount, h.SampleSum = count(h.GetSampleCount(), more.GetSampleCount()), sum(h.GetSampleSum(), more.GetSampleSum())
-		for i, b := range h.GetBucket() {
-			b.CumulativeCount = count(b.GetCumulativeCount(), more.GetBucket()[i].GetCumulativeCount())
-		}
+	if h := to.GetHistogram(); h != nil {
+		histogram.Merge(h, m.GetHistogram(), 1)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/anykind/anykind/internal/object/histogram"
 )
 
 // A resetting gatherer subtracts the counts of the last reset from those of another gatherer. The counters
@@ -85,13 +87,8 @@ func subtract(m, before *dto.Metric) {
 		left := c.GetValue() - before.GetCounter().GetValue()
 		c.Value = &left
 	}
-	if h, was := m.GetHistogram(), before.GetHistogram(); h != nil {
-		count, sum := h.GetSampleCount()-was.GetSampleCount(), h.GetSampleSum()-was.GetSampleSum()
-		h.SampleCount, h.SampleSum = &count, &sum
-		for i, b := range h.GetBucket() {
-			left := b.GetCumulativeCount() - was.GetBucket()[i].GetCumulativeCount()
-			b.CumulativeCount = &left
-		}
+	if h := m.GetHistogram(); h != nil {
+		histogram.Merge(h, before.GetHistogram(), -1)
 	}
 }
 

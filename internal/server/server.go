@@ -139,9 +139,9 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		options: o,
-		metrics: newMetrics(o.Catalog),
+		metrics: newMetrics(o.Catalog, o.Gates),
 		slis:    newSLIs(),
-		access:  newAccessMetrics(),
+		access:  newAccessMetrics(o.Gates),
 		limiter: newRooms(o.Limits),
 		backups: newBackups(o.Store, o.Log),
 		started: time.Now(),

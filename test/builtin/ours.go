@@ -108,7 +108,7 @@ func over(t testing.TB, backend kv.Backend, gates *gate.Set, ranges []string) (*
 	for _, r := range ranges {
 		prefixes = append(prefixes, netip.MustParsePrefix(r))
 	}
-	builtin.GiveAddresses(set, cache, prefixes, allocation.PortRange{Base: 30000, Size: 2768})
+	builtin.GiveAddresses(set, cache, prefixes, allocation.PortRange{Base: 30000, Size: 2768}, nil)
 	var catalog resource.Catalog
 	catalog.Swap(set)
 	return set, rest.New(registry.New(backend, cache, registry.Options{Gates: gates}), &catalog, rest.Options{})

@@ -171,7 +171,7 @@ func (d *Dispatcher) configure() {
 		if before := old[name]; before != nil {
 			*s = *before
 		} else {
-			s.level = newLevel(name, spec.Type == flowcontrolv1.PriorityLevelEnablementExempt)
+			s.level = newLevel(name, spec.Type == flowcontrolv1.PriorityLevelEnablementExempt, d.options.Gates)
 		}
 		s.spec, s.leaving = spec, false
 		kept[name] = s

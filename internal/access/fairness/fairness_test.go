@@ -362,7 +362,7 @@ func BenchmarkAdmit(b *testing.B) {
 // A write uses seats for its watchers after its answer, at most those of its level, and then for longer.
 func TestSeatsAfterTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLevel("l", false)
+		l := newLevel("l", false, nil)
 		l.configure(queuing{queues: 1, hand: 1, length: 10}, 2, 2, nil)
 		turn := &Turn{request: &request.Request{}, flow: l.flow("s"), work: Work{Initial: 1, Final: 10, After: 5 * time.Millisecond}}
 		if reason := l.enter(t.Context(), turn, 0, time.Now().Add(time.Second)); reason != "" {
@@ -388,7 +388,7 @@ func TestSeatsAfterTheAnswer(t *testing.T) {
 // A queue that is one too many is removed once, although two requests free seats in it.
 func TestQueueIsRemovedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLevel("l", false)
+		l := newLevel("l", false, nil)
 		l.configure(queuing{queues: 3, hand: 1, length: 10}, 9, 9, nil)
 		for i := range 2 {
 			turn := &Turn{request: &request.Request{}, flow: l.flow("s"), work: Work{Initial: 1, Final: 1, After: time.Duration(i+1) * time.Millisecond}}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/request"
 )
 
@@ -42,6 +43,7 @@ const presumedDuration = 3 * time.Millisecond
 type level struct {
 	name   string
 	exempt bool // no limit
+	gates  *gate.Set
 
 	mu      sync.Mutex
 	left    func() // called when the level is idle; nil unless it was deleted
@@ -159,8 +161,8 @@ const (
 	isServing
 )
 
-func newLevel(name string, exempt bool) *level {
-	l := &level{name: name, exempt: exempt, synced: time.Now(), flows: map[string]*flow{}}
+func newLevel(name string, exempt bool, gates *gate.Set) *level {
+	l := &level{name: name, exempt: exempt, gates: gates, synced: time.Now(), flows: map[string]*flow{}}
 	l.demand.begin(l.synced)
 	for _, r := range []struct {
 		*ratio
@@ -223,7 +225,7 @@ func (l *level) flow(schema string) *flow {
 	defer l.mu.Unlock()
 	f := l.flows[schema]
 	if f == nil {
-		f = &flow{schema: schema}
+		f = newFlow(schema, l.gates)
 		l.flows[schema] = f
 	}
 	return f

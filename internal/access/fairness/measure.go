@@ -3,6 +3,9 @@ package fairness
 import (
 	"math"
 	"time"
+
+	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/object/histogram"
 )
 
 // A flow counts the requests of a FlowSchema in a level. It is guarded by the level.
@@ -12,11 +15,20 @@ type flow struct {
 	rejected           [reasons]int
 	waiting, waitSeats int
 	serving, seats     int
-	waits              [2]histogram // of rejected and of dispatched requests
-	runs, watches      histogram    // durations; for a watch, until it has begun
-	lengths            histogram    // of queues, after a request was added
-	estimated          histogram    // seats
-	watchers           histogram    // of the objects of writes
+	waits              [2]buckets // of rejected and of dispatched requests
+	runs, watches      buckets    // durations; for a watch, until it has begun
+	lengths            buckets    // of queues, after a request was added
+	estimated          buckets    // seats
+	watchers           buckets    // of the objects of writes
+}
+
+// newFlow returns the flow of a FlowSchema without requests.
+func newFlow(schema string, gates *gate.Set) *flow {
+	f := &flow{schema: schema}
+	for _, h := range []*buckets{&f.waits[0], &f.waits[1], &f.runs, &f.watches, &f.lengths, &f.estimated, &f.watchers} {
+		h.native = histogram.NewNative(gates)
+	}
+	return f
 }
 
 // reasons is the number of reasons for a rejection.
@@ -64,17 +76,21 @@ var (
 	demandRatios   = []float64{0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6}
 )
 
-// A histogram counts values by buckets. It costs less than one of the client library, as a level
+// buckets are a histogram. It costs less than one of the client library, as a level
 // is locked when it counts.
-type histogram struct {
+type buckets struct {
 	counts []uint64 // by bucket; the last one has no bound
 	sum    float64
+	native *histogram.Native
 }
 
-func (h *histogram) observe(bounds []float64, value float64) { h.weigh(bounds, value, 1) }
+func (h *buckets) observe(bounds []float64, value float64) {
+	h.weigh(bounds, value, 1)
+	h.native.Observe(value)
+}
 
 // weigh counts a value several times.
-func (h *histogram) weigh(bounds []float64, value float64, times uint64) {
+func (h *buckets) weigh(bounds []float64, value float64, times uint64) {
 	if h.counts == nil {
 		h.counts = make([]uint64, len(bounds)+1)
 	}
@@ -89,7 +105,7 @@ func (h *histogram) weigh(bounds []float64, value float64, times uint64) {
 // A ratio is a histogram of a number in relation to a limit, each value weighed by the nanoseconds
 // for which it was true.
 type ratio struct {
-	histogram
+	buckets
 	bounds    []float64
 	since     time.Time
 	value, of int

@@ -145,17 +145,17 @@ func (f *flow) collect(to chan<- prometheus.Metric, gauge func(*prometheus.Desc,
 }
 
 // collect sends the histogram, unless it is empty.
-func (h *histogram) collect(to chan<- prometheus.Metric, d *prometheus.Desc, bounds []float64, labels ...string) {
+func (h *buckets) collect(to chan<- prometheus.Metric, d *prometheus.Desc, bounds []float64, labels ...string) {
 	if h.counts == nil {
 		return
 	}
-	buckets := make(map[float64]uint64, len(bounds))
+	cumulative := make(map[float64]uint64, len(bounds))
 	var sum uint64
 	for i, b := range bounds {
 		sum += h.counts[i]
-		buckets[b] = sum
+		cumulative[b] = sum
 	}
-	to <- prometheus.MustNewConstHistogram(d, sum+h.counts[len(bounds)], h.sum, buckets, labels...)
+	to <- h.native.With(prometheus.MustNewConstHistogram(d, sum+h.counts[len(bounds)], h.sum, cumulative, labels...))
 }
 
 // InFlight returns the numbers of requests that wait and that are served, of those that read and

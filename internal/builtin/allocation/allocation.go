@@ -17,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/store/watchcache"
 )
@@ -44,6 +45,8 @@ type Options struct {
 	Ports PortRange
 	// Services, Addresses and Ranges are the kinds Service, IPAddress and ServiceCIDR.
 	Services, Addresses, Ranges *resource.Definition
+	// Gates are the feature gates.
+	Gates *gate.Set
 }
 
 // An Allocator allocates cluster IPs and node ports.
@@ -53,7 +56,7 @@ type Allocator struct {
 }
 
 // New returns an Allocator.
-func New(o Options) *Allocator { return &Allocator{o: o, metrics: newMetrics()} }
+func New(o Options) *Allocator { return &Allocator{o: o, metrics: newMetrics(o.Gates)} }
 
 // Families returns the configured address families, the default one first.
 func (a *Allocator) Families() (all []corev1.IPFamily) {

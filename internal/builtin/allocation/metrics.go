@@ -9,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/object/histogram"
 	"github.com/anykind/anykind/internal/object/order"
 	"github.com/anykind/anykind/internal/store/kv"
 )
@@ -30,7 +32,7 @@ const (
 	portMetric    = "kube_apiserver_nodeport_allocator_"
 )
 
-func newMetrics() metrics {
+func newMetrics(gates *gate.Set) metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
@@ -39,7 +41,7 @@ func newMetrics() metrics {
 		addressErrors: counter(addressMetric+"allocation_errors_total", "Failed allocations of cluster IPs, by CIDR and scope.", "cidr", "scope"),
 		ports:         counter(portMetric+"allocation_total", "Allocated node ports, by scope.", "scope"),
 		portErrors:    counter(portMetric+"allocation_errors_total", "Failed allocations of node ports, by scope.", "scope"),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		durations: histogram.NewVec(gates, prometheus.HistogramOpts{
 			Name: addressMetric + "allocation_duration_seconds", Help: "Duration of the allocation of a cluster IP in seconds.", Buckets: prometheus.DefBuckets,
 		}, []string{"cidr"}),
 	}

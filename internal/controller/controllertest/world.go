@@ -90,7 +90,7 @@ func New(t *testing.T, controllers []controller.Descriptor, gates ...gate.Name) 
 	w.Cache = watchcache.New(w.Backend, watchcache.Options{})
 	definitions := append(builtin.Definitions(), Custom("Lead", true), Custom("Hub", false))
 	w.Addresses = builtin.GiveAddresses(resource.NewSet(definitions), w.Cache,
-		[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 100})
+		[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 100}, nil)
 	for _, d := range definitions {
 		// Events are served in two groups and stored once.
 		if kind := strings.ToLower(d.Kind); w.Kinds[kind] == nil {

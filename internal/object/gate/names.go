@@ -50,6 +50,7 @@ const (
 	MutablePodResourcesForSuspendedJobs                 Name = "MutablePodResourcesForSuspendedJobs"
 	MutableSchedulingDirectivesForSuspendedJobs         Name = "MutableSchedulingDirectivesForSuspendedJobs"
 	MutatingAdmissionPolicy                             Name = "MutatingAdmissionPolicy"
+	NativeHistograms                                    Name = "NativeHistograms"
 	NodeDeclaredFeatures                                Name = "NodeDeclaredFeatures"
 	OpenAPIEnums                                        Name = "OpenAPIEnums"
 	PodCertificateRequest                               Name = "PodCertificateRequest"

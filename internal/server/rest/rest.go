@@ -90,7 +90,7 @@ func New(r *registry.Registry, catalog *resource.Catalog, o Options) *Handler {
 	if o.MinWatch == 0 {
 		o.MinWatch = 30 * time.Minute
 	}
-	h := &Handler{registry: r, catalog: catalog, options: o, turns: newTurns(), sent: sentEvents{catalog: catalog}}
+	h := &Handler{registry: r, catalog: catalog, options: o, turns: newTurns(), sent: sentEvents{catalog: catalog, gates: o.Gates}}
 	if o.Then != nil {
 		h.allow = h.allowedThen
 	}

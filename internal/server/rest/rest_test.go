@@ -67,7 +67,7 @@ func newServerServing(t testing.TB, backend kv.Backend, o registry.Options, serv
 	var catalog resource.Catalog
 	set := resource.NewSet(definitions)
 	if set.Lookup("", "services") != nil {
-		builtin.GiveAddresses(set, cache, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 2768})
+		builtin.GiveAddresses(set, cache, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}, allocation.PortRange{Base: 30000, Size: 2768}, nil)
 	}
 	catalog.Swap(set)
 	handler := rest.New(registry.New(backend, cache, o), &catalog, served)

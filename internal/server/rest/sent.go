@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/object/histogram"
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
@@ -15,6 +17,7 @@ import (
 // most go to many watches at once, so they are tallied first and then added together.
 type sentEvents struct {
 	catalog *resource.Catalog
+	gates   *gate.Set
 	mu      sync.Mutex
 	all     map[sentKey]*sent
 }
@@ -46,6 +49,44 @@ func (t *tally) add(size int) {
 type sent struct {
 	buckets [sentBuckets + 1]atomic.Uint64
 	bytes   atomic.Uint64
+	native  *sentNative // nil without native histograms
+}
+
+// sentNative counts events by the buckets of a native histogram, in groups of those that double the size.
+type sentNative [32]atomic.Pointer[sentGroup]
+
+type sentGroup [8]atomic.Int64
+
+func (n *sentNative) add(size int) {
+	index := int(histogram.Index(float64(size)))
+	group := &n[min(index/len(sentGroup{}), len(n)-1)]
+	if group.Load() == nil {
+		group.CompareAndSwap(nil, new(sentGroup))
+	}
+	group.Load()[index%len(sentGroup{})].Add(1)
+}
+
+// counts returns the counts for a scrape.
+func (n *sentNative) counts(gates *gate.Set) *histogram.Native {
+	all := histogram.NewNative(gates)
+	for i := range n {
+		if group := n[i].Load(); group != nil {
+			for j := range group {
+				if times := group[j].Load(); times > 0 {
+					all.Add(int32(i*len(group)+j), times)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// count counts an event in a tally of s.
+func (s *sent) count(t *tally, size int) {
+	t.add(size)
+	if s.native != nil {
+		s.native.add(size)
+	}
 }
 
 func (s *sent) add(t *tally) {
@@ -59,7 +100,7 @@ func (s *sent) add(t *tally) {
 
 func (s *sent) addOne(size int) {
 	var t tally
-	t.add(size)
+	s.count(&t, size)
 	s.add(&t)
 }
 
@@ -74,6 +115,9 @@ func (e *sentEvents) of(d *resource.Definition, version string) *sent {
 			e.all = map[sentKey]*sent{}
 		}
 		s = &sent{}
+		if e.gates.On(gate.NativeHistograms) {
+			s.native = new(sentNative)
+		}
 		e.all[key] = s
 	}
 	return s
@@ -108,7 +152,11 @@ func (e *sentEvents) Collect(to chan<- prometheus.Metric) {
 		}
 		labels := []string{key.group, key.version, key.plural}
 		to <- prometheus.MustNewConstMetric(sentDesc, prometheus.CounterValue, float64(n), labels...)
-		to <- prometheus.MustNewConstHistogram(sentSizesDesc, n, float64(s.bytes.Load()), buckets, labels...)
+		sizes := prometheus.MustNewConstHistogram(sentSizesDesc, n, float64(s.bytes.Load()), buckets, labels...)
+		if s.native != nil {
+			sizes = s.native.counts(e.gates).With(sizes)
+		}
+		to <- sizes
 	}
 }
 
@@ -138,7 +186,7 @@ func (s *sent) cutSizes(frames []byte, n int) []byte {
 	var t tally
 	end := len(frames) - n*sizeBytes
 	for sizes := frames[end:]; len(sizes) > 0; sizes = sizes[sizeBytes:] {
-		t.add(int(binary.LittleEndian.Uint32(sizes)))
+		s.count(&t, int(binary.LittleEndian.Uint32(sizes)))
 	}
 	s.add(&t)
 	return frames[:end]

@@ -4,6 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/anykind/anykind/internal/object/histogram"
 )
 
 // Events that are sent together are counted singly, by their sizes.
@@ -17,7 +22,7 @@ func TestSentSizes(t *testing.T) {
 		frames, behind = append(frames, frame...), appendSize(behind, frame)
 		bytes += uint64(size)
 	}
-	var s sent
+	s := sent{native: new(sentNative)}
 	if left := s.cutSizes(append(slices.Clone(frames), behind...), len(sizes)); !slices.Equal(left, frames) {
 		t.Errorf("%d bytes are left, want %d", len(left), len(frames))
 	}
@@ -33,4 +38,21 @@ func TestSentSizes(t *testing.T) {
 	if got := s.bytes.Load(); got != bytes+1 {
 		t.Errorf("%d bytes, want %d", got, bytes+1)
 	}
+	native := histogram.NewNative(nil)
+	for _, size := range append(sizes, 1) {
+		native.Observe(float64(size))
+	}
+	if got, want := written(t, s.native.counts(nil)), written(t, native); got != want {
+		t.Errorf("native buckets %s, want %s", got, want)
+	}
+}
+
+// written describes native buckets.
+func written(t *testing.T, n *histogram.Native) string {
+	t.Helper()
+	var out dto.Metric
+	if err := n.With(prometheus.MustNewConstHistogram(sentSizesDesc, 0, 0, nil, "", "", "")).Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }

@@ -347,7 +347,7 @@ func (s *stream) writeThrough(ctx context.Context, space *chunk, events []regist
 		} else if !s.put(frame) {
 			return false
 		}
-		t.add(len(frame))
+		s.sent.count(&t, len(frame))
 		s.written = true
 	}
 	return s.send(buf)

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -57,6 +58,8 @@ type Options struct {
 	MaxValueBytes int
 	// Resource returns the labels of a key in metrics; nil for none.
 	Resource func(key string) (group, resource string)
+	// Gates are the feature gates.
+	Gates *gate.Set
 }
 
 // Store is a kv.Backend.
@@ -86,7 +89,7 @@ func Open(o Options) (*Store, error) {
 	if o.MaxValueBytes == 0 {
 		o.MaxValueBytes = kv.DefaultMaxValueBytes
 	}
-	s := &Store{options: o, metrics: newMetrics(o.Resource), where: where{restored: make(chan struct{})}}
+	s := &Store{options: o, metrics: newMetrics(o.Resource, o.Gates), where: where{restored: make(chan struct{})}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	dialing := []grpc.DialOption{
 		grpc.WithChainStreamInterceptor(s.openStream),

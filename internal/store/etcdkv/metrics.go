@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/object/histogram"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -39,7 +41,7 @@ const (
 	opDelete = "delete"
 )
 
-func newMetrics(resource func(key string) (group, resource string)) *metrics {
+func newMetrics(resource func(key string) (group, resource string), gates *gate.Set) *metrics {
 	if resource == nil {
 		resource = func(string) (string, string) { return "", "" }
 	}
@@ -51,7 +53,7 @@ func newMetrics(resource func(key string) (group, resource string)) *metrics {
 		resource: resource,
 		requests: counter("etcd_requests_total", "Calls of etcd, by operation, group and resource."),
 		errors:   counter("etcd_request_errors_total", "Failed calls of etcd, by operation, group and resource."),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		durations: histogram.NewVec(gates, prometheus.HistogramOpts{
 			Name: "etcd_request_duration_seconds", Help: "Duration of calls of etcd in seconds, by operation, group and resource.",
 			Buckets: []float64{.005, .025, .05, .1, .2, .4, .6, .8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60},
 		}, labels),

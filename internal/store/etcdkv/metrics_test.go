@@ -27,7 +27,7 @@ func TestOperationOfWrite(t *testing.T) {
 
 // Definitions come and go without end: the series stay bounded.
 func TestSeriesAreBounded(t *testing.T) {
-	m := newMetrics(func(key string) (string, string) { return "example.com", key })
+	m := newMetrics(func(key string) (string, string) { return "example.com", key }, nil)
 	for i := range 2*maxSeries + 10 {
 		m.called(opGet, fmt.Sprint(i), time.Now(), nil)
 	}

@@ -44,7 +44,7 @@ func New(z authz.Authorizer, gates *gate.Set) *Impersonator {
 	if !gates.On(gate.ConstrainedImpersonation) {
 		all = modes[len(modes)-1:]
 	}
-	return &Impersonator{authorizer: z, modes: all, metrics: newMetrics(), recent: bounded.New[string, *mode](maxRecent)}
+	return &Impersonator{authorizer: z, modes: all, metrics: newMetrics(gates), recent: bounded.New[string, *mode](maxRecent)}
 }
 
 // As returns the impersonated user of a request, or nil without impersonation headers. asked is the

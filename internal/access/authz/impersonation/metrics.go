@@ -4,6 +4,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/object/histogram"
 )
 
 // metrics count impersonated requests and their authorization checks, under the names of Kubernetes.
@@ -12,20 +15,20 @@ type metrics struct {
 	attemptsTook, questionsTook *prometheus.HistogramVec
 }
 
-func newMetrics() *metrics {
+func newMetrics(gates *gate.Set) *metrics {
 	const prefix = "apiserver_impersonation_"
 	labels := []string{"mode", "decision"}
 	counter := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
 	}
-	histogram := func(name, help string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + name, Help: help, Buckets: prometheus.ExponentialBuckets(.001, 2, 15)}, labels)
+	distribution := func(name, help string) *prometheus.HistogramVec {
+		return histogram.NewVec(gates, prometheus.HistogramOpts{Name: prefix + name, Help: help, Buckets: prometheus.ExponentialBuckets(.001, 2, 15)}, labels)
 	}
 	return &metrics{
 		attempts:      counter("attempts_total", "Impersonation attempts, by mode and decision."),
-		attemptsTook:  histogram("attempts_duration_seconds", "Duration of impersonation attempts in seconds, by mode and decision."),
+		attemptsTook:  distribution("attempts_duration_seconds", "Duration of impersonation attempts in seconds, by mode and decision."),
 		questions:     counter("authorization_attempts_total", "Authorization checks for impersonation, by mode and decision."),
-		questionsTook: histogram("authorization_attempts_duration_seconds", "Duration of authorization checks for impersonation in seconds, by mode and decision."),
+		questionsTook: distribution("authorization_attempts_duration_seconds", "Duration of authorization checks for impersonation in seconds, by mode and decision."),
 	}
 }
 
