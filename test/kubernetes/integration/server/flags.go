@@ -71,6 +71,12 @@ func Gates(gates featuregate.MutableVersionedFeatureGate) []string {
 	return flags
 }
 
+// Emulates reports whether anykind can emulate a release. The gates of a test for a server of another release emulate it, too.
+func Emulates(release string) bool {
+	v, err := version.Parse(release)
+	return err == nil && !v.LessThan(version.MustParse(gate.Oldest.String()))
+}
+
 // emulated returns the release that anykind emulates for feature gates, and its flags.
 func emulated(gates featuregate.MutableVersionedFeatureGate) (release *version.Version, flags []string) {
 	oldest := version.MustParse(gate.Oldest.String())
