@@ -121,7 +121,7 @@ func (h *handled) requests() []kindOfRequest {
 func TestAllocations(t *testing.T) {
 	for _, k := range handle(t).requests() {
 		n := 0
-		for range 50 { // to fill caches and pools
+		for range 300 { // to fill caches, pools and the buckets of histograms
 			k.do(n)
 			n++
 		}
