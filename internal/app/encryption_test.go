@@ -138,7 +138,7 @@ func TestLostKey(t *testing.T) {
 	}
 }
 
-// Limits that cannot be read are not taken for no limits: the objects that they may limit are rejected, in their namespace.
+// Unreadable limits reject the objects that they could limit, in their namespace.
 func TestLostKeyOfLimits(t *testing.T) {
 	const (
 		in         = "/api/v1/namespaces/default"
@@ -153,8 +153,8 @@ func TestLostKeyOfLimits(t *testing.T) {
 		code                           int
 		words                          string
 	}{
-		{"resourcequotas", quota, "configmaps", configMap, http.StatusInternalServerError, `resourcequotas \"lost\" cannot be read: `},
-		{"limitranges", limitRange, "pods", pod, http.StatusForbidden, `there was an error enforcing limit ranges: limitranges \"lost\" cannot be read: `},
+		{"resourcequotas", quota, "configmaps", configMap, http.StatusInternalServerError, `/resourcequotas/default/lost\" cannot be read: `},
+		{"limitranges", limitRange, "pods", pod, http.StatusForbidden, `there was an error enforcing limit ranges: \"/registry/limitranges/default/lost\" cannot be read: `},
 	} {
 		dir, config := t.TempDir(), filepath.Join(t.TempDir(), "enc.yaml")
 		keys := func(name string) []byte {
@@ -187,7 +187,7 @@ func TestLostKeyOfLimits(t *testing.T) {
 	}
 }
 
-// While an object that decides about writes cannot be read, writes are rejected, but for those of such objects.
+// An unreadable policy, binding or webhook configuration rejects all other writes. The server starts, and the object can be deleted.
 func TestLostKeyOfAdmission(t *testing.T) {
 	const path = "/apis/admissionregistration.k8s.io/v1/"
 	for kind, object := range map[string]string{
@@ -206,12 +206,18 @@ func TestLostKeyOfAdmission(t *testing.T) {
 		if code, answer := ask(t, client(t, a, admin(t, a)), "POST", a.URL()+path+kind, "", object); code != http.StatusCreated {
 			t.Fatal(answer)
 		}
+		if code, answer := ask(t, client(t, a, admin(t, a)), "DELETE", a.URL()+"/api/v1/namespaces/kube-node-lease", "", ""); code != http.StatusOK {
+			t.Fatal(answer)
+		}
+		for code := http.StatusOK; code != http.StatusNotFound; {
+			code, _ = ask(t, client(t, a, admin(t, a)), "GET", a.URL()+"/api/v1/namespaces/kube-node-lease", "", "")
+		}
 		stop(t, a)
 
 		write(t, config, keys("new"))
 		a = start(t, o)
 		c := client(t, a, admin(t, a))
-		if code, answer := ask(t, c, "POST", a.URL()+secrets, "", secretNamed("a")); code != http.StatusInternalServerError || !strings.Contains(answer, `\"lost\" cannot be read: `) {
+		if code, answer := ask(t, c, "POST", a.URL()+secrets, "", secretNamed("a")); code != http.StatusForbidden || !strings.Contains(answer, `/lost\" cannot be read: `) {
 			t.Errorf("%s: %d %s", kind, code, answer)
 		}
 		if code, answer := ask(t, c, "GET", a.URL()+"/readyz?verbose", "", ""); code != http.StatusOK {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,10 +24,23 @@ func (w *wired) ensureNamespaces(ctx context.Context, d *resource.Definition) er
 	errs := make([]error, len(names))
 	var group sync.WaitGroup
 	for i, name := range names {
-		group.Go(func() { errs[i] = w.ensure(ctx, d, object.Tree{"metadata": object.Tree{"name": name}}) })
+		group.Go(func() {
+			errs[i] = w.unlessRejected(w.ensure(ctx, d, object.Tree{"metadata": object.Tree{"name": name}}))
+		})
 	}
 	group.Wait()
 	return errors.Join(errs...)
+}
+
+// unlessRejected logs that a default object was rejected, such as by a policy, so that the server starts and the cause can be
+// removed. It returns any other error.
+func (w *wired) unlessRejected(err error) error {
+	var rejected *status.Error
+	if errors.As(err, &rejected) && rejected.ErrStatus.Code < http.StatusInternalServerError {
+		w.log.Warn("a default object could not be created, and the next start tries again; for the Service kubernetes, check its ServiceCIDR and --service-cluster-ip-range", "error", err)
+		return nil
+	}
+	return err
 }
 
 // exists reports whether an object with the name of t exists.

@@ -2,10 +2,8 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"slices"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/anykind/anykind/internal/controller/kubernetesservice"
 	"github.com/anykind/anykind/internal/controller/servicecidr"
 	"github.com/anykind/anykind/internal/object/resource"
-	"github.com/anykind/anykind/internal/object/status"
 )
 
 // Default ranges of Services, as in Kubernetes.
@@ -128,16 +125,10 @@ func outside() netip.Addr {
 // ensureServices creates the ServiceCIDR and the Service kubernetes, before another Service can get
 // its address.
 func (w *wired) ensureServices(ctx context.Context, core *resource.Set) error {
-	if err := w.ensureRange(ctx, core); err != nil {
+	if err := w.unlessRejected(w.ensureRange(ctx, core)); err != nil {
 		return err
 	}
-	err := w.ensure(ctx, core.Lookup("", "services"), w.server.Service())
-	var refused *status.Error
-	if errors.As(err, &refused) && refused.ErrStatus.Code < http.StatusInternalServerError {
-		w.log.Warn("the Service kubernetes could not be created; check the ServiceCIDR kubernetes and --service-cluster-ip-range", "error", err)
-		return nil
-	}
-	return err
+	return w.unlessRejected(w.ensure(ctx, core.Lookup("", "services"), w.server.Service()))
 }
 
 // ensureRange creates the ServiceCIDR. Before that, it allocates the addresses of stored Services of

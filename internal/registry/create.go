@@ -248,7 +248,7 @@ func (w *write) withType(ctx context.Context, errs field.ErrorList) field.ErrorL
 	if s, ok := v.Schema.(resource.PartedSchema); ok {
 		errs = append(errs, s.ValidateParts(ctx, t, old)...)
 	}
-	errs = w.withRules(ctx, errs) // whatever is wrong with the metadata
+	errs = w.withRules(ctx, errs) // rules run also if the metadata is invalid
 	if old != nil {
 		errs = append(validateMetadata(d, t, old), errs...)
 	}

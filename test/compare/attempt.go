@@ -31,6 +31,8 @@ type attempt struct {
 	over   bool // later differences may follow from an earlier one, and do not count
 	sent   map[string]int
 	equal  []int // the steps whose audit events are compared
+
+	forgotten int // revisions that one of the servers had compacted
 }
 
 // A side is one of the two servers in an attempt.
@@ -119,6 +121,10 @@ func (a *attempt) both(do func(n int, s *side)) {
 
 func (a *attempt) add(i int, differences []judge.Difference) {
 	for _, d := range differences {
+		if d.Place == judge.Forgotten {
+			a.forgotten++
+			continue
+		}
 		f := found{d, d.Signature(a.seq.Steps[i]), i}
 		a.found = append(a.found, f)
 		a.over = a.over || !a.known(f.Signature)

@@ -20,7 +20,7 @@ func TestSummary(t *testing.T) {
 	r := &Report{out: f, Sent: map[string]int{"get": 2, "put": 3}, Sequences: 4, Found: 1,
 		Unknown: map[judge.Signature]int{one: 1}, Known: judge.Known{{Seen: 1}, {Signature: one, Often: 1}}}
 	r.Print()
-	const want = "4 sequences, 5 requests, 1 differences; listed classes: 1 seen of 2, 1 gone; not listed: 1; once only: 0"
+	const want = "4 sequences, 5 requests, 1 differences; listed classes: 1 seen of 2, 1 gone; not listed: 1; once only: 0; forgotten by one: 0"
 	if got := summary(path); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

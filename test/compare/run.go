@@ -40,6 +40,7 @@ type Report struct {
 	Sequences   int
 	Audited     int // number of requests whose audit events were compared
 	Found       int // number of differences, including known ones
+	Forgotten   int // number of revisions that only one server had compacted
 	Unknown     map[judge.Signature]int
 	Unconfirmed map[judge.Signature]int // those that did not recur
 	Known       judge.Known
@@ -133,6 +134,7 @@ func (r *runner) count(a *attempt) (fresh []found) {
 	}
 	r.Audited += len(a.equal)
 	r.Found += len(a.found)
+	r.Forgotten += a.forgotten
 	for _, f := range a.found {
 		switch {
 		case r.Known.Match(f.Signature) != nil:
@@ -257,8 +259,8 @@ func (r *Report) summary() string {
 			seen++
 		}
 	}
-	return fmt.Sprintf("%d sequences, %d requests, %d differences; listed classes: %d seen of %d, %d gone; not listed: %d; once only: %d",
-		r.Sequences, requests, r.Found, seen, len(r.Known), len(r.Known.Gone(r.Sent)), len(r.Unknown), len(r.Unconfirmed))
+	return fmt.Sprintf("%d sequences, %d requests, %d differences; listed classes: %d seen of %d, %d gone; not listed: %d; once only: %d; forgotten by one: %d",
+		r.Sequences, requests, r.Found, seen, len(r.Known), len(r.Known.Gone(r.Sent)), len(r.Unknown), len(r.Unconfirmed), r.Forgotten)
 }
 
 // list prints signatures in the format of known.txt. It merges those that differ only in request and
@@ -289,8 +291,19 @@ func (r *Report) list(title string, signatures map[judge.Signature]int) {
 	}
 }
 
+// mostForgotten is the share of requests from revisions that only one server has compacted. There are more if a server loses
+// revisions.
+const mostForgotten = 0.01
+
 // Verdict returns an error for unknown differences and for entries that are gone.
 func (r *Report) Verdict() error {
+	requests := 0
+	for _, n := range r.Sent {
+		requests += n
+	}
+	if float64(r.Forgotten) > mostForgotten*float64(requests) && requests > 1000 {
+		return fmt.Errorf("%d of %d requests had a revision that only one server had compacted", r.Forgotten, requests)
+	}
 	if unknown, gone := len(r.Unknown), len(r.Known.Gone(r.Sent)); unknown+gone > 0 {
 		return fmt.Errorf("%d differences are not known, and %d that are known are not there any more", unknown, gone)
 	}

@@ -63,10 +63,14 @@ func (p *Plugin) limits(ctx context.Context, a *registry.Admission) ([]*corev1.L
 	if !limited(a) {
 		return nil, nil
 	}
-	limits, err := p.Limits.List(ctx, a.Target.Namespace)
+	all, err := p.Limits.All(ctx, a.Target.Namespace)
 	if err != nil {
 		return nil, a.Forbidden(fmt.Errorf("unable to %s %v at this time because there was an error enforcing limit ranges: %w",
 			a.Operation, a.Target.Definition.GroupResource(), err))
+	}
+	var limits []*corev1.LimitRange
+	for _, l := range all {
+		limits = append(limits, l.Value)
 	}
 	if len(limits) == 0 || a.Operation == registry.Create {
 		return limits, nil

@@ -110,8 +110,11 @@ func (p *plugin[C]) find(ctx context.Context, a *registry.Admission) (all []foun
 	if exempt(d) {
 		return all, nil
 	}
-	if err := p.follower.RefreshAll(ctx); err != nil {
+	if err := p.follower.RefreshOnce(ctx); err != nil {
 		return nil, registry.StorageError(err)
+	}
+	if err := p.unreadable.Err(); err != nil {
+		return nil, a.Forbidden(err)
 	}
 	return p.stored.find(p.parts.Catalog, a, all), nil
 }

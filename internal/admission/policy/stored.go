@@ -48,9 +48,10 @@ type binding struct {
 
 // policies are the policies of one kind, with their bindings.
 type policies[C any] struct {
-	follower *stored.Follower
-	log      *slog.Logger
-	compile  func(*policySpec) *C
+	follower   *stored.Follower
+	unreadable stored.Unreadable // policies and bindings
+	log        *slog.Logger
+	compile    func(*policySpec) *C
 
 	// stored are from the API, and files from manifest files.
 	stored, files set[C]
@@ -75,6 +76,9 @@ func (p *policies[C]) follow(cache *watchcache.Cache, set *resource.Set, kinds .
 	}
 	p.follower = stored.Follow(cache, set, kinds, func(kind int, c stored.Changes) {
 		take := []func(string, *watchcache.Object){p.takePolicy, p.takeBinding}[kind]
+		if c.Anew() {
+			p.unreadable.Clear(prefixes[kind])
+		}
 		if c.Anew() && kind == 0 {
 			clear(p.known)
 		} else if c.Anew() {
@@ -83,6 +87,7 @@ func (p *policies[C]) follow(cache *watchcache.Cache, set *resource.Set, kinds .
 		for o, exists := range c.All() {
 			name := strings.TrimPrefix(o.Key, prefixes[kind])
 			if !exists {
+				p.unreadable.Set(o, nil)
 				o = nil
 			}
 			take(name, o)
@@ -110,6 +115,7 @@ func read[C, S any](p *policies[C], o *watchcache.Object) *readable[S] {
 	if err == nil {
 		r, err = parse[S](data)
 	}
+	p.unreadable.Set(o, err)
 	if err != nil {
 		p.log.Warn("a stored policy or binding cannot be read, and writes are rejected", "key", o.Key, "error", err)
 		return nil

@@ -146,7 +146,7 @@ func (p *Plugin) charges(ctx context.Context, r *request) ([]charge, error) {
 
 // decide returns the charges, computed from the cached quotas.
 func (p *Plugin) decide(ctx context.Context, r *request) ([]charge, error) {
-	quotas, err := p.quotas.Objects(ctx, r.Target.Namespace)
+	quotas, err := p.quotas.All(ctx, r.Target.Namespace)
 	if err != nil {
 		return nil, registry.StorageError(err)
 	}

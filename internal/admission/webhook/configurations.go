@@ -25,7 +25,8 @@ type configurations struct {
 	credentials func(client.Config) *client.Credentials
 	log         *slog.Logger
 
-	stored *stored.Follower
+	stored     *stored.Follower
+	unreadable stored.Unreadable
 	// all has all webhooks, and static those from files.
 	all, static match.Index[*hook]
 
@@ -51,12 +52,14 @@ func (c *configurations) apply(_ int, changes stored.Changes) {
 	defer c.mu.Unlock()
 	if changes.Anew() {
 		clear(c.byKey)
+		c.unreadable.Clear("")
 	}
 	for o, exists := range changes.All() {
 		if exists {
 			c.set(o)
 		} else {
 			delete(c.byKey, o.Key)
+			c.unreadable.Set(o, nil)
 		}
 	}
 	c.index()
@@ -68,10 +71,12 @@ func (c *configurations) set(o *watchcache.Object) {
 		var made configuration
 		if made, err = c.make(data, ""); err == nil {
 			c.byKey[o.Key] = made
+			c.unreadable.Set(o, nil)
 			return
 		}
 	}
 	delete(c.byKey, o.Key)
+	c.unreadable.Set(o, err)
 	c.log.Error("a webhook configuration cannot be read, and writes are rejected", "key", o.Key, "error", err)
 }
 

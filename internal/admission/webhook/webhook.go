@@ -144,8 +144,11 @@ func (p *plugin) find(ctx context.Context, a *registry.Admission) ([]match.Candi
 	if match.Exempt(d) {
 		return p.static.Find(p.Catalog, a), nil // webhooks from files can be removed on disk
 	}
-	if err := p.stored.RefreshAll(ctx); err != nil {
+	if err := p.stored.RefreshOnce(ctx); err != nil {
 		return nil, registry.StorageError(err)
+	}
+	if err := p.unreadable.Err(); err != nil {
+		return nil, a.Forbidden(err)
 	}
 	return p.all.Find(p.Catalog, a), nil
 }

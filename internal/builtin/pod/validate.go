@@ -29,7 +29,7 @@ func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {
 	}
 }
 
-// ValidateDeclared validates the fields of a template that Kubernetes validates by tags, whatever else is wrong.
+// ValidateDeclared validates the fields of a template that Kubernetes validates by tags, also if other fields are invalid.
 func ValidateDeclared(c *rule.Check, t, old *corev1.PodTemplateSpec) {
 	var oldSpec *corev1.PodSpec
 	if old != nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
@@ -110,8 +111,13 @@ func (x Expect) fromCBOR(data []byte) (t object.Tree, problems []string, err err
 	if t, err = object.TreeOf(obj); err != nil {
 		return nil, nil, Unhandled(*got, x.Kind.Kind, err)
 	}
-	t, err = x.typed(t, typeMeta{got.GroupVersion().String(), got.Kind})
-	return t, problems, err
+	if t, err = x.typed(t, typeMeta{got.GroupVersion().String(), got.Kind}); err != nil {
+		return nil, nil, err
+	}
+	if m, ok := obj.(metav1.Object); ok && m.GetManagedFields() != nil && len(m.GetManagedFields()) == 0 {
+		object.Metadata(t)["managedFields"] = []any{} // an empty list has a meaning, but a Go type omits it
+	}
+	return t, problems, nil
 }
 
 // expected is the scheme of a decoder of one kind, and of its versions.

@@ -133,7 +133,7 @@ func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []s
 	case ierr != nil:
 		return nil, nil, unrecognized(x, ierr, data)
 	case x.New != nil && kind.Version == "":
-		return nil, nil, Unhandled(kind, x.Kind.Kind, fmt.Errorf("Object 'apiVersion' is missing in '%s'", doc))
+		return nil, nil, Unhandled(kind, x.Kind.Kind, fmt.Errorf("Object 'apiVersion' is missing in '%s'", data))
 	case x.New != nil && !x.isVersion(kind):
 		return nil, nil, Unhandled(kind, x.Kind.Kind, unregistered(kind))
 	case err != nil:

@@ -67,6 +67,8 @@ func TestDecodeObjectErrors(t *testing.T) {
 		{configMap, JSON, `{"apiVersion":"v1/","kind":"ConfigMap"}`,
 			`ConfigMap in version "" cannot be handled as a ConfigMap: Object 'apiVersion' is missing in '{"apiVersion":"v1/","kind":"ConfigMap"}'`},
 
+		{configMap, YAML, "apiVersion: v1/\nkind: ConfigMap", `ConfigMap in version "" cannot be handled as a ConfigMap: Object 'apiVersion' is missing in 'apiVersion: v1/
+kind: ConfigMap'`},
 		{configMap, CBOR, "\xa1", `the object provided is unrecognized (must be of type ConfigMap): unable to determine group/version/kind: unexpected EOF (a1)`},
 		{configMap, CBOR, "\xa1\x44kind\x45Probe", `Probe in version "v1" cannot be handled as a ConfigMap: no kind "Probe" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"`},
 		{configMap, CBOR, "\xa1\x44data\x01",
@@ -140,6 +142,16 @@ func TestUnknownFieldsInCBOR(t *testing.T) {
 	}
 	if !object.Equal(tree["data"], object.Tree{"a": "b"}) || object.Kind(tree) != "ConfigMap" {
 		t.Errorf("decoded %v", tree)
+	}
+}
+
+// An empty list of managedFields, which means no managers, is not lost in the Go type.
+func TestNoManagersInCBOR(t *testing.T) {
+	for body, want := range map[string]bool{"\xa1\x48metadata\xa1\x4dmanagedFields\x80": true, "\xa1\x48metadata\xa0": false} {
+		tree, _, err := DecodeObject(CBOR, []byte(body), configMap)
+		if _, got := object.Metadata(tree)["managedFields"]; err != nil || got != want {
+			t.Errorf("%q: %v, %v", body, tree, err)
+		}
 	}
 }
 

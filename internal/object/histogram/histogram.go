@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/object/gate"
 )
 
-// Native buckets are those of Kubernetes: each is at most a tenth wider than the one before it.
+// Native buckets are those of Kubernetes: each bound is at most 1.1 times the one before it.
 const (
 	factor     = 1.1
 	maxBuckets = 160

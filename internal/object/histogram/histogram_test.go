@@ -88,9 +88,7 @@ func TestNative(t *testing.T) {
 		}
 		p.check(t)
 	}
-	if h := newPair().check(t); len(h.GetPositiveSpan()) != 1 {
-		t.Error("an empty native histogram has no span")
-	}
+	newPair().check(t)
 }
 
 // Merge adds and subtracts histograms, of different resolutions, too.

@@ -14,7 +14,7 @@ import (
 // finest is the schema of factor: 2^finest buckets double the value.
 const finest = 3
 
-// Native has the native buckets of a histogram that counts by itself. It has no lock. A nil Native has none.
+// A Native counts values in native buckets. It is not safe for concurrent use. A nil Native counts nothing.
 type Native struct {
 	schema int32
 	zero   uint64
@@ -60,6 +60,9 @@ func (n *Native) Observe(value float64) {
 
 // Add counts values of a finest bucket.
 func (n *Native) Add(index int32, times int64) {
+	if n == nil || times == 0 {
+		return
+	}
 	n.counts[coarser(index, finest-n.schema)] += times
 	for len(n.counts) > maxBuckets {
 		n.coarsen(n.schema - 1)
@@ -143,9 +146,6 @@ func (n *Native) write(h *dto.Histogram) {
 		*h.PositiveSpan[len(h.PositiveSpan)-1].Length++
 		h.PositiveDelta = append(h.PositiveDelta, times-last)
 		next, last = index+1, times
-	}
-	if len(h.PositiveSpan) == 0 && n.zero == 0 { // for readers, an empty span distinguishes the histogram from a classic one
-		h.PositiveSpan = []*dto.BucketSpan{{Offset: new(int32), Length: new(uint32)}}
 	}
 }
 

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"encoding/binary"
-	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -13,8 +12,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// sentEvents counts the events that watches sent, under Kubernetes' names. Events are many, and
-// most go to many watches at once, so they are tallied first and then added together.
+// sentEvents counts the events that watches sent, under Kubernetes' names.
 type sentEvents struct {
 	catalog *resource.Catalog
 	gates   *gate.Set
@@ -24,84 +22,50 @@ type sentEvents struct {
 
 type sentKey struct{ group, version, plural string }
 
-const (
-	// smallestBucket is the limit of the first bucket; each further one is twice as large.
-	smallestBucket = 1024
-	sentBuckets    = 8
-)
-
-// A tally counts events by size. The last bucket has the events that exceed all others.
-type tally struct {
-	buckets [sentBuckets + 1]uint64
-	bytes   uint64
-}
-
-func (t *tally) add(size int) {
-	bucket := 0
-	if size > smallestBucket {
-		bucket = min(bits.Len(uint(size-1)/smallestBucket), sentBuckets)
-	}
-	t.buckets[bucket]++
-	t.bytes += uint64(size)
-}
-
-// sent counts the events of a resource.
+// sent counts the events of a resource by size, in groups of buckets that double it. All forms of the histogram are
+// computed from these counters, so that they agree.
 type sent struct {
-	buckets [sentBuckets + 1]atomic.Uint64
-	bytes   atomic.Uint64
-	native  *sentNative // nil without native histograms
+	groups [32]atomic.Pointer[sentGroup]
+	bytes  atomic.Uint64
 }
 
-// sentNative counts events by the buckets of a native histogram, in groups of those that double the size.
-type sentNative [32]atomic.Pointer[sentGroup]
+// A sentGroup has the finest buckets of a native histogram between a size and its double.
+type sentGroup [8]atomic.Uint64
 
-type sentGroup [8]atomic.Int64
-
-func (n *sentNative) add(size int) {
+func (s *sent) add(size int) {
 	index := int(histogram.Index(float64(size)))
-	group := &n[min(index/len(sentGroup{}), len(n)-1)]
+	group := &s.groups[min(index/len(sentGroup{}), len(s.groups)-1)]
 	if group.Load() == nil {
 		group.CompareAndSwap(nil, new(sentGroup))
 	}
 	group.Load()[index%len(sentGroup{})].Add(1)
+	s.bytes.Add(uint64(size))
 }
 
-// counts returns the counts for a scrape.
-func (n *sentNative) counts(gates *gate.Set) *histogram.Native {
-	all := histogram.NewNative(gates)
-	for i := range n {
-		if group := n[i].Load(); group != nil {
-			for j := range group {
-				if times := group[j].Load(); times > 0 {
-					all.Add(int32(i*len(group)+j), times)
-				}
+const (
+	// smallestSize is the limit of the first classic bucket, as a power of two; each further one is twice as large.
+	smallestSize = 10
+	sentBuckets  = 8
+)
+
+// counts returns the number of events, those up to the sizes of the classic buckets, and the native buckets.
+func (s *sent) counts(gates *gate.Set) (all uint64, classic map[float64]uint64, native *histogram.Native) {
+	classic, native = map[float64]uint64{}, histogram.NewNative(gates)
+	for i := range s.groups {
+		group := s.groups[i].Load()
+		if group == nil {
+			group = new(sentGroup)
+		}
+		for j := range group {
+			times := group[j].Load()
+			all += times
+			native.Add(int32(i*len(group)+j), int64(times))
+			if j == 0 && i >= smallestSize && i < smallestSize+sentBuckets { // the bucket ends at a power of two
+				classic[float64(int(1)<<i)] = all
 			}
 		}
 	}
-	return all
-}
-
-// count counts an event in a tally of s.
-func (s *sent) count(t *tally, size int) {
-	t.add(size)
-	if s.native != nil {
-		s.native.add(size)
-	}
-}
-
-func (s *sent) add(t *tally) {
-	for i, n := range t.buckets {
-		if n > 0 {
-			s.buckets[i].Add(n)
-		}
-	}
-	s.bytes.Add(t.bytes)
-}
-
-func (s *sent) addOne(size int) {
-	var t tally
-	s.count(&t, size)
-	s.add(&t)
+	return all, classic, native
 }
 
 // of returns the counters of a resource.
@@ -115,9 +79,6 @@ func (e *sentEvents) of(d *resource.Definition, version string) *sent {
 			e.all = map[sentKey]*sent{}
 		}
 		s = &sent{}
-		if e.gates.On(gate.NativeHistograms) {
-			s.native = new(sentNative)
-		}
 		e.all[key] = s
 	}
 	return s
@@ -143,20 +104,10 @@ func (e *sentEvents) Collect(to chan<- prometheus.Metric) {
 			delete(e.all, key)
 			continue
 		}
-		buckets, n := map[float64]uint64{}, uint64(0)
-		for i := range s.buckets {
-			n += s.buckets[i].Load()
-			if i < sentBuckets {
-				buckets[float64(int(smallestBucket)<<i)] = n
-			}
-		}
 		labels := []string{key.group, key.version, key.plural}
+		n, classic, native := s.counts(e.gates)
 		to <- prometheus.MustNewConstMetric(sentDesc, prometheus.CounterValue, float64(n), labels...)
-		sizes := prometheus.MustNewConstHistogram(sentSizesDesc, n, float64(s.bytes.Load()), buckets, labels...)
-		if s.native != nil {
-			sizes = s.native.counts(e.gates).With(sizes)
-		}
-		to <- sizes
+		to <- native.With(prometheus.MustNewConstHistogram(sentSizesDesc, n, float64(s.bytes.Load()), classic, labels...))
 	}
 }
 
@@ -180,14 +131,12 @@ func appendSize(sizes []byte, frame []byte) []byte {
 // cutSizes removes the sizes of n events behind frames, and counts them.
 func (s *sent) cutSizes(frames []byte, n int) []byte {
 	if n == 1 {
-		s.addOne(len(frames))
+		s.add(len(frames))
 		return frames
 	}
-	var t tally
 	end := len(frames) - n*sizeBytes
 	for sizes := frames[end:]; len(sizes) > 0; sizes = sizes[sizeBytes:] {
-		s.count(&t, int(binary.LittleEndian.Uint32(sizes)))
+		s.add(int(binary.LittleEndian.Uint32(sizes)))
 	}
-	s.add(&t)
 	return frames[:end]
 }

@@ -60,7 +60,7 @@ func (s *stream) writeMessages(ctx context.Context, events []registry.WatchEvent
 			return false
 		}
 		s.written = true
-		s.sent.addOne(len(frame))
+		s.sent.add(len(frame))
 		if !s.send(frame) {
 			return false
 		}

@@ -327,8 +327,6 @@ func (s *stream) writeEach(ctx context.Context, events []registry.WatchEvent) bo
 
 func (s *stream) writeThrough(ctx context.Context, space *chunk, events []registry.WatchEvent) bool {
 	buf := space[:0]
-	var t tally
-	defer func() { s.sent.add(&t) }()
 	for _, e := range events {
 		frame, err := s.frame(ctx, e)
 		if err != nil {
@@ -347,7 +345,7 @@ func (s *stream) writeThrough(ctx context.Context, space *chunk, events []regist
 		} else if !s.put(frame) {
 			return false
 		}
-		s.sent.count(&t, len(frame))
+		s.sent.add(len(frame))
 		s.written = true
 	}
 	return s.send(buf)
@@ -402,14 +400,14 @@ func (s *stream) writeBookmark() bool {
 	}
 	bookmark := s.view.AppendBookmark(nil, revision, s.initialEnd, !s.written)
 	s.initialEnd, s.written = false, true
-	s.sent.addOne(len(bookmark))
+	s.sent.add(len(bookmark))
 	return s.send(bookmark)
 }
 
 // fail ends the watch with an error event.
 func (s *stream) fail(err error) {
 	frame := s.view.Format.AppendErrorFrame(nil, status.Of(err))
-	s.sent.addOne(len(frame))
+	s.sent.add(len(frame))
 	s.send(frame)
 }
 

@@ -84,7 +84,7 @@ func (w *writeRequest) decode() (object.Tree, error) {
 	}
 	t, duplicates, err := codec.DecodeObject(media, body, x)
 	if err != nil {
-		return nil, w.otherVersion(t, duplicates, err)
+		return nil, w.misversioned(t, duplicates, err)
 	}
 	t, unknown, err := w.completed(t)
 	if err != nil {
@@ -102,9 +102,9 @@ func (w *writeRequest) decode() (object.Tree, error) {
 	return t, nil
 }
 
-// otherVersion returns the error of an object without a Go type in another version. Its fields are checked first: a version
-// that the definition does not have has no fields.
-func (w *writeRequest) otherVersion(t object.Tree, duplicates []string, err error) error {
+// misversioned returns the error of an object without a Go type in another version. Its fields are checked first; in an
+// undefined version, every field is unknown.
+func (w *writeRequest) misversioned(t object.Tree, duplicates []string, err error) error {
 	if t == nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (w *writeRequest) otherVersion(t object.Tree, duplicates []string, err erro
 	if known == nil || gvk != d.GroupVersionKind(known.Name) {
 		if gvk.GroupKind() == d.GroupVersionKind(v.Name).GroupKind() && !v.Schema.Model().Keeps {
 			unknown = slices.Sorted(maps.Keys(t))
-			unknown = slices.DeleteFunc(unknown, func(name string) bool { return slices.Contains(ofAll, name) })
+			unknown = slices.DeleteFunc(unknown, func(name string) bool { return slices.Contains(commonFields, name) })
 		}
 		known, t = v, object.Tree{"metadata": t["metadata"]}
 	}
@@ -127,8 +127,8 @@ func (w *writeRequest) otherVersion(t object.Tree, duplicates []string, err erro
 	return cmp.Or(named(wrong, gvk), err)
 }
 
-// ofAll are the fields of all objects.
-var ofAll = []string{"apiVersion", "kind", "metadata"}
+// commonFields are the fields of all objects.
+var commonFields = []string{"apiVersion", "kind", "metadata"}
 
 // named puts the kind that the object claims into a decoding error.
 func named(err error, claimed schema.GroupVersionKind) error {

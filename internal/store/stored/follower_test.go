@@ -60,21 +60,31 @@ func TestFollowerReadsAnew(t *testing.T) {
 	}
 	refresh()
 	refresh()
-	if err := f.RefreshAll(ctx); err == nil || !strings.HasPrefix(err.Error(), `limitranges "a" cannot be read: `) {
-		t.Errorf("with an unreadable object: %v", err)
-	}
 	l.open.Store(true)
 	cache.Reread()
 	refresh()
 	refresh()
-	if err := f.RefreshAll(ctx); err != nil {
-		t.Errorf("once it can be read: %v", err)
-	}
 	if _, err := backend.Commit(ctx, kv.Write{Key: d.Key("n", "a"), Expect: created}); err != nil {
 		t.Fatal(err)
 	}
 	refresh()
 	if want := "anew: true, a exists: true, readable: false; anew: true, a exists: true, readable: true; anew: false, a exists: false, readable: true; "; got != want {
 		t.Errorf("the follower got %q, want %q", got, want)
+	}
+}
+
+// An object is unreadable until it is read, is gone, or all of its kind are read anew.
+func TestUnreadable(t *testing.T) {
+	var u Unreadable
+	a, b := &watchcache.Object{Key: "/x/a"}, &watchcache.Object{Key: "/y/b"}
+	u.Set(a, errUnread)
+	u.Set(b, errUnread)
+	u.Clear("/x/")
+	if err := u.Err(); err == nil || err.Error() != `"/y/b" cannot be read: stored objects cannot be read yet` {
+		t.Error(err)
+	}
+	u.Set(b, nil)
+	if err := u.Err(); err != nil {
+		t.Error(err)
 	}
 }

@@ -3,7 +3,6 @@ package stored
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"sync"
 
@@ -96,14 +95,17 @@ func (l *lister) find(ctx context.Context, namespace, name string) (*watchcache.
 	return found, err
 }
 
-// List returns the objects of a namespace, or of all for "", in the order of their names. It fails if one of them cannot be
-// read: a caller that enforces all of them must not enforce fewer.
-func (l *Lister[T]) List(ctx context.Context, namespace string) ([]*T, error) {
-	objects, err := l.Objects(ctx, namespace)
-	all := make([]*T, len(objects))
-	for i := range objects {
-		all[i] = objects[i].Value
-	}
+// List returns the objects of a namespace, or of all for "", in the order of their names. Objects that
+// cannot be decoded are not among them.
+func (l *Lister[T]) List(ctx context.Context, namespace string) (all []*T, err error) {
+	err = l.scan(ctx, namespace, func(o *watchcache.Object, v any, err error) error {
+		if err == nil {
+			all = append(all, v.(*T))
+		} else if _, failed := o.JSON(); failed != nil && o.Err() == nil {
+			return failed // the value cannot be loaded
+		}
+		return nil
+	})
 	return all, err
 }
 
@@ -125,29 +127,30 @@ type Object[T any] struct {
 	Value *T
 }
 
-// Objects is List with the stored form of each object.
-func (l *Lister[T]) Objects(ctx context.Context, namespace string) ([]Object[T], error) {
-	snapshot, err := l.objects.Snapshot(ctx, kv.Latest)
-	if err != nil {
-		return nil, err
-	}
-	var all []Object[T]
-	err = l.scan(snapshot, namespace, func(o *watchcache.Object, v any) { all = append(all, Object[T]{o, v.(*T)}) })
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+// All returns the objects of a namespace, each with its stored form. Other than List, it fails if one of them cannot be read: a
+// caller that enforces all objects must not enforce fewer.
+func (l *Lister[T]) All(ctx context.Context, namespace string) (all []Object[T], err error) {
+	err = l.scan(ctx, namespace, func(o *watchcache.Object, v any, err error) error {
+		if err != nil {
+			return unreadable(o, err)
+		}
+		all = append(all, Object[T]{o, v.(*T)})
+		return nil
+	})
+	return all, err
 }
 
-// scan calls f with the objects of a namespace, and their values.
-func (l *lister) scan(snapshot *watchcache.Snapshot, namespace string, f func(*watchcache.Object, any)) error {
+// scan calls f with the objects of a namespace, and with their values or the errors of reading them, until f fails.
+func (l *lister) scan(ctx context.Context, namespace string, f func(*watchcache.Object, any, error) error) error {
+	snapshot, err := l.objects.Snapshot(ctx, kv.Latest)
+	if err != nil {
+		return err
+	}
 	for o := range snapshot.Scan(l.definition.NamespacePrefix(namespace), "") {
 		v, err := l.value(o)
-		if err != nil {
-			_, name := l.definition.Split(o.Key)
-			return fmt.Errorf("%s %q cannot be read: %w", l.definition.GroupResource(), name, err)
+		if err := f(o, v, err); err != nil {
+			return err
 		}
-		f(o, v)
 	}
 	l.forget(snapshot)
 	return nil

@@ -92,10 +92,13 @@ func TestLister(t *testing.T) {
 	if err := cache.Wait(ctx, revision); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := limits.List(ctx, "n"); err == nil || !strings.Contains(err.Error(), `limitranges "broken" cannot be read: `) {
+	if all, err := limits.List(ctx, "n"); err != nil || len(all) != 0 {
+		t.Errorf("%v, %v without the one that cannot be read", all, err)
+	}
+	if all, err := limits.All(ctx, "n"); err == nil || !strings.Contains(err.Error(), `/n/broken" cannot be read: `) {
 		t.Errorf("%v, %v with one that cannot be read", all, err)
 	}
-	if all, err := limits.List(ctx, "other"); err != nil || len(all) != 1 {
+	if all, err := limits.All(ctx, "other"); err != nil || len(all) != 1 {
 		t.Errorf("%v, %v in another namespace", all, err)
 	}
 }

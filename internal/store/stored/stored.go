@@ -8,9 +8,7 @@ package stored
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
-	"path"
 	"sync/atomic"
 	"time"
 
@@ -65,17 +63,12 @@ type Follower struct {
 	at        []atomic.Int64 // the revision of each kind
 	turn      chan struct{}  // held during an update
 	known     atomic.Bool    // all kinds were read
-
-	kinds      []schema.GroupResource
-	broken     []map[string]error    // by kind and key: objects that cannot be read; only for the holder of the turn
-	unreadable atomic.Pointer[error] // of one of them
 }
 
 // Follow returns a Follower of kinds in a set, from a cache.
 func Follow(cache *watchcache.Cache, set *resource.Set, kinds []schema.GroupResource, apply Apply) *Follower {
-	f := &Follower{cache: cache, apply: apply, at: make([]atomic.Int64, len(kinds)), turn: make(chan struct{}, 1), kinds: kinds}
+	f := &Follower{cache: cache, apply: apply, at: make([]atomic.Int64, len(kinds)), turn: make(chan struct{}, 1)}
 	for _, kind := range kinds {
-		f.broken = append(f.broken, map[string]error{})
 		f.resources = append(f.resources, cache.Resource(set.Lookup(kind.Group, kind.Resource).StoragePrefix))
 	}
 	return f
@@ -141,17 +134,6 @@ func (f *Follower) RefreshOnce(ctx context.Context) error {
 	return f.KeepUp(ctx)
 }
 
-// RefreshAll is RefreshOnce for callers that enforce all objects: it fails if one of them cannot be read.
-func (f *Follower) RefreshAll(ctx context.Context) error {
-	if err := f.RefreshOnce(ctx); err != nil {
-		return err
-	}
-	if err := f.unreadable.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
 // KeepUp brings the data to the state of the cache. It reads the store only for kinds that the cache
 // has not loaded.
 func (f *Follower) KeepUp(ctx context.Context) error {
@@ -199,34 +181,11 @@ func (f *Follower) catchUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if c := (Changes{events, whole}); len(events) > 0 || whole != nil {
-			f.apply(kind, c)
-			f.check(kind, c)
+		if len(events) > 0 || whole != nil {
+			f.apply(kind, Changes{events, whole})
 		}
 		f.at[kind].Store(now)
 	}
 	f.known.Store(true)
 	return nil
-}
-
-// check finds objects that cannot be read.
-func (f *Follower) check(kind int, c Changes) {
-	if c.Anew() {
-		clear(f.broken[kind])
-	}
-	for o, exists := range c.All() {
-		if err := o.Err(); exists && err != nil {
-			f.broken[kind][o.Key] = err
-		} else {
-			delete(f.broken[kind], o.Key)
-		}
-	}
-	for i, broken := range f.broken {
-		for key, err := range broken {
-			err = fmt.Errorf("%s %q cannot be read: %w", f.kinds[i], path.Base(key), err)
-			f.unreadable.Store(&err)
-			return
-		}
-	}
-	f.unreadable.Store(nil)
 }

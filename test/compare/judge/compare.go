@@ -30,8 +30,9 @@ func Compare(theirs, ours *Normal) []Difference {
 	case theirs.Failed != ours.Failed:
 		c.add("answer", orNone(theirs.Failed), orNone(ours.Failed))
 		return c.found
-	case isExpired(theirs) != isExpired(ours) && theirs.Code+ours.Code == http.StatusGone+http.StatusOK:
-		return nil // each server compacts at a time of its own
+	case isExpired(theirs) && ours.Code == http.StatusOK, isExpired(ours) && theirs.Code == http.StatusOK:
+		c.add(Forgotten, verdict(theirs), verdict(ours))
+		return c.found
 	case theirs.Code != ours.Code:
 		// With different codes, the other differences are consequences.
 		c.add("code", verdict(theirs), verdict(ours))
@@ -47,6 +48,10 @@ func Compare(theirs, ours *Normal) []Difference {
 	c.events(theirs.Events, ours.Events)
 	return c.found
 }
+
+// Forgotten is the place of a difference between servers of which one has compacted a revision, and the other has not yet: each
+// does so at a time of its own.
+const Forgotten = "forgotten"
 
 type comparison struct{ found []Difference }
 
@@ -311,10 +316,22 @@ func (c *comparison) value(place string, theirs, ours any, inTheirs, inOurs bool
 	if inOurs {
 		d.Ours, d.shapes[1] = text(ours), kind(ours)
 	}
-	if d.shapes[0] == "string" && d.shapes[1] == "string" {
+	switch d.shapes {
+	case [2]string{"string", "string"}:
 		d.shapes = later(d.Theirs, d.Ours)
+	case [2]string{"number", "number"}:
+		if equalNumbers(theirs, ours) {
+			d.shapes = [2]string{"equal number", "equal number"}
+		}
 	}
 	c.found = append(c.found, d)
+}
+
+// equalNumbers reports whether two numbers are equal, such as 0 and -0, or the float 1 and the integer 1 in CBOR.
+func equalNumbers(theirs, ours any) bool {
+	t, err := strconv.ParseFloat(fmt.Sprint(theirs), 64)
+	o, err2 := strconv.ParseFloat(fmt.Sprint(ours), 64)
+	return err == nil && err2 == nil && t == o
 }
 
 // later returns the order of two revisions of an object. For texts that are no revisions on either
@@ -343,15 +360,8 @@ func kind(v any) string {
 	switch v := v.(type) {
 	case nil, bool:
 		return fmt.Sprint(v)
-	case json.Number:
-		if strings.HasPrefix(v.String(), "-0") && strings.Trim(v.String(), "-0.") == "" {
-			return "-0"
-		}
+	case json.Number, float64, int64: // the last two of CBOR
 		return "number"
-	case float64: // of CBOR
-		return "a float"
-	case int64:
-		return "an integer"
 	case string:
 		if v == "" || fixed.MatchString(v) {
 			return digits.ReplaceAllString(fmt.Sprintf("%q", v), "N")
@@ -368,8 +378,9 @@ var fixed = regexp.MustCompile(`^(TIME|AGE|REVISION|uid-|ADDRESS|PORT|CONTINUE|[
 
 // events compares the events of two watches.
 func (c *comparison) events(theirs, ours []any) {
-	if startsExpired(theirs) != startsExpired(ours) {
-		return // each server forgets changes at a time of its own
+	if t, o := startsExpired(theirs), startsExpired(ours); t != o {
+		c.add(Forgotten, first(theirs), first(ours))
+		return
 	}
 	for i := range max(len(theirs), len(ours)) {
 		switch {
@@ -400,6 +411,14 @@ func event(v any) string {
 		return fmt.Sprintf("%v %v %v: %v", e["type"], s["code"], s["reason"], s["message"])
 	}
 	return fmt.Sprintf("%v %s", e["type"], text(e["object"]))
+}
+
+// first returns a short form of the first event, if there is one.
+func first(events []any) string {
+	if len(events) == 0 {
+		return ""
+	}
+	return event(events[0])
 }
 
 // startsExpired reports whether the revision from which a watch should start is forgotten.

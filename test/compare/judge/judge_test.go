@@ -187,7 +187,7 @@ func TestKnown(t *testing.T) {
 }
 
 // A watch that fails has one difference in its error, not one in each field of a Status. A watch from a revision that one
-// server has forgotten has none.
+// server has forgotten has a place of its own.
 func TestEvents(t *testing.T) {
 	fail := func(code int, reason string) map[string]any {
 		return map[string]any{"type": "ERROR", "object": map[string]any{"kind": "Status", "code": code, "reason": reason, "message": "words"}}
@@ -201,7 +201,7 @@ func TestEvents(t *testing.T) {
 	}{
 		{"one fails", []any{failed}, []any{added}, `event: ERROR 500 InternalError: words | ADDED {"data":{},"kind":"ConfigMap"}`},
 		{"one fails, one says nothing", []any{failed}, nil, `an event more: ERROR 500 InternalError: words | `},
-		{"one has forgotten", []any{expired}, []any{added}, ""},
+		{"one has forgotten", []any{expired}, []any{added}, `forgotten: ERROR 410 Expired: words | ADDED {"data":{},"kind":"ConfigMap"}`},
 		{"one forgets later", []any{added, expired}, []any{added}, `an event more: ERROR 410 Expired: words | `},
 		{"both fail", []any{failed}, []any{failed}, ""},
 	} {
@@ -222,14 +222,14 @@ func TestExpired(t *testing.T) {
 	gone := &Normal{Code: 410, Body: map[string]any{"kind": "Status", "reason": "Expired", "message": "words"}}
 	for _, tt := range []struct {
 		theirs, ours *Normal
-		differ       bool
+		place        string
 	}{
-		{gone, &Normal{Code: 200}, false},
-		{&Normal{Code: 200}, gone, false},
-		{gone, &Normal{Code: 404}, true},
-		{&Normal{Code: 410}, &Normal{Code: 200}, true},
+		{gone, &Normal{Code: 200}, Forgotten},
+		{&Normal{Code: 200}, gone, Forgotten},
+		{gone, &Normal{Code: 404}, "code"},
+		{&Normal{Code: 410}, &Normal{Code: 200}, "code"},
 	} {
-		if got := Compare(tt.theirs, tt.ours); len(got) > 0 != tt.differ {
+		if got := Compare(tt.theirs, tt.ours); len(got) != 1 || got[0].Place != tt.place {
 			t.Errorf("%d and %d: %v", tt.theirs.Code, tt.ours.Code, got)
 		}
 	}

@@ -120,17 +120,18 @@ func (s *Server) header(name string, values []string) []string {
 }
 
 var (
-	uuid      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	current   = regexp.MustCompile(`current: \d+`)
-	recorded  = regexp.MustCompile(`in record \(\d+\)`) // after an unseen write, such as that of a status by a controller
-	tooOld    = regexp.MustCompile(`too old resource version: \d+ \(\d+\)`)
-	mentioned = regexp.MustCompile(`(?i)(resource ?version[^0-9-]{0,25})(\d+)`) // a revision in a message
-	selfType  = regexp.MustCompile(`\bselfType\d+\b`)                           // a name from the CEL compiler
-	webToken  = regexp.MustCompile(`eyJ[\w-]+\.[\w-]+\.[\w-]+`)
-	hash      = regexp.MustCompile(`hash=[0-9A-F]{100,}`)
-	generate  = regexp.MustCompile(`"generateName":"([^"\\]+)"`)
-	age       = regexp.MustCompile(`^(\d+(ms|s|m|h|d))+$`)
+	uuid          = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	timestamp     = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	current       = regexp.MustCompile(`current: \d+`)
+	recorded      = regexp.MustCompile(`in record \(\d+\)`) // after an unseen write, such as that of a status by a controller
+	duplicatePort = regexp.MustCompile(`duplicate nodePort: \{(\w+) \d+\}`)
+	tooOld        = regexp.MustCompile(`too old resource version: \d+ \(\d+\)`)
+	mentioned     = regexp.MustCompile(`(?i)(resource ?version[^0-9-]{0,25})(\d+)`) // a revision in a message
+	selfType      = regexp.MustCompile(`\bselfType\d+\b`)                           // a name from the CEL compiler
+	webToken      = regexp.MustCompile(`eyJ[\w-]+\.[\w-]+\.[\w-]+`)
+	hash          = regexp.MustCompile(`hash=[0-9A-F]{100,}`)
+	generate      = regexp.MustCompile(`"generateName":"([^"\\]+)"`)
+	age           = regexp.MustCompile(`^(\d+(ms|s|m|h|d))+$`)
 )
 
 // learn records the revisions and names of the objects in a tree, before they are replaced: a message
@@ -356,6 +357,7 @@ func (s *Server) text(v string) string {
 		})
 	}
 	v = current.ReplaceAllString(v, "current: REVISION")
+	v = duplicatePort.ReplaceAllString(v, "duplicate nodePort: {$1 PORT}")
 	v = recorded.ReplaceAllString(v, "in record (REVISION)")
 	v = tooOld.ReplaceAllString(v, "too old resource version: REVISION (REVISION)")
 	v = selfType.ReplaceAllString(v, "selfType")
