@@ -67,15 +67,16 @@ func validateStatefulSetSpec(c *rule.Check, spec, old *appsv1.StatefulSetSpec) {
 	validateRunning(at, &spec.Template, "StatefulSet", string(corev1.RestartPolicyAlways))
 }
 
-// validateStatefulSetTemplate validates the template of the spec at c. It does nothing if the
-// selector is invalid.
+// validateStatefulSetTemplate validates the template of the spec at c. If the selector is invalid, only
+// declared fields are validated.
 func validateStatefulSetTemplate(c *rule.Check, spec, old *appsv1.StatefulSetSpec) {
-	if _, err := metav1.LabelSelectorAsSelector(spec.Selector); err != nil {
-		return
-	}
 	var oldTemplate *corev1.PodTemplateSpec
 	if old != nil {
 		oldTemplate = templateOf(old)
+	}
+	if _, err := metav1.LabelSelectorAsSelector(spec.Selector); err != nil {
+		pod.ValidateDeclared(c.At("template"), &spec.Template, oldTemplate)
+		return
 	}
 	pod.ValidateTemplate(c.At("template"), templateOf(spec), oldTemplate)
 }
