@@ -47,7 +47,7 @@ var rules = rule.Lazy(
 	poolRules,
 )
 
-// defaultTaint sets timeAdded to now. A null is the zero time of a client, which stays.
+// defaultTaint sets timeAdded to now. It keeps a null: the zero time of a client.
 func defaultTaint(taint map[string]any) {
 	if _, given := taint["timeAdded"]; !given {
 		taint["timeAdded"] = object.Timestamp(time.Now())

@@ -145,7 +145,7 @@ func TestUnknownFieldsInCBOR(t *testing.T) {
 	}
 }
 
-// An empty list of managedFields, which means no managers, is not lost in the Go type.
+// An empty list of managedFields means no managers, and is not lost in the Go type.
 func TestNoManagersInCBOR(t *testing.T) {
 	for body, want := range map[string]bool{"\xa1\x48metadata\xa1\x4dmanagedFields\x80": true, "\xa1\x48metadata\xa0": false} {
 		tree, _, err := DecodeObject(CBOR, []byte(body), configMap)

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/test/compare/wire"
 )
 
-// Accepted types of scrapes: what Prometheus accepts with native histograms, and without.
+// The types that Prometheus accepts in a scrape, with native histograms and without.
 const (
 	acceptProtobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,text/plain;version=0.0.4;q=0.3"
 	acceptOpen     = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3"
