@@ -2,6 +2,7 @@ package releases
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,6 +122,9 @@ func TestRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Stop()
+			if slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "CoordinatedLeaderElection=true") }) {
+				waitForLeader(t, p.Theirs, p.Ours)
+			}
 			theirs, ours := judge.NewServer(wire.Scope), judge.NewServer(wire.Scope)
 			for _, s := range requests {
 				s.Header = append(s.Header, wire.Field{Name: "Content-Type", Value: "application/json"})
@@ -129,6 +133,19 @@ func TestRequests(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// waitForLeader waits until the controllers that elect leaders have Leases of their own, because the requests list Leases.
+func waitForLeader(t *testing.T, clients ...*wire.Client) {
+	t.Helper()
+	for _, c := range clients {
+		if err := servers.Wait(t.Context(), func() bool {
+			a := c.Do(t.Context(), wire.Step{Method: "GET", Path: "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/leader-election-controller"})
+			return a.Code == http.StatusOK
+		}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
