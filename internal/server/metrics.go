@@ -55,26 +55,26 @@ func newMetrics(catalog *resource.Catalog, gates *gate.Set) *metrics {
 	gauge := func(name, help string, labels []string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	}
-	distribution := func(name, help string, buckets []float64, labels []string) *prometheus.HistogramVec {
+	newHistogram := func(name, help string, buckets []float64, labels []string) *prometheus.HistogramVec {
 		return histogram.NewVec(gates, prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	}
 	return &metrics{
 		catalog: catalog,
 		requests: counter("apiserver_request_total",
 			"Completed requests, by verb, group, version, resource, subresource, scope, component, dry run and code.", with("dry_run", "code")),
-		durations: distribution("apiserver_request_duration_seconds",
+		durations: newHistogram("apiserver_request_duration_seconds",
 			"Request duration in seconds, by verb, group, version, resource, subresource, scope, component and dry run.",
 			append([]float64{.0005, .001, .0025, .005, .025}, slow...), with("dry_run")),
-		own: distribution("apiserver_request_sli_duration_seconds",
+		own: newHistogram("apiserver_request_sli_duration_seconds",
 			"Request duration in seconds, without dry runs and without the time of admission webhooks and queues.", slow, names),
-		sizes: distribution("apiserver_response_sizes", "Response sizes of read requests in bytes.", prometheus.ExponentialBuckets(1000, 10, 7), names),
+		sizes: newHistogram("apiserver_response_sizes", "Response sizes of read requests in bytes.", prometheus.ExponentialBuckets(1000, 10, 7), names),
 		longRunning: gauge("apiserver_longrunning_requests",
 			"Open long-running requests, such as watches.", names),
 		terminations: counter("apiserver_request_terminations_total",
 			"Requests that the server rejected over a limit or ended after the request timeout, by code.", with("code")),
 		aborts: counter("apiserver_request_aborts_total",
 			"Requests whose answer was cut off, by verb, group, version, resource, subresource and scope.", names[:len(names)-1:len(names)-1]),
-		bodies: distribution("apiserver_request_body_size_bytes",
+		bodies: newHistogram("apiserver_request_body_size_bytes",
 			"Sizes of request bodies in bytes, by group, resource and verb.", prometheus.LinearBuckets(50000, 100000, 31), []string{"group", "resource", "verb"}),
 		handshakes: prometheus.NewCounter(prometheus.CounterOpts{Name: "apiserver_tls_handshake_errors_total", Help: "Failed TLS handshakes with clients."}),
 		deprecated: gauge("apiserver_requested_deprecated_apis",

@@ -215,15 +215,19 @@ func (r *runner) tell(seq wire.Sequence, n uint64, f found, confirmed bool) {
 	fmt.Fprint(r.out, b.String())
 }
 
+// requests returns the number of sent requests.
+func (r *Report) requests() (sum int) {
+	for _, n := range r.Sent {
+		sum += n
+	}
+	return sum
+}
+
 // progress prints the numbers so far.
 func (r *runner) progress() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	total := 0
-	for _, n := range r.Sent {
-		total += n
-	}
-	fmt.Fprintf(r.out, "--- %d sequences, %d requests; differences: %d, unknown: %d, once only: %d\n", r.Sequences, total, r.Found, len(r.Unknown), len(r.Unconfirmed))
+	fmt.Fprintf(r.out, "--- %d sequences, %d requests; differences: %d, unknown: %d, once only: %d\n", r.Sequences, r.requests(), r.Found, len(r.Unknown), len(r.Unconfirmed))
 }
 
 // Print prints the report.
@@ -250,17 +254,14 @@ func (r *Report) Print() {
 // summary returns the numbers of the report in a line. A class is an entry of the list, or a set of
 // similar unknown differences.
 func (r *Report) summary() string {
-	requests, seen := 0, 0
-	for _, n := range r.Sent {
-		requests += n
-	}
+	seen := 0
 	for _, e := range r.Known {
 		if e.Seen > 0 {
 			seen++
 		}
 	}
 	return fmt.Sprintf("%d sequences, %d requests, %d differences; listed classes: %d seen of %d, %d gone; not listed: %d; once only: %d; forgotten by one: %d",
-		r.Sequences, requests, r.Found, seen, len(r.Known), len(r.Known.Gone(r.Sent)), len(r.Unknown), len(r.Unconfirmed), r.Forgotten)
+		r.Sequences, r.requests(), r.Found, seen, len(r.Known), len(r.Known.Gone(r.Sent)), len(r.Unknown), len(r.Unconfirmed), r.Forgotten)
 }
 
 // list prints signatures in the format of known.txt. It merges those that differ only in request and
@@ -297,10 +298,7 @@ const mostForgotten = 0.01
 
 // Verdict returns an error for unknown differences and for entries that are gone.
 func (r *Report) Verdict() error {
-	requests := 0
-	for _, n := range r.Sent {
-		requests += n
-	}
+	requests := r.requests()
 	if float64(r.Forgotten) > mostForgotten*float64(requests) && requests > 1000 {
 		return fmt.Errorf("%d of %d requests had a revision that only one server had compacted", r.Forgotten, requests)
 	}

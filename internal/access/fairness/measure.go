@@ -76,8 +76,8 @@ var (
 	demandRatios   = []float64{0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6}
 )
 
-// buckets are a histogram. It costs less than one of the client library, as a level
-// is locked when it counts.
+// buckets count values as a histogram. They cost less than a histogram of the client library, because a level is locked
+// while it counts.
 type buckets struct {
 	counts []uint64 // by bucket; the last one has no bound
 	sum    float64

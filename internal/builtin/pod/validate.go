@@ -29,7 +29,8 @@ func ValidateTemplate(c *rule.Check, t, old *corev1.PodTemplateSpec) {
 	}
 }
 
-// ValidateDeclared validates the fields of a template that Kubernetes validates by tags, also if other fields are invalid.
+// ValidateDeclared validates the fields of a template that Kubernetes validates by tags. A caller with an
+// invalid selector calls it in place of ValidateTemplate.
 func ValidateDeclared(c *rule.Check, t, old *corev1.PodTemplateSpec) {
 	var oldSpec *corev1.PodSpec
 	if old != nil {

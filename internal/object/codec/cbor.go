@@ -92,15 +92,12 @@ func (x Expect) wrongCBOR(data []byte, err error) error {
 	return Unhandled(x.Kind, x.Kind.Kind, err)
 }
 
-// fromCBOR decodes an object of a Go type as Kubernetes does: an error has the words of CBOR, and only the first unknown
+// decodeCBOR decodes an object of a Go type as Kubernetes does: an error has the words of CBOR, and only the first unknown
 // field is found.
-func (x Expect) fromCBOR(data []byte) (t object.Tree, problems []string, err error) {
+func (x Expect) decodeCBOR(data []byte) (t object.Tree, problems []string, err error) {
 	obj, got, err := cbor.NewSerializer(expected{x}, expected{x}, cbor.Strict(true)).Decode(data, &x.Kind, x.New())
 	if strict, ok := runtime.AsStrictDecodingError(err); ok {
-		for _, e := range strict.Errors() {
-			problems = append(problems, e.Error())
-		}
-		err = nil
+		problems, err = texts(strict.Errors()), nil
 	}
 	switch {
 	case got == nil:

@@ -115,7 +115,7 @@ func DecodeObject(m Media, data []byte, x Expect) (t object.Tree, duplicates []s
 		return t, nil, err
 	}
 	if m == CBOR && x.New != nil {
-		return x.fromCBOR(data)
+		return x.decodeCBOR(data)
 	}
 	doc, duplicates, err := toJSON(m, data)
 	switch {
@@ -160,11 +160,16 @@ func decodeInto(obj runtime.Object, doc []byte) (t object.Tree, problems []strin
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, e := range strict {
-		problems = append(problems, e.Error())
-	}
 	t, err = object.TreeOf(obj)
-	return t, problems, err
+	return t, texts(strict), err
+}
+
+// texts returns the texts of errors.
+func texts(errs []error) (all []string) {
+	for _, err := range errs {
+		all = append(all, err.Error())
+	}
+	return all
 }
 
 // Problems returns the duplicate and unknown fields of a document in its order, in the words of strict decoding; nil if they
@@ -173,8 +178,8 @@ func (x Expect) Problems(m Media, doc []byte) []string {
 	if m != JSON || x.New == nil {
 		return nil
 	}
-	_, problems, _ := decodeInto(x.New(), doc)
-	return problems
+	strict, _ := kjson.UnmarshalStrict(doc, x.New())
+	return texts(strict)
 }
 
 // A typeMeta is the apiVersion and kind of an object.

@@ -29,7 +29,7 @@ func NewNative(gates *gate.Set) *Native {
 	return &Native{schema: finest, counts: map[int32]int64{}}
 }
 
-// Index returns the index of the finest bucket of a value, which is positive.
+// Index returns the index of the finest bucket of a positive value.
 func Index(value float64) int32 {
 	fraction, exponent := math.Frexp(value) // in [0.5, 1)
 	i := 0
@@ -91,22 +91,23 @@ func (n *Native) With(classic prometheus.Metric) prometheus.Metric {
 	}
 	h := &dto.Histogram{}
 	n.write(h)
-	return both{classic, h}
+	return withNative{classic, h}
 }
 
-type both struct {
+// withNative is a classic histogram with native buckets.
+type withNative struct {
 	prometheus.Metric
 	native *dto.Histogram
 }
 
 // Write implements prometheus.Metric.
-func (b both) Write(to *dto.Metric) error {
-	if err := b.Metric.Write(to); err != nil {
+func (m withNative) Write(to *dto.Metric) error {
+	if err := m.Metric.Write(to); err != nil {
 		return err
 	}
 	h := to.Histogram
-	h.Schema, h.ZeroThreshold, h.ZeroCount = b.native.Schema, b.native.ZeroThreshold, b.native.ZeroCount
-	h.PositiveSpan, h.PositiveDelta = b.native.PositiveSpan, b.native.PositiveDelta
+	h.Schema, h.ZeroThreshold, h.ZeroCount = m.native.Schema, m.native.ZeroThreshold, m.native.ZeroCount
+	h.PositiveSpan, h.PositiveDelta = m.native.PositiveSpan, m.native.PositiveDelta
 	return nil
 }
 
@@ -149,7 +150,8 @@ func (n *Native) write(h *dto.Histogram) {
 	}
 }
 
-// Merge adds the counts of a histogram, sign times, to those of another one with the same classic buckets.
+// Merge adds the counts of a histogram to those of another one with the same classic buckets. With the sign -1, it subtracts
+// them.
 func Merge(to, more *dto.Histogram, sign int64) {
 	count, sum := to.GetSampleCount()+uint64(sign)*more.GetSampleCount(), to.GetSampleSum()+float64(sign)*more.GetSampleSum()
 	to.SampleCount, to.SampleSum = &count, &sum

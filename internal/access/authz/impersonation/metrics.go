@@ -21,14 +21,14 @@ func newMetrics(gates *gate.Set) *metrics {
 	counter := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
 	}
-	distribution := func(name, help string) *prometheus.HistogramVec {
+	newHistogram := func(name, help string) *prometheus.HistogramVec {
 		return histogram.NewVec(gates, prometheus.HistogramOpts{Name: prefix + name, Help: help, Buckets: prometheus.ExponentialBuckets(.001, 2, 15)}, labels)
 	}
 	return &metrics{
 		attempts:      counter("attempts_total", "Impersonation attempts, by mode and decision."),
-		attemptsTook:  distribution("attempts_duration_seconds", "Duration of impersonation attempts in seconds, by mode and decision."),
+		attemptsTook:  newHistogram("attempts_duration_seconds", "Duration of impersonation attempts in seconds, by mode and decision."),
 		questions:     counter("authorization_attempts_total", "Authorization checks for impersonation, by mode and decision."),
-		questionsTook: distribution("authorization_attempts_duration_seconds", "Duration of authorization checks for impersonation in seconds, by mode and decision."),
+		questionsTook: newHistogram("authorization_attempts_duration_seconds", "Duration of authorization checks for impersonation in seconds, by mode and decision."),
 	}
 }
 
