@@ -17,14 +17,18 @@ import (
 )
 
 // docsFiles have the documentation of the types of a package each: a line for a type, and an indented line for each
-// field with documentation, "" for the type itself. They come from the methods SwaggerDoc of the types, and a test
-// compares them and writes them. The methods would take three times as much of the program.
+// field with documentation, "" for the type itself. A type is "like" its namesake in another package if both have the same
+// documentation. They come from the methods SwaggerDoc of the types, and a test compares them and writes them. The methods
+// would take three times as much of the program.
 //
 //go:embed docs
 var docsFiles embed.FS
 
-// A docsFile has the lines of each type.
-type docsFile map[string]string
+// A docsFile has the documentation of each type.
+type docsFile map[string]typeDocs
+
+// typeDocs are the lines of a type, or the package of its namesake with the same ones.
+type typeDocs struct{ lines, like string }
 
 // A docsCache has the files in use. They do not change, and the garbage collector drops the others.
 type docsCache struct {
@@ -32,6 +36,15 @@ type docsCache struct {
 }
 
 var documentation docsCache
+
+// lines returns the lines of a type.
+func (c *docsCache) lines(pkg, name string) string {
+	docs := c.of(pkg)[name]
+	if docs.like != "" {
+		docs = c.of(docs.like)[name]
+	}
+	return docs.lines
+}
 
 // of returns the documentation of the types of a package, nil for none.
 func (c *docsCache) of(pkg string) docsFile {
@@ -64,12 +77,13 @@ func unpack(packed []byte) string {
 func parseDocs(text string) docsFile {
 	file := docsFile{}
 	for text != "" {
-		name, rest, _ := strings.Cut(text, "\n")
+		head, rest, _ := strings.Cut(text, "\n")
+		name, like, _ := strings.Cut(head, " like ")
 		end := 0
 		for strings.HasPrefix(rest[end:], "\t") {
 			end += strings.IndexByte(rest[end:], '\n') + 1
 		}
-		file[name], text = rest[:end], rest[end:]
+		file[name], text = typeDocs{rest[:end], like}, rest[end:]
 	}
 	return file
 }
@@ -79,7 +93,7 @@ func Docs(t reflect.Type) map[string]string { return Renamed{}.docs(t) }
 
 func (r Renamed) docs(t reflect.Type) map[string]string {
 	out := r.inlinedDocs(t)
-	for line := range strings.Lines(documentation.of(r.of(t))[t.Name()]) {
+	for line := range strings.Lines(documentation.lines(r.of(t), t.Name())) {
 		name, quoted, _ := strings.Cut(strings.Trim(line, "\t\n"), " ")
 		if doc, err := strconv.Unquote(quoted); err == nil {
 			out[strings.Clone(name)] = strings.Clone(doc) // so that the rest of the file can go

@@ -133,15 +133,18 @@ func ownDocs(of reflect.Type) map[string]string {
 // The files in docs have the documentation of the types of Kubernetes; go test ./internal/schema/model -docs writes
 // them.
 func TestDocs(t *testing.T) {
-	want := map[string]string{}
-	for pkg, types := range documented(t) {
+	want, first, all := map[string]string{}, map[string]string{}, documented(t)
+	for _, pkg := range slices.Sorted(maps.Keys(all)) {
 		var text strings.Builder
-		for _, name := range slices.Sorted(maps.Keys(types)) {
-			text.WriteString(name + "\n")
-			docs := ownDocs(types[name])
-			for _, field := range slices.Sorted(maps.Keys(docs)) {
-				text.WriteString("\t" + field + " " + strconv.Quote(docs[field]) + "\n")
+		for _, name := range slices.Sorted(maps.Keys(all[pkg])) {
+			text.WriteString(name)
+			lines := linesOf(ownDocs(all[pkg][name]))
+			if like, ok := first[name+lines]; ok {
+				lines = " like " + like + "\n"
+			} else {
+				first[name+lines] = pkg
 			}
+			text.WriteString(lines)
 		}
 		want[gotype.NameOf(pkg, "gz")] = text.String()
 	}
@@ -166,6 +169,14 @@ func TestDocs(t *testing.T) {
 	for name := range want {
 		t.Errorf("%s is missing: go test ./internal/schema/model -docs", name)
 	}
+}
+
+func linesOf(docs map[string]string) string {
+	lines := "\n"
+	for _, field := range slices.Sorted(maps.Keys(docs)) {
+		lines += "\t" + field + " " + strconv.Quote(docs[field]) + "\n"
+	}
+	return lines
 }
 
 func writeDocs(t *testing.T, files map[string]string) {
