@@ -240,7 +240,7 @@ func validateValidatingBinding(c *rule.Check, obj, _ *admissionv1.ValidatingAdmi
 		at.Invalid(actions, "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)")
 	}
 	if len(actions) == 0 {
-		at.Required("")
+		at.Required(rule.Untagged(c.Gates, "at least one validation action is required"))
 	}
 }
 

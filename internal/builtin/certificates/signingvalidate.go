@@ -128,7 +128,7 @@ func validateConditions(c *rule.Check, conditions, old []certificatesv1.Certific
 		}
 	}
 	if both(types) && !both(were) {
-		c.Invalid(`{conditions[{"type": "Approved"}], conditions[{"type": "Denied"}]}`, "must specify at most one of: `conditions[{\"type\": \"Approved\"}]`, `conditions[{\"type\": \"Denied\"}]`")
+		exclusive(c, types)
 	}
 	if len(repeated(were)) > 0 {
 		return
@@ -209,4 +209,18 @@ func validateChain(text []byte) error {
 		return errors.New("must contain at least one CERTIFICATE PEM block")
 	}
 	return nil
+}
+
+// exclusive adds the errors of a request that is approved and denied. Go code of Kubernetes reports each of the two conditions that
+// follows the other one.
+func exclusive(c *rule.Check, types []certificatesv1.RequestConditionType) {
+	if rule.Tagged(c.Gates) {
+		c.Invalid(`{conditions[{"type": "Approved"}], conditions[{"type": "Denied"}]}`, "must specify at most one of: `conditions[{\"type\": \"Approved\"}]`, `conditions[{\"type\": \"Denied\"}]`")
+		return
+	}
+	for i, t := range types {
+		if slices.Contains(decisions[:2], t) && both(types[:i+1]) {
+			c.Invalid(t, "Approved and Denied conditions are mutually exclusive")
+		}
+	}
 }

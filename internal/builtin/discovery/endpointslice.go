@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/kind"
+	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
@@ -146,8 +147,11 @@ func validateEndpointSlice(_ context.Context, c *resource.Change) field.ErrorLis
 	errs := kind.MetaFinalizers(obj)
 	errs = append(errs, kind.Supported(string(s.AddressType), field.NewPath("addressType"), "FQDN", "IPv4", "IPv6")...)
 	if old != nil && kind.Text(old, "addressType") != string(s.AddressType) {
-		// As in Kubernetes, the error has no value.
-		errs = append(errs, field.Invalid(field.NewPath("addressType"), nil, "field is immutable"))
+		var shown any // the error of a tag has no value
+		if !rule.Tagged(c.Gates) {
+			shown = s.AddressType
+		}
+		errs = append(errs, field.Invalid(field.NewPath("addressType"), shown, "field is immutable"))
 	}
 	errs = append(errs, validateEndpointPorts(s.Ports, field.NewPath("ports"))...)
 	if old != nil && object.Equal(obj["endpoints"], old["endpoints"]) {
@@ -211,7 +215,7 @@ func validateHints(hints *discoveryv1.EndpointHints, of *field.Path) (errs field
 func validateAddresses(gates *gate.Set, addresses []string, typ discoveryv1.AddressType, of *field.Path) (errs field.ErrorList) {
 	switch n := len(addresses); {
 	case n == 0:
-		errs = append(errs, field.Required(of, ""))
+		errs = append(errs, field.Required(of, rule.Untagged(gates, "must contain at least 1 address")))
 	case n > maxEndpointAddresses:
 		errs = append(errs, field.TooMany(of, n, maxEndpointAddresses))
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/internal/builtin/rule"
@@ -21,9 +20,7 @@ func validateClaim(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
 		})
 		return
 	}
-	if !equality.Semantic.DeepEqual(claim.Spec, old.Spec) {
-		c.At("spec").Invalid(nil, "field is immutable")
-	}
+	c.At("spec").Unchanged(claim.Spec, old.Spec)
 }
 
 func validateClaimSpec(c *rule.Check, spec *resourcev1.ResourceClaimSpec) {

@@ -57,9 +57,12 @@ func validateClaimStatus(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
 		names := namesOf(&claim.Spec.Devices)
 		validateReserved(own.At("reservedFor"), claim, old)
 		validateDevices(own.At("devices"), &claim.Status)
-		// An allocation is immutable, by the rules of the type.
-		if a := claim.Status.Allocation; a != nil && old.Status.Allocation == nil {
-			validateAllocation(own.At("allocation"), a, names)
+		switch a, at := claim.Status.Allocation, own.At("allocation"); {
+		case a == nil:
+		case old.Status.Allocation == nil:
+			validateAllocation(at, a, names)
+		case !rule.Tagged(c.Gates): // otherwise, a tag makes it immutable
+			at.Immutable(a, old.Status.Allocation)
 		}
 	})
 }

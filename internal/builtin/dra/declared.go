@@ -38,8 +38,9 @@ func declared[T any](c *rule.Check, validations declaration[T], obj, old *T) fie
 func merged[T any](c *rule.Check, validations declaration[T], obj, old *T, find func(own *rule.Check)) {
 	own := c.Apart()
 	find(own)
-	enforced := validate.FilterEnforcedDeclarativeErrors(c, declared(c, validations, obj, old), true)
-	c.Add(validate.FilterCoveredHandwrittenErrors(c, own.Errors(), enforced, true)...)
+	tagged := rule.Tagged(c.Gates)
+	enforced := validate.FilterEnforcedDeclarativeErrors(c, declared(c, validations, obj, old), tagged)
+	c.Add(validate.FilterCoveredHandwrittenErrors(c, own.Errors(), enforced, tagged)...)
 	if c.Version == "v1beta1" {
 		for _, err := range enforced {
 			reshape(err)

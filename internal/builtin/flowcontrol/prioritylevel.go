@@ -40,16 +40,18 @@ func validateFixed(c *rule.Check, l *flowcontrolv1.PriorityLevelConfiguration, f
 
 func validateLevelSpec(c *rule.Check, l *flowcontrolv1.PriorityLevelConfiguration) {
 	spec := &l.Spec
-	c.Walk(spec)
+	walked := *spec
+	if !rule.Tagged(c.Gates) && spec.Type != flowcontrolv1.PriorityLevelEnablementLimited {
+		walked.Limited = nil // only tags validate what the type forbids
+	}
+	c.Walk(&walked)
 	if (l.Name == flowcontrolv1.PriorityLevelConfigurationNameExempt) != (spec.Type == flowcontrolv1.PriorityLevelEnablementExempt) {
 		c.At("type").Invalid(spec.Type, "must be 'Exempt' if and only if `name` is 'exempt'")
 	}
-	if spec.Limited != nil && spec.Type != flowcontrolv1.PriorityLevelEnablementLimited {
-		c.At("limited").Forbidden("")
-	}
-	if spec.Exempt != nil && spec.Type != flowcontrolv1.PriorityLevelEnablementExempt {
-		c.At("exempt").Forbidden("")
-	}
+	forbid(c.At("limited"), spec.Limited != nil, spec.Type, flowcontrolv1.PriorityLevelEnablementLimited,
+		flowcontrolv1.PriorityLevelEnablementExempt, "must be nil if the type is not Limited")
+	forbid(c.At("exempt"), spec.Exempt != nil, spec.Type, flowcontrolv1.PriorityLevelEnablementExempt,
+		flowcontrolv1.PriorityLevelEnablementLimited, "must be nil if the type is Limited")
 	switch spec.Type {
 	case flowcontrolv1.PriorityLevelEnablementExempt:
 		if e := spec.Exempt; e != nil {
@@ -58,7 +60,7 @@ func validateLevelSpec(c *rule.Check, l *flowcontrolv1.PriorityLevelConfiguratio
 		}
 	case flowcontrolv1.PriorityLevelEnablementLimited:
 		if spec.Limited == nil {
-			c.At("limited").Required("")
+			c.At("limited").Required(rule.Untagged(c.Gates, "must not be empty when type is Limited"))
 			return
 		}
 		validateLimited(c.At("limited"), spec.Limited)
@@ -81,8 +83,15 @@ func percent(c *rule.Check, n *int32) {
 }
 
 func validateLimitResponse(c *rule.Check, r *flowcontrolv1.LimitResponse) {
-	if r.Queuing != nil && r.Type != flowcontrolv1.LimitResponseTypeQueue {
-		c.At("queuing").Forbidden("")
+	forbid(c.At("queuing"), r.Queuing != nil, r.Type, flowcontrolv1.LimitResponseTypeQueue,
+		flowcontrolv1.LimitResponseTypeReject, "must be nil if limited.limitResponse.type is not Limited")
+}
+
+// forbid adds an error for a field that is set although the type is not that of the field. Tags forbid it for all such types, and
+// Go code of Kubernetes for one, with a detail.
+func forbid[T ~string](c *rule.Check, isSet bool, typ, own, other T, detail string) {
+	if isSet && (typ == other || typ != own && rule.Tagged(c.Gates)) {
+		c.Forbidden(rule.Untagged(c.Gates, detail))
 	}
 }
 
@@ -95,7 +104,7 @@ func validateLimited(c *rule.Check, l *flowcontrolv1.LimitedPriorityLevelConfigu
 	case flowcontrolv1.LimitResponseTypeReject, "":
 	case flowcontrolv1.LimitResponseTypeQueue:
 		if queuing == nil {
-			c.At("queuing").Required("")
+			c.At("queuing").Required(rule.Untagged(c.Gates, "must not be empty if limited.limitResponse.type is Limited"))
 			return
 		}
 		validateQueuing(c.At("queuing"), queuing)

@@ -24,7 +24,7 @@ func validateRole(c *rule.Check, role, _ *rbacv1.Role) {
 func validateVerbs(c *rule.Check, rules []rbacv1.PolicyRule) {
 	for i := range rules {
 		if len(rules[i].Verbs) == 0 {
-			c.At("rules", i, "verbs").Required("")
+			c.At("rules", i, "verbs").Required(rule.Untagged(c.Gates, "verbs must contain at least one value"))
 		}
 	}
 }

@@ -11,8 +11,21 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/internal/object/gate"
 	"github.com/anykind/anykind/internal/object/resource"
 )
+
+// Tagged reports whether the tags of a type are in force that have a counterpart in Go code of Kubernetes. The errors of
+// the two differ.
+func Tagged(gates *gate.Set) bool { return gates.On(gate.DeclarativeValidationBeta) }
+
+// Untagged returns the detail of an error that a tag reports without one.
+func Untagged(gates *gate.Set, detail string) string {
+	if Tagged(gates) {
+		return ""
+	}
+	return detail
+}
 
 // A Check is at one place in an object and collects errors. At returns Checks of other places of
 // the same object.
@@ -130,11 +143,15 @@ func (c *Check) Immutable(value, old any) {
 	}
 }
 
-// Unchanged is Immutable without the value in the error.
+// Unchanged is Immutable for a value with a tag that says so: without the value in the error.
 func (c *Check) Unchanged(value, old any) {
-	if !equality.Semantic.DeepEqual(value, old) {
-		c.Invalid(nil, "field is immutable")
+	if equality.Semantic.DeepEqual(value, old) {
+		return
 	}
+	if Tagged(c.Gates) {
+		value = nil
+	}
+	c.Invalid(value, "field is immutable")
 }
 
 // Required adds an error for a missing value.

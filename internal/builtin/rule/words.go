@@ -24,16 +24,20 @@ import (
 // words apply, too.
 type word func(c *Check, v reflect.Value, r rule) bool
 
-// dictionary has the words of the table that validate values. All except needed ignore missing
+// dictionary has the words of the table that validate values. All except needed and set ignore missing
 // values: a nil pointer, an empty text or list. A number, and the target of a pointer, is always
 // present.
 var dictionary = map[string]word{
 	"needed": needed,
-	"set":    set,
-	"known":  known,
-	"min":    number(func(n, limit int64) bool { return n >= limit }, "must be greater than or equal to %d"),
-	"max":    number(func(n, limit int64) bool { return n <= limit }, "must be less than or equal to %d"),
-	"above":  number(func(n, limit int64) bool { return n > limit }, "must be greater than %d"),
+	"needed-by-tag": func(c *Check, v reflect.Value, r rule) bool {
+		r.argument = Untagged(c.Gates, r.argument)
+		return needed(c, v, r)
+	},
+	"set":   set,
+	"known": known,
+	"min":   number(func(n, limit int64) bool { return n >= limit }, "must be greater than or equal to %d"),
+	"max":   number(func(n, limit int64) bool { return n <= limit }, "must be less than or equal to %d"),
+	"above": number(func(n, limit int64) bool { return n > limit }, "must be greater than %d"),
 	"priority-of-users": number(func(n, _ int64) bool { return n < 0 || n >= 1000 },
 		"priorities 0-999 are reserved for responders with *.k8s.io suffix"),
 	"port":        ofNumber(func(n int64) []string { return validation.IsValidPortNum(int(n)) }),

@@ -34,7 +34,7 @@ func attachments() *resource.Definition {
 
 func validateAttachment(c *rule.Check, a, old *storagev1.VolumeAttachment) {
 	spec := c.At("spec")
-	if old == nil {
+	if old == nil && rule.Tagged(c.Gates) {
 		validateAttacher(spec.At("attacher"), a.Spec.Attacher)
 	} else {
 		kind.ValidateDriverName(spec.At("attacher"), a.Spec.Attacher)
@@ -47,7 +47,7 @@ func validateAttachment(c *rule.Check, a, old *storagev1.VolumeAttachment) {
 	}
 }
 
-// validateAttacher validates the driver name of a new attachment. The messages differ from those
+// validateAttacher validates the driver name of a new attachment by the tags of the type. The messages differ from those
 // for other driver names.
 func validateAttacher(c *rule.Check, name string) {
 	const most = 63

@@ -28,6 +28,7 @@ const (
 	DRAPartitionableDevicesType                         Name = "DRAPartitionableDevicesType"
 	DRAResourceClaimGranularStatusAuthorization         Name = "DRAResourceClaimGranularStatusAuthorization"
 	DRAWorkloadResourceClaims                           Name = "DRAWorkloadResourceClaims"
+	DeclarativeValidationBeta                           Name = "DeclarativeValidationBeta"
 	EnvFiles                                            Name = "EnvFiles"
 	EvictionRequestAPI                                  Name = "EvictionRequestAPI"
 	ExcludeAdmissionWebhookVirtualResources             Name = "ExcludeAdmissionWebhookVirtualResources"
