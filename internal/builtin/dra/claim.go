@@ -20,7 +20,7 @@ func validateClaim(c *rule.Check, claim, old *resourcev1.ResourceClaim) {
 		})
 		return
 	}
-	c.At("spec").Unchanged(claim.Spec, old.Spec)
+	c.At("spec").UnchangedBeta(claim.Spec, old.Spec)
 }
 
 func validateClaimSpec(c *rule.Check, spec *resourcev1.ResourceClaimSpec) {

@@ -63,8 +63,8 @@ func validatePoolRequest(c *rule.Check, r, old *resourcev1alpha3.ResourcePoolSta
 	switch {
 	case old == nil:
 		c.Walk(&r.Spec, "spec")
-	case !equality.Semantic.DeepEqual(r.Spec, old.Spec):
-		c.At("spec").Invalid(nil, "field is immutable")
+	default:
+		c.At("spec").Unchanged(r.Spec, old.Spec)
 	}
 }
 

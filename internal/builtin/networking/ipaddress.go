@@ -54,6 +54,6 @@ func validateIPAddress(c *rule.Check, address, old *networkingv1.IPAddress) {
 		c.Required("")
 	}
 	if old != nil {
-		c.Unchanged(address.Spec.ParentRef, old.Spec.ParentRef)
+		c.UnchangedBeta(address.Spec.ParentRef, old.Spec.ParentRef)
 	}
 }

@@ -52,7 +52,7 @@ func validateHandler(c *rule.Check, class, old *nodev1.RuntimeClass) {
 	if old != nil {
 		// Kubernetes words this error differently, and does not tolerate old values.
 		label = func(s string) []string { return apivalidation.NameIsDNSLabel(s, false) }
-		c.Unchanged(of, old.Handler)
+		c.UnchangedBeta(of, old.Handler)
 	}
 	if of == "" {
 		c.Required("")

@@ -143,15 +143,20 @@ func (c *Check) Immutable(value, old any) {
 	}
 }
 
-// Unchanged is Immutable for a value with a tag that says so: without the value in the error.
+// Unchanged is Immutable for a value that is immutable by a tag: without the value in the error.
 func (c *Check) Unchanged(value, old any) {
-	if equality.Semantic.DeepEqual(value, old) {
-		return
+	if !equality.Semantic.DeepEqual(value, old) {
+		c.Invalid(nil, "field is immutable")
 	}
+}
+
+// UnchangedBeta is Unchanged for a tag with a counterpart in Go code.
+func (c *Check) UnchangedBeta(value, old any) {
 	if Tagged(c.Gates) {
-		value = nil
+		c.Unchanged(value, old)
+	} else {
+		c.Immutable(value, old)
 	}
-	c.Invalid(value, "field is immutable")
 }
 
 // Required adds an error for a missing value.

@@ -43,7 +43,7 @@ func validateAttachment(c *rule.Check, a, old *storagev1.VolumeAttachment) {
 	spec.At("nodeName").Invalids(a.Spec.NodeName, validation.IsDNS1123Subdomain(a.Spec.NodeName))
 	validateAttachmentStatus(c.At("status"), &a.Status)
 	if old != nil {
-		spec.Unchanged(a.Spec, old.Spec)
+		spec.UnchangedBeta(a.Spec, old.Spec)
 	}
 }
 

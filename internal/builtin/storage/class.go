@@ -59,10 +59,10 @@ func validateClass(c *rule.Check, class, old *storagev1.StorageClass) {
 	if old == nil {
 		return
 	}
-	c.At("parameters").Unchanged(class.Parameters, old.Parameters)
-	c.At("provisioner").Unchanged(class.Provisioner, old.Provisioner)
-	c.At("reclaimPolicy").Unchanged(class.ReclaimPolicy, old.ReclaimPolicy)
-	c.At("volumeBindingMode").Unchanged(class.VolumeBindingMode, old.VolumeBindingMode)
+	c.At("parameters").UnchangedBeta(class.Parameters, old.Parameters)
+	c.At("provisioner").UnchangedBeta(class.Provisioner, old.Provisioner)
+	c.At("reclaimPolicy").UnchangedBeta(class.ReclaimPolicy, old.ReclaimPolicy)
+	c.At("volumeBindingMode").UnchangedBeta(class.VolumeBindingMode, old.VolumeBindingMode)
 }
 
 // validateTopologies validates topology terms and rejects duplicates.
