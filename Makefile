@@ -8,14 +8,14 @@ GO         ?= go
 export CGO_ENABLED ?= 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
-MODULES     = . envtest test test/upstream test/upstream/admission test/kubernetes test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further bench tools
+MODULES     = . envtest test test/operators/published test/operators/programs test/operators/programs/gatekeeper test/operators/programs/tested test/operators/programs/kyverno test/operators/programs/further tools
 # Folders of test that run published programs, in processes of their own.
 PROGRAMS    = controlplane aggregation egress extension operators console
 # Folders of test without the race detector: they compare results, one request after the other, or their server is a
 # program, which is built without it.
 COMPARED    = oracle builtin compare corpus publish verdict crash footprint migrate scarce session soak traces watch
 # The other folders of test, but for those with a target of their own.
-EVERYDAY    = $(filter-out $(PROGRAMS) $(COMPARED) changes etcd integrations kubernetes upstream,$(notdir $(patsubst %/,%,$(wildcard test/*/))))
+EVERYDAY    = $(filter-out $(PROGRAMS) $(COMPARED) bench changes etcd integrations kubernetes upstream,$(notdir $(patsubst %/,%,$(wildcard test/*/))))
 patterns    = $(patsubst %,./%/...,$1)
 # Packages that start no goroutines, and neither do their tests (internal/rules). The race detector finds nothing in
 # them, and multiplies their time by four to ten.
@@ -25,7 +25,7 @@ SEQUENTIAL  = admission/podsecurity builtin/recording object object/codec object
 	schema/jsonschema schema/model schema/structural
 sequential  = $(SEQUENTIAL:%=github.com/anykind/anykind/internal/%)
 concurrent  = $(or $(filter-out $(sequential),$(shell $(GO) list ./...)),./packages/that/go/list/did/not/find)
-# make test LONG=1 tests as the gate does: with all random cases, and with bench and tools/release.
+# make test LONG=1 tests as the gate does: with all random cases, and with test/bench and tools/release.
 LONG       ?=
 short       = $(if $(LONG),,-short)
 # make test RACE=1 tests with the race detector, where there is a C compiler.
@@ -72,7 +72,7 @@ test: ## run all tests of the product, then real kubectl against it (LONG=1: wit
 	try $(call raced,test) $(short) $(call patterns,$(EVERYDAY)); \
 	try $(call gotest,test) $(short) $(call patterns,$(COMPARED)); \
 	try $(call gotest,tools) ./bump; \
-	$(if $(LONG),try $(call raced,bench) ./...; try $(call gotest,tools) ./...;) \
+	$(if $(LONG),try $(call raced,test) ./bench/...; try $(call gotest,tools) ./...;) \
 	exit $$failed
 
 quick: ## run the tests of one package and of those that import it (make quick PKG=internal/store/kv)
@@ -108,7 +108,7 @@ etcd: ## run the tests with etcd: the store, servers that share one, and their f
 
 programs: ## run a sample of schedulers, kube-controller-manager, operators and Kubernetes' own tests against the server
 	$(call gotest,test) -p 1 $(call patterns,$(PROGRAMS))
-	$(call gotest,test/kubernetes) ./...
+	$(call gotest,test) ./kubernetes/...
 
 full: ## run everything that CI runs
 	.ci/run
@@ -122,7 +122,7 @@ lint: ## check formatting, go vet and staticcheck in all modules
 	done
 
 bench: ## measure beside kube-apiserver with etcd, and write docs/benchmarks.md (minutes; make bench ARGS=-full takes hours)
-	cd bench && $(GO) run . $(ARGS)
+	cd test/bench && $(GO) run . $(ARGS)
 
 microbench: ## run the benchmarks of the packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...

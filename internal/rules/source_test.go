@@ -42,7 +42,7 @@ func (f *file) line(p token.Pos) int { return f.set.Position(p).Line }
 // inProduct reports whether the file belongs to the product's module, and not to a separate one:
 // external tests, tools, the test kit.
 func (f *file) inProduct() bool {
-	return !strings.HasPrefix(f.name, "test/") && !strings.HasPrefix(f.name, "tools/") && !strings.HasPrefix(f.name, "bench/") &&
+	return !strings.HasPrefix(f.name, "test/") && !strings.HasPrefix(f.name, "tools/") &&
 		!strings.HasPrefix(f.name, "envtest/")
 }
 

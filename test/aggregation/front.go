@@ -24,7 +24,7 @@ var (
 // published is the folder of the module k8s.io/sample-apiserver.
 var published = sync.OnceValues(func() (string, error) {
 	const path = "k8s.io/sample-apiserver"
-	modules, err := program.Published("tools/reference", path)
+	modules, err := program.Published("test", path)
 	return modules[path].Dir, err
 })
 

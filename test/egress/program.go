@@ -22,10 +22,10 @@ var (
 	etcd          = sync.OnceValues(program.Etcd)
 
 	konnectivityServer = sync.OnceValues(func() (string, error) {
-		return program.OfKubernetes("konnectivity-server", "test/egress", "sigs.k8s.io/apiserver-network-proxy/cmd/server")
+		return program.OfKubernetes("konnectivity-server", "sigs.k8s.io/apiserver-network-proxy/cmd/server")
 	})
 	konnectivityAgent = sync.OnceValues(func() (string, error) {
-		return program.OfKubernetes("konnectivity-agent", "test/egress", "./agent")
+		return program.OfKubernetes("konnectivity-agent", "./egress/agent")
 	})
 )
 

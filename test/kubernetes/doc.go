@@ -1,4 +1,4 @@
-// Package kubernetes is the top of a module that runs Kubernetes' own tests, as published in
+// Package kubernetes is the top of the runners of Kubernetes' own tests, as published in
 // k8s.io/kubernetes, against anykind and against kube-apiserver:
 //
 // - cmd: test/cmd, the shell suite of kubectl

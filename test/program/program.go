@@ -1,7 +1,7 @@
 // Package program builds the programs that the tests run: anykind, and the published kubectl,
 // kube-apiserver, kube-scheduler, kube-controller-manager, sample-apiserver and etcd.
 //
-// The published ones are built from the module tools/reference, so tests need no installed programs, and use
+// The published ones are built from this module, so tests need no installed programs, and use
 // the same ones on every machine. They are stored in .build at the top of the repository. With Go's
 // build cache, building one again takes a fraction of a second; the first build of kube-apiserver or
 // kube-controller-manager takes minutes.
@@ -42,14 +42,14 @@ func KubeScheduler() (string, error) { return published("kube-scheduler") }
 
 // SampleAPIServer returns the path of the published k8s.io/sample-apiserver.
 func SampleAPIServer() (string, error) {
-	return build("sample-apiserver", "tools/reference", "k8s.io/sample-apiserver", versionFlags)
+	return OfKubernetes("sample-apiserver", "k8s.io/sample-apiserver")
 }
 
 // KubeControllerManager returns the path of the published kube-controller-manager.
 func KubeControllerManager() (string, error) { return published("kube-controller-manager") }
 
 func published(name string) (string, error) {
-	return build(name, "tools/reference", "k8s.io/kubernetes/cmd/"+name, versionFlags)
+	return OfKubernetes(name, "k8s.io/kubernetes/cmd/"+name)
 }
 
 // Further is the folder of a module with more published programs.
@@ -71,14 +71,11 @@ func Act() (string, error) {
 
 // Etcd returns the path of the published etcd.
 func Etcd() (string, error) {
-	return build("etcd", "tools/reference", "go.etcd.io/etcd/server/v3", "")
+	return build("etcd", "test", "go.etcd.io/etcd/server/v3", "")
 }
 
-// OfKubernetes returns the path of a published program of Kubernetes that another module of the
-// repository requires.
-func OfKubernetes(name, module, pkg string) (string, error) {
-	return build(name, module, pkg, versionFlags)
-}
+// OfKubernetes returns the path of another published program of Kubernetes.
+func OfKubernetes(name, pkg string) (string, error) { return build(name, "test", pkg, versionFlags) }
 
 // build builds a package of a module. Several test processes may call it at once.
 func build(name, module, pkg, flags string, args ...string) (string, error) {
@@ -115,7 +112,7 @@ func Top() (string, error) {
 		return "", err
 	}
 	for {
-		_, err := os.Stat(filepath.Join(dir, "tools", "reference", "go.mod"))
+		_, err := os.Stat(filepath.Join(dir, "test", "go.mod"))
 		if err == nil {
 			return dir, nil
 		}
@@ -124,7 +121,7 @@ func Top() (string, error) {
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("not inside the repository: no folder above has tools/reference/go.mod")
+			return "", errors.New("not inside the repository: no folder above has test/go.mod")
 		}
 		dir = parent
 	}

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// admissionModule is the folder of the module for the admission tests, with its path.
+// admissionFolder is the folder of the admission tests, with its path.
 const (
-	admissionModule = "admission"
+	admissionFolder = "admission"
 	admissionPath   = "github.com/anykind/anykind/test/upstream/admission"
 )
 
@@ -40,11 +40,11 @@ var imports = strings.NewReplacer(
 
 // runAdmission runs Kubernetes' tests of admission against the program.
 func runAdmission(o options) error {
-	known, err := readKnown(filepath.Join(admissionModule, "known.txt"))
+	known, err := readKnown(filepath.Join(admissionFolder, "known.txt"))
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(admissionModule, ".run")
+	dir := filepath.Join(admissionFolder, ".run")
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func runAdmission(o options) error {
 	if err := os.Setenv("ANYKIND_PROGRAM", program); err != nil {
 		return err
 	}
-	r, err := runTests(o, command{dir: admissionModule, args: []string{"test"}, packages: []string{"./.run/admissionwebhook"}}, known, filepath.Join(dir, "failed"))
+	r, err := runTests(o, command{dir: admissionFolder, args: []string{"test"}, packages: []string{"./.run/admissionwebhook"}}, known, filepath.Join(dir, "failed"))
 	if err != nil {
 		return err
 	}
@@ -82,11 +82,9 @@ func runAdmission(o options) error {
 	return r.verdict(known, o.run != "")
 }
 
-// kubernetes returns the folder of the published source that the module of the tests requires.
+// kubernetes returns the folder of the published source of Kubernetes.
 func kubernetes() (string, error) {
-	list := exec.Command("go", "mod", "download", "-json", "k8s.io/kubernetes")
-	list.Dir = admissionModule
-	out, err := list.Output()
+	out, err := exec.Command("go", "mod", "download", "-json", "k8s.io/kubernetes").Output()
 	var m struct{ Dir, Error string }
 	if jsonErr := json.Unmarshal(out, &m); jsonErr != nil {
 		return "", fmt.Errorf("downloading k8s.io/kubernetes: %w", err)
@@ -107,7 +105,7 @@ func (s source) copy(to, from string) error {
 		return err
 	}
 	if s.ours != "" {
-		files = append(files, filepath.Join(admissionModule, filepath.FromSlash(s.ours)))
+		files = append(files, filepath.Join(admissionFolder, filepath.FromSlash(s.ours)))
 	}
 	for _, file := range files {
 		if leftOut[filepath.Base(file)] {

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -74,20 +74,21 @@ func version() string {
 // writeModule writes a go.mod with the requirements of this module, in which the copy replaces the
 // tests.
 func (s *suite) writeModule() error {
-	mod, err := os.ReadFile("go.mod")
-	if err != nil {
-		return err
-	}
-	sum, err := os.ReadFile("go.sum")
-	if err != nil {
-		return err
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join("..", name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(s.dir, name), data, 0o644); err != nil {
+			return err
+		}
 	}
 	// Paths in a -modfile are relative to the module, not to the file.
-	mod = append(bytes.TrimSpace(mod), fmt.Sprintf("\n\nreplace %s => ./%s\n", tested, filepath.ToSlash(filepath.Join(s.dir, "ours")))...)
-	if err := os.WriteFile(filepath.Join(s.dir, "go.mod"), mod, 0o644); err != nil {
-		return err
+	edit := exec.Command("go", "mod", "edit", "-replace", tested+"=./"+path.Join("upstream", filepath.ToSlash(s.dir), "ours"), filepath.Join(s.dir, "go.mod"))
+	if said, err := edit.CombinedOutput(); err != nil {
+		return fmt.Errorf("replacing %s: %w\n%s", tested, err, said)
 	}
-	return os.WriteFile(filepath.Join(s.dir, "go.sum"), sum, 0o644)
+	return nil
 }
 
 // copyTree makes a writable copy of files: the module cache is read-only.

@@ -52,7 +52,7 @@ var modules = []struct {
 	folder string
 	paths  []string
 }{
-	{"tools/reference", []string{"k8s.io/kubernetes", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator", "k8s.io/pod-security-admission", "k8s.io/kubectl", "k8s.io/cli-runtime"}},
+	{"test", []string{"k8s.io/kubernetes", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator", "k8s.io/pod-security-admission", "k8s.io/kubectl", "k8s.io/cli-runtime"}},
 	{"test/operators/published", []string{"sigs.k8s.io/gateway-api", "github.com/cert-manager/cert-manager"}},
 }
 

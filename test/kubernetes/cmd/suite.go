@@ -30,16 +30,10 @@ func build() (p programs, err error) {
 		path  *string
 		build func() (string, error)
 	}{
-		{&p.kubectl, func() (string, error) {
-			return published.Program("kubernetes-kubectl", "k8s.io/kubernetes/cmd/kubectl")
-		}},
 		{&p.convert, func() (string, error) {
-			return published.Program("kubectl-convert", "k8s.io/kubernetes/cmd/kubectl-convert")
+			return program.OfKubernetes("kubectl-convert", "k8s.io/kubernetes/cmd/kubectl-convert")
 		}},
-		{&p.controllers, func() (string, error) {
-			return published.Program("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager")
-		}},
-		{&p.kubeAPIServer, program.KubeAPIServer}, {&p.etcd, program.Etcd}, {&p.anykind, program.Anykind},
+		{&p.kubectl, program.Kubectl}, {&p.controllers, program.KubeControllerManager}, {&p.kubeAPIServer, program.KubeAPIServer}, {&p.etcd, program.Etcd}, {&p.anykind, program.Anykind},
 	} {
 		if *b.path, err = b.build(); err != nil {
 			return p, err

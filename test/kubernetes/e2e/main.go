@@ -108,11 +108,10 @@ func build(here string) (p programs, err error) {
 		path  *string
 		build func() (string, error)
 	}{
-		{&p.Controllers, func() (string, error) {
-			return published.Program("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager")
+		{&p.Agnhost, func() (string, error) {
+			return program.OfKubernetes("agnhost", "k8s.io/kubernetes/test/images/agnhost")
 		}},
-		{&p.Agnhost, func() (string, error) { return published.Program("agnhost", "k8s.io/kubernetes/test/images/agnhost") }},
-		{&p.Kubectl, program.Kubectl}, {&p.KubeAPIServer, program.KubeAPIServer}, {&p.Etcd, program.Etcd}, {&p.Anykind, program.Anykind},
+		{&p.Controllers, program.KubeControllerManager}, {&p.Kubectl, program.Kubectl}, {&p.KubeAPIServer, program.KubeAPIServer}, {&p.Etcd, program.Etcd}, {&p.Anykind, program.Anykind},
 	} {
 		if *b.path, err = b.build(); err != nil {
 			return p, err

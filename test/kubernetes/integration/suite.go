@@ -20,7 +20,7 @@ const (
 	tests     = published.Module + "/test/integration"
 	fixture   = published.Module + "/cmd/kube-apiserver/app/testing"
 	copied    = published.Module + "/copied" // internal packages of Kubernetes can be imported there
-	here      = "github.com/anykind/anykind/test/kubernetes"
+	here      = "github.com/anykind/anykind/test"
 	startFunc = "func StartTestServer("
 )
 
@@ -137,6 +137,7 @@ var relative = regexp.MustCompile(`(?m)=> \.\.\S*$`)
 
 // writeModule writes a go.mod with the requirements of this module, and this module.
 func (s *suite) writeModule(folder string) error {
+	folder = filepath.Dir(folder) // of the module
 	mod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
 	if err != nil {
 		return err

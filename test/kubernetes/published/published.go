@@ -18,7 +18,7 @@ import (
 // Module is the module with the tests.
 const Module = "k8s.io/kubernetes"
 
-// Folder returns the folder of this module, from any folder below it.
+// Folder returns the folder of the runners, from any folder below the top of the repository.
 func Folder() (string, error) {
 	top, err := program.Top()
 	return filepath.Join(top, "test", "kubernetes"), err
@@ -26,7 +26,7 @@ func Folder() (string, error) {
 
 // Source returns the folder of the published source.
 func Source() (string, error) {
-	modules, err := program.Published("test/kubernetes", Module)
+	modules, err := program.Published("test", Module)
 	return modules[Module].Dir, err
 }
 
@@ -69,12 +69,6 @@ func copyFile(to, from string) error {
 		mode = 0o644
 	}
 	return os.WriteFile(to, data, mode)
-}
-
-// Program builds a program of a module that test/kubernetes/go.mod requires, with the version stamp of
-// the published ones.
-func Program(name, pkg string) (string, error) {
-	return program.OfKubernetes(name, "test/kubernetes", pkg)
 }
 
 // TestProgram builds the tests of a package as a program. The flags are those of the published

@@ -1,4 +1,4 @@
-// Package admission is the module in which Kubernetes' own tests of admission webhooks and policies
+// Package admission is the folder in which Kubernetes' own tests of admission webhooks and policies
 // run against anykind (make upstream-admission).
 //
 // The repository has no part of the tests. The command in the folder above copies them from the module
