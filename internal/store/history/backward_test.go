@@ -193,10 +193,7 @@ func long(t testing.TB, changes int, o Options) *Store {
 // The newest 100 of many changes cost as much as 100 changes: others are not decoded.
 func TestNewestOfMany(t *testing.T) {
 	decoded := &atomic.Int64{}
-	changes := 100_000
-	if testing.Short() {
-		changes = 10_000
-	}
+	const changes = 10_000
 	s := long(t, changes, Options{Seal: counting{decoded}})
 	s.file.cache = cache{}
 	decoded.Store(0)
