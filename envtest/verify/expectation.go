@@ -16,6 +16,8 @@ type expectation struct {
 	vary map[string]bool // fields that differ between runs without faults
 	// random are the kinds of objects whose names differ between runs without faults.
 	random map[string]bool
+	// led are the writes of a program that does not hold its Leases.
+	led map[string]bool
 }
 
 // learn compares runs without faults.

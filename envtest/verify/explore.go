@@ -191,13 +191,35 @@ func (x *explorer) learn() (*run, error) {
 		runs = append(runs, r)
 	}
 	x.expect.learn(runs)
-	return runs[0], nil
+	return runs[0], x.follow(runs[0])
+}
+
+// follow runs the scenario while another identity holds the Leases of the program, and learns the writes for which
+// the program does not need them.
+func (x *explorer) follow(learnt *run) error {
+	if len(learnt.leases) == 0 {
+		return nil
+	}
+	taken := slices.SortedFunc(maps.Keys(learnt.leases), func(a, b identity) int { return strings.Compare(a.String(), b.String()) })
+	r := &run{world: x.world, seed: x.world.Seed, taken: taken}
+	if err := x.execute(r); err != nil {
+		return err
+	}
+	x.expect.led = map[string]bool{}
+	for _, write := range r.written {
+		x.expect.led[write] = true
+	}
+	return nil
 }
 
 // run executes one plan in a bubble of its own. Runs of other variations have other random values, times and
 // resourceVersions.
-func (x *explorer) run(p Plan, expect *expectation, variation int) (r *run, err error) {
-	r = &run{world: x.world, variation: variation, seed: x.world.Seed + uint64(variation), plan: p, expect: expect}
+func (x *explorer) run(p Plan, expect *expectation, variation int) (*run, error) {
+	r := &run{world: x.world, variation: variation, seed: x.world.Seed + uint64(variation), plan: p, expect: expect}
+	return r, x.execute(r)
+}
+
+func (x *explorer) execute(r *run) (err error) {
 	ended := false
 	defer func() {
 		// Goroutines of the program that outlive its context are no problem of the run. Time stands still for them.
@@ -210,7 +232,7 @@ func (x *explorer) run(p Plan, expect *expectation, variation int) (r *run, err 
 		err = r.execute(x.prepared, x.scenario)
 		ended = true
 	})
-	return r, err
+	return err
 }
 
 // vary makes times and resourceVersions of the run differ from those of other variations.
@@ -238,7 +260,7 @@ func (x *explorer) try(p Plan) error {
 			x.notable = append(x.notable, p)
 		}
 	}
-	if r.problem == nil || r.problem.Kind == Scene && p.hastes() {
+	if r.problem == nil || r.problem.Kind == Scene && (p.hastes() || r.loose || len(r.stripped) > 0) {
 		return nil
 	}
 	f := Finding{Problem: *r.problem, Plan: p, Story: r.story, At: x.report.Plans}
@@ -304,7 +326,7 @@ func (r *run) behaviour() string { return strings.Join(r.written, "\n") }
 // plans returns the plans with one fault each, for what a run did.
 func plans(r *run) (all []Plan) {
 	for n, write := range r.written {
-		kinds := []FaultKind{CrashAfter, CrashBefore, LoseResponse, Fail, Partition}
+		kinds := []FaultKind{CrashAfter, CrashBefore, LoseResponse, Fail, Partition, Pause, Slow, SlowResponse}
 		if strings.HasPrefix(write, "update ") {
 			kinds = append(kinds, Conflict)
 		}
@@ -316,6 +338,11 @@ func plans(r *run) (all []Plan) {
 		}
 		if r.world.Inputs {
 			kinds = append(kinds, Recreate)
+		}
+		for _, k := range []FaultKind{LoseLease, RemoveFinalizers} {
+			if slices.Contains(r.sites[k], n+1) {
+				kinds = append(kinds, k)
+			}
 		}
 		for _, k := range kinds {
 			all = append(all, Plan{{Kind: k, At: n + 1}})

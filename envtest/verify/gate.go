@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing/synctest"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -33,11 +34,13 @@ func newGate() *gate { return &gate{arrived: make(chan struct{}, 1)} }
 type call struct {
 	info    request.Info
 	request *http.Request
-	round   int    // of its arrival
+	round   int // of its arrival
+	arrived time.Time
 	key     string // the same in each run
 	verdict chan verdict
 	respond chan struct{} // closed when the response may be sent; nil for at once
 	status  int           // of the response; 0 without one
+	gone    bool          // the program no longer waits for the response. Guarded by gate.mu.
 }
 
 // A verdict is the decision about a call.
@@ -51,6 +54,7 @@ const (
 	fail                   // respond with 500
 	clash                  // respond with 409
 	noBegin                // reject a watch that begins with a list
+	tooOld                 // reject a watch of a revision that is compacted
 )
 
 func (g *gate) effect(next http.Handler) http.Handler {
@@ -60,7 +64,7 @@ func (g *gate) effect(next http.Handler) http.Handler {
 		select {
 		case v = <-c.verdict:
 		case <-r.Context().Done():
-			g.forget(c)
+			g.leave(c)
 			panic(http.ErrAbortHandler)
 		}
 		c.answer(g, v, next, w)
@@ -82,6 +86,8 @@ func (c *call) answer(g *gate, v verdict, next http.Handler, w http.ResponseWrit
 		next = envtest.Refuse(apierrors.NewInternalError(errInjected))(next)
 	case clash:
 		next = envtest.Conflict()(next)
+	case tooOld:
+		next = envtest.Expired()(next)
 	case noBegin:
 		next = envtest.Refuse(apierrors.NewBadRequest("sendInitialEvents is not supported"))(next)
 	}
@@ -99,7 +105,7 @@ func (c *call) answer(g *gate, v verdict, next http.Handler, w http.ResponseWrit
 // hold adds a request to the waiting ones.
 func (g *gate) hold(r *http.Request) *call {
 	asJSON(r)
-	c := &call{info: request.InfoOf(r), request: r, verdict: make(chan verdict, 1)}
+	c := &call{info: request.InfoOf(r), request: r, arrived: time.Now(), verdict: make(chan verdict, 1)}
 	query := r.URL.Query()
 	query.Del("timeoutSeconds") // random in informers
 	query.Del("timeout")
@@ -134,6 +140,21 @@ func (g *gate) forget(c *call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = slices.DeleteFunc(g.waiting, func(o *call) bool { return o == c })
+}
+
+// leave notes that the program no longer waits for a response.
+func (g *gate) leave(c *call) {
+	g.forget(c)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c.gone = true
+}
+
+// left reports whether the program no longer waits for a response.
+func (g *gate) left(c *call) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return c.gone
 }
 
 // signal wakes the scheduler. g.mu is held.

@@ -58,9 +58,58 @@ const (
 	StaleRestart FaultKind = "stale-restart"
 	// Hurry makes the user act before a write of the program, instead of at the end of Settle.
 	Hurry FaultKind = "hurry"
+	// Pause suspends the program before a write for an hour, as a virtual machine can be: its requests and its
+	// events wait. The user acts meanwhile. Then its watches expire.
+	Pause FaultKind = "pause"
+	// Slow delays a write for 20 seconds, as an admission webhook does. The user acts before it takes effect.
+	Slow FaultKind = "slow"
+	// SlowResponse delays the response to a write for 20 seconds. The user acts meanwhile.
+	SlowResponse FaultKind = "slow-response"
+	// LoseLease makes another identity take the Lease of the program before a write. The write fails when a leader
+	// must have stopped, and later the Lease is released.
+	LoseLease FaultKind = "lose-lease"
+	// RemoveFinalizers makes the user remove the finalizers that the program has set on an object of the
+	// user, before a write.
+	RemoveFinalizers FaultKind = "remove-finalizers"
 	// Shuffle orders requests and events of the whole run by a random seed.
 	Shuffle FaultKind = "shuffle"
 )
+
+// A series is the part of a run that the number of a fault counts.
+type series int
+
+const (
+	ofWrites series = iota + 1
+	ofEvents
+	ofInputs
+	ofRuns
+)
+
+// traits are the properties of each FaultKind.
+var traits = map[FaultKind]struct {
+	of    series
+	hasty bool // the user acts before the program has settled
+}{
+	CrashBefore:      {of: ofWrites},
+	CrashAfter:       {of: ofWrites},
+	LoseResponse:     {of: ofWrites},
+	Fail:             {of: ofWrites},
+	Conflict:         {of: ofWrites},
+	Partition:        {of: ofWrites},
+	StaleRestart:     {of: ofWrites},
+	Hurry:            {of: ofWrites, hasty: true},
+	Pause:            {of: ofWrites, hasty: true},
+	Slow:             {of: ofWrites, hasty: true},
+	SlowResponse:     {of: ofWrites, hasty: true},
+	LoseLease:        {of: ofWrites},
+	Recreate:         {of: ofWrites},
+	RemoveFinalizers: {of: ofWrites},
+	Hold:             {of: ofEvents},
+	Stall:            {of: ofEvents, hasty: true},
+	Relist:           {of: ofEvents},
+	Input:            {of: ofInputs},
+	Shuffle:          {of: ofRuns},
+}
 
 // String returns the text of the fault: its kind, the resource and the number, separated by colons.
 func (f Fault) String() string {
@@ -91,7 +140,7 @@ func ParsePlan(text string) (Plan, error) {
 		if of && len(parts) == 3 {
 			f.Resource = parts[1]
 		}
-		if err != nil || !f.Kind.known() || of != (f.Resource != "") || of && len(parts) != 3 || !of && len(parts) != 2 {
+		if err != nil || traits[f.Kind].of == 0 || of != (f.Resource != "") || of && len(parts) != 3 || !of && len(parts) != 2 {
 			return nil, fmt.Errorf("%q is no fault: use KIND:NUMBER, or KIND:RESOURCE:NUMBER for %s, %s, %s and %s", word, Hold, Stall, Relist, Input)
 		}
 		p = append(p, f)
@@ -100,22 +149,14 @@ func ParsePlan(text string) (Plan, error) {
 }
 
 // ofResources reports whether a fault has a Resource.
-func (k FaultKind) ofResources() bool { return k.ofEvents() || k == Input }
+func (k FaultKind) ofResources() bool { return k.ofEvents() || traits[k].of == ofInputs }
 
-func (k FaultKind) ofEvents() bool { return k == Hold || k == Stall || k == Relist }
-
-func (k FaultKind) known() bool {
-	switch k {
-	case CrashBefore, CrashAfter, LoseResponse, Fail, Conflict, Partition, Hold, Stall, Relist, Input, Recreate, StaleRestart, Hurry, Shuffle:
-		return true
-	}
-	return false
-}
+func (k FaultKind) ofEvents() bool { return traits[k].of == ofEvents }
 
 // at returns the fault of the write with a number, or nil.
 func (p Plan) at(write int) *Fault {
 	for i, f := range p {
-		if !f.Kind.ofResources() && f.Kind != Shuffle && f.At == write {
+		if traits[f.Kind].of == ofWrites && f.At == write {
 			return &p[i]
 		}
 	}
@@ -124,7 +165,7 @@ func (p Plan) at(write int) *Fault {
 
 // hastes reports whether the user acts before the program has settled, so that an action can fail.
 func (p Plan) hastes() bool {
-	return slices.ContainsFunc(p, func(f Fault) bool { return f.Kind == Hurry || f.Kind == Stall })
+	return slices.ContainsFunc(p, func(f Fault) bool { return traits[f.Kind].hasty })
 }
 
 // input returns the first Input.

@@ -31,6 +31,13 @@ const (
 	latency = time.Millisecond
 	// partition is the duration of a Partition.
 	partition = time.Minute
+	// pause is the duration of a Pause, and pauseAlone that before the user acts.
+	pause      = time.Hour
+	pauseAlone = 30 * time.Minute
+	// slow is the duration of a Slow and of a SlowResponse, and slowAlone that before the user acts. A webhook
+	// times out after 30 seconds at most.
+	slow      = 20 * time.Second
+	slowAlone = 10 * time.Second
 	// patience is the time without a change after which a state is an end state, whether it is the expected
 	// one or not. It exceeds the longest backoff of controllers, 1,000 seconds, and begins again with a fault.
 	patience = 20 * time.Minute
@@ -86,6 +93,21 @@ type run struct {
 	starts   int
 	last     bool // the scenario is over
 
+	touched  []identity            // the objects that the user applied, the last one at the end
+	set      map[identity][]string // finalizers of these objects that the program has set
+	stripped map[identity]bool     // objects whose finalizers the user removed, until the program sets them again
+	loose    bool                  // one of them is gone: its cleanup can be left out
+	leases   map[identity]leadership
+	lost     *lostLease          // LoseLease in force
+	taken    []identity          // Leases that another identity holds from the beginning
+	sites    map[FaultKind][]int // the writes at which a fault with a condition has an effect
+	recent   []envtest.Change    // the last changes, for the text of Endless
+
+	late      []*lateCall // Slow, SlowResponse or LoseLease in force
+	pausedAt  time.Time   // of the last Pause
+	pauseOver bool        // the user acted during the Pause
+	compacted int64       // watches of older revisions expire
+
 	holding   *Fault // Hold or Relist in force
 	holdBegan time.Time
 	holdUntil time.Time // zero while the program has other things to do
@@ -116,6 +138,7 @@ const (
 	Endless   ProblemKind = "the program does not come to rest"
 	Exits     ProblemKind = "the program exits"
 	Panics    ProblemKind = "the program panics"
+	Deposed   ProblemKind = "the program writes while another one leads"
 	Scene     ProblemKind = "the scenario fails"
 )
 
@@ -123,7 +146,11 @@ const (
 type stopped struct{}
 
 func (r *run) fail(kind ProblemKind, format string, args ...any) {
-	r.found(Problem{Kind: kind, Text: fmt.Sprintf(format, args...)})
+	p := Problem{Kind: kind, Text: fmt.Sprintf(format, args...)}
+	if kind == Endless {
+		r.nameFights(&p)
+	}
+	r.found(p)
 	panic(stopped{})
 }
 
@@ -138,6 +165,9 @@ var numbers = regexp.MustCompile(`\d+`)
 
 // broken notes a condition that does not hold.
 func (r *run) broken(c check, where string, err error) {
+	if r.loose || len(r.stripped) > 0 {
+		return
+	}
 	alike := numbers.ReplaceAllString(namesOf(r.state.names, r.state.objects, nil).text(err.Error()), "#")
 	r.found(Problem{Broken, fmt.Sprintf("%s, %s: %v", where, c.name, err), c.name + ": " + alike})
 }
@@ -172,6 +202,7 @@ func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) erro
 		r.changes = append(r.changes, c)
 	})()
 	r.gate, r.events, r.held, r.hurried, r.inputs = newGate(), map[string]int{}, map[*Fault]bool{}, map[int]bool{}, map[string][]input{}
+	r.set, r.stripped, r.leases, r.sites = map[identity][]string{}, map[identity]bool{}, map[identity]leadership{}, map[FaultKind][]int{}
 	r.began, r.changed, r.idle = time.Now(), time.Now(), time.Now()
 	if seed, ok := r.plan.seed(); ok {
 		r.random = rand.New(rand.NewPCG(uint64(seed), 0))
@@ -181,12 +212,13 @@ func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) erro
 	defer watchPanics(r)()
 	others, err := r.startOthers()
 	if err == nil {
-		err = r.start()
+		err = errors.Join(r.takeLeases(), r.start())
 	}
 	if err != nil {
 		return errors.Join(err, stop())
 	}
 	r.play(&Scenario{Client: admin, run: r}, scenario)
+	r.endLate()
 	r.kill()
 	others()
 	return stop()
@@ -227,6 +259,8 @@ func (r *run) play(s *Scenario, scenario func(*Scenario)) {
 	for _, c := range s.finally {
 		if err := c.holds(r.state); err != nil {
 			r.broken(c, "at the end", err)
+		}
+		if r.problem != nil {
 			panic(stopped{})
 		}
 	}

@@ -29,6 +29,9 @@ func (r *run) settle() {
 
 // compare makes a difference between an end and the expected one at a Settle a problem.
 func (r *run) compare(at int, is end) {
+	if r.loose || !r.world.Inputs && len(r.stripped) > 0 {
+		return
+	}
 	if all := r.expect.differences(at, is); len(all) > 0 {
 		r.found(Problem{Different, all.String(), all.signature()})
 		panic(stopped{})
@@ -46,30 +49,61 @@ func (r *run) rest(at int) bool {
 	for {
 		synctest.Wait()
 		r.drain()
+		if r.returned() {
+			continue
+		}
 		if r.hurry() {
 			return false
 		}
-		if r.step() || r.kubeletActs() || r.reapply() {
+		if r.resume() || r.finishLate() || r.releaseLease() || r.step() || r.kubeletActs() || r.reapply() {
 			continue
 		}
 		if r.stalled() {
 			return false
 		}
 		quiet := time.Since(r.changed)
-		if quiet >= r.world.quiet() && r.holding == nil && (r.again == nil && r.gate.watched(r.cut) && r.asExpected(at) || quiet >= patience) {
+		if quiet >= r.world.quiet() && !r.faulty() && (r.again == nil && r.gate.watched(r.cut) && r.asExpected(at) || quiet >= patience) {
 			return true
 		}
 		if time.Since(began) > maxSettle {
 			r.fail(Endless, "objects still change after %v; the last change: %s", maxSettle, r.lastChange())
 		}
 		r.busy, r.idle = 0, time.Now()
-		select {
-		case <-r.gate.arrived:
-		case err := <-r.program.done:
-			r.exited(err)
-		case <-time.After(r.wait(quiet)):
-		}
+		r.sleep(r.wait(quiet))
 	}
+}
+
+// sleep waits until something happens, or for a time.
+func (r *run) sleep(d time.Duration) {
+	done := r.program.done
+	if r.paused() {
+		done = nil
+	}
+	select {
+	case <-r.gate.arrived:
+	case err := <-done:
+		r.exited(err)
+	case <-time.After(d):
+	}
+}
+
+// returned reports whether Start has returned, and starts the program again.
+func (r *run) returned() bool {
+	if r.paused() {
+		return false
+	}
+	select {
+	case err := <-r.program.done:
+		r.exited(err)
+		return true
+	default:
+		return false
+	}
+}
+
+// faulty reports whether a fault is in force that takes time.
+func (r *run) faulty() bool {
+	return r.holding != nil || r.paused() || len(r.late) > 0 || r.lost != nil
 }
 
 // hurry reports whether a fault ends this Settle: the next step of the user comes before a write of the
@@ -95,15 +129,33 @@ func (r *run) hurry() bool {
 // as kubectl does.
 func (r *run) deleting() bool { return r.deleted != (identity{}) && r.state.objects[r.deleted] != nil }
 
-// stalled reports whether a Stall ends this Settle: the user does not wait until events are on time.
+// stalled reports whether a fault that takes time ends this Settle: the user does not wait until it is over.
 func (r *run) stalled() bool {
-	if r.last || r.deleting() || r.holding == nil || r.holding.Kind != Stall || r.stallOver || time.Since(r.holdBegan) < stallAlone {
+	if r.last || r.deleting() {
 		return false
 	}
-	r.stallOver = true
-	r.tell("fault", "the user does not wait for the events of "+r.holding.Resource)
-	return true
+	if r.stalling() && time.Since(r.holdBegan) >= stallAlone {
+		r.stallOver = true
+		r.tell("fault", "the user does not wait for the events of "+r.holding.Resource)
+		return true
+	}
+	if r.paused() && !r.pauseOver && time.Since(r.pausedAt) >= pauseAlone {
+		r.pauseOver = true
+		r.tell("fault", "the user does not wait for the program")
+		return true
+	}
+	for _, l := range r.late {
+		if l.bothers() && time.Since(l.began) >= slowAlone {
+			l.over = true
+			r.tell("fault", "the user does not wait until the program can "+l.call.String())
+			return true
+		}
+	}
+	return false
 }
+
+// stalling reports whether a Stall is in force during which the user has not acted.
+func (r *run) stalling() bool { return r.holding != nil && r.holding.Kind == Stall && !r.stallOver }
 
 // wait returns how long time may pass if nothing happens.
 func (r *run) wait(quiet time.Duration) time.Duration {
@@ -111,16 +163,33 @@ func (r *run) wait(quiet time.Duration) time.Duration {
 	if d <= 0 {
 		d = patience - quiet
 	}
-	if r.holding != nil {
-		d = time.Until(r.holdUntil)
-		if alone := time.Until(r.holdBegan.Add(stallAlone)); r.holding.Kind == Stall && alone > 0 {
-			d = min(d, alone)
+	if r.faulty() {
+		d = patience
+	}
+	for _, t := range r.deadlines() {
+		if left := time.Until(t); left > 0 {
+			d = min(d, left)
 		}
 	}
-	if cut := time.Until(r.cutUntil); cut > 0 {
-		d = min(d, cut)
-	}
 	return max(d, time.Millisecond)
+}
+
+// deadlines are the times at which faults that take time end, or at which the user no longer waits.
+func (r *run) deadlines() (all []time.Time) {
+	all = append(all, r.cutUntil)
+	if r.holding != nil {
+		all = append(all, r.holdUntil, r.holdBegan.Add(stallAlone))
+	}
+	if r.paused() {
+		all = append(all, r.pausedAt.Add(pause), r.pausedAt.Add(pauseAlone))
+	}
+	for _, l := range r.late {
+		all = append(all, l.due, l.began.Add(slowAlone))
+	}
+	if r.lost != nil {
+		all = append(all, r.lost.until)
+	}
+	return all
 }
 
 // asExpected reports whether the state is the one that is expected at a Settle.
@@ -146,6 +215,8 @@ func (r *run) drain() {
 	}
 	for _, c := range changes {
 		r.state.apply(c)
+		r.noteLease(c)
+		r.noteFinalizers(c)
 		of := c.After
 		if of == nil {
 			of = c.Before
@@ -153,6 +224,7 @@ func (r *run) drain() {
 		if passing(of.GroupVersionKind().GroupKind()) {
 			continue
 		}
+		r.noteChange(c)
 		r.tell(r.actor(c.User), "writes "+c.String())
 		if r.counts(c) {
 			r.changed = time.Now()
@@ -206,6 +278,9 @@ func (r *run) lastChange() string {
 
 // step lets one call or event pass. It returns false if there is none.
 func (r *run) step() bool {
+	if r.paused() {
+		return false
+	}
 	calls, streams := r.gate.pending()
 	streams = r.unheld(streams)
 	n := len(calls) + len(streams)
@@ -327,25 +402,48 @@ func (r *run) call(c *call) {
 		r.reading(c)
 		return
 	}
-	r.written = append(r.written, c.String())
-	f := r.plan.at(len(r.written))
-	if f != nil && f.Kind == Recreate {
-		r.recreate()
-		f = nil
-	}
-	if f == nil || f.Kind == Hurry {
-		c.respond = make(chan struct{})
-		r.gate.decide(c, pass)
-		synctest.Wait()
-		r.drain()
-		r.beforeResponse()
-		close(c.respond)
-		if c.status >= 400 {
-			r.tell("program", fmt.Sprintf("fails to %s: %d", c, c.status))
-		}
+	r.deposed(c)
+	f := r.plan.at(len(r.written) + 1)
+	if f != nil && f.Kind == Pause && r.pauseAt(c) {
 		return
 	}
-	r.fault(c, f)
+	r.written = append(r.written, c.String())
+	r.conditional()
+	switch {
+	case f == nil || f.Kind == Hurry || f.Kind == Pause:
+		r.pass(c)
+	case f.Kind == Recreate:
+		r.recreate()
+		r.pass(c)
+	case f.Kind == RemoveFinalizers:
+		r.strip()
+		r.pass(c)
+	default:
+		r.fault(c, f)
+	}
+}
+
+// conditional notes the faults that have an effect at this write, if a condition holds.
+func (r *run) conditional() {
+	if r.leader() != nil {
+		r.sites[LoseLease] = append(r.sites[LoseLease], len(r.written))
+	}
+	if r.strippable() != nil {
+		r.sites[RemoveFinalizers] = append(r.sites[RemoveFinalizers], len(r.written))
+	}
+}
+
+// pass lets a write take effect.
+func (r *run) pass(c *call) {
+	c.respond = make(chan struct{})
+	r.gate.decide(c, pass)
+	synctest.Wait()
+	r.drain()
+	r.beforeResponse()
+	close(c.respond)
+	if c.status >= 400 {
+		r.tell("program", fmt.Sprintf("fails to %s: %d", c, c.status))
+	}
 }
 
 // beforeResponse delivers the events of a write before the program gets its response, so that the caches are
@@ -395,6 +493,18 @@ func (r *run) fault(c *call, f *Fault) {
 		r.tell("fault", fmt.Sprintf("the program cannot reach the server for %v, before it can %s", partition, c))
 		r.cutUntil = time.Now().Add(partition)
 		r.cut = r.gate.endWatches()
+	case Slow:
+		r.tell("fault", "the server delays: "+c.String())
+		r.delay(c, f.Kind, slow)
+	case SlowResponse:
+		c.respond = make(chan struct{})
+		r.gate.decide(c, pass)
+		synctest.Wait()
+		r.drain()
+		r.tell("fault", "the response is late: "+c.String())
+		r.delay(c, f.Kind, slow)
+	case LoseLease:
+		r.loseLease(c)
 	}
 }
 
@@ -403,6 +513,10 @@ func (r *run) reading(c *call) {
 	query := c.request.URL.Query()
 	if query.Get("sendInitialEvents") == "true" && r.world.WithoutWatchList {
 		r.gate.decide(c, noBegin)
+		return
+	}
+	if from, err := strconv.ParseInt(query.Get("resourceVersion"), 10, 64); err == nil && from > 0 && from < r.compacted && c.info.IsWatch() {
+		r.gate.decide(c, tooOld)
 		return
 	}
 	if c.info.Verb == "list" && query.Get("resourceVersion") == "0" {

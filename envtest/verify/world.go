@@ -140,6 +140,7 @@ func (s *Scenario) Apply(objects ...client.Object) {
 		u, err := s.run.applied(o)
 		if err == nil {
 			s.run.tell("user", fmt.Sprintf("applies %s", identityOf(u)))
+			s.run.touch(identityOf(u))
 			s.run.note(u.DeepCopy())
 			s.run.deleted = identity{}
 			err = s.run.apply(u)

@@ -1,0 +1,148 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/anykind/anykind/envtest"
+)
+
+// rival is the identity that takes the Lease of the program.
+const rival = "rival"
+
+// A leadership is a Lease that the program holds.
+type leadership struct {
+	holder   string
+	duration time.Duration
+}
+
+// A lostLease is a Lease that the program held, and the rival holds.
+type lostLease struct {
+	id    identity
+	began time.Time
+	// stops is the time at which the program must have stopped to write. With client-go, the deadline of the renewal
+	// and the pause between two attempts are both shorter than the Lease.
+	stops time.Time
+	until time.Time // the rival releases it
+}
+
+// noteLease notes the Leases that the program holds by leader election. Leases without acquireTime are heartbeats.
+func (r *run) noteLease(c envtest.Change) {
+	if c.After == nil || c.User != r.world.user().Name || c.After.GetKind() != "Lease" || !passing(c.After.GroupVersionKind().GroupKind()) {
+		return
+	}
+	var l coordinationv1.Lease
+	id := identityOf(c.After)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c.After.Object, &l); err != nil || l.Spec.AcquireTime == nil ||
+		l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" || l.Spec.LeaseDurationSeconds == nil {
+		return
+	}
+	r.leases[id] = leadership{*l.Spec.HolderIdentity, time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second}
+}
+
+// leader returns the first Lease that the program holds now, or nil.
+func (r *run) leader() *identity {
+	for _, id := range slices.SortedFunc(maps.Keys(r.leases), func(a, b identity) int { return strings.Compare(a.String(), b.String()) }) {
+		if r.holder(id) == r.leases[id].holder {
+			return &id
+		}
+	}
+	return nil
+}
+
+// holder returns the identity that holds a Lease, or "".
+func (r *run) holder(id identity) string {
+	u := r.state.objects[id]
+	if u == nil {
+		return ""
+	}
+	spec, _ := u.Object["spec"].(map[string]any)
+	holder, _ := spec["holderIdentity"].(string)
+	return holder
+}
+
+// loseLease makes the rival take a Lease before a write of the program. The write fails after the time at which the
+// program must have stopped.
+func (r *run) loseLease(c *call) {
+	id := r.leader()
+	if id == nil || r.lost != nil {
+		r.pass(c)
+		return
+	}
+	d := r.leases[*id].duration
+	r.lost = &lostLease{id: *id, began: time.Now(), stops: time.Now().Add(2 * d), until: time.Now().Add(4 * d)}
+	r.tell("fault", fmt.Sprintf("another identity takes the %s, before the program can %s", id, c))
+	if err := r.take(*id, 8*d); err != nil {
+		r.fail(Scene, "taking the %s: %v", id, err)
+	}
+	r.delay(c, LoseLease, 2*d+time.Second)
+}
+
+// releaseLease ends a LoseLease. It reports whether it did.
+func (r *run) releaseLease() bool {
+	if r.lost == nil || time.Now().Before(r.lost.until) {
+		return false
+	}
+	id := r.lost.id
+	r.lost, r.changed = nil, time.Now()
+	if r.holder(id) != rival {
+		return true
+	}
+	r.tell("fault", fmt.Sprintf("the %s is released", id))
+	if err := r.writeLease(id, "", time.Second); err != nil {
+		r.fail(Scene, "releasing the %s: %v", id, err)
+	}
+	return true
+}
+
+// deposed fails the run if the program sends a write while the rival holds its Lease. Writes for which the program needs no
+// Lease do not count.
+func (r *run) deposed(c *call) {
+	l := r.lost
+	if l == nil || !c.arrived.After(l.stops) || r.holder(l.id) != rival || r.expect != nil && r.expect.led[c.String()] {
+		return
+	}
+	r.fail(Deposed, "%s, %v after it lost the %s", c, c.arrived.Sub(l.began).Round(time.Second), l.id)
+}
+
+// takeLeases makes the rival hold Leases before the program starts.
+func (r *run) takeLeases() (err error) {
+	for _, id := range r.taken {
+		if one := r.take(id, 365*24*time.Hour); !apierrors.IsNotFound(one) { // its namespace can come later
+			err = errors.Join(err, one)
+		}
+	}
+	return err
+}
+
+// take makes the rival hold a Lease.
+func (r *run) take(id identity, d time.Duration) error { return r.writeLease(id, rival, d) }
+
+func (r *run) writeLease(id identity, holder string, d time.Duration) error {
+	ctx, l := context.Background(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: id.namespace, Name: id.name}}
+	err := r.admin.Get(ctx, client.ObjectKeyFromObject(l), l)
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
+		return err
+	}
+	now, seconds, transitions := metav1.NowMicro(), int32(d/time.Second), int32(1)
+	if l.Spec.LeaseTransitions != nil {
+		transitions += *l.Spec.LeaseTransitions
+	}
+	l.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now, LeaseTransitions: &transitions}
+	if missing {
+		return r.admin.Create(ctx, l)
+	}
+	return r.admin.Update(ctx, l)
+}
