@@ -19,7 +19,7 @@
 // # Findings
 //
 // A run has a problem if an invariant is broken, if its end differs from the end without faults, if the
-// program does not come to rest, and if it panics or exits. Values that differ between runs without faults
+// program does not come to rest, if it writes after it lost its Lease, and if it panics or exits. Values that differ between runs without faults
 // do not count: generated names, uids, times, and each field that Run learns or World.Ignore names. Objects
 // that only record what happened do not count either: Events and Leases.
 //
@@ -29,9 +29,9 @@
 //
 // # Faults
 //
-// Each fault is one that a program must expect from kube-apiserver: see [FaultKind]. A Settle ends when
-// faults are over, so the program has time to repair their consequences. World.Inputs adds users who change a
-// field of a custom resource and change it back.
+// Each fault is one that a program must expect from kube-apiserver, from a user, or from its machine: see
+// [FaultKind]. A Settle ends when faults are over, so the program has time to repair their consequences. World.Inputs
+// adds users who change a field of a custom resource and change it back.
 //
 // # How it works
 //

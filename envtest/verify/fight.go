@@ -44,9 +44,10 @@ func (r *run) noteChange(c envtest.Change) {
 
 // nameFights adds the fights of the last changes to a problem, and to the story.
 func (r *run) nameFights(p *Problem) {
+	stable := namesOf(r.state.names, r.state.objects, nil)
 	for _, f := range fights(r.recent, r.actor) {
 		p.Text += "\n" + f.String()
-		p.signature += f.object + " " + f.field + ", "
+		p.signature += stable.text(f.object) + " " + f.field + ", "
 		r.tell("report", f.String())
 	}
 }

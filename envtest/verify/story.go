@@ -19,7 +19,7 @@ type object = unstructured.Unstructured
 type Line struct {
 	// After is the time since the start of the run.
 	After time.Duration
-	// Actor is user, program, server or fault.
+	// Actor is user, program, server, fault, or report for a conclusion.
 	Actor string
 	Text  string
 }

@@ -142,11 +142,11 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// Two runs with the same plan have the same story: each plan with one fault, and combinations with other seeds.
-func TestSameStory(t *testing.T) {
-	x := &explorer{t: t, world: &World{Start: reconciler(three).start, Seed: 7}, scenario: applyOne, report: &Report{}, seen: map[string]bool{}, rare: map[string]Finding{}}
-	defer withoutBackoff()()
-	defer repeatable(t)()
+// learned returns an explorer that has learned, and its plans.
+func learned(t *testing.T, w World, play func(*Scenario)) (*explorer, []Plan) {
+	t.Helper()
+	w.Seed = 7
+	x := &explorer{t: t, world: &w, scenario: play, report: &Report{}, seen: map[string]bool{}, rare: map[string]Finding{}}
 	if err := x.prepare(); err != nil {
 		t.Fatal(err)
 	}
@@ -154,23 +154,50 @@ func TestSameStory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	twice := func(p Plan, seed uint64) {
-		x.world.Seed = seed
-		a, err := x.run(p, x.expect, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := x.run(p, x.expect, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if one, other := Story(a.story).String(), Story(b.story).String(); one != other {
-			t.Errorf("seed %d, %s:\n%s\nand:\n%s", seed, p, one, other)
+	return x, plans(learnt)
+}
+
+// twice runs a plan two times, and expects the same story.
+func (x *explorer) twice(p Plan, seed uint64) {
+	x.t.Helper()
+	x.world.Seed = seed
+	a, err := x.run(p, x.expect, 0)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	b, err := x.run(p, x.expect, 0)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if one, other := Story(a.story).String(), Story(b.story).String(); one != other {
+		x.t.Errorf("seed %d, %s:\n%s\nand:\n%s", seed, p, one, other)
+	}
+}
+
+// The faults with a condition have the same story, too.
+func TestSameStoryWithLease(t *testing.T) {
+	defer withoutBackoff()()
+	defer repeatable(t)()
+	x, singles := learned(t, World{Start: elected(cleaned, false), Inputs: true, Quiet: time.Minute}, remove)
+	kinds := map[FaultKind]bool{}
+	for _, p := range singles {
+		if traits[p[0].Kind].of == ofWrites {
+			kinds[p[0].Kind] = true
+			x.twice(p, 7)
 		}
 	}
-	singles := plans(learnt)
+	if !kinds[LoseLease] || !kinds[RemoveFinalizers] {
+		t.Errorf("the kinds are %v", kinds)
+	}
+}
+
+// Two runs with the same plan have the same story: each plan with one fault, and combinations with other seeds.
+func TestSameStory(t *testing.T) {
+	defer withoutBackoff()()
+	defer repeatable(t)()
+	x, singles := learned(t, World{Start: reconciler(three).start}, applyOne)
 	for _, p := range singles {
-		twice(p, 7)
+		x.twice(p, 7)
 	}
 	for seed := range uint64(*seedsFlag) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -178,12 +205,12 @@ func TestSameStory(t *testing.T) {
 		for range random.IntN(maxFaults) {
 			p = append(p, singles[random.IntN(len(singles))]...)
 		}
-		twice(p, seed)
+		x.twice(p, seed)
 	}
 }
 
 func TestParsePlan(t *testing.T) {
-	p := Plan{{Kind: CrashAfter, At: 3}, {Kind: Hold, Resource: "gadgets.example.com", At: 2}, {Kind: Shuffle, At: 9}}
+	p := Plan{{Kind: CrashAfter, At: 3}, {Kind: LoseLease, At: 1}, {Kind: Hold, Resource: "gadgets.example.com", At: 2}, {Kind: Shuffle, At: 9}}
 	got, err := ParsePlan(p.String())
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(p) {
 		t.Errorf("%v, %v", got, err)

@@ -47,7 +47,8 @@ type World struct {
 	// Inputs makes plans of a user, too. After a Settle, the user applies a custom resource with another value
 	// of one field that its schema has, waits, and applies it as before. Before a write of the program, the
 	// user deletes the last applied object, and applies it again. The state must then be the one
-	// without these changes. Leave it off if their traces are right.
+	// without these changes. Leave it off if their traces are right. After RemoveFinalizers, the program must
+	// also set the finalizer of a living object again.
 	Inputs bool
 
 	// Scheme has the types of the objects that the scenario uses. Nil is that of client-go.
