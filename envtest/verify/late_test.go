@@ -15,11 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// onlyBy explores a planted bug with all plans of one fault. Each Finding must have one of the kinds, and no other one.
+// onlyBy explores a planted bug with plans of one fault. Each Finding must have one of the kinds, and no other one.
 // Without kinds, the program is correct.
 func onlyBy(t *testing.T, w World, play func(*Scenario), kinds ...FaultKind) {
 	t.Helper()
-	w.Plans, w.Time, w.Findings = 80, time.Minute, 5
+	w.Plans, w.Time, w.Findings = 80, 2*time.Minute, 5
+	if len(kinds) == 0 {
+		w.Plans = 30
+	}
 	r := Explore(t, w, play)
 	for _, f := range r.Findings {
 		if len(f.Plan) == 0 || f.Shown == 0 || !slices.Contains(kinds, f.Plan[0].Kind) {

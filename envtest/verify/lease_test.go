@@ -85,8 +85,11 @@ func TestWritesWithoutLease(t *testing.T) {
 		}
 		return <-ended
 	}
-	onlyBy(t, World{Start: both, Quiet: time.Minute}, func(s *Scenario) {
-		resize(s)
+	r := Explore(t, World{Start: both, Quiet: time.Minute, Plan: "lose-lease:1"}, func(s *Scenario) {
 		token(s, "1")
+		applyOne(s)
 	})
+	if len(r.Findings) > 0 {
+		t.Error(r.Findings)
+	}
 }
