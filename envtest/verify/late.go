@@ -68,7 +68,7 @@ func (r *run) pauseAt(c *call) bool {
 	if r.hurried[next] {
 		return false
 	}
-	r.hurried[next], r.pausedAt, r.pauseOver = true, time.Now(), false
+	r.hurried[next], r.pausedAt = true, time.Now()
 	r.tell("fault", "the program is suspended for "+pause.String()+", before it can "+c.String())
 	return true
 }

@@ -59,7 +59,7 @@ const (
 	// Hurry makes the user act before a write of the program, instead of at the end of Settle.
 	Hurry FaultKind = "hurry"
 	// Pause suspends the program before a write for an hour, as a virtual machine can be: its requests and its
-	// events wait. The user acts meanwhile. Then its watches expire.
+	// events wait. Then its watches expire.
 	Pause FaultKind = "pause"
 	// Slow delays a write for 20 seconds, as an admission webhook does. The user acts before it takes effect.
 	Slow FaultKind = "slow"
@@ -98,7 +98,7 @@ var traits = map[FaultKind]struct {
 	Partition:        {of: ofWrites},
 	StaleRestart:     {of: ofWrites},
 	Hurry:            {of: ofWrites, hasty: true},
-	Pause:            {of: ofWrites, hasty: true},
+	Pause:            {of: ofWrites},
 	Slow:             {of: ofWrites, hasty: true},
 	SlowResponse:     {of: ofWrites, hasty: true},
 	LoseLease:        {of: ofWrites},

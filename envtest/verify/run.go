@@ -31,9 +31,8 @@ const (
 	latency = time.Millisecond
 	// partition is the duration of a Partition.
 	partition = time.Minute
-	// pause is the duration of a Pause, and pauseAlone that before the user acts.
-	pause      = time.Hour
-	pauseAlone = 30 * time.Minute
+	// pause is the duration of a Pause.
+	pause = time.Hour
 	// slow is the duration of a Slow and of a SlowResponse, and slowAlone that before the user acts. A webhook
 	// times out after 30 seconds at most.
 	slow      = 20 * time.Second
@@ -105,7 +104,6 @@ type run struct {
 
 	late      []*lateCall // Slow, SlowResponse or LoseLease in force
 	pausedAt  time.Time   // of the last Pause
-	pauseOver bool        // the user acted during the Pause
 	compacted int64       // watches of older revisions expire
 
 	holding   *Fault // Hold or Relist in force

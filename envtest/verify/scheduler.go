@@ -139,11 +139,6 @@ func (r *run) stalled() bool {
 		r.tell("fault", "the user does not wait for the events of "+r.holding.Resource)
 		return true
 	}
-	if r.paused() && !r.pauseOver && time.Since(r.pausedAt) >= pauseAlone {
-		r.pauseOver = true
-		r.tell("fault", "the user does not wait for the program")
-		return true
-	}
 	for _, l := range r.late {
 		if l.bothers() && time.Since(l.began) >= slowAlone {
 			l.over = true
@@ -181,7 +176,7 @@ func (r *run) deadlines() (all []time.Time) {
 		all = append(all, r.holdUntil, r.holdBegan.Add(stallAlone))
 	}
 	if r.paused() {
-		all = append(all, r.pausedAt.Add(pause), r.pausedAt.Add(pauseAlone))
+		all = append(all, r.pausedAt.Add(pause))
 	}
 	for _, l := range r.late {
 		all = append(all, l.due, l.began.Add(slowAlone))
