@@ -101,7 +101,7 @@ func fights(changes []envtest.Change, actor func(user string) string) (all []fig
 func writer(c envtest.Change, path string, actor func(user string) string) string {
 	for _, m := range c.After.GetManagedFields() {
 		var fields map[string]any
-		if m.FieldsV1 != nil && json.Unmarshal(m.FieldsV1.Raw, &fields) == nil && owns(fields, path) && changedEntry(c, m) {
+		if m.FieldsV1 != nil && json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields) == nil && owns(fields, path) && changedEntry(c, m) {
 			return fmt.Sprintf("%s (manager %q)", actor(c.User), m.Manager)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,6 +65,11 @@ func TestPause(t *testing.T) {
 	onlyBy(t, World{Start: impatient(false).start}, resize)
 }
 
+// untilDone calls f each second until it returns no error.
+func untilDone(ctx context.Context, f func(context.Context) error) {
+	_ = wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) { return f(ctx) == nil, nil })
+}
+
 // disordered copies the size to a Secret. It sends each size once for each life, and does not wait for the responses.
 func disordered() reconciler {
 	var mu sync.Mutex
@@ -76,12 +82,10 @@ func disordered() reconciler {
 		}
 		sent[m.Name] = m.Data["size"]
 		go func() {
-			for ctx.Err() == nil {
-				if _, err := named(context.WithoutCancel(ctx), c, m); err == nil {
-					return
-				}
-				time.Sleep(time.Second)
-			}
+			untilDone(ctx, func(ctx context.Context) error {
+				_, err := named(context.WithoutCancel(ctx), c, m)
+				return err
+			})
 		}()
 		return ctrl.Result{}, nil
 	}
@@ -118,13 +122,10 @@ func forgetful() reconciler {
 		go func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Hour)
 			defer cancel()
-			for ctx.Err() == nil {
+			untilDone(ctx, func(ctx context.Context) error {
 				//lint:ignore SA1019 the typed object is at hand
-				if err := c.Patch(ctx, s, client.Apply, client.FieldOwner("maps"), client.ForceOwnership); err == nil {
-					break
-				}
-				time.Sleep(time.Second)
-			}
+				return c.Patch(ctx, s, client.Apply, client.FieldOwner("maps"), client.ForceOwnership)
+			})
 			mu.Lock()
 			defer mu.Unlock()
 			sent[m.Name] = size
