@@ -103,7 +103,7 @@ type run struct {
 	recent   []envtest.Change    // the last changes, for the text of Endless
 
 	late      []*lateCall // Slow, SlowResponse or LoseLease in force
-	pausedAt  time.Time   // of the last Pause
+	pausedAt  time.Time   // of the Pause in force, or zero
 	compacted int64       // watches of older revisions expire
 
 	holding   *Fault // Hold or Relist in force
