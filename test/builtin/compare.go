@@ -127,7 +127,12 @@ var (
 	numbers  = regexp.MustCompile(`[0-9]+`)
 )
 
-func blank(path string) string { return brackets.ReplaceAllString(path, "[]") }
+func blank(path string) string {
+	if !strings.Contains(path, "[") {
+		return path
+	}
+	return brackets.ReplaceAllString(path, "[]")
+}
 
 // skeleton returns a message without its quoted parts.
 func skeleton(s string) string {
