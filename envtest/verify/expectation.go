@@ -16,8 +16,8 @@ type expectation struct {
 	vary map[string]bool // fields that differ between runs without faults
 	// random are the kinds of objects whose names differ between runs without faults.
 	random map[string]bool
-	// led are the writes of a program that does not hold its Leases.
-	led map[string]bool
+	// withoutLease are the writes for which the program does not need a Lease.
+	withoutLease map[identity]map[string]bool
 }
 
 // learn compares runs without faults.

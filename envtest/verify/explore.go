@@ -194,20 +194,20 @@ func (x *explorer) learn() (*run, error) {
 	return runs[0], x.follow(runs[0])
 }
 
-// follow runs the scenario while another identity holds the Leases of the program, and learns the writes for which
-// the program does not need them.
+// follow runs the scenario while another identity holds a Lease of the program, and learns the writes for which
+// the program does not need it.
 func (x *explorer) follow(learnt *run) error {
-	if len(learnt.leases) == 0 {
-		return nil
-	}
-	taken := slices.SortedFunc(maps.Keys(learnt.leases), func(a, b identity) int { return strings.Compare(a.String(), b.String()) })
-	r := &run{world: x.world, seed: x.world.Seed, taken: taken}
-	if err := x.execute(r); err != nil {
-		return err
-	}
-	x.expect.led = map[string]bool{}
-	for _, write := range r.written {
-		x.expect.led[write] = true
+	x.expect.withoutLease = map[identity]map[string]bool{}
+	for _, id := range slices.SortedFunc(maps.Keys(learnt.leases), func(a, b identity) int { return strings.Compare(a.String(), b.String()) }) {
+		r := &run{world: x.world, seed: x.world.Seed, taken: &id}
+		if err := x.execute(r); err != nil {
+			return err
+		}
+		writes := map[string]bool{}
+		for _, write := range r.written {
+			writes[r.stable(write, x.expect)] = true
+		}
+		x.expect.withoutLease[id] = writes
 	}
 	return nil
 }

@@ -45,9 +45,11 @@ func (r *run) noteChange(c envtest.Change) {
 // nameFights adds the fights of the last changes to a problem, and to the story.
 func (r *run) nameFights(p *Problem) {
 	stable := namesOf(r.state.names, r.state.objects, nil)
-	for _, f := range fights(r.recent, r.actor) {
+	for i, f := range fights(r.recent[max(0, len(r.recent)-maxRecent):], r.actor) {
 		p.Text += "\n" + f.String()
-		p.signature += stable.text(f.object) + " " + f.field + ", "
+		if i == 0 { // others can be below the threshold in the next run
+			p.signature = stable.text(f.object) + " " + f.field
+		}
 		r.tell("report", f.String())
 	}
 }
@@ -111,7 +113,7 @@ func writer(c envtest.Change, path string, actor func(user string) string) strin
 // changedEntry reports whether a change wrote an entry of the managed fields: before it, there was none that is equal.
 func changedEntry(c envtest.Change, m metav1.ManagedFieldsEntry) bool {
 	return !slices.ContainsFunc(c.Before.GetManagedFields(), func(b metav1.ManagedFieldsEntry) bool {
-		return b.Manager == m.Manager && b.Operation == m.Operation && b.Subresource == m.Subresource && b.FieldsV1.String() == m.FieldsV1.String() && b.Time.Equal(m.Time)
+		return b.Manager == m.Manager && b.Operation == m.Operation && b.Subresource == m.Subresource && b.FieldsV1.GetRawString() == m.FieldsV1.GetRawString() && b.Time.Equal(m.Time)
 	})
 }
 

@@ -32,6 +32,7 @@ func (r *run) noteFinalizers(c envtest.Change) {
 		if c.Before != nil {
 			before = c.Before.GetFinalizers()
 		}
+		r.set[id] = slices.DeleteFunc(r.set[id], func(f string) bool { return slices.Contains(before, f) && !slices.Contains(now, f) })
 		for _, f := range now {
 			if !slices.Contains(before, f) && !slices.Contains(r.set[id], f) {
 				r.set[id] = append(r.set[id], f)
@@ -63,8 +64,15 @@ func (r *run) strip() {
 		return
 	}
 	id := identityOf(u)
-	kept := slices.DeleteFunc(u.GetFinalizers(), func(f string) bool { return slices.Contains(r.set[id], f) })
-	r.tell("fault", fmt.Sprintf("the user removes the finalizers %q of %s", r.set[id], id))
+	var kept, removed []string
+	for _, f := range u.GetFinalizers() {
+		if slices.Contains(r.set[id], f) {
+			removed = append(removed, f)
+		} else {
+			kept = append(kept, f)
+		}
+	}
+	r.tell("fault", fmt.Sprintf("the user removes the finalizers %q of %s", removed, id))
 	r.stripped[id] = true
 	r.loose = r.loose || u.GetDeletionTimestamp() != nil
 	o := &object{}

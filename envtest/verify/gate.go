@@ -342,8 +342,12 @@ func (r *recorder) Write(p []byte) (int, error) {
 
 func (r *recorder) begin(code int) {
 	r.call.status = code
-	if r.call.respond != nil {
-		<-r.call.respond
+	if r.call.respond == nil {
+		return
+	}
+	select {
+	case <-r.call.respond:
+	case <-r.call.request.Context().Done(): // the program is dead, or the run ended before
 	}
 }
 

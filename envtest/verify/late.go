@@ -10,11 +10,11 @@ type lateCall struct {
 	call       *call
 	kind       FaultKind // Slow, SlowResponse or LoseLease
 	began, due time.Time
-	over       bool // the user acted meanwhile
+	acted      bool // the user has acted during the delay
 }
 
-// bothers reports whether the user acts during the delay, and has not done so.
-func (l *lateCall) bothers() bool { return l.kind != LoseLease && !l.over }
+// waits reports whether the user still waits for the end of the delay.
+func (l *lateCall) waits() bool { return l.kind != LoseLease && !l.acted }
 
 // delay delays a write, or the response to it.
 func (r *run) delay(c *call, k FaultKind, d time.Duration) {
@@ -29,6 +29,10 @@ func (r *run) finishLate() bool {
 		return false
 	}
 	l := r.late[i]
+	if l.kind == SlowResponse && time.Now().Before(r.cutUntil) {
+		l.due = r.cutUntil // no response passes a Partition
+		return false
+	}
 	r.late = slices.Delete(r.late, i, i+1)
 	r.changed = time.Now()
 	switch {

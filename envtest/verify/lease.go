@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -110,20 +109,26 @@ func (r *run) releaseLease() bool {
 // Lease do not count.
 func (r *run) deposed(c *call) {
 	l := r.lost
-	if l == nil || !c.arrived.After(l.stops) || r.holder(l.id) != rival || r.expect != nil && r.expect.led[c.String()] {
+	if l == nil || !c.arrived.After(l.stops) || r.holder(l.id) != rival || r.expect != nil && r.expect.withoutLease[l.id][r.stable(c.String(), r.expect)] {
 		return
 	}
-	r.fail(Deposed, "%s, %v after it lost the %s", c, c.arrived.Sub(l.began).Round(time.Second), l.id)
+	r.fail(Deposed, "the program sends %q %v after it lost the %s", c, c.arrived.Sub(l.began).Round(time.Second), l.id)
 }
 
-// takeLeases makes the rival hold Leases before the program starts.
-func (r *run) takeLeases() (err error) {
-	for _, id := range r.taken {
-		if one := r.take(id, 365*24*time.Hour); !apierrors.IsNotFound(one) { // its namespace can come later
-			err = errors.Join(err, one)
-		}
+// stable returns the text of a write, which is equal in runs with other generated names.
+func (r *run) stable(write string, x *expectation) string {
+	return namesOf(r.state.names, r.state.objects, x.random).text(write)
+}
+
+// takeLease makes the rival hold the Lease of follow for the whole run. The namespace can come later.
+func (r *run) takeLease() error {
+	if r.taken == nil || r.holder(*r.taken) == rival {
+		return nil
 	}
-	return err
+	if err := r.take(*r.taken, 365*24*time.Hour); !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
 }
 
 // take makes the rival hold a Lease.

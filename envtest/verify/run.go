@@ -33,8 +33,8 @@ const (
 	partition = time.Minute
 	// pause is the duration of a Pause.
 	pause = time.Hour
-	// slow is the duration of a Slow and of a SlowResponse, and slowAlone that before the user acts. A webhook
-	// times out after 30 seconds at most.
+	// slow is the duration of a Slow and of a SlowResponse, and slowAlone is the time until the user acts. A
+	// webhook times out after 30 seconds at most.
 	slow      = 20 * time.Second
 	slowAlone = 10 * time.Second
 	// patience is the time without a change after which a state is an end state, whether it is the expected
@@ -98,7 +98,7 @@ type run struct {
 	loose    bool                  // one of them is gone: its cleanup can be left out
 	leases   map[identity]leadership
 	lost     *lostLease          // LoseLease in force
-	taken    []identity          // Leases that another identity holds from the beginning
+	taken    *identity           // a Lease that another identity holds from the beginning
 	sites    map[FaultKind][]int // the writes at which a fault with a condition has an effect
 	recent   []envtest.Change    // the last changes, for the text of Endless
 
@@ -136,7 +136,7 @@ const (
 	Endless   ProblemKind = "the program does not come to rest"
 	Exits     ProblemKind = "the program exits"
 	Panics    ProblemKind = "the program panics"
-	Deposed   ProblemKind = "the program writes while another one leads"
+	Deposed   ProblemKind = "the program writes without its Lease"
 	Scene     ProblemKind = "the scenario fails"
 )
 
@@ -161,9 +161,12 @@ func (r *run) found(p Problem) {
 
 var numbers = regexp.MustCompile(`\d+`)
 
+// excused reports whether conditions and states do not count, because the user removed finalizers.
+func (r *run) excused() bool { return r.loose || !r.world.Inputs && len(r.stripped) > 0 }
+
 // broken notes a condition that does not hold.
 func (r *run) broken(c check, where string, err error) {
-	if r.loose || len(r.stripped) > 0 {
+	if r.excused() || r.taken != nil {
 		return
 	}
 	alike := numbers.ReplaceAllString(namesOf(r.state.names, r.state.objects, nil).text(err.Error()), "#")
@@ -210,7 +213,7 @@ func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) erro
 	defer watchPanics(r)()
 	others, err := r.startOthers()
 	if err == nil {
-		err = errors.Join(r.takeLeases(), r.start())
+		err = errors.Join(r.takeLease(), r.start())
 	}
 	if err != nil {
 		return errors.Join(err, stop())

@@ -29,7 +29,7 @@ func (r *run) settle() {
 
 // compare makes a difference between an end and the expected one at a Settle a problem.
 func (r *run) compare(at int, is end) {
-	if r.loose || !r.world.Inputs && len(r.stripped) > 0 {
+	if r.excused() {
 		return
 	}
 	if all := r.expect.differences(at, is); len(all) > 0 {
@@ -46,6 +46,9 @@ const unknown = -1
 func (r *run) rest(at int) bool {
 	began := time.Now()
 	r.changed = began
+	if err := r.takeLease(); err != nil {
+		r.fail(Scene, "taking the %s: %v", r.taken, err)
+	}
 	for {
 		synctest.Wait()
 		r.drain()
@@ -82,7 +85,7 @@ func (r *run) sleep(d time.Duration) {
 	select {
 	case <-r.gate.arrived:
 	case err := <-done:
-		r.exited(err)
+		r.program.done <- err // for returned, after the changes before it
 	case <-time.After(d):
 	}
 }
@@ -140,8 +143,8 @@ func (r *run) stalled() bool {
 		return true
 	}
 	for _, l := range r.late {
-		if l.bothers() && time.Since(l.began) >= slowAlone {
-			l.over = true
+		if l.waits() && time.Since(l.began) >= slowAlone {
+			l.acted = true
 			r.tell("fault", "the user does not wait until the program can "+l.call.String())
 			return true
 		}
@@ -418,7 +421,7 @@ func (r *run) call(c *call) {
 	}
 }
 
-// conditional notes the faults that have an effect at this write, if a condition holds.
+// conditional notes the faults whose condition holds at this write.
 func (r *run) conditional() {
 	if r.leader() != nil {
 		r.sites[LoseLease] = append(r.sites[LoseLease], len(r.written))
@@ -510,7 +513,8 @@ func (r *run) reading(c *call) {
 		r.gate.decide(c, noBegin)
 		return
 	}
-	if from, err := strconv.ParseInt(query.Get("resourceVersion"), 10, 64); err == nil && from > 0 && from < r.compacted && c.info.IsWatch() {
+	if from, err := strconv.ParseInt(query.Get("resourceVersion"), 10, 64); err == nil && from > 0 && from < r.compacted && c.info.IsWatch() &&
+		query.Get("sendInitialEvents") != "true" {
 		r.gate.decide(c, tooOld)
 		return
 	}

@@ -180,7 +180,7 @@ func TestLostKeyOfLimits(t *testing.T) {
 		if code, answer := ask(t, c, "DELETE", a.URL()+in+"/"+tt.limits+deletion, "", ""); code != http.StatusOK {
 			t.Errorf("%s, deletion: %d %s", tt.limits, code, answer)
 		}
-		makes(t, c, a.URL()+in+"/"+tt.limited, tt.object)
+		creates(t, c, a.URL()+in+"/"+tt.limited, tt.object)
 		stop(t, a)
 	}
 }
@@ -224,13 +224,13 @@ func TestLostKeyOfAdmission(t *testing.T) {
 		if code, answer := ask(t, c, "DELETE", a.URL()+path+kind+"/lost?ignoreStoreReadErrorWithClusterBreakingPotential=true", "", ""); code != http.StatusOK {
 			t.Errorf("%s, deletion: %d %s", kind, code, answer)
 		}
-		makes(t, c, a.URL()+secrets, secretNamed("a"))
+		creates(t, c, a.URL()+secrets, secretNamed("a"))
 		stop(t, a)
 	}
 }
 
-// makes creates an object as soon as admission allows it. The caches of admission follow a deletion.
-func makes(t *testing.T, c *http.Client, url, object string) {
+// creates makes an object as soon as admission allows it. The caches of admission follow a deletion.
+func creates(t *testing.T, c *http.Client, url, object string) {
 	t.Helper()
 	var code int
 	var answer string

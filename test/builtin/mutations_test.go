@@ -16,7 +16,7 @@ import (
 // Upstream's code logs oddities of its input.
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard())
-	debug.SetGCPercent(400) // much garbage and few live objects: a fifth less time
+	debug.SetGCPercent(400) // with many short-lived objects, a fifth less time
 	os.Exit(m.Run())
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,12 +42,18 @@ func Start(t testing.TB) string {
 	return client.String()
 }
 
+// ports are those that freeURL returned: after firstPort, each once.
+var (
+	ports     atomic.Int64
+	firstPort = rand.Int64N(12_000)
+)
+
 // freeURL returns a URL of this machine with a free port. The port is below the ephemeral ports, which
-// outgoing connections use.
+// outgoing connections use. No two calls return the same one.
 func freeURL(t testing.TB) url.URL {
 	t.Helper()
 	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+(firstPort+ports.Add(1))%12_000))
 		if err != nil {
 			continue
 		}

@@ -1,7 +1,7 @@
 // Package program builds the programs that the tests run: anykind, and the published kubectl,
 // kube-apiserver, kube-scheduler, kube-controller-manager, sample-apiserver and etcd.
 //
-// The published ones are built from this module, so tests need no installed programs, and use
+// Most published ones are built from this module, so tests need no installed programs, and use
 // the same ones on every machine. They are stored in .build at the top of the repository. With Go's
 // build cache, building one again takes a fraction of a second; the first build of kube-apiserver or
 // kube-controller-manager takes minutes.
@@ -74,7 +74,8 @@ func Etcd() (string, error) {
 	return build("etcd", "test", "go.etcd.io/etcd/server/v3", "")
 }
 
-// OfKubernetes returns the path of another published program of Kubernetes.
+// OfKubernetes builds a package of this module or of its requirements, with the version of Kubernetes, and returns the path of
+// the program.
 func OfKubernetes(name, pkg string) (string, error) { return build(name, "test", pkg, versionFlags) }
 
 // build builds a package of a module. Several test processes may call it at once.

@@ -42,14 +42,14 @@ func releaseOf(mod *modfile.File) string {
 	return ""
 }
 
-// isOurs reports whether a module has code of this repository, or Kubernetes' own programs. Others build
-// published programs, with the modules that these require.
+// isOurs reports whether a module has code of this repository. Others build published programs, with the modules that
+// these require.
 func isOurs(mod *modfile.File) bool {
 	if mod.Module.Mod.Path == ownModule {
 		return true
 	}
 	for _, r := range mod.Require {
-		if r.Mod.Path == ownModule || strings.HasPrefix(r.Mod.Path, ownModule+"/") || r.Mod.Path == kubernetesModule {
+		if r.Mod.Path == ownModule || strings.HasPrefix(r.Mod.Path, ownModule+"/") {
 			return true
 		}
 	}

@@ -211,8 +211,8 @@ func validateChain(text []byte) error {
 	return nil
 }
 
-// exclusive adds the errors of a request that is approved and denied. Go code of Kubernetes reports each of the two conditions that
-// follows the other one.
+// exclusive adds the errors of a request that is approved and denied. Handwritten validation has one error for each condition that
+// follows its opposite.
 func exclusive(c *rule.Check, types []certificatesv1.RequestConditionType) {
 	if rule.Tagged(c.Gates) {
 		c.Invalid(`{conditions[{"type": "Approved"}], conditions[{"type": "Denied"}]}`, "must specify at most one of: `conditions[{\"type\": \"Approved\"}]`, `conditions[{\"type\": \"Denied\"}]`")

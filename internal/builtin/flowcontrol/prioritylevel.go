@@ -42,7 +42,7 @@ func validateLevelSpec(c *rule.Check, l *flowcontrolv1.PriorityLevelConfiguratio
 	spec := &l.Spec
 	walked := *spec
 	if !rule.Tagged(c.Gates) && spec.Type != flowcontrolv1.PriorityLevelEnablementLimited {
-		walked.Limited = nil // only tags validate what the type forbids
+		walked.Limited = nil // handwritten validation ignores a field of another type
 	}
 	c.Walk(&walked)
 	if (l.Name == flowcontrolv1.PriorityLevelConfigurationNameExempt) != (spec.Type == flowcontrolv1.PriorityLevelEnablementExempt) {
@@ -87,8 +87,8 @@ func validateLimitResponse(c *rule.Check, r *flowcontrolv1.LimitResponse) {
 		flowcontrolv1.LimitResponseTypeReject, "must be nil if limited.limitResponse.type is not Limited")
 }
 
-// forbid adds an error for a field that is set although the type is not that of the field. Tags forbid it for all such types, and
-// Go code of Kubernetes for one, with a detail.
+// forbid adds an error for a field that is set although the type is not its own. Tags forbid the field for every type but own.
+// Handwritten validation forbids it for other only, with a detail.
 func forbid[T ~string](c *rule.Check, isSet bool, typ, own, other T, detail string) {
 	if isSet && (typ == other || typ != own && rule.Tagged(c.Gates)) {
 		c.Forbidden(rule.Untagged(c.Gates, detail))

@@ -15,11 +15,11 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 )
 
-// Tagged reports whether the tags of a type are in force that have a counterpart in Go code of Kubernetes. The errors of
-// the two differ.
+// Tagged reports whether the beta tags of API types validate. Otherwise, the handwritten validation of Kubernetes does, with
+// other errors.
 func Tagged(gates *gate.Set) bool { return gates.On(gate.DeclarativeValidationBeta) }
 
-// Untagged returns the detail of an error that a tag reports without one.
+// Untagged returns the detail of a handwritten error. Errors of tags have none.
 func Untagged(gates *gate.Set, detail string) string {
 	if Tagged(gates) {
 		return ""
@@ -150,7 +150,7 @@ func (c *Check) Unchanged(value, old any) {
 	}
 }
 
-// UnchangedBeta is Unchanged for a tag with a counterpart in Go code.
+// UnchangedBeta is Unchanged for a beta tag.
 func (c *Check) UnchangedBeta(value, old any) {
 	if Tagged(c.Gates) {
 		c.Unchanged(value, old)

@@ -107,7 +107,7 @@ func find(list, e reflect.Value, keys []string) reflect.Value {
 }
 
 // first are the words after which other words of the field do not apply if they fail.
-var first = []string{"needed", "set", "max-items", "gated", "immutable", "immutable-gated", "no-set", "no-unset", "no-change", "same-items"}
+var first = []string{"needed", "needed-by-tag", "set", "max-items", "gated", "immutable", "immutable-gated", "no-set", "no-unset", "no-change", "same-items"}
 
 // fieldOf is a field of a type.
 type fieldOf struct {

@@ -24,7 +24,7 @@ import (
 // words apply, too.
 type word func(c *Check, v reflect.Value, r rule) bool
 
-// dictionary has the words of the table that validate values. All except needed and set ignore missing
+// dictionary has the words of the table that validate values. All except needed, needed-by-tag and set ignore missing
 // values: a nil pointer, an empty text or list. A number, and the target of a pointer, is always
 // present.
 var dictionary = map[string]word{

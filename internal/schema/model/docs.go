@@ -18,8 +18,8 @@ import (
 
 // docsFiles have the documentation of the types of a package each: a line for a type, and an indented line for each
 // field with documentation, "" for the type itself. A type is "like" its namesake in another package if both have the same
-// documentation. They come from the methods SwaggerDoc of the types, and a test compares them and writes them. The methods
-// would take three times as much of the program.
+// documentation: NAME like PACKAGE. The files come from the methods SwaggerDoc of the types; a test writes and compares them. The
+// methods would take three times as much of the program.
 //
 //go:embed docs
 var docsFiles embed.FS
@@ -27,7 +27,7 @@ var docsFiles embed.FS
 // A docsFile has the documentation of each type.
 type docsFile map[string]typeDocs
 
-// typeDocs are the lines of a type, or the package of its namesake with the same ones.
+// typeDocs are the lines of a type, or the package of the namesake that has them.
 type typeDocs struct{ lines, like string }
 
 // A docsCache has the files in use. They do not change, and the garbage collector drops the others.

@@ -135,20 +135,20 @@ func (s *suite) rewrite() error {
 // relative finds the folders of replaced modules.
 var relative = regexp.MustCompile(`(?m)=> \.\.\S*$`)
 
-// writeModule writes a go.mod with the requirements of this module, and this module.
+// writeModule writes a go.mod that requires this module, with the same requirements.
 func (s *suite) writeModule(folder string) error {
-	folder = filepath.Dir(folder) // of the module
-	mod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
+	module := filepath.Dir(folder)
+	mod, err := os.ReadFile(filepath.Join(module, "go.mod"))
 	if err != nil {
 		return err
 	}
 	text := strings.Replace(string(mod), "module "+here, "module "+copied, 1)
-	text = relative.ReplaceAllStringFunc(text, func(to string) string { return "=> " + filepath.Join(folder, strings.TrimPrefix(to, "=> ")) })
-	text += fmt.Sprintf("\nrequire %s v0.0.0\n\nreplace %[1]s => %s\n", here, folder)
+	text = relative.ReplaceAllStringFunc(text, func(to string) string { return "=> " + filepath.Join(module, strings.TrimPrefix(to, "=> ")) })
+	text += fmt.Sprintf("\nrequire %s v0.0.0\n\nreplace %[1]s => %s\n", here, module)
 	if err := os.WriteFile(filepath.Join(s.module, "go.mod"), []byte(text), 0o644); err != nil {
 		return err
 	}
-	sum, err := os.ReadFile(filepath.Join(folder, "go.sum"))
+	sum, err := os.ReadFile(filepath.Join(module, "go.sum"))
 	if err != nil {
 		return err
 	}
