@@ -149,7 +149,7 @@ func forgetful() reconciler {
 	}
 }
 
-// A response that comes late overwrites what the program knows.
+// A late response overwrites newer knowledge of the program.
 func TestSlowResponse(t *testing.T) {
 	play := func(s *Scenario) {
 		applyOne(s)
@@ -169,7 +169,7 @@ func TestSlowResponse(t *testing.T) {
 	}
 }
 
-// A write whose client does not wait for it has no effect, and the response to one comes too late.
+// A late write of a client with a timeout has no effect. A late response finds no client.
 func TestSlowWithTimeout(t *testing.T) {
 	start := func(ctx context.Context, c *rest.Config) error {
 		c = rest.CopyConfig(c)
