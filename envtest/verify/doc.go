@@ -21,8 +21,7 @@
 // A run has a problem if an invariant is broken, if its end differs from the end without faults, if the
 // program does not come to rest, if it writes without its Lease, and if it panics or exits. Values that
 // differ between runs without faults do not count: generated names, uids, times, and each field that Run
-// learns or World.Ignore names. Objects that are only records do not count either: Events and
-// Leases.
+// learns or World.Ignore names. Objects that are only records do not count either: Events and Leases.
 //
 // Run removes the faults that a problem does not need, repeats the plan, and reports the problem with the
 // story of the run: the requests of the program, the events that it saw, the changes in the server,

@@ -198,7 +198,7 @@ func (x *explorer) learn() (*run, error) {
 // the program does not need it.
 func (x *explorer) follow(learnt *run) error {
 	x.expect.withoutLease = map[identity]map[string]bool{}
-	for _, id := range slices.SortedFunc(maps.Keys(learnt.leases), func(a, b identity) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, id := range sorted(learnt.leases) {
 		r := &run{world: x.world, seed: x.world.Seed, taken: &id}
 		if err := x.execute(r); err != nil {
 			return err

@@ -38,7 +38,7 @@ func (r *run) kubeletActs() bool {
 	if r.kubelet == nil {
 		return false
 	}
-	for _, id := range r.state.sorted() {
+	for _, id := range sorted(r.state.objects) {
 		if id.kind != podKind {
 			continue
 		}

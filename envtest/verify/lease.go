@@ -3,9 +3,6 @@ package verify
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -52,7 +49,7 @@ func (r *run) noteLease(c envtest.Change) {
 
 // leader returns the first Lease that the program holds now, or nil.
 func (r *run) leader() *identity {
-	for _, id := range slices.SortedFunc(maps.Keys(r.leases), func(a, b identity) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, id := range sorted(r.leases) {
 		if r.holder(id) == r.leases[id].holder {
 			return &id
 		}
@@ -82,7 +79,7 @@ func (r *run) loseLease(c *call) {
 	d := r.leases[*id].duration
 	r.lost = &lostLease{id: *id, began: time.Now(), stops: time.Now().Add(2 * d), until: time.Now().Add(4 * d)}
 	r.tell("fault", fmt.Sprintf("another identity takes the %s, before the program can %s", id, c))
-	if err := r.take(*id, 8*d); err != nil {
+	if err := r.writeLease(*id, rival, 8*d); err != nil {
 		r.fail(Scene, "taking the %s: %v", id, err)
 	}
 	r.delay(c, LoseLease, 2*d+time.Second)
@@ -115,25 +112,24 @@ func (r *run) deposed(c *call) {
 	r.fail(Deposed, "the program sends %q %v after it lost the %s", c, c.arrived.Sub(l.began).Round(time.Second), l.id)
 }
 
-// stable returns the text of a write, which is equal in runs with other generated names.
+// stable returns the text of a write without generated names. It is equal in all runs.
 func (r *run) stable(write string, x *expectation) string {
 	return namesOf(r.state.names, r.state.objects, x.random).text(write)
 }
 
-// takeLease makes the rival hold the Lease of follow for the whole run. The namespace can come later.
+// takeLease makes the rival hold the Lease of follow from the beginning: before a request of the program passes, and as
+// soon as the namespace exists.
 func (r *run) takeLease() error {
 	if r.taken == nil || r.holder(*r.taken) == rival {
 		return nil
 	}
-	if err := r.take(*r.taken, 365*24*time.Hour); !apierrors.IsNotFound(err) {
+	if err := r.writeLease(*r.taken, rival, 365*24*time.Hour); !apierrors.IsNotFound(err) {
 		return err
 	}
 	return nil
 }
 
-// take makes the rival hold a Lease.
-func (r *run) take(id identity, d time.Duration) error { return r.writeLease(id, rival, d) }
-
+// writeLease gives a Lease to a holder.
 func (r *run) writeLease(id identity, holder string, d time.Duration) error {
 	ctx, l := context.Background(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: id.namespace, Name: id.name}}
 	err := r.admin.Get(ctx, client.ObjectKeyFromObject(l), l)

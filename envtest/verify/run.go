@@ -213,7 +213,7 @@ func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) erro
 	defer watchPanics(r)()
 	others, err := r.startOthers()
 	if err == nil {
-		err = errors.Join(r.takeLease(), r.start())
+		err = r.start()
 	}
 	if err != nil {
 		return errors.Join(err, stop())

@@ -84,7 +84,7 @@ func (s *State) List(into client.ObjectList, options ...client.ListOption) error
 	var o client.ListOptions
 	o.ApplyOptions(options)
 	var items []runtime.Object
-	for _, id := range s.sorted() {
+	for _, id := range sorted(s.objects) {
 		u := s.objects[id]
 		if id.kind != gvk.GroupKind() || o.Namespace != "" && o.Namespace != id.namespace ||
 			o.LabelSelector != nil && !o.LabelSelector.Matches(labels.Set(u.GetLabels())) {
@@ -102,12 +102,11 @@ func (s *State) List(into client.ObjectList, options ...client.ListOption) error
 	return meta.SetList(into, items)
 }
 
-func (s *State) sorted() []identity {
-	all := slices.Collect(maps.Keys(s.objects))
-	slices.SortFunc(all, func(a, b identity) int {
+// sorted returns the keys of a map, in order.
+func sorted[V any](of map[identity]V) []identity {
+	return slices.SortedFunc(maps.Keys(of), func(a, b identity) int {
 		return strings.Compare(a.kind.String()+"\x00"+a.namespace+"\x00"+a.name, b.kind.String()+"\x00"+b.namespace+"\x00"+b.name)
 	})
-	return all
 }
 
 func convert(u *unstructured.Unstructured, gvk schema.GroupVersionKind, into runtime.Object) error {
@@ -148,7 +147,7 @@ func (s *State) end(base *State, random map[string]bool) end {
 	names := namesOf(s.names, s.objects, random)
 	e := end{}
 	alike := map[string][]string{} // contents of objects with generated names, by key
-	for _, id := range s.sorted() {
+	for _, id := range sorted(s.objects) {
 		u := s.objects[id]
 		if passing(id.kind) || base.objects[id] == u {
 			continue

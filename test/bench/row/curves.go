@@ -75,11 +75,9 @@ func (r *Run) byObjects(ctx context.Context) error {
 			return err
 		}
 		r.point("objects-list", n, Value{Value: milliseconds(took)})
-		u, err := r.server.Usage()
-		if err != nil {
+		if err := r.memoryAt("objects-memory", n); err != nil {
 			return err
 		}
-		r.point("objects-memory", n, Value{Value: megabytes(u.Resident), Detail: parts(u)})
 	}
 	return nil
 }
@@ -158,11 +156,9 @@ func runByKinds(ctx context.Context, r *Run) error {
 			}
 		}
 		r.point("kinds-define", n, Value{Value: milliseconds(least), Detail: "best of 3"})
-		u, err := r.server.Usage()
-		if err != nil {
+		if err := r.memoryAt("kinds-memory", n); err != nil {
 			return err
 		}
-		r.point("kinds-memory", n, Value{Value: megabytes(u.Resident), Detail: parts(u)})
 	}
 	return nil
 }
@@ -202,11 +198,9 @@ func runByWatchers(ctx context.Context, r *Run) error {
 		}
 		r.point("watchers-events", n, Value{Value: rate, Errors: writes.Errors, FirstError: writes.FirstError, Detail: fmt.Sprintf("%d writes", writes.Done)})
 		r.point("watchers-p50", n, Value{Value: milliseconds(writes.Percentile(50)), Detail: "p99 " + short(writes.Percentile(99))})
-		u, err := r.server.Usage()
-		if err != nil {
+		if err := r.memoryAt("watchers-memory", n); err != nil {
 			return err
 		}
-		r.point("watchers-memory", n, Value{Value: megabytes(u.Resident), Detail: parts(u)})
 	}
 	return nil
 }

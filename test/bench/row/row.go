@@ -164,6 +164,16 @@ func (r *Run) memory(id string) error {
 	return nil
 }
 
+// memoryAt records the resident memory at a point of a curve.
+func (r *Run) memoryAt(id string, at int) error {
+	u, err := r.server.Usage()
+	if err != nil {
+		return err
+	}
+	r.point(id, at, Value{Value: megabytes(u.Resident), Detail: parts(u)})
+	return nil
+}
+
 // parts returns the memory of each process, if there are several.
 func parts(u server.Usage) string {
 	if len(u.Each) < 2 {
