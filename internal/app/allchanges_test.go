@@ -203,6 +203,24 @@ func TestAllChangesModel(t *testing.T) {
 	if len(seen["bob"]) < 20 || len(seen["bob"]) > len(want)/2 {
 		t.Fatalf("bob may see %d of %d", len(seen["bob"]), len(want))
 	}
+	watched := 0
+	for at := range grants[len(grants)-1].has {
+		kind, namespace, _ := strings.Cut(at, " ")
+		var all, may []int64
+		for _, c := range want {
+			if c.Resource == kind && c.Namespace == namespace {
+				if all = append(all, c.Revision); then(c.Revision)[at] {
+					may = append(may, c.Revision)
+				}
+			}
+		}
+		if p.seesChanges(collection(kind, namespace), all, may) {
+			watched++
+		}
+	}
+	if watched == 0 {
+		t.Error("no watch has ended before a change that bob may not see")
+	}
 	for user, all := range seen {
 		// Pages back from the end are all of it.
 		var pages []shownChange
@@ -272,9 +290,45 @@ func (p *people) collections(until int64) (all []shownChange) {
 	return all
 }
 
+// seesChanges checks the changes of a collection that bob sees, and a watch that ends before one that he may not see. It reports
+// whether there is such a watch.
+func (p *people) seesChanges(path string, all, may []int64) bool {
+	p.Helper()
+	var l shownList
+	if err := json.Unmarshal([]byte(p.does("bob", "GET", path+"?history=true", "", 200, "")), &l); err != nil {
+		p.Fatal(err)
+	}
+	if !slices.EqualFunc(l.Items, may, func(c shownChange, revision int64) bool { return c.Revision == revision }) {
+		p.Fatalf("bob sees of %s\n%v\nwant %v of %v", path, l.Items, may, all)
+	}
+	for i, from := range all {
+		if !slices.Contains(may, from) {
+			continue
+		}
+		n := slices.IndexFunc(all[i:], func(revision int64) bool { return !slices.Contains(may, revision) })
+		if n < 2 {
+			continue
+		}
+		_, answer := ask(p, p.client, "GET", fmt.Sprintf("%s%s?watch=true&timeoutSeconds=9&resourceVersion=%d", p.app.URL(), path, from), "bob", "")
+		if strings.Count(answer, `"type":"`) != n || !strings.Contains(answer, "the rights at the time of that state did not allow it") {
+			p.Fatalf("a watch of %s after %d, with rights for %d events, is\n%s", path, from, n-1, answer)
+		}
+		return true
+	}
+	return false
+}
+
+// collection is the path of a kind in a namespace.
+func collection(kind, namespace string) string {
+	group := "/api/v1"
+	if kind == "gadgets" {
+		group = "/apis/example.com/v1"
+	}
+	return group + "/namespaces/" + namespace + "/" + kind
+}
+
 // randomWrites writes objects in two namespaces, and changes the rights of bob.
 func (p *people) randomWrites(random *rand.Rand) []grantModel {
-	paths := map[string]string{"configmaps": "/api/v1", "secrets": "/api/v1", "gadgets": "/apis/example.com/v1"}
 	kinds, namespaces := []string{"configmaps", "secrets", "gadgets"}, []string{"default", "other"}
 	there := map[string]bool{}
 	has := map[string]map[string]bool{} // by the grant, and then by kind and namespace
@@ -301,7 +355,7 @@ func (p *people) randomWrites(random *rand.Rand) []grantModel {
 		kind, namespace := kinds[random.IntN(3)], namespaces[random.IntN(2)]
 		if random.IntN(8) == 0 {
 			// A role and its binding in one namespace; or a change of its rules.
-			name, rules := "r-"+kind, `{metadata: {name: r-`+kind+`}, rules: [{apiGroups: ["*"], resources: [`+kind+`], verbs: [list]}]}`
+			name, rules := "r-"+kind, `{metadata: {name: r-`+kind+`}, rules: [{apiGroups: ["*"], resources: [`+kind+`], verbs: [list, watch]}]}`
 			at := rbacPath + "/namespaces/" + namespace
 			switch key := kind + " " + namespace; {
 			case !there["role "+key]:
@@ -314,7 +368,7 @@ func (p *people) randomWrites(random *rand.Rand) []grantModel {
 				granted(p.does("root", asMerge, at+"/roles/"+name, `{rules: []}`, 200, ""))
 			case random.IntN(2) == 0:
 				has[key] = map[string]bool{key: true}
-				granted(p.does("root", asMerge, at+"/roles/"+name, `{rules: [{apiGroups: ["*"], resources: [`+kind+`], verbs: [list]}]}`, 200, ""))
+				granted(p.does("root", asMerge, at+"/roles/"+name, `{rules: [{apiGroups: ["*"], resources: [`+kind+`], verbs: [list, watch]}]}`, 200, ""))
 			default:
 				p.does("root", "DELETE", at+"/roles/"+name, "", 200, "")
 				p.does("root", "DELETE", at+"/rolebindings/"+name, "", 200, "")
@@ -323,7 +377,7 @@ func (p *people) randomWrites(random *rand.Rand) []grantModel {
 			continue
 		}
 		name := fmt.Sprintf("o%d", random.IntN(4))
-		at := paths[kind] + "/namespaces/" + namespace + "/" + kind
+		at := collection(kind, namespace)
 		body := fmt.Sprintf(`{metadata: {name: %s, labels: {n: "%d"}}}`, name, i)
 		if kind == "gadgets" {
 			body = fmt.Sprintf(`{apiVersion: example.com/v1, kind: Gadget, metadata: {name: %s}, a: "%d"}`, name, i)

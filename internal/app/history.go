@@ -4,12 +4,20 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/access/authz"
 	"github.com/anykind/anykind/internal/access/authz/chain"
 	"github.com/anykind/anykind/internal/access/authz/rbac"
+	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/object/request"
+	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/store/encrypt"
 	"github.com/anykind/anykind/internal/store/history"
@@ -23,6 +31,8 @@ type Remembering struct {
 	Keep time.Duration
 	// MaxBytes limits the file of the history: the oldest states go first. 0 is no limit.
 	MaxBytes int64
+	// Intervals are resources of whose objects only the last state of each interval is kept.
+	Intervals map[schema.GroupResource]time.Duration
 
 	recent time.Duration // of the states outside the file; 0 is History
 }
@@ -30,6 +40,8 @@ type Remembering struct {
 // check returns the error for a store that cannot have a history.
 func (r Remembering) check(o Options) error {
 	switch {
+	case !r.On && len(r.Intervals) > 0:
+		return errors.New("--history-interval needs --history: without a history, all states of five minutes are kept")
 	case !r.On:
 		return nil
 	case o.Open != "":
@@ -49,7 +61,11 @@ func (r Remembering) open(below kv.Backend, keys *encrypt.Keyring, o Options) (k
 	if !r.On {
 		return below, nil
 	}
-	options := history.Options{Keep: r.Keep, MaxBytes: r.MaxBytes, Recent: cmp.Or(r.recent, History), Logger: o.Log}
+	every, err := r.every(builtin.Stored(o.Gates))
+	if err != nil {
+		return nil, errors.Join(err, below.Close())
+	}
+	options := history.Options{Every: every, Keep: r.Keep, MaxBytes: r.MaxBytes, Recent: cmp.Or(r.recent, History), Logger: o.Log}
 	if keys != nil {
 		options.Seal = keys
 	}
@@ -58,6 +74,36 @@ func (r Remembering) open(below kv.Backend, keys *encrypt.Keyring, o Options) (k
 		return nil, errors.Join(err, below.Close())
 	}
 	return b, nil
+}
+
+// every returns the interval of a key; 0 for all states. The kinds are the built-in ones.
+func (r Remembering) every(kinds []*resource.Definition) (func(key string) time.Duration, error) {
+	if len(r.Intervals) == 0 {
+		return nil, nil
+	}
+	byPrefix := map[string]time.Duration{}
+	for of, interval := range r.Intervals {
+		prefix := resource.CustomPrefix(of.Group, of.Resource)
+		i := slices.IndexFunc(kinds, func(d *resource.Definition) bool { return d.GroupResource() == of })
+		switch {
+		case i >= 0:
+			prefix = kinds[i].StoragePrefix
+		case of.Group == "":
+			return nil, fmt.Errorf("--history-interval: Invalid value: %q: no built-in resource has this name; a custom one is RESOURCE.GROUP", of)
+		}
+		if of.Group == rbacv1.GroupName {
+			return nil, fmt.Errorf("--history-interval: Invalid value: %q: all states of roles and bindings are kept, because they decide who may read the history", of)
+		}
+		byPrefix[prefix] = interval
+	}
+	return func(key string) time.Duration {
+		for prefix, interval := range byPrefix {
+			if strings.HasPrefix(key, prefix) {
+				return interval
+			}
+		}
+		return 0
+	}, nil
 }
 
 // rightsThen returns a check that the user of a request had the right for it at a revision, too; nil without a

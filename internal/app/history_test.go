@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
@@ -174,6 +176,48 @@ func TestHistoryWithoutRoles(t *testing.T) {
 	defer stop(t, p.app)
 	p.does("bob", "DELETE", inDefault+"/configmaps/a", "", 200, "")
 	p.does("bob", "GET", inDefault+"/configmaps/a?resourceVersionMatch=Exact&resourceVersion="+first, "", 200, "")
+}
+
+// A resource with an interval has the last state of each interval, and every state of five minutes.
+func TestHistoryIntervals(t *testing.T) {
+	hour := func(group, resource string) map[schema.GroupResource]time.Duration {
+		return map[schema.GroupResource]time.Duration{{Group: group, Resource: resource}: time.Hour}
+	}
+	for message, o := range map[string]Remembering{
+		"--history-interval needs --history":                                    {Intervals: hour("", "events")},
+		`Invalid value: "pots": no built-in resource has this name`:             {On: true, Intervals: hour("", "pots")},
+		`Invalid value: "roles.rbac.authorization.k8s.io": all states of roles`: {On: true, Intervals: hour("rbac.authorization.k8s.io", "roles")},
+	} {
+		if _, err := Start(t.Context(), Options{Dir: t.TempDir(), History: o}); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%v, want %s", err, message)
+		}
+	}
+	every := hour("", "configmaps")
+	every[schema.GroupResource{Group: "example.com", Resource: "gadgets"}] = time.Hour
+	o := Options{Dir: t.TempDir(), History: Remembering{On: true, Intervals: every, recent: time.Millisecond}}
+	p := startPeople(t, o)
+	defer stop(t, p.app)
+	p.does("root", "POST", gadgets, gadgetsOf(`{name: v1, served: true, storage: true, `+fieldsOf("a")+`}`), 201, "")
+	const steps = 20
+	newest := int64(0)
+	for _, kind := range []string{"configmaps", "gadgets", "secrets"} {
+		at, body := collection(kind, "default"), `{metadata: {name: x}}`
+		if kind == "gadgets" {
+			body = `{apiVersion: example.com/v1, kind: Gadget, metadata: {name: x}}`
+		}
+		p.does("root", "POST", at, body, 201, "")
+		for i := range steps {
+			answer := p.does("root", asMerge, at+"/x", fmt.Sprintf(`{metadata: {labels: {step: "%d"}}}`, i), 200, "")
+			newest, _ = strconv.ParseInt(revisionOf(t, answer), 10, 64)
+		}
+	}
+	p.moved(newest)
+	for kind, most := range map[string]int{"configmaps": 3, "gadgets": 3, "secrets": steps + 1} { // an hour may end meanwhile
+		answer := p.does("root", "GET", collection(kind, "default")+"/x?history=true", "", 200, "")
+		if got := changesOf(t, answer); len(got) > most || !strings.HasPrefix(got[0], "ADDED") || !strings.Contains(answer, `"step":"19"`) || kind == "secrets" && len(got) < most {
+			t.Errorf("%s: changes %q", kind, got)
+		}
+	}
 }
 
 // A history needs a store in a data directory.

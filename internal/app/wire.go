@@ -294,7 +294,7 @@ func (w *wired) serverOptions(a *App, o Options) server.Options {
 		Refresh:  w.crds.Fresh,
 		MaxBody:  max(rest.MaxBody, 2*int64(o.MaxObjectBytes)), // an object that fits the store fits a request
 		Then:     w.rightsThen(a),
-		Rights:   w.changeRights(a),
+		Rights:   w.pastRights(a),
 
 		Gates: o.Gates,
 	})

@@ -47,6 +47,7 @@ type Serve struct {
 	inMemory       bool
 	open, restore  string
 	history        keeping
+	historyEvery   intervals
 	maxObjectBytes uint32
 	eventTTL       time.Duration
 	leaders        controller.Term
@@ -127,6 +128,8 @@ func (f *Serve) addStorage(flags *pflag.FlagSet) {
 		"backup, data directory of a stopped server, or snapshot of etcd, whose objects are written to a new store in --data-dir")
 	flags.Var(&f.history, "history",
 		"keep earlier states of all objects in --data-dir: for a time such as 30d or 12h, up to a size such as 2GiB, both as 30d,2GiB, or forever (default: five minutes of changes)")
+	flags.Var(&f.historyEvery, "history-interval",
+		"resources of which --history keeps only the last state of each interval, such as leases.coordination.k8s.io=1h,events=10m; objects and their deletions are always kept")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "",
 		"file for the administrator's kubeconfig (default admin.kubeconfig in --data-dir)")
 	flags.Uint32Var(&f.maxObjectBytes, "max-object-bytes", kv.DefaultMaxValueBytes,
@@ -208,7 +211,7 @@ func (f *Serve) Options(log *slog.Logger) (app.Options, error) {
 		InMemory:                 f.inMemory,
 		Open:                     f.open,
 		Restore:                  f.restore,
-		History:                  app.Remembering(f.history),
+		History:                  f.history.remembering(f.historyEvery),
 		Etcd:                     f.etcd,
 		MaxObjectBytes:           int(f.maxObjectBytes),
 		EventTTL:                 cmp.Or(f.eventTTL, -1),

@@ -2,16 +2,27 @@ package flags
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/app"
 )
 
 // keeping is the value of --history: a time, a size, both, or forever.
-type keeping app.Remembering
+type keeping struct {
+	On       bool
+	Keep     time.Duration
+	MaxBytes int64
+}
+
+// remembering returns the configuration of a history.
+func (k keeping) remembering(i intervals) app.Remembering {
+	return app.Remembering{On: k.On, Keep: k.Keep, MaxBytes: k.MaxBytes, Intervals: i}
+}
 
 const (
 	forever = "forever"
@@ -100,3 +111,35 @@ func (k *keeping) String() string {
 
 // Type is the name of the value in help.
 func (*keeping) Type() string { return "history" }
+
+// intervals is the value of --history-interval: resources with times.
+type intervals map[schema.GroupResource]time.Duration
+
+// Set parses a value, and adds it to earlier ones.
+func (i *intervals) Set(value string) error {
+	for part := range strings.SplitSeq(value, ",") {
+		name, length, _ := strings.Cut(strings.TrimSpace(part), "=")
+		every, err := parseDays(length)
+		if err != nil || name == "" || every < time.Second {
+			return fmt.Errorf("%q: want a resource and a time of a second or more, such as leases.coordination.k8s.io=1h", part)
+		}
+		if *i == nil {
+			*i = intervals{}
+		}
+		(*i)[schema.ParseGroupResource(name)] = every
+	}
+	return nil
+}
+
+// String returns a value that Set accepts, or "" for none.
+func (i *intervals) String() string {
+	var parts []string
+	for r, every := range *i {
+		parts = append(parts, r.String()+"="+every.String())
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
+}
+
+// Type is the name of the value in help.
+func (*intervals) Type() string { return "resource=time" }

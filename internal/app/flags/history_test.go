@@ -8,14 +8,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// parseHistory parses flags of serve.
+func parseHistory(args ...string) (*Serve, error) {
+	var f Serve
+	all := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	f.Add(all)
+	return &f, all.Parse(args)
+}
+
 func TestHistory(t *testing.T) {
-	parse := func(args ...string) (*Serve, error) {
-		var f Serve
-		all := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-		f.Add(all)
-		return &f, all.Parse(args)
-	}
-	if f, err := parse(); err != nil || f.history != (keeping{}) {
+	if f, err := parseHistory(); err != nil || f.history != (keeping{}) {
 		t.Errorf("without the flag: %v %v", f.history, err)
 	}
 	for value, want := range map[string]keeping{
@@ -32,7 +34,7 @@ func TestHistory(t *testing.T) {
 		"10000d,1TiB": {Keep: 10000 * day, MaxBytes: 1 << 40},
 	} {
 		want.On = true
-		f, err := parse("--history=" + value)
+		f, err := parseHistory("--history=" + value)
 		if err != nil || f.history != want {
 			t.Errorf("%s: %+v %v, want %+v", value, f.history, err, want)
 		}
@@ -42,8 +44,29 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	for _, value := range []string{"", "30", "x", "30days", "1d,2d", "1GiB,2GiB", "0d", "0", "-3d", "-1GiB", "forever,1d", "30d,", "9999999999d", "d", "1d-3d", "1.5"} {
-		_, err := parse("--history=" + value)
+		_, err := parseHistory("--history=" + value)
 		if err == nil || !strings.Contains(err.Error(), "--history") || !strings.Contains(err.Error(), "want") || !strings.Contains(err.Error(), "forever") {
+			t.Errorf("%q: %v", value, err)
+		}
+	}
+}
+
+// --history-interval has resources with times, and may be repeated.
+func TestHistoryInterval(t *testing.T) {
+	f, err := parseHistory("--history=30d", "--history-interval=leases.coordination.k8s.io=1h,events=10m", "--history-interval=widgets.example.com=1d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "events=10m0s,leases.coordination.k8s.io=1h0m0s,widgets.example.com=24h0m0s"
+	var again intervals
+	if got := f.historyEvery.String(); got != want || again.Set(got) != nil || again.String() != want {
+		t.Errorf("intervals %s, and from these %s, want %s", got, again.String(), want)
+	}
+	if o := f.history.remembering(f.historyEvery); o.Keep != 30*day || len(o.Intervals) != 3 {
+		t.Errorf("the options are %+v", o)
+	}
+	for _, value := range []string{"", "1h", "events", "=1h", "events=", "events=0s", "events=5", "events=-1h", "events=999ms", "events=1h,,leases=1h"} {
+		if _, err := parseHistory("--history-interval=" + value); err == nil || !strings.Contains(err.Error(), "--history-interval") || !strings.Contains(err.Error(), "want a resource and a time") {
 			t.Errorf("%q: %v", value, err)
 		}
 	}

@@ -15,18 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
-	"github.com/anykind/anykind/internal/store/kv"
 )
-
-// ChangeRights are the rights of one user to changes. A request asks for those of the newest change first, and goes back.
-type ChangeRights interface {
-	// List reports whether the user may list a resource. An Info without a namespace is for all of them.
-	List(ctx context.Context, asked *request.Info) (bool, error)
-	// ListedAt reports whether the roles of a revision allow it, too, if the right comes from roles.
-	ListedAt(ctx context.Context, asked *request.Info, revision int64) (bool, error)
-	// Passed is called with each change that has been read, so that later calls know its effect on roles.
-	Passed(change kv.Logged)
-}
 
 // Limits of a list of changes of all kinds.
 const (
@@ -73,7 +62,7 @@ func (h *Handler) allChanges(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s := selection{
-		Handler: h, options: o, rights: h.options.Rights(ctx), set: h.catalog.Set(), kinds: map[*resource.Definition]*listed{}, recent: h.registry.Recent(),
+		Handler: h, options: o, rights: h.options.Rights(ctx, o.since), set: h.catalog.Set(), kinds: map[*resource.Definition]*listed{}, recent: h.registry.Recent(),
 	}
 	chosen, earlier, err := s.choose(ctx, until)
 	if err != nil {
@@ -137,7 +126,7 @@ func allChangesOf(query url.Values) (o allChangesOptions, err error) {
 type selection struct {
 	*Handler
 	options   allChangesOptions
-	rights    ChangeRights
+	rights    PastRights
 	set       *resource.Set
 	kinds     map[*resource.Definition]*listed
 	recent    int64
@@ -172,9 +161,6 @@ func (s *selection) choose(ctx context.Context, until int64) (chosen []registry.
 		if wanted {
 			chosen = append(chosen, c)
 		}
-		if c.Revision < s.recent {
-			s.rights.Passed(c.Logged)
-		}
 	}
 	slices.Reverse(chosen)
 	return chosen, earlier, nil
@@ -195,7 +181,7 @@ func (s *selection) wants(ctx context.Context, c *registry.LoggedChange) (bool, 
 	if c.Revision >= s.recent {
 		return true, nil
 	}
-	return s.rights.ListedAt(ctx, k.asked(c.Namespace), c.Revision)
+	return s.rights.Had(ctx, k.asked(c.Namespace), c.Revision)
 }
 
 // kind returns a kind; nil if its changes are left out.
@@ -238,7 +224,7 @@ func (s *selection) ask(ctx context.Context, asked *request.Info) (bool, error) 
 	if s.questions++; s.questions > maxQuestions {
 		return false, status.BadRequest("namespace: Required value: the request needs more than %d authorization decisions", maxQuestions)
 	}
-	return s.rights.List(ctx, asked)
+	return s.rights.Has(ctx, asked)
 }
 
 // asked is the request for which the user needs the right.

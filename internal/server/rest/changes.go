@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"iter"
 	"net/http"
 	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/resource"
@@ -31,8 +34,9 @@ func (h *Handler) history(r *call) error {
 	if err != nil {
 		return err
 	}
+	visible := &visibleChanges{registry: h.registry, hidden: h.hidden(r, o.since), target: &r.target, until: kept}
 	if o.limit > 0 {
-		if o.since, err = h.beforeNewest(ctx, r, o, kept); err != nil {
+		if o.since, err = visible.beforeNewest(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -41,7 +45,7 @@ func (h *Handler) history(r *call) error {
 	w := changesWriter{handler: h, definition: r.target.Definition, version: r.target.Version}
 	err = r.stream(&codec.View{}, func(to io.Writer, _ *codec.View) error {
 		w.to, wire = to, to == io.Writer(r.w)
-		return w.write(ctx, &r.target, o.since, kept)
+		return w.write(ctx, visible, o.since)
 	})
 	if err != nil && w.sent && wire {
 		panic(http.ErrAbortHandler) // The client must not mistake the part that it has for the whole.
@@ -49,11 +53,39 @@ func (h *Handler) history(r *call) error {
 	return err
 }
 
+// visibleChanges are the changes of an object or of a collection that the user may see.
+type visibleChanges struct {
+	registry *registry.Registry
+	hidden   func(ctx context.Context, revision int64) error
+	target   *registry.Target
+	until    int64 // the revision of the last one
+
+	denied error // of the last change that the user may not see
+}
+
+// after yields the changes after a revision.
+func (v *visibleChanges) after(ctx context.Context, revision int64) iter.Seq2[registry.PastChange, error] {
+	return func(yield func(registry.PastChange, error) bool) {
+		for c, err := range v.registry.History(ctx, *v.target, revision, v.until) {
+			if err == nil {
+				err = v.hidden(ctx, c.Revision)
+			}
+			if status.Is(err, metav1.StatusReasonForbidden) {
+				v.denied = err
+				continue
+			}
+			if !yield(c, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // beforeNewest returns the revision after which the newest changes begin, of the number of the limit.
-func (h *Handler) beforeNewest(ctx context.Context, r *call, o changeOptions, kept int64) (int64, error) {
+func (v *visibleChanges) beforeNewest(ctx context.Context, o changeOptions) (int64, error) {
 	var ring []int64 // the newest revisions
 	n := 0
-	for c, err := range h.registry.History(ctx, r.target, o.since, kept) {
+	for c, err := range v.after(ctx, o.since) {
 		if err != nil {
 			return 0, err
 		}
@@ -86,24 +118,22 @@ type changesWriter struct {
 // changesChunk is the size of a part. A shorter list that fails is answered with a Status.
 const changesChunk = 64 << 10
 
-// write writes the list of the changes after a revision, up to another one.
-func (w *changesWriter) write(ctx context.Context, target *registry.Target, after, until int64) error {
-	w.begin(until, 0)
-	for c, err := range w.handler.registry.History(ctx, *target, after, until) {
+// write writes the list of the changes after a revision. If the user may see none of them, that is an error.
+func (w *changesWriter) write(ctx context.Context, changes *visibleChanges, after int64) error {
+	w.begin(changes.until, 0)
+	for c, err := range changes.after(ctx, after) {
 		if err != nil {
 			return err
-		}
-		if w.items == 0 {
-			if err := w.handler.allowedThen(ctx, c.Revision); err != nil {
-				return err
-			}
 		}
 		if err := w.add(ctx, c); err != nil {
 			return err
 		}
 	}
-	if w.items == 0 && target.Name != "" {
-		if _, err := w.handler.registry.Get(ctx, *target, ""); err != nil {
+	if w.items == 0 && changes.denied != nil {
+		return changes.denied
+	}
+	if w.items == 0 && changes.target.Name != "" {
+		if _, err := w.handler.registry.Get(ctx, *changes.target, ""); err != nil {
 			return err
 		}
 	}

@@ -78,6 +78,33 @@ func (h *Handler) allowedThen(ctx context.Context, revision int64) error {
 	return h.options.Then(ctx, revision)
 }
 
+// PastRights are the rights of one user to earlier states. A request asks about near revisions one after the other.
+type PastRights interface {
+	// Has reports whether the user has a right now. An Info without a namespace is for all of them.
+	Has(ctx context.Context, asked *request.Info) (bool, error)
+	// Had reports whether the roles of a revision allow it, too, if the right comes from roles.
+	Had(ctx context.Context, asked *request.Info, revision int64) (bool, error)
+}
+
+// hidden returns a function for the error of a change or an event that the user had no right to see at its revision; nil for
+// one of the recent states, and for one that the user had the right to see.
+func (h *Handler) hidden(r *call, after int64) func(ctx context.Context, revision int64) error {
+	if h.options.Then == nil {
+		return func(context.Context, int64) error { return nil }
+	}
+	rights, recent := h.options.Rights(r.Context(), after), h.registry.Recent()
+	return func(ctx context.Context, revision int64) error {
+		if revision >= recent {
+			return nil
+		}
+		allowed, err := rights.Had(ctx, &r.info, revision)
+		if err != nil || allowed {
+			return err
+		}
+		return h.options.Then(ctx, revision)
+	}
+}
+
 // changeOptions select changes.
 type changeOptions struct {
 	since int64 // only later ones; 0 for all

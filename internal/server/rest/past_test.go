@@ -108,7 +108,18 @@ func (r *remembering) Forget(context.Context, string) error { return nil }
 func newPast(t *testing.T, then func(context.Context, int64) error) (*server, *remembering) {
 	t.Helper()
 	store := &remembering{Store: memkv.New(memkv.Options{})}
-	return newServerServing(t, store, registry.Options{}, rest.Options{Then: then}, lead(), hub()), store
+	o := rest.Options{Then: then, Rights: func(context.Context, int64) rest.PastRights { return rightsThen{then: then} }}
+	return newServerServing(t, store, registry.Options{}, o, lead(), hub()), store
+}
+
+// rightsThen are the rights by Options.Then.
+type rightsThen struct {
+	rest.PastRights
+	then func(context.Context, int64) error
+}
+
+func (r rightsThen) Had(ctx context.Context, _ *request.Info, revision int64) (bool, error) {
+	return r.then(ctx, revision) == nil, nil
 }
 
 // lacks checks that the body does not contain a word.
@@ -306,7 +317,6 @@ func TestRightsOfThen(t *testing.T) {
 		leads + "/x?" + exact, leads + "/x" + asOf(first), leads + "?" + exact, leads + asOf(first),
 		leads + fmt.Sprintf("?limit=1&resourceVersion=%d", first),
 		leads + asOf(first) + "&watch=1&timeoutSeconds=1", leads + fmt.Sprintf("?watch=1&timeoutSeconds=1&resourceVersion=%d", first),
-		leads + "?history=true", leads + "/x?history=true&since=1",
 	}
 	for _, path := range reads {
 		s.get(path).is(200)
@@ -319,7 +329,66 @@ func TestRightsOfThen(t *testing.T) {
 		}
 	}
 	s.delete(leads+"?"+exact, "").is(403, "not then")
+	// The change after it is recent. Without it, there is none that the user may see.
+	for _, path := range []string{leads + "?history=true", leads + "/x?history=true&since=1"} {
+		s.get(path).is(200, `"type":"MODIFIED"`).lacks(`"type":"ADDED"`)
+	}
+	store.recent.Store(second + 1)
+	s.get(leads+"/x?history=true").is(403, "not then")
+	s.get(leads+"?history=true").is(403, "not then")
+	store.recent.Store(second)
 	for _, path := range []string{leads, leads + "/x", leads + asOf(second), leads + "?history=true&limit=1", leads + "/x?resourceVersion=1"} {
 		s.get(path).is(200)
 	}
+}
+
+// A range of states needs the rights at each of them: changes without them are left out, and a watch ends before.
+func TestRightsWithinARange(t *testing.T) {
+	denied := map[int64]bool{}
+	s, store := newPast(t, func(_ context.Context, revision int64) error {
+		if denied[revision] {
+			return status.Forbidden(lead().GroupResource(), "x", fmt.Errorf("not then"))
+		}
+		return nil
+	})
+	words := []string{"one", "two", "three", "four", "five"}
+	revisions := []int64{s.post(leads, leadOf("x", words[0])).is(201).written()}
+	for _, w := range words[1:] {
+		revisions = append(revisions, s.merge(leads+"/x", fmt.Sprintf(`{"spec":{"a":%q}}`, w)).is(200).written())
+	}
+	store.recent.Store(revisions[4])
+	denied[revisions[2]], denied[revisions[4]] = true, true // the last one is recent
+
+	shown := func(path string, want ...int64) {
+		t.Helper()
+		var list struct {
+			Items []struct {
+				Revision int64 `json:",string"`
+			}
+		}
+		if err := json.Unmarshal([]byte(s.get(path).is(200).body), &list); err != nil {
+			t.Fatal(err)
+		}
+		var got []int64
+		for _, i := range list.Items {
+			got = append(got, i.Revision)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: changes %v, want %v", path, got, want)
+		}
+	}
+	for _, path := range []string{leads + "/x", leads} {
+		shown(path+"?history=true", revisions[0], revisions[1], revisions[3], revisions[4])
+		shown(path+"?history=true&limit=3", revisions[1], revisions[3], revisions[4])
+		shown(path+fmt.Sprintf("?history=true&since=%d", revisions[1]), revisions[3], revisions[4])
+	}
+
+	watch := func(from int64) answer {
+		return s.get(fmt.Sprintf("%s?watch=1&timeoutSeconds=1&resourceVersion=%d", leads, from)).is(200)
+	}
+	until := watch(revisions[0]).is(200, `"a":"two"`, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"leads.test.example.com \"x\" is forbidden: not then","reason":"Forbidden"`)
+	until.lacks("three")
+	until.lacks("four")
+	watch(revisions[3]).is(200, `"a":"five"`).lacks("ERROR")
+	s.get(fmt.Sprintf("%s?watch=1&resourceVersion=%d", leads, revisions[2])).is(403, "not then")
 }

@@ -85,6 +85,9 @@ func (h *Handler) watch(r *call) error {
 		end:           now.Add(h.lifetime(o.TimeoutSeconds)),
 		forget:        func() {},
 	}
+	if from, err := registry.ParseRevision(o.ResourceVersion); err == nil && h.allow != nil && from > 0 && from < h.registry.Recent() {
+		s.hidden = h.hidden(r, from)
+	}
 	s.scheduleBookmark(now)
 	if key, alike := view.Key(); alike {
 		s.together = s.key(key, "")
@@ -159,6 +162,8 @@ type stream struct {
 	written       bool
 	retired       <-chan struct{} // closed when the Definition is
 	together      any             // key of frames that watches share, nil if they are only for this watch
+	// hidden returns the error of an event that the user may not see; nil for a watch that began at a recent state.
+	hidden func(ctx context.Context, revision int64) error
 
 	// wait ends at until, the time of the next bookmark or the end.
 	wait   context.Context
@@ -201,10 +206,28 @@ func (s *stream) run(ctx context.Context) {
 			s.fail(err)
 			return
 		}
+		portion, hidden := s.visible(ctx, portion)
 		if !s.current() || !s.write(ctx, portion) {
 			return
 		}
+		if hidden != nil {
+			s.fail(hidden)
+			return
+		}
 	}
+}
+
+// visible returns the events of a portion until the first one that the user may not see, and its error.
+func (s *stream) visible(ctx context.Context, p registry.Portion) (registry.Portion, error) {
+	if s.hidden == nil {
+		return p, nil
+	}
+	for i, e := range p.Events {
+		if err := s.hidden(ctx, e.Revision); err != nil {
+			return registry.Portion{Events: p.Events[:i]}, err
+		}
+	}
+	return p, nil
 }
 
 // bookmarkDue reports whether a bookmark is due. The one that ends the initial events follows

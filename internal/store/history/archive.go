@@ -108,7 +108,11 @@ func (s *Store) flush(ctx context.Context) error {
 	if now.seen == now.archived {
 		return nil
 	}
-	err := s.file.update(ctx, func(r *reading) error { return newWriting(r).archive(now.pending, now.seen) })
+	err := s.file.update(ctx, func(r *reading) error {
+		w := newWriting(r)
+		w.every = s.options.Every
+		return w.archive(now.pending, now.seen)
+	})
 	if boltfile.IsFull(err) {
 		err = errors.Join(kv.ErrFull, err)
 	}
@@ -131,15 +135,21 @@ type writing struct {
 	packer packer
 	open   map[string]*openRun // by key
 	order  []*openRun
+
+	every    func(key string) time.Duration
+	replaced map[*event]bool // they are not in the log
 }
 
-func newWriting(r *reading) *writing { return &writing{reading: r, open: map[string]*openRun{}} }
+func newWriting(r *reading) *writing {
+	return &writing{reading: r, open: map[string]*openRun{}, replaced: map[*event]bool{}}
+}
 
 // An openRun is a run that gets more versions. It may have none.
 type openRun struct {
 	key string
 	id  []byte
 	run
+	last *event // of the newest version, if it is of this transaction
 }
 
 func (o *openRun) empty() bool { return len(o.versions) == 0 }
@@ -182,7 +192,18 @@ func (w *writing) add(e *event) error {
 	if e.Value == nil {
 		v.kind = deleted
 	}
-	return w.version(o, v)
+	if w.every != nil && o.replaces(&v, w.every(e.Key).Milliseconds()) {
+		if err := o.replace(v); err != nil {
+			return w.damage(v.revision, "a run of the history makes no sense")
+		}
+		if o.last != nil {
+			w.replaced[o.last] = true
+		}
+	} else if err := w.version(o, v); err != nil {
+		return err
+	}
+	o.last = e
+	return nil
 }
 
 // version adds a version to a run. A full run is stored, and another one begins.

@@ -34,6 +34,9 @@ type Options struct {
 	MaxBytes int64
 	// Recent is the time for which the backend below keeps states; 0 is five minutes.
 	Recent time.Duration
+	// Every returns the interval of a key: of its changes to a value in one interval, only the last one is kept. 0, or no
+	// function, keeps all of them. The first and the last value of an object are kept in any case.
+	Every func(key string) time.Duration
 	// Seal encrypts runs; nil stores them as they are.
 	Seal transform.Transformer
 	// Logger logs rare events. Nil discards them.
@@ -45,6 +48,8 @@ type Options struct {
 	batch int
 	// retry is the time after a failure until the next attempt; 0 is the usual one.
 	retry time.Duration
+	// few is the number of keys up to which the changes of a prefix are read by key; 0 is the usual one.
+	few int
 	// fast leaves out the sync to the disk: tests do not crash the system.
 	fast bool
 }
@@ -99,7 +104,7 @@ var (
 // history begins.
 func Open(below kv.Backend, dir string, o Options) (*Store, error) {
 	o.Recent = cmp.Or(o.Recent, 5*time.Minute)
-	o.batch, o.retry = cmp.Or(o.batch, batchEvents), cmp.Or(o.retry, retryAfter)
+	o.batch, o.retry, o.few = cmp.Or(o.batch, batchEvents), cmp.Or(o.retry, retryAfter), cmp.Or(o.few, fewKeys)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

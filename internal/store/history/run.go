@@ -86,6 +86,27 @@ func (r *run) add(v version) {
 	r.versions = append([]version{v}, r.versions...)
 }
 
+// replaces reports whether a newer version takes the place of the newest one: both are changes of the value, in one interval.
+func (r *run) replaces(v *version, interval int64) bool {
+	if interval <= 0 || len(r.versions) < 2 {
+		return false
+	}
+	newest := r.newest()
+	return newest.kind == changed && r.versions[1].kind != deleted && v.kind == changed && newest.time/interval == v.time/interval
+}
+
+// replace replaces the newest version by a newer one, whose data is its value.
+func (r *run) replace(v version) error {
+	older := &r.versions[1]
+	value, err := r.value(1)
+	if err != nil {
+		return err
+	}
+	older.data = appendDelta(nil, v.data, value)
+	r.versions[0] = v
+	return nil
+}
+
 // at returns the index of the version at a revision, or -1.
 func (r *run) at(revision int64) int {
 	for i := range r.versions {

@@ -102,9 +102,18 @@ func (s *Store) changes(ctx context.Context, keys string, after int64, yield fun
 		return err
 	}
 	matches := func(key string) bool { return within(keys, key) }
-	read := func(after int64) (portion, error) { return s.replay(ctx, matches, after) }
+	var read func(after int64) (portion, error)
 	if key := keys; key != "" && key[len(key)-1] != '/' {
 		read = func(after int64) (portion, error) { return s.ofKey(ctx, key, after) }
+	} else {
+		from, err := s.inRuns(ctx, keys, after)
+		if err != nil {
+			return err
+		}
+		if from == nil {
+			from = inLog(matches)
+		}
+		read = func(after int64) (portion, error) { return s.replay(ctx, from, after) }
 	}
 	for last := false; !last; {
 		p, err := read(after)

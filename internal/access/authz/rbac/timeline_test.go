@@ -3,15 +3,17 @@ package rbac
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/store/kv"
 )
 
-// Going back change by change, a Rewind decides as the State of each revision does.
-func TestRewind(t *testing.T) {
+// A Timeline that moves back and forth decides as the State of each revision does.
+func TestTimeline(t *testing.T) {
 	w := newWorld(t)
 	random := rand.New(rand.NewPCG(3, 9))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
@@ -44,8 +46,10 @@ func TestRewind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h := &historian{all: eventsOf(t, w.backend, revision)}
 	past := NewPast(w.backend, w.set)
-	r, err := past.Rewind(t.Context(), revision)
+	start := 1 + random.Int64N(revision)
+	line, err := past.Timeline(t.Context(), h, 0, start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,25 +61,70 @@ func TestRewind(t *testing.T) {
 		}
 		for _, u := range []*request.User{{Name: "ann"}, {Name: "bob", Groups: []string{"devs"}}} {
 			for _, words := range []string{"list pods dev/", "list secrets test/", "get pods", "get secrets dev/x"} {
-				decision, reason, _ := r.Authorize(t.Context(), asked(u, words))
+				decision, reason, _ := line.Authorize(t.Context(), asked(u, words))
 				if right, because, _ := want.Authorize(t.Context(), asked(u, words)); decision != right || reason != because {
 					t.Fatalf("at %d: %s %s: %v %q, want %v %q", at, u.Name, words, decision, reason, right, because)
 				}
 			}
 		}
 	}
-	events := eventsOf(t, w.backend, revision)
-	for i := len(events) - 1; i >= 0; i-- {
-		same(events[i].Revision)
-		if !r.Decides(events[i].Key) || r.Decides("/registry/roles-of-others/a") {
-			t.Fatalf("the kind of %s is not known", events[i].Key)
+	same(start)
+	move := func(to int64) {
+		t.Helper()
+		moved, err := line.Move(t.Context(), to)
+		if err != nil || moved != (to != start) {
+			t.Fatalf("from %d to %d: moved is %v, %v", start, to, moved, err)
 		}
-		r.Undo(&events[i])
+		start = to
+		same(to)
 	}
-	same(1)
-	if n := len(r.index.roles) + len(r.index.within) + len(r.index.bindings[roleBindings]); n > 0 {
+	for range 60 {
+		move(1 + random.Int64N(revision))
+	}
+	for at := revision; at > 0; at-- {
+		move(at)
+	}
+	if n := len(line.index.roles) + len(line.index.within) + len(line.index.bindings[roleBindings]); n > 0 {
 		t.Errorf("%d things are left at the beginning", n)
 	}
+
+	// Later changes are read when they are needed, and a change that was forgotten has no effect.
+	w.store("kind: Role\nmetadata: {name: late, namespace: dev}\nrules: [{apiGroups: [''], resources: [pods], verbs: [list]}]")
+	h.all = eventsOf(t, w.backend, revision+1)
+	move(revision + 1)
+	later, err := past.Timeline(t.Context(), h, revision, revision+1)
+	if err != nil || len(later.changes) != 1 {
+		t.Fatalf("a Timeline that begins late has %v, %v", later, err)
+	}
+	h.all = h.all[:revision-1]
+	if moved, err := later.Move(t.Context(), revision); !moved || err != nil {
+		t.Errorf("a forgotten change: %v, %v", moved, err)
+	}
+}
+
+// A historian has all events of a store.
+type historian struct {
+	kv.Historian
+	all []kv.Event
+}
+
+func (h *historian) Changes(_ context.Context, keys string, after int64) iter.Seq2[kv.Past, error] {
+	return func(yield func(kv.Past, error) bool) {
+		for _, e := range h.all {
+			if e.Revision > after && strings.HasPrefix(e.Key, keys) && !yield(kv.Past{Event: e}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (h *historian) Change(_ context.Context, key string, revision int64) (kv.Past, error) {
+	for _, e := range h.all {
+		if e.Key == key && e.Revision == revision {
+			return kv.Past{Event: e}, nil
+		}
+	}
+	return kv.Past{}, kv.ErrNotFound
 }
 
 // eventsOf returns all events up to a revision.
