@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -141,7 +142,7 @@ func (o *outcome) expected(i int, responders, old []lifecyclev1alpha1.TargetResp
 // label to the first, then by name.
 func inOrder(responders []lifecyclev1alpha1.TargetResponder) []lifecyclev1alpha1.TargetResponder {
 	out := slices.Clone(responders)
-	slices.SortFunc(out, func(a, b lifecyclev1alpha1.TargetResponder) int {
+	compare := func(a, b lifecyclev1alpha1.TargetResponder) int {
 		priority := func(t lifecyclev1alpha1.TargetResponder) int64 {
 			if t.Priority == nil {
 				return -1 << 40
@@ -156,7 +157,8 @@ func inOrder(responders []lifecyclev1alpha1.TargetResponder) []lifecyclev1alpha1
 			return l
 		}
 		return cmp.Or(cmp.Compare(priority(b), priority(a)), compareDomains(labels(domainA), labels(domainB)), cmp.Compare(nameA, nameB))
-	})
+	}
+	sort.SliceStable(out, func(i, k int) bool { return compare(out[i], out[k]) < 0 })
 	return out
 }
 

@@ -3,8 +3,7 @@ package jsonschema
 import (
 	"encoding/json"
 	"reflect"
-	"slices"
-	"strings"
+	"sort"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
@@ -65,7 +64,7 @@ func appendGoMap(dst []byte, v reflect.Value) []byte {
 		return append(dst, "null"...)
 	}
 	keys := v.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	sort.Slice(keys, func(i, k int) bool { return keys[i].String() < keys[k].String() })
 	dst = append(dst, '{')
 	for i, k := range keys {
 		if i > 0 {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -228,7 +229,7 @@ func (h *Handler) rows(ctx context.Context, r *call, view *codec.View, items ite
 		}
 		rows = append(rows, row{item, obj})
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return v.CompareRows(a.obj, b.obj) })
+	sort.SliceStable(rows, func(i, k int) bool { return v.CompareRows(rows[i].obj, rows[k].obj) < 0 })
 	sorted := make([]*watchcache.Object, len(rows))
 	for i, r := range rows {
 		sorted[i] = r.item
