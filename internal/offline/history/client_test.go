@@ -291,6 +291,29 @@ func TestUndoesBy(t *testing.T) {
 	}
 }
 
+// Several changes of a field that another user changed later are one conflict: that of the newest one.
+func TestUndoesByConflict(t *testing.T) {
+	since, err := ParseTime("2026-11-20T08:00:01.5Z", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _ := serve(t, map[string]string{
+		"GET " + path + "?asOf=2026-11-20T08%3A00%3A01.5Z&limit=1": `{"kind":"ConfigMapList","metadata":{"resourceVersion":"1"}}`,
+		"GET " + path + "?history=true&limit=1":                    changeList(),
+		"GET " + path + "?history=true&since=1":                    three(),
+		"GET " + path + "/a":                                       settings("four", 4),
+	})
+	for _, force := range []bool{false, true} {
+		steps, err := c.UndoesBy(t.Context(), "joe", since, []Object{configMaps("")}, false, force)
+		if err != nil || len(steps) != 1 {
+			t.Fatal(steps, err)
+		}
+		if diff := cmp.Diff([]Conflict{{Path: ".data.k", Before: "two", After: "three", Now: "four"}}, steps[0].Conflicts); diff != "" {
+			t.Errorf("force %v: %s", force, diff)
+		}
+	}
+}
+
 // The status is undone through its subresource, and by its revision only.
 func TestUndoOfStatus(t *testing.T) {
 	o := configMaps("a")

@@ -158,7 +158,12 @@ func (c Client) complete(ctx context.Context, s *Step, changes []Change, force b
 		}
 		var conflicts []Conflict
 		value, conflicts = Undo(s.part(before), s.part(after), value, force)
-		s.Conflicts = append(s.Conflicts, conflicts...)
+		for _, conflict := range conflicts {
+			// Without force the field keeps its value, so each older change of it is in the same conflict.
+			if !slices.ContainsFunc(s.Conflicts, func(c Conflict) bool { return c.Path == conflict.Path }) {
+				s.Conflicts = append(s.Conflicts, conflict)
+			}
+		}
 	}
 	switch {
 	case value == nil, s.now == nil && s.status: // a missing object has no status
