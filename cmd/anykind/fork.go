@@ -14,6 +14,9 @@ type forkFlags struct {
 	objectFlags
 	spec     fork.Spec
 	asOf     string
+	replay   bool
+	speed    string
+	without  []string
 	webhooks string
 	file     string
 }
@@ -29,6 +32,9 @@ fork have no effect outside: admission, quotas and controllers work in it, but i
 no pods, nodes, Services and other API servers. Admission webhooks are told of a dry run.
 
 The command writes a kubeconfig for the fork, with the credentials of the one in use.
+With --as-of and --replay, the changes since then come again in the fork, for a controller to
+test with them.
+
 anykind diff --fork NAME shows the changes in a fork, and anykind fork merge NAME brings
 them into the server. A fork ends with its server.`,
 		Example: `  anykind fork upgrade
@@ -44,6 +50,9 @@ them into the server. A fork ends with its server.`,
 		section.StringVarP(&f.file, "output-file", "o", "", "file for the kubeconfig of the fork (default: NAME.kubeconfig)")
 		section.StringVar(&f.asOf, "as-of", "", "moment of the state to copy: a time, a duration before now, or a revision (default: now)")
 		section.StringVar(&f.webhooks, "webhooks", "dry-run", "admission webhooks: dry-run tells them of a dry run, none leaves them out")
+		section.BoolVar(&f.replay, "replay", false, "repeat in the fork the changes of the server after --as-of, without controllers")
+		section.StringVar(&f.speed, "speed", "max", "speed of --replay: 60 repeats an hour in a minute, max does not wait")
+		section.StringSliceVar(&f.without, "without-user", nil, "users whose changes --replay leaves out, such as that of a controller to test")
 		section.StringVar(&f.spec.Lifetime, "lifetime", "", "time after which the fork is deleted, such as 1h (default: never)")
 	})
 	f.server.add(cmd.Flags())

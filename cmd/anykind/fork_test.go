@@ -20,7 +20,7 @@ func forking(t *testing.T) (url string, last func() string) {
 	state := func(value string) string {
 		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"1"},"data":{"k":%q}}`, value)
 	}
-	const made = `{"kind":"Fork","apiVersion":"fork.anykind.dev/v1","name":"x","resourceVersion":"7","path":"/forks/x","created":"2026-11-20T08:00:00Z","by":"jane"}`
+	const made = `{"kind":"Fork","apiVersion":"fork.anykind.dev/v1","name":"x","resourceVersion":"7","path":"/forks/x","created":"2026-11-20T08:00:00Z","by":"jane","replayed":{"time":"2026-11-20T08:00:00.5Z","done":false}}`
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.Method != http.MethodGet {
@@ -62,9 +62,12 @@ func TestFork(t *testing.T) {
 		{"fork x", 0, "fork x of revision 7\nto use it: export KUBECONFIG=", `POST /forks {"name":"x","webhooks":"DryRun"}`},
 		{"fork x --as-of 7 --webhooks none --lifetime 1h", 0, "of revision 7", `POST /forks {"name":"x","resourceVersion":"7","webhooks":"None","lifetime":"1h"}`},
 		{"fork x --as-of 2026-11-20", 0, "of revision 7", `POST /forks {"name":"x","asOf":"2026-11-20T`},
+		{"fork x --as-of 7 --replay", 0, "of revision 7", `POST /forks {"name":"x","resourceVersion":"7","webhooks":"DryRun","replay":{}}`},
+		{"fork x --as-of 7 --replay --speed 60 --without-user a,b", 0, "of revision 7", `POST /forks {"name":"x","resourceVersion":"7","webhooks":"DryRun","replay":{"speed":60,"without":["a","b"]}}`},
 		{"fork x -o taken", 1, "taken exists: remove it, or choose another file with -o", ""},
 		{"fork list", 0, "REVISION", ""},
 		{"fork list", 0, "x     7 ", ""},
+		{"fork list", 0, "jane  until 2026-11-20T08:00:00Z\n", ""},
 		{"fork delete x", 0, "fork x deleted\n", "DELETE /forks/x "},
 		{"diff --fork x", 0, changes, ""},
 		{"diff --fork y", 1, "not found", ""},
@@ -78,6 +81,9 @@ func TestFork(t *testing.T) {
 
 		{"fork", exitUsage, "needs the NAME of a fork", ""},
 		{"fork x --as-of soon", exitUsage, `--as-of is "soon": want a time`, ""},
+		{"fork x --replay", exitUsage, "--replay needs --as-of", ""},
+		{"fork x --as-of 7 --replay --speed fast", exitUsage, `--speed is "fast": want a number above 0, such as 60, or max`, ""},
+		{"fork x --as-of 7 --replay --speed 0", exitUsage, "want a number above 0", ""},
 		{"fork x --webhooks all", exitUsage, "want dry-run or none", ""},
 		{"fork delete", exitUsage, "needs the NAME of a fork", ""},
 		{"fork merge", exitUsage, "needs the NAME of a fork", ""},

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,9 @@ func (f *forkFlags) make(cmd *cobra.Command, name string) error {
 		if f.spec.ResourceVersion = m.Revision; m.Revision == "" {
 			f.spec.AsOf = m.Time.UTC().Format(time.RFC3339)
 		}
+	}
+	if err := f.replays(); err != nil {
+		return err
 	}
 	file, err := filepath.Abs(cmp.Or(f.file, name+".kubeconfig"))
 	if err != nil {
@@ -60,6 +64,26 @@ func (f *forkFlags) make(cmd *cobra.Command, name string) error {
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "fork %s of revision %s\nto use it: export KUBECONFIG=%s\n", name, made.ResourceVersion, file)
 		return err
 	})
+}
+
+// replays adds the replay to the spec.
+func (f *forkFlags) replays() error {
+	if !f.replay {
+		return nil
+	}
+	if f.asOf == "" {
+		return usageError{errors.New("--replay needs --as-of: the changes since then come again")}
+	}
+	f.spec.Replay = &fork.Replay{Without: f.without}
+	if f.speed == "max" {
+		return nil
+	}
+	speed, err := strconv.ParseFloat(f.speed, 64)
+	if err != nil || !(speed > 0) {
+		return usageError{fmt.Errorf("--speed is %q: want a number above 0, such as 60, or max", f.speed)}
+	}
+	f.spec.Replay.Speed = speed
+	return nil
 }
 
 // absent returns an error for a file that exists.

@@ -28,13 +28,13 @@ func forkListCommand() *cobra.Command {
 					return err
 				}
 				out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-				fmt.Fprintln(out, "NAME\tREVISION\tAGE\tEXPIRES\tBY")
+				fmt.Fprintln(out, "NAME\tREVISION\tAGE\tEXPIRES\tBY\tREPLAYED")
 				for _, f := range all {
 					expires := "never"
 					if f.Expires != nil {
 						expires = f.Expires.UTC().Format(time.RFC3339)
 					}
-					fmt.Fprintf(out, "%s\t%s\t%v\t%s\t%s\n", f.Name, f.ResourceVersion, time.Since(f.Created).Round(time.Second), expires, f.By)
+					fmt.Fprintf(out, "%s\t%s\t%v\t%s\t%s\t%s\n", f.Name, f.ResourceVersion, time.Since(f.Created).Round(time.Second), expires, f.By, replayed(&f))
 				}
 				return out.Flush()
 			})
@@ -44,6 +44,22 @@ func forkListCommand() *cobra.Command {
 	f.server.complete(cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
+}
+
+// replayed tells how far the replay of a fork is.
+func replayed(f *fork.Fork) string {
+	switch r := f.Replayed; {
+	case r == nil:
+		return "-"
+	case r.Error != "":
+		return "failed: " + r.Error
+	case r.Done:
+		return "all"
+	case r.Time.IsZero():
+		return "nothing yet"
+	default:
+		return "until " + r.Time.UTC().Format(time.RFC3339)
+	}
 }
 
 func forkDeleteCommand() *cobra.Command {

@@ -36,6 +36,8 @@ type ForkOptions struct {
 	Webhooks bool
 	// Path is the prefix of the paths of the fork in the server.
 	Path string
+	// Replay repeats the changes of the server after Revision, without controllers. Nil is none. It needs a history.
+	Replay *server.ForkReplay
 }
 
 // A Fork is a copy of an App with a store of its own over a state of the App's store. It shares what it does not
@@ -43,6 +45,7 @@ type ForkOptions struct {
 // network but for webhooks that are told of a dry run, and its tokens are invalid elsewhere.
 type Fork struct {
 	*App
+	replay   *replay // nil for none
 	requests sync.WaitGroup
 
 	mu      sync.Mutex
@@ -73,7 +76,7 @@ func (a *App) Fork(ctx context.Context, o ForkOptions) (*Fork, error) {
 
 // copy starts a fork for a client.
 func (a *App) copy(ctx context.Context, spec *server.ForkSpec, path string) (server.Copy, error) {
-	o := ForkOptions{Webhooks: spec.Webhooks == server.WebhooksDryRun, Path: path}
+	o := ForkOptions{Webhooks: spec.Webhooks == server.WebhooksDryRun, Path: path, Replay: spec.Replay}
 	var err error
 	switch {
 	case spec.ResourceVersion != "":
@@ -137,6 +140,14 @@ func (f *Fork) start(ctx context.Context, of *App, with ForkOptions) error {
 	}
 	f.later(func(context.Context) error { release(); return nil })
 	o := of.options.forFork(&copied{of: of, base: state.Revision(), webhooks: with.Webhooks})
+	if with.Replay != nil {
+		historian, ok := kv.As[kv.Historian](of.backend)
+		if !ok {
+			return registry.NoHistory()
+		}
+		f.replay = &replay{from: historian, spec: *with.Replay}
+		o.Controllers = nil // those of the server have made their changes
+	}
 	f.options = o
 	f.backend = memkv.New(memkv.Options{Over: state, MaxValueBytes: o.MaxObjectBytes, MaxPastBytes: forkPast})
 	f.later(func(context.Context) error { return f.backend.Close() })
@@ -174,7 +185,12 @@ func (f *Fork) start(ctx context.Context, of *App, with ForkOptions) error {
 	options.Authorizer = gated{&of.authorizer, with.Path, &f.authorizer}
 	f.server = server.New(options)
 	f.later(f.drain)
-	return w.control(f.App, o)
+	if err := w.control(f.App, o); err != nil || f.replay == nil {
+		return err
+	}
+	f.replay.to = f.backend
+	f.parts.run("replay", func(ctx context.Context) error { return f.replay.run(ctx, f.Revision()) })
+	return nil
 }
 
 // forFork returns the options of a fork. Files that only a start reads are left out.

@@ -59,7 +59,7 @@ func TestQuotaUnderSixtyFourCreators(t *testing.T) {
 				})
 			}
 			all.Wait()
-			there, charged := replay(t, a)
+			there, charged := replayQuota(t, a)
 			if there != most || charged != most || created.Load() != most {
 				t.Errorf("%d were created, there are %d, and %d are charged", created.Load(), there, charged)
 			}
@@ -67,9 +67,9 @@ func TestQuotaUnderSixtyFourCreators(t *testing.T) {
 	}
 }
 
-// replay checks every revision: the charged usage covers the existing objects and is within the
+// replayQuota checks every revision: the charged usage covers the existing objects and is within the
 // quota.
-func replay(t *testing.T, a *App) (there, charged int64) {
+func replayQuota(t *testing.T, a *App) (there, charged int64) {
 	t.Helper()
 	end, err := a.backend.Revision(t.Context())
 	if err != nil {

@@ -46,6 +46,25 @@ type ForkSpec struct {
 	Webhooks string `json:"webhooks,omitempty"`
 	// Lifetime is the time after which the fork is deleted; 0 is never.
 	Lifetime metav1.Duration `json:"lifetime,omitzero"`
+	// Replay repeats in the fork the later changes of the server.
+	Replay *ForkReplay `json:"replay,omitempty"`
+}
+
+// A ForkReplay describes a replay of later changes.
+type ForkReplay struct {
+	// Speed is the number of seconds that pass in one second; 0 is as fast as possible.
+	Speed float64 `json:"speed,omitempty"`
+	// Without are users whose changes are left out.
+	Without []string `json:"without,omitempty"`
+}
+
+// A ForkProgress tells how far a replay is.
+type ForkProgress struct {
+	// ResourceVersion and Time are those of the last change.
+	ResourceVersion int64            `json:"resourceVersion,string,omitempty"`
+	Time            metav1.MicroTime `json:"time,omitzero"`
+	Done            bool             `json:"done"`
+	Error           string           `json:"error,omitempty"`
 }
 
 // Values of ForkSpec.Webhooks.
@@ -63,6 +82,8 @@ type Fork struct {
 	Created metav1.Time  `json:"created"`
 	By      string       `json:"by"`
 	Expires *metav1.Time `json:"expires,omitempty"`
+	// Replayed is the progress of a replay.
+	Replayed *ForkProgress `json:"replayed,omitempty"`
 }
 
 // A Copy is a server over a copy of the store.
@@ -71,6 +92,8 @@ type Copy interface {
 	Serve(w http.ResponseWriter, r *http.Request) bool
 	// Revision is that of the state that the copy began with.
 	Revision() int64
+	// Replayed returns the progress of its replay; nil for none.
+	Replayed() *ForkProgress
 	Stop(context.Context) error
 }
 
@@ -171,16 +194,16 @@ func (f *Forks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // A forkList is the answer to a list.
 type forkList struct {
 	metav1.TypeMeta `json:",inline"`
-	Items           []*Fork `json:"items"`
+	Items           []Fork `json:"items"`
 }
 
 func (f *Forks) list() forkList {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	list := forkList{TypeMeta: metav1.TypeMeta{Kind: "ForkList", APIVersion: forkVersion}, Items: []*Fork{}}
+	list := forkList{TypeMeta: metav1.TypeMeta{Kind: "ForkList", APIVersion: forkVersion}, Items: []Fork{}}
 	for _, found := range f.all {
 		if found.copy != nil {
-			list.Items = append(list.Items, &found.Fork)
+			list.Items = append(list.Items, found.shown())
 		}
 	}
 	sort.SliceStable(list.Items, func(i, k int) bool { return list.Items[i].Name < list.Items[k].Name })
@@ -193,9 +216,16 @@ func (f *Forks) get(name string) (Fork, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if found := f.all[name]; found != nil && found.copy != nil {
-		return found.Fork, nil
+		return found.shown(), nil
 	}
 	return Fork{}, errNoFork(name)
+}
+
+// shown returns the fork for a client, with the progress of its replay.
+func (f *fork) shown() Fork {
+	shown := f.Fork
+	shown.Replayed = f.copy.Replayed()
+	return shown
 }
 
 func errNoFork(name string) error { return status.NotFound(forkResource, name) }
@@ -241,7 +271,7 @@ func (f *Forks) Make(ctx context.Context, spec *ForkSpec, by string) (Fork, Copy
 			}
 		})
 	}
-	return made.Fork, c, nil
+	return made.shown(), c, nil
 }
 
 var errStopping = status.Unavailable("the server is shutting down")
@@ -287,6 +317,8 @@ func (s *ForkSpec) complete() error {
 		return status.BadRequest("webhooks: Unsupported value: %q: supported values: %q, %q", s.Webhooks, WebhooksDryRun, WebhooksNone)
 	case s.AsOf != nil && s.ResourceVersion != "":
 		return status.BadRequest("asOf: Forbidden: together with resourceVersion")
+	case s.Replay != nil && !(s.Replay.Speed >= 0):
+		return status.BadRequest("replay.speed: Invalid value: %v: must not be negative", s.Replay.Speed)
 	case s.Lifetime.Duration < 0:
 		return status.BadRequest("lifetime: Invalid value: %q: must not be negative", s.Lifetime.Duration)
 	case s.ResourceVersion == "":

@@ -29,6 +29,14 @@ type Spec struct {
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 	Webhooks        string `json:"webhooks,omitempty"`
 	Lifetime        string `json:"lifetime,omitempty"`
+	// Replay repeats in the fork the later changes of the server; nil for none.
+	Replay *Replay `json:"replay,omitempty"`
+}
+
+// A Replay describes a replay: its speed, where 0 is as fast as possible, and users without whose changes it is.
+type Replay struct {
+	Speed   float64  `json:"speed,omitempty"`
+	Without []string `json:"without,omitempty"`
 }
 
 // A Fork is a fork of a server.
@@ -38,6 +46,12 @@ type Fork struct {
 	Created time.Time  `json:"created"`
 	By      string     `json:"by"`
 	Expires *time.Time `json:"expires,omitempty"`
+	// Replayed is the progress of a replay.
+	Replayed *struct {
+		Time  time.Time `json:"time"`
+		Done  bool      `json:"done"`
+		Error string    `json:"error"`
+	} `json:"replayed,omitempty"`
 }
 
 // Client manages the forks of a server.

@@ -1,0 +1,110 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/registry"
+	"github.com/anykind/anykind/internal/server"
+	"github.com/anykind/anykind/internal/store/kv"
+)
+
+// A replay repeats in a fork the changes that the history of its server has after the first state of the fork.
+type replay struct {
+	from kv.Historian
+	to   kv.Backend
+	spec server.ForkReplay
+
+	mu       sync.Mutex
+	progress server.ForkProgress
+}
+
+// run repeats the changes up to the newest one at its start, and waits for the end of the fork.
+func (r *replay) run(ctx context.Context, after int64) error {
+	err := r.repeat(ctx, after)
+	r.mu.Lock()
+	if r.progress.Done = err == nil; err != nil {
+		r.progress.Error = err.Error()
+	}
+	r.mu.Unlock()
+	<-ctx.Done()
+	return nil
+}
+
+func (r *replay) repeat(ctx context.Context, after int64) error {
+	var first time.Time
+	begin := time.Now()
+	for past, err := range r.from.Changes(ctx, resource.Root, after) {
+		if err != nil {
+			return err
+		}
+		if first.IsZero() {
+			first = past.Time
+		}
+		if err := r.wait(ctx, begin, past.Time.Sub(first)); err != nil {
+			return err
+		}
+		if !slices.Contains(r.spec.Without, registry.ParseNote(past.Note).User) {
+			if err := r.write(ctx, &past.Event); err != nil {
+				return err
+			}
+		}
+		r.mu.Lock()
+		r.progress.ResourceVersion, r.progress.Time = past.Revision, metav1.NewMicroTime(past.Time)
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+// wait waits until a change is due that came some time after the first one.
+func (r *replay) wait(ctx context.Context, begin time.Time, later time.Duration) error {
+	if r.spec.Speed == 0 {
+		return ctx.Err()
+	}
+	due := time.NewTimer(time.Until(begin.Add(time.Duration(float64(later) / r.spec.Speed))))
+	defer due.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-due.C:
+		return nil
+	}
+}
+
+// write gives a key the value of an event. Clients of the fork may have changed or deleted it.
+func (r *replay) write(ctx context.Context, e *kv.Event) error {
+	for {
+		now, err := r.to.Get(ctx, e.Key, kv.Latest)
+		switch {
+		case errors.Is(err, kv.ErrNotFound):
+			now.Revision = kv.Absent
+		case err != nil:
+			return err
+		}
+		if e.Value == nil && now.Revision == kv.Absent {
+			return nil
+		}
+		_, err = r.to.Commit(ctx, kv.Write{Key: e.Key, Value: e.Value, Expect: now.Revision, Was: now.Value, Note: e.Note})
+		var conflict *kv.ConflictError
+		if !errors.As(err, &conflict) {
+			return err
+		}
+	}
+}
+
+// Replayed implements server.Copy.
+func (f *Fork) Replayed() *server.ForkProgress {
+	if f.replay == nil {
+		return nil
+	}
+	f.replay.mu.Lock()
+	defer f.replay.mu.Unlock()
+	progress := f.replay.progress
+	return &progress
+}
