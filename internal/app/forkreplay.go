@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -9,6 +10,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/codec"
+	"github.com/anykind/anykind/internal/object/merge"
 	"github.com/anykind/anykind/internal/object/resource"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/server"
@@ -77,25 +81,49 @@ func (r *replay) wait(ctx context.Context, begin time.Time, later time.Duration)
 	}
 }
 
-// write gives a key the value of an event. Clients of the fork may have changed or deleted it.
+// write repeats a change of a key.
 func (r *replay) write(ctx context.Context, e *kv.Event) error {
 	for {
 		now, err := r.to.Get(ctx, e.Key, kv.Latest)
-		switch {
-		case errors.Is(err, kv.ErrNotFound):
-			now.Revision = kv.Absent
-		case err != nil:
+		if errors.Is(err, kv.ErrNotFound) {
+			now = kv.Record{Revision: kv.Absent}
+		} else if err != nil {
 			return err
 		}
-		if e.Value == nil && now.Revision == kv.Absent {
+		value, differs := repeated(e, now.Value)
+		if !differs {
 			return nil
 		}
-		_, err = r.to.Commit(ctx, kv.Write{Key: e.Key, Value: e.Value, Expect: now.Revision, Was: now.Value, Note: e.Note})
+		_, err = r.to.Commit(ctx, kv.Write{Key: e.Key, Value: value, Expect: now.Revision, Was: now.Value, Note: e.Note})
 		var conflict *kv.ConflictError
 		if !errors.As(err, &conflict) {
 			return err
 		}
 	}
+}
+
+// repeated returns the value after a change of a key that has a value in the fork, and whether it differs from it. An object that differs from
+// the one before the change keeps its other fields. The change is left out if the object of its update is
+// missing, or that of its creation is there.
+func repeated(e *kv.Event, now []byte) (value []byte, differs bool) {
+	switch {
+	case e.Value == nil:
+		return nil, now != nil
+	case bytes.Equal(now, e.Prev):
+		return e.Value, true
+	case now == nil, e.Prev == nil:
+		return nil, false
+	}
+	var trees [3]object.Tree
+	for i, data := range [][]byte{e.Prev, e.Value, now} {
+		t, _, err := codec.Decode(codec.JSON, data)
+		if err != nil || t == nil { // of no object
+			return e.Value, true
+		}
+		trees[i] = t
+	}
+	value = object.AppendJSON(nil, merge.Repeat(trees[0], trees[1], trees[2]))
+	return value, !bytes.Equal(value, now)
 }
 
 // Replayed implements server.Copy.

@@ -57,6 +57,7 @@ func TestReplay(t *testing.T) {
 	p.does("root", "POST", collection("gadgets", "default"), `{apiVersion: example.com/v1, kind: Gadget, metadata: {name: g}, a: one}`, 201, "")
 	p.does("root", asMerge, configMaps+"/a", `{data: {k: two}}`, 200, "")
 	p.does("bob", asMerge, configMaps+"/a", `{data: {k: three, by: bob}}`, 200, "")
+	p.does("root", asMerge, configMaps+"/a", `{data: {by: root}}`, 200, "")
 	p.does("root", "DELETE", configMaps+"/a", "", 200, "")
 	p.does("bob", "POST", configMaps, `{metadata: {name: b}}`, 201, "")
 	p.does("root", asMerge, configMaps+"/b", `{data: {k: four}}`, 200, "")
@@ -101,13 +102,14 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%s in the fork:\n%s\nin the server:\n%s", path, got, want)
 		}
 	}
-	if got, want := events(all), events(""); !slices.Equal(got, want) || len(got) != 5 {
+	if got, want := events(all), events(""); !slices.Equal(got, want) || len(got) != 6 {
 		t.Errorf("a watch of the fork has %q, and one of the server %q", got, want)
 	}
 
 	some := make("some", `{without: [bob]}`)
 	p.replayed("some", 0)
-	want := []string{"MODIFIED a map[k:two]", "DELETED a map[k:two]", "ADDED b map[k:four]"}
+	// b was created by bob.
+	want := []string{"MODIFIED a map[k:two]", "MODIFIED a map[by:root k:two]", "DELETED a map[by:root k:two]"}
 	if got := events(some); !slices.Equal(got, want) {
 		t.Errorf("without bob, a watch has %q, want %q", got, want)
 	}

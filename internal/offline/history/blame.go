@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/merge"
 )
 
 // A blamed value is a value with the change that set it, and its fields or elements.
@@ -25,14 +26,14 @@ func Blame(changes []Change) []Line {
 			continue
 		}
 		if c.Before != nil {
-			b = b.set(without(c.Before, "managedFields"), nil) // no difference, unless changes are missing
+			b = b.set(merge.Without(c.Before, "managedFields"), nil) // no difference, unless changes are missing
 		} else {
 			b = nil
 		}
-		b = b.set(without(c.Object, "managedFields"), c)
+		b = b.set(merge.Without(c.Object, "managedFields"), c)
 	}
 	if n := len(changes); n > 0 && changes[n-1].Type == Deleted && changes[n-1].Before != nil {
-		b = b.set(without(changes[n-1].Before, "managedFields"), nil)
+		b = b.set(merge.Without(changes[n-1].Before, "managedFields"), nil)
 	}
 	return b.lines()
 }
@@ -40,7 +41,7 @@ func Blame(changes []Change) []Line {
 // set returns the value with the change for each part of it that differs. b may be nil.
 func (b *blamed) set(value any, by *Change) *blamed {
 	if b == nil {
-		b = &blamed{value: Absent}
+		b = &blamed{value: merge.Absent}
 	}
 	switch v := value.(type) {
 	case object.Tree:
@@ -58,13 +59,13 @@ func (b *blamed) set(value any, by *Change) *blamed {
 		if was {
 			out.by = b.by
 		}
-		keys := keyOf(before, v)
+		keys := merge.KeyOf(before, v)
 		for i, e := range v {
 			out.elements[i] = b.element(keys, before, i, e).set(e, by)
 		}
 		return out
 	}
-	if equal(b.value, value) {
+	if merge.Equal(b.value, value) {
 		by = b.by
 	}
 	return &blamed{by: by, value: value}
@@ -73,7 +74,7 @@ func (b *blamed) set(value any, by *Change) *blamed {
 // element returns the earlier element of a list for the one at an index, or nil.
 func (b *blamed) element(keys []string, before []any, i int, now any) *blamed {
 	if keys != nil {
-		i = slices.Index(texts(keys, before), keyText(keys, now))
+		i = slices.Index(merge.Texts(keys, before), merge.KeyText(keys, now))
 	}
 	if i < 0 || i >= len(b.elements) {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/merge"
 	"github.com/anykind/anykind/internal/offline/apiclient"
 )
 
@@ -308,7 +309,7 @@ func TestUndoesByConflict(t *testing.T) {
 		if err != nil || len(steps) != 1 {
 			t.Fatal(steps, err)
 		}
-		if diff := cmp.Diff([]Conflict{{Path: ".data.k", Before: "two", After: "three", Now: "four"}}, steps[0].Conflicts); diff != "" {
+		if diff := cmp.Diff([]merge.Conflict{{Path: ".data.k", Before: "two", After: "three", Now: "four"}}, steps[0].Conflicts); diff != "" {
 			t.Errorf("force %v: %s", force, diff)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/merge"
 	"github.com/anykind/anykind/internal/object/order"
 )
 
@@ -70,7 +71,7 @@ func changed(o Object, before, after []object.Tree) []Changed {
 	}
 	var out []Changed
 	for _, c := range byPath {
-		if c.Before == nil || c.After == nil || len(Compare(c.Before, c.After)) > 0 {
+		if c.Before == nil || c.After == nil || len(merge.Compare(c.Before, c.After)) > 0 {
 			out = append(out, *c)
 		}
 	}
@@ -88,7 +89,7 @@ func WriteChanged(out io.Writer, all []Changed) error {
 		case c.After == nil:
 			sign = "-"
 		default:
-			for _, d := range Compare(c.Before, c.After) {
+			for _, d := range merge.Compare(c.Before, c.After) {
 				lines = append(lines, d.String())
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/merge"
 	"github.com/anykind/anykind/internal/object/order"
 )
 
@@ -42,7 +43,7 @@ func BlameManaged(o object.Tree) ([]Line, error) {
 		return nil, err
 	}
 	var b *blamed
-	b = b.set(without(o, "managedFields"), nil)
+	b = b.set(merge.Without(o, "managedFields"), nil)
 	for i := range all {
 		b.mark(all[i].Fields, all[i].change())
 	}
@@ -89,7 +90,7 @@ func (b *blamed) child(key string) *blamed {
 	}
 	keys, isKey := want.(object.Tree)
 	for _, e := range b.elements {
-		if form == "v" && equal(e.value, want) {
+		if form == "v" && merge.Equal(e.value, want) {
 			return e
 		}
 		if fields, ok := e.value.(object.Tree); form == "k" && isKey && ok && has(fields, keys) {
@@ -101,7 +102,7 @@ func (b *blamed) child(key string) *blamed {
 
 func has(fields, keys object.Tree) bool {
 	for key, v := range keys {
-		if !equal(field(fields, key), v) {
+		if !merge.Equal(merge.Field(fields, key), v) {
 			return false
 		}
 	}
@@ -110,7 +111,7 @@ func has(fields, keys object.Tree) bool {
 
 // managedPaths appends the paths in a set of the form fieldsV1.
 func managedPaths(all []string, path string, set object.Tree) []string {
-	for _, key := range keysOf(set) {
+	for _, key := range merge.Keys(set) {
 		below, _ := set[key].(object.Tree)
 		form, text, _ := strings.Cut(key, ":")
 		at := path + "." + text
@@ -120,7 +121,7 @@ func managedPaths(all []string, path string, set object.Tree) []string {
 		case "k":
 			var keys object.Tree
 			_ = kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &keys) // no path for other text
-			at = path + keyText(keysOf(keys), keys)
+			at = path + merge.KeyText(merge.Keys(keys), keys)
 		case "v":
 			at = path + "[=" + text + "]"
 		case "i":

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/anykind/anykind/internal/object/merge"
 )
 
 // maxLines limits the lines below a row.
@@ -40,7 +42,7 @@ func Write(out io.Writer, l *ChangeList) error {
 		c := &l.Items[i]
 		r := row{cells: []string{c.Revision, clock(c.Time), c.actor(), c.action()}}
 		if c.Before != nil && c.Object != nil && c.Type != Added && c.Type != Deleted {
-			for _, d := range Compare(c.Before, c.Object) {
+			for _, d := range merge.Compare(c.Before, c.Object) {
 				r.below = append(r.below, d.String())
 			}
 		}
@@ -96,9 +98,9 @@ func of(t time.Time) string {
 }
 
 // conflict returns the line of a conflict.
-func (s *Step) conflict(c Conflict) string {
+func (s *Step) conflict(c merge.Conflict) string {
 	if s.copied {
-		return cmp.Or(c.Path, ".") + ": was " + short(c.After) + ", the fork has " + short(c.Before) + ", the server has " + short(c.Now)
+		return cmp.Or(c.Path, ".") + ": was " + merge.Short(c.After) + ", the fork has " + merge.Short(c.Before) + ", the server has " + merge.Short(c.Now)
 	}
 	return c.String()
 }

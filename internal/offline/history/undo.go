@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/object"
+	"github.com/anykind/anykind/internal/object/merge"
 	"github.com/anykind/anykind/internal/offline/apiclient"
 )
 
@@ -21,11 +22,11 @@ const Manager = "anykind-undo"
 type Step struct {
 	Object
 	Changes   []Change // the newest first
-	Conflicts []Conflict
+	Conflicts []merge.Conflict
 	// LeftOut are the owner references that a new object does not get, because their owner is gone.
 	LeftOut []string
 	// Differences are those that the undo makes, by the dry run of the server.
-	Differences []Difference
+	Differences []merge.Difference
 
 	now, result object.Tree // nil if the object does not exist
 	status      bool        // the undo writes the subresource status
@@ -156,11 +157,11 @@ func (c Client) complete(ctx context.Context, s *Step, changes []Change, force b
 		case Deleted:
 			after = nil
 		}
-		var conflicts []Conflict
-		value, conflicts = Undo(s.part(before), s.part(after), value, force)
+		var conflicts []merge.Conflict
+		value, conflicts = merge.Undo(s.part(before), s.part(after), value, force)
 		for _, conflict := range conflicts {
 			// Without force the field keeps its value, so each older change of it is in the same conflict.
-			if !slices.ContainsFunc(s.Conflicts, func(c Conflict) bool { return c.Path == conflict.Path }) {
+			if !slices.ContainsFunc(s.Conflicts, func(c merge.Conflict) bool { return c.Path == conflict.Path }) {
 				s.Conflicts = append(s.Conflicts, conflict)
 			}
 		}
@@ -169,7 +170,7 @@ func (c Client) complete(ctx context.Context, s *Step, changes []Change, force b
 	case value == nil, s.now == nil && s.status: // a missing object has no status
 		return nil
 	case s.now == nil:
-		s.result = object.CloneTree(without(value, serverFields()...))
+		s.result = object.CloneTree(merge.Without(value, merge.ServerFields()...))
 		return c.leaveOut(ctx, s)
 	}
 	// The request writes either the status or the rest. The other part stays as it is.
@@ -199,7 +200,7 @@ func (s *Step) part(o object.Tree) object.Tree {
 		}
 		return out
 	}
-	out := without(o)
+	out := merge.Without(o)
 	delete(out, "status")
 	return out
 }
@@ -291,7 +292,7 @@ func (c Client) dryRun(ctx context.Context, steps []*Step) error {
 			defined[s.Name] = action == create || action == update
 		}
 		if s.now != nil && answer != nil {
-			s.Differences = Compare(s.now, answer)
+			s.Differences = merge.Compare(s.now, answer)
 		}
 	}
 	return errors.Join(errs...)
@@ -347,7 +348,7 @@ func (c Client) write(ctx context.Context, s *Step, dryRun bool) (answer object.
 		return s.now, nil
 	case create:
 		r.Method, r.Path = http.MethodPost, s.Kind.Path(s.Namespace, "")+query
-		body := without(s.result)
+		body := merge.Without(s.result)
 		if s.HasStatus {
 			delete(body, "status")
 		}

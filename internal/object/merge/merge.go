@@ -1,4 +1,4 @@
-package history
+package merge
 
 import (
 	"slices"
@@ -14,8 +14,8 @@ type Conflict struct {
 	Before, After, Now any
 }
 
-// serverFields are the fields of the metadata that a client cannot set back.
-func serverFields() []string {
+// ServerFields are the fields of the metadata that a client cannot set back.
+func ServerFields() []string {
 	return []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"}
 }
 
@@ -26,12 +26,12 @@ func serverFields() []string {
 // The result is nil for an object that the change created, if no field is in conflict. The present
 // object keeps the fields that the server sets.
 func Undo(before, after, now object.Tree, force bool) (object.Tree, []Conflict) {
-	m := merge{force: force}
+	m := merging{force: force}
 	value := func(o object.Tree) any {
 		if o == nil {
 			return Absent
 		}
-		return without(o, serverFields()...)
+		return Without(o, ServerFields()...)
 	}
 	result, ok := m.merge("", value(before), value(after), value(now)).(object.Tree)
 	if !ok {
@@ -40,7 +40,7 @@ func Undo(before, after, now object.Tree, force bool) (object.Tree, []Conflict) 
 	result = object.CloneTree(result)
 	if now != nil {
 		kept, _ := now["metadata"].(object.Tree)
-		for _, f := range serverFields() {
+		for _, f := range ServerFields() {
 			if v, ok := kept[f]; ok {
 				object.Metadata(result)[f] = object.Clone(v)
 			}
@@ -49,17 +49,17 @@ func Undo(before, after, now object.Tree, force bool) (object.Tree, []Conflict) 
 	return result, m.conflicts
 }
 
-type merge struct {
+type merging struct {
 	force     bool
 	conflicts []Conflict
 }
 
 // merge returns the value of a field without a change.
-func (m *merge) merge(path string, before, after, now any) any {
+func (m *merging) merge(path string, before, after, now any) any {
 	switch {
-	case equal(before, after), equal(now, before):
+	case Equal(before, after), Equal(now, before):
 		return now
-	case equal(now, after):
+	case Equal(now, after):
 		return before
 	}
 	b, before1 := asMap(before)
@@ -75,7 +75,7 @@ func (m *merge) merge(path string, before, after, now any) any {
 }
 
 // conflict records a conflict and returns the value of the field.
-func (m *merge) conflict(path string, before, after, now any) any {
+func (m *merging) conflict(path string, before, after, now any) any {
 	if path == "" && before == Absent { // a created object that was changed: name the fields
 		for _, d := range compare(nil, path, after, now) {
 			m.conflicts = append(m.conflicts, Conflict{d.Path, Absent, d.Before, d.After})
@@ -98,10 +98,10 @@ func asMap(v any) (object.Tree, bool) {
 	return t, ok
 }
 
-func (m *merge) maps(path string, whole any, before, after, now object.Tree) any {
+func (m *merging) maps(path string, whole any, before, after, now object.Tree) any {
 	out := make(object.Tree, len(now))
-	for _, key := range keysOf(before, after, now) {
-		if v := m.merge(path+"."+key, field(before, key), field(after, key), field(now, key)); v != Absent {
+	for _, key := range Keys(before, after, now) {
+		if v := m.merge(path+"."+key, Field(before, key), Field(after, key), Field(now, key)); v != Absent {
 			out[key] = v
 		}
 	}
@@ -112,14 +112,14 @@ func (m *merge) maps(path string, whole any, before, after, now object.Tree) any
 }
 
 // lists merges lists by the keys of their elements, or by index if all have the same length.
-func (m *merge) lists(path string, before, after, now any) (any, bool) {
+func (m *merging) lists(path string, before, after, now any) (any, bool) {
 	b, okB := before.([]any)
 	a, okA := after.([]any)
 	n, okN := now.([]any)
 	if !okN || !okB && before != Absent || !okA && after != Absent {
 		return nil, false
 	}
-	if by := keyOf(b, a, n); by != nil && sameOrder(by, b, a) {
+	if by := KeyOf(b, a, n); by != nil && sameOrder(by, b, a) {
 		out := m.byKey(path, by, b, a, n)
 		if len(out) == 0 && before == Absent {
 			return Absent, true
@@ -138,18 +138,18 @@ func (m *merge) lists(path string, before, after, now any) (any, bool) {
 
 // byKey keeps the order of the present list. An element that returns comes after the one that it
 // followed before the change.
-func (m *merge) byKey(path string, by []string, before, after, now []any) []any {
+func (m *merging) byKey(path string, by []string, before, after, now []any) []any {
 	out := []any{}
-	for _, key := range texts(by, now) {
+	for _, key := range Texts(by, now) {
 		if v := m.merge(path+key, element(by, before, key), element(by, after, key), element(by, now, key)); v != Absent {
 			out = append(out, v)
 		}
 	}
-	present := texts(by, now)
+	present := Texts(by, now)
 	place := 0
-	for i, key := range texts(by, before) {
+	for i, key := range Texts(by, before) {
 		if slices.Contains(present, key) {
-			if at := slices.Index(texts(by, out), key); at >= 0 {
+			if at := slices.Index(Texts(by, out), key); at >= 0 {
 				place = at + 1
 			}
 			continue
@@ -161,4 +161,27 @@ func (m *merge) byKey(path string, by []string, before, after, now []any) []any 
 		}
 	}
 	return out
+}
+
+// Repeat returns the present object with the change from one object to another: each field that differs between
+// the two has the value after the change. The present object keeps its managedFields, and its generation grows with that of
+// the change. No argument is changed.
+func Repeat(before, after, now object.Tree) object.Tree {
+	own := []string{"managedFields", "generation"}
+	m := merging{force: true}
+	result, ok := m.merge("", Without(after, own...), Without(before, own...), Without(now, own...)).(object.Tree)
+	if !ok {
+		return now
+	}
+	result = object.CloneTree(result)
+	kept, _ := now["metadata"].(object.Tree)
+	for _, f := range own {
+		if v, ok := kept[f]; ok {
+			object.Metadata(result)[f] = object.Clone(v)
+		}
+	}
+	if object.Generation(before) != object.Generation(after) {
+		object.SetGeneration(result, object.Generation(now)+1)
+	}
+	return result
 }

@@ -1,4 +1,4 @@
-package history
+package merge
 
 import (
 	"bytes"
@@ -24,8 +24,8 @@ func Text(v any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// short returns the JSON of a value, shortened to a part of a line.
-func short(v any) string {
+// Short returns the JSON of a value, shortened to a part of a line.
+func Short(v any) string {
 	text := []rune(Text(v))
 	if len(text) > longest {
 		return string(text[:longest-1]) + "…"
@@ -38,14 +38,14 @@ func (d Difference) String() string {
 	path := cmp.Or(d.Path, ".")
 	switch {
 	case d.Before == Absent:
-		return "+ " + path + ": " + short(d.After)
+		return "+ " + path + ": " + Short(d.After)
 	case d.After == Absent:
-		return "- " + path + ": " + short(d.Before)
+		return "- " + path + ": " + Short(d.Before)
 	}
-	return "  " + path + ": " + short(d.Before) + " → " + short(d.After)
+	return "  " + path + ": " + Short(d.Before) + " → " + Short(d.After)
 }
 
 // String returns a line with the three values.
 func (c Conflict) String() string {
-	return cmp.Or(c.Path, ".") + ": was " + short(c.Before) + ", the change set " + short(c.After) + ", is " + short(c.Now)
+	return cmp.Or(c.Path, ".") + ": was " + Short(c.Before) + ", the change set " + Short(c.After) + ", is " + Short(c.Now)
 }

@@ -1,4 +1,8 @@
-package history
+// Package merge compares objects, and brings changes of one into another one: three-way.
+//
+// It works on trees, and knows no kinds and no schemas. Elements of lists are identified by the fields that Kubernetes' lists have as
+// keys (compare.go), or else by their index.
+package merge
 
 import (
 	"maps"
@@ -20,8 +24,8 @@ var Absent any = absent{}
 
 type absent struct{}
 
-// equal compares two values, of which any may be Absent.
-func equal(a, b any) bool {
+// Equal compares two values, of which any may be Absent.
+func Equal(a, b any) bool {
 	if a == Absent || b == Absent {
 		return a == b
 	}
@@ -36,11 +40,11 @@ func Compare(before, after object.Tree) []Difference {
 
 // plain returns the object without the fields that change with each write.
 func plain(o object.Tree) object.Tree {
-	return without(o, "managedFields", "resourceVersion", "generation")
+	return Without(o, "managedFields", "resourceVersion", "generation")
 }
 
-// without returns a copy of the object without fields of its metadata.
-func without(o object.Tree, fields ...string) object.Tree {
+// Without returns a copy of the object without fields of its metadata.
+func Without(o object.Tree, fields ...string) object.Tree {
 	out := maps.Clone(o)
 	if out == nil {
 		return object.Tree{}
@@ -57,13 +61,13 @@ func without(o object.Tree, fields ...string) object.Tree {
 
 // compare appends the differences at a path and below it.
 func compare(all []Difference, path string, before, after any) []Difference {
-	if equal(before, after) {
+	if Equal(before, after) {
 		return all
 	}
 	if a, ok := before.(object.Tree); ok {
 		if b, ok := after.(object.Tree); ok {
-			for _, key := range keysOf(a, b) {
-				all = compare(all, path+"."+key, field(a, key), field(b, key))
+			for _, key := range Keys(a, b) {
+				all = compare(all, path+"."+key, Field(a, key), Field(b, key))
 			}
 			return all
 		}
@@ -73,7 +77,7 @@ func compare(all []Difference, path string, before, after any) []Difference {
 	if !isList || !areLists {
 		return append(all, Difference{path, before, after})
 	}
-	if by := keyOf(a, b); by != nil && sameOrder(by, a, b) {
+	if by := KeyOf(a, b); by != nil && sameOrder(by, a, b) {
 		for _, key := range union(by, a, b) {
 			all = compare(all, path+key, element(by, a, key), element(by, b, key))
 		}
@@ -85,8 +89,8 @@ func compare(all []Difference, path string, before, after any) []Difference {
 	return all
 }
 
-// keysOf returns the keys of maps, sorted.
-func keysOf(all ...object.Tree) []string {
+// Keys returns the keys of maps, sorted.
+func Keys(all ...object.Tree) []string {
 	seen := map[string]bool{}
 	for _, t := range all {
 		for key := range t {
@@ -96,8 +100,8 @@ func keysOf(all ...object.Tree) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// field returns a field of a map, or Absent.
-func field(t object.Tree, key string) any {
+// Field returns a field of a map, or Absent.
+func Field(t object.Tree, key string) any {
 	if v, ok := t[key]; ok {
 		return v
 	}
@@ -118,9 +122,9 @@ func associative() [][]string {
 		{"mountPath"}, {"devicePath"}, {"ip"}, {"topologyKey", "whenUnsatisfiable"}, {"id"}}
 }
 
-// keyOf returns the fields that identify each element in each of the lists, or nil. Empty lists have any
+// KeyOf returns the fields that identify each element in each of the lists, or nil. Empty lists have any
 // key, but not all lists may be empty.
-func keyOf(lists ...[]any) []string {
+func KeyOf(lists ...[]any) []string {
 	for _, by := range associative() {
 		elements := 0
 		if !slices.ContainsFunc(lists, func(list []any) bool {
@@ -137,7 +141,7 @@ func keyOf(lists ...[]any) []string {
 func identifies(by []string, list []any) bool {
 	seen := map[string]bool{}
 	for _, e := range list {
-		key := keyText(by, e)
+		key := KeyText(by, e)
 		if key == "" || seen[key] {
 			return false
 		}
@@ -146,9 +150,9 @@ func identifies(by []string, list []any) bool {
 	return true
 }
 
-// keyText returns the key of an element as in a field path, or "" if it has none. A missing protocol is
+// KeyText returns the key of an element as in a field path, or "" if it has none. A missing protocol is
 // TCP, as in Kubernetes.
-func keyText(by []string, element any) string {
+func KeyText(by []string, element any) string {
 	t, ok := element.(object.Tree)
 	if !ok {
 		return ""
@@ -169,11 +173,11 @@ func keyText(by []string, element any) string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// texts returns the keys of the elements, in order.
-func texts(by []string, list []any) []string {
+// Texts returns the keys of the elements, in order.
+func Texts(by []string, list []any) []string {
 	out := make([]string, len(list))
 	for i, e := range list {
-		out[i] = keyText(by, e)
+		out[i] = KeyText(by, e)
 	}
 	return out
 }
@@ -181,7 +185,7 @@ func texts(by []string, list []any) []string {
 // element returns the element with a key, or Absent.
 func element(by []string, list []any, key string) any {
 	for _, e := range list {
-		if keyText(by, e) == key {
+		if KeyText(by, e) == key {
 			return e
 		}
 	}
@@ -190,8 +194,8 @@ func element(by []string, list []any, key string) any {
 
 // union returns the keys of the elements of two lists: those of the first one, then the others.
 func union(by []string, a, b []any) []string {
-	keys := texts(by, a)
-	for _, key := range texts(by, b) {
+	keys := Texts(by, a)
+	for _, key := range Texts(by, b) {
 		if !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
@@ -202,8 +206,8 @@ func union(by []string, a, b []any) []string {
 // sameOrder reports whether the elements that two lists share have the same order in both.
 func sameOrder(by []string, a, b []any) bool {
 	shared := func(list, other []any) []string {
-		others := texts(by, other)
-		return slices.DeleteFunc(texts(by, list), func(key string) bool { return !slices.Contains(others, key) })
+		others := Texts(by, other)
+		return slices.DeleteFunc(Texts(by, list), func(key string) bool { return !slices.Contains(others, key) })
 	}
 	return slices.Equal(shared(a, b), shared(b, a))
 }
