@@ -204,7 +204,7 @@ extension: ## run anykind behind a published kube-apiserver for an hour, kill on
 both-ways: ## run the published kube-apiserver and anykind over one etcd, check that each serves the objects of the other, and that an opened snapshot has them
 	$(GO) -C test/etcd test . -run 'BothWays|Moved' -count=1 -v -timeout 30m -both-ways
 
-snapshots: ## fill etcds with the published kube-apiservers of v1.34 and of this release, encrypted too, and compare their lists with those of opened snapshots (minutes; the first builds take half an hour)
+snapshots: ## fill etcds with the published kube-apiservers of v1.34 and of this release, encrypted too, and compare their lists with those of opened snapshots (two minutes; the first builds take half an hour)
 	$(GO) -C test/etcd test . -run FilledSnapshot -count=1 -v -timeout 60m -args -filled v1.34.4
 
 upstream: ## run Kubernetes' own tests of CustomResourceDefinitions against anykind (make upstream ARGS=-reference runs its server too)

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"flag"
@@ -87,6 +88,9 @@ func openFilled(t *testing.T, version string, known *exceptions, encryption ...s
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(encryption) > 0 {
+		encrypted(t, file)
+	}
 	want := lists(t, kube, content.Revision)
 	if number := total(want); len(want) < 80 || number < 500 {
 		t.Errorf("there are only %d lists with %d objects", len(want), number)
@@ -116,6 +120,25 @@ func openFilled(t *testing.T, version string, known *exceptions, encryption ...s
 	_, restored := run(t, append(slices.Clone(flags), "--restore", file, "--controllers=")...)
 	sameLists(t, "restored", want, restored, content.Revision, known)
 	readByCommands(t, file, want, encryption)
+}
+
+// encrypted checks that a file has values of each provider of the configuration, and no plain ones.
+func encrypted(t *testing.T, file string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, provider := range []string{"aescbc:v1", "aesgcm:v1", "secretbox:v1", "kms:v2:both"} {
+		if !bytes.Contains(data, []byte("k8s:enc:"+provider+":")) {
+			t.Errorf("no value is encrypted by %s", provider)
+		}
+	}
+	for _, plain := range []string{`"kind":"Thing"`, "v1\x12\tConfigMap"} {
+		if bytes.Contains(data, []byte(plain)) {
+			t.Errorf("the snapshot has %q", plain)
+		}
+	}
 }
 
 // release returns MAJOR.MINOR of a version.
@@ -416,7 +439,7 @@ const (
 
 const (
 	gone      = "the release of this server no longer serves the version; another version has the objects"
-	alpha     = "only v1.34 has the form that is valid in this version; a kube-apiserver of this release cannot read it, either"
+	alpha     = "the version needs fields that the corpus lacks; no server of this release, also no kube-apiserver, can read it"
 	ofRelease = "the release of this server has more rules in its default roles"
 )
 
