@@ -43,7 +43,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help bump bump-report build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes console infer integrations verdicts churn kits soak month forks verify compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways upstream upstream-admission cmd integration e2e everything fmt clean
+.PHONY: help bump bump-report build release release-check portable test etcd full lint programs quick tidy allocations bench microbench changes console infer integrations verdicts churn kits soak month forks verify compare compare-every compared examples manifests operators suites builtin-long builtin-reach crash manager trouble many extension both-ways snapshots upstream upstream-admission cmd integration e2e everything fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -204,6 +204,9 @@ extension: ## run anykind behind a published kube-apiserver for an hour, kill on
 both-ways: ## run the published kube-apiserver and anykind over one etcd, check that each serves the objects of the other, and that an opened snapshot has them
 	$(GO) -C test/etcd test . -run 'BothWays|Moved' -count=1 -v -timeout 30m -both-ways
 
+snapshots: ## fill etcds with the published kube-apiservers of v1.34 and of this release, encrypted too, and compare their lists with those of opened snapshots (two minutes; the first builds take half an hour)
+	$(GO) -C test/etcd test . -run FilledSnapshot -count=1 -v -timeout 60m -args -filled v1.34.4
+
 upstream: ## run Kubernetes' own tests of CustomResourceDefinitions against anykind (make upstream ARGS=-reference runs its server too)
 	cd test/upstream && $(GO) run . $(ARGS)
 
@@ -216,7 +219,7 @@ integration: ## run Kubernetes' integration tests of the API with kube-apiserver
 e2e: ## run Kubernetes' end-to-end tests of API machinery, with webhooks as processes, against kube-apiserver and anykind (Linux; 40 minutes)
 	cd test/kubernetes && $(GO) run ./e2e -reference $(ARGS)
 
-everything: full console builtin-long crash trouble both-ways cmd integration integrations e2e verdicts ## run everything, for hours
+everything: full console builtin-long crash trouble both-ways snapshots cmd integration integrations e2e verdicts ## run everything, for hours
 	$(MAKE) compare compared examples
 
 upstream-admission: ## run Kubernetes' own tests of admission webhooks against anykind (minutes)

@@ -19,3 +19,12 @@ func OpenKeys(ctx context.Context, file string) (*encrypt.Keyring, error) {
 	}
 	return encrypt.NewKeyring(ctx, given.config, builtin.Stored(nil), nil), nil
 }
+
+// anotherKeyring returns a Keyring of a configuration that has a Keyring, or is going to have one.
+func anotherKeyring(ctx context.Context, c *encrypt.Config) (*encrypt.Keyring, error) {
+	own, err := c.Copy()
+	if err != nil {
+		return nil, err
+	}
+	return encrypt.NewKeyring(ctx, own, builtin.Stored(nil), nil), nil
+}

@@ -377,3 +377,23 @@ func TestKMSOfDefinitions(t *testing.T) {
 		t.Fatal("a role that can be read again grants nothing")
 	}
 }
+
+// A file is restored, opened and saved with the KMS that encrypted its values: each has connections of its own.
+func TestRestoreWithKMS(t *testing.T) {
+	dir, plugin := t.TempDir(), startKMS(t)
+	config := write(t, filepath.Join(dir, encryptionFile), kmsConfig(provider("one", plugin)))
+	data := filepath.Join(dir, "old")
+	s := startWithKMS(t, data, config, false)
+	s.want(http.MethodPost, inSecrets, `{"metadata":{"name":"a"},"stringData":{"k":"hidden"}}`, http.StatusCreated, "")
+	stop(t, s.app)
+	for _, o := range []Options{{Dir: filepath.Join(dir, "new"), Restore: data}, {Open: data}} {
+		o.Encryption = Encryption{ConfigFile: config}
+		a := start(t, o)
+		s = kmsServer{t, a, client(t, a, admin(t, a))}
+		s.want(http.MethodGet, inSecrets+"/a", "", http.StatusOK, "aGlkZGVu")
+		if o.Open == "" {
+			s.want(http.MethodPost, inSecrets, `{"metadata":{"name":"b"}}`, http.StatusCreated, "")
+		}
+		stop(t, a)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/store/boltkv"
 	"github.com/anykind/anykind/internal/store/encrypt"
 	"github.com/anykind/anykind/internal/store/etcdsnapshot"
@@ -41,7 +40,13 @@ func (o Options) restore(ctx context.Context, secrets *encrypt.Config) (err erro
 		}
 	}
 	from.From, from.InMemory, from.History = &Snapshot{stored: from.opened.state()}, true, Remembering{}
-	opened, keys, err := openBackend(ctx, from, secrets, nil, nil)
+	reading := secrets
+	if secrets != nil {
+		if reading, err = secrets.Copy(); err != nil {
+			return err
+		}
+	}
+	opened, keys, err := openBackend(ctx, from, reading, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -58,7 +63,9 @@ func (o Options) restore(ctx context.Context, secrets *encrypt.Config) (err erro
 	defer release()
 	restored := restored{State: state}
 	if secrets != nil {
-		restored.keys = encrypt.NewKeyring(ctx, secrets, builtin.Stored(nil), nil)
+		if restored.keys, err = anotherKeyring(ctx, secrets); err != nil {
+			return err
+		}
 		defer func() { err = errors.Join(err, restored.keys.Close()) }()
 	}
 	err = boltkv.Create(ctx, o.Dir, restored)

@@ -64,7 +64,11 @@ func TestRestoreStore(t *testing.T) {
 func TestBackupOfMemory(t *testing.T) {
 	dir := t.TempDir()
 	keys := encryptedSecrets(t, dir)
-	for _, o := range []Options{{Encryption: keys}, {Encryption: keys, Dir: filepath.Join(dir, "data")}} {
+	kms := Encryption{ConfigFile: write(t, filepath.Join(dir, "kms.yaml"), kmsConfig(provider("one", startKMS(t))))}
+	for _, o := range []Options{
+		{Encryption: keys}, {Encryption: keys, Dir: filepath.Join(dir, "data")}, {Encryption: kms, Dir: filepath.Join(dir, "with KMS")},
+	} {
+		keys := o.Encryption
 		a := start(t, o)
 		must(t, a, "POST", inSecrets, `{"metadata":{"name":"s"},"stringData":{"k":"hidden"}}`)
 		must(t, a, "POST", inConfigMaps, mapOf("a", "v"))

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/anykind/anykind/internal/builtin"
 	"github.com/anykind/anykind/internal/store/boltkv"
 	"github.com/anykind/anykind/internal/store/encrypt"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -43,7 +42,10 @@ func (s inMemory) Copy(ctx context.Context) (_ kv.Copy, err error) {
 	}
 	defer release()
 	if s.secrets != nil {
-		keys := encrypt.NewKeyring(ctx, s.secrets, builtin.Stored(nil), nil)
+		keys, failed := anotherKeyring(ctx, s.secrets)
+		if failed != nil {
+			return nil, failed
+		}
 		defer func() { err = errors.Join(err, keys.Close()) }()
 		state = restored{state, keys}
 	}

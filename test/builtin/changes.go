@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/anykind/anykind/test/builtin/corpus"
 )
 
 //go:embed changes/*.yaml
@@ -26,7 +28,7 @@ type Changes struct {
 
 // ReadChanges reads the files in changes.
 func ReadChanges() ([]Changes, error) {
-	return readYAML[Changes](changesFiles, "changes")
+	return corpus.ReadYAML[Changes](changesFiles, "changes")
 }
 
 // changed returns the sets of a kind from changes.

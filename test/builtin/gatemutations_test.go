@@ -14,6 +14,7 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/test/builtin/corpus"
 )
 
 var (
@@ -118,7 +119,7 @@ func emulating(t *testing.T, release, others string) *gate.Set {
 
 // TestGateMutations is TestMutations with feature gates that do not have their defaults.
 func TestGateMutations(t *testing.T) {
-	corpus, changes := readCorpus(t, "corpus/gated"), readChanges(t)
+	corpus, changes := readCorpus(t, corpus.Gated), readChanges(t)
 	known, err := ReadKnown(false)
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +164,7 @@ func TestScanGates(t *testing.T) {
 	if !*scanFlag {
 		t.Skip("needs -scan")
 	}
-	corpus, changes := readCorpus(t, "corpus/gated"), readChanges(t)
+	corpus, changes := readCorpus(t, corpus.Gated), readChanges(t)
 	all := utilfeature.DefaultFeatureGate.(featuregate.MutableVersionedFeatureGate)
 	type one struct {
 		Case

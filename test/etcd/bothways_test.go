@@ -133,6 +133,12 @@ func startKube(t *testing.T, etcd string, flags ...string) process.API {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startProgram(t, program, etcd, flags...)
+}
+
+// startProgram starts a program, a kube-apiserver, on an etcd.
+func startProgram(t *testing.T, program, etcd string, flags ...string) process.API {
+	t.Helper()
 	dir := t.TempDir()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -114,30 +114,39 @@ func (m *Member) snapshot(t *testing.T) string {
 // listed returns the paths of all stored resources that can be listed.
 func listed(t *testing.T, api process.API) (paths []string) {
 	t.Helper()
-	read := func(path string, into any) {
-		t.Helper()
-		if err := api.Do(t.Context(), http.MethodGet, path, nil, into); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var groups metav1.APIGroupList
-	read("/apis", &groups)
-	versions := []string{"/api/v1"}
-	for _, g := range groups.Groups {
-		for _, v := range g.Versions {
-			versions = append(versions, "/apis/"+v.GroupVersion)
-		}
-	}
-	for _, version := range versions {
-		var resources metav1.APIResourceList
-		read(version, &resources)
-		for _, r := range resources.APIResources {
+	for _, version := range servedVersions(t, api) {
+		for _, r := range resources(t, api, version).APIResources {
 			if slices.Contains(r.Verbs, "list") && r.Name != "componentstatuses" {
 				paths = append(paths, version+"/"+r.Name)
 			}
 		}
 	}
 	return paths
+}
+
+// servedVersions returns the paths of all versions of all groups.
+func servedVersions(t *testing.T, api process.API) []string {
+	t.Helper()
+	var groups metav1.APIGroupList
+	if err := api.Do(t.Context(), http.MethodGet, "/apis", nil, &groups); err != nil {
+		t.Fatal(err)
+	}
+	versions := []string{"/api/v1"}
+	for _, g := range groups.Groups {
+		for _, v := range g.Versions {
+			versions = append(versions, "/apis/"+v.GroupVersion)
+		}
+	}
+	return versions
+}
+
+// resources returns the resources of a version. A version of an aggregated server that does not run has none.
+func resources(t *testing.T, api process.API, version string) (list metav1.APIResourceList) {
+	t.Helper()
+	if err := api.Do(t.Context(), http.MethodGet, version, nil, &list); err != nil && code(err) != http.StatusServiceUnavailable {
+		t.Fatal(err)
+	}
+	return list
 }
 
 // items returns the objects of a list by namespace and name.

@@ -20,9 +20,13 @@ import (
 	"github.com/anykind/anykind/internal/object/kubernetes"
 )
 
-const versionFlags = "-X k8s.io/component-base/version.gitVersion=" + kubernetes.Version +
-	" -X k8s.io/component-base/version.gitMajor=" + kubernetes.Major +
-	" -X k8s.io/component-base/version.gitMinor=" + kubernetes.Minor
+var versionFlags = versionFlagsOf(kubernetes.Version, kubernetes.Major, kubernetes.Minor)
+
+// versionFlagsOf returns the flags of the linker that set the version of a program of Kubernetes.
+func versionFlagsOf(version, major, minor string) string {
+	const at = "k8s.io/component-base/version."
+	return "-X " + at + "gitVersion=" + version + " -X " + at + "gitMajor=" + major + " -X " + at + "gitMinor=" + minor
+}
 
 // Anykind builds anykind if necessary, and returns its path. It is built as `make build` does: the tag
 // grpcnotrace leaves out the unused trace pages of grpc, and with them the templates for which the

@@ -16,7 +16,8 @@ func horizontalPodAutoscalers() *resource.Definition {
 		Definition: resource.Definition{
 			Group: autoscalingv2.GroupName, Plural: "horizontalpodautoscalers", ShortNames: []string{"hpa"}, Categories: []string{"all"},
 			Namespaced: true, HasGeneration: true, GenerationGate: gate.HPAGeneration,
-			Strategy: resource.Strategy{AllowUnconditionalUpdate: true},
+			CheckOnRead: true, // one that was written in v1 lacks the defaults of spec.behavior
+			Strategy:    resource.Strategy{AllowUnconditionalUpdate: true},
 		},
 		Version:     &resource.Version{Name: "v2"},
 		StatusKeeps: "spec",

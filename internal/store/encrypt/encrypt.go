@@ -51,6 +51,9 @@ type Config struct {
 	old      bool     // a plugin has version 1 of the protocol
 	metrics  *Metrics
 	readable chan struct{} // of the Keyring
+
+	in      *apiserver.EncryptionConfiguration
+	options Options
 }
 
 // A plugin is a KMS plugin, with one of the versions of the protocol.
@@ -88,7 +91,7 @@ func New(in *apiserver.EncryptionConfiguration, o Options) (*Config, error) {
 		o.Metrics = NewMetrics("")
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	c := &Config{rings: map[schema.GroupResource]ring{}, metrics: o.Metrics}
+	c := &Config{rings: map[schema.GroupResource]ring{}, metrics: o.Metrics, in: in, options: o}
 	for _, r := range in.Resources {
 		keys, err := c.keys(r.Providers, o)
 		if err != nil {
@@ -102,6 +105,10 @@ func New(in *apiserver.EncryptionConfiguration, o Options) (*Config, error) {
 	}
 	return c, nil
 }
+
+// Copy returns a Config of the same EncryptionConfiguration, with connections of its own to each KMS. A Config has one Keyring, which
+// closes them.
+func (c *Config) Copy() (*Config, error) { return New(c.in, c.options) }
 
 // add adds the keys of a resource. A rule that an earlier one covers is an error; a resource that is
 // named twice has the keys of both.

@@ -33,7 +33,7 @@ type Keyring struct {
 // NewKeyring returns a Keyring for the keys of the built-in kinds and of all custom ones. external
 // returns the name of a key in the store; nil if it is the key. Ciphers may authenticate that name.
 //
-// It polls each KMS once, and then in the background until Close.
+// It polls each KMS once, and then in the background until Close. The Config must have no other Keyring; a Copy of it may.
 func NewKeyring(ctx context.Context, c *Config, kinds []*resource.Definition, external func(key string) string) *Keyring {
 	k := &Keyring{builtIn: map[string]schema.GroupResource{}, external: external, readable: make(chan struct{}, 1), rekeyed: make(chan struct{}, 1)}
 	k.closed, k.close = context.WithCancel(context.WithoutCancel(ctx))
