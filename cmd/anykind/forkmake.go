@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -34,7 +35,7 @@ func (f *forkFlags) make(cmd *cobra.Command, name string) error {
 			f.spec.AsOf = m.Time.UTC().Format(time.RFC3339)
 		}
 	}
-	if err := f.replays(); err != nil {
+	if err := f.addReplay(); err != nil {
 		return err
 	}
 	file, err := filepath.Abs(cmp.Or(f.file, name+".kubeconfig"))
@@ -66,9 +67,12 @@ func (f *forkFlags) make(cmd *cobra.Command, name string) error {
 	})
 }
 
-// replays adds the replay to the spec.
-func (f *forkFlags) replays() error {
+// addReplay adds the replay to the spec.
+func (f *forkFlags) addReplay() error {
 	if !f.replay {
+		if f.speed != "max" || len(f.without) > 0 {
+			return usageError{errors.New("--speed and --without-user need --replay")}
+		}
 		return nil
 	}
 	if f.asOf == "" {
@@ -79,7 +83,7 @@ func (f *forkFlags) replays() error {
 		return nil
 	}
 	speed, err := strconv.ParseFloat(f.speed, 64)
-	if err != nil || !(speed > 0) {
+	if err != nil || !(speed > 0) || math.IsInf(speed, 0) {
 		return usageError{fmt.Errorf("--speed is %q: want a number above 0, such as 60, or max", f.speed)}
 	}
 	f.spec.Replay.Speed = speed

@@ -36,7 +36,8 @@ type ForkOptions struct {
 	Webhooks bool
 	// Path is the prefix of the paths of the fork in the server.
 	Path string
-	// Replay repeats the changes of the server after Revision, without controllers. Nil is none. It needs a history.
+	// Replay repeats the changes of the server after Revision, from the first request on and without controllers. Nil is none. It
+	// needs a history.
 	Replay *server.ForkReplay
 }
 
@@ -145,8 +146,8 @@ func (f *Fork) start(ctx context.Context, of *App, with ForkOptions) error {
 		if !ok {
 			return registry.NoHistory()
 		}
-		f.replay = &replay{from: historian, spec: *with.Replay}
-		o.Controllers = nil // those of the server have made their changes
+		f.replay = &replay{from: historian, spec: *with.Replay, log: f.log, started: make(chan struct{})}
+		o.Controllers = []string{} // the changes of those of the server are recorded
 	}
 	f.options = o
 	f.backend = memkv.New(memkv.Options{Over: state, MaxValueBytes: o.MaxObjectBytes, MaxPastBytes: forkPast})
@@ -182,7 +183,11 @@ func (f *Fork) start(ctx context.Context, of *App, with ForkOptions) error {
 	f.wired, f.cache, f.catalog = w, w.cache, w.catalog
 	options := w.serverOptions(f.App, o)
 	options.Prefix = with.Path
-	options.Authorizer = gated{&of.authorizer, with.Path, &f.authorizer}
+	gate := gated{gate: &of.authorizer, path: with.Path, Authorizer: &f.authorizer}
+	if f.replay != nil {
+		gate.now = &of.authorizer
+	}
+	options.Authorizer = gate
 	f.server = server.New(options)
 	f.later(f.drain)
 	if err := w.control(f.App, o); err != nil || f.replay == nil {
@@ -220,6 +225,7 @@ func (f *Fork) Serve(w http.ResponseWriter, r *http.Request) (served bool) {
 	}
 	f.requests.Add(1)
 	f.mu.Unlock()
+	f.replay.start()
 	defer f.requests.Done()
 	f.server.ServeHTTP(w, r)
 	return true
@@ -252,6 +258,9 @@ type gated struct {
 	gate authz.Authorizer
 	path string
 	authz.Authorizer
+	// now is the authorizer of the server if the fork has later states than its first one: a user needs the same right in the
+	// server. Otherwise nil.
+	now authz.Authorizer
 }
 
 // Authorize implements authz.Authorizer. Of an impersonated request, the impersonator has to be let in.
@@ -262,6 +271,9 @@ func (g gated) Authorize(ctx context.Context, asked *authz.Attributes) (authz.De
 	}
 	// A Request of its own: this one has revisions of the fork.
 	decision, reason, err := g.gate.Authorize(request.With(ctx, &request.Request{Info: enter.Info, User: enter.User}), enter)
+	if decision == authz.Allow && g.now != nil {
+		decision, reason, err = g.now.Authorize(request.With(ctx, &request.Request{Info: asked.Info, User: asked.User}), asked)
+	}
 	if decision != authz.Allow {
 		return decision, reason, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -24,17 +25,37 @@ type replay struct {
 	from kv.Historian
 	to   kv.Backend
 	spec server.ForkReplay
+	log  *slog.Logger
+
+	begin   sync.Once
+	started chan struct{} // closed by start
 
 	mu       sync.Mutex
 	progress server.ForkProgress
 }
 
+// start begins the replay; nil is none.
+func (r *replay) start() {
+	if r != nil {
+		r.begin.Do(func() { close(r.started) })
+	}
+}
+
 // run repeats the changes up to the newest one at its start, and waits for the end of the fork.
 func (r *replay) run(ctx context.Context, after int64) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-r.started:
+	}
 	err := r.repeat(ctx, after)
+	if ctx.Err() != nil {
+		return nil
+	}
 	r.mu.Lock()
 	if r.progress.Done = err == nil; err != nil {
 		r.progress.Error = err.Error()
+		r.log.Warn("a replay has failed", "after", r.progress.ResourceVersion, "error", err)
 	}
 	r.mu.Unlock()
 	<-ctx.Done()
@@ -66,12 +87,16 @@ func (r *replay) repeat(ctx context.Context, after int64) error {
 	return nil
 }
 
+// longest limits a pause between changes.
+const longest = 100 * 365 * 24 * time.Hour
+
 // wait waits until a change is due that came some time after the first one.
 func (r *replay) wait(ctx context.Context, begin time.Time, later time.Duration) error {
 	if r.spec.Speed == 0 {
 		return ctx.Err()
 	}
-	due := time.NewTimer(time.Until(begin.Add(time.Duration(float64(later) / r.spec.Speed))))
+	after := time.Duration(min(float64(later)/r.spec.Speed, float64(longest)))
+	due := time.NewTimer(time.Until(begin.Add(after)))
 	defer due.Stop()
 	select {
 	case <-ctx.Done():
@@ -104,7 +129,7 @@ func (r *replay) write(ctx context.Context, e *kv.Event) error {
 
 // repeated returns the value after a change of a key that has a value in the fork, and whether it differs from it. An object that differs from
 // the one before the change keeps its other fields. The change is left out if the object of its update is
-// missing, or that of its creation is there.
+// missing, if that of its creation is there, and if a value that differs is no object.
 func repeated(e *kv.Event, now []byte) (value []byte, differs bool) {
 	switch {
 	case e.Value == nil:
@@ -117,8 +142,8 @@ func repeated(e *kv.Event, now []byte) (value []byte, differs bool) {
 	var trees [3]object.Tree
 	for i, data := range [][]byte{e.Prev, e.Value, now} {
 		t, _, err := codec.Decode(codec.JSON, data)
-		if err != nil || t == nil { // of no object
-			return e.Value, true
+		if err != nil || t == nil {
+			return nil, false
 		}
 		trees[i] = t
 	}

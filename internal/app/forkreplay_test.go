@@ -53,6 +53,7 @@ func TestReplay(t *testing.T) {
 	defer stop(t, p.app)
 	p.grant(`{apiGroups: [""], resources: [configmaps], verbs: ["*"]}`)
 	begin := revisionOf(t, p.does("root", "POST", configMaps, `{metadata: {name: a}, data: {k: one}}`, 201, ""))
+	p.does("root", "POST", "/api/v1/namespaces", `{metadata: {name: new}}`, 201, "")
 	p.does("root", "POST", gadgets, gadgetsOf(`{name: v1, served: true, storage: true, `+fieldsOf("a")+`}`), 201, "")
 	p.does("root", "POST", collection("gadgets", "default"), `{apiVersion: example.com/v1, kind: Gadget, metadata: {name: g}, a: one}`, 201, "")
 	p.does("root", asMerge, configMaps+"/a", `{data: {k: two}}`, 200, "")
@@ -66,9 +67,13 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	make := func(name, replay string) string {
+	replay := func(name, spec string) string {
 		t.Helper()
-		p.does("root", "POST", "/forks", fmt.Sprintf(`{name: %s, resourceVersion: "%s", replay: %s}`, name, begin, replay), 201, "")
+		made := p.does("root", "POST", "/forks", fmt.Sprintf(`{name: %s, resourceVersion: "%s", replay: %s}`, name, begin, spec), 201, "")
+		if !strings.Contains(made, `"replayed":{"done":false}`) {
+			t.Errorf("the replay of %s does not wait for the first request: %s", name, made)
+		}
+		p.does("root", "GET", "/forks/"+name+"/version", "", 200, "")
 		return "/forks/" + name
 	}
 	events := func(fork string) []string {
@@ -93,7 +98,7 @@ func TestReplay(t *testing.T) {
 		}
 		return got
 	}
-	all := make("all", "{}")
+	all := replay("all", "{}")
 	if f := p.replayed("all", 0); f.Replayed.Error != "" || f.Replayed.ResourceVersion < last || f.Replayed.Time.IsZero() {
 		t.Errorf("the replay has come to %+v, want %d", f.Replayed, last)
 	}
@@ -106,22 +111,33 @@ func TestReplay(t *testing.T) {
 		t.Errorf("a watch of the fork has %q, and one of the server %q", got, want)
 	}
 
-	some := make("some", `{without: [bob]}`)
+	some := replay("some", `{without: [bob, "system:apiserver"]}`)
 	p.replayed("some", 0)
 	// b was created by bob.
+	if roots := p.objectsOf(some + "/api/v1/namespaces/new/serviceaccounts"); len(roots) != 0 {
+		t.Errorf("without its recorded changes, a controller has made %s", roots)
+	}
 	want := []string{"MODIFIED a map[k:two]", "MODIFIED a map[by:root k:two]", "DELETED a map[by:root k:two]"}
 	if got := events(some); !slices.Equal(got, want) {
 		t.Errorf("without bob, a watch has %q, want %q", got, want)
 	}
 
+	// A user needs the rights of the fork and those of now.
+	p.does("bob", "GET", all+configMaps, "", 403, `configmaps is forbidden: User "bob" cannot list resource "configmaps" in API group "" in the namespace "default"`)
+	p.does("root", "POST", rbacPath+"/clusterroles", `{metadata: {name: entering}, rules: [{nonResourceURLs: ["/forks/*"], verbs: [use]}]}`, 201, "")
+	p.bind("", "ClusterRole", "entering", "entering")
+	p.does("bob", "GET", all+configMaps, "", 200, "")
+	p.does("root", "DELETE", rbacPath+"/namespaces/default/rolebindings/b", "", 200, "")
+	p.does("bob", "GET", all+configMaps, "", 403, `configmaps is forbidden: User "bob" cannot list resource "configmaps" in API group "" in the namespace "default"`)
+
 	// The second change is not due for a long time, and does not delay the end of the fork.
-	slow := make("slow", `{speed: 0.000001}`)
+	slow := replay("slow", `{speed: 0.000001}`)
 	p.does("root", "GET", slow+configMaps+"/a", "", 200, "")
 	if f := p.replayed("slow", 1); f.Replayed.Done || f.Replayed.ResourceVersion >= last {
 		t.Errorf("the slow replay has come to %+v", f.Replayed)
 	}
 	p.does("root", "DELETE", slow, "", 200, "")
-	make("fast", `{speed: 1000000}`)
+	replay("fast", `{speed: 1000000}`)
 	p.replayed("fast", 0)
 	if got := p.objectsOf("/forks/fast" + configMaps); !slices.Equal(got, p.objectsOf(configMaps)) {
 		t.Errorf("the fast replay has %s", got)

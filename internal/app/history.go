@@ -82,17 +82,23 @@ func (r Remembering) every(kinds []*resource.Definition) (func(key string) time.
 		return nil, nil
 	}
 	byPrefix := map[string]time.Duration{}
+	builtIn := func(group string) bool {
+		return slices.ContainsFunc(kinds, func(d *resource.Definition) bool { return d.Group == group })
+	}
 	for of, interval := range r.Intervals {
 		prefix := resource.CustomPrefix(of.Group, of.Resource)
 		i := slices.IndexFunc(kinds, func(d *resource.Definition) bool { return d.GroupResource() == of })
 		switch {
 		case i >= 0:
 			prefix = kinds[i].StoragePrefix
-		case of.Group == "":
+		case of.Group == "" || builtIn(of.Group):
 			return nil, fmt.Errorf("--history-interval: Invalid value: %q: no built-in resource has this name; a custom one is RESOURCE.GROUP", of)
 		}
 		if of.Group == rbacv1.GroupName {
 			return nil, fmt.Errorf("--history-interval: Invalid value: %q: all states of roles and bindings are kept, because they decide who may read the history", of)
+		}
+		if other, ok := byPrefix[prefix]; ok && other != interval {
+			return nil, fmt.Errorf("--history-interval: Invalid value: %q: its objects are those of another resource with the interval %v", of, other)
 		}
 		byPrefix[prefix] = interval
 	}
@@ -122,13 +128,17 @@ func (w *wired) rightsThen(a *App) func(ctx context.Context, revision int64) err
 		if err != nil {
 			return registry.StorageError(err)
 		}
-		asked := &authz.Attributes{User: q.User, Info: q.Info}
-		decision, reason, _ := state.Authorize(ctx, asked)
-		if decision == authz.Allow {
-			return nil
-		}
-		return authz.Forbidden(asked, lacked(reason))
+		return deniedBy(ctx, state, &authz.Attributes{User: q.User, Info: q.Info})
 	}
+}
+
+// deniedBy returns the Forbidden error of the roles of an earlier state, or nil.
+func deniedBy(ctx context.Context, roles authz.Authorizer, asked *authz.Attributes) error {
+	decision, reason, _ := roles.Authorize(ctx, asked)
+	if decision == authz.Allow {
+		return nil
+	}
+	return authz.Forbidden(asked, lacked(reason))
 }
 
 // byRolesOnly reports whether a right of a user comes from RBAC. Other authorizers have no past.

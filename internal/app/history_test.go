@@ -184,8 +184,12 @@ func TestHistoryIntervals(t *testing.T) {
 		return map[schema.GroupResource]time.Duration{{Group: group, Resource: resource}: time.Hour}
 	}
 	for message, o := range map[string]Remembering{
-		"--history-interval needs --history":                                    {Intervals: hour("", "events")},
-		`Invalid value: "pots": no built-in resource has this name`:             {On: true, Intervals: hour("", "pots")},
+		"--history-interval needs --history":                               {Intervals: hour("", "events")},
+		`Invalid value: "pots": no built-in resource has this name`:        {On: true, Intervals: hour("", "pots")},
+		`Invalid value: "lease.coordination.k8s.io": no built-in resource`: {On: true, Intervals: hour("coordination.k8s.io", "lease")},
+		"its objects are those of another resource with the interval": {On: true, Intervals: map[schema.GroupResource]time.Duration{
+			{Resource: "events"}: time.Hour, {Group: "events.k8s.io", Resource: "events"}: time.Minute,
+		}},
 		`Invalid value: "roles.rbac.authorization.k8s.io": all states of roles`: {On: true, Intervals: hour("rbac.authorization.k8s.io", "roles")},
 	} {
 		if _, err := Start(t.Context(), Options{Dir: t.TempDir(), History: o}); err == nil || !strings.Contains(err.Error(), message) {
@@ -211,10 +215,14 @@ func TestHistoryIntervals(t *testing.T) {
 			newest, _ = strconv.ParseInt(revisionOf(t, answer), 10, 64)
 		}
 	}
+	p.moved(newest) // the states are no longer recent
+	for _, kind := range []string{"configmaps", "gadgets", "secrets"} {
+		newest, _ = strconv.ParseInt(revisionOf(t, p.does("root", asMerge, collection(kind, "default")+"/x", `{metadata: {labels: {last: "19"}}}`, 200, "")), 10, 64)
+	}
 	p.moved(newest)
-	for kind, most := range map[string]int{"configmaps": 3, "gadgets": 3, "secrets": steps + 1} { // an hour may end meanwhile
+	for kind, most := range map[string]int{"configmaps": 4, "gadgets": 4, "secrets": steps + 2} { // an hour may end meanwhile
 		answer := p.does("root", "GET", collection(kind, "default")+"/x?history=true", "", 200, "")
-		if got := changesOf(t, answer); len(got) > most || !strings.HasPrefix(got[0], "ADDED") || !strings.Contains(answer, `"step":"19"`) || kind == "secrets" && len(got) < most {
+		if got := changesOf(t, answer); len(got) > most || !strings.HasPrefix(got[0], "ADDED") || !strings.Contains(answer, `"last":"19"`) || kind == "secrets" && len(got) < most {
 			t.Errorf("%s: changes %q", kind, got)
 		}
 	}

@@ -18,21 +18,19 @@ type pastRights struct {
 	user      *request.User
 	past      *rbac.Past
 	historian kv.Historian
-	after     int64 // the request asks about later states
 
-	byRoles map[request.Info]bool // whether a right comes from RBAC
-	roles   *rbac.Timeline        // nil until a decision needs it
-	then    map[request.Info]bool // decisions of roles
+	byRoles map[request.Info]bool  // whether a right comes from RBAC
+	roles   *rbac.Timeline         // nil until a decision needs it
+	then    map[request.Info]error // decisions of roles
 }
 
-// pastRights returns a function for the rights of the user of a request to states after a revision.
-func (w *wired) pastRights(a *App) func(ctx context.Context, after int64) rest.PastRights {
+// pastRights returns a function for the rights of the user of a request.
+func (w *wired) pastRights(a *App) func(context.Context) rest.PastRights {
 	past := rbac.NewPast(w.backend, w.core)
 	historian, _ := kv.As[kv.Historian](w.backend)
-	return func(ctx context.Context, after int64) rest.PastRights {
+	return func(ctx context.Context) rest.PastRights {
 		return &pastRights{
-			app: a, user: request.UserFrom(ctx), past: past, historian: historian, after: after,
-			byRoles: map[request.Info]bool{}, then: map[request.Info]bool{},
+			app: a, user: request.UserFrom(ctx), past: past, historian: historian, byRoles: map[request.Info]bool{}, then: map[request.Info]error{},
 		}
 	}
 }
@@ -51,31 +49,30 @@ func (p *pastRights) Has(ctx context.Context, asked *request.Info) (bool, error)
 }
 
 // Had implements rest.PastRights.
-func (p *pastRights) Had(ctx context.Context, asked *request.Info, revision int64) (bool, error) {
+func (p *pastRights) Had(ctx context.Context, asked *request.Info, revision int64) error {
 	byRoles, known := p.byRoles[*asked]
 	if !known {
 		byRoles = p.app.byRolesOnly(ctx, p.user, asked)
 		p.byRoles[*asked] = byRoles
 	}
 	if !byRoles {
-		return true, nil
+		return nil
 	}
 	if err := p.move(ctx, revision); err != nil {
-		return false, registry.StorageError(err)
+		return registry.StorageError(err)
 	}
-	allowed, known := p.then[*asked]
+	denied, known := p.then[*asked]
 	if !known {
-		decision, _, _ := p.roles.Authorize(ctx, &authz.Attributes{User: p.user, Info: *asked})
-		allowed = decision == authz.Allow
-		p.then[*asked] = allowed
+		denied = deniedBy(ctx, p.roles, &authz.Attributes{User: p.user, Info: *asked})
+		p.then[*asked] = denied
 	}
-	return allowed, nil
+	return denied
 }
 
 // move brings roles to a revision.
 func (p *pastRights) move(ctx context.Context, revision int64) (err error) {
 	if p.roles == nil {
-		p.roles, err = p.past.Timeline(ctx, p.historian, p.after, revision)
+		p.roles, err = p.past.Timeline(ctx, p.historian, revision)
 		return err
 	}
 	moved, err := p.roles.Move(ctx, revision)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/codec"
 	"github.com/anykind/anykind/internal/object/gate"
@@ -62,7 +64,7 @@ func (h *Handler) allChanges(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s := selection{
-		Handler: h, options: o, rights: h.options.Rights(ctx, o.since), set: h.catalog.Set(), kinds: map[*resource.Definition]*listed{}, recent: h.registry.Recent(),
+		Handler: h, options: o, rights: h.options.Rights(ctx), set: h.catalog.Set(), kinds: map[*resource.Definition]*listed{}, recent: h.registry.Recent(),
 	}
 	chosen, earlier, err := s.choose(ctx, until)
 	if err != nil {
@@ -154,13 +156,20 @@ func (s *selection) choose(ctx context.Context, until int64) (chosen []registry.
 		if err != nil {
 			return nil, 0, err
 		}
-		if wanted && len(chosen) == s.options.limit {
+		if !wanted {
+			continue
+		}
+		// It may have been forgotten, or a later one of its interval has its place.
+		if _, kept, err := s.registry.Change(ctx, c.Logged); err != nil {
+			return nil, 0, err
+		} else if !kept {
+			continue
+		}
+		if len(chosen) == s.options.limit {
 			earlier = c.Revision
 			break
 		}
-		if wanted {
-			chosen = append(chosen, c)
-		}
+		chosen = append(chosen, c)
 	}
 	slices.Reverse(chosen)
 	return chosen, earlier, nil
@@ -181,7 +190,11 @@ func (s *selection) wants(ctx context.Context, c *registry.LoggedChange) (bool, 
 	if c.Revision >= s.recent {
 		return true, nil
 	}
-	return s.rights.Had(ctx, k.asked(c.Namespace), c.Revision)
+	err = s.rights.Had(ctx, k.asked(c.Namespace), c.Revision)
+	if status.Is(err, metav1.StatusReasonForbidden) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // kind returns a kind; nil if its changes are left out.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/internal/object/request"
 	"github.com/anykind/anykind/internal/object/resource"
+	"github.com/anykind/anykind/internal/object/status"
 	"github.com/anykind/anykind/internal/registry"
 	"github.com/anykind/anykind/internal/server/rest"
 	"github.com/anykind/anykind/internal/store/kv"
@@ -32,8 +33,11 @@ func (r *reader) Has(_ context.Context, asked *request.Info) (bool, error) {
 	return r.now[asked.Resource] || r.now[asked.Resource+" "+asked.Namespace], r.fails
 }
 
-func (r *reader) Had(_ context.Context, asked *request.Info, revision int64) (bool, error) {
-	return r.then[asked.Resource] && revision != r.without, nil
+func (r *reader) Had(_ context.Context, asked *request.Info, revision int64) error {
+	if !r.then[asked.Resource] || revision == r.without {
+		return status.Forbidden(lead().GroupResource(), "", errors.New("not then"))
+	}
+	return nil
 }
 
 // A library is a server with a history of several kinds, for one reader.
@@ -47,7 +51,7 @@ func newLibrary(t *testing.T, definitions ...*resource.Definition) *library {
 	t.Helper()
 	f := &library{store: &remembering{Store: memkv.New(memkv.Options{})}, reader: &reader{now: map[string]bool{"leads": true, "hubs": true}}}
 	f.server = newServerServing(t, f.store, registry.Options{}, rest.Options{
-		Rights: func(context.Context, int64) rest.PastRights { return f.reader },
+		Rights: func(context.Context) rest.PastRights { return f.reader },
 	}, append(definitions, lead(), hub())...)
 	return f
 }
@@ -164,6 +168,11 @@ func TestRightsToAllChanges(t *testing.T) {
 	if f.reader.asked != 2 {
 		t.Errorf("%d questions", f.reader.asked)
 	}
+	f.reader.then["leads"] = true
+	f.reader.without = one
+	is("", 0, two, three, four)
+	f.reader.without = 0
+	is("", 0, one, two, three, four)
 	f.reader.fails = errors.New("no answer")
 	f.changes("").is(500, "no answer")
 }

@@ -34,7 +34,7 @@ func (h *Handler) history(r *call) error {
 	if err != nil {
 		return err
 	}
-	visible := &visibleChanges{registry: h.registry, hidden: h.hidden(r, o.since), target: &r.target, until: kept}
+	visible := &visibleChanges{registry: h.registry, hidden: h.hidden(r), target: &r.target, until: kept}
 	if o.limit > 0 {
 		if o.since, err = visible.beforeNewest(ctx, o); err != nil {
 			return err
@@ -56,7 +56,7 @@ func (h *Handler) history(r *call) error {
 // visibleChanges are the changes of an object or of a collection that the user may see.
 type visibleChanges struct {
 	registry *registry.Registry
-	hidden   func(ctx context.Context, revision int64) error
+	hidden   hidden
 	target   *registry.Target
 	until    int64 // the revision of the last one
 
@@ -68,7 +68,7 @@ func (v *visibleChanges) after(ctx context.Context, revision int64) iter.Seq2[re
 	return func(yield func(registry.PastChange, error) bool) {
 		for c, err := range v.registry.History(ctx, *v.target, revision, v.until) {
 			if err == nil {
-				err = v.hidden(ctx, c.Revision)
+				err = v.hidden.err(ctx, c.Revision)
 			}
 			if status.Is(err, metav1.StatusReasonForbidden) {
 				v.denied = err

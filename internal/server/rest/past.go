@@ -82,27 +82,30 @@ func (h *Handler) allowedThen(ctx context.Context, revision int64) error {
 type PastRights interface {
 	// Has reports whether the user has a right now. An Info without a namespace is for all of them.
 	Has(ctx context.Context, asked *request.Info) (bool, error)
-	// Had reports whether the roles of a revision allow it, too, if the right comes from roles.
-	Had(ctx context.Context, asked *request.Info, revision int64) (bool, error)
+	// Had returns a Forbidden error if the roles of a revision do not allow it, and the right comes from roles.
+	Had(ctx context.Context, asked *request.Info, revision int64) error
 }
 
-// hidden returns a function for the error of a change or an event that the user had no right to see at its revision; nil for
-// one of the recent states, and for one that the user had the right to see.
-func (h *Handler) hidden(r *call, after int64) func(ctx context.Context, revision int64) error {
+// A hidden decides about the changes and events of a request. Those of recent states need the rights of now only.
+type hidden struct {
+	rights PastRights // nil: none is hidden
+	asked  *request.Info
+	recent int64
+}
+
+func (h *Handler) hidden(r *call) hidden {
 	if h.options.Then == nil {
-		return func(context.Context, int64) error { return nil }
+		return hidden{}
 	}
-	rights, recent := h.options.Rights(r.Context(), after), h.registry.Recent()
-	return func(ctx context.Context, revision int64) error {
-		if revision >= recent {
-			return nil
-		}
-		allowed, err := rights.Had(ctx, &r.info, revision)
-		if err != nil || allowed {
-			return err
-		}
-		return h.options.Then(ctx, revision)
+	return hidden{h.options.Rights(r.Context()), &r.info, h.registry.Recent()}
+}
+
+// err returns a Forbidden error for a revision at which the user had no right.
+func (h *hidden) err(ctx context.Context, revision int64) error {
+	if h.rights == nil || revision >= h.recent {
+		return nil
 	}
+	return h.rights.Had(ctx, h.asked, revision)
 }
 
 // changeOptions select changes.

@@ -108,7 +108,7 @@ func (r *remembering) Forget(context.Context, string) error { return nil }
 func newPast(t *testing.T, then func(context.Context, int64) error) (*server, *remembering) {
 	t.Helper()
 	store := &remembering{Store: memkv.New(memkv.Options{})}
-	o := rest.Options{Then: then, Rights: func(context.Context, int64) rest.PastRights { return rightsThen{then: then} }}
+	o := rest.Options{Then: then, Rights: func(context.Context) rest.PastRights { return rightsThen{then: then} }}
 	return newServerServing(t, store, registry.Options{}, o, lead(), hub()), store
 }
 
@@ -118,8 +118,8 @@ type rightsThen struct {
 	then func(context.Context, int64) error
 }
 
-func (r rightsThen) Had(ctx context.Context, _ *request.Info, revision int64) (bool, error) {
-	return r.then(ctx, revision) == nil, nil
+func (r rightsThen) Had(ctx context.Context, _ *request.Info, revision int64) error {
+	return r.then(ctx, revision)
 }
 
 // lacks checks that the body does not contain a word.

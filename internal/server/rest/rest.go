@@ -70,9 +70,8 @@ type Options struct {
 	// Then returns an error unless the user of the request had the rights for it at a revision, too. It is
 	// called for states older than the recent ones. Nil checks nothing.
 	Then func(ctx context.Context, revision int64) error
-	// Rights returns the rights of the user of a request to states after a revision. Changes need it, and so do watches
-	// with Then.
-	Rights func(ctx context.Context, after int64) PastRights
+	// Rights returns the rights of the user of a request. Changes need it, and so do watches with Then.
+	Rights func(ctx context.Context) PastRights
 	// Gates are the feature gates of the server.
 	Gates *gate.Set
 }

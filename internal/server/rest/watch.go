@@ -86,7 +86,7 @@ func (h *Handler) watch(r *call) error {
 		forget:        func() {},
 	}
 	if from, err := registry.ParseRevision(o.ResourceVersion); err == nil && h.allow != nil && from > 0 && from < h.registry.Recent() {
-		s.hidden = h.hidden(r, from)
+		s.hidden = h.hidden(r)
 	}
 	s.scheduleBookmark(now)
 	if key, alike := view.Key(); alike {
@@ -162,8 +162,7 @@ type stream struct {
 	written       bool
 	retired       <-chan struct{} // closed when the Definition is
 	together      any             // key of frames that watches share, nil if they are only for this watch
-	// hidden returns the error of an event that the user may not see; nil for a watch that began at a recent state.
-	hidden func(ctx context.Context, revision int64) error
+	hidden        hidden          // zero for a watch that has come to recent states
 
 	// wait ends at until, the time of the next bookmark or the end.
 	wait   context.Context
@@ -206,12 +205,12 @@ func (s *stream) run(ctx context.Context) {
 			s.fail(err)
 			return
 		}
-		portion, hidden := s.visible(ctx, portion)
+		portion, denied := s.visible(ctx, portion)
 		if !s.current() || !s.write(ctx, portion) {
 			return
 		}
-		if hidden != nil {
-			s.fail(hidden)
+		if denied != nil {
+			s.fail(denied)
 			return
 		}
 	}
@@ -219,12 +218,16 @@ func (s *stream) run(ctx context.Context) {
 
 // visible returns the events of a portion until the first one that the user may not see, and its error.
 func (s *stream) visible(ctx context.Context, p registry.Portion) (registry.Portion, error) {
-	if s.hidden == nil {
+	if s.hidden.rights == nil {
 		return p, nil
 	}
 	for i, e := range p.Events {
-		if err := s.hidden(ctx, e.Revision); err != nil {
+		if err := s.hidden.err(ctx, e.Revision); err != nil {
 			return registry.Portion{Events: p.Events[:i]}, err
+		}
+		if e.Revision >= s.hidden.recent {
+			s.hidden = hidden{}
+			break
 		}
 	}
 	return p, nil

@@ -110,7 +110,7 @@ func (s *Store) flush(ctx context.Context) error {
 	}
 	err := s.file.update(ctx, func(r *reading) error {
 		w := newWriting(r)
-		w.every = s.options.Every
+		w.thin = thinning{every: s.options.Every, recent: s.Recent(), needed: s.kept.Within}
 		return w.archive(now.pending, now.seen)
 	})
 	if boltfile.IsFull(err) {
@@ -135,21 +135,23 @@ type writing struct {
 	packer packer
 	open   map[string]*openRun // by key
 	order  []*openRun
-
-	every    func(key string) time.Duration
-	replaced map[*event]bool // they are not in the log
+	thin   thinning
 }
 
-func newWriting(r *reading) *writing {
-	return &writing{reading: r, open: map[string]*openRun{}, replaced: map[*event]bool{}}
+// A thinning removes states of keys with an interval that are no longer recent.
+type thinning struct {
+	every  func(key string) time.Duration // nil for none
+	recent int64                          // the oldest recent revision
+	needed func(from, before int64) bool  // see run.thin
 }
+
+func newWriting(r *reading) *writing { return &writing{reading: r, open: map[string]*openRun{}} }
 
 // An openRun is a run that gets more versions. It may have none.
 type openRun struct {
 	key string
 	id  []byte
 	run
-	last *event // of the newest version, if it is of this transaction
 }
 
 func (o *openRun) empty() bool { return len(o.versions) == 0 }
@@ -192,23 +194,21 @@ func (w *writing) add(e *event) error {
 	if e.Value == nil {
 		v.kind = deleted
 	}
-	if w.every != nil && o.replaces(&v, w.every(e.Key).Milliseconds()) {
-		if err := o.replace(v); err != nil {
-			return w.damage(v.revision, "a run of the history makes no sense")
-		}
-		if o.last != nil {
-			w.replaced[o.last] = true
-		}
-	} else if err := w.version(o, v); err != nil {
-		return err
-	}
-	o.last = e
-	return nil
+	return w.version(o, v)
 }
 
 // version adds a version to a run. A full run is stored, and another one begins.
 func (w *writing) version(o *openRun, v version) error {
-	if !o.empty() && o.full() {
+	most := maxVersions
+	if w.thin.every != nil {
+		if interval := w.thin.every(o.key).Milliseconds(); interval > 0 {
+			most = maxThinned
+			if err := o.thin(interval, w.thin.recent, w.thin.needed); err != nil {
+				return w.damage(v.revision, "a run of the history makes no sense")
+			}
+		}
+	}
+	if !o.empty() && o.full(most) {
 		if err := w.store(o); err != nil {
 			return err
 		}

@@ -85,20 +85,9 @@ func (s *Store) logged(ctx context.Context, names map[int64]string, after, until
 				if e.revision > until {
 					continue
 				}
-				name := r.name(names, e.id)
-				if name == "" {
-					continue
+				if name := r.name(names, e.id); name != "" {
+					changes = append(changes, kv.Logged{Key: name, Revision: e.revision})
 				}
-				if every := s.options.Every; every != nil && every(name) > 0 {
-					kept, err := r.has(name, e)
-					if err != nil {
-						return err
-					}
-					if !kept {
-						continue
-					}
-				}
-				changes = append(changes, kv.Logged{Key: name, Revision: e.revision})
 			}
 			if len(changes) >= maxLogged {
 				next = entries[0].revision - 1
@@ -111,15 +100,6 @@ func (s *Store) logged(ctx context.Context, names map[int64]string, after, until
 		return nil
 	})
 	return changes, next, err
-}
-
-// has reports whether the version of an entry is there: a later one of its interval may have replaced it.
-func (r *reading) has(key string, e *entry) (bool, error) {
-	found, err := r.runAt(key, number(e.id), e.revision)
-	if err != nil || found == nil {
-		return false, err
-	}
-	return found.versions[found.at(e.revision)].revision == e.revision, nil
 }
 
 // name returns the key with an id, "" if it was forgotten.

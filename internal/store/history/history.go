@@ -1,5 +1,5 @@
 // Package history keeps the states of a store for a long time: every state of every key, with the time
-// and the note of each change.
+// and the note of each change. The states of chosen keys become coarser with time.
 //
 // A Store decorates a kv.Backend. That backend keeps recent states, and the Store keeps all of them in a file of
 // its own, so old states answer in the same way: by Get and List of a revision, and by watches that begin there.
@@ -34,8 +34,8 @@ type Options struct {
 	MaxBytes int64
 	// Recent is the time for which the backend below keeps states; 0 is five minutes.
 	Recent time.Duration
-	// Every returns the interval of a key: of its changes to a value in one interval, only the last one is kept. 0, or no
-	// function, keeps all of them. The first and the last value of an object are kept in any case.
+	// Every returns the interval of a key; 0, or no function, keeps all of its states. Of the updates of a key in one interval, the last one is
+	// kept when they are no longer recent. Creations, deletions and the states that Keep has are kept, too.
 	Every func(key string) time.Duration
 	// Seal encrypts runs; nil stores them as they are.
 	Seal transform.Transformer
@@ -48,8 +48,6 @@ type Options struct {
 	batch int
 	// retry is the time after a failure until the next attempt; 0 is the usual one.
 	retry time.Duration
-	// few is the number of keys up to which the changes of a prefix are read by key; 0 is the usual one.
-	few int
 	// fast leaves out the sync to the disk: tests do not crash the system.
 	fast bool
 }
@@ -104,7 +102,7 @@ var (
 // history begins.
 func Open(below kv.Backend, dir string, o Options) (*Store, error) {
 	o.Recent = cmp.Or(o.Recent, 5*time.Minute)
-	o.batch, o.retry, o.few = cmp.Or(o.batch, batchEvents), cmp.Or(o.retry, retryAfter), cmp.Or(o.few, fewKeys)
+	o.batch, o.retry = cmp.Or(o.batch, batchEvents), cmp.Or(o.retry, retryAfter)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

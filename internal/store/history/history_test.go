@@ -174,7 +174,7 @@ func testModel(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	dir := t.TempDir()
 	c := &clock{now: time.UnixMilli(1_700_000_000_000)}
-	o := Options{batch: 1 + random.IntN(40), few: random.IntN(2), Now: c.Now}
+	o := Options{batch: 1 + random.IntN(40), Now: c.Now}
 	s := newStore(t, newBolt(t, dir), dir, o)
 	m := &model{states: map[int64]map[string]kv.Record{1: {}}, current: map[string]kv.Record{}, newest: 1}
 	oldest := int64(1)

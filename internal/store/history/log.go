@@ -17,17 +17,10 @@ type entry struct {
 	revision int64
 	id       int64
 	time     int64
-	key      string // see source
 }
 
 // logEvents appends events to the log.
-func (w *writing) logEvents(all []event) error {
-	events := make([]*event, 0, len(all))
-	for i := range all {
-		if e := &all[i]; !w.replaced[e] {
-			events = append(events, e)
-		}
-	}
+func (w *writing) logEvents(events []event) error {
 	for len(events) > 0 {
 		// Events of one revision are in one block.
 		n := min(len(events), maxBlock)
@@ -36,7 +29,8 @@ func (w *writing) logEvents(all []event) error {
 		}
 		out := binary.AppendUvarint(nil, uint64(n))
 		revision, at := events[0].Revision, int64(0)
-		for _, e := range events[:n] {
+		for i := range events[:n] {
+			e := &events[i]
 			out = binary.AppendUvarint(out, uint64(e.Revision-revision))
 			out = binary.AppendUvarint(out, binary.BigEndian.Uint64(w.open[e.Key].id))
 			out = binary.AppendVarint(out, e.time-at)
@@ -72,7 +66,7 @@ func (r *reading) block(k, v []byte) ([]entry, error) {
 		revision += int64(in.uvarint())
 		id := int64(in.uvarint())
 		at += in.varint()
-		entries[i] = entry{revision: revision, id: id, time: at}
+		entries[i] = entry{revision, id, at}
 	}
 	if in.err != nil || len(entries) == 0 {
 		return nil, r.damage(firstOf(k), "the log of the history makes no sense")

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 	"sync"
 	"time"
 )
@@ -37,11 +38,12 @@ type run struct{ versions []version }
 // Limits of a run. A version beyond them begins another run.
 const (
 	maxVersions = 64
+	maxThinned  = 1024     // of a key with an interval
 	maxRun      = 64 << 10 // or three times the newest value
 )
 
-// full reports whether the next version begins another run.
-func (r *run) full() bool {
+// full reports whether the next version begins another run, of at most a number of versions.
+func (r *run) full(most int) bool {
 	size, newest := 0, 0
 	for i, v := range r.versions {
 		size += len(v.data) + len(v.note)
@@ -49,7 +51,7 @@ func (r *run) full() bool {
 			newest = len(v.data)
 		}
 	}
-	return len(r.versions) >= maxVersions || size > max(maxRun, 3*newest)
+	return len(r.versions) >= most || size > max(maxRun, 3*newest)
 }
 
 // whole returns the index of the newest version with a value, or -1.
@@ -86,24 +88,26 @@ func (r *run) add(v version) {
 	r.versions = append([]version{v}, r.versions...)
 }
 
-// replaces reports whether a newer version takes the place of the newest one: both are changes of the value, in one interval.
-func (r *run) replaces(v *version, interval int64) bool {
-	if interval <= 0 || len(r.versions) < 2 {
-		return false
+// thin removes the updates that are followed by another update in the same interval, in milliseconds, if the later one is not after a
+// revision. needed reports whether a caller needs a state from a revision on, before another one. The oldest version stays.
+func (r *run) thin(interval, until int64, needed func(from, before int64) bool) error {
+	for i := len(r.versions) - 2; i > 0; i-- {
+		newer, v, older := &r.versions[i-1], &r.versions[i], &r.versions[i+1]
+		if newer.kind != changed || v.kind != changed || older.kind == deleted || newer.time/interval != v.time/interval ||
+			newer.revision > until || needed(v.revision, newer.revision) {
+			continue
+		}
+		base, err := r.value(i - 1)
+		if err != nil {
+			return err
+		}
+		value, err := r.value(i + 1)
+		if err != nil {
+			return err
+		}
+		older.data = appendDelta(nil, base, value)
+		r.versions = slices.Delete(r.versions, i, i+1)
 	}
-	newest := r.newest()
-	return newest.kind == changed && r.versions[1].kind != deleted && v.kind == changed && newest.time/interval == v.time/interval
-}
-
-// replace replaces the newest version by a newer one, whose data is its value.
-func (r *run) replace(v version) error {
-	older := &r.versions[1]
-	value, err := r.value(1)
-	if err != nil {
-		return err
-	}
-	older.data = appendDelta(nil, v.data, value)
-	r.versions[0] = v
 	return nil
 }
 

@@ -45,7 +45,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2
 			if !old {
 				return
 			}
-			batch, err := s.replay(ctx, inLog(matches), after)
+			batch, err := s.replay(ctx, matches, after)
 			if err != nil {
 				yield(kv.Batch{}, err)
 				return
@@ -73,39 +73,18 @@ func (p *portion) plain() kv.Batch {
 	return b
 }
 
-// A source yields entries after a revision, with their keys; "" for one that is not wanted, or was forgotten. There are
-// no others up to a revision.
-type source func(r *reading, after int64) (entries iter.Seq2[entry, error], until int64)
-
-// inLog is the source of matching keys in the log.
-func inLog(matches func(key string) bool) source {
-	return func(r *reading, after int64) (iter.Seq2[entry, error], int64) {
-		return func(yield func(entry, error) bool) {
-			for e, err := range r.entries(after) {
-				if name := string(r.names.Get(number(e.id))); matches(name) {
-					e.key = name
-				}
-				if !yield(e, err) {
-					return
-				}
-			}
-		}, r.state.archived
-	}
-}
-
-// replay returns the next events of a source after a revision. They are in the file.
-func (s *Store) replay(ctx context.Context, from source, after int64) (p portion, err error) {
+// replay returns the next events of matching keys after a revision. They are in the file.
+func (s *Store) replay(ctx context.Context, matches func(key string) bool, after int64) (p portion, err error) {
 	if err := s.check(after); err != nil {
 		return portion{}, err
 	}
 	err = s.file.view(ctx, func(r *reading) error {
+		p = portion{Revision: r.state.archived, last: true}
 		if after < r.state.oldest {
 			return &kv.CompactedError{Asked: after, Oldest: r.state.oldest}
 		}
-		entries, until := from(r, after)
-		p = portion{Revision: until, last: true}
 		size, inspected, last := 0, 0, after
-		for e, err := range entries {
+		for e, err := range r.entries(after) {
 			if err != nil {
 				return err
 			}
@@ -115,10 +94,11 @@ func (s *Store) replay(ctx context.Context, from source, after int64) (p portion
 			}
 			last = e.revision
 			inspected++
-			if e.key == "" {
+			name := string(r.names.Get(number(e.id)))
+			if name == "" || !matches(name) { // a name that is missing was forgotten
 				continue
 			}
-			event, err := r.event(e.key, e)
+			event, err := r.event(name, e)
 			if err != nil {
 				return err
 			}

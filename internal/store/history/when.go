@@ -102,18 +102,9 @@ func (s *Store) changes(ctx context.Context, keys string, after int64, yield fun
 		return err
 	}
 	matches := func(key string) bool { return within(keys, key) }
-	var read func(after int64) (portion, error)
+	read := func(after int64) (portion, error) { return s.replay(ctx, matches, after) }
 	if key := keys; key != "" && key[len(key)-1] != '/' {
 		read = func(after int64) (portion, error) { return s.ofKey(ctx, key, after) }
-	} else {
-		from, err := s.inRuns(ctx, keys, after)
-		if err != nil {
-			return err
-		}
-		if from == nil {
-			from = inLog(matches)
-		}
-		read = func(after int64) (portion, error) { return s.replay(ctx, from, after) }
 	}
 	for last := false; !last; {
 		p, err := read(after)
@@ -121,7 +112,7 @@ func (s *Store) changes(ctx context.Context, keys string, after int64, yield fun
 			return err
 		}
 		for _, e := range p.Events {
-			if !yield(e) {
+			if e.Revision > now.seen || !yield(e) {
 				return nil
 			}
 		}

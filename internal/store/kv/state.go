@@ -108,3 +108,15 @@ func (k *Kept) Compact(revision int64) int64 {
 	k.floor = max(k.floor, revision)
 	return revision
 }
+
+// Within reports whether a caller keeps a revision from one on, before another one.
+func (k *Kept) Within(from, before int64) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for held := range k.held {
+		if held >= from && held < before {
+			return true
+		}
+	}
+	return false
+}

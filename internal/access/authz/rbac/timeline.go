@@ -3,6 +3,7 @@ package rbac
 import (
 	"context"
 	"errors"
+	"slices"
 	"sort"
 	"strings"
 
@@ -18,67 +19,55 @@ type Timeline struct {
 	historian kv.Historian
 	prefixes  [kinds]string
 
-	changes []kv.Logged // of roles and bindings up to a revision, oldest first
-	until   int64
-	done    int // the number of changes that State has
+	// changes are those of roles and bindings after from, up to until, oldest first. State has the first done of them.
+	changes     []kv.Logged
+	from, until int64
+	done        int
 }
 
-// Timeline returns a Timeline that begins at a revision. It can go back to after, or to the oldest kept state for 0.
-func (p *Past) Timeline(ctx context.Context, h kv.Historian, after, revision int64) (*Timeline, error) {
-	t := &Timeline{past: p, historian: h, prefixes: prefixes(p.set), until: after}
-	if err := t.read(ctx); err != nil {
-		return nil, err
-	}
-	s, err := ReadState(ctx, p.backend, p.set, revision)
-	if err != nil {
-		return nil, err
-	}
-	t.State, t.done = *s, t.before(revision)
-	return t, nil
+const (
+	// stride is the number of revisions whose changes are read at once.
+	stride = 4096
+	// farther than leap revisions away, a State is read anew.
+	leap = 64 << 10
+)
+
+// Timeline returns a Timeline that begins at a revision.
+func (p *Past) Timeline(ctx context.Context, h kv.Historian, revision int64) (*Timeline, error) {
+	t := &Timeline{past: p, historian: h, prefixes: prefixes(p.set)}
+	return t, t.begin(ctx, revision)
 }
 
-// before returns the number of changes up to a revision.
-func (t *Timeline) before(revision int64) int {
-	return sort.Search(len(t.changes), func(i int) bool { return t.changes[i].Revision > revision })
-}
-
-// read adds the changes since the last one.
-func (t *Timeline) read(ctx context.Context) error {
-	newest, err := t.past.backend.Revision(ctx)
+// begin reads the State of a revision.
+func (t *Timeline) begin(ctx context.Context, revision int64) error {
+	s, err := ReadState(ctx, t.past.backend, t.past.set, revision)
 	if err != nil {
 		return err
 	}
-	known := len(t.changes)
-	for _, prefix := range t.prefixes {
-		for p, err := range t.historian.Changes(ctx, prefix, t.until) {
-			if err != nil {
-				return err
-			}
-			if p.Revision <= newest {
-				t.changes = append(t.changes, kv.Logged{Key: p.Key, Revision: p.Revision})
-			}
-		}
-	}
-	added := t.changes[known:]
-	sort.SliceStable(added, func(i, j int) bool { return added[i].Revision < added[j].Revision })
-	t.until = newest
+	t.State, t.changes, t.done, t.from, t.until = *s, nil, 0, revision, revision
 	return nil
 }
 
-// Move brings the State to a revision, and reports whether roles or bindings have changed between the two.
+// Move brings the State to a revision, and reports whether it has changed.
 func (t *Timeline) Move(ctx context.Context, revision int64) (moved bool, err error) {
-	if revision > t.until {
-		if err := t.read(ctx); err != nil {
-			return false, err
-		}
+	switch {
+	case revision < t.from-leap, revision > t.until+leap:
+		return true, t.begin(ctx, revision)
+	case revision < t.from:
+		err = t.back(ctx, revision)
+	case revision > t.until:
+		err = t.forth(ctx, revision)
 	}
-	for done := t.before(revision); t.done != done; moved = true {
+	if err != nil {
+		return false, err
+	}
+	for done := sort.Search(len(t.changes), func(i int) bool { return t.changes[i].Revision > revision }); t.done != done; moved = true {
 		if t.done < done {
-			err = t.do(ctx, &t.changes[t.done], func(e *kv.Event) { t.set(e.Key, e.Value, e.Revision, e.Prev, e.PrevRevision) })
+			err = t.do(ctx, t.changes[t.done], false)
 			t.done++
 		} else {
 			t.done--
-			err = t.do(ctx, &t.changes[t.done], func(e *kv.Event) { t.set(e.Key, e.Prev, e.PrevRevision, e.Value, e.Revision) })
+			err = t.do(ctx, t.changes[t.done], true)
 		}
 		if err != nil {
 			return moved, err
@@ -87,27 +76,79 @@ func (t *Timeline) Move(ctx context.Context, revision int64) (moved bool, err er
 	return moved, nil
 }
 
-// do calls a function with a change, unless it was forgotten.
-func (t *Timeline) do(ctx context.Context, change *kv.Logged, then func(*kv.Event)) error {
-	p, err := t.historian.Change(ctx, change.Key, change.Revision)
+// back reads the changes before those that are known, at least those after a revision.
+func (t *Timeline) back(ctx context.Context, revision int64) error {
+	after := max(revision-stride, 1)
+	earlier, err := t.log(ctx, after, t.from)
+	var compacted *kv.CompactedError
+	if errors.As(err, &compacted) && compacted.Oldest <= revision {
+		after = compacted.Oldest
+		earlier, err = t.log(ctx, after, t.from)
+	}
+	if err != nil {
+		return err
+	}
+	t.changes, t.from, t.done = slices.Concat(earlier, t.changes), after, t.done+len(earlier)
+	return nil
+}
+
+// forth reads the changes after those that are known, at least those up to a revision.
+func (t *Timeline) forth(ctx context.Context, revision int64) error {
+	newest, err := t.past.backend.Revision(ctx)
+	if err != nil {
+		return err
+	}
+	until := min(revision+stride, newest)
+	later, err := t.log(ctx, t.until, until)
+	if err != nil {
+		return err
+	}
+	t.changes, t.until = append(t.changes, later...), until
+	return nil
+}
+
+// log returns the changes of roles and bindings after a revision, up to another one, oldest first.
+func (t *Timeline) log(ctx context.Context, after, until int64) (changes []kv.Logged, err error) {
+	for l, err := range t.historian.Log(ctx, after, until) {
+		if err != nil {
+			return nil, err
+		}
+		if t.kindOf(l.Key) < kinds {
+			changes = append(changes, l)
+		}
+	}
+	slices.Reverse(changes)
+	return changes, nil
+}
+
+// do does or undoes a change, unless it was forgotten.
+func (t *Timeline) do(ctx context.Context, change kv.Logged, undo bool) error {
+	e, err := t.historian.Change(ctx, change.Key, change.Revision)
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil
 	}
-	if err == nil {
-		then(&p.Event)
+	if err != nil {
+		return err
 	}
-	return err
+	to, from := kv.Record{Value: e.Value, Revision: e.Revision}, kv.Record{Value: e.Prev, Revision: e.PrevRevision}
+	if undo {
+		to, from = from, to
+	}
+	switch kind := t.kindOf(change.Key); {
+	case to.Value != nil:
+		t.index.set(kind, watchcache.NewObject(change.Key, to.Value, to.Revision))
+	case from.Value != nil:
+		t.index.remove(kind, watchcache.NewObject(change.Key, from.Value, from.Revision))
+	}
+	return nil
 }
 
-// set replaces the value of a key, or removes the other value if there is none.
-func (t *Timeline) set(key string, value []byte, revision int64, other []byte, otherRevision int64) {
+// kindOf returns the kind of the object with a key, or kinds.
+func (t *Timeline) kindOf(key string) int {
 	for kind, prefix := range t.prefixes {
-		switch {
-		case !strings.HasPrefix(key, prefix):
-		case value != nil:
-			t.index.set(kind, watchcache.NewObject(key, value, revision))
-		case other != nil:
-			t.index.remove(kind, watchcache.NewObject(key, other, otherRevision))
+		if strings.HasPrefix(key, prefix) {
+			return kind
 		}
 	}
+	return kinds
 }

@@ -2,10 +2,11 @@ package rbac
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/anykind/anykind/internal/object/request"
@@ -49,7 +50,7 @@ func TestTimeline(t *testing.T) {
 	h := &historian{all: eventsOf(t, w.backend, revision)}
 	past := NewPast(w.backend, w.set)
 	start := 1 + random.Int64N(revision)
-	line, err := past.Timeline(t.Context(), h, 0, start)
+	line, err := past.Timeline(t.Context(), h, start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,13 +93,21 @@ func TestTimeline(t *testing.T) {
 	w.store("kind: Role\nmetadata: {name: late, namespace: dev}\nrules: [{apiGroups: [''], resources: [pods], verbs: [list]}]")
 	h.all = eventsOf(t, w.backend, revision+1)
 	move(revision + 1)
-	later, err := past.Timeline(t.Context(), h, revision, revision+1)
-	if err != nil || len(later.changes) != 1 {
-		t.Fatalf("a Timeline that begins late has %v, %v", later, err)
+	later, err := past.Timeline(t.Context(), h, revision)
+	if err != nil {
+		t.Fatal(err)
 	}
-	h.all = h.all[:revision-1]
-	if moved, err := later.Move(t.Context(), revision); !moved || err != nil {
+	h.forgotten = revision + 1
+	if moved, err := later.Move(t.Context(), revision+1); !moved || err != nil {
 		t.Errorf("a forgotten change: %v, %v", moved, err)
+	}
+	h.oldest = 10
+	if moved, err := later.Move(t.Context(), 10); !moved || err != nil || later.from != 10 {
+		t.Errorf("a move to the oldest state: %v, %v, changes from %d", moved, err, later.from)
+	}
+	var compacted *kv.CompactedError
+	if _, err := later.Move(t.Context(), 9); !errors.As(err, &compacted) {
+		t.Errorf("a move to a state that is no longer kept: %v", err)
 	}
 }
 
@@ -106,12 +115,18 @@ func TestTimeline(t *testing.T) {
 type historian struct {
 	kv.Historian
 	all []kv.Event
+
+	oldest, forgotten int64
 }
 
-func (h *historian) Changes(_ context.Context, keys string, after int64) iter.Seq2[kv.Past, error] {
-	return func(yield func(kv.Past, error) bool) {
-		for _, e := range h.all {
-			if e.Revision > after && strings.HasPrefix(e.Key, keys) && !yield(kv.Past{Event: e}, nil) {
+func (h *historian) Log(_ context.Context, after, until int64) iter.Seq2[kv.Logged, error] {
+	return func(yield func(kv.Logged, error) bool) {
+		if after < h.oldest {
+			yield(kv.Logged{}, &kv.CompactedError{Asked: after, Oldest: h.oldest})
+			return
+		}
+		for _, e := range slices.Backward(h.all) {
+			if e.Revision > after && e.Revision <= until && !yield(kv.Logged{Key: e.Key, Revision: e.Revision}, nil) {
 				return
 			}
 		}
@@ -120,7 +135,7 @@ func (h *historian) Changes(_ context.Context, keys string, after int64) iter.Se
 
 func (h *historian) Change(_ context.Context, key string, revision int64) (kv.Past, error) {
 	for _, e := range h.all {
-		if e.Key == key && e.Revision == revision {
+		if e.Key == key && e.Revision == revision && revision != h.forgotten {
 			return kv.Past{Event: e}, nil
 		}
 	}
