@@ -18,6 +18,7 @@ import (
 	"github.com/kubernetes-csi/external-snapshotter/v8/pkg/metrics"
 	"github.com/kubernetes-csi/external-snapshotter/v8/pkg/utils"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -93,7 +94,9 @@ func runDriver(ctx context.Context, c *rest.Config) error {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 		if content.DeletionTimestamp != nil {
-			if content.Annotations[utils.AnnVolumeSnapshotBeingDeleted] == "" || !controllerutil.RemoveFinalizer(&content, utils.VolumeSnapshotContentFinalizer) {
+			unbound := content.Spec.Source.SnapshotHandle != nil && content.Spec.VolumeSnapshotRef.UID == ""
+			deletes := unbound || content.Annotations[utils.AnnVolumeSnapshotBeingDeleted] != ""
+			if !deletes || !controllerutil.RemoveFinalizer(&content, utils.VolumeSnapshotContentFinalizer) {
 				return reconcile.Result{}, nil
 			}
 			return reconcile.Result{}, m.GetClient().Update(ctx, &content)
@@ -179,6 +182,51 @@ func replaces(s *verify.Scenario) {
 	s.Finally("no content", noContent)
 }
 
+// binds takes a snapshot whose content the user has made, and deletes it.
+func binds(s *verify.Scenario) {
+	handle, name, mode := "snapshot", "taken", corev1.PersistentVolumeFilesystem
+	content := &snapshots.VolumeSnapshotContent{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: snapshots.VolumeSnapshotContentSpec{
+		Driver: driver, DeletionPolicy: snapshots.VolumeSnapshotContentDelete, SourceVolumeMode: &mode,
+		Source:            snapshots.VolumeSnapshotContentSource{SnapshotHandle: &handle},
+		VolumeSnapshotRef: corev1.ObjectReference{Namespace: "default", Name: "a"},
+	}}
+	s.Apply(aClass(snapshots.VolumeSnapshotContentDelete), content)
+	bound := aSnapshot("a")
+	bound.Spec.Source = snapshots.VolumeSnapshotSource{VolumeSnapshotContentName: &name}
+	s.Apply(bound)
+	s.Settle()
+	s.Delete(bound)
+	s.Finally("no content", noContent)
+}
+
+// runAdministrator deletes contents without a snapshot, a minute later.
+func runAdministrator(ctx context.Context, c *rest.Config) error {
+	m, err := ctrl.NewManager(c, managerOptions(snapshotScheme()))
+	if err != nil {
+		return err
+	}
+	retire := func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+		var content snapshots.VolumeSnapshotContent
+		if err := m.GetClient().Get(ctx, r.NamespacedName, &content); err != nil || content.DeletionTimestamp != nil {
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
+		again := reconcile.Result{RequeueAfter: time.Minute}
+		if time.Since(content.CreationTimestamp.Time) < time.Minute {
+			return again, nil
+		}
+		of := content.Spec.VolumeSnapshotRef
+		err := m.GetClient().Get(ctx, types.NamespacedName{Namespace: of.Namespace, Name: of.Name}, &snapshots.VolumeSnapshot{})
+		if apierrors.IsNotFound(err) {
+			return reconcile.Result{}, client.IgnoreNotFound(m.GetClient().Delete(ctx, &content))
+		}
+		return again, err
+	}
+	if err := ctrl.NewControllerManagedBy(m).For(&snapshots.VolumeSnapshotContent{}).Complete(reconcile.Func(retire)); err != nil {
+		return err
+	}
+	return m.Start(ctx)
+}
+
 func noContent(s *verify.State) error {
 	var contents snapshots.VolumeSnapshotContentList
 	if err := s.List(&contents); err != nil || len(contents.Items) == 0 {
@@ -188,7 +236,10 @@ func noContent(s *verify.State) error {
 }
 
 func TestSnapshotController(t *testing.T) {
-	explore(t, snapshotWorld(t), []scene{{"takes", takes}, {"replaces", replaces}})
+	w := snapshotWorld(t)
+	explore(t, w, []scene{{"takes", takes}, {"replaces", replaces}})
+	w.Others = append(w.Others, runAdministrator)
+	explore(t, w, []scene{{"binds", binds}})
 }
 
 func snapshotWorld(t *testing.T) verify.World {
