@@ -44,6 +44,8 @@ var known = map[string][]string{
 	// processSnapshotWithDeletionTimestamp does not look for the content that spec.source names. If the snapshot is deleted
 	// after its content is bound and before its status says so, the finalizer of the content stays.
 	"TestSnapshotController/binds": {"VolumeSnapshotContent taken exists; without faults it does not"},
+	// initializeCaches fills the store of groups with snapshots: TestStuckGroup.
+	"TestSnapshotController/groups": {"VolumeGroupSnapshot default/a: status is missing"},
 	// A JobSet that the user resumes before it is suspended has no condition; that is right. One that completes before
 	// the reconciliation after its resumption keeps the condition, since reconcile returns early.
 	"TestJobSet/resumes": {"status.conditions[Suspended]"},

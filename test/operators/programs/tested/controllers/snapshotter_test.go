@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	groupsnapshots "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	snapshots "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	"github.com/kubernetes-csi/external-snapshotter/client/v8/clientset/versioned"
 	snapshotscheme "github.com/kubernetes-csi/external-snapshotter/client/v8/clientset/versioned/scheme"
@@ -123,9 +124,15 @@ func aVolume() (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
 	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "volume"}, Spec: corev1.PersistentVolumeSpec{
 			Capacity: size, AccessModes: modes, ClaimRef: &corev1.ObjectReference{Namespace: "default", Name: "data"},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: "volume"}},
-		}}, &corev1.PersistentVolumeClaim{ObjectMeta: meta("data"), Spec: corev1.PersistentVolumeClaimSpec{
+		}}, &corev1.PersistentVolumeClaim{ObjectMeta: labelled("data"), Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size}, VolumeName: "volume", StorageClassName: &none,
 		}}
+}
+
+func labelled(name string) metav1.ObjectMeta {
+	m := meta(name)
+	m.Labels = labels
+	return m
 }
 
 // aClass is of no namespace, like all classes.
@@ -227,6 +234,30 @@ func runAdministrator(ctx context.Context, c *rest.Config) error {
 	return m.Start(ctx)
 }
 
+// groups takes a snapshot of a group of one claim, and a snapshot of the same name. No fake makes the group ready.
+func groups(s *verify.Scenario) {
+	prepared(s)
+	s.Apply(aGroupClass())
+	s.Settle()
+	s.Apply(aGroup("a"), aSnapshot("a"))
+}
+
+func aGroupClass() *groupsnapshots.VolumeGroupSnapshotClass {
+	return &groupsnapshots.VolumeGroupSnapshotClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "class"}, Driver: driver, DeletionPolicy: snapshots.VolumeSnapshotContentDelete,
+	}
+}
+
+func aGroup(name string) *groupsnapshots.VolumeGroupSnapshot {
+	class := "class"
+	return &groupsnapshots.VolumeGroupSnapshot{ObjectMeta: meta(name), Spec: groupsnapshots.VolumeGroupSnapshotSpec{
+		Source:                       groupsnapshots.VolumeGroupSnapshotSource{Selector: &metav1.LabelSelector{MatchLabels: labels}},
+		VolumeGroupSnapshotClassName: &class,
+	}}
+}
+
+var labels = map[string]string{"app": "store"}
+
 func noContent(s *verify.State) error {
 	var contents snapshots.VolumeSnapshotContentList
 	if err := s.List(&contents); err != nil || len(contents.Items) == 0 {
@@ -237,7 +268,7 @@ func noContent(s *verify.State) error {
 
 func TestSnapshotController(t *testing.T) {
 	w := snapshotWorld(t)
-	explore(t, w, []scene{{"takes", takes}, {"replaces", replaces}})
+	explore(t, w, []scene{{"takes", takes}, {"replaces", replaces}, {"groups", groups}})
 	w.Others = append(w.Others, runAdministrator)
 	explore(t, w, []scene{{"binds", binds}})
 }

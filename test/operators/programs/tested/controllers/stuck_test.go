@@ -15,9 +15,11 @@ import (
 	"time"
 
 	snapshots "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	snapshotscheme "github.com/kubernetes-csi/external-snapshotter/client/v8/clientset/versioned/scheme"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	published "sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -94,57 +96,91 @@ func realServer(t *testing.T) *rest.Config {
 	return config
 }
 
-// The finding of snapshot-controller in real time: a snapshot whose content is created twice is never ready. The next
-// one is.
-func TestStuckSnapshot(t *testing.T) {
-	w := snapshotWorld(t)
+// cluster starts a server with a volume that snapshots can be taken of, and returns a client of it.
+func cluster(t *testing.T) (client.Client, *rest.Config) {
 	config := realServer(t)
-	c, err := client.New(config, client.Options{Scheme: w.Scheme})
+	c, err := client.New(config, client.Options{Scheme: snapshotScheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := &loss{over: make(chan struct{})}
-	theirs := rest.CopyConfig(config)
-	theirs.Wrap(func(next http.RoundTripper) http.RoundTripper { slow.next = next; return slow })
-	ctx, stop := context.WithCancel(t.Context())
+	volume, claim := aVolume()
+	create(t, c, aClass(snapshots.VolumeSnapshotContentDelete), aGroupClass(), volume, claim)
+	if err := c.Status().Patch(t.Context(), claim, client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Bound"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	return c, config
+}
+
+func create(t *testing.T, c client.Client, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// run runs snapshot-controller, and the fake of its driver, until the test ends.
+func run(t *testing.T, theirs, others *rest.Config) {
+	must(snapshotscheme.AddToScheme(scheme.Scheme))
+	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for _, p := range []struct {
 		start  func(context.Context, *rest.Config) error
 		config *rest.Config
-	}{{w.Start, theirs}, {runDriver, config}} {
+	}{{startSnapshotController, theirs}, {runDriver, others}} {
 		running.Go(func() {
 			if err := p.start(ctx, p.config); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	defer func() { slow.finish(); stop(); running.Wait() }()
+	t.Cleanup(func() { stop(); running.Wait() })
+}
 
-	volume, claim := aVolume()
-	for _, o := range []client.Object{aClass(snapshots.VolumeSnapshotContentDelete), volume, claim} {
-		if err := c.Create(ctx, o); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.Status().Patch(ctx, claim, client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Bound"}}`))); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Create(ctx, aSnapshot("a")); err != nil {
-		t.Fatal(err)
-	}
-	until(t, ctx, func() bool { return slow.creates.Load() > 1 })
-	if err := c.Create(ctx, aSnapshot("b")); err != nil {
-		t.Fatal(err)
-	}
-	until(t, ctx, func() bool { return isReady(t, c, "b") })
+// The first finding of snapshot-controller in real time: a snapshot whose content is created twice is never ready. The next
+// one is.
+func TestStuckSnapshot(t *testing.T) {
+	c, config := cluster(t)
+	slow := &loss{over: make(chan struct{})}
+	theirs := rest.CopyConfig(config)
+	theirs.Wrap(func(next http.RoundTripper) http.RoundTripper { slow.next = next; return slow })
+	run(t, theirs, config)
+	t.Cleanup(slow.finish)
+	create(t, c, aSnapshot("a"))
+	until(t, func() bool { return slow.creates.Load() > 1 })
+	create(t, c, aSnapshot("b"))
+	until(t, func() bool { return isReady(t, c, "b") })
 	if isReady(t, c, "a") {
 		t.Error("a is ready: the finding is gone")
 	}
 }
 
-func until(t *testing.T, ctx context.Context, holds func() bool) {
+// After a start of snapshot-controller, a VolumeGroupSnapshot with the name of a later VolumeSnapshot is not reconciled. One
+// with a name of its own is.
+func TestStuckGroup(t *testing.T) {
+	c, config := cluster(t)
+	create(t, c, aGroup("a"), aGroup("z"), aSnapshot("a"))
+	run(t, config, config)
+	until(t, func() bool { return isReady(t, c, "a") && isBound(t, c, "z") })
+	create(t, c, aGroup("y"))
+	until(t, func() bool { return isBound(t, c, "y") })
+	if isBound(t, c, "a") {
+		t.Error("the group a is bound: the finding is gone")
+	}
+}
+
+func isBound(t *testing.T, c client.Client, name string) bool {
+	g := aGroup(name)
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(g), g); err != nil {
+		t.Error(err)
+	}
+	return g.Status != nil && g.Status.BoundVolumeGroupSnapshotContentName != nil
+}
+
+func until(t *testing.T, holds func() bool) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		return holds(), nil
 	}); err != nil {
 		t.Fatal(err)
