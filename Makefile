@@ -95,9 +95,10 @@ month: ## keep the history of a million changes, and ask 100,000 questions about
 forks: ## measure 1,000 forks of a server with 1,000 definitions and 100,000 objects (five minutes)
 	$(GO) test ./internal/app -run TestForkFigures -count=1 -v -timeout 1h -args -kinds 1000 -objects 100000 -forks 1000
 
-verify: ## run correct controllers and those of kube-controller-manager with 2,000 plans each (hours)
+verify: ## run correct controllers, those of kube-controller-manager and of published operators with 2,000 plans each (hours)
 	$(GO) -C envtest test ./verify -run 'TestCorrect(Controllers|Sites)' -count=1 -v -timeout 6h -args -plans 2000 -time 10m
 	$(GO) -C test/kubernetes test ./controllers -count=1 -v -timeout 3h -args -plans 2000 -time 10m
+	$(GO) -C test/operators/programs/tested test -tags verify ./controllers -count=1 -v -timeout 3h -args -plans 2000 -time 10m
 
 allocations: ## run the tests that the race detector changes or makes expensive: allocations, memory, large objects
 	$(GO) test ./internal/app ./internal/offline/check ./internal/schema/celrule ./internal/schema/crd ./internal/server/rest ./internal/store/watchcache \
