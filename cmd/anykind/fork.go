@@ -32,8 +32,8 @@ fork have no effect outside: admission, quotas and controllers work in it, but i
 no pods, nodes, Services and other API servers. Admission webhooks are told of a dry run.
 
 The command writes a kubeconfig for the fork, with the credentials of the one in use.
-With --as-of and --replay, the changes since then come again in the fork, for a controller to
-test with them.
+With --as-of and --replay, the fork repeats the later changes of the server, as a test for a
+controller.
 
 anykind diff --fork NAME shows the changes in a fork, and anykind fork merge NAME brings
 them into the server. A fork ends with its server.`,

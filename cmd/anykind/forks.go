@@ -46,7 +46,7 @@ func forkListCommand() *cobra.Command {
 	return cmd
 }
 
-// replayed tells how far the replay of a fork is.
+// replayed returns the progress of the replay of a fork.
 func replayed(f *fork.Fork) string {
 	switch r := f.Replayed; {
 	case r == nil:

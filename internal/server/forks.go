@@ -58,7 +58,7 @@ type ForkReplay struct {
 	Without []string `json:"without,omitempty"`
 }
 
-// A ForkProgress tells how far a replay is.
+// A ForkProgress is the progress of a replay.
 type ForkProgress struct {
 	// ResourceVersion and Time are those of the last change.
 	ResourceVersion int64            `json:"resourceVersion,string,omitempty"`

@@ -76,6 +76,10 @@ func openFilled(t *testing.T, version string, known *exceptions, encryption ...s
 	if err != nil {
 		t.Fatal(err)
 	}
+	current, err := program.KubeAPIServer() // before the start of the other one, which keeps a revision for five minutes
+	if err != nil {
+		t.Fatal(err)
+	}
 	m := StartMember(t)
 	flags := slices.Concat(everything, encryption)
 	kube := startProgram(t, built, m.Client, append([]string{
@@ -110,10 +114,6 @@ func openFilled(t *testing.T, version string, known *exceptions, encryption ...s
 		})...)
 		sameLists(t, "opened with the emulated version", want, emulating, content.Revision, known)
 		// The objects are the same ones for a kube-apiserver of this release, over the same etcd.
-		current, err := program.KubeAPIServer()
-		if err != nil {
-			t.Fatal(err)
-		}
 		upgraded := startProgram(t, current, m.Client, flags...)
 		sameLists(t, "opened, and upgraded", lists(t, upgraded, content.Revision), opened, content.Revision, known)
 	}

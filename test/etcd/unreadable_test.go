@@ -3,11 +3,13 @@ package etcd
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -93,7 +95,9 @@ func TestUnreadableSnapshot(t *testing.T) {
 			if tt.only != "" && args[1] != "--"+tt.only {
 				continue
 			}
-			cmd := exec.CommandContext(t.Context(), anykind, args...)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a server that accepts the file would run on
+			defer cancel()
+			cmd := exec.CommandContext(ctx, anykind, args...)
 			var failure strings.Builder
 			cmd.Stderr = &failure
 			out, _ := cmd.Output() // its code is compared

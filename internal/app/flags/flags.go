@@ -129,7 +129,7 @@ func (f *Serve) addStorage(flags *pflag.FlagSet) {
 	flags.Var(&f.history, "history",
 		"keep earlier states of all objects in --data-dir: for a time such as 30d or 12h, up to a size such as 2GiB, both as 30d,2GiB, or forever (default: five minutes of changes)")
 	flags.Var(&f.historyEvery, "history-interval",
-		"resources of which --history keeps only the last state of each interval, such as leases.coordination.k8s.io=1h,events=10m; objects and their deletions are always kept")
+		"resources with coarser histories, such as leases.coordination.k8s.io=1h,events=10m: of the updates of an object in an interval, --history keeps the last one. Creations and deletions are kept")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "",
 		"file for the administrator's kubeconfig (default admin.kubeconfig in --data-dir)")
 	flags.Uint32Var(&f.maxObjectBytes, "max-object-bytes", kv.DefaultMaxValueBytes,

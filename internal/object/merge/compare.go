@@ -173,8 +173,8 @@ func KeyText(by []string, element any) string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// Texts returns the keys of the elements, in order.
-func Texts(by []string, list []any) []string {
+// KeyTexts returns the keys of the elements, in order.
+func KeyTexts(by []string, list []any) []string {
 	out := make([]string, len(list))
 	for i, e := range list {
 		out[i] = KeyText(by, e)
@@ -194,8 +194,8 @@ func element(by []string, list []any, key string) any {
 
 // union returns the keys of the elements of two lists: those of the first one, then the others.
 func union(by []string, a, b []any) []string {
-	keys := Texts(by, a)
-	for _, key := range Texts(by, b) {
+	keys := KeyTexts(by, a)
+	for _, key := range KeyTexts(by, b) {
 		if !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
@@ -206,8 +206,8 @@ func union(by []string, a, b []any) []string {
 // sameOrder reports whether the elements that two lists share have the same order in both.
 func sameOrder(by []string, a, b []any) bool {
 	shared := func(list, other []any) []string {
-		others := Texts(by, other)
-		return slices.DeleteFunc(Texts(by, list), func(key string) bool { return !slices.Contains(others, key) })
+		others := KeyTexts(by, other)
+		return slices.DeleteFunc(KeyTexts(by, list), func(key string) bool { return !slices.Contains(others, key) })
 	}
 	return slices.Equal(shared(a, b), shared(b, a))
 }

@@ -140,16 +140,16 @@ func (m *merging) lists(path string, before, after, now any) (any, bool) {
 // followed before the change.
 func (m *merging) byKey(path string, by []string, before, after, now []any) []any {
 	out := []any{}
-	for _, key := range Texts(by, now) {
+	for _, key := range KeyTexts(by, now) {
 		if v := m.merge(path+key, element(by, before, key), element(by, after, key), element(by, now, key)); v != Absent {
 			out = append(out, v)
 		}
 	}
-	present := Texts(by, now)
+	present := KeyTexts(by, now)
 	place := 0
-	for i, key := range Texts(by, before) {
+	for i, key := range KeyTexts(by, before) {
 		if slices.Contains(present, key) {
-			if at := slices.Index(Texts(by, out), key); at >= 0 {
+			if at := slices.Index(KeyTexts(by, out), key); at >= 0 {
 				place = at + 1
 			}
 			continue

@@ -1,7 +1,7 @@
 // Package fork is the client of the forks of a server: copies of it that are served below its paths.
 //
-// It makes and deletes forks, and plans the way of their changes into the server (merge.go). Three-way
-// comparison and writes are those of internal/offline/history. The package knows the API of forks, and the
+// It makes and deletes forks, and plans the way of their changes into the server (merge.go). Merged
+// objects come from internal/object/merge, and the writes are those of internal/offline/history. The package knows the API of forks, and the
 // objects that controllers make by themselves.
 package fork
 
@@ -33,7 +33,7 @@ type Spec struct {
 	Replay *Replay `json:"replay,omitempty"`
 }
 
-// A Replay describes a replay: its speed, where 0 is as fast as possible, and users without whose changes it is.
+// A Replay has a speed, 0 for as fast as possible, and the users whose changes are left out.
 type Replay struct {
 	Speed   float64  `json:"speed,omitempty"`
 	Without []string `json:"without,omitempty"`

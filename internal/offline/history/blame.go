@@ -74,7 +74,7 @@ func (b *blamed) set(value any, by *Change) *blamed {
 // element returns the earlier element of a list for the one at an index, or nil.
 func (b *blamed) element(keys []string, before []any, i int, now any) *blamed {
 	if keys != nil {
-		i = slices.Index(merge.Texts(keys, before), merge.KeyText(keys, now))
+		i = slices.Index(merge.KeyTexts(keys, before), merge.KeyText(keys, now))
 	}
 	if i < 0 || i >= len(b.elements) {
 		return nil
