@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,29 +63,6 @@ func (f *forkFlags) make(cmd *cobra.Command, name string) error {
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "fork %s of revision %s\nto use it: export KUBECONFIG=%s\n", name, made.ResourceVersion, file)
 		return err
 	})
-}
-
-// addReplay adds the replay to the spec.
-func (f *forkFlags) addReplay() error {
-	if !f.replay {
-		if f.speed != "max" || len(f.without) > 0 {
-			return usageError{errors.New("--speed and --without-user need --replay")}
-		}
-		return nil
-	}
-	if f.asOf == "" {
-		return usageError{errors.New("--replay needs --as-of: the changes since then come again")}
-	}
-	f.spec.Replay = &fork.Replay{Without: f.without}
-	if f.speed == "max" {
-		return nil
-	}
-	speed, err := strconv.ParseFloat(f.speed, 64)
-	if err != nil || !(speed > 0) || math.IsInf(speed, 0) {
-		return usageError{fmt.Errorf("--speed is %q: want a number above 0, such as 60, or max", f.speed)}
-	}
-	f.spec.Replay.Speed = speed
-	return nil
 }
 
 // absent returns an error for a file that exists.
