@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An autoscaler that was created in v1 has the defaults of v2, which kube-apiserver sets when it reads the object from etcd.
+// An autoscaler that was created in v1 has the defaults of v2. kube-apiserver sets them when it reads the object from etcd.
 func TestAutoscalerOfV1HasDefaultsOfV2(t *testing.T) {
 	a := start(t, Options{InMemory: true})
 	defer stop(t, a)

@@ -95,7 +95,7 @@ func (r Remembering) every(kinds []*resource.Definition) (func(key string) time.
 			return nil, fmt.Errorf("--history-interval: Invalid value: %q: no built-in resource has this name; a custom one is RESOURCE.GROUP", of)
 		}
 		if of.Group == rbacv1.GroupName {
-			return nil, fmt.Errorf("--history-interval: Invalid value: %q: all states of roles and bindings are kept, because they decide who may read the history", of)
+			return nil, fmt.Errorf("--history-interval: Invalid value: %q: all states of roles and bindings are kept, because they decide about reads of the history", of)
 		}
 		if other, ok := byPrefix[prefix]; ok && other != interval {
 			return nil, fmt.Errorf("--history-interval: Invalid value: %q: its objects are those of another resource with the interval %v", of, other)

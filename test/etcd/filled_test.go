@@ -192,8 +192,8 @@ func fill(t *testing.T, kube process.API) {
 			}
 		}
 	}
-	for _, what := range slices.Sorted(maps.Keys(rejected)) {
-		t.Logf("%s: %.300s", what, rejected[what])
+	for _, object := range slices.Sorted(maps.Keys(rejected)) {
+		t.Logf("%s: %.300s", object, rejected[object])
 	}
 	t.Logf("%d objects of the corpus were created, %d rejected", created, len(rejected))
 }
@@ -423,7 +423,7 @@ func said(t *testing.T, program string, args ...string) string {
 // An exception is a difference with a reason.
 type exception struct {
 	release  string // of the kube-apiserver that filled the etcd; "" for all
-	what     string // kind of exception
+	kind     string // of the exception
 	resource string // resource.group, and /version unless all are meant
 	field    string // with all fields below it, for differs
 	reason   string
@@ -474,14 +474,14 @@ func newExceptions(version string) *exceptions {
 }
 
 // find reports whether there is an exception, and uses it.
-func (e *exceptions) find(what, path, field string) bool {
+func (e *exceptions) find(kind, path, field string) bool {
 	found := false
 	for i, x := range e.all {
 		group, resource := resourceOf(path)
 		name := strings.TrimSuffix(resource+"."+group, ".")
 		version := path[:strings.LastIndex(path, "/")]
 		version = version[strings.LastIndex(version, "/")+1:]
-		if x.what != what || x.resource != name && x.resource != name+"/"+version {
+		if x.kind != kind || x.resource != name && x.resource != name+"/"+version {
 			continue
 		}
 		if field == x.field || x.field != "" && (strings.HasPrefix(field, x.field+".") || strings.HasPrefix(field, x.field+"[]")) {
@@ -512,7 +512,7 @@ func (e *exceptions) stale(t *testing.T) {
 	t.Helper()
 	for i, x := range e.all {
 		if !e.used[i] {
-			t.Errorf("remove the exception: %s %s %s (%s)", x.what, x.resource, x.field, x.reason)
+			t.Errorf("remove the exception: %s %s %s (%s)", x.kind, x.resource, x.field, x.reason)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package objecttest makes objects for tests: random values of Go types (JSON), random trees (Value), and trees from YAML
-// (Tree). It knows the JSON of types with their own JSON methods. It does not know which values are valid.
+// (Tree). It knows the JSON of types with their own JSON methods. The values need not be valid.
 package objecttest
 
 import (

@@ -1,7 +1,7 @@
 // Package history is the client of the history that a server keeps: the changes of objects, the change
 // that set each field, the differences between two moments, and the undo of changes.
 //
-// It knows the API of the history and what managedFields and Events tell without one. Differences and undone
+// It knows the API of the history, and reads managedFields and Events of a server without one. Differences and undone
 // objects come from internal/object/merge, and blame (blame.go) is a function of trees, too.
 package history
 

@@ -106,8 +106,8 @@ func New(in *apiserver.EncryptionConfiguration, o Options) (*Config, error) {
 	return c, nil
 }
 
-// Copy returns a Config of the same EncryptionConfiguration, with connections of its own to each KMS. A Config has one Keyring, which
-// closes them.
+// Copy returns a Config of the same EncryptionConfiguration, with connections of its own to each KMS. The Keyring
+// of a Config closes them, so each Keyring needs its own Config.
 func (c *Config) Copy() (*Config, error) { return New(c.in, c.options) }
 
 // add adds the keys of a resource. A rule that an earlier one covers is an error; a resource that is

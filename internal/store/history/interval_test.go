@@ -87,7 +87,7 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// checkIntervals checks which changes are kept, and returns the number of the others.
+// checkIntervals checks the kept changes, and returns the number of the others.
 func (m *model) checkIntervals(t *testing.T, kept map[int64]kv.Past, interval time.Duration, coarse func(string) bool) (dropped int) {
 	t.Helper()
 	following := map[string]*kv.Past{} // the next change of a key

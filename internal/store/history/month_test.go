@@ -196,8 +196,44 @@ func (m *monthModel) question(t *testing.T, s *Store, random *rand.Rand) {
 			}
 		}
 	}
-	for name, all := range map[string][]time.Duration{"get": gets, "revision of a time": moments, "changes of an object": changes, "list": lists} {
+	var watches []time.Duration
+	for range max(3, *monthQuestions/1000) {
+		revision := 1 + random.Int64N(m.newest-1)
+		took(&watches, func() { m.watch(t, s, revision) })
+	}
+	for name, all := range map[string][]time.Duration{
+		"get": gets, "revision of a time": moments, "changes of an object": changes, "list": lists, fmt.Sprint("watch, ", watchedEvents, " events"): watches,
+	} {
 		slices.Sort(all)
 		t.Logf("%-22s half within %v, 99 %% within %v, longest %v", name, all[len(all)/2], all[len(all)*99/100], all[len(all)-1])
+	}
+}
+
+// watchedEvents is the number of events that a watch of TestMonth reads.
+const watchedEvents = 1000
+
+// watch reads events from a revision on, and checks them.
+func (m *monthModel) watch(t *testing.T, s *Store, after int64) {
+	t.Helper()
+	last := min(after+watchedEvents, m.newest)
+	for batch, err := range s.Watch(t.Context(), "/registry/apps/deployments/", after) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range batch.Events {
+			if after++; e.Revision != after {
+				t.Fatalf("a watch has the event %d, want %d", e.Revision, after)
+			}
+			want, exists := m.at(e.Key, e.Revision)
+			if exists != (e.Value != nil) || exists && (want.revision != e.Revision || string(e.Value) != string(object(e.Key, want.number))) {
+				t.Fatalf("a watch has another event %d of %s", e.Revision, e.Key)
+			}
+			if before, existed := m.at(e.Key, e.Revision-1); existed != (e.Prev != nil) || existed && string(e.Prev) != string(object(e.Key, before.number)) {
+				t.Fatalf("the event %d of %s has another state before it", e.Revision, e.Key)
+			}
+			if after == last {
+				return
+			}
+		}
 	}
 }

@@ -134,7 +134,7 @@ func runs(s *verify.Scenario) {
 	s.Delete(aJobSet(nil))
 }
 
-// restarts creates a JobSet of which one Job fails in its first attempt.
+// restarts creates a JobSet with a Job that fails in its first attempt.
 func restarts(s *verify.Scenario) {
 	js := aJobSet(func(spec *jobset.JobSetSpec) {
 		spec.FailurePolicy = &jobset.FailurePolicy{MaxRestarts: 2, RestartStrategy: jobset.Recreate}

@@ -160,7 +160,7 @@ func prepared(s *verify.Scenario) {
 	s.Settle()
 }
 
-// takes takes a snapshot.
+// takes creates a snapshot.
 func takes(s *verify.Scenario) {
 	prepared(s)
 	s.Apply(aSnapshot("a"))
@@ -189,7 +189,7 @@ func replaces(s *verify.Scenario) {
 	s.Finally("no content", noContent)
 }
 
-// binds takes a snapshot whose content the user has made, and deletes it.
+// binds creates a snapshot with a content of the user, and deletes it.
 func binds(s *verify.Scenario) {
 	handle, name, mode := "snapshot", "taken", corev1.PersistentVolumeFilesystem
 	content := &snapshots.VolumeSnapshotContent{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: snapshots.VolumeSnapshotContentSpec{
