@@ -172,8 +172,8 @@ func refresh(d *resource.Definition, t object.Tree, revision int64) {
 		if d.IsAPIVersion(apiVersion, own.Name) && (d.CheckOnRead || !own.Storage || revision <= d.CompleteSince) {
 			own.Schema.Prune(t)
 			own.Schema.Default(t)
-			if d.HasGeneration && d.UID != "" && object.Generation(t) == 0 {
-				object.SetGeneration(t, 1) // it is a custom object that was stored before generations existed
+			if d.HasGeneration && !d.Dialect.ReadsGenerations && object.Generation(t) == 0 {
+				object.SetGeneration(t, 1) // it was stored before generations existed
 			}
 		}
 	}

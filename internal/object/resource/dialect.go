@@ -51,6 +51,8 @@ type Dialect struct {
 	// DecidesAsStored: the hooks that decide on an object get it in the storage version, whatever
 	// version the client writes.
 	DecidesAsStored bool
+	// ReadsGenerations: an object that is stored without a generation is shown without one. Otherwise it has the first one.
+	ReadsGenerations bool
 	// UsualFieldSelectors: a kind without selectable fields supports name and namespace in field
 	// selectors, even if it is cluster-scoped, and errors about other fields list these two.
 	UsualFieldSelectors bool
@@ -99,6 +101,7 @@ var CompiledIn = Dialect{
 	ChecksPatchedKind:    true,
 	ForgetsOwners:        true,
 	DecidesAsStored:      true,
+	ReadsGenerations:     true,
 	UsualFieldSelectors:  true,
 	TypedOpenAPI:         true,
 	Group: GroupDialect{

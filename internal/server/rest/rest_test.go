@@ -102,7 +102,7 @@ func lead() *resource.Definition {
 func hub() *resource.Definition {
 	return resource.New(resource.Definition{
 		Group: "test.example.com", Plural: "hubs", Singular: "hub", Kind: "Hub", ListKind: "HubList",
-		HasGeneration: true, StoragePrefix: "/registry/test.example.com/hubs/", UID: "hubs",
+		HasGeneration: true, StoragePrefix: "/registry/test.example.com/hubs/",
 		Versions: []*resource.Version{{Name: "v1", Served: true, Storage: true, Schema: schemaOf("Hub")}},
 	})
 }
