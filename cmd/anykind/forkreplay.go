@@ -18,7 +18,7 @@ func (f *forkFlags) addReplay() error {
 		return nil
 	}
 	if f.asOf == "" {
-		return usageError{errors.New("--replay needs --as-of: the changes since then come again")}
+		return usageError{errors.New("--replay needs --as-of: it repeats the changes since then")}
 	}
 	f.spec.Replay = &fork.Replay{Without: f.without}
 	if f.speed == "max" {

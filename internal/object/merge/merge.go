@@ -37,16 +37,19 @@ func Undo(before, after, now object.Tree, force bool) (object.Tree, []Conflict) 
 	if !ok {
 		return nil, m.conflicts
 	}
-	result = object.CloneTree(result)
-	if now != nil {
-		kept, _ := now["metadata"].(object.Tree)
-		for _, f := range ServerFields() {
-			if v, ok := kept[f]; ok {
-				object.Metadata(result)[f] = object.Clone(v)
-			}
+	return with(result, now, ServerFields()), m.conflicts
+}
+
+// with returns a copy of an object with fields of the metadata of another one, which may be nil.
+func with(o, from object.Tree, fields []string) object.Tree {
+	out := object.CloneTree(o)
+	metadata, _ := from["metadata"].(object.Tree)
+	for _, f := range fields {
+		if v, ok := metadata[f]; ok {
+			object.Metadata(out)[f] = object.Clone(v)
 		}
 	}
-	return result, m.conflicts
+	return out
 }
 
 type merging struct {
@@ -173,13 +176,7 @@ func Repeat(before, after, now object.Tree) object.Tree {
 	if !ok {
 		return now
 	}
-	result = object.CloneTree(result)
-	kept, _ := now["metadata"].(object.Tree)
-	for _, f := range own {
-		if v, ok := kept[f]; ok {
-			object.Metadata(result)[f] = object.Clone(v)
-		}
-	}
+	result = with(result, now, own)
 	if object.Generation(before) != object.Generation(after) {
 		object.SetGeneration(result, object.Generation(now)+1)
 	}

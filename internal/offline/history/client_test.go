@@ -268,8 +268,9 @@ func TestUndoRequests(t *testing.T) {
 	}
 }
 
-// All changes of a user are undone, the newest first, and only theirs.
-func TestUndoesBy(t *testing.T) {
+// afterChanges serves the changes of three since a time, and the object as it is now.
+func afterChanges(t *testing.T, now string) (Client, time.Time) {
+	t.Helper()
 	since, err := ParseTime("2026-11-20T08:00:01.5Z", time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -278,8 +279,14 @@ func TestUndoesBy(t *testing.T) {
 		"GET " + path + "?asOf=2026-11-20T08%3A00%3A01.5Z&limit=1": `{"kind":"ConfigMapList","metadata":{"resourceVersion":"1"}}`,
 		"GET " + path + "?history=true&limit=1":                    changeList(),
 		"GET " + path + "?history=true&since=1":                    three(),
-		"GET " + path + "/a":                                       settings("three", 3),
+		"GET " + path + "/a":                                       now,
 	})
+	return c, since
+}
+
+// All changes of a user are undone, the newest first, and only theirs.
+func TestUndoesBy(t *testing.T) {
+	c, since := afterChanges(t, settings("three", 3))
 	steps, err := c.UndoesBy(t.Context(), "joe", since, []Object{configMaps("")}, false, false)
 	if err != nil || len(steps) != 1 || len(steps[0].Changes) != 2 {
 		t.Fatal(steps, err)
@@ -294,16 +301,7 @@ func TestUndoesBy(t *testing.T) {
 
 // Several changes of a field that another user changed later are one conflict: that of the newest one.
 func TestUndoesByConflict(t *testing.T) {
-	since, err := ParseTime("2026-11-20T08:00:01.5Z", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, _ := serve(t, map[string]string{
-		"GET " + path + "?asOf=2026-11-20T08%3A00%3A01.5Z&limit=1": `{"kind":"ConfigMapList","metadata":{"resourceVersion":"1"}}`,
-		"GET " + path + "?history=true&limit=1":                    changeList(),
-		"GET " + path + "?history=true&since=1":                    three(),
-		"GET " + path + "/a":                                       settings("four", 4),
-	})
+	c, since := afterChanges(t, settings("four", 4))
 	for _, force := range []bool{false, true} {
 		steps, err := c.UndoesBy(t.Context(), "joe", since, []Object{configMaps("")}, false, force)
 		if err != nil || len(steps) != 1 {

@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/object/objecttest"
 )
 
 // schemaOf returns the schema of a resource that has the properties.
@@ -64,24 +65,7 @@ func validate(t testing.TB, p *apiextensionsv1.JSONSchemaProps, now, was string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return words(rules.Validate(context.Background(), objectOf(t, now), objectOf(t, was), Options{Update: true}))
-}
-
-// objectOf reads an object, nil for "".
-func objectOf(t testing.TB, text string) map[string]any {
-	t.Helper()
-	if text == "" {
-		return nil
-	}
-	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var obj map[string]any
-	if err := utiljson.Unmarshal(data, &obj); err != nil {
-		t.Fatal(err)
-	}
-	return obj
+	return words(rules.Validate(context.Background(), objecttest.Tree(t, now), objecttest.Tree(t, was), Options{Update: true}))
 }
 
 func words(errs field.ErrorList) []string {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/object/objecttest"
 )
 
 // A libraryFile is testdata/library.yaml.
@@ -23,7 +25,7 @@ func readLibrary(t *testing.T) libraryFile {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := objectOf(t, string(data))
+	all := objecttest.Tree(t, string(data))
 	l := libraryFile{
 		props:  &apiextensionsv1.JSONSchemaProps{Type: "object"},
 		object: all["object"].(map[string]any),

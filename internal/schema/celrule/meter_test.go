@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 
 	"github.com/anykind/anykind/internal/object/gate"
+	"github.com/anykind/anykind/internal/object/objecttest"
 	"github.com/anykind/anykind/internal/schema/celprogram"
 )
 
@@ -29,7 +30,7 @@ func TestMeterAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := root.self()
-	obj := objectOf(t, `{num: 3, m: 0, s: some text that is not short, d: 1.5, b: true, list: [3, 1, 2, 1], texts: [b, a, ccc], set: [x, y],
+	obj := objecttest.Tree(t, `{num: 3, m: 0, s: some text that is not short, d: 1.5, b: true, list: [3, 1, 2, 1], texts: [b, a, ccc], set: [x, y],
 		map: {a: 1, b: 2}, any: 50%, when: "2020-01-01T00:00:00Z", for: 1h,
 		of: [{k: a, v: 1, deep: {x: [1, 2]}}, {k: b}, {k: c, v: 3, deep: {x: []}}], o: {a: {b: inner}}}`)
 	for _, rule := range meterRules {

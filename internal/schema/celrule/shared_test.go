@@ -9,6 +9,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/internal/object/objecttest"
 )
 
 const podLike = `{spec: {type: object, properties: {
@@ -58,7 +60,7 @@ func TestLaziness(t *testing.T) {
 	if rules.Compiled() || reads > 0 {
 		t.Error("compiled before the first use")
 	}
-	obj := objectOf(t, `{spec: {name: a, more: [{count: 1}]}}`)
+	obj := objecttest.Tree(t, `{spec: {name: a, more: [{count: 1}]}}`)
 	for round := 1; round <= 2; round++ {
 		var group sync.WaitGroup
 		for range 8 {
@@ -101,7 +103,7 @@ func TestCancel(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	errs := rules.Validate(ctx, objectOf(t, `{spec: {name: a}}`), nil, Options{})
+	errs := rules.Validate(ctx, objecttest.Tree(t, `{spec: {name: a}}`), nil, Options{})
 	if len(errs) != 1 || errs[0].Field != "spec.name" {
 		t.Error(errs)
 	}

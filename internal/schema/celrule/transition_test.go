@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/anykind/anykind/internal/object/objecttest"
 )
 
 // Kubernetes' documentation, section "Transition rules": the table of examples, each with a valid and
@@ -191,7 +193,7 @@ func TestRatcheting(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			warnings := 0
-			errs := rules.Validate(context.Background(), objectOf(t, tt.now), objectOf(t, tt.was), Options{Update: true, Warn: func(string) { warnings++ }})
+			errs := rules.Validate(context.Background(), objecttest.Tree(t, tt.now), objecttest.Tree(t, tt.was), Options{Update: true, Warn: func(string) { warnings++ }})
 			if len(errs) != tt.errs || warnings != tt.warnings {
 				t.Errorf("%v and %d warnings, want %d errors and %d warnings", errs, warnings, tt.errs, tt.warnings)
 			}
