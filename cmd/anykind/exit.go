@@ -23,6 +23,11 @@ type unsureError struct{ error }
 
 func (e unsureError) Unwrap() error { return e.error }
 
+// An exitError is the exit code of another program that has told its user the reason.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
 // someArguments requires an argument.
 func someArguments(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

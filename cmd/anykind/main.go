@@ -44,6 +44,10 @@ func run(name string, args []string, started time.Time) int {
 	if err == nil {
 		return 0
 	}
+	var code exitError
+	if errors.As(err, &code) {
+		return int(code)
+	}
 	fmt.Fprintf(os.Stderr, "%s: %v\n", root.DisplayName(), err)
 	var usage usageError
 	if errors.As(err, &usage) || unknownCommand(root, args) {
@@ -71,7 +75,7 @@ their objects and every built-in kind to kubectl and all other clients.`,
 	}
 	root.AddCommand(serveCommand(started), assetsCommand(), userCommand(), migrateCommand(), backupCommand(), restoreCommand(), getCommand(),
 		historyCommand(), blameCommand(), objectDiffCommand(), undoCommand(), forgetCommand(), forkCommand(),
-		checkCommand(), catalogCommand(), convertCommand(), lspCommand(), crdCommand(), versionCommand(), describeCommand(), consoleCommand())
+		checkCommand(), catalogCommand(), convertCommand(), lspCommand(), crdCommand(), versionCommand(), describeCommand(), consoleCommand(), verifyCommand())
 	root.AddCommand(pluginCommand(called))
 	addCompletion(root)
 	return root

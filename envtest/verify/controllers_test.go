@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"flag"
+	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -24,6 +26,10 @@ import (
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
+	if name := os.Getenv(programVariable); name != "" {
+		fmt.Fprintln(os.Stderr, runProgram(name))
+		os.Exit(1)
+	}
 	m.Run()
 }
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -58,14 +57,44 @@ func Run(t *testing.T, w World, scenario func(*Scenario)) {
 // Explore is Run, and returns the problems instead of failing the test.
 func Explore(t *testing.T, w World, scenario func(*Scenario)) *Report {
 	t.Helper()
-	x := &explorer{t: t, world: &w, scenario: scenario, report: &Report{}, found: map[string]int{}, rare: map[string]Finding{}, seen: map[string]bool{}}
-	if err := x.explore(); err != nil {
+	ctx, c := context.Background(), clock(bubble{t})
+	if len(w.Command) > 0 {
+		ctx, c = t.Context(), wall{}
+	}
+	report, err := explore(ctx, w, scenario, c)
+	if err != nil {
 		t.Fatalf("verify: %v", err)
+	}
+	return report
+}
+
+// ExploreCommand is Explore for World.Command, outside of a test. It needs no bubble, so the program can be written in any
+// language. In real time a run takes seconds, and the order of requests is that of the machine.
+//
+// Durations of faults follow World.Quiet: a Stall takes 10 times as long, a Pause 5 times, a Partition and a Slow 3
+// times. A state other than the expected one is an end after 10 times as long.
+func ExploreCommand(ctx context.Context, w World, scenario func(*Scenario)) (*Report, error) {
+	if len(w.Command) == 0 {
+		return nil, errors.New("World.Command is empty")
+	}
+	return explore(ctx, w, scenario, wall{})
+}
+
+func explore(ctx context.Context, w World, scenario func(*Scenario), c clock) (*Report, error) {
+	if (w.Start == nil) == (len(w.Command) == 0) {
+		return nil, errors.New("a World has either Start or Command")
+	}
+	x := &explorer{
+		ctx: ctx, clock: c, world: &w, scenario: scenario, report: &Report{},
+		found: map[string]int{}, rare: map[string]Finding{}, seen: map[string]bool{},
+	}
+	if err := x.explore(); err != nil {
+		return nil, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(x.rare)) {
 		x.report.Findings = append(x.report.Findings, x.rare[key])
 	}
-	return x.report
+	return x.report, nil
 }
 
 const (
@@ -83,7 +112,8 @@ const (
 
 // An explorer makes the plans and runs them.
 type explorer struct {
-	t        *testing.T
+	ctx      context.Context
+	clock    clock
 	world    *World
 	scenario func(*Scenario)
 	prepared *envtest.Snapshot
@@ -99,8 +129,12 @@ type explorer struct {
 
 func (x *explorer) explore() error {
 	defer withoutBackoff()()
-	defer repeatable(x.t)()
+	defer x.clock.begin()()
 	w := x.world
+	only, err := ParsePlan(orDefault(os.Getenv("VERIFY_PLAN"), w.Plan))
+	if err != nil {
+		return err
+	}
 	x.end = time.Now().Add(w.time())
 	x.random = rand.New(rand.NewPCG(w.Seed, 1))
 	if err := x.prepare(); err != nil {
@@ -111,8 +145,8 @@ func (x *explorer) explore() error {
 		return err
 	}
 	x.report.Writes = learnt.written
-	if text := orDefault(os.Getenv("VERIFY_PLAN"), w.Plan); text != "" {
-		return x.only(text)
+	if len(only) > 0 {
+		return x.only(only)
 	}
 	singles := plans(learnt)
 	x.random.Shuffle(len(singles), func(i, j int) { singles[i], singles[j] = singles[j], singles[i] })
@@ -138,11 +172,7 @@ func (x *explorer) over() bool {
 }
 
 // only runs the plan of the World until it shows a problem.
-func (x *explorer) only(text string) error {
-	p, err := ParsePlan(text)
-	if err != nil {
-		return err
-	}
+func (x *explorer) only(p Plan) error {
 	for range attempts {
 		if err := x.try(p); err != nil || len(x.report.Findings)+len(x.rare) > 0 {
 			return err
@@ -153,13 +183,13 @@ func (x *explorer) only(text string) error {
 
 // prepare makes the state that all runs start from.
 func (x *explorer) prepare() (err error) {
-	synctest.Test(x.t, func(t *testing.T) {
+	x.clock.execute(x.world.Seed, func() {
 		e := &envtest.Environment{
-			InMemory: true, Controllers: x.world.controllers(),
+			InMemory: x.clock.inMemory(), Controllers: x.world.controllers(),
 			CRDs: x.world.CRDs, CRDDirectoryPaths: x.world.CRDDirectoryPaths, ErrorIfCRDPathMissing: true,
 		}
 		if _, err = e.Start(); err == nil {
-			err = e.WaitIdle(t.Context())
+			err = e.WaitIdle(context.Background())
 		}
 		if err == nil {
 			x.prepared, err = e.Snapshot()
@@ -220,25 +250,18 @@ func (x *explorer) run(p Plan, expect *expectation, variation int) (*run, error)
 }
 
 func (x *explorer) execute(r *run) (err error) {
-	ended := false
-	defer func() {
-		// Goroutines of the program that outlive its context are no problem of the run. Time stands still for them.
-		if p := recover(); p != nil && !ended {
-			panic(p)
-		}
-	}()
-	synctest.Test(x.t, func(t *testing.T) {
-		seedRandom(t, r.seed)
-		err = r.execute(x.prepared, x.scenario)
-		ended = true
-	})
-	return err
+	if err := x.ctx.Err(); err != nil {
+		return err
+	}
+	r.clock, r.ctx = x.clock, x.ctx
+	x.clock.execute(r.seed, func() { err = r.execute(x.prepared, x.scenario) })
+	return errors.Join(err, x.ctx.Err())
 }
 
 // vary makes times and resourceVersions of the run differ from those of other variations.
 func (r *run) vary() error {
 	for range r.variation {
-		time.Sleep(61 * time.Minute)
+		time.Sleep(r.times.apart)
 		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "variation"}}
 		if err := errors.Join(r.admin.Create(context.Background(), l), r.admin.Delete(context.Background(), l)); err != nil {
 			return err
@@ -253,6 +276,9 @@ func (x *explorer) try(p Plan) error {
 	r, err := x.run(p, x.expect, 0)
 	if err != nil {
 		return err
+	}
+	if x.world.Progress != nil {
+		x.world.Progress(p, r.problem)
 	}
 	if b := r.behaviour(); !x.seen[b] && r.problem == nil {
 		x.seen[b] = true

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,12 +22,13 @@ import (
 type gate struct {
 	mu      sync.Mutex
 	waiting []*call
+	passed  map[*call]bool // requests that the server handles, but for watches
 	streams []*stream
 	round   int           // number of times that the scheduler looked
 	arrived chan struct{} // has an element if something came since the scheduler looked
 }
 
-func newGate() *gate { return &gate{arrived: make(chan struct{}, 1)} }
+func newGate() *gate { return &gate{arrived: make(chan struct{}, 1), passed: map[*call]bool{}} }
 
 // A call is a held request.
 type call struct {
@@ -60,6 +60,7 @@ const (
 func (g *gate) effect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := g.hold(r)
+		defer g.handled(c)
 		var v verdict
 		select {
 		case v = <-c.verdict:
@@ -76,6 +77,7 @@ func (c *call) answer(g *gate, v verdict, next http.Handler, w http.ResponseWrit
 	switch v {
 	case die:
 		next.ServeHTTP(&discard{c: c, header: http.Header{}}, c.request)
+		g.handled(c)
 		<-c.request.Context().Done()
 		panic(http.ErrAbortHandler)
 	case lose:
@@ -99,7 +101,7 @@ func (c *call) answer(g *gate, v verdict, next http.Handler, w http.ResponseWrit
 		next.ServeHTTP(s, c.request.WithContext(ctx))
 		return
 	}
-	next.ServeHTTP(&recorder{w, c}, c.request)
+	next.ServeHTTP(&recorder{w, c, g}, c.request)
 }
 
 // hold adds a request to the waiting ones.
@@ -157,7 +159,7 @@ func (g *gate) left(c *call) bool {
 	return c.gone
 }
 
-// signal wakes the scheduler. g.mu is held.
+// signal wakes the scheduler.
 func (g *gate) signal() {
 	select {
 	case g.arrived <- struct{}{}:
@@ -172,6 +174,7 @@ func (g *gate) open(c *call, w http.ResponseWriter, cancel context.CancelFunc) *
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	delete(g.passed, c)
 	g.streams = append(g.streams, s)
 	return s
 }
@@ -194,7 +197,7 @@ func (g *gate) watched(resources map[string]bool) bool {
 }
 
 // endWatches ends all watches, one after the other, and returns their resources.
-func (g *gate) endWatches() (resources map[string]bool) {
+func (g *gate) endWatches(c clock) (resources map[string]bool) {
 	g.mu.Lock()
 	streams := slices.Clone(g.streams)
 	g.mu.Unlock()
@@ -203,7 +206,7 @@ func (g *gate) endWatches() (resources map[string]bool) {
 	for _, s := range streams {
 		resources[s.resource()] = true
 		s.cancel()
-		synctest.Wait()
+		c.wait(g)
 	}
 	return resources
 }
@@ -233,8 +236,27 @@ func (g *gate) pending() (calls []*call, streams []*stream) {
 
 // decide lets a call go on.
 func (g *gate) decide(c *call, v verdict) {
-	g.forget(c)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = slices.DeleteFunc(g.waiting, func(o *call) bool { return o == c })
+	if !c.gone {
+		g.passed[c] = true
+	}
 	c.verdict <- v
+}
+
+// handled notes that nothing is left to do for a request but to send its response.
+func (g *gate) handled(c *call) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.passed, c)
+}
+
+// passing reports whether the server handles a request that passed.
+func (g *gate) passing() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.passed) > 0
 }
 
 // A stream is the response of a watch. The events wait in it.
@@ -296,6 +318,13 @@ func (s *stream) Flush() {
 	}
 }
 
+// waiting returns the events that wait.
+func (s *stream) waiting() [][]byte {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	return s.events
+}
+
 // deliver sends the first n events.
 func (s *stream) deliver(n int) {
 	s.gate.mu.Lock()
@@ -324,6 +353,7 @@ func (s *stream) expire() {
 type recorder struct {
 	http.ResponseWriter
 	call *call
+	gate *gate
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -345,6 +375,7 @@ func (r *recorder) begin(code int) {
 	if r.call.respond == nil {
 		return
 	}
+	r.gate.handled(r.call)
 	select {
 	case <-r.call.respond:
 	case <-r.call.request.Context().Done(): // the program is dead, or the run ended before

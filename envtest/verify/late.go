@@ -73,18 +73,20 @@ func (r *run) pauseAt(c *call) bool {
 		return false
 	}
 	r.hurried[next], r.pausedAt = true, time.Now()
-	r.tell("fault", "the program is suspended for "+pause.String()+", before it can "+c.String())
+	r.program.suspend(true)
+	r.tell("fault", "the program is suspended for "+r.times.pause.String()+", before it can "+c.String())
 	return true
 }
 
 // resume ends a Pause. The revisions of the watches of the program are compacted then. It reports whether it
 // did.
 func (r *run) resume() bool {
-	if !r.paused() || time.Since(r.pausedAt) < pause {
+	if !r.paused() || time.Since(r.pausedAt) < r.times.pause {
 		return false
 	}
 	r.pausedAt, r.changed, r.compacted = time.Time{}, time.Now(), r.state.Revision
 	r.tell("fault", "the program goes on, and its watches expire")
-	r.cut = r.gate.endWatches()
+	r.cut = r.gate.endWatches(r.clock)
+	r.program.suspend(false)
 	return true
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
-	"testing/synctest"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -16,8 +16,10 @@ import (
 
 // A program is the running program.
 type program struct {
-	stop context.CancelFunc
-	done chan error
+	stop    context.CancelFunc
+	done    chan error
+	suspend func(on bool)
+	ended   bool // kill was called
 
 	mu    sync.Mutex
 	dead  bool
@@ -32,10 +34,13 @@ func (r *run) start() error {
 	if err != nil {
 		return err
 	}
-	config := user.Config()
-	ctx, cancel := context.WithCancel(context.Background())
-	p := &program{stop: cancel, done: make(chan error, 1)}
-	p.tie(config)
+	ctx, cancel := context.WithCancel(r.ctx)
+	p := &program{stop: cancel, done: make(chan error, 1), suspend: func(bool) {}}
+	run, err := p.life(r.world, user)
+	if err != nil {
+		cancel()
+		return err
+	}
 	r.program = p
 	go func() {
 		defer func() {
@@ -43,9 +48,40 @@ func (r *run) start() error {
 				p.done <- panicked{v}
 			}
 		}()
-		p.done <- r.world.Start(ctx, config)
+		p.done <- run(ctx)
 	}()
+	r.awaitRequest()
 	return nil
+}
+
+// awaitRequest waits for the first request of a process, which can take longer than World.Quiet.
+func (r *run) awaitRequest() {
+	if r.clock.inMemory() {
+		return
+	}
+	select {
+	case <-r.gate.arrived:
+		r.gate.signal()
+	case err := <-r.program.done:
+		r.program.done <- err // for returned
+	case <-time.After(slowStart):
+	}
+}
+
+// slowStart is the longest time from the start of a process to its first request.
+const slowStart = 30 * time.Second
+
+// life returns the function that runs the program until its context ends.
+func (p *program) life(w *World, user *envtest.AuthenticatedUser) (run func(context.Context) error, err error) {
+	if len(w.Command) == 0 {
+		config := user.Config()
+		p.tie(config)
+		return func(ctx context.Context) error { return w.Start(ctx, config) }, nil
+	}
+	one := &process{command: w.Command, output: orDefault(w.Output, io.Discard)}
+	p.suspend = one.suspend
+	one.kubeconfig, err = user.KubeConfig()
+	return one.run, err
 }
 
 // panicked is a panic in the goroutine of Start, as an error.
@@ -81,13 +117,17 @@ const other = "other"
 // its goroutines.
 func (r *run) kill() {
 	p := r.program
+	if p.ended {
+		return
+	}
+	p.ended = true
 	p.cut()
 	p.stop()
 	select {
 	case <-p.done:
 	case <-time.After(time.Minute):
 	}
-	synctest.Wait()
+	r.clock.wait(r.gate)
 }
 
 // restart starts the program after its end.
@@ -109,9 +149,9 @@ func (r *run) exited(err error) {
 		panic(stopped{})
 	}
 	if r.restarts++; r.expect == nil || r.restarts > maxRestarts {
-		r.fail(Exits, "Start returned %d times, the last time with: %v", r.restarts, err)
+		r.fail(Exits, "it ended %d times, the last time with: %v", r.restarts, err)
 	}
-	time.Sleep(10 * time.Second << (r.restarts - 1)) // as a kubelet restarts containers
+	time.Sleep(r.times.restart << (r.restarts - 1)) // as a kubelet restarts containers
 	r.restart()
 }
 

@@ -21,27 +21,6 @@ import (
 var errInjected = errors.New("the server has a problem")
 
 const (
-	// lag is the time for which held events stay away from an idle program.
-	lag = 5 * time.Second
-	// stall is the duration of a Stall, and stallAlone that before the user acts. Programs of Kubernetes
-	// wait five minutes at most for the events of their own writes.
-	stall      = 10 * time.Minute
-	stallAlone = 6 * time.Minute
-	// latency is the time that a request or an event takes.
-	latency = time.Millisecond
-	// partition is the duration of a Partition.
-	partition = time.Minute
-	// pause is the duration of a Pause.
-	pause = time.Hour
-	// slow is the duration of a Slow and of a SlowResponse, and slowAlone is the time until the user acts. A
-	// webhook times out after 30 seconds at most.
-	slow      = 20 * time.Second
-	slowAlone = 10 * time.Second
-	// patience is the time without a change after which a state is an end state, whether it is the expected
-	// one or not. It exceeds the longest backoff of controllers, 1,000 seconds, and begins again with a fault.
-	patience = 20 * time.Minute
-	// maxSettle limits one Settle: a program that still changes objects then does so forever.
-	maxSettle = 6 * time.Hour
 	// maxHeld limits the requests and events while others are held: a program need not become idle.
 	maxHeld = 100
 	// maxBusy limits the requests and events without a pause.
@@ -50,9 +29,12 @@ const (
 	maxRestarts = 5
 )
 
-// A run is one execution of the scenario with a Plan. It lives in a bubble of testing/synctest.
+// A run is one execution of the scenario with a Plan.
 type run struct {
 	world     *World
+	ctx       context.Context
+	clock     clock
+	times     durations
 	variation int // 0 for runs with faults
 	seed      uint64
 	plan      Plan
@@ -175,7 +157,8 @@ func (r *run) broken(c check, where string, err error) {
 
 // execute runs the scenario.
 func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) error {
-	r.env = &envtest.Environment{InMemory: true, From: prepared, Controllers: r.world.controllers()}
+	r.times = r.clock.durations(r.world.Quiet)
+	r.env = &envtest.Environment{InMemory: r.clock.inMemory(), From: prepared, Controllers: r.world.controllers()}
 	if _, err := r.env.Start(); err != nil {
 		return fmt.Errorf("starting a server: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing/synctest"
 	"time"
 
 	"github.com/anykind/anykind/envtest"
@@ -50,7 +49,10 @@ func (r *run) rest(at int) bool {
 		r.fail(Scene, "taking the %s: %v", r.taken, err)
 	}
 	for {
-		synctest.Wait()
+		r.clock.wait(r.gate)
+		if err := r.ctx.Err(); err != nil {
+			r.fail(Scene, "%v", err)
+		}
 		r.drain()
 		if r.returned() {
 			continue
@@ -65,11 +67,11 @@ func (r *run) rest(at int) bool {
 			return false
 		}
 		quiet := time.Since(r.changed)
-		if quiet >= r.world.quiet() && !r.faulty() && (r.again == nil && r.gate.watched(r.cut) && r.asExpected(at) || quiet >= patience) {
+		if quiet >= r.times.quiet && !r.faulty() && (r.again == nil && r.gate.watched(r.cut) && r.asExpected(at) || quiet >= r.times.patience) {
 			return true
 		}
-		if time.Since(began) > maxSettle {
-			r.fail(Endless, "objects still change after %v; the last change: %s", maxSettle, r.lastChange())
+		if time.Since(began) > r.times.settle {
+			r.fail(Endless, "objects still change after %v; the last change: %s", r.times.settle, r.lastChange())
 		}
 		r.busy, r.idle = 0, time.Now()
 		r.sleep(r.wait(quiet))
@@ -137,13 +139,13 @@ func (r *run) stalled() bool {
 	if r.last || r.deleting() {
 		return false
 	}
-	if r.stalling() && time.Since(r.holdBegan) >= stallAlone {
+	if r.stalling() && time.Since(r.holdBegan) >= r.times.stallAlone {
 		r.stallOver = true
 		r.tell("fault", "the user does not wait for the events of "+r.holding.Resource)
 		return true
 	}
 	for _, l := range r.late {
-		if l.waits() && time.Since(l.began) >= slowAlone {
+		if l.waits() && time.Since(l.began) >= r.times.slowAlone {
 			l.acted = true
 			r.tell("fault", "the user does not wait until the program can "+l.call.String())
 			return true
@@ -157,12 +159,12 @@ func (r *run) stalling() bool { return r.holding != nil && r.holding.Kind == Sta
 
 // wait returns how long time may pass if nothing happens.
 func (r *run) wait(quiet time.Duration) time.Duration {
-	d := r.world.quiet() - quiet
+	d := r.times.quiet - quiet
 	if d <= 0 {
-		d = patience - quiet
+		d = r.times.patience - quiet
 	}
 	if r.faulty() {
-		d = patience
+		d = r.times.patience
 	}
 	for _, t := range r.deadlines() {
 		if left := time.Until(t); left > 0 {
@@ -176,13 +178,13 @@ func (r *run) wait(quiet time.Duration) time.Duration {
 func (r *run) deadlines() (all []time.Time) {
 	all = append(all, r.cutUntil)
 	if r.holding != nil {
-		all = append(all, r.holdUntil, r.holdBegan.Add(stallAlone))
+		all = append(all, r.holdUntil, r.holdBegan.Add(r.times.stallAlone))
 	}
 	if r.paused() {
-		all = append(all, r.pausedAt.Add(pause))
+		all = append(all, r.pausedAt.Add(r.times.pause))
 	}
 	for _, l := range r.late {
-		all = append(all, l.due, l.began.Add(slowAlone))
+		all = append(all, l.due, l.began.Add(r.times.slowAlone))
 	}
 	if r.lost != nil {
 		all = append(all, r.lost.until)
@@ -295,7 +297,7 @@ func (r *run) step() bool {
 		r.fail(Endless, "%d requests and events without a pause, in %v; the last change: %s", r.busy, time.Since(r.idle).Round(time.Second), r.lastChange())
 	}
 	// The longer a program is busy, the faster the clock runs: backoffs and leases end meanwhile.
-	time.Sleep(latency << (r.busy / (maxBusy / 10)))
+	time.Sleep(r.times.latency << (r.busy / (maxBusy / 10)))
 	i := 0
 	switch {
 	case r.random != nil:
@@ -338,7 +340,7 @@ func (r *run) hold(f *Fault) {
 	r.holding, r.held[f], r.stallOver = f, true, false
 	r.holdBegan, r.holdUntil = time.Now(), time.Time{}
 	if f.Kind == Stall {
-		r.holdUntil = r.holdBegan.Add(stall)
+		r.holdUntil = r.holdBegan.Add(r.times.stall)
 	}
 }
 
@@ -348,7 +350,7 @@ func (r *run) release() bool {
 		return false
 	}
 	if r.holdUntil.IsZero() {
-		r.holdUntil = time.Now().Add(lag)
+		r.holdUntil = time.Now().Add(r.times.lag)
 	}
 	if time.Now().Before(r.holdUntil) && r.heldSteps <= maxHeld {
 		return false
@@ -372,12 +374,12 @@ func (r *run) release() bool {
 
 // deliver sends the next event of a watch, or all of an initial list.
 func (r *run) deliver(s *stream) {
-	n := 1
-	e := readEvent(s.events[0])
+	n, events := 1, s.waiting()
+	e := readEvent(events[0])
 	switch {
 	case s.initial:
-		for n < len(s.events) && !e.endsInitial() {
-			e = readEvent(s.events[n])
+		for n < len(events) && !e.endsInitial() {
+			e = readEvent(events[n])
 			n++
 		}
 		if s.initial = !e.endsInitial(); !s.initial {
@@ -435,7 +437,7 @@ func (r *run) conditional() {
 func (r *run) pass(c *call) {
 	c.respond = make(chan struct{})
 	r.gate.decide(c, pass)
-	synctest.Wait()
+	r.clock.wait(r.gate)
 	r.drain()
 	r.beforeResponse()
 	close(c.respond)
@@ -453,7 +455,7 @@ func (r *run) beforeResponse() {
 			return
 		}
 		r.deliver(streams[0])
-		synctest.Wait()
+		r.clock.wait(r.gate)
 	}
 }
 
@@ -468,7 +470,7 @@ func (r *run) fault(c *call, f *Fault) {
 		r.restart()
 	case CrashAfter, StaleRestart:
 		r.gate.decide(c, die)
-		synctest.Wait()
+		r.clock.wait(r.gate)
 		r.drain()
 		r.tell("fault", "the program crashes before the response to "+c.String())
 		r.kill()
@@ -488,19 +490,19 @@ func (r *run) fault(c *call, f *Fault) {
 		r.tell("fault", "a conflict: "+c.String())
 		r.gate.decide(c, clash)
 	case Partition:
-		r.tell("fault", fmt.Sprintf("the program cannot reach the server for %v, before it can %s", partition, c))
-		r.cutUntil = time.Now().Add(partition)
-		r.cut = r.gate.endWatches()
+		r.tell("fault", fmt.Sprintf("the program cannot reach the server for %v, before it can %s", r.times.partition, c))
+		r.cutUntil = time.Now().Add(r.times.partition)
+		r.cut = r.gate.endWatches(r.clock)
 	case Slow:
 		r.tell("fault", "the server delays: "+c.String())
-		r.delay(c, f.Kind, slow)
+		r.delay(c, f.Kind, r.times.slow)
 	case SlowResponse:
 		c.respond = make(chan struct{})
 		r.gate.decide(c, pass)
-		synctest.Wait()
+		r.clock.wait(r.gate)
 		r.drain()
 		r.tell("fault", "the response is late: "+c.String())
-		r.delay(c, f.Kind, slow)
+		r.delay(c, f.Kind, r.times.slow)
 	case LoseLease:
 		r.loseLease(c)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -83,9 +84,27 @@ func (e event) endsInitial() bool {
 	return e.whole.GetAnnotations()["k8s.io/initial-events-end"] == "true"
 }
 
+// placed returns an object with the namespace default, if it has none and needs one. As with kubectl, the object itself
+// does not change.
+func (r *run) placed(o client.Object) (client.Object, error) {
+	if o.GetNamespace() != "" {
+		return o, nil
+	}
+	namespaced, err := r.admin.IsObjectNamespaced(o)
+	if err != nil || !namespaced {
+		return o, err
+	}
+	o = o.DeepCopyObject().(client.Object)
+	o.SetNamespace(metav1.NamespaceDefault)
+	return o, nil
+}
+
 // applied returns an object for server-side apply.
 func (r *run) applied(o client.Object) (*object, error) {
 	gvk, err := r.gvk(o)
+	if err == nil {
+		o, err = r.placed(o)
+	}
 	if err != nil {
 		return nil, err
 	}

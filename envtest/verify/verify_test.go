@@ -146,7 +146,7 @@ func TestProblems(t *testing.T) {
 func learned(t *testing.T, w World, play func(*Scenario)) (*explorer, []Plan) {
 	t.Helper()
 	w.Seed = 7
-	x := &explorer{t: t, world: &w, scenario: play, report: &Report{}, seen: map[string]bool{}, rare: map[string]Finding{}}
+	x := &explorer{ctx: context.Background(), clock: bubble{t}, world: &w, scenario: play, report: &Report{}, seen: map[string]bool{}, rare: map[string]Finding{}}
 	if err := x.prepare(); err != nil {
 		t.Fatal(err)
 	}
@@ -158,32 +158,32 @@ func learned(t *testing.T, w World, play func(*Scenario)) (*explorer, []Plan) {
 }
 
 // twice runs a plan two times, and expects the same story.
-func (x *explorer) twice(p Plan, seed uint64) {
-	x.t.Helper()
+func (x *explorer) twice(t *testing.T, p Plan, seed uint64) {
+	t.Helper()
 	x.world.Seed = seed
 	a, err := x.run(p, x.expect, 0)
 	if err != nil {
-		x.t.Fatal(err)
+		t.Fatal(err)
 	}
 	b, err := x.run(p, x.expect, 0)
 	if err != nil {
-		x.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if one, other := Story(a.story).String(), Story(b.story).String(); one != other {
-		x.t.Errorf("seed %d, %s:\n%s\nand:\n%s", seed, p, one, other)
+		t.Errorf("seed %d, %s:\n%s\nand:\n%s", seed, p, one, other)
 	}
 }
 
 // The faults with a condition have the same story, too.
 func TestSameStoryWithLease(t *testing.T) {
 	defer withoutBackoff()()
-	defer repeatable(t)()
+	defer bubble{t}.begin()()
 	x, singles := learned(t, World{Start: elected(cleaned, false), Inputs: true, Quiet: time.Minute}, remove)
 	kinds := map[FaultKind]bool{}
 	for _, p := range singles {
 		if traits[p[0].Kind].of == ofWrites {
 			kinds[p[0].Kind] = true
-			x.twice(p, 7)
+			x.twice(t, p, 7)
 		}
 	}
 	if !kinds[LoseLease] || !kinds[RemoveFinalizers] {
@@ -194,10 +194,10 @@ func TestSameStoryWithLease(t *testing.T) {
 // Two runs with the same plan have the same story: each plan with one fault, and combinations with other seeds.
 func TestSameStory(t *testing.T) {
 	defer withoutBackoff()()
-	defer repeatable(t)()
+	defer bubble{t}.begin()()
 	x, singles := learned(t, World{Start: reconciler(three).start}, applyOne)
 	for _, p := range singles {
-		x.twice(p, 7)
+		x.twice(t, p, 7)
 	}
 	for seed := range uint64(*seedsFlag) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -205,7 +205,7 @@ func TestSameStory(t *testing.T) {
 		for range random.IntN(maxFaults) {
 			p = append(p, singles[random.IntN(len(singles))]...)
 		}
-		x.twice(p, seed)
+		x.twice(t, p, seed)
 	}
 }
 

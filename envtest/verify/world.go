@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -19,6 +20,16 @@ type World struct {
 	// Start runs the program until the context ends. It is called again after each crash, so it must not
 	// depend on variables that an earlier call has set. The program must not listen on sockets.
 	Start func(ctx context.Context, config *rest.Config) error
+
+	// Command is a program in a process of its own, with its arguments, instead of Start. The environment variable
+	// KUBECONFIG names its server. Time is real then, and faults are shorter: see [ExploreCommand].
+	Command []string
+
+	// Output receives what the processes of Command write. Nil discards it.
+	Output io.Writer
+
+	// Progress is called after each plan, with the problem that it showed, or nil.
+	Progress func(p Plan, problem *Problem)
 
 	// CRDs and CRDDirectoryPaths are the CustomResourceDefinitions of the server.
 	CRDs              []*apiextensionsv1.CustomResourceDefinition
@@ -58,7 +69,7 @@ type World struct {
 	User envtest.User
 
 	// Quiet is the time without a change after which the program has come to rest. It must be longer than
-	// each pause between two steps of the program. Zero is 10 seconds.
+	// each pause between two steps of the program. Zero is 10 seconds, and 2 for Command.
 	Quiet time.Duration
 
 	// Ignore names fields that may differ at the end, such as "Widget.status.retries".
@@ -67,7 +78,8 @@ type World struct {
 	// Seed selects the order of the plans. Equal seeds give equal runs.
 	Seed uint64
 
-	// Plans limits the number of runs, and Time their total time. Zero is 500, and 30 seconds.
+	// Plans limits the number of runs, and Time their total time. Zero is 500, and 30 seconds, or 10 minutes for
+	// Command.
 	Plans int
 	Time  time.Duration
 
@@ -107,10 +119,15 @@ func (w *World) ignored() map[string]bool {
 	return all
 }
 
-func (w *World) quiet() time.Duration { return orDefault(w.Quiet, 10*time.Second) }
-func (w *World) findings() int        { return orDefault(w.Findings, 3) }
-func (w *World) plans() int           { return orDefault(w.Plans, 500) }
-func (w *World) time() time.Duration  { return orDefault(w.Time, 30*time.Second) }
+func (w *World) findings() int { return orDefault(w.Findings, 3) }
+func (w *World) plans() int    { return orDefault(w.Plans, 500) }
+
+func (w *World) time() time.Duration {
+	if len(w.Command) > 0 {
+		return orDefault(w.Time, 10*time.Minute)
+	}
+	return orDefault(w.Time, 30*time.Second)
+}
 
 func orDefault[T comparable](value, otherwise T) T {
 	var zero T
@@ -156,6 +173,9 @@ func (s *Scenario) Apply(objects ...client.Object) {
 func (s *Scenario) Delete(objects ...client.Object) {
 	for _, o := range objects {
 		gvk, err := s.run.gvk(o)
+		if err == nil {
+			o, err = s.run.placed(o)
+		}
 		if err == nil {
 			s.run.deleted = identity{gvk.GroupKind(), o.GetNamespace(), o.GetName()}
 			s.run.tell("user", fmt.Sprintf("deletes %s", s.run.deleted))

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+// verifyName is the name of the program that injects faults. It links a test kit, which no server needs.
+const verifyName = "anykind-verify"
+
+func verifyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify [FLAGS] -- COMMAND [ARGUMENTS]",
+		Short: "Find bugs of a controller by faults at each of its writes",
+		Long: `Find bugs of a controller in any language: start it with a server of its own, act as a user,
+and inject crashes, lost responses, stale caches and late events at each of its writes.
+
+This runs the program ` + verifyName + `, from the folder of this program or from PATH. Build
+it in a clone of the repository: go build -C envtest -o FOLDER ./` + verifyName + `
+Its flags are listed by: ` + verifyName + ` --help`,
+		Example:            `  anykind verify --crds config/crd -f sample.yaml -- ./manager`,
+		DisableFlagParsing: true,
+		RunE:               runVerify,
+	}
+}
+
+// runVerify runs the program, and returns its exit code as an error.
+func runVerify(cmd *cobra.Command, args []string) error {
+	path, err := exec.LookPath(verifyName)
+	if own, e := os.Executable(); e == nil {
+		if beside, e := exec.LookPath(filepath.Join(filepath.Dir(own), verifyName)); e == nil {
+			path, err = beside, nil
+		}
+	}
+	switch help := len(args) == 1 && (args[0] == "--help" || args[0] == "-h"); {
+	case err != nil && help:
+		return cmd.Help()
+	case err != nil:
+		return fmt.Errorf("%w: build it in a clone of the repository, with go build -C envtest -o FOLDER ./%s", err, verifyName)
+	}
+	program := exec.Command(path, args...)
+	program.Stdin, program.Stdout, program.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err = program.Run()
+	if ended := new(exec.ExitError); errors.As(err, &ended) {
+		return exitError(ended.ExitCode())
+	}
+	return err
+}

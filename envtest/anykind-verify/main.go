@@ -1,0 +1,177 @@
+// Command anykind-verify finds bugs of a controller in any language, with package verify. It starts an API server, starts the
+// controller as a process whose KUBECONFIG names this server, acts as a user, and injects faults.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/anykind/anykind/envtest/verify"
+)
+
+// Exit codes.
+const (
+	exitFound  = 1
+	exitFailed = 2
+)
+
+func main() {
+	log.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	found, err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "anykind-verify:", err)
+		os.Exit(exitFailed)
+	case found > 0:
+		os.Exit(exitFound)
+	}
+}
+
+// options are the flags.
+type options struct {
+	world verify.World
+	steps []string
+	keep  bool
+	log   string
+}
+
+func (o *options) flags(errs io.Writer) *pflag.FlagSet {
+	f := pflag.NewFlagSet("anykind-verify", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.SetInterspersed(false) // flags after the command are its own
+	f.SetOutput(errs)
+	w := &o.world
+	f.StringSliceVar(&w.CRDDirectoryPaths, "crds", nil, "files and folders of CustomResourceDefinitions")
+	f.StringArrayVarP(&o.steps, "filename", "f", nil, "file whose objects a user applies; each further -f is applied after the program has come to rest")
+	f.BoolVar(&o.keep, "keep", false, "do not delete the objects at the end")
+	f.BoolVar(&w.Inputs, "inputs", false, "also change each field of the last custom resource, and change it back")
+	f.BoolVar(&w.Kubelet, "kubelet", false, "make Pods ready, without containers")
+	f.BoolVar(&w.WithoutWatchList, "without-watch-list", false, "reject watches that begin with a list, as before v1.34: lists can then be old after a restart")
+	f.StringSliceVar(&w.Controllers, "controllers", nil, "controllers of kube-controller-manager that run in the server (default: garbage-collector-controller,namespace-controller)")
+	f.StringSliceVar(&w.Ignore, "ignore", nil, "fields that may differ at the end, such as Widget.status.retries")
+	f.DurationVar(&w.Quiet, "quiet", 2*time.Second, "time without a change after which the program has come to rest; faults take a multiple of it")
+	f.IntVar(&w.Plans, "plans", 500, "number of plans, at most")
+	f.DurationVar(&w.Time, "time", 10*time.Minute, "time for all plans, at most")
+	f.IntVar(&w.Findings, "findings", 3, "number of different problems after which no more plans are run")
+	f.Uint64Var(&w.Seed, "seed", 0, "seed of the order of the plans")
+	f.StringVar(&w.Plan, "plan", "", "the only plan to run, as a finding names it")
+	f.StringVar(&o.log, "log", "", "file for the output of the program")
+	f.Usage = func() {
+		fmt.Fprintf(errs, `Find bugs of a controller in any language that faults reveal.
+
+  anykind-verify --crds config/crd -f sample.yaml -- ./manager --leader-elect=false
+
+The program reads its kubeconfig from the environment variable KUBECONFIG. It is started and killed for
+each plan, so a manager should listen on no port that another process uses.
+
+Exit codes: 0 without a finding, %d with findings, %d after an error.
+
+`, exitFound, exitFailed)
+		f.PrintDefaults()
+	}
+	return f
+}
+
+// run verifies a program, and returns the number of findings.
+func run(ctx context.Context, args []string, out, errs io.Writer) (found int, err error) {
+	var o options
+	f := o.flags(errs)
+	if err := f.Parse(args); err != nil {
+		return 0, err
+	}
+	o.world.Command = f.Args()
+	switch {
+	case len(o.world.Command) == 0:
+		return 0, errors.New("the command of the program is missing: anykind-verify [flags] -- COMMAND [ARGUMENTS]")
+	case len(o.steps) == 0:
+		return 0, errors.New("a controller needs an object to act on: -f FILE")
+	}
+	if _, err := exec.LookPath(o.world.Command[0]); err != nil {
+		return 0, err
+	}
+	steps, err := readAll(o.steps)
+	if err != nil {
+		return 0, err
+	}
+	if o.log != "" {
+		file, err := os.Create(o.log)
+		if err != nil {
+			return 0, err
+		}
+		defer file.Close()
+		o.world.Output = file
+	}
+	number := 0
+	o.world.Progress = func(p verify.Plan, problem *verify.Problem) {
+		number++
+		state := "ok"
+		if problem != nil {
+			state = string(problem.Kind)
+		}
+		fmt.Fprintf(errs, "%4d  %-50s %s\n", number, p, state)
+	}
+	fmt.Fprintf(errs, "running the program three times without faults\n")
+	report, err := verify.ExploreCommand(ctx, o.world, func(s *verify.Scenario) { play(s, steps, o.keep) })
+	if err != nil {
+		return 0, err
+	}
+	for _, finding := range report.Findings {
+		fmt.Fprintln(out, finding)
+		if len(finding.Plan) > 0 {
+			fmt.Fprintf(out, "to repeat it: anykind-verify --plan=%s %s\n\n", quote(finding.Plan.String()), quoteAll(args))
+		}
+	}
+	fmt.Fprintf(out, "%d plans for %d writes, %d findings\n", report.Plans, len(report.Writes), len(report.Findings))
+	return len(report.Findings), nil
+}
+
+// play applies the objects of each step, and deletes them in the reverse order.
+func play(s *verify.Scenario, steps [][]client.Object, keep bool) {
+	var applied []client.Object
+	for _, objects := range steps {
+		s.Apply(objects...)
+		s.Settle()
+		applied = append(applied, objects...)
+	}
+	seen := map[string]bool{}
+	for i := len(applied) - 1; i >= 0 && !keep; i-- {
+		key := fmt.Sprint(applied[i].GetObjectKind().GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(applied[i]))
+		if !seen[key] {
+			s.Delete(applied[i])
+		}
+		seen[key] = true
+	}
+}
+
+// quote returns an argument as a shell needs it.
+func quote(arg string) string {
+	if arg != "" && !strings.ContainsAny(arg, " \t\n'\"$`\\*?[]#~&;|<>(){}!") {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}
+
+func quoteAll(args []string) string {
+	quoted := make([]string, len(args))
+	for i, arg := range args {
+		quoted[i] = quote(arg)
+	}
+	return strings.Join(quoted, " ")
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// programVariable makes the test binary a controller: "early" has a bug, "late" has none.
+const programVariable = "VERIFY_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if order := os.Getenv(programVariable); order != "" {
+		fmt.Fprintln(os.Stderr, control(order))
+		os.Exit(1)
+	}
+	log.SetLogger(logr.Discard())
+	m.Run()
+}
+
+// control makes a Secret for each ConfigMap with the label mine, and says so in the ConfigMap: early is before it has the
+// Secret.
+func control(order string) error {
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	if err != nil {
+		return err
+	}
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		return err
+	}
+	for ctx := context.Background(); ; time.Sleep(10 * time.Millisecond) {
+		var all corev1.ConfigMapList
+		if err := c.List(ctx, &all, client.HasLabels{"mine"}); err != nil {
+			continue
+		}
+		for _, m := range all.Items {
+			if m.Data["ready"] != "" {
+				continue
+			}
+			m.Data = map[string]string{"ready": "yes"}
+			make := func() error {
+				return client.IgnoreAlreadyExists(c.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}}))
+			}
+			say := func() error { return c.Update(ctx, &m) }
+			steps := []func() error{make, say}
+			if order == "early" {
+				steps = []func() error{say, make}
+			}
+			for _, step := range steps {
+				if step() != nil {
+					break
+				}
+			}
+		}
+	}
+}
+
+func TestRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "map.yaml")
+	yaml := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\n  labels: {mine: 'yes'}\n"
+	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for order, found := range map[string]int{"early": 1, "late": 0} {
+		t.Setenv(programVariable, order)
+		var out, errs bytes.Buffer
+		args := []string{"--plan=crash-after:1", "--quiet=100ms", "--keep", "-f", file, "--", os.Args[0]}
+		n, err := run(t.Context(), args, &out, &errs)
+		if err != nil || n != found {
+			t.Errorf("%s: %d findings, %v\n%s%s", order, n, err, &out, &errs)
+		}
+		if found > 0 && (!strings.Contains(out.String(), "Secret default/m is missing") || !strings.Contains(out.String(), "to repeat it: anykind-verify --plan=crash-after:1 ")) {
+			t.Errorf("%s", &out)
+		}
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"empty.yaml": "---\n", "nameless.yaml": "apiVersion: v1\nkind: ConfigMap\n", "map.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for args, want := range map[string]string{
+		"":                                     "the command of the program is missing",
+		"-- true":                              "a controller needs an object to act on",
+		"-f missing.yaml -- true":              "missing.yaml: no such file",
+		"-f empty.yaml -- true":                "empty.yaml: it has no objects",
+		"-f nameless.yaml -- true":             "needs apiVersion and metadata.name",
+		"--crds missing -f map.yaml -- true":   "missing",
+		"--plan wrong -f map.yaml -- sleep 60": "wrong",
+		"-f map.yaml -- ./missing":             "no such file",
+		"--plans x":                            "invalid argument",
+	} {
+		t.Chdir(dir)
+		var out, errs bytes.Buffer
+		if _, err := run(t.Context(), strings.Fields(args), &out, &errs); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v\n%s", args, err, &out)
+		}
+	}
+}

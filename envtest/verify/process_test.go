@@ -1,0 +1,81 @@
+package verify
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// programVariable makes the test binary one of the controllers of the tests.
+const programVariable = "VERIFY_TEST_PROGRAM"
+
+// runProgram runs a controller until a signal, as a main function does.
+func runProgram(name string) error {
+	if name == "panics" {
+		panic("no such luck")
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(plantedBugs, func(p planted) bool { return p.pattern == name })
+	if i < 0 {
+		return reconciler(named).start(ctrl.SetupSignalHandler(), config)
+	}
+	return plantedBugs[i].start(ctrl.SetupSignalHandler(), config)
+}
+
+// processOf is a World with the controller in a process of its own.
+func processOf(t *testing.T, name string) World {
+	t.Setenv(programVariable, name)
+	return World{Command: []string{os.Args[0]}, Output: t.Output(), Quiet: 200 * time.Millisecond, Plans: 5, Time: 2 * time.Minute}
+}
+
+// A crash reveals the bug of a program in a process of its own, and its story names the cause.
+func TestProcess(t *testing.T) {
+	w := processOf(t, "status before the work")
+	w.Plan = "crash-after:1"
+	r := Explore(t, w, applyOne)
+	if len(r.Findings) != 1 || r.Findings[0].Kind != Different || !strings.Contains(r.Findings[0].Text, "Secret default/m is missing") ||
+		!strings.Contains(r.Findings[0].Story.String(), "the program crashes before the response to update configmaps default/m") {
+		t.Errorf("%v", r)
+	}
+}
+
+// Each fault can be injected into a process, and a correct one passes.
+func TestCorrectProcess(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs take seconds")
+	}
+	w := processOf(t, "correct")
+	for _, plan := range []string{"crash-before:1", "lose-response:1", "fail:1", "partition:1", "pause:1", "slow:1", "slow-response:1", "hold:configmaps:1", "relist:configmaps:1", "stall:configmaps:1"} {
+		w.Plan = plan
+		if r := Explore(t, w, applyOne); len(r.Findings) > 0 {
+			t.Error(r.Findings)
+		}
+	}
+}
+
+// The panic of a process is a problem of its own kind, with its message.
+func TestProcessPanics(t *testing.T) {
+	r := Explore(t, processOf(t, "panics"), applyOne)
+	if len(r.Findings) != 1 || r.Findings[0].Kind != Panics || r.Findings[0].Text != "panic: no such luck" {
+		t.Errorf("%v", r.Findings)
+	}
+}
+
+func TestTail(t *testing.T) {
+	var last tail
+	for i := range 20_000 {
+		fmt.Fprintf(&last, "line %d\n", i)
+	}
+	if lines := strings.Split(last.String(), "\n"); len(lines) != 10 || lines[9] != "line 19999" || len(last.kept) > tailBytes || last.panicked() != "" {
+		t.Errorf("%q, %d bytes", last.String(), len(last.kept))
+	}
+}
