@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,7 +136,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 	for _, finding := range report.Findings {
 		fmt.Fprintln(out, finding)
 		if len(finding.Plan) > 0 {
-			fmt.Fprintf(out, "to repeat it: anykind-verify --plan=%s %s\n\n", quote(finding.Plan.String()), quoteAll(args))
+			flags := slices.DeleteFunc(args[:len(args)-f.NArg()], func(arg string) bool { return arg == "--" })
+			again := slices.Concat([]string{f.Name()}, flags, []string{"--plan=" + finding.Plan.String(), "--"}, f.Args())
+			fmt.Fprintf(out, "to repeat it: %s\n\n", quoteAll(again))
 		}
 	}
 	fmt.Fprintf(out, "%d plans for %d writes, %d findings\n", report.Plans, len(report.Writes), len(report.Findings))
@@ -160,18 +163,13 @@ func play(s *verify.Scenario, steps [][]client.Object, keep bool) {
 	}
 }
 
-// quote returns an argument as a shell needs it.
-func quote(arg string) string {
-	if arg != "" && !strings.ContainsAny(arg, " \t\n'\"$`\\*?[]#~&;|<>(){}!") {
-		return arg
-	}
-	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-}
-
+// quoteAll returns a command line as a shell needs it.
 func quoteAll(args []string) string {
 	quoted := make([]string, len(args))
 	for i, arg := range args {
-		quoted[i] = quote(arg)
+		if quoted[i] = arg; arg == "" || strings.ContainsAny(arg, " \t\n'\"$`\\*?[]#~&;|<>(){}!") {
+			quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
 	}
 	return strings.Join(quoted, " ")
 }

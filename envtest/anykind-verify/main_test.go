@@ -82,7 +82,7 @@ func TestRun(t *testing.T) {
 		if err != nil || n != found {
 			t.Errorf("%s: %d findings, %v\n%s%s", order, n, err, &out, &errs)
 		}
-		if found > 0 && (!strings.Contains(out.String(), "Secret default/m is missing") || !strings.Contains(out.String(), "to repeat it: anykind-verify --plan=crash-after:1 ")) {
+		if found > 0 && (!strings.Contains(out.String(), "Secret default/m is missing") || !strings.Contains(out.String(), " --keep -f "+file+" --plan=crash-after:1 -- ")) {
 			t.Errorf("%s", &out)
 		}
 	}

@@ -245,6 +245,20 @@ func (g *gate) decide(c *call, v verdict) {
 	c.verdict <- v
 }
 
+// drop ends all requests and watches: those of a program that is dead. A server notices that a connection is closed some
+// time after the end of a process.
+func (g *gate) drop() {
+	g.mu.Lock()
+	calls, streams := slices.Clone(g.waiting), slices.Clone(g.streams)
+	g.mu.Unlock()
+	for _, c := range calls {
+		g.decide(c, hangUp)
+	}
+	for _, s := range streams {
+		s.cancel()
+	}
+}
+
 // handled notes that nothing is left to do for a request but to send its response.
 func (g *gate) handled(c *call) {
 	g.mu.Lock()

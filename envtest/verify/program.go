@@ -19,7 +19,7 @@ type program struct {
 	stop    context.CancelFunc
 	done    chan error
 	suspend func(on bool)
-	ended   bool // kill was called
+	ended   bool // by kill
 
 	mu    sync.Mutex
 	dead  bool
@@ -127,6 +127,7 @@ func (r *run) kill() {
 	case <-p.done:
 	case <-time.After(time.Minute):
 	}
+	r.gate.drop()
 	r.clock.wait(r.gate)
 }
 
