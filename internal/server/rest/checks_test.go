@@ -139,3 +139,24 @@ func TestBindingWithoutName(t *testing.T) {
 	s.post(bindings, `{}`).message(500, "target.name: Required value")
 	s.post(bindings, `{"target":{"name":"a"}}`).message(400, "Name parameter required.")
 }
+
+// A deletionTimestamp of the zero time is a change of an immutable field for a built-in kind. For a custom resource, it is
+// dropped. A create drops it in both cases.
+func TestZeroDeletionTimestamp(t *testing.T) {
+	const zero = `"deletionTimestamp":"0001-01-01T00:00:00Z"`
+	s := newServerOf(t, builtin.Definitions()...)
+	s.post(namespaced+"configmaps", `{"metadata":{"name":"x",`+zero+`}}`).is(201)
+	s.put(namespaced+"configmaps/x", `{"metadata":{"name":"x","deletionTimestamp":null}}`).is(200)
+	for _, got := range []answer{
+		s.put(namespaced+"configmaps/x", `{"metadata":{"name":"x",`+zero+`}}`),
+		s.merge(namespaced+"configmaps/x", `{"metadata":{`+zero+`}}`),
+	} {
+		got.message(422, `ConfigMap "x" is invalid: metadata.deletionTimestamp: Invalid value: null: field is immutable`)
+	}
+	s = newServer(t)
+	s.make("a")
+	s.merge(leads+"/a", `{"metadata":{`+zero+`}}`).is(200)
+	if got := s.get(leads + "/a").is(200).body; strings.Contains(got, "deletionTimestamp\":") {
+		t.Errorf("stored as %s", got)
+	}
+}
