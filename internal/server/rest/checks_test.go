@@ -96,12 +96,17 @@ func TestNullVersion(t *testing.T) {
 		`Lead in version "" cannot be handled as a Lead: .apiVersion accessor error: <nil> is of the type <nil>, expected string`)
 }
 
-// A patch may remove the apiVersion; then the kind is looked up in the internal version.
+// A patch may remove the apiVersion, or leave only the group of the kind; then the kind is looked up in the internal
+// version. Another group needs a version.
 func TestPatchedWithoutVersion(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
-	s.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", `{"metadata":{"name":"x"}}`).is(201)
-	s.merge("/apis/policy/v1/namespaces/default/poddisruptionbudgets/x", `{"apiVersion":null,"kind":"two"}`).is(422,
-		`no kind \"two\" is registered for the internal version of group \"policy\" in scheme`)
+	const budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+	s.post(budgets, `{"metadata":{"name":"x"}}`).is(201)
+	for _, version := range []string{`null`, `""`, `"/"`, `"policy/"`} {
+		s.merge(budgets+"/x", `{"apiVersion":`+version+`,"kind":"two"}`).is(422,
+			`no kind \"two\" is registered for the internal version of group \"policy\" in scheme`)
+	}
+	s.merge(budgets+"/x", `{"apiVersion":"v1/"}`).is(422, `: Object 'apiVersion' is missing in '{\"apiVersion\":\"v1/\",`)
 }
 
 // Until the kind is compared, a message names the kind in the object.
