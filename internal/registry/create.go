@@ -150,7 +150,7 @@ func (w *write) prepare(ctx context.Context) error {
 		}
 		w.systemMetadata(d, w.object)
 	} else {
-		keepSystemMetadata(w.object, w.old)
+		keepSystemMetadata(d, w.object, w.old)
 	}
 	ctx = resource.WithWarn(ctx, w.options.Warn)
 	if d.CountsDropped {

@@ -78,8 +78,8 @@ func matchName(target *Target, t object.Tree) error {
 	}
 }
 
-// keepSystemMetadata restores the immutable metadata of an object.
-func keepSystemMetadata(t, old object.Tree) {
+// keepSystemMetadata restores the immutable metadata of an object. A null deletionTimestamp is the zero time of a client.
+func keepSystemMetadata(d *resource.Definition, t, old object.Tree) {
 	now, was := object.Metadata(t), object.Metadata(old)
 	delete(now, "selfLink")
 	for _, f := range []string{"generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "uid"} {
@@ -92,6 +92,9 @@ func keepSystemMetadata(t, old object.Tree) {
 		case f == "generation":
 			delete(now, f)
 		}
+	}
+	if _, had := was["deletionTimestamp"]; now["deletionTimestamp"] == nil && (had || !d.Dialect.RejectsZeroDeletion) {
+		delete(now, "deletionTimestamp")
 	}
 }
 
@@ -117,6 +120,9 @@ func fullyValidateMetadata(d *resource.Definition, t, old object.Tree) field.Err
 	errs := apivalidation.ValidateObjectMetaAccessor(meta, d.Namespaced, validName, at)
 	if old != nil {
 		errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(meta, object.AccessorOf(old), at)...)
+		if v, isSet := object.Metadata(t)["deletionTimestamp"]; isSet && v == nil { // an Accessor has none
+			errs = append(errs, field.Invalid(at.Child("deletionTimestamp"), nil, apivalidation.FieldImmutableErrorMsg))
+		}
 	}
 	return errs
 }

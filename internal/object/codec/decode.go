@@ -161,7 +161,23 @@ func decodeInto(obj runtime.Object, doc []byte) (t object.Tree, problems []strin
 		return nil, nil, err
 	}
 	t, err = object.TreeOf(obj)
-	return t, texts(strict), err
+	return t, texts(strict), beyondFloat(err)
+}
+
+// beyondFloat returns the error for a number inside untyped JSON that is too large for a float64, wherever the number is.
+// Kubernetes decodes such JSON by itself, when it converts the object.
+func beyondFloat(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, itself, ok := strings.Cut(err.Error(), "error decoding number from json: "); ok {
+		return errors.New(itself)
+	}
+	if _, number, ok := strings.Cut(err.Error(), `strconv.ParseFloat: parsing "`); ok {
+		number, _, _ = strings.Cut(number, `"`)
+		return fmt.Errorf("json: cannot unmarshal number %s into Go value of type float64", number)
+	}
+	return err
 }
 
 // texts returns the texts of errors.
@@ -284,10 +300,14 @@ func unregistered(got schema.GroupVersionKind) error {
 // one, as DecodeObject does. Its errors are not Statuses.
 func (x Expect) Name(t object.Tree) error {
 	m, err := reinterpret(t)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case m.APIVersion == "" && m.Kind != "" && m.Kind != x.Kind.Kind:
+	}
+	gv, _ := schema.ParseGroupVersion(m.APIVersion)
+	switch got := m.or(x.Kind); {
+	case got.Version == "":
+		return fmt.Errorf("Object 'apiVersion' is missing in '%s'", object.AppendJSON(nil, t))
+	case gv.Version == "" && got.Kind != x.Kind.Kind:
 		return fmt.Errorf("no kind %q is registered for the internal version of group %q in scheme %q", m.Kind, x.Kind.Group, scheme)
 	}
 	return x.name(t, m)

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -131,6 +132,19 @@ func TestNumberThatNothingHolds(t *testing.T) {
 	const refused = `ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string`
 	if _, _, err = DecodeObject(JSON, []byte(`{"kind":"ConfigMap","data":{"a":1e400}}`), configMap); err == nil || err.Error() != refused {
 		t.Error(err)
+	}
+}
+
+// A number that is too large for a float64 has one error, wherever it is in untyped JSON.
+func TestNumberTooLargeInJSON(t *testing.T) {
+	x := Expect{Kind: apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"),
+		New: func() runtime.Object { return &apiextensionsv1.CustomResourceDefinition{} }}
+	for _, value := range []string{`1e400`, `[1e400]`, `{"a":{"b":[1e400]}}`} {
+		_, _, err := DecodeObject(JSON, []byte(`{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"default":`+value+`}}}]}}`), x)
+		const want = `CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition: json: cannot unmarshal number 1e400 into Go value of type float64`
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", value, err, want)
+		}
 	}
 }
 

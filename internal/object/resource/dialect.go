@@ -53,6 +53,9 @@ type Dialect struct {
 	DecidesAsStored bool
 	// ReadsGenerations: an object that is stored without a generation is shown without one. Otherwise it has the first one.
 	ReadsGenerations bool
+	// RejectsZeroDeletion: an update that sets deletionTimestamp to the zero time is rejected, because the field is
+	// immutable. Otherwise the value is dropped.
+	RejectsZeroDeletion bool
 	// UsualFieldSelectors: a kind without selectable fields supports name and namespace in field
 	// selectors, even if it is cluster-scoped, and errors about other fields list these two.
 	UsualFieldSelectors bool
@@ -102,6 +105,7 @@ var CompiledIn = Dialect{
 	ForgetsOwners:        true,
 	DecidesAsStored:      true,
 	ReadsGenerations:     true,
+	RejectsZeroDeletion:  true,
 	UsualFieldSelectors:  true,
 	TypedOpenAPI:         true,
 	Group: GroupDialect{

@@ -96,12 +96,17 @@ func TestNullVersion(t *testing.T) {
 		`Lead in version "" cannot be handled as a Lead: .apiVersion accessor error: <nil> is of the type <nil>, expected string`)
 }
 
-// A patch may remove the apiVersion; then the kind is looked up in the internal version.
+// A patch may remove the apiVersion, or leave only the group of the kind; then the kind is looked up in the internal
+// version. Another group needs a version.
 func TestPatchedWithoutVersion(t *testing.T) {
 	s := newServerOf(t, builtin.Definitions()...)
-	s.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", `{"metadata":{"name":"x"}}`).is(201)
-	s.merge("/apis/policy/v1/namespaces/default/poddisruptionbudgets/x", `{"apiVersion":null,"kind":"two"}`).is(422,
-		`no kind \"two\" is registered for the internal version of group \"policy\" in scheme`)
+	const budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+	s.post(budgets, `{"metadata":{"name":"x"}}`).is(201)
+	for _, version := range []string{`null`, `""`, `"/"`, `"policy/"`} {
+		s.merge(budgets+"/x", `{"apiVersion":`+version+`,"kind":"two"}`).is(422,
+			`no kind \"two\" is registered for the internal version of group \"policy\" in scheme`)
+	}
+	s.merge(budgets+"/x", `{"apiVersion":"v1/"}`).is(422, `: Object 'apiVersion' is missing in '{\"apiVersion\":\"v1/\",`)
 }
 
 // Until the kind is compared, a message names the kind in the object.
@@ -138,4 +143,25 @@ func TestBindingWithoutName(t *testing.T) {
 	const bindings = "/api/v1/namespaces/default/bindings"
 	s.post(bindings, `{}`).message(500, "target.name: Required value")
 	s.post(bindings, `{"target":{"name":"a"}}`).message(400, "Name parameter required.")
+}
+
+// A deletionTimestamp of the zero time is a change of an immutable field for a built-in kind. For a custom resource, it is
+// dropped. A create drops it in both cases.
+func TestZeroDeletionTimestamp(t *testing.T) {
+	const zero = `"deletionTimestamp":"0001-01-01T00:00:00Z"`
+	s := newServerOf(t, builtin.Definitions()...)
+	s.post(namespaced+"configmaps", `{"metadata":{"name":"x",`+zero+`}}`).is(201)
+	s.put(namespaced+"configmaps/x", `{"metadata":{"name":"x","deletionTimestamp":null}}`).is(200)
+	for _, got := range []answer{
+		s.put(namespaced+"configmaps/x", `{"metadata":{"name":"x",`+zero+`}}`),
+		s.merge(namespaced+"configmaps/x", `{"metadata":{`+zero+`}}`),
+	} {
+		got.message(422, `ConfigMap "x" is invalid: metadata.deletionTimestamp: Invalid value: null: field is immutable`)
+	}
+	s = newServer(t)
+	s.make("a")
+	s.merge(leads+"/a", `{"metadata":{`+zero+`}}`).is(200)
+	if got := s.get(leads + "/a").is(200).body; strings.Contains(got, "deletionTimestamp\":") {
+		t.Errorf("stored as %s", got)
+	}
 }

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/anykind/anykind/test/compare/wire"
@@ -92,11 +93,13 @@ func query(g *G) {
 			value := one(g, "", "x", "true", "false", "1", "0", "-1", "All", "a,b", "%20", "%00", "%ff", "1.5", "1s", "99999999999999999999", "Strict", "metadata.name=x", "é", "+", "null")
 			q = append(q, name+one(g, "=", "=", "=", "==")+value)
 		}
-		method, path, body, header := "GET", pathOf(r), []byte(nil), []wire.Field(nil)
+		method, path, body, header, around := "GET", pathOf(r), []byte(nil), []wire.Field(nil), false
 		switch g.IntN(6) {
 		case 0:
 			path = r.Path(namespaceOf(r), "")
 			if !r.Namespaced || r.crowded() {
+				// The first of several selectors counts, and may select objects of other sequences.
+				around = slices.ContainsFunc(q, func(parameter string) bool { return strings.HasPrefix(parameter, "labelSelector=") })
 				q = append(q, "labelSelector=scope%3D"+wire.Scope)
 			}
 		case 1:
@@ -108,7 +111,7 @@ func query(g *G) {
 		case 4:
 			method = "DELETE"
 		}
-		g.add(wire.Step{Kind: "query", Resource: r.Label(), Method: method, Path: path + joined(q), Body: body, Header: header})
+		g.add(wire.Step{Kind: "query", Resource: r.Label(), Method: method, Path: path + joined(q), Body: body, Header: header, Around: around})
 	}
 }
 

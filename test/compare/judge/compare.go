@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -153,9 +154,16 @@ func (c *comparison) statuses(theirs, ours map[string]any) {
 	}
 }
 
-// causes compares causes. Different messages for the same field and reason are one difference.
+// causes compares causes. Different messages for the same field and reason are one difference. A server that rejects a
+// patch as a whole does not validate its result, so the causes of the other server are consequences.
 func (c *comparison) causes(all, others []string) {
 	theirs, ours := lacking(all, others), minus(others, all)
+	switch {
+	case rejectPatch(theirs) && !rejectPatch(ours):
+		ours = nil
+	case rejectPatch(ours) && !rejectPatch(theirs):
+		theirs = nil
+	}
 	for _, cause := range theirs {
 		field, _, _ := strings.Cut(cause, ": ")
 		i := slices.IndexFunc(ours, func(other string) bool { return strings.HasPrefix(other, field+": ") })
@@ -169,6 +177,11 @@ func (c *comparison) causes(all, others []string) {
 	for _, cause := range ours {
 		c.add("cause", "", cause)
 	}
+}
+
+// rejectPatch reports whether causes are one about a patch as a whole.
+func rejectPatch(causes []string) bool {
+	return len(causes) == 1 && strings.HasPrefix(causes[0], "patch ")
 }
 
 func causes(details map[string]any) []string {
@@ -207,21 +220,35 @@ func lacking(theirs, ours []string) []string {
 // type, or from a map.
 func plain(message any) string {
 	text, _ := message.(string)
-	return quoted.ReplaceAllStringFunc(text, func(in string) string {
+	text = quoted.ReplaceAllStringFunc(text, func(in string) string {
 		inside, err := strconv.Unquote(in)
-		if err != nil || !strings.HasPrefix(inside, "{") {
-			return in
-		}
-		tree, err := exact([]byte(inside))
 		if err != nil {
 			return in
 		}
-		data, err := json.Marshal(tree)
-		if err != nil {
-			return in
+		if data := sorted(inside); data != "" {
+			return strconv.Quote(data)
 		}
-		return strconv.Quote(string(data))
+		return in
 	})
+	return inQuotes.ReplaceAllStringFunc(text, func(in string) string {
+		return "'" + cmp.Or(sorted(strings.Trim(in, "'")), strings.Trim(in, "'")) + "'"
+	})
+}
+
+// sorted returns an object in JSON with sorted keys, or "" for another text.
+func sorted(text string) string {
+	if !strings.HasPrefix(text, "{") {
+		return ""
+	}
+	tree, err := exact([]byte(text))
+	if err != nil {
+		return ""
+	}
+	data, err := json.Marshal(tree)
+	if err != nil {
+		return ""
+	}
+	return string(data)
 }
 
 // parts returns the parts of a message, sorted.
@@ -439,6 +466,10 @@ func failure(v any) bool {
 var (
 	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	digits = regexp.MustCompile(`\d+`)
+	// inQuotes is an object in single quotes, in a message that its apiVersion or kind is missing.
+	inQuotes = regexp.MustCompile(`'\{.*\}'`)
+	// negativeZero is a number for which Kubernetes has "-0", and anykind "0".
+	negativeZero = regexp.MustCompile(`([:,\[ ])-0([],} ]|$)`)
 
 	answered = regexp.MustCompile(`^[1-5]\d\d( |$)`)
 )
@@ -448,7 +479,8 @@ var (
 func Shape(text string) string {
 	code := answered.FindString(text)
 	text = text[len(code):]
-	text = digits.ReplaceAllString(quoted.ReplaceAllString(text, `""`), "N")
+	text = negativeZero.ReplaceAllString(quoted.ReplaceAllString(text, `""`), "${1}0$2")
+	text = digits.ReplaceAllString(text, "N")
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > 140 {
 		text = text[:140] + "…"

@@ -74,6 +74,9 @@ func TestCompare(t *testing.T) {
 		{"a type that was made up", []*wire.Answer{answer(422, `{"kind":"Status","message":"no size of 'selfType123'"}`)},
 			[]*wire.Answer{answer(422, `{"kind":"Status","message":"no size of 'selfType0'"}`)}, "", ""},
 		{"another cause", []*wire.Answer{status2("a", "c")}, []*wire.Answer{status2("a", "b")}, "", "cause cause"},
+		{"a patch that one rejects as a whole", []*wire.Answer{rejected("no")}, []*wire.Answer{status2("a", "b")}, "", "cause"},
+		{"a patch that the other one rejects as a whole", []*wire.Answer{status2("a", "b")}, []*wire.Answer{rejected("no")}, "", "cause"},
+		{"a patch that both reject as a whole", []*wire.Answer{rejected("no")}, []*wire.Answer{rejected("never")}, "", "words of a cause"},
 		{"names that are made up", []*wire.Answer{answer(201, `{"metadata":{"name":"web-x2b4c"}}`)}, []*wire.Answer{answer(201, `{"metadata":{"name":"web-zzzzz"}}`)}, `{"generateName":"web-"}`, ""},
 		{"names that are not", []*wire.Answer{answer(201, `{"metadata":{"name":"web-x2b4c"}}`)}, []*wire.Answer{answer(201, `{"metadata":{"name":"web-zzzzz"}}`)}, ``, "body.metadata.name"},
 		{"an address", []*wire.Answer{answer(200, `{"clusterIP":"10.0.0.1"}`)}, []*wire.Answer{answer(200, `{"clusterIP":"10.9.9.9"}`)}, "", ""},
@@ -86,6 +89,10 @@ func TestCompare(t *testing.T) {
 			[]*wire.Answer{answer(200, object(uidB, "63", "")), answer(409, `{"kind":"Status","message":"no more than 63 bytes"}`)}, "", "message"},
 		{"an object in a message", []*wire.Answer{answer(409, `{"kind":"Status","message":"Invalid value: \"{\\\"b\\\":1,\\\"a\\\":2}\": x"}`)},
 			[]*wire.Answer{answer(409, `{"kind":"Status","message":"Invalid value: \"{\\\"a\\\":2,\\\"b\\\":1}\": x"}`)}, "", ""},
+		{"an object in single quotes", []*wire.Answer{answer(422, `{"kind":"Status","message":"Object 'Kind' is missing in '{\"b\":\"it's\",\"a\":2}'"}`)},
+			[]*wire.Answer{answer(422, `{"kind":"Status","message":"Object 'Kind' is missing in '{\"a\":2,\"b\":\"it's\"}'"}`)}, "", ""},
+		{"another object in single quotes", []*wire.Answer{answer(422, `{"kind":"Status","message":"Object 'Kind' is missing in '{\"b\":1,\"a\":2}'"}`)},
+			[]*wire.Answer{answer(422, `{"kind":"Status","message":"Object 'Kind' is missing in '{\"a\":1,\"b\":1}'"}`)}, "", "message"},
 		{"resources in another order", []*wire.Answer{answer(200, `{"kind":"APIResourceList","resources":[{"name":"a"},{"name":"b"}]}`)},
 			[]*wire.Answer{answer(200, `{"kind":"APIResourceList","resources":[{"name":"b"},{"name":"a"}]}`)}, "", ""},
 		{"items in another order", []*wire.Answer{answer(200, `{"items":[{"name":"a"},{"name":"b"}]}`)},
@@ -104,6 +111,11 @@ func TestCompare(t *testing.T) {
 // status2 returns a Status with two invalid fields.
 func status2(a, b string) *wire.Answer {
 	return answer(422, fmt.Sprintf(`{"kind":"Status","reason":"Invalid","message":"[%s: no, %s: no]","details":{"causes":[{"field":%[1]q,"reason":"R","message":"no"},{"field":%[2]q,"reason":"R","message":"no"}]}}`, a, b))
+}
+
+// rejected returns a Status about a patch as a whole.
+func rejected(words string) *wire.Answer {
+	return answer(422, fmt.Sprintf(`{"kind":"Status","reason":"Invalid","message":"patch: %s","details":{"causes":[{"field":"patch","reason":"R","message":%[1]q}]}}`, words))
 }
 
 // Times from servers are equal; their formats are not.
@@ -149,6 +161,18 @@ func TestSignature(t *testing.T) {
 	want := Signature{"get", "things", "code", `404 NotFound: things "" not found`, "200"}
 	if got := signature("a"); got != want || signature("b2") != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// Numbers have one shape, and so do 0 and -0. A minus has its own.
+func TestShapeOfNumbers(t *testing.T) {
+	for text, want := range map[string]string{
+		`value: -0`: `value: N`, `{"a":-0}: x`: `{"":N}: x`, `[1,-0]`: `[N,N]`, `value: 0`: `value: N`,
+		`value: -1`: `value: -N`, `value: -0.5`: `value: -N.N`, `pod-0`: `pod-N`,
+	} {
+		if got := Shape(text); got != want {
+			t.Errorf("%s has the shape %s, want %s", text, got, want)
+		}
 	}
 }
 
