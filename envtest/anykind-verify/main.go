@@ -51,6 +51,8 @@ type options struct {
 	steps []string
 	keep  bool
 	log   string
+
+	faults []string
 }
 
 func (o *options) flags(errs io.Writer) *pflag.FlagSet {
@@ -66,6 +68,8 @@ func (o *options) flags(errs io.Writer) *pflag.FlagSet {
 	f.BoolVar(&w.Kubelet, "kubelet", false, "make Pods ready, without containers")
 	f.BoolVar(&w.WithoutWatchList, "without-watch-list", false, "reject watches that begin with a list, as before v1.34: lists can then be old after a restart")
 	f.StringSliceVar(&w.Controllers, "controllers", nil, "controllers of kube-controller-manager that run in the server (default: garbage-collector-controller,namespace-controller)")
+	f.StringSliceVar(&o.faults, "faults", nil, "kinds of faults to inject, such as crash-after,rewind (default: all)")
+	f.StringSliceVar(&w.Lasting, "lasting", nil, "kinds whose objects must not be deleted and created again after a restart with an old cache (default: PersistentVolumeClaim)")
 	f.StringSliceVar(&w.Ignore, "ignore", nil, "fields that may differ at the end, such as Widget.status.retries")
 	f.DurationVar(&w.Quiet, "quiet", 2*time.Second, "time without a change after which the program has come to rest; faults take a multiple of it")
 	f.IntVar(&w.Plans, "plans", 500, "number of plans, at most")
@@ -107,6 +111,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 	if _, err := exec.LookPath(o.world.Command[0]); err != nil {
 		return 0, err
 	}
+	if err := o.chooseFaults(); err != nil {
+		return 0, err
+	}
 	steps, err := readAll(o.steps)
 	if err != nil {
 		return 0, err
@@ -143,6 +150,17 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 	}
 	fmt.Fprintf(out, "%d plans for %d writes, %d findings\n", report.Plans, len(report.Writes), len(report.Findings))
 	return len(report.Findings), nil
+}
+
+// chooseFaults sets the kinds of faults of the World.
+func (o *options) chooseFaults() error {
+	for _, name := range o.faults {
+		if !slices.Contains(verify.FaultKinds(), verify.FaultKind(name)) {
+			return fmt.Errorf("--faults: %q is none of %v", name, verify.FaultKinds())
+		}
+		o.world.Faults = append(o.world.Faults, verify.FaultKind(name))
+	}
+	return nil
 }
 
 // play applies the objects of each step, and deletes them in the reverse order.

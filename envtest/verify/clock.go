@@ -112,7 +112,7 @@ func (wall) durations(quiet time.Duration) durations {
 	return durations{
 		quiet: quiet, patience: 10 * quiet, settle: 100 * quiet,
 		apart: 1100 * time.Millisecond, restart: time.Second,
-		lag: quiet / 2, stall: 10 * quiet, stallAlone: 5 * quiet,
+		lag: 2 * quiet, stall: 10 * quiet, stallAlone: 5 * quiet,
 		slow: 3 * quiet, slowAlone: quiet, partition: 3 * quiet, pause: 5 * quiet,
 	}
 }

@@ -158,7 +158,7 @@ func (x *explorer) explore() error {
 			return err
 		}
 	}
-	for !x.over() && len(x.notable) > 0 && len(x.report.Findings) == 0 {
+	for !x.over() && len(x.notable) > 0 && len(singles) > 0 && len(x.report.Findings) == 0 {
 		a, b := x.notable[x.random.IntN(len(x.notable))], singles[x.random.IntN(len(singles))]
 		if err := x.try(slices.Concat(a, b)); err != nil {
 			return err
@@ -183,7 +183,7 @@ func (x *explorer) only(p Plan) error {
 
 // prepare makes the state that all runs start from.
 func (x *explorer) prepare() (err error) {
-	x.clock.execute(x.world.Seed, func() {
+	x.clock.execute(^x.world.Seed, func() { // uids differ from those of all runs
 		e := &envtest.Environment{
 			InMemory: x.clock.inMemory(), Controllers: x.world.controllers(),
 			CRDs: x.world.CRDs, CRDDirectoryPaths: x.world.CRDDirectoryPaths, ErrorIfCRDPathMissing: true,
@@ -380,6 +380,9 @@ func plans(r *run) (all []Plan) {
 			if len(r.ends) > 1 {
 				kinds = append(kinds, Stall)
 			}
+			if r.lists {
+				kinds = append(kinds, Rewind)
+			}
 			for _, k := range kinds {
 				all = append(all, Plan{{Kind: k, Resource: resource, At: n + 1}})
 			}
@@ -392,6 +395,9 @@ func plans(r *run) (all []Plan) {
 	}
 	for seed := range shuffles {
 		all = append(all, Plan{{Kind: Shuffle, At: seed + 1}})
+	}
+	if chosen := r.world.Faults; chosen != nil {
+		all = slices.DeleteFunc(all, func(p Plan) bool { return !slices.Contains(chosen, p[0].Kind) })
 	}
 	slices.SortFunc(all, func(a, b Plan) int { return strings.Compare(a.String(), b.String()) })
 	return all

@@ -435,9 +435,11 @@ func (c *call) String() string {
 }
 
 // resource returns the name of the watched resource in a Fault.
-func (s *stream) resource() string {
-	if g := s.call.info.Group; g != "" {
-		return s.call.info.Resource + "." + g
+func (s *stream) resource() string { return s.call.resource() }
+
+func (c *call) resource() string {
+	if g := c.info.Group; g != "" {
+		return c.info.Resource + "." + g
 	}
-	return s.call.info.Resource
+	return c.info.Resource
 }

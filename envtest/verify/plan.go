@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +57,10 @@ const (
 	// StaleRestart kills the program after a write. Lists that accept any state (resourceVersion=0) then
 	// return the one before that write, as an API server that lags behind does.
 	StaleRestart FaultKind = "stale-restart"
+	// Rewind kills the program at the end of the Settle after an event. Lists of the resource that accept any state
+	// then return the one after that event, as an API server with a cache of that age does. The later events come when the
+	// program has nothing else to do.
+	Rewind FaultKind = "rewind"
 	// Hurry makes the user act before a write of the program, instead of at the end of Settle.
 	Hurry FaultKind = "hurry"
 	// Pause suspends the program before a write for an hour, as a virtual machine can be: its requests and its
@@ -107,9 +112,13 @@ var traits = map[FaultKind]struct {
 	Hold:             {of: ofEvents},
 	Stall:            {of: ofEvents, hasty: true},
 	Relist:           {of: ofEvents},
+	Rewind:           {of: ofEvents},
 	Input:            {of: ofInputs},
 	Shuffle:          {of: ofRuns},
 }
+
+// FaultKinds returns all kinds, in alphabetical order.
+func FaultKinds() []FaultKind { return slices.Sorted(maps.Keys(traits)) }
 
 // String returns the text of the fault: its kind, the resource and the number, separated by colons.
 func (f Fault) String() string {
@@ -141,7 +150,7 @@ func ParsePlan(text string) (Plan, error) {
 			f.Resource = parts[1]
 		}
 		if err != nil || traits[f.Kind].of == 0 || of != (f.Resource != "") || of && len(parts) != 3 || !of && len(parts) != 2 {
-			return nil, fmt.Errorf("%q is no fault: use KIND:NUMBER, or KIND:RESOURCE:NUMBER for %s, %s, %s and %s", word, Hold, Stall, Relist, Input)
+			return nil, fmt.Errorf("%q is no fault: use KIND:NUMBER, or KIND:RESOURCE:NUMBER for %s, %s, %s, %s and %s", word, Hold, Stall, Relist, Rewind, Input)
 		}
 		p = append(p, f)
 	}

@@ -94,7 +94,8 @@ type run struct {
 	heldSteps int       // requests and events since then
 	stallOver bool      // the user acted during the Stall
 	held      map[*Fault]bool
-	stale     int64 // revision of lists with resourceVersion=0 after StaleRestart; 0 is the present one
+	stale     *staleLists // after StaleRestart and Rewind
+	past      *pastEvent  // of a Rewind to come
 	cutUntil  time.Time
 	cut       map[string]bool // watches that a Partition ended, until they begin again
 	problem   *Problem

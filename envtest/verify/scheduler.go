@@ -13,7 +13,7 @@ import (
 // settle lets the program rest, and compares the state with the expected one.
 func (r *run) settle() {
 	at := len(r.ends)
-	if !r.rest(at) {
+	if !r.rest(at) || !r.rewind(at) {
 		r.ends = append(r.ends, nil)
 		return
 	}
@@ -322,7 +322,7 @@ func (r *run) unheld(streams []*stream) (free []*stream) {
 		}
 		if r.holding == nil {
 			for i, f := range r.plan {
-				if f.Kind.ofEvents() && f.Resource == s.resource() && !r.held[&r.plan[i]] && r.events[f.Resource]+1 >= f.At {
+				if f.Kind.ofEvents() && f.Kind != Rewind && f.Resource == s.resource() && !r.held[&r.plan[i]] && r.events[f.Resource]+1 >= f.At {
 					r.hold(&r.plan[i])
 					r.tell("fault", "holds events of "+f.Resource)
 				}
@@ -352,11 +352,11 @@ func (r *run) release() bool {
 	if r.holdUntil.IsZero() {
 		r.holdUntil = time.Now().Add(r.times.lag)
 	}
-	if time.Now().Before(r.holdUntil) && r.heldSteps <= maxHeld {
+	if (time.Now().Before(r.holdUntil) || r.starting()) && r.heldSteps <= maxHeld {
 		return false
 	}
 	f := r.holding
-	r.holding, r.stale, r.holdUntil, r.heldSteps = nil, 0, time.Time{}, 0
+	r.holding, r.stale, r.holdUntil, r.heldSteps = nil, nil, time.Time{}, 0
 	r.changed = time.Now()
 	if f.Kind != Relist {
 		r.tell("fault", "lets events pass again")
@@ -387,6 +387,7 @@ func (r *run) deliver(s *stream) {
 		}
 	case e.kind != "BOOKMARK":
 		r.events[s.resource()]++
+		r.noteEvent(s.resource(), e)
 		r.tell("program", fmt.Sprintf("sees %s %s", e.kind, e.of))
 	}
 	s.deliver(n)
@@ -475,7 +476,7 @@ func (r *run) fault(c *call, f *Fault) {
 		r.tell("fault", "the program crashes before the response to "+c.String())
 		r.kill()
 		if f.Kind == StaleRestart {
-			r.stale = before
+			r.stale = &staleLists{revision: before}
 			r.hold(f)
 			r.tell("fault", fmt.Sprintf("caches of the server are at revision %d", before))
 		}
@@ -522,11 +523,7 @@ func (r *run) reading(c *call) {
 	}
 	if c.info.Verb == "list" && query.Get("resourceVersion") == "0" {
 		r.lists = true
-		if r.stale != 0 {
-			query.Set("resourceVersion", strconv.FormatInt(r.stale, 10))
-			query.Set("resourceVersionMatch", "Exact")
-			c.request.URL.RawQuery = query.Encode()
-		}
+		r.stale.serve(c)
 	}
 	if c.info.Verb != "watch" && c.info.Resource != "leases" {
 		r.tell("program", c.String())

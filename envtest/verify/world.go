@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -62,6 +63,10 @@ type World struct {
 	// also set the finalizer of a living object again.
 	Inputs bool
 
+	// Lasting are the kinds of which no object may be replaced by a new one with its name when the program restarts
+	// with an old cache: Rewind. Nil is PersistentVolumeClaim, and "*" is every kind.
+	Lasting []string
+
 	// Scheme has the types of the objects that the scenario uses. Nil is that of client-go.
 	Scheme *runtime.Scheme
 
@@ -71,6 +76,9 @@ type World struct {
 	// Quiet is the time without a change after which the program has come to rest. It must be longer than
 	// each pause between two steps of the program. Zero is 10 seconds, and 2 for Command.
 	Quiet time.Duration
+
+	// Faults are the kinds of faults to inject. Nil is all.
+	Faults []FaultKind
 
 	// Ignore names fields that may differ at the end, such as "Widget.status.retries".
 	Ignore []string
@@ -109,6 +117,14 @@ func (w *World) user() envtest.User {
 		return envtest.User{Name: "program", Groups: []string{"system:masters"}}
 	}
 	return w.User
+}
+
+// lasts reports whether a kind is one of Lasting.
+func (w *World) lasts(kind string) bool {
+	if w.Lasting == nil {
+		return kind == "PersistentVolumeClaim"
+	}
+	return slices.Contains(w.Lasting, kind) || slices.Contains(w.Lasting, "*")
 }
 
 func (w *World) ignored() map[string]bool {
