@@ -16,6 +16,9 @@ type expectation struct {
 	vary map[string]bool // fields that differ between runs without faults
 	// random are the kinds of objects whose names differ between runs without faults.
 	random map[string]bool
+	// writes and events, by resource, are those of a run without faults, without generated names.
+	writes []string
+	events map[string][]string
 	// withoutLease are the writes for which the program does not need a Lease.
 	withoutLease map[identity]map[string]bool
 }
@@ -50,6 +53,10 @@ func (x *expectation) learn(runs []*run) {
 		}
 	}
 	x.ends = ends
+	x.writes, x.events = runs[0].stables(runs[0].written, x), map[string][]string{}
+	for resource, events := range runs[0].events {
+		x.events[resource] = runs[0].stables(events, x)
+	}
 }
 
 // differences returns the differences between an end and the expected one that count.
@@ -142,7 +149,7 @@ func compareEnds(want, is end) (all differences) {
 	for _, key := range namesIn(want, is) {
 		kind, _, _ := strings.Cut(key, " ")
 		if base := ordinal.ReplaceAllString(key, ""); base != key && (want[key] == nil || is[key] == nil) {
-			numbers[base] = [2]number{count(want, base), count(is, base)}
+			numbers[base] = [2]number{countAlike(want, base), countAlike(is, base)}
 			continue
 		}
 		compareValues(difference{key, kind, want[key], is[key]}, &all)
@@ -162,8 +169,8 @@ func namesIn(a, b map[string]any) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// count returns the number of objects with generated names that begin alike.
-func count(e end, base string) (n number) {
+// countAlike returns the number of objects with generated names that begin alike.
+func countAlike(e end, base string) (n number) {
 	for e[fmt.Sprintf("%s#%d", base, n+1)] != nil {
 		n++
 	}
@@ -222,4 +229,28 @@ func byKey(list []any, key string) (items map[string]any, ok bool) {
 		items[name] = item
 	}
 	return items, true
+}
+
+// stable returns the text of a write without generated names. It is equal in all runs.
+func (r *run) stable(write string, x *expectation) string {
+	return namesOf(r.state.names, r.state.objects, x.random).text(write)
+}
+
+// stables returns such texts.
+func (r *run) stables(texts []string, x *expectation) []string {
+	n, out := namesOf(r.state.names, r.state.objects, x.random), make([]string, len(texts))
+	for i, text := range texts {
+		out[i] = n.text(text)
+	}
+	return out
+}
+
+// count returns how often a text is in a list.
+func count(list []string, text string) (n int) {
+	for _, one := range list {
+		if one == text {
+			n++
+		}
+	}
+	return n
 }

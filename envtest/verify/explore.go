@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,6 +151,7 @@ func (x *explorer) explore() error {
 	}
 	singles := plans(learnt)
 	x.random.Shuffle(len(singles), func(i, j int) { singles[i], singles[j] = singles[j], singles[i] })
+	slices.SortStableFunc(singles, func(a, b Plan) int { return cmp.Compare(learnt.repetition(a[0]), learnt.repetition(b[0])) })
 	for _, p := range singles {
 		if x.over() {
 			return nil
@@ -374,8 +376,8 @@ func plans(r *run) (all []Plan) {
 			all = append(all, Plan{{Kind: k, At: n + 1}})
 		}
 	}
-	for resource, number := range r.events {
-		for n := range number {
+	for resource, events := range r.events {
+		for n := range events {
 			kinds := []FaultKind{Hold, Relist}
 			if len(r.ends) > 1 {
 				kinds = append(kinds, Stall)
@@ -401,6 +403,19 @@ func plans(r *run) (all []Plan) {
 	}
 	slices.SortFunc(all, func(a, b Plan) int { return strings.Compare(a.String(), b.String()) })
 	return all
+}
+
+// repetition returns how often an equal write or event came before that of a fault. What repeats in a run tells less about a
+// program than what is new.
+func (r *run) repetition(f Fault) int {
+	all := r.written
+	if f.Kind.ofEvents() {
+		all = r.events[f.Resource]
+	}
+	if !f.Kind.ofEvents() && traits[f.Kind].of != ofWrites {
+		return 0
+	}
+	return count(all[:f.At-1], all[f.At-1])
 }
 
 // shuffles is the number of plans with another order.

@@ -418,11 +418,16 @@ func (c *call) isWrite() bool {
 		return false
 	case i.Resource == "events" || i.Resource == "leases" && i.Group == "coordination.k8s.io":
 		return false
+	case slices.Contains(connections, i.Subresource):
+		return false
 	case i.Group == "authorization.k8s.io" || i.Group == "authentication.k8s.io":
 		return false
 	}
 	return c.request.URL.Query().Get("dryRun") == ""
 }
+
+// connections are subresources that change no object.
+var connections = []string{"attach", "exec", "portforward", "proxy"}
 
 // String names the request: the verb, the resource and the object.
 func (c *call) String() string {

@@ -67,12 +67,11 @@ func (r *run) endLate() {
 func (r *run) paused() bool { return !r.pausedAt.IsZero() }
 
 // pauseAt begins a Pause before a write, once.
-func (r *run) pauseAt(c *call) bool {
-	next := len(r.written) + 1
-	if r.hurried[next] {
+func (r *run) pauseAt(c *call, f *Fault) bool {
+	if r.begun[f] {
 		return false
 	}
-	r.hurried[next], r.pausedAt = true, time.Now()
+	r.begun[f], r.pausedAt = true, time.Now()
 	r.program.suspend(true)
 	r.tell("fault", "the program is suspended for "+r.times.pause.String()+", before it can "+c.String())
 	return true

@@ -112,11 +112,6 @@ func (r *run) deposed(c *call) {
 	r.fail(Deposed, "the program sends %q %v after it lost the %s", c, c.arrived.Sub(l.began).Round(time.Second), l.id)
 }
 
-// stable returns the text of a write without generated names. It is equal in all runs.
-func (r *run) stable(write string, x *expectation) string {
-	return namesOf(r.state.names, r.state.objects, x.random).text(write)
-}
-
 // takeLease makes the rival hold the Lease of follow from the beginning: before a request of the program passes, and as
 // soon as the namespace exists.
 func (r *run) takeLease() error {

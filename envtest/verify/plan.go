@@ -162,16 +162,6 @@ func (k FaultKind) ofResources() bool { return k.ofEvents() || traits[k].of == o
 
 func (k FaultKind) ofEvents() bool { return traits[k].of == ofEvents }
 
-// at returns the fault of the write with a number, or nil.
-func (p Plan) at(write int) *Fault {
-	for i, f := range p {
-		if traits[f.Kind].of == ofWrites && f.At == write {
-			return &p[i]
-		}
-	}
-	return nil
-}
-
 // hastes reports whether the user acts before the program has settled, so that an action can fail.
 func (p Plan) hastes() bool {
 	return slices.ContainsFunc(p, func(f Fault) bool { return traits[f.Kind].hasty })

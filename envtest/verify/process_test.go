@@ -34,7 +34,7 @@ func runProgram(name string) error {
 // processOf is a World with the controller in a process of its own.
 func processOf(t *testing.T, name string) World {
 	t.Setenv(programVariable, name)
-	return World{Command: []string{os.Args[0]}, Output: t.Output(), Quiet: 200 * time.Millisecond, Plans: 5, Time: 2 * time.Minute}
+	return World{Command: []string{os.Args[0]}, Output: t.Output(), Quiet: 100 * time.Millisecond, Plans: 5, Time: 2 * time.Minute}
 }
 
 // A crash reveals the bug of a program in a process of its own, and its story names the cause.

@@ -55,15 +55,15 @@ type run struct {
 
 	story    []Line
 	began    time.Time
-	changed  time.Time      // of the last change that counts
-	idle     time.Time      // of the last pause
-	busy     int            // requests and events since then
-	written  []string       // the writes, for faults
-	events   map[string]int // delivered ones by resource
-	hurried  map[int]bool   // writes at which a Settle was cut short
-	lists    bool           // the program lists with resourceVersion=0 without a watch that begins with a list
-	ends     []end          // at each Settle
-	states   []*State       // at each Settle, if expect is nil
+	changed  time.Time           // of the last change that counts
+	idle     time.Time           // of the last pause
+	busy     int                 // requests and events since then
+	written  []string            // the writes, for faults
+	events   map[string][]string // delivered ones by resource
+	hurried  map[int]bool        // writes at which a Settle was cut short
+	lists    bool                // the program lists with resourceVersion=0 without a watch that begins with a list
+	ends     []end               // at each Settle
+	states   []*State            // at each Settle, if expect is nil
 	admin    client.Client
 	latest   *object            // the last applied object, with World.Inputs
 	deleted  identity           // the last object that the user deleted
@@ -90,12 +90,12 @@ type run struct {
 
 	holding   *Fault // Hold or Relist in force
 	holdBegan time.Time
-	holdUntil time.Time // zero while the program has other things to do
-	heldSteps int       // requests and events since then
-	stallOver bool      // the user acted during the Stall
-	held      map[*Fault]bool
-	stale     *staleLists // after StaleRestart and Rewind
-	past      *pastEvent  // of a Rewind to come
+	holdUntil time.Time       // zero while the program has other things to do
+	heldSteps int             // requests and events since then
+	stallOver bool            // the user acted during the Stall
+	begun     map[*Fault]bool // a Hurry, a Pause, and faults of events
+	stale     *staleLists     // after StaleRestart and Rewind
+	past      *pastEvent      // of a Rewind to come
 	cutUntil  time.Time
 	cut       map[string]bool // watches that a Partition ended, until they begin again
 	problem   *Problem
@@ -186,7 +186,7 @@ func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) erro
 		defer r.mu.Unlock()
 		r.changes = append(r.changes, c)
 	})()
-	r.gate, r.events, r.held, r.hurried, r.inputs = newGate(), map[string]int{}, map[*Fault]bool{}, map[int]bool{}, map[string][]input{}
+	r.gate, r.events, r.begun, r.inputs = newGate(), map[string][]string{}, map[*Fault]bool{}, map[string][]input{}
 	r.set, r.stripped, r.leases, r.sites = map[identity][]string{}, map[identity]bool{}, map[identity]leadership{}, map[FaultKind][]int{}
 	r.began, r.changed, r.idle = time.Now(), time.Now(), time.Now()
 	if seed, ok := r.plan.seed(); ok {

@@ -114,15 +114,16 @@ func (r *run) faulty() bool {
 // hurry reports whether a fault ends this Settle: the next step of the user comes before a write of the
 // program.
 func (r *run) hurry() bool {
-	next := len(r.written) + 1
-	f := r.plan.at(next)
-	if r.last || r.deleting() || f == nil || f.Kind != Hurry || r.hurried[next] {
+	if r.last || r.deleting() {
 		return false
 	}
 	calls, _ := r.gate.pending()
 	for _, c := range calls {
-		if c.isWrite() {
-			r.hurried[next] = true
+		if !c.isWrite() {
+			continue
+		}
+		if f := r.faultAt(c); f != nil && f.Kind == Hurry && !r.begun[f] {
+			r.begun[f] = true
 			r.tell("fault", "the user does not wait until the program can "+c.String())
 			return true
 		}
@@ -322,7 +323,7 @@ func (r *run) unheld(streams []*stream) (free []*stream) {
 		}
 		if r.holding == nil {
 			for i, f := range r.plan {
-				if f.Kind.ofEvents() && f.Kind != Rewind && f.Resource == s.resource() && !r.held[&r.plan[i]] && r.events[f.Resource]+1 >= f.At {
+				if f.Kind.ofEvents() && f.Kind != Rewind && f.Resource == s.resource() && !r.begun[&r.plan[i]] && len(r.events[f.Resource])+1 >= f.At {
 					r.hold(&r.plan[i])
 					r.tell("fault", "holds events of "+f.Resource)
 				}
@@ -337,7 +338,7 @@ func (r *run) unheld(streams []*stream) (free []*stream) {
 
 // hold begins to hold events.
 func (r *run) hold(f *Fault) {
-	r.holding, r.held[f], r.stallOver = f, true, false
+	r.holding, r.begun[f], r.stallOver = f, true, false
 	r.holdBegan, r.holdUntil = time.Now(), time.Time{}
 	if f.Kind == Stall {
 		r.holdUntil = r.holdBegan.Add(r.times.stall)
@@ -386,9 +387,10 @@ func (r *run) deliver(s *stream) {
 			r.tell("program", "list "+s.call.info.Resource)
 		}
 	case e.kind != "BOOKMARK":
-		r.events[s.resource()]++
-		r.noteEvent(s.resource(), e)
-		r.tell("program", fmt.Sprintf("sees %s %s", e.kind, e.of))
+		text := fmt.Sprintf("%s %s", e.kind, e.of)
+		r.noteEvent(s.resource(), e, text)
+		r.events[s.resource()] = append(r.events[s.resource()], text)
+		r.tell("program", "sees "+text)
 	}
 	s.deliver(n)
 }
@@ -404,8 +406,8 @@ func (r *run) call(c *call) {
 		return
 	}
 	r.deposed(c)
-	f := r.plan.at(len(r.written) + 1)
-	if f != nil && f.Kind == Pause && r.pauseAt(c) {
+	f := r.faultAt(c)
+	if f != nil && f.Kind == Pause && r.pauseAt(c, f) {
 		return
 	}
 	r.written = append(r.written, c.String())
@@ -422,6 +424,34 @@ func (r *run) call(c *call) {
 	default:
 		r.fault(c, f)
 	}
+}
+
+// faultAt returns the fault of a write that has not yet passed, or nil.
+func (r *run) faultAt(c *call) *Fault {
+	for i, f := range r.plan {
+		if traits[f.Kind].of == ofWrites && r.isWrite(f.At, c) {
+			return &r.plan[i]
+		}
+	}
+	return nil
+}
+
+// isWrite reports whether the next write is the one that had a number in the run without faults.
+func (r *run) isWrite(number int, c *call) bool {
+	if r.clock.inMemory() || r.expect == nil {
+		return number == len(r.written)+1
+	}
+	return r.isAgain(r.expect.writes, number, r.written, c.String())
+}
+
+// isAgain reports whether a text is the one that had a number in the run without faults. In real time, the order of writes and
+// events varies: the number stands for a text, and for how often it came before.
+func (r *run) isAgain(without []string, number int, now []string, text string) bool {
+	if number > len(without) {
+		return number == len(now)+1
+	}
+	want := without[number-1]
+	return r.stable(text, r.expect) == want && count(without[:number-1], want) == count(r.stables(now, r.expect), want)
 }
 
 // conditional notes the faults whose condition holds at this write.

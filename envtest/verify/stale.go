@@ -40,13 +40,21 @@ type pastEvent struct {
 }
 
 // noteEvent notes the event of a Rewind.
-func (r *run) noteEvent(resource string, e event) {
+func (r *run) noteEvent(resource string, e event, text string) {
 	for i, f := range r.plan {
 		revision, err := strconv.ParseInt(e.whole.GetResourceVersion(), 10, 64)
-		if f.Kind == Rewind && f.Resource == resource && f.At == r.events[resource] && err == nil && !r.held[&r.plan[i]] {
-			r.past = &pastEvent{&r.plan[i], fmt.Sprintf("%s %s", e.kind, e.of), revision, len(r.ends)}
+		if f.Kind == Rewind && f.Resource == resource && err == nil && !r.begun[&r.plan[i]] && r.isEvent(&f, text) {
+			r.past = &pastEvent{&r.plan[i], text, revision, len(r.ends)}
 		}
 	}
+}
+
+// isEvent reports whether the next event is the one of a fault.
+func (r *run) isEvent(f *Fault, text string) bool {
+	if r.clock.inMemory() || r.expect == nil {
+		return f.At == len(r.events[f.Resource])+1
+	}
+	return r.isAgain(r.expect.events[f.Resource], f.At, r.events[f.Resource], text)
 }
 
 // rewind executes a Rewind at the end of a Settle: the one after its event, or the last one. It returns false if the user does not

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -194,7 +195,8 @@ func namesOf(all map[identity]string, objects map[identity]*unstructured.Unstruc
 		}
 	}
 	var pairs []string
-	for _, name := range slices.Sorted(maps.Keys(stands)) {
+	longest := func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }
+	for _, name := range slices.SortedFunc(maps.Keys(stands), longest) { // one can be the beginning of another
 		n.generated[name] = true
 		pairs = append(pairs, name, stands[name])
 	}
