@@ -41,7 +41,7 @@ func control(order string) error {
 	if err != nil {
 		return err
 	}
-	for ctx := context.Background(); ; time.Sleep(10 * time.Millisecond) {
+	for ctx := context.Background(); ; <-time.After(10 * time.Millisecond) {
 		var all corev1.ConfigMapList
 		if err := c.List(ctx, &all, client.HasLabels{"mine"}); err != nil {
 			continue

@@ -16,6 +16,8 @@ type clock interface {
 	execute(seed uint64, f func())
 	// wait returns when server and program do nothing by themselves.
 	wait(g *gate)
+	// sleep waits for a time.
+	sleep(d time.Duration)
 	// durations returns the durations of a run that is at rest after quiet.
 	durations(quiet time.Duration) durations
 	// inMemory reports whether server and program are in one process.
@@ -75,7 +77,8 @@ func (b bubble) execute(seed uint64, f func()) {
 	})
 }
 
-func (bubble) wait(*gate) { synctest.Wait() }
+func (bubble) wait(*gate)            { synctest.Wait() }
+func (bubble) sleep(d time.Duration) { time.Sleep(d) }
 
 func (bubble) durations(quiet time.Duration) durations {
 	return durations{
@@ -94,6 +97,7 @@ type wall struct{}
 func (wall) begin() (undo func())       { return func() {} }
 func (wall) execute(_ uint64, f func()) { f() }
 func (wall) inMemory() bool             { return false }
+func (wall) sleep(d time.Duration)      { time.Sleep(d) }
 
 // grace is the time that an event takes from the server to the gate, and a request from the program.
 const grace = 3 * time.Millisecond

@@ -263,7 +263,7 @@ func (x *explorer) execute(r *run) (err error) {
 // vary makes times and resourceVersions of the run differ from those of other variations.
 func (r *run) vary() error {
 	for range r.variation {
-		time.Sleep(r.times.apart)
+		r.clock.sleep(r.times.apart)
 		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "variation"}}
 		if err := errors.Join(r.admin.Create(context.Background(), l), r.admin.Delete(context.Background(), l)); err != nil {
 			return err

@@ -152,7 +152,7 @@ func (r *run) exited(err error) {
 	if r.restarts++; r.expect == nil || r.restarts > maxRestarts {
 		r.fail(Exits, "it ended %d times, the last time with: %v", r.restarts, err)
 	}
-	time.Sleep(r.times.restart << (r.restarts - 1)) // as a kubelet restarts containers
+	r.clock.sleep(r.times.restart << (r.restarts - 1)) // as a kubelet restarts containers
 	r.restart()
 }
 

@@ -298,7 +298,7 @@ func (r *run) step() bool {
 		r.fail(Endless, "%d requests and events without a pause, in %v; the last change: %s", r.busy, time.Since(r.idle).Round(time.Second), r.lastChange())
 	}
 	// The longer a program is busy, the faster the clock runs: backoffs and leases end meanwhile.
-	time.Sleep(r.times.latency << (r.busy / (maxBusy / 10)))
+	r.clock.sleep(r.times.latency << (r.busy / (maxBusy / 10)))
 	i := 0
 	switch {
 	case r.random != nil:
