@@ -42,8 +42,8 @@ var known = map[string][]string{
 	// deleted, the finalizer stays until the next snapshot of the claim.
 	"TestSnapshotController/replaces": {"snapshot.storage.kubernetes.io/pvc-as-source-protection"},
 	// processSnapshotWithDeletionTimestamp does not look for the content that spec.source names. If the snapshot is deleted
-	// after its content is bound and before its status says so, the finalizer of the content stays.
-	"TestSnapshotController/binds": {"VolumeSnapshotContent taken exists; without faults it does not"},
+	// after its content is bound and before its status says so, the finalizer of the content stays: TestStuckContent.
+	"TestSnapshotController/binds": {"VolumeSnapshotContent of-a exists; without faults it does not"},
 	// initializeCaches fills the store of groups with snapshots: TestStuckGroup.
 	"TestSnapshotController/groups": {"VolumeGroupSnapshot default/a: status is missing"},
 	// A JobSet that the user resumes before it is suspended has no condition; that is right. One that completes before

@@ -191,19 +191,29 @@ func replaces(s *verify.Scenario) {
 
 // binds creates a snapshot with a content of the user, and deletes it.
 func binds(s *verify.Scenario) {
-	handle, name, mode := "snapshot", "taken", corev1.PersistentVolumeFilesystem
-	content := &snapshots.VolumeSnapshotContent{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: snapshots.VolumeSnapshotContentSpec{
-		Driver: driver, DeletionPolicy: snapshots.VolumeSnapshotContentDelete, SourceVolumeMode: &mode,
-		Source:            snapshots.VolumeSnapshotContentSource{SnapshotHandle: &handle},
-		VolumeSnapshotRef: corev1.ObjectReference{Namespace: "default", Name: "a"},
-	}}
-	s.Apply(aClass(snapshots.VolumeSnapshotContentDelete), content)
-	bound := aSnapshot("a")
-	bound.Spec.Source = snapshots.VolumeSnapshotSource{VolumeSnapshotContentName: &name}
+	s.Apply(aClass(snapshots.VolumeSnapshotContentDelete), aContent("a"))
+	bound := aBound("a")
 	s.Apply(bound)
 	s.Settle()
 	s.Delete(bound)
 	s.Finally("no content", noContent)
+}
+
+// aContent is a content of the user, for a snapshot.
+func aContent(snapshot string) *snapshots.VolumeSnapshotContent {
+	handle, mode := "snapshot", corev1.PersistentVolumeFilesystem
+	return &snapshots.VolumeSnapshotContent{ObjectMeta: metav1.ObjectMeta{Name: "of-" + snapshot}, Spec: snapshots.VolumeSnapshotContentSpec{
+		Driver: driver, DeletionPolicy: snapshots.VolumeSnapshotContentDelete, SourceVolumeMode: &mode,
+		Source:            snapshots.VolumeSnapshotContentSource{SnapshotHandle: &handle},
+		VolumeSnapshotRef: corev1.ObjectReference{Namespace: "default", Name: snapshot},
+	}}
+}
+
+// aBound is a snapshot with a content of the user.
+func aBound(name string) *snapshots.VolumeSnapshot {
+	s, content := aSnapshot(name), aContent(name).Name
+	s.Spec.Source = snapshots.VolumeSnapshotSource{VolumeSnapshotContentName: &content}
+	return s
 }
 
 // runAdministrator deletes contents without a snapshot, a minute later.

@@ -16,6 +16,7 @@ import (
 
 	snapshots "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	snapshotscheme "github.com/kubernetes-csi/external-snapshotter/client/v8/clientset/versioned/scheme"
+	"github.com/kubernetes-csi/external-snapshotter/v8/pkg/utils"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -168,6 +169,61 @@ func TestStuckGroup(t *testing.T) {
 	if isBound(t, c, "a") {
 		t.Error("the group a is bound: the finding is gone")
 	}
+}
+
+// A deletion while the controller writes the status of a bound snapshot leaves the content of the user without the annotation
+// that lets csi-snapshotter delete it. Without the delay, the content is gone.
+func TestStuckContent(t *testing.T) {
+	c, config := cluster(t)
+	slow := &held{path: "/volumesnapshots/a/status", arrived: make(chan struct{}), over: make(chan struct{})}
+	theirs := rest.CopyConfig(config)
+	theirs.Wrap(func(next http.RoundTripper) http.RoundTripper { slow.next = next; return slow })
+	run(t, theirs, config)
+	for _, name := range []string{"a", "b"} {
+		create(t, c, aContent(name))
+		create(t, c, aBound(name))
+		if name == "a" {
+			<-slow.arrived
+		} else {
+			until(t, func() bool { return isReady(t, c, name) })
+		}
+		if err := c.Delete(t.Context(), aBound(name)); err != nil {
+			t.Fatal(err)
+		}
+		if name == "a" {
+			close(slow.over)
+		}
+		until(t, func() bool { return isGone(t, c, aBound(name)) })
+	}
+	until(t, func() bool { return isGone(t, c, aContent("b")) })
+	var stuck snapshots.VolumeSnapshotContent
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(aContent("a")), &stuck); err != nil || stuck.Annotations[utils.AnnVolumeSnapshotBeingDeleted] != "" {
+		t.Errorf("%v, %v: the finding is gone", stuck.Annotations, err)
+	}
+}
+
+// held delays the first request of a path.
+type held struct {
+	next          http.RoundTripper
+	path          string
+	arrived, over chan struct{}
+	once          sync.Once
+}
+
+func (h *held) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, h.path) {
+		h.once.Do(func() { close(h.arrived) })
+		<-h.over
+	}
+	return h.next.RoundTrip(r)
+}
+
+func isGone(t *testing.T, c client.Client, o client.Object) bool {
+	err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+	if client.IgnoreNotFound(err) != nil {
+		t.Error(err)
+	}
+	return apierrors.IsNotFound(err)
 }
 
 func isBound(t *testing.T, c client.Client, name string) bool {
