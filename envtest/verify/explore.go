@@ -380,7 +380,7 @@ func plans(r *run) (all []Plan) {
 		for n := range events {
 			kinds := []FaultKind{Hold, Relist}
 			if len(r.ends) > 1 {
-				kinds = append(kinds, Stall)
+				kinds = append(kinds, Stall, Miss)
 			}
 			if r.lists {
 				kinds = append(kinds, Rewind)

@@ -45,6 +45,9 @@ const (
 	// Stall delays events of a resource from one on for ten minutes. The user does not wait until they are
 	// over.
 	Stall FaultKind = "stall"
+	// Miss is a Stall after which the events are dropped, and the watch expires. The program never sees the states before the
+	// last action of the user.
+	Miss FaultKind = "miss"
 	// Input makes the user change a field of a custom resource and change it back, with World.Inputs. Its
 	// number is that of a value which the schema allows.
 	Input FaultKind = "input"
@@ -111,6 +114,7 @@ var traits = map[FaultKind]struct {
 	RemoveFinalizers: {of: ofWrites},
 	Hold:             {of: ofEvents},
 	Stall:            {of: ofEvents, hasty: true},
+	Miss:             {of: ofEvents, hasty: true},
 	Relist:           {of: ofEvents},
 	Rewind:           {of: ofEvents},
 	Input:            {of: ofInputs},
@@ -150,7 +154,7 @@ func ParsePlan(text string) (Plan, error) {
 			f.Resource = parts[1]
 		}
 		if err != nil || traits[f.Kind].of == 0 || of != (f.Resource != "") || of && len(parts) != 3 || !of && len(parts) != 2 {
-			return nil, fmt.Errorf("%q is no fault: use KIND:NUMBER, or KIND:RESOURCE:NUMBER for %s, %s, %s, %s and %s", word, Hold, Stall, Relist, Rewind, Input)
+			return nil, fmt.Errorf("%q is no fault: use KIND:NUMBER, or KIND:RESOURCE:NUMBER for %s, %s, %s, %s, %s and %s", word, Hold, Stall, Miss, Relist, Rewind, Input)
 		}
 		p = append(p, f)
 	}
@@ -161,6 +165,12 @@ func ParsePlan(text string) (Plan, error) {
 func (k FaultKind) ofResources() bool { return k.ofEvents() || traits[k].of == ofInputs }
 
 func (k FaultKind) ofEvents() bool { return traits[k].of == ofEvents }
+
+// stalls reports whether the user acts while the fault holds events.
+func (k FaultKind) stalls() bool { return k == Stall || k == Miss }
+
+// drops reports whether the held events never come.
+func (k FaultKind) drops() bool { return k == Relist || k == Miss }
 
 // hastes reports whether the user acts before the program has settled, so that an action can fail.
 func (p Plan) hastes() bool {

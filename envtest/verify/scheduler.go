@@ -155,8 +155,8 @@ func (r *run) stalled() bool {
 	return false
 }
 
-// stalling reports whether a Stall is in force during which the user has not acted.
-func (r *run) stalling() bool { return r.holding != nil && r.holding.Kind == Stall && !r.stallOver }
+// stalling reports whether a Stall or a Miss is in force during which the user has not acted.
+func (r *run) stalling() bool { return r.holding != nil && r.holding.Kind.stalls() && !r.stallOver }
 
 // wait returns how long time may pass if nothing happens.
 func (r *run) wait(quiet time.Duration) time.Duration {
@@ -290,7 +290,7 @@ func (r *run) step() bool {
 	}
 	if r.holding != nil {
 		r.heldSteps++
-		if r.holding.Kind != Stall {
+		if !r.holding.Kind.stalls() {
 			r.holdUntil = time.Time{}
 		}
 	}
@@ -340,7 +340,7 @@ func (r *run) unheld(streams []*stream) (free []*stream) {
 func (r *run) hold(f *Fault) {
 	r.holding, r.begun[f], r.stallOver = f, true, false
 	r.holdBegan, r.holdUntil = time.Now(), time.Time{}
-	if f.Kind == Stall {
+	if f.Kind.stalls() {
 		r.holdUntil = r.holdBegan.Add(r.times.stall)
 	}
 }
@@ -359,7 +359,7 @@ func (r *run) release() bool {
 	f := r.holding
 	r.holding, r.stale, r.holdUntil, r.heldSteps = nil, nil, time.Time{}, 0
 	r.changed = time.Now()
-	if f.Kind != Relist {
+	if !f.Kind.drops() {
 		r.tell("fault", "lets events pass again")
 		return true
 	}
