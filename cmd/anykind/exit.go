@@ -23,7 +23,7 @@ type unsureError struct{ error }
 
 func (e unsureError) Unwrap() error { return e.error }
 
-// An exitError is the exit code of another program that has told its user the reason.
+// An exitError is the exit code of a program that has already printed its error.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }

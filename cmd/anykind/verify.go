@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -29,6 +31,20 @@ Its flags are listed by: ` + verifyName + ` --help`,
 	}
 }
 
+// passSignals passes signals to a program. An interrupt of the terminal reaches it anyway.
+func passSignals(program *exec.Cmd) (undo func()) {
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for s := range received {
+			if s != os.Interrupt && program.Process != nil {
+				_ = program.Process.Signal(s)
+			}
+		}
+	}()
+	return func() { signal.Stop(received); close(received) }
+}
+
 // runVerify runs the program, and returns its exit code as an error.
 func runVerify(cmd *cobra.Command, args []string) error {
 	path, err := exec.LookPath(verifyName)
@@ -41,10 +57,11 @@ func runVerify(cmd *cobra.Command, args []string) error {
 	case err != nil && help:
 		return cmd.Help()
 	case err != nil:
-		return fmt.Errorf("%w: build it in a clone of the repository, with go build -C envtest -o FOLDER ./%s", err, verifyName)
+		return unsureError{fmt.Errorf("%w: build it in a clone of the repository, with go build -C envtest -o FOLDER ./%s", err, verifyName)}
 	}
 	program := exec.Command(path, args...)
 	program.Stdin, program.Stdout, program.Stderr = os.Stdin, os.Stdout, os.Stderr
+	defer passSignals(program)()
 	err = program.Run()
 	if ended := new(exec.ExitError); errors.As(err, &ended) {
 		return exitError(ended.ExitCode())

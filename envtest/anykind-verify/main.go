@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -32,7 +33,7 @@ const (
 func main() {
 	log.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	found, err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	switch {
@@ -64,12 +65,12 @@ func (o *options) flags(errs io.Writer) *pflag.FlagSet {
 	f.StringSliceVar(&w.CRDDirectoryPaths, "crds", nil, "files and folders of CustomResourceDefinitions")
 	f.StringArrayVarP(&o.steps, "filename", "f", nil, "file whose objects a user applies; each further -f is applied after the program has come to rest")
 	f.BoolVar(&o.keep, "keep", false, "do not delete the objects at the end")
-	f.BoolVar(&w.Inputs, "inputs", false, "also change each field of the last custom resource, and change it back")
+	f.BoolVar(&w.Inputs, "inputs", false, "also change each field of the last custom resource and change it back, and delete objects and apply them again")
 	f.BoolVar(&w.Kubelet, "kubelet", false, "make Pods ready, without containers")
 	f.BoolVar(&w.WithoutWatchList, "without-watch-list", false, "reject watches that begin with a list, as before v1.34: lists can then be old after a restart")
 	f.StringSliceVar(&w.Controllers, "controllers", nil, "controllers of kube-controller-manager that run in the server (default: garbage-collector-controller,namespace-controller)")
 	f.StringSliceVar(&o.faults, "faults", nil, "kinds of faults to inject, such as crash-after,rewind (default: all)")
-	f.StringSliceVar(&w.Lasting, "lasting", nil, "kinds whose objects must not be deleted and created again after a restart with an old cache (default: PersistentVolumeClaim)")
+	f.StringSliceVar(&w.Lasting, "lasting", nil, "kinds whose objects must not be deleted and created again by rewind (default: PersistentVolumeClaim)")
 	f.StringSliceVar(&w.Ignore, "ignore", nil, "fields that may differ at the end, such as Widget.status.retries")
 	f.DurationVar(&w.Quiet, "quiet", 2*time.Second, "time without a change after which the program has come to rest; faults take a multiple of it")
 	f.IntVar(&w.Plans, "plans", 500, "number of plans, at most")
@@ -84,7 +85,8 @@ func (o *options) flags(errs io.Writer) *pflag.FlagSet {
   anykind-verify --crds config/crd -f sample.yaml -- ./manager --leader-elect=false
 
 The program reads its kubeconfig from the environment variable KUBECONFIG. It is started and killed for
-each plan, so a manager should listen on no port that another process uses.
+each plan, so it should listen on no port that another process uses, and do without leader
+election: it would wait for the end of its own Lease.
 
 Exit codes: 0 without a finding, %d with findings, %d after an error.
 
@@ -137,19 +139,19 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 	}
 	fmt.Fprintf(errs, "running the program three times without faults\n")
 	report, err := verify.ExploreCommand(ctx, o.world, func(s *verify.Scenario) { play(s, steps, o.keep) })
-	if err != nil {
+	if report == nil {
 		return 0, err
 	}
+	flags := slices.DeleteFunc(slices.Clone(args[:len(args)-f.NArg()]), func(arg string) bool { return arg == "--" })
 	for _, finding := range report.Findings {
 		fmt.Fprintln(out, finding)
 		if len(finding.Plan) > 0 {
-			flags := slices.DeleteFunc(args[:len(args)-f.NArg()], func(arg string) bool { return arg == "--" })
 			again := slices.Concat([]string{f.Name()}, flags, []string{"--plan=" + finding.Plan.String(), "--"}, f.Args())
 			fmt.Fprintf(out, "to repeat it: %s\n\n", quoteAll(again))
 		}
 	}
 	fmt.Fprintf(out, "%d plans for %d writes, %d findings\n", report.Plans, len(report.Writes), len(report.Findings))
-	return len(report.Findings), nil
+	return len(report.Findings), err
 }
 
 // chooseFaults sets the kinds of faults of the World.
@@ -171,13 +173,10 @@ func play(s *verify.Scenario, steps [][]client.Object, keep bool) {
 		s.Settle()
 		applied = append(applied, objects...)
 	}
-	seen := map[string]bool{}
-	for i := len(applied) - 1; i >= 0 && !keep; i-- {
-		key := fmt.Sprint(applied[i].GetObjectKind().GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(applied[i]))
-		if !seen[key] {
-			s.Delete(applied[i])
+	for _, o := range slices.Backward(applied) {
+		if !keep {
+			s.Delete(o)
 		}
-		seen[key] = true
 	}
 }
 

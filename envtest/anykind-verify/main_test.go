@@ -105,11 +105,18 @@ func TestMistakes(t *testing.T) {
 		"--plan wrong -f map.yaml -- sleep 60": "wrong",
 		"-f map.yaml -- ./missing":             "no such file",
 		"--plans x":                            "invalid argument",
+		"--faults crash -f map.yaml -- true":   `"crash" is none of [conflict crash-after`,
 	} {
 		t.Chdir(dir)
 		var out, errs bytes.Buffer
 		if _, err := run(t.Context(), strings.Fields(args), &out, &errs); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v\n%s", args, err, &out)
 		}
+	}
+}
+
+func TestQuoteAll(t *testing.T) {
+	if got, want := quoteAll([]string{"a-b", "", "c d", "it's"}), `a-b '' 'c d' 'it'\''s'`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -14,7 +14,7 @@ type clock interface {
 	begin() (undo func())
 	// execute calls a function in which time passes by this clock.
 	execute(seed uint64, f func())
-	// wait returns when server and program do nothing by themselves.
+	// wait returns when the server has executed the requests that passed, and, in a bubble, when the program waits for something.
 	wait(g *gate)
 	// sleep waits for a time.
 	sleep(d time.Duration)
@@ -57,9 +57,9 @@ type bubble struct{ t *testing.T }
 
 // begin makes runs repeatable: one processor, so that the order of goroutines depends on little else than their channels.
 func (b bubble) begin() (undo func()) {
-	processors := runtime.GOMAXPROCS(1)
+	processors, undo := runtime.GOMAXPROCS(1), withoutBackoff()
 	b.t.Setenv("GODEBUG", os.Getenv("GODEBUG")+",randseednop=0")
-	return func() { runtime.GOMAXPROCS(processors) }
+	return func() { runtime.GOMAXPROCS(processors); undo() }
 }
 
 func (b bubble) execute(seed uint64, f func()) {
@@ -91,19 +91,19 @@ func (bubble) durations(quiet time.Duration) durations {
 
 func (bubble) inMemory() bool { return true }
 
-// A wall is the clock of a program in a process of its own: the one on the wall.
-type wall struct{}
+// A realTime clock is that of a program in a process of its own.
+type realTime struct{}
 
-func (wall) begin() (undo func())       { return func() {} }
-func (wall) execute(_ uint64, f func()) { f() }
-func (wall) inMemory() bool             { return false }
-func (wall) sleep(d time.Duration)      { time.Sleep(d) }
+func (realTime) begin() (undo func())       { return func() {} }
+func (realTime) execute(_ uint64, f func()) { f() }
+func (realTime) inMemory() bool             { return false }
+func (realTime) sleep(d time.Duration)      { time.Sleep(d) }
 
 // grace is the time that an event takes from the server to the gate, and a request from the program.
 const grace = 3 * time.Millisecond
 
 // wait waits for the requests that the gate let pass. One that takes longer than a second is not waited for.
-func (wall) wait(g *gate) {
+func (realTime) wait(g *gate) {
 	for end := time.Now().Add(time.Second); g.passing() && time.Now().Before(end); {
 		time.Sleep(grace / 10)
 	}
@@ -111,7 +111,7 @@ func (wall) wait(g *gate) {
 }
 
 // durations returns times that are longer than those of a well-behaved program, and short enough for many runs.
-func (wall) durations(quiet time.Duration) durations {
+func (realTime) durations(quiet time.Duration) durations {
 	quiet = orDefault(quiet, 2*time.Second)
 	return durations{
 		quiet: quiet, patience: 10 * quiet, settle: 100 * quiet,

@@ -51,8 +51,8 @@
 // requests depend on the order of a Go map, or on a race between its goroutines, can behave differently with the same
 // plan. A Finding then says in how many of the repeated runs the problem showed.
 //
-// World.Command is a program in a process of its own, in any language, and in real time: see [ExploreCommand]. None of these
-// requirements apply to it.
+// World.Command is a program in a process of its own, in any language, and in real time: see [ExploreCommand]. It may listen
+// on sockets, and keeps no variables after a crash.
 //
 // A panic in a goroutine of the program that no library recovers ends the process of the test.
 package verify

@@ -236,7 +236,7 @@ func (r *run) stable(write string, x *expectation) string {
 	return namesOf(r.state.names, r.state.objects, x.random).text(write)
 }
 
-// stables returns such texts.
+// stables applies stable to each text.
 func (r *run) stables(texts []string, x *expectation) []string {
 	n, out := namesOf(r.state.names, r.state.objects, x.random), make([]string, len(texts))
 	for i, text := range texts {

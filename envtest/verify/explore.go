@@ -60,7 +60,7 @@ func Explore(t *testing.T, w World, scenario func(*Scenario)) *Report {
 	t.Helper()
 	ctx, c := context.Background(), clock(bubble{t})
 	if len(w.Command) > 0 {
-		ctx, c = t.Context(), wall{}
+		ctx, c = t.Context(), realTime{}
 	}
 	report, err := explore(ctx, w, scenario, c)
 	if err != nil {
@@ -73,12 +73,15 @@ func Explore(t *testing.T, w World, scenario func(*Scenario)) *Report {
 // language. In real time a run takes seconds, and the order of requests is that of the machine.
 //
 // Durations of faults follow World.Quiet: a Stall takes 10 times as long, a Pause 5 times, a Partition and a Slow 3
-// times. A state other than the expected one is an end after 10 times as long.
+// times, a SlowResponse as well, and a Hold 2 times. A LoseLease takes four durations of the Lease. A state other than the expected
+// one is an end after 10 times as long, and not before the longest Lease of the program has ended.
+//
+// With an error, the Report has the findings so far.
 func ExploreCommand(ctx context.Context, w World, scenario func(*Scenario)) (*Report, error) {
 	if len(w.Command) == 0 {
 		return nil, errors.New("World.Command is empty")
 	}
-	return explore(ctx, w, scenario, wall{})
+	return explore(ctx, w, scenario, realTime{})
 }
 
 func explore(ctx context.Context, w World, scenario func(*Scenario), c clock) (*Report, error) {
@@ -89,13 +92,11 @@ func explore(ctx context.Context, w World, scenario func(*Scenario), c clock) (*
 		ctx: ctx, clock: c, world: &w, scenario: scenario, report: &Report{},
 		found: map[string]int{}, rare: map[string]Finding{}, seen: map[string]bool{},
 	}
-	if err := x.explore(); err != nil {
-		return nil, err
-	}
+	err := x.explore()
 	for _, key := range slices.Sorted(maps.Keys(x.rare)) {
 		x.report.Findings = append(x.report.Findings, x.rare[key])
 	}
-	return x.report, nil
+	return x.report, err
 }
 
 const (
@@ -129,7 +130,6 @@ type explorer struct {
 }
 
 func (x *explorer) explore() error {
-	defer withoutBackoff()()
 	defer x.clock.begin()()
 	w := x.world
 	only, err := ParsePlan(orDefault(os.Getenv("VERIFY_PLAN"), w.Plan))
@@ -151,7 +151,7 @@ func (x *explorer) explore() error {
 	}
 	singles := plans(learnt)
 	x.random.Shuffle(len(singles), func(i, j int) { singles[i], singles[j] = singles[j], singles[i] })
-	slices.SortStableFunc(singles, func(a, b Plan) int { return cmp.Compare(learnt.repetition(a[0]), learnt.repetition(b[0])) })
+	slices.SortStableFunc(singles, func(a, b Plan) int { return cmp.Compare(x.expect.repetition(a[0]), x.expect.repetition(b[0])) })
 	for _, p := range singles {
 		if x.over() {
 			return nil
@@ -405,12 +405,12 @@ func plans(r *run) (all []Plan) {
 	return all
 }
 
-// repetition returns how often an equal write or event came before that of a fault. What repeats in a run tells less about a
-// program than what is new.
-func (r *run) repetition(f Fault) int {
-	all := r.written
+// repetition returns how often an equal write or event came before that of a fault. Repeated writes reveal less
+// than new ones.
+func (x *expectation) repetition(f Fault) int {
+	all := x.writes
 	if f.Kind.ofEvents() {
-		all = r.events[f.Resource]
+		all = x.events[f.Resource]
 	}
 	if !f.Kind.ofEvents() && traits[f.Kind].of != ofWrites {
 		return 0

@@ -24,6 +24,7 @@ type gate struct {
 	waiting []*call
 	passed  map[*call]bool // requests that the server handles, but for watches
 	streams []*stream
+	first   chan struct{} // closed by the next request; nil if that does not matter
 	round   int           // number of times that the scheduler looked
 	arrived chan struct{} // has an element if something came since the scheduler looked
 }
@@ -116,6 +117,10 @@ func (g *gate) hold(r *http.Request) *call {
 	defer g.mu.Unlock()
 	c.round = g.round
 	g.waiting = append(g.waiting, c)
+	if g.first != nil {
+		close(g.first)
+		g.first = nil
+	}
 	g.signal()
 	return c
 }
@@ -141,14 +146,19 @@ func asJSON(r *http.Request) {
 func (g *gate) forget(c *call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.remove(c)
+}
+
+// remove is forget with g.mu held.
+func (g *gate) remove(c *call) {
 	g.waiting = slices.DeleteFunc(g.waiting, func(o *call) bool { return o == c })
 }
 
 // leave notes that the program no longer waits for a response.
 func (g *gate) leave(c *call) {
-	g.forget(c)
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.remove(c)
 	c.gone = true
 }
 
@@ -157,6 +167,20 @@ func (g *gate) left(c *call) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return c.gone
+}
+
+// requested returns a channel that the next request closes.
+func (g *gate) requested() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.first = make(chan struct{})
+	if len(g.waiting) > 0 { // it was faster
+		close(g.first)
+		first := g.first
+		g.first = nil
+		return first
+	}
+	return g.first
 }
 
 // signal wakes the scheduler.
@@ -182,6 +206,7 @@ func (g *gate) open(c *call, w http.ResponseWriter, cancel context.CancelFunc) *
 func (g *gate) closed(s *stream) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	s.over = true
 	g.streams = slices.DeleteFunc(g.streams, func(o *stream) bool { return o == s })
 }
 
@@ -205,14 +230,14 @@ func (g *gate) endWatches(c clock) (resources map[string]bool) {
 	resources = map[string]bool{}
 	for _, s := range streams {
 		resources[s.resource()] = true
-		s.cancel()
+		g.end(s)
 		c.wait(g)
 	}
 	return resources
 }
 
 // pending returns the streams with events and the waiting calls. Those that wait since an earlier round come
-// first; the order within a round depends on the requests alone. No goroutine of the bubble may run.
+// first; the order within a round depends on the requests alone. In a bubble, no goroutine may run.
 func (g *gate) pending() (calls []*call, streams []*stream) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -238,11 +263,17 @@ func (g *gate) pending() (calls []*call, streams []*stream) {
 func (g *gate) decide(c *call, v verdict) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.waiting = slices.DeleteFunc(g.waiting, func(o *call) bool { return o == c })
-	if !c.gone {
+	g.remove(c)
+	if !c.gone && !slices.Contains(connections, c.info.Subresource) {
 		g.passed[c] = true
 	}
 	c.verdict <- v
+}
+
+// end ends a watch. Its remaining events are lost.
+func (g *gate) end(s *stream) {
+	g.closed(s)
+	s.cancel()
 }
 
 // drop ends all requests and watches: those of a program that is dead. A server notices that a connection is closed some
@@ -255,11 +286,11 @@ func (g *gate) drop() {
 		g.decide(c, hangUp)
 	}
 	for _, s := range streams {
-		s.cancel()
+		g.end(s)
 	}
 }
 
-// handled notes that nothing is left to do for a request but to send its response.
+// handled notes that the server has executed a request.
 func (g *gate) handled(c *call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -286,6 +317,7 @@ type stream struct {
 	round   int    // of the arrival of the first event
 	rest    []byte // of an incomplete event
 	ended   bool
+	over    bool // the handler has returned, or is about to
 	started bool // the header is sent
 }
 
@@ -343,6 +375,9 @@ func (s *stream) waiting() [][]byte {
 func (s *stream) deliver(n int) {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
+	if s.over {
+		return
+	}
 	for _, e := range s.events[:n] {
 		_, _ = s.out.Write(e)
 	}
@@ -426,8 +461,8 @@ func (c *call) isWrite() bool {
 	return c.request.URL.Query().Get("dryRun") == ""
 }
 
-// connections are subresources that change no object.
-var connections = []string{"attach", "exec", "portforward", "proxy"}
+// connections are subresources with long requests that change no object.
+var connections = []string{"attach", "exec", "log", "portforward", "proxy"}
 
 // String names the request: the verb, the resource and the object.
 func (c *call) String() string {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,6 +48,9 @@ func (r *run) kubeletActs() bool {
 			r.fail(Scene, "the kubelet reads %s: %v", id, err)
 		}
 		acted, err := r.lifeOf(&pod)
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // in real time, the Pod can have changed
+			acted, err = true, nil
+		}
 		if err != nil {
 			r.fail(Scene, "the kubelet and %s: %v", id, err)
 		}

@@ -25,7 +25,7 @@ type Fault struct {
 // A FaultKind says what goes wrong.
 type FaultKind string
 
-// The faults.
+// The faults. Their durations are those of a program in the process of the test. [ExploreCommand] has the others.
 const (
 	// CrashBefore kills the program when it sends a write. The write is not executed.
 	CrashBefore FaultKind = "crash-before"
@@ -60,8 +60,8 @@ const (
 	// StaleRestart kills the program after a write. Lists that accept any state (resourceVersion=0) then
 	// return the one before that write, as an API server that lags behind does.
 	StaleRestart FaultKind = "stale-restart"
-	// Rewind kills the program at the end of the Settle after an event. Lists of the resource that accept any state
-	// then return the one after that event, as an API server with a cache of that age does. The later events come when the
+	// Rewind kills the program at the end of the Settle after an event. Then lists of the resource that accept any state
+	// return the one after that event: the API server has a cache of that age. The later events come when the
 	// program has nothing else to do.
 	Rewind FaultKind = "rewind"
 	// Hurry makes the user act before a write of the program, instead of at the end of Settle.

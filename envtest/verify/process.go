@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -49,6 +50,7 @@ func (p *process) run(ctx context.Context) error {
 	p.set(cmd.Process)
 	defer p.set(nil)
 	err = cmd.Wait()
+	_ = signalGroup(cmd.Process, kill) // children that outlive it
 	if reason := last.panicked(); reason != "" {
 		return panicked{reason}
 	}
@@ -78,7 +80,7 @@ func (p *process) suspend(on bool) {
 	_ = signalGroup(p.running, s)
 }
 
-// withoutCluster returns an environment without the variables that clients in a Pod find their server by.
+// withoutCluster removes KUBECONFIG and the variables of the configuration in a cluster.
 func withoutCluster(env []string) (kept []string) {
 	for _, e := range env {
 		if name, _, _ := strings.Cut(e, "="); name != "KUBERNETES_SERVICE_HOST" && name != "KUBERNETES_SERVICE_PORT" && name != "KUBECONFIG" {
@@ -88,10 +90,12 @@ func withoutCluster(env []string) (kept []string) {
 	return kept
 }
 
+var panics = regexp.MustCompile(`(?m)^((?:panic|fatal error): .*)$[^\0]*^goroutine \d+ \[`)
+
 // A tail keeps the end of what is written to it.
 type tail struct{ kept []byte }
 
-// tailBytes is more than the trace of a panic in Go has.
+// tailBytes is more than the trace of the goroutine that panics.
 const tailBytes = 64 << 10
 
 func (t *tail) Write(b []byte) (int, error) {
@@ -110,10 +114,8 @@ func (t *tail) String() string {
 
 // panicked returns the line by which a program in Go reports that it panics, or "".
 func (t *tail) panicked() string {
-	for line := range strings.Lines(string(t.kept)) {
-		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-			return strings.TrimSpace(line)
-		}
+	if line := panics.FindStringSubmatch(string(t.kept)); line != nil {
+		return line[1]
 	}
 	return ""
 }

@@ -29,7 +29,9 @@ type program struct {
 // start starts the program.
 func (r *run) start() error {
 	r.starts++
-	reseed(r.seed, r.starts) // the goroutines of a crash draw in any order
+	if r.clock.inMemory() {
+		reseed(r.seed, r.starts) // the goroutines of a crash draw in any order
+	}
 	user, err := r.env.AddUser(r.world.user(), &rest.Config{QPS: -1})
 	if err != nil {
 		return err
@@ -60,8 +62,7 @@ func (r *run) awaitRequest() {
 		return
 	}
 	select {
-	case <-r.gate.arrived:
-		r.gate.signal()
+	case <-r.gate.requested():
 	case err := <-r.program.done:
 		r.program.done <- err // for returned
 	case <-time.After(slowStart):
@@ -113,11 +114,11 @@ func (r *run) startOthers() (stop func(), err error) {
 // other is the name of the user of World.Others.
 const other = "other"
 
-// kill ends the program as a crash does: nothing that it sends from now on arrives. It gets time to end
+// kill ends the program as a crash does: no later request of it arrives. It gets time to end
 // its goroutines.
 func (r *run) kill() {
 	p := r.program
-	if p.ended {
+	if p == nil || p.ended {
 		return
 	}
 	p.ended = true
@@ -152,7 +153,10 @@ func (r *run) exited(err error) {
 	if r.restarts++; r.expect == nil || r.restarts > maxRestarts {
 		r.fail(Exits, "it ended %d times, the last time with: %v", r.restarts, err)
 	}
-	r.clock.sleep(r.times.restart << (r.restarts - 1)) // as a kubelet restarts containers
+	select { // as a kubelet restarts containers
+	case <-time.After(r.times.restart << (r.restarts - 1)):
+	case <-r.ctx.Done():
+	}
 	r.restart()
 }
 

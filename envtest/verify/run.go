@@ -25,7 +25,7 @@ const (
 	maxHeld = 100
 	// maxBusy limits the requests and events without a pause.
 	maxBusy = 2000
-	// maxRestarts limits the restarts after Start returned, in one run.
+	// maxRestarts limits the restarts after the program ended by itself, in one run.
 	maxRestarts = 5
 )
 
@@ -60,7 +60,6 @@ type run struct {
 	busy     int                 // requests and events since then
 	written  []string            // the writes, for faults
 	events   map[string][]string // delivered ones by resource
-	hurried  map[int]bool        // writes at which a Settle was cut short
 	lists    bool                // the program lists with resourceVersion=0 without a watch that begins with a list
 	ends     []end               // at each Settle
 	states   []*State            // at each Settle, if expect is nil
@@ -70,7 +69,7 @@ type run struct {
 	again    *object            // one that the user deleted and will apply again
 	inputs   map[string][]input // of applied custom resources, by resource
 	custom   *object            // the last applied custom resource
-	restarts int                // after Start returned
+	restarts int                // after the program ended by itself
 	starts   int
 	last     bool // the scenario is over
 
@@ -157,7 +156,7 @@ func (r *run) broken(c check, where string, err error) {
 }
 
 // execute runs the scenario.
-func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) error {
+func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) (err error) {
 	r.times = r.clock.durations(r.world.Quiet)
 	r.env = &envtest.Environment{InMemory: r.clock.inMemory(), From: prepared, Controllers: r.world.controllers()}
 	if _, err := r.env.Start(); err != nil {
@@ -194,19 +193,24 @@ func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) erro
 	}
 	user := r.world.user()
 	r.env.Inject(envtest.Fault{Requests: envtest.Requests{User: user.Name}, Times: envtest.Always, Effect: r.gate.effect})
-	defer watchPanics(r)()
-	others, err := r.startOthers()
-	if err == nil {
-		err = r.start()
+	if r.clock.inMemory() {
+		defer watchPanics(r)()
 	}
+	others, err := r.startOthers()
 	if err != nil {
 		return errors.Join(err, stop())
 	}
+	defer func() { // also if the scenario panics or ends its test
+		r.endLate()
+		r.kill()
+		others()
+		err = errors.Join(err, stop())
+	}()
+	if err := r.start(); err != nil {
+		return err
+	}
 	r.play(&Scenario{Client: admin, run: r}, scenario)
-	r.endLate()
-	r.kill()
-	others()
-	return stop()
+	return nil
 }
 
 // read reads the state before the run.

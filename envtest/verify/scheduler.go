@@ -60,6 +60,9 @@ func (r *run) rest(at int) bool {
 		if r.hurry() {
 			return false
 		}
+		if time.Since(began) > r.times.settle && !r.faulty() {
+			r.fail(Endless, "objects still change after %v; the last change: %s", r.times.settle, r.lastChange())
+		}
 		if r.resume() || r.finishLate() || r.releaseLease() || r.step() || r.kubeletActs() || r.reapply() {
 			continue
 		}
@@ -67,15 +70,22 @@ func (r *run) rest(at int) bool {
 			return false
 		}
 		quiet := time.Since(r.changed)
-		if quiet >= r.times.quiet && !r.faulty() && (r.again == nil && r.gate.watched(r.cut) && r.asExpected(at) || quiet >= r.times.patience) {
+		if quiet >= r.times.quiet && !r.faulty() && !r.gate.passing() && (r.again == nil && r.gate.watched(r.cut) && r.asExpected(at) || quiet >= r.patience()) {
 			return true
-		}
-		if time.Since(began) > r.times.settle {
-			r.fail(Endless, "objects still change after %v; the last change: %s", r.times.settle, r.lastChange())
 		}
 		r.busy, r.idle = 0, time.Now()
 		r.sleep(r.wait(quiet))
 	}
+}
+
+// patience returns the time without a change after which any state is an end. A program that starts again can wait for
+// the end of its own Lease.
+func (r *run) patience() time.Duration {
+	d := r.times.patience
+	for _, l := range r.leases {
+		d = max(d, 2*l.duration)
+	}
+	return d
 }
 
 // sleep waits until something happens, or for a time.
@@ -89,6 +99,7 @@ func (r *run) sleep(d time.Duration) {
 	case err := <-done:
 		r.program.done <- err // for returned, after the changes before it
 	case <-time.After(d):
+	case <-r.ctx.Done():
 	}
 }
 
@@ -162,10 +173,10 @@ func (r *run) stalling() bool { return r.holding != nil && r.holding.Kind.stalls
 func (r *run) wait(quiet time.Duration) time.Duration {
 	d := r.times.quiet - quiet
 	if d <= 0 {
-		d = r.times.patience - quiet
+		d = r.patience() - quiet
 	}
 	if r.faulty() {
-		d = r.times.patience
+		d = r.patience()
 	}
 	for _, t := range r.deadlines() {
 		if left := time.Until(t); left > 0 {
@@ -294,11 +305,11 @@ func (r *run) step() bool {
 			r.holdUntil = time.Time{}
 		}
 	}
-	if r.busy++; r.busy > maxBusy {
+	if r.busy++; r.busy > maxBusy && r.clock.inMemory() {
 		r.fail(Endless, "%d requests and events without a pause, in %v; the last change: %s", r.busy, time.Since(r.idle).Round(time.Second), r.lastChange())
 	}
 	// The longer a program is busy, the faster the clock runs: backoffs and leases end meanwhile.
-	r.clock.sleep(r.times.latency << (r.busy / (maxBusy / 10)))
+	r.clock.sleep(r.times.latency << min(r.busy/(maxBusy/10), 10))
 	i := 0
 	switch {
 	case r.random != nil:
@@ -429,29 +440,29 @@ func (r *run) call(c *call) {
 // faultAt returns the fault of a write that has not yet passed, or nil.
 func (r *run) faultAt(c *call) *Fault {
 	for i, f := range r.plan {
-		if traits[f.Kind].of == ofWrites && r.isWrite(f.At, c) {
+		if traits[f.Kind].of == ofWrites && r.isNext(f.At, r.expectation().writes, r.written, c.String()) {
 			return &r.plan[i]
 		}
 	}
 	return nil
 }
 
-// isWrite reports whether the next write is the one that had a number in the run without faults.
-func (r *run) isWrite(number int, c *call) bool {
-	if r.clock.inMemory() || r.expect == nil {
-		return number == len(r.written)+1
-	}
-	return r.isAgain(r.expect.writes, number, r.written, c.String())
-}
-
-// isAgain reports whether a text is the one that had a number in the run without faults. In real time, the order of writes and
-// events varies: the number stands for a text, and for how often it came before.
-func (r *run) isAgain(without []string, number int, now []string, text string) bool {
-	if number > len(without) {
+// isNext reports whether the next write or event is the one that had a number in the run without faults. In real time, their order
+// varies: the number stands for a text, and for how often it came before.
+func (r *run) isNext(number int, without, now []string, text string) bool {
+	if r.clock.inMemory() || number > len(without) {
 		return number == len(now)+1
 	}
 	want := without[number-1]
 	return r.stable(text, r.expect) == want && count(without[:number-1], want) == count(r.stables(now, r.expect), want)
+}
+
+// expectation returns that of the run, or an empty one.
+func (r *run) expectation() *expectation {
+	if r.expect == nil {
+		return &expectation{}
+	}
+	return r.expect
 }
 
 // conditional notes the faults whose condition holds at this write.

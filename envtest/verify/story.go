@@ -157,7 +157,7 @@ func (f Finding) String() string {
 		with = fmt.Sprintf("with %q", f.Plan)
 	}
 	if f.Repeated > f.Shown {
-		with += fmt.Sprintf(", in %d of %d more runs: the program depends on the order of goroutines or of a map", f.Shown, f.Repeated)
+		with += fmt.Sprintf(", in %d of %d more runs: the program depends on time, on the order of goroutines or on that of a map", f.Shown, f.Repeated)
 	}
 	return fmt.Sprintf("%s:\n%s\n\n%s:\n\n%s", f.Kind, indent(f.Text), with, f.Story)
 }

@@ -176,7 +176,6 @@ func (x *explorer) twice(t *testing.T, p Plan, seed uint64) {
 
 // The faults with a condition have the same story, too.
 func TestSameStoryWithLease(t *testing.T) {
-	defer withoutBackoff()()
 	defer bubble{t}.begin()()
 	x, singles := learned(t, World{Start: elected(cleaned, false), Inputs: true, Quiet: time.Minute}, remove)
 	kinds := map[FaultKind]bool{}
@@ -193,7 +192,6 @@ func TestSameStoryWithLease(t *testing.T) {
 
 // Two runs with the same plan have the same story: each plan with one fault, and combinations with other seeds.
 func TestSameStory(t *testing.T) {
-	defer withoutBackoff()()
 	defer bubble{t}.begin()()
 	x, singles := learned(t, World{Start: reconciler(three).start}, applyOne)
 	for _, p := range singles {

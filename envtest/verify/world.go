@@ -26,7 +26,7 @@ type World struct {
 	// KUBECONFIG names its server. Time is real then, and faults are shorter: see [ExploreCommand].
 	Command []string
 
-	// Output receives what the processes of Command write. Nil discards it.
+	// Output receives stdout and stderr of Command. Nil discards them.
 	Output io.Writer
 
 	// Progress is called after each plan, with the problem that it showed, or nil.

@@ -179,11 +179,17 @@ func TestStuckContent(t *testing.T) {
 	theirs := rest.CopyConfig(config)
 	theirs.Wrap(func(next http.RoundTripper) http.RoundTripper { slow.next = next; return slow })
 	run(t, theirs, config)
+	release := sync.OnceFunc(func() { close(slow.over) })
+	t.Cleanup(release)
 	for _, name := range []string{"a", "b"} {
 		create(t, c, aContent(name))
 		create(t, c, aBound(name))
 		if name == "a" {
-			<-slow.arrived
+			select {
+			case <-slow.arrived:
+			case <-time.After(time.Minute):
+				t.Fatal("the controller writes no status")
+			}
 		} else {
 			until(t, func() bool { return isReady(t, c, name) })
 		}
@@ -191,7 +197,7 @@ func TestStuckContent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if name == "a" {
-			close(slow.over)
+			release()
 		}
 		until(t, func() bool { return isGone(t, c, aBound(name)) })
 	}
@@ -202,7 +208,7 @@ func TestStuckContent(t *testing.T) {
 	}
 }
 
-// held delays the first request of a path.
+// held delays the requests of a path.
 type held struct {
 	next          http.RoundTripper
 	path          string
