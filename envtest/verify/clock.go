@@ -57,9 +57,9 @@ type bubble struct{ t *testing.T }
 
 // begin makes runs repeatable: one processor, so that the order of goroutines depends on little else than their channels.
 func (b bubble) begin() (undo func()) {
-	processors, undo := runtime.GOMAXPROCS(1), withoutBackoff()
+	processors, handlers := runtime.GOMAXPROCS(1), withoutBackoff()
 	b.t.Setenv("GODEBUG", os.Getenv("GODEBUG")+",randseednop=0")
-	return func() { runtime.GOMAXPROCS(processors); undo() }
+	return func() { runtime.GOMAXPROCS(processors); handlers() }
 }
 
 func (b bubble) execute(seed uint64, f func()) {
