@@ -380,7 +380,10 @@ func plans(r *run) (all []Plan) {
 		for n := range events {
 			kinds := []FaultKind{Hold, Relist}
 			if len(r.ends) > 1 {
-				kinds = append(kinds, Stall, Miss)
+				kinds = append(kinds, Stall)
+			}
+			if len(r.ends) > 1 && r.ofUser(events[n]) {
+				kinds = append(kinds, Miss)
 			}
 			if r.lists {
 				kinds = append(kinds, Rewind)
@@ -403,6 +406,11 @@ func plans(r *run) (all []Plan) {
 	}
 	slices.SortFunc(all, func(a, b Plan) int { return strings.Compare(a.String(), b.String()) })
 	return all
+}
+
+// ofUser reports whether an event is of an object that the user applied.
+func (r *run) ofUser(event string) bool {
+	return slices.ContainsFunc(r.touched, func(id identity) bool { return strings.HasSuffix(event, " "+id.String()) })
 }
 
 // repetition returns how often an equal write or event came before that of a fault. Repeated writes reveal less

@@ -45,8 +45,8 @@ const (
 	// Stall delays events of a resource from one on for ten minutes. The user does not wait until they are
 	// over.
 	Stall FaultKind = "stall"
-	// Miss is a Stall after which the events are dropped, and the watch expires. The program never sees the states before the
-	// last action of the user.
+	// Miss is a Stall after which the events are dropped, and the watch expires. It begins at an event of an object that the user
+	// applied: the program never sees the states before the last action of the user.
 	Miss FaultKind = "miss"
 	// Input makes the user change a field of a custom resource and change it back, with World.Inputs. Its
 	// number is that of a value which the schema allows.
