@@ -12,8 +12,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// verifyName is the name of the program that injects faults. It links a test kit, which no server needs.
-const verifyName = "anykind-verify"
+const (
+	// verifyName is the program that injects faults. The server does without its test kit.
+	verifyName = "anykind-verify"
+	// buildVerify builds it in a clone of the repository.
+	buildVerify = "go build -C envtest -o FOLDER ./" + verifyName
+)
 
 func verifyCommand() *cobra.Command {
 	return &cobra.Command{
@@ -23,7 +27,7 @@ func verifyCommand() *cobra.Command {
 and inject crashes, lost responses, stale caches and late events at each of its writes.
 
 This runs the program ` + verifyName + `, from the folder of this program or from PATH. Build
-it in a clone of the repository: go build -C envtest -o FOLDER ./` + verifyName + `
+it in a clone of the repository: ` + buildVerify + `
 Its flags are listed by: ` + verifyName + ` --help`,
 		Example:            `  anykind verify --crds config/crd -f sample.yaml -- ./manager`,
 		DisableFlagParsing: true,
@@ -57,7 +61,7 @@ func runVerify(cmd *cobra.Command, args []string) error {
 	case err != nil && help:
 		return cmd.Help()
 	case err != nil:
-		return unsureError{fmt.Errorf("%w: build it in a clone of the repository, with go build -C envtest -o FOLDER ./%s", err, verifyName)}
+		return unsureError{fmt.Errorf("%w: build it in a clone of the repository, with %s", err, buildVerify)}
 	}
 	program := exec.Command(path, args...)
 	program.Stdin, program.Stdout, program.Stderr = os.Stdin, os.Stdout, os.Stderr

@@ -16,8 +16,6 @@ type clock interface {
 	execute(seed uint64, f func())
 	// wait returns when the server has executed the requests that passed, and, in a bubble, when the program waits for something.
 	wait(g *gate)
-	// sleep waits for a time.
-	sleep(d time.Duration)
 	// durations returns the durations of a run that is at rest after quiet.
 	durations(quiet time.Duration) durations
 	// inMemory reports whether server and program are in one process.
@@ -26,6 +24,8 @@ type clock interface {
 
 // durations are the times of a run.
 type durations struct {
+	// all is World.Time, unless the World has one.
+	all time.Duration
 	// quiet is the time without a change after which the program has come to rest, in the expected state.
 	quiet time.Duration
 	// patience is that time for any other state. In a bubble, it exceeds the longest backoff of controllers, 1,000
@@ -77,12 +77,11 @@ func (b bubble) execute(seed uint64, f func()) {
 	})
 }
 
-func (bubble) wait(*gate)            { synctest.Wait() }
-func (bubble) sleep(d time.Duration) { time.Sleep(d) }
+func (bubble) wait(*gate) { synctest.Wait() }
 
 func (bubble) durations(quiet time.Duration) durations {
 	return durations{
-		quiet: orDefault(quiet, 10*time.Second), patience: 20 * time.Minute, settle: 6 * time.Hour,
+		all: 30 * time.Second, quiet: orDefault(quiet, 10*time.Second), patience: 20 * time.Minute, settle: 6 * time.Hour,
 		latency: time.Millisecond, apart: 61 * time.Minute, restart: 10 * time.Second,
 		lag: 5 * time.Second, stall: 10 * time.Minute, stallAlone: 6 * time.Minute,
 		slow: 20 * time.Second, slowAlone: 10 * time.Second, partition: time.Minute, pause: time.Hour,
@@ -97,7 +96,6 @@ type realTime struct{}
 func (realTime) begin() (undo func())       { return func() {} }
 func (realTime) execute(_ uint64, f func()) { f() }
 func (realTime) inMemory() bool             { return false }
-func (realTime) sleep(d time.Duration)      { time.Sleep(d) }
 
 // grace is the time that an event takes from the server to the gate, and a request from the program.
 const grace = 3 * time.Millisecond
@@ -114,7 +112,7 @@ func (realTime) wait(g *gate) {
 func (realTime) durations(quiet time.Duration) durations {
 	quiet = orDefault(quiet, 2*time.Second)
 	return durations{
-		quiet: quiet, patience: 10 * quiet, settle: 100 * quiet,
+		all: 10 * time.Minute, quiet: quiet, patience: 10 * quiet, settle: 100 * quiet,
 		apart: 1100 * time.Millisecond, restart: time.Second,
 		lag: 2 * quiet, stall: 10 * quiet, stallAlone: 5 * quiet,
 		slow: 3 * quiet, slowAlone: quiet, partition: 3 * quiet, pause: 5 * quiet,

@@ -233,7 +233,7 @@ func byKey(list []any, key string) (items map[string]any, ok bool) {
 
 // stable returns the text of a write without generated names. It is equal in all runs.
 func (r *run) stable(write string, x *expectation) string {
-	return namesOf(r.state.names, r.state.objects, x.random).text(write)
+	return r.stables([]string{write}, x)[0]
 }
 
 // stables applies stable to each text.

@@ -136,7 +136,7 @@ func (x *explorer) explore() error {
 	if err != nil {
 		return err
 	}
-	x.end = time.Now().Add(w.time())
+	x.end = time.Now().Add(orDefault(w.Time, x.clock.durations(w.Quiet).all))
 	x.random = rand.New(rand.NewPCG(w.Seed, 1))
 	if err := x.prepare(); err != nil {
 		return err
@@ -263,7 +263,7 @@ func (x *explorer) execute(r *run) (err error) {
 // vary makes times and resourceVersions of the run differ from those of other variations.
 func (r *run) vary() error {
 	for range r.variation {
-		r.clock.sleep(r.times.apart)
+		<-time.After(r.times.apart)
 		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "variation"}}
 		if err := errors.Join(r.admin.Create(context.Background(), l), r.admin.Delete(context.Background(), l)); err != nil {
 			return err
@@ -416,11 +416,13 @@ func (r *run) ofUser(event string) bool {
 // repetition returns how often an equal write or event came before that of a fault. Repeated writes reveal less
 // than new ones.
 func (x *expectation) repetition(f Fault) int {
-	all := x.writes
-	if f.Kind.ofEvents() {
+	var all []string
+	switch traits[f.Kind].of {
+	case ofWrites:
+		all = x.writes
+	case ofEvents:
 		all = x.events[f.Resource]
-	}
-	if !f.Kind.ofEvents() && traits[f.Kind].of != ofWrites {
+	default:
 		return 0
 	}
 	return count(all[:f.At-1], all[f.At-1])

@@ -24,7 +24,6 @@ type gate struct {
 	waiting []*call
 	passed  map[*call]bool // requests that the server handles, but for watches
 	streams []*stream
-	first   chan struct{} // closed by the next request; nil if that does not matter
 	round   int           // number of times that the scheduler looked
 	arrived chan struct{} // has an element if something came since the scheduler looked
 }
@@ -117,10 +116,6 @@ func (g *gate) hold(r *http.Request) *call {
 	defer g.mu.Unlock()
 	c.round = g.round
 	g.waiting = append(g.waiting, c)
-	if g.first != nil {
-		close(g.first)
-		g.first = nil
-	}
 	g.signal()
 	return c
 }
@@ -169,21 +164,14 @@ func (g *gate) left(c *call) bool {
 	return c.gone
 }
 
-// requested returns a channel that the next request closes.
-func (g *gate) requested() <-chan struct{} {
+// asked reports whether a request waits.
+func (g *gate) asked() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.first = make(chan struct{})
-	if len(g.waiting) > 0 { // it was faster
-		close(g.first)
-		first := g.first
-		g.first = nil
-		return first
-	}
-	return g.first
+	return len(g.waiting) > 0
 }
 
-// signal wakes the scheduler.
+// signal wakes the scheduler. g.mu is held.
 func (g *gate) signal() {
 	select {
 	case g.arrived <- struct{}{}:
@@ -317,7 +305,7 @@ type stream struct {
 	round   int    // of the arrival of the first event
 	rest    []byte // of an incomplete event
 	ended   bool
-	over    bool // the handler has returned, or is about to
+	over    bool // nothing is sent any more
 	started bool // the header is sent
 }
 

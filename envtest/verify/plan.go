@@ -97,6 +97,7 @@ const (
 var traits = map[FaultKind]struct {
 	of    series
 	hasty bool // the user acts before the program has settled
+	drops bool // held events never come
 }{
 	CrashBefore:      {of: ofWrites},
 	CrashAfter:       {of: ofWrites},
@@ -114,8 +115,8 @@ var traits = map[FaultKind]struct {
 	RemoveFinalizers: {of: ofWrites},
 	Hold:             {of: ofEvents},
 	Stall:            {of: ofEvents, hasty: true},
-	Miss:             {of: ofEvents, hasty: true},
-	Relist:           {of: ofEvents},
+	Miss:             {of: ofEvents, hasty: true, drops: true},
+	Relist:           {of: ofEvents, drops: true},
 	Rewind:           {of: ofEvents},
 	Input:            {of: ofInputs},
 	Shuffle:          {of: ofRuns},
@@ -167,10 +168,7 @@ func (k FaultKind) ofResources() bool { return k.ofEvents() || traits[k].of == o
 func (k FaultKind) ofEvents() bool { return traits[k].of == ofEvents }
 
 // stalls reports whether the user acts while the fault holds events.
-func (k FaultKind) stalls() bool { return k == Stall || k == Miss }
-
-// drops reports whether the held events never come.
-func (k FaultKind) drops() bool { return k == Relist || k == Miss }
+func (k FaultKind) stalls() bool { return k.ofEvents() && traits[k].hasty }
 
 // hastes reports whether the user acts before the program has settled, so that an action can fail.
 func (p Plan) hastes() bool {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,7 +39,7 @@ func (p *process) run(ctx context.Context) error {
 	}
 	last := &tail{}
 	cmd := exec.CommandContext(ctx, p.command[0], p.command[1:]...)
-	cmd.Env = append(withoutCluster(os.Environ()), "KUBECONFIG="+file)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), inCluster), "KUBECONFIG="+file)
 	cmd.Stdout = io.MultiWriter(last, p.output)
 	cmd.Stderr = cmd.Stdout
 	cmd.WaitDelay = time.Second // for children that keep its output open
@@ -80,14 +81,9 @@ func (p *process) suspend(on bool) {
 	_ = signalGroup(p.running, s)
 }
 
-// withoutCluster removes KUBECONFIG and the variables of the configuration in a cluster.
-func withoutCluster(env []string) (kept []string) {
-	for _, e := range env {
-		if name, _, _ := strings.Cut(e, "="); name != "KUBERNETES_SERVICE_HOST" && name != "KUBERNETES_SERVICE_PORT" && name != "KUBECONFIG" {
-			kept = append(kept, e)
-		}
-	}
-	return kept
+// inCluster reports whether an environment variable belongs to the configuration of a client in a Pod.
+func inCluster(variable string) bool {
+	return strings.HasPrefix(variable, "KUBERNETES_SERVICE_HOST=") || strings.HasPrefix(variable, "KUBERNETES_SERVICE_PORT=")
 }
 
 var panics = regexp.MustCompile(`(?m)^((?:panic|fatal error): .*)$[^\0]*^goroutine \d+ \[`)

@@ -56,16 +56,20 @@ func (r *run) start() error {
 	return nil
 }
 
-// awaitRequest waits for the first request of a process, which can take longer than World.Quiet.
+// awaitRequest waits for the first request of a process. A start can take longer than World.Quiet.
 func (r *run) awaitRequest() {
 	if r.clock.inMemory() {
 		return
 	}
-	select {
-	case <-r.gate.requested():
-	case err := <-r.program.done:
-		r.program.done <- err // for returned
-	case <-time.After(slowStart):
+	for limit := time.After(slowStart); !r.gate.asked(); {
+		select {
+		case <-r.gate.arrived:
+		case err := <-r.program.done:
+			r.program.done <- err // for returned
+			return
+		case <-limit:
+			return
+		}
 	}
 }
 

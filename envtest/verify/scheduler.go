@@ -125,7 +125,7 @@ func (r *run) faulty() bool {
 // hurry reports whether a fault ends this Settle: the next step of the user comes before a write of the
 // program.
 func (r *run) hurry() bool {
-	if r.last || r.deleting() {
+	if r.last || r.deleting() || !slices.ContainsFunc(r.plan, func(f Fault) bool { return f.Kind == Hurry }) {
 		return false
 	}
 	calls, _ := r.gate.pending()
@@ -309,7 +309,7 @@ func (r *run) step() bool {
 		r.fail(Endless, "%d requests and events without a pause, in %v; the last change: %s", r.busy, time.Since(r.idle).Round(time.Second), r.lastChange())
 	}
 	// The longer a program is busy, the faster the clock runs: backoffs and leases end meanwhile.
-	r.clock.sleep(r.times.latency << min(r.busy/(maxBusy/10), 10))
+	<-time.After(r.times.latency << min(r.busy/(maxBusy/10), 10))
 	i := 0
 	switch {
 	case r.random != nil:
@@ -370,7 +370,7 @@ func (r *run) release() bool {
 	f := r.holding
 	r.holding, r.stale, r.holdUntil, r.heldSteps = nil, nil, time.Time{}, 0
 	r.changed = time.Now()
-	if !f.Kind.drops() {
+	if !traits[f.Kind].drops {
 		r.tell("fault", "lets events pass again")
 		return true
 	}
@@ -440,7 +440,7 @@ func (r *run) call(c *call) {
 // faultAt returns the fault of a write that has not yet passed, or nil.
 func (r *run) faultAt(c *call) *Fault {
 	for i, f := range r.plan {
-		if traits[f.Kind].of == ofWrites && r.isNext(f.At, r.expectation().writes, r.written, c.String()) {
+		if traits[f.Kind].of == ofWrites && r.isNext(f.At, r.expect.writes, r.written, c.String()) {
 			return &r.plan[i]
 		}
 	}
@@ -453,16 +453,8 @@ func (r *run) isNext(number int, without, now []string, text string) bool {
 	if r.clock.inMemory() || number > len(without) {
 		return number == len(now)+1
 	}
-	want := without[number-1]
-	return r.stable(text, r.expect) == want && count(without[:number-1], want) == count(r.stables(now, r.expect), want)
-}
-
-// expectation returns that of the run, or an empty one.
-func (r *run) expectation() *expectation {
-	if r.expect == nil {
-		return &expectation{}
-	}
-	return r.expect
+	want, all := without[number-1], r.stables(append(slices.Clip(now), text), r.expect)
+	return all[len(all)-1] == want && count(without[:number], want) == count(all, want)
 }
 
 // conditional notes the faults whose condition holds at this write.

@@ -43,7 +43,7 @@ type pastEvent struct {
 func (r *run) noteEvent(resource string, e event, text string) {
 	for i, f := range r.plan {
 		revision, err := strconv.ParseInt(e.whole.GetResourceVersion(), 10, 64)
-		if f.Kind == Rewind && f.Resource == resource && err == nil && !r.begun[&r.plan[i]] && r.isNext(f.At, r.expectation().events[resource], r.events[resource], text) {
+		if f.Kind == Rewind && f.Resource == resource && err == nil && !r.begun[&r.plan[i]] && r.isNext(f.At, r.expect.events[resource], r.events[resource], text) {
 			r.past = &pastEvent{&r.plan[i], text, revision, len(r.ends)}
 		}
 	}

@@ -138,13 +138,6 @@ func (w *World) ignored() map[string]bool {
 func (w *World) findings() int { return orDefault(w.Findings, 3) }
 func (w *World) plans() int    { return orDefault(w.Plans, 500) }
 
-func (w *World) time() time.Duration {
-	if len(w.Command) > 0 {
-		return orDefault(w.Time, 10*time.Minute)
-	}
-	return orDefault(w.Time, 30*time.Second)
-}
-
 func orDefault[T comparable](value, otherwise T) T {
 	var zero T
 	if value == zero {

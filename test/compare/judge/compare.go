@@ -231,7 +231,8 @@ func plain(message any) string {
 		return in
 	})
 	return inQuotes.ReplaceAllStringFunc(text, func(in string) string {
-		return "'" + cmp.Or(sorted(strings.Trim(in, "'")), strings.Trim(in, "'")) + "'"
+		inside := strings.Trim(in, "'")
+		return "'" + cmp.Or(sorted(inside), inside) + "'"
 	})
 }
 
