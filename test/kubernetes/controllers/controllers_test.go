@@ -19,12 +19,14 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/features"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/anykind/anykind/envtest/verify"
 )
 
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard())
+	log.SetLogger(logr.Discard())
 	m.Run()
 }
 
@@ -168,6 +170,7 @@ var known = map[string]string{
 	// Revisions are numbered from the cache: TestEqualRevisions.
 	"StatefulSet": "revision is 1; without faults it is 2",
 	"DaemonSet":   "revision is 1; without faults it is 2",
+	"Deployment":  `deployment.kubernetes.io/revision-history is "1"; without faults it is missing`,
 	// An object that comes and goes between two lists starts nothing. kube-controller-manager repairs it at
 	// its resync, after 12 hours or more.
 	"ServiceAccount": "ServiceAccount a/default is missing",

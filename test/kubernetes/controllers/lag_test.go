@@ -5,6 +5,7 @@ import (
 	"flag"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/kubernetes/pkg/controller/deployment/util"
 
 	"github.com/anykind/anykind/envtest"
 	"github.com/anykind/anykind/test/process"
@@ -81,49 +83,77 @@ func realServer(t *testing.T) *rest.Config {
 	return config
 }
 
-// The finding of StatefulSets and DaemonSets in real time: the watch of ControllerRevisions lags, and two
+// Revisions that are numbered from a cache, in real time: the watch of the objects that keep them lags, and two
 // revisions get one number.
 func TestEqualRevisions(t *testing.T) {
 	config := realServer(t)
-	t.Run("StatefulSet", func(t *testing.T) {
-		equalRevisions(t, config, statefulSets, "statefulsets", aStatefulSet(1, "example.com/web:1"))
-	})
-	t.Run("DaemonSet", func(t *testing.T) {
-		equalRevisions(t, config, daemonSets, "daemonsets", aDaemonSet("example.com/web:1"))
-	})
-}
-
-func equalRevisions(t *testing.T, config *rest.Config, of maker, resource string, set interface {
-	runtime.Object
-	metav1.Object
-}) {
 	c, err := kubernetes.NewForConfig(config)
 	must(t, err)
-	slow := &lag{resource: "controllerrevisions", begun: make(chan struct{}), over: make(chan struct{})}
+	controllerRevisions := func(ctx context.Context, owner string) (numbers []int64, err error) {
+		all, err := c.AppsV1().ControllerRevisions("default").List(ctx, metav1.ListOptions{})
+		for _, r := range all.Items {
+			if metav1.GetControllerOf(&r).Name == owner {
+				numbers = append(numbers, r.Revision)
+			}
+		}
+		return numbers, err
+	}
+	replicaSets := func(ctx context.Context, owner string) (numbers []int64, err error) {
+		all, err := c.AppsV1().ReplicaSets("default").List(ctx, metav1.ListOptions{})
+		for _, r := range all.Items {
+			number, err := strconv.ParseInt(r.Annotations[util.RevisionAnnotation], 10, 64)
+			if err != nil {
+				return nil, err
+			}
+			if metav1.GetControllerOf(&r).Name == owner {
+				numbers = append(numbers, number)
+			}
+		}
+		return numbers, err
+	}
+	for _, w := range []workload{
+		{"statefulsets", aStatefulSet(1, "example.com/web:1"), statefulSets, "controllerrevisions", controllerRevisions},
+		{"daemonsets", aDaemonSet("example.com/web:1"), daemonSets, "controllerrevisions", controllerRevisions},
+		{"deployments", aDeployment(1, "example.com/web:1"), deployments, "replicasets", replicaSets},
+	} {
+		t.Run(w.resource, func(t *testing.T) { equalRevisions(t, config, w) })
+	}
+}
+
+// A workload is an object whose controller keeps revisions in objects of another resource.
+type workload struct {
+	resource string
+	object   interface {
+		runtime.Object
+		metav1.Object
+	}
+	controller maker
+	kept       string // the resource of the revisions
+	numbers    func(ctx context.Context, owner string) ([]int64, error)
+}
+
+func equalRevisions(t *testing.T, config *rest.Config, w workload) {
+	c, err := kubernetes.NewForConfig(config)
+	must(t, err)
+	slow := &lag{resource: w.kept, begun: make(chan struct{}), over: make(chan struct{})}
 	theirs := rest.CopyConfig(config)
 	theirs.Wrap(func(next http.RoundTripper) http.RoundTripper { slow.next = next; return slow })
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- start(of)(ctx, theirs) }()
+	go func() { ended <- start(w.controller)(ctx, theirs) }()
 	defer func() { close(slow.over); stop(); must(t, <-ended) }()
 
-	_, err = c.AppsV1().RESTClient().Post().Namespace("default").Resource(resource).Body(set).Do(ctx).Get()
+	_, err = c.AppsV1().RESTClient().Post().Namespace("default").Resource(w.resource).Body(w.object).Do(ctx).Get()
 	must(t, err)
 	numbers := func(n int) (numbers []int64) {
-		must(t, wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			all, err := c.AppsV1().ControllerRevisions("default").List(ctx, metav1.ListOptions{})
-			numbers = nil
-			for _, r := range all.Items {
-				if metav1.GetControllerOf(&r).Name == set.GetName() {
-					numbers = append(numbers, r.Revision)
-				}
-			}
+		must(t, wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (_ bool, err error) {
+			numbers, err = w.numbers(ctx, w.object.GetName())
 			return len(numbers) == n, err
 		}))
 		return numbers
 	}
 	numbers(1)
-	_, err = c.AppsV1().RESTClient().Patch(types.StrategicMergePatchType).Namespace("default").Resource(resource).Name(set.GetName()).
+	_, err = c.AppsV1().RESTClient().Patch(types.StrategicMergePatchType).Namespace("default").Resource(w.resource).Name(w.object.GetName()).
 		Body([]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"example.com/web:2"}]}}}}`)).Do(ctx).Get()
 	must(t, err)
 	if got := numbers(2); got[0] != 1 || got[1] != 1 {
