@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A gate holds each request of the program, and each event of its watches, until the scheduler lets it
+// A gate holds each request of the program but for its Events, and each event of its watches, until the scheduler lets it
 // pass. It is an envtest.Effect for all requests of the program.
 type gate struct {
 	mu      sync.Mutex
@@ -59,7 +59,12 @@ const (
 
 func (g *gate) effect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := g.hold(r)
+		info := request.InfoOf(r)
+		if recordsEvent(info) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		c := g.hold(r, info)
 		defer g.handled(c)
 		var v verdict
 		select {
@@ -104,10 +109,17 @@ func (c *call) answer(g *gate, v verdict, next http.Handler, w http.ResponseWrit
 	next.ServeHTTP(&recorder{w, c, g}, c.request)
 }
 
+// recordsEvent reports whether a request writes an Event. It passes at once: an Event is no part of a state, and client-go
+// holds a mutex while it writes one. A goroutine that waits for a mutex stops a bubble for good, if the holder of the mutex waits for
+// the scheduler.
+func recordsEvent(i request.Info) bool {
+	return i.Resource == "events" && (i.Group == "" || i.Group == "events.k8s.io") && slices.Contains([]string{"create", "update", "patch"}, i.Verb)
+}
+
 // hold adds a request to the waiting ones.
-func (g *gate) hold(r *http.Request) *call {
+func (g *gate) hold(r *http.Request, info request.Info) *call {
 	asJSON(r)
-	c := &call{info: request.InfoOf(r), request: r, arrived: time.Now(), verdict: make(chan verdict, 1)}
+	c := &call{info: info, request: r, arrived: time.Now(), verdict: make(chan verdict, 1)}
 	query := r.URL.Query()
 	query.Del("timeoutSeconds") // random in informers
 	query.Del("timeout")

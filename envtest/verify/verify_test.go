@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,6 +46,35 @@ func TestStaleRestart(t *testing.T) {
 		if found := len(r.Findings) > 0; found != without {
 			t.Errorf("without watches that begin with a list: %v: %v", without, r.Findings)
 		}
+	}
+}
+
+// A controller writes an Event while it holds a mutex for which a goroutine waits, as client-go does.
+func TestEventUnderMutex(t *testing.T) {
+	locked := func(ctx context.Context, c client.Client, m *corev1.ConfigMap) (ctrl.Result, error) {
+		var mu sync.Mutex
+		mu.Lock()
+		waits := make(chan struct{})
+		go func() {
+			close(waits)
+			mu.Lock()
+			mu.Unlock()
+		}()
+		<-waits
+		runtime.Gosched()
+		err := c.Create(ctx, &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: m.Namespace, GenerateName: "e-"},
+			InvolvedObject: corev1.ObjectReference{Namespace: m.Namespace},
+		})
+		mu.Unlock()
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		return three(ctx, c, m)
+	}
+	r := Explore(t, World{Start: reconciler(locked).start, Plans: 10, Findings: 1}, applyOne)
+	if r.Plans == 0 || len(r.Writes) < 3 {
+		t.Errorf("%d plans for %d writes", r.Plans, len(r.Writes))
 	}
 }
 

@@ -239,6 +239,9 @@ func (w *write) address(context.Context) error {
 func (w *write) merge() error {
 	w.object = w.shown
 	if p := w.projection(); p != nil {
+		if err := w.target.Match(w.shown); err != nil {
+			return err
+		}
 		w.object = object.CloneTree(w.old)
 		return p.Merge(w.object, w.shown)
 	}

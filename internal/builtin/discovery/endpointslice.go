@@ -145,7 +145,7 @@ func validateEndpointSlice(_ context.Context, c *resource.Change) field.ErrorLis
 	obj, old := c.Object, c.Old
 	s := kind.ValueOf[discoveryv1.EndpointSlice](obj)
 	errs := kind.MetaFinalizers(obj)
-	errs = append(errs, kind.Supported(string(s.AddressType), field.NewPath("addressType"), "FQDN", "IPv4", "IPv6")...)
+	errs = append(errs, kind.Supported(s.AddressType, field.NewPath("addressType"), "FQDN", "IPv4", "IPv6")...)
 	if old != nil && kind.Text(old, "addressType") != string(s.AddressType) {
 		var shown any // the error of a tag has no value
 		if !rule.Tagged(c.Gates) {

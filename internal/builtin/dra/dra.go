@@ -18,7 +18,6 @@ import (
 	"github.com/anykind/anykind/internal/builtin/rule"
 	"github.com/anykind/anykind/internal/object"
 	"github.com/anykind/anykind/internal/object/resource"
-	"github.com/anykind/anykind/internal/object/view"
 )
 
 // Definitions returns the kinds of the group. namespaces is the kind Namespace. The authorizer
@@ -100,10 +99,11 @@ func taintRules() *resource.Definition {
 }
 
 func timeAdded(obj map[string]any) any {
-	if at := kind.Text(obj, "spec", "taint", "timeAdded"); at != "" {
-		return view.Age(at)
+	taint := kind.Tree(obj, "spec", "taint")
+	if _, given := taint["timeAdded"]; !given {
+		return ""
 	}
-	return ""
+	return kind.Age(kind.Text(taint, "timeAdded")) // a null is the zero time of a client
 }
 
 func claims(a admins) *resource.Definition {

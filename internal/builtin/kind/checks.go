@@ -45,7 +45,7 @@ func Invalids(at *field.Path, value any, details []string) (errs field.ErrorList
 func AtMost(n int) string { return fmt.Sprintf("can have at most %v characters", n) }
 
 // Supported checks that a field has one of some values.
-func Supported(value string, at *field.Path, values ...string) field.ErrorList {
+func Supported[T ~string](value T, at *field.Path, values ...T) field.ErrorList {
 	if value == "" {
 		return field.ErrorList{field.Required(at, "")}
 	}

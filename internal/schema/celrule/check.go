@@ -17,8 +17,8 @@ import (
 
 // CheckOptions are the options of Check.
 type CheckOptions struct {
-	// Broken has the errors in parts of the schema. Rules around those are skipped.
-	Broken field.ErrorList
+	// Broken has the paths of schemas with errors. Their rules are skipped, and those around them.
+	Broken []string
 	// Stored and StoredMessage report whether a rule or a messageExpression was stored before, and so
 	// may use newer features. They may be nil.
 	Stored, StoredMessage func(expression string) bool
@@ -71,9 +71,6 @@ func Check(props *apiextensionsv1.JSONSchemaProps, at *field.Path, o CheckOption
 	if !hasRules(props) {
 		return c.report
 	}
-	for _, err := range o.Broken {
-		c.broken = append(c.broken, err.Field)
-	}
 	c.schema(props, at, &place{root: true, bounded: true, times: 1, known: 1})
 	c.total(at)
 	return c.report
@@ -81,7 +78,6 @@ func Check(props *apiextensionsv1.JSONSchemaProps, at *field.Path, o CheckOption
 
 type check struct {
 	CheckOptions
-	broken []string
 	report *Report
 	costs  []Estimate // the most expensive
 }
@@ -207,8 +203,8 @@ func multiply(a, b uint64) uint64 {
 
 // brokenAt reports whether the schema at a path has errors.
 func (c *check) brokenAt(path string) bool {
-	return slices.ContainsFunc(c.broken, func(field string) bool {
-		rest, ok := strings.CutPrefix(field, path)
+	return slices.ContainsFunc(c.Broken, func(broken string) bool {
+		rest, ok := strings.CutPrefix(broken, path)
 		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 	})
 }

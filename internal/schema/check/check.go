@@ -31,6 +31,8 @@ type Mistakes struct {
 	Defaults field.ErrorList
 	// Keywords are used wrongly, each for itself.
 	Keywords field.ErrorList
+	// Broken has the paths of the schemas with Keywords. An error about items can be one of the list.
+	Broken []string
 	// Unsupported is the error of compiling the schema, or nil.
 	Unsupported error
 
@@ -60,7 +62,7 @@ func (t Tolerance) Check(props *apiextensionsv1.JSONSchemaProps, at *field.Path)
 	}
 	c := &ruleCheck{tolerate: t}
 	c.schema(props, at, place{root: true})
-	m.Keywords = c.errs
+	m.Keywords, m.Broken = c.errs, c.broken
 	return m
 }
 
@@ -91,16 +93,24 @@ type place struct {
 // A ruleCheck collects the errors that do not concern the structure.
 type ruleCheck struct {
 	errs     field.ErrorList
+	broken   []string
+	at       *field.Path // of the schema that is checked
 	tolerate Tolerance
 }
 
-func (c *ruleCheck) add(errs ...*field.Error) { c.errs = append(c.errs, errs...) }
+func (c *ruleCheck) add(errs ...*field.Error) {
+	c.errs = append(c.errs, errs...)
+	if len(errs) > 0 {
+		c.broken = append(c.broken, c.at.String())
+	}
+}
 
 // schema checks a schema and all inside it, junctors included.
 func (c *ruleCheck) schema(p *apiextensionsv1.JSONSchemaProps, at *field.Path, in place) {
 	if p == nil {
 		return
 	}
+	c.at = at
 	c.keywords(p, at, in)
 	if p.UniqueItems {
 		c.add(field.Forbidden(at.Child("uniqueItems"), "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"))
@@ -130,6 +140,7 @@ func (c *ruleCheck) schema(p *apiextensionsv1.JSONSchemaProps, at *field.Path, i
 	for _, name := range slices.Sorted(maps.Keys(p.Dependencies)) {
 		c.schema(p.Dependencies[name].Schema, at.Child("dependencies").Key(name), below)
 	}
+	c.at = at
 	if p.XPreserveUnknownFields != nil && !*p.XPreserveUnknownFields {
 		c.add(field.Invalid(at.Child("x-kubernetes-preserve-unknown-fields"), false, "must be true or undefined"))
 	}

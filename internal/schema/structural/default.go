@@ -38,7 +38,7 @@ func (n *node) fillObject(obj map[string]any, given bool) {
 			c.fill(v, given)
 		case c.def != nil:
 			obj[k] = object.Clone(c.def)
-		case !given:
+		case !given || c.accepts == anyKind && c.limits == nil: // kube-apiserver stores such a null, and drops it when it reads it
 			delete(obj, k)
 		}
 	}

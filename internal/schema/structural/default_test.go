@@ -94,15 +94,16 @@ func TestDefaultsAreNotShared(t *testing.T) {
 	schematest.Equal(t, "second", second, schematest.Tree(t, `{spec: {l: [a]}}`))
 }
 
-// An applied configuration keeps its nulls, except in metadata, which has a Go type.
+// An applied configuration keeps its nulls, except in metadata, which has a Go type, and where any value is valid.
 func TestFill(t *testing.T) {
 	s := ofSpec(t, `{type: object, properties: {
 		a: {type: string},
 		b: {type: string, default: x},
+		free: {x-kubernetes-preserve-unknown-fields: true},
 		o: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}`)
 	obj := schematest.Tree(t, `{
 		metadata: {name: x, labels: {a: null}, annotations: {}, finalizers: null},
-		spec: {a: null, o: {apiVersion: v1, kind: Pod, metadata: {labels: {}, finalizers: [], annotations: {a: null}}}}}`)
+		spec: {a: null, free: null, o: {apiVersion: v1, kind: Pod, metadata: {labels: {}, finalizers: [], annotations: {a: null}}}}}`)
 	s.Fill(obj)
 	schematest.Equal(t, "object", obj, schematest.Tree(t, `{
 		metadata: {name: x, labels: {a: ""}},

@@ -100,7 +100,7 @@ func (s *Server) port(text string) string {
 var (
 	decodedInto = regexp.MustCompile(`Go value of type (?:\[\]|\*)*(?:handlers\.jsonPatchOp|jsonpatch\.\w+|apply\.operation)\b`)
 	decodedPart = regexp.MustCompile(`Go struct field (?:jsonPatchOp|operation)\.`)
-	notAList    = regexp.MustCompile(`(the requested object is not a list) \(\*?\w+(?:\.\w+)?\)`)
+	notAList    = regexp.MustCompile(`(the requested object is (?:not )?a list) \(\*?\w+(?:\.\w+)?\)`)
 )
 
 // goTypes replaces the types of the program in a message.

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,11 +52,18 @@ func (s *Server) Sent(step wire.Step) {
 	s.sent.Write(step.Body)
 	s.sent.WriteString("\n")
 	for _, m := range generate.FindAllSubmatch(step.Body, -1) {
-		prefix := strings.ReplaceAll(string(m[1]), s.scope, "SCOPE")
-		if longest := longestPrefix - len(s.scope) + len("SCOPE"); len(m[1]) > longestPrefix {
-			prefix = prefix[:longest]
+		var name string
+		if json.Unmarshal([]byte(`"`+string(m[1])+`"`), &name) != nil {
+			continue
 		}
-		s.prefixes = append(s.prefixes, regexp.MustCompile(`(`+regexp.QuoteMeta(prefix)+`)[bcdfghjklmnpqrstvwxz2456789]{5}\b`))
+		if len(name) > longestPrefix {
+			name = name[:longestPrefix]
+		}
+		quoted := strconv.Quote(name) // as in messages
+		for _, prefix := range []string{name, quoted[1 : len(quoted)-1]} {
+			prefix = strings.ReplaceAll(prefix, s.scope, "SCOPE")
+			s.prefixes = append(s.prefixes, regexp.MustCompile(`(`+regexp.QuoteMeta(prefix)+`)[bcdfghjklmnpqrstvwxz2456789]{5}\b`))
+		}
 	}
 }
 
@@ -130,7 +138,7 @@ var (
 	selfType      = regexp.MustCompile(`\bselfType\d+\b`)                           // a name from the CEL compiler
 	webToken      = regexp.MustCompile(`eyJ[\w-]+\.[\w-]+\.[\w-]+`)
 	hash          = regexp.MustCompile(`hash=[0-9A-F]{100,}`)
-	generate      = regexp.MustCompile(`"generateName":"([^"\\]+)"`)
+	generate      = regexp.MustCompile(`"generateName":"((?:[^"\\]|\\.)+)"`)
 	age           = regexp.MustCompile(`^(\d+(ms|s|m|h|d))+$`)
 )
 
@@ -342,8 +350,11 @@ func (s *Server) text(v string) string {
 	})
 	v = timestamp.ReplaceAllStringFunc(v, func(at string) string {
 		t, err := time.Parse(time.RFC3339Nano, at)
-		if err != nil || time.Since(t).Abs() > 15*time.Minute {
+		switch left := time.Until(t); {
+		case err != nil || left < -15*time.Minute || left > 48*time.Hour:
 			return at
+		case left > 15*time.Minute: // the end of a token, say
+			return fmt.Sprintf("in %d minutes", left.Round(time.Minute)/time.Minute)
 		}
 		_, fraction, _ := strings.Cut(at, ".")
 		return fmt.Sprintf("TIME-%d", max(len(fraction)-1, 0)) // the number of digits after the point

@@ -24,7 +24,7 @@ func checkSchema(props *v1.JSONSchemaProps, at *field.Path, o celrule.CheckOptio
 	if v.Structural() {
 		v.Defaults = append(v.Defaults, celrule.CheckDefaults(context.Background(), props, at, v.Defaults)...)
 		if len(v.Defaults) == 0 {
-			o.Broken = v.Keywords
+			o.Broken = v.Broken
 			report = celrule.Check(props, at, o)
 		}
 	}

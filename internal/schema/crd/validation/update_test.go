@@ -54,6 +54,7 @@ func TestStoredMistakes(t *testing.T) {
 		{"a pattern that does not compile", x(`{type: string, pattern: "("}`), "properties[x].pattern: Invalid value", false},
 		{"a rule that costs too much", x(`{type: array, items: {type: string}, x-kubernetes-validations: [{rule: "self.all(a, self.exists(b, a == b))"}]}`), "estimated rule cost exceeds budget", false},
 		{"a rule that does not compile", x(`{type: string, x-kubernetes-validations: [{rule: "self =="}]}`), "x-kubernetes-validations[0].rule: Invalid value", false},
+		{"a rule of the items of a wrong list", x(`{type: array, x-kubernetes-list-type: map, items: {type: string, x-kubernetes-validations: [{rule: "self =="}]}}`), "items.x-kubernetes-validations[0].rule: Invalid value", false},
 		{"no review version", webhook(func(w *v1.WebhookConversion) { w.ConversionReviewVersions = []string{"v7"} }), "spec.conversion.conversionReviewVersions: Invalid value", true},
 		{"a CA bundle that is none", webhook(func(w *v1.WebhookConversion) { w.ClientConfig.CABundle = []byte("x") }), "spec.conversion.webhookClientConfig.caBundle: Invalid value", true},
 		{"too many selectable fields", func(c *v1.CustomResourceDefinition) {

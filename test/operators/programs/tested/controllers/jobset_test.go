@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -24,7 +23,7 @@ import (
 	"github.com/anykind/anykind/envtest/verify"
 )
 
-// startJobSet starts jobset as its main function does, without webhooks and events.
+// startJobSet starts jobset as its main function does, without webhooks.
 func startJobSet(ctx context.Context, c *rest.Config) error {
 	m, err := ctrl.NewManager(c, managerOptions(jobSetScheme()))
 	if err != nil {
@@ -36,12 +35,11 @@ func startJobSet(ctx context.Context, c *rest.Config) error {
 	if err := controllers.SetupPodIndexes(ctx, m.GetFieldIndexer()); err != nil {
 		return err
 	}
-	// The recorder of a manager holds a mutex while it waits for a response: docs/verify.md, limits.
-	noEvents := &events.FakeRecorder{}
-	if err := controllers.NewJobSetReconciler(m.GetClient(), m.GetScheme(), noEvents).SetupWithManager(m); err != nil {
+	recorder := m.GetEventRecorder("jobset")
+	if err := controllers.NewJobSetReconciler(m.GetClient(), m.GetScheme(), recorder).SetupWithManager(m); err != nil {
 		return err
 	}
-	if err := controllers.NewPodReconciler(m.GetClient(), m.GetScheme(), noEvents).SetupWithManager(m); err != nil {
+	if err := controllers.NewPodReconciler(m.GetClient(), m.GetScheme(), recorder).SetupWithManager(m); err != nil {
 		return err
 	}
 	return m.Start(ctx)
