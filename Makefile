@@ -68,7 +68,7 @@ test: ## run all tests of the product, then real kubectl against it (LONG=1: wit
 	try $(call gotest,.) $(short) $(sequential); \
 	try $(call raced,.) $(short) $(concurrent); \
 	try $(call raced,envtest) $(short) .; \
-	try $(call gotest,envtest) $(short) ./verify; \
+	try $(call gotest,envtest) $(short) ./verify ./anykind-verify; \
 	try $(call raced,test) $(short) $(call patterns,$(EVERYDAY)); \
 	try $(call gotest,test) $(short) $(call patterns,$(COMPARED)); \
 	try $(call gotest,tools) ./bump; \

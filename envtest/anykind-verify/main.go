@@ -54,6 +54,9 @@ type options struct {
 	log   string
 
 	faults []string
+
+	invariants, ends []string // expressions
+	always, finally  []*condition
 }
 
 func (o *options) flags(errs io.Writer) *pflag.FlagSet {
@@ -69,6 +72,8 @@ func (o *options) flags(errs io.Writer) *pflag.FlagSet {
 	f.BoolVar(&w.Kubelet, "kubelet", false, "make Pods ready, without containers")
 	f.BoolVar(&w.WithoutWatchList, "without-watch-list", false, "reject watches that begin with a list, as before v1.34: lists can then be old after a restart")
 	f.StringSliceVar(&w.Controllers, "controllers", nil, "controllers of kube-controller-manager that run in the server (default: garbage-collector-controller,namespace-controller)")
+	f.StringArrayVar(&o.invariants, "always", nil, "`expression` of CEL that is true in each state of the server, with objects(apiVersion, kind)")
+	f.StringArrayVar(&o.ends, "finally", nil, "`expression` of CEL that is true in the last state")
 	f.StringSliceVar(&o.faults, "faults", nil, "kinds of faults to inject, such as crash-after,rewind (default: all)")
 	f.StringSliceVar(&w.Lasting, "lasting", nil, "kinds whose objects must not be deleted and created again by rewind (default: PersistentVolumeClaim)")
 	f.StringSliceVar(&w.Ignore, "ignore", nil, "fields that may differ at the end, such as Widget.status.retries")
@@ -116,6 +121,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 	if err := o.chooseFaults(); err != nil {
 		return 0, err
 	}
+	if err := o.compile(); err != nil {
+		return 0, err
+	}
 	steps, err := readAll(o.steps)
 	if err != nil {
 		return 0, err
@@ -138,7 +146,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 		fmt.Fprintf(errs, "%4d  %-50s %s\n", number, p, state)
 	}
 	fmt.Fprintf(errs, "running the program three times without faults\n")
-	report, err := verify.ExploreCommand(ctx, o.world, func(s *verify.Scenario) { play(s, steps, o.keep) })
+	report, err := verify.ExploreCommand(ctx, o.world, func(s *verify.Scenario) { o.play(s, steps) })
 	if report == nil {
 		return 0, err
 	}
@@ -151,6 +159,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 		}
 	}
 	fmt.Fprintf(out, "%d plans for %d writes, %d findings\n", report.Plans, len(report.Writes), len(report.Findings))
+	if report.Exhausted {
+		fmt.Fprintln(out, "no plan is left: more time would find nothing else")
+	}
 	return len(report.Findings), err
 }
 
@@ -165,17 +176,32 @@ func (o *options) chooseFaults() error {
 	return nil
 }
 
+// compile compiles the conditions.
+func (o *options) compile() (err error) {
+	if o.always, err = compileAll("always", o.invariants); err != nil {
+		return err
+	}
+	o.finally, err = compileAll("finally", o.ends)
+	return err
+}
+
 // play applies the objects of each step, and deletes them in the reverse order.
-func play(s *verify.Scenario, steps [][]client.Object, keep bool) {
+func (o *options) play(s *verify.Scenario, steps [][]client.Object) {
+	for _, c := range o.always {
+		s.Always(c.text, c.holds)
+	}
+	for _, c := range o.finally {
+		s.Finally(c.text, c.holds)
+	}
 	var applied []client.Object
 	for _, objects := range steps {
 		s.Apply(objects...)
 		s.Settle()
 		applied = append(applied, objects...)
 	}
-	for _, o := range slices.Backward(applied) {
-		if !keep {
-			s.Delete(o)
+	for _, object := range slices.Backward(applied) {
+		if !o.keep {
+			s.Delete(object)
 		}
 	}
 }

@@ -77,13 +77,36 @@ func TestRun(t *testing.T) {
 	for order, found := range map[string]int{"early": 1, "late": 0} {
 		t.Setenv(programVariable, order)
 		var out, errs bytes.Buffer
-		args := []string{"--plan=crash-after:1", "--quiet=100ms", "--keep", "-f", file, "--", os.Args[0]}
+		args := []string{"--faults=crash-after", "--plans=2", "--quiet=100ms", "--keep", "-f", file, "--", os.Args[0]}
 		n, err := run(t.Context(), args, &out, &errs)
 		if err != nil || n != found {
 			t.Errorf("%s: %d findings, %v\n%s%s", order, n, err, &out, &errs)
 		}
 		if found > 0 && (!strings.Contains(out.String(), "Secret default/m is missing") || !strings.Contains(out.String(), " --keep -f "+file+" --plan=crash-after:1 -- ")) {
 			t.Errorf("%s", &out)
+		}
+	}
+}
+
+func TestConditions(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "map.yaml")
+	yaml := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\n  labels: {mine: 'yes'}\n"
+	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ready := `objects("v1", "ConfigMap").all(m, !has(m.data) || !has(m.data.ready) || objects("v1", "Secret").exists(s, s.metadata.name == m.metadata.name))`
+	for _, tt := range []struct{ order, always, finally, found string }{
+		{"late", ready, `objects("v1", "Secret").size() == 1 && objects("apps/v1beta1", "Gadget").size() == 0`, ""},
+		{"late", ready, `objects("v1", "Secret").size() == 2`, "size() == 2: false"},
+		{"early", ready, "true", ready + ": false"},
+		{"late", `objects("v1", "Secret").all(s, s.data.size() == 0)`, "true", "no such key: data"},
+	} {
+		t.Setenv(programVariable, tt.order)
+		var out, errs bytes.Buffer
+		args := []string{"--plans=1", "--quiet=100ms", "--keep", "--always", tt.always, "--finally", tt.finally, "-f", file, "--", os.Args[0]}
+		n, err := run(t.Context(), args, &out, &errs)
+		if err != nil || n > 0 != (tt.found != "") || !strings.Contains(out.String(), tt.found) {
+			t.Errorf("%s, %s: %d findings, %v\n%s%s", tt.always, tt.finally, n, err, &out, &errs)
 		}
 	}
 }
@@ -96,16 +119,18 @@ func TestMistakes(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"":                                     "the command of the program is missing",
-		"-- true":                              "a controller needs an object to act on",
-		"-f missing.yaml -- true":              "missing.yaml: no such file",
-		"-f empty.yaml -- true":                "empty.yaml: it has no objects",
-		"-f nameless.yaml -- true":             "needs apiVersion and metadata.name",
-		"--crds missing -f map.yaml -- true":   "missing",
-		"--plan wrong -f map.yaml -- sleep 60": "wrong",
-		"-f map.yaml -- ./missing":             "no such file",
-		"--plans x":                            "invalid argument",
-		"--faults crash -f map.yaml -- true":   `"crash" is none of [conflict crash-after`,
+		"":                                      "the command of the program is missing",
+		"-- true":                               "a controller needs an object to act on",
+		"-f missing.yaml -- true":               "missing.yaml: no such file",
+		"-f empty.yaml -- true":                 "empty.yaml: it has no objects",
+		"-f nameless.yaml -- true":              "needs apiVersion and metadata.name",
+		"--crds missing -f map.yaml -- true":    "missing",
+		"--plan wrong -f map.yaml -- sleep 60":  "wrong",
+		"--always objects( -f map.yaml -- true": "--always: ERROR: <input>:1:9: Syntax error",
+		"--finally 'a' -f map.yaml -- true":     "--finally: 'a' is of type string, and must be bool",
+		"-f map.yaml -- ./missing":              "no such file",
+		"--plans x":                             "invalid argument",
+		"--faults crash -f map.yaml -- true":    `"crash" is none of [conflict crash-after`,
 	} {
 		t.Chdir(dir)
 		var out, errs bytes.Buffer

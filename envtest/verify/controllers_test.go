@@ -130,7 +130,7 @@ func testSound(t *testing.T, all []sound, leastWrites int) {
 			if len(r.Writes) < leastWrites || r.Plans < 8 || slices.Contains(r.Writes, "") {
 				t.Errorf("only %d plans for the writes %q", r.Plans, r.Writes)
 			}
-			t.Logf("%d plans for %d writes, %.1f per second", r.Plans, len(r.Writes), float64(r.Plans)/time.Since(began).Seconds())
+			t.Logf("%d plans for %d writes, %.1f per second; exhausted: %v", r.Plans, len(r.Writes), float64(r.Plans)/time.Since(began).Seconds(), r.Exhausted)
 		})
 	}
 }

@@ -28,6 +28,9 @@ type Report struct {
 	Writes []string
 	// Findings are the distinct problems.
 	Findings []Finding
+	// Exhausted reports whether no plan is left: all of one fault were run, and all that add one to a plan with a new
+	// behaviour.
+	Exhausted bool
 }
 
 // A Finding is a problem with the smallest plan that shows it.
@@ -90,7 +93,7 @@ func explore(ctx context.Context, w World, scenario func(*Scenario), c clock) (*
 	}
 	x := &explorer{
 		ctx: ctx, clock: c, world: &w, scenario: scenario, report: &Report{},
-		found: map[string]int{}, rare: map[string]Finding{}, seen: map[string]bool{},
+		found: map[string]int{}, rare: map[string]Finding{}, seen: map[string]bool{}, tried: map[string]bool{},
 	}
 	err := x.explore()
 	for _, key := range slices.Sorted(maps.Keys(x.rare)) {
@@ -126,7 +129,14 @@ type explorer struct {
 	found    map[string]int     // signatures of Findings, and their indexes
 	seen     map[string]bool    // behaviours
 	rare     map[string]Finding // problems that no repeated run showed
-	notable  []Plan             // plans that showed a new behaviour and no problem
+	stems    []stem             // plans that showed a new behaviour and no problem
+	tried    map[string]bool    // combined plans
+}
+
+// A stem is a plan to which faults are added: the single plans in their order from one on.
+type stem struct {
+	plan       Plan
+	from, next int
 }
 
 func (x *explorer) explore() error {
@@ -160,10 +170,37 @@ func (x *explorer) explore() error {
 			return err
 		}
 	}
-	for !x.over() && len(x.notable) > 0 && len(singles) > 0 && len(x.report.Findings) == 0 {
-		a, b := x.notable[x.random.IntN(len(x.notable))], singles[x.random.IntN(len(singles))]
-		if err := x.try(slices.Concat(a, b)); err != nil {
+	for !x.over() && len(x.report.Findings) == 0 {
+		p := x.combination(singles)
+		if p == nil {
+			x.report.Exhausted = true
+			return nil
+		}
+		if err := x.try(p); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// combination returns a plan that adds a fault to a random stem and was not tried, or nil.
+func (x *explorer) combination(singles []Plan) Plan {
+	for len(x.stems) > 0 {
+		i := x.random.IntN(len(x.stems))
+		s := &x.stems[i]
+		if s.next == 0 && len(singles) > 0 {
+			s.from = x.random.IntN(len(singles))
+		}
+		if s.next == len(singles) {
+			x.stems = slices.Delete(x.stems, i, i+1)
+			continue
+		}
+		p := slices.Concat(s.plan, singles[(s.from+s.next)%len(singles)])
+		s.next++
+		slices.SortFunc(p, func(a, b Fault) int { return strings.Compare(a.String(), b.String()) })
+		if name := p.String(); len(slices.Compact(slices.Clone(p))) == len(p) && !x.tried[name] {
+			x.tried[name] = true
+			return p
 		}
 	}
 	return nil
@@ -285,7 +322,7 @@ func (x *explorer) try(p Plan) error {
 	if b := r.behaviour(); !x.seen[b] && r.problem == nil {
 		x.seen[b] = true
 		if len(p) < maxFaults {
-			x.notable = append(x.notable, p)
+			x.stems = append(x.stems, stem{plan: p})
 		}
 	}
 	if r.problem == nil || r.problem.Kind == Scene && (p.hastes() || r.loose || len(r.stripped) > 0) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -46,6 +47,25 @@ func TestStaleRestart(t *testing.T) {
 		if found := len(r.Findings) > 0; found != without {
 			t.Errorf("without watches that begin with a list: %v: %v", without, r.Findings)
 		}
+	}
+}
+
+// No plan is run twice, and exploration ends when none is left.
+func TestExhausted(t *testing.T) {
+	tried := map[string]int{}
+	r := Explore(t, World{
+		Start: reconciler(named).start, Faults: []FaultKind{CrashBefore, CrashAfter, Fail, LoseResponse}, Plans: 1000, Time: 5 * time.Minute,
+		Progress: func(p Plan, _ *Problem) {
+			names := strings.Fields(p.String())
+			slices.Sort(names)
+			tried[strings.Join(names, " ")]++
+		},
+	}, func(s *Scenario) {
+		applyOne(s)
+		s.Settle()
+	})
+	if !r.Exhausted || len(r.Findings) > 0 || r.Plans <= 4 || len(tried) != r.Plans {
+		t.Errorf("exhausted: %v, after %d plans, %d of them different; %v", r.Exhausted, r.Plans, len(tried), r.Findings)
 	}
 }
 
