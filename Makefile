@@ -63,16 +63,18 @@ portable: ## vet the product for macOS and Windows; make release builds it for t
 		CGO_ENABLED=0 GOOS=$$os $(GO) vet -tags grpcnotrace -trimpath ./...; \
 	done
 
+# Package verify uses one processor, for minutes: it is tested beside the folders of test.
 test: ## run all tests of the product, then real kubectl against it (LONG=1: with the volumes of the gate; RACE=1: with the race detector)
 	@failed=0; try() { echo "$$*" | cut -c1-300; "$$@" || failed=1; }; \
 	try $(call gotest,.) $(short) $(sequential); \
 	try $(call raced,.) $(short) $(concurrent); \
 	try $(call raced,envtest) $(short) .; \
-	try $(call gotest,envtest) $(short) ./verify ./anykind-verify; \
+	beside=$$(mktemp); $(call gotest,envtest) $(short) ./verify ./anykind-verify > $$beside 2>&1 & verify=$$!; trap "kill $$verify; exit 1" INT TERM; \
 	try $(call raced,test) $(short) $(call patterns,$(EVERYDAY)); \
 	try $(call gotest,test) $(short) $(call patterns,$(COMPARED)); \
 	try $(call gotest,tools) ./bump; \
 	$(if $(LONG),try $(call raced,test) ./bench/...; try $(call gotest,tools) ./...;) \
+	wait $$verify || failed=1; cat $$beside; rm $$beside; \
 	exit $$failed
 
 quick: ## run the tests of one package and of those that import it (make quick PKG=internal/store/kv)
