@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"reflect"
+	"maps"
+	"math"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -14,16 +16,18 @@ import (
 	"github.com/anykind/anykind/envtest/verify"
 )
 
-// A condition is an expression of CEL, with Kubernetes' functions and with objects(apiVersion, kind): the objects of a kind
-// in the state.
+// A condition is a CEL expression. It can call Kubernetes' functions, and objects(apiVersion, kind), which returns the objects
+// of a kind.
 type condition struct {
 	text    string
 	program cel.Program
-	state   *verify.State // of the evaluation
+	state   *verify.State      // that holds evaluates
+	lists   map[string]ref.Val // of this state, by apiVersion and kind
+	found   map[string]bool    // whether there was an object in any state
 }
 
 func compile(text string) (*condition, error) {
-	c := &condition{text: text}
+	c := &condition{text: text, found: map[string]bool{}}
 	base, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Env(environment.StoredExpressions)
 	if err != nil {
 		return nil, err
@@ -38,14 +42,18 @@ func compile(text string) (*condition, error) {
 	case issues.Err() != nil:
 		return nil, issues.Err()
 	case ast.OutputType() != cel.BoolType:
-		return nil, fmt.Errorf("%s is of type %s, and must be bool", text, ast.OutputType())
+		return nil, fmt.Errorf("%s is of type %s, and must be bool: compare it, as in EXPRESSION == true", text, ast.OutputType())
 	}
-	c.program, err = env.Program(ast)
+	c.program, err = env.Program(ast, cel.CostLimit(math.MaxUint64)) // the author of the expression waits for it
 	return c, err
 }
 
-// objects is the function of CEL.
+// objects implements the CEL function objects.
 func (c *condition) objects(apiVersion, kind ref.Val) ref.Val {
+	name := fmt.Sprintf("%s (%s)", kind.Value(), apiVersion.Value())
+	if known := c.lists[name]; known != nil {
+		return known
+	}
 	var all unstructured.UnstructuredList
 	all.SetAPIVersion(apiVersion.Value().(string))
 	all.SetKind(kind.Value().(string) + "List")
@@ -56,18 +64,26 @@ func (c *condition) objects(apiVersion, kind ref.Val) ref.Val {
 	for i, u := range all.Items {
 		content[i] = u.Object
 	}
-	return types.DefaultTypeAdapter.NativeToValue(content)
+	c.lists[name] = types.DefaultTypeAdapter.NativeToValue(content)
+	c.found[name] = c.found[name] || len(content) > 0
+	return c.lists[name]
+}
+
+// empty returns the kinds of which there was no object.
+func (c *condition) empty() (kinds []string) {
+	for _, kind := range slices.Sorted(maps.Keys(c.found)) {
+		if !c.found[kind] {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // holds returns an error if the condition is false in a state, or cannot be evaluated.
 func (c *condition) holds(s *verify.State) error {
-	c.state = s
+	c.state, c.lists = s, map[string]ref.Val{}
 	result, _, err := c.program.Eval(map[string]any{})
-	if err != nil {
-		return err
-	}
-	is, err := result.ConvertToNative(reflect.TypeFor[bool]())
-	if err == nil && is != true {
+	if err == nil && result != types.True {
 		err = errors.New("false")
 	}
 	return err

@@ -72,8 +72,8 @@ func (o *options) flags(errs io.Writer) *pflag.FlagSet {
 	f.BoolVar(&w.Kubelet, "kubelet", false, "make Pods ready, without containers")
 	f.BoolVar(&w.WithoutWatchList, "without-watch-list", false, "reject watches that begin with a list, as before v1.34: lists can then be old after a restart")
 	f.StringSliceVar(&w.Controllers, "controllers", nil, "controllers of kube-controller-manager that run in the server (default: garbage-collector-controller,namespace-controller)")
-	f.StringArrayVar(&o.invariants, "always", nil, "`expression` of CEL that is true in each state of the server, with objects(apiVersion, kind)")
-	f.StringArrayVar(&o.ends, "finally", nil, "`expression` of CEL that is true in the last state")
+	f.StringArrayVar(&o.invariants, "always", nil, "CEL `expression` that must be true in each state of the server, with objects(apiVersion, kind)")
+	f.StringArrayVar(&o.ends, "finally", nil, "CEL `expression` that must be true at the end: after the objects are deleted, or with --keep")
 	f.StringSliceVar(&o.faults, "faults", nil, "kinds of faults to inject, such as crash-after,rewind (default: all)")
 	f.StringSliceVar(&w.Lasting, "lasting", nil, "kinds whose objects must not be deleted and created again by rewind (default: PersistentVolumeClaim)")
 	f.StringSliceVar(&w.Ignore, "ignore", nil, "fields that may differ at the end, such as Widget.status.retries")
@@ -160,7 +160,12 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 	}
 	fmt.Fprintf(out, "%d plans for %d writes, %d findings\n", report.Plans, len(report.Writes), len(report.Findings))
 	if report.Exhausted {
-		fmt.Fprintln(out, "no plan is left: more time would find nothing else")
+		fmt.Fprintln(out, "no plan is left: all of one fault were run, and all that add one to a plan with a new behaviour")
+	}
+	for _, c := range slices.Concat(o.always, o.finally) {
+		for _, kind := range c.empty() {
+			fmt.Fprintf(errs, "no object of %s existed in any state: check the apiVersion and the kind in %s\n", kind, c.text)
+		}
 	}
 	return len(report.Findings), err
 }
@@ -176,7 +181,7 @@ func (o *options) chooseFaults() error {
 	return nil
 }
 
-// compile compiles the conditions.
+// compile sets always and finally.
 func (o *options) compile() (err error) {
 	if o.always, err = compileAll("always", o.invariants); err != nil {
 		return err

@@ -105,7 +105,8 @@ func TestConditions(t *testing.T) {
 		var out, errs bytes.Buffer
 		args := []string{"--plans=1", "--quiet=100ms", "--keep", "--always", tt.always, "--finally", tt.finally, "-f", file, "--", os.Args[0]}
 		n, err := run(t.Context(), args, &out, &errs)
-		if err != nil || n > 0 != (tt.found != "") || !strings.Contains(out.String(), tt.found) {
+		noGadget := strings.Contains(errs.String(), "no object of Gadget (apps/v1beta1) existed in any state")
+		if err != nil || n > 0 != (tt.found != "") || !strings.Contains(out.String(), tt.found) || noGadget != strings.Contains(tt.finally, "Gadget") {
 			t.Errorf("%s, %s: %d findings, %v\n%s%s", tt.always, tt.finally, n, err, &out, &errs)
 		}
 	}

@@ -13,7 +13,7 @@
 //
 // Run executes the scenario a few times without faults and learns the writes of the program, the events
 // that it sees, and the state at each Settle. From these it makes plans: one fault at each write and at
-// each event. It executes the scenario with each plan, then with combinations of them, until its budget ends. A
+// each event. It executes the scenario with each plan, then with combinations of them, until no plan is left or its budget ends. A
 // program that is correct reaches the same state with and without faults.
 //
 // # Findings
@@ -36,7 +36,7 @@
 // # How it works
 //
 // Server and program are in one bubble of testing/synctest, with the server of package envtest in memory.
-// Each request of the program and each event of its watches waits at a gate. A scheduler lets one of
+// Each request of the program, except a write of an Event, and each event of its watches waits at a gate. A scheduler lets one of
 // them pass at a time, when all goroutines of the bubble wait, so a plan leads to the same run again. Time
 // passes only when nothing waits at the gate. An hour of backoff costs nothing.
 //

@@ -28,8 +28,8 @@ type Report struct {
 	Writes []string
 	// Findings are the distinct problems.
 	Findings []Finding
-	// Exhausted reports whether no plan is left: all of one fault were run, and all that add one to a plan with a new
-	// behaviour.
+	// Exhausted reports that no plan is left: all of one fault were run, and all that add one to a plan with a new
+	// behaviour. It is false if a Finding or the budget ended the exploration, and with World.Plan.
 	Exhausted bool
 }
 
@@ -133,7 +133,8 @@ type explorer struct {
 	tried    map[string]bool    // combined plans
 }
 
-// A stem is a plan to which faults are added: the single plans in their order from one on.
+// A stem is a plan to which faults are added: those of the single plans in their order, beginning at index from. The number
+// of those that were added is next.
 type stem struct {
 	plan       Plan
 	from, next int
@@ -170,10 +171,13 @@ func (x *explorer) explore() error {
 			return err
 		}
 	}
-	for !x.over() && len(x.report.Findings) == 0 {
+	for len(x.report.Findings) == 0 {
 		p := x.combination(singles)
 		if p == nil {
 			x.report.Exhausted = true
+			return nil
+		}
+		if x.over() {
 			return nil
 		}
 		if err := x.try(p); err != nil {
@@ -198,7 +202,7 @@ func (x *explorer) combination(singles []Plan) Plan {
 		p := slices.Concat(s.plan, singles[(s.from+s.next)%len(singles)])
 		s.next++
 		slices.SortFunc(p, func(a, b Fault) int { return strings.Compare(a.String(), b.String()) })
-		if name := p.String(); len(slices.Compact(slices.Clone(p))) == len(p) && !x.tried[name] {
+		if name := p.String(); !p.collides() && !x.tried[name] {
 			x.tried[name] = true
 			return p
 		}

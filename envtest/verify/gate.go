@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A gate holds each request of the program but for its Events, and each event of its watches, until the scheduler lets it
+// A gate holds each request of the program, except writes of Events, and each event of its watches, until the scheduler lets it
 // pass. It is an envtest.Effect for all requests of the program.
 type gate struct {
 	mu      sync.Mutex
@@ -109,9 +109,8 @@ func (c *call) answer(g *gate, v verdict, next http.Handler, w http.ResponseWrit
 	next.ServeHTTP(&recorder{w, c, g}, c.request)
 }
 
-// recordsEvent reports whether a request writes an Event. It passes at once: an Event is no part of a state, and client-go
-// holds a mutex while it writes one. A goroutine that waits for a mutex stops a bubble for good, if the holder of the mutex waits for
-// the scheduler.
+// recordsEvent reports whether a request writes an Event. It passes at once: an Event is not part of a state, and client-go
+// holds a mutex while it writes one. A bubble would stop for good if another goroutine waited for that mutex.
 func recordsEvent(i request.Info) bool {
 	return i.Resource == "events" && (i.Group == "" || i.Group == "events.k8s.io") && slices.Contains([]string{"create", "update", "patch"}, i.Verb)
 }

@@ -175,6 +175,22 @@ func (p Plan) hastes() bool {
 	return slices.ContainsFunc(p, func(f Fault) bool { return traits[f.Kind].hasty })
 }
 
+// collides reports whether two faults of the plan have the same place, so that one of them has no effect.
+func (p Plan) collides() bool {
+	places := map[string]bool{}
+	for _, f := range p {
+		place := fmt.Sprint(traits[f.Kind].of, f.Resource, f.At)
+		if f.Kind == Shuffle || f.Kind == Input {
+			place = string(f.Kind)
+		}
+		if places[place] {
+			return true
+		}
+		places[place] = true
+	}
+	return false
+}
+
 // input returns the first Input.
 func (p Plan) input() *Fault {
 	for i, f := range p {

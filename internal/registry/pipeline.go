@@ -223,6 +223,11 @@ func (w *write) accountAsked(ctx context.Context) {
 
 // address checks that the object is the target of the request.
 func (w *write) address(context.Context) error {
+	if w.projection() != nil {
+		if err := w.target.Match(w.shown); err != nil {
+			return err
+		}
+	}
 	if err := w.merge(); err != nil {
 		return err
 	}
@@ -239,9 +244,6 @@ func (w *write) address(context.Context) error {
 func (w *write) merge() error {
 	w.object = w.shown
 	if p := w.projection(); p != nil {
-		if err := w.target.Match(w.shown); err != nil {
-			return err
-		}
 		w.object = object.CloneTree(w.old)
 		return p.Merge(w.object, w.shown)
 	}

@@ -226,6 +226,9 @@ func (s *Schema) Default(obj map[string]any) { s.must().structural.Default(obj) 
 // Fill sets default values and keeps nulls without a default. It brings metadata into form.
 func (s *Schema) Fill(obj map[string]any) { s.must().structural.Fill(obj) }
 
+// HasNulls reports whether obj has nulls that Default drops.
+func (s *Schema) HasNulls(obj map[string]any) bool { return s.must().structural.HasNulls(obj) }
+
 // Validate returns all errors of obj, a whole object after Complete or Default. old is the replaced
 // object, or nil: errors of unchanged values are not reported.
 func (s *Schema) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {

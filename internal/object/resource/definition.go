@@ -341,6 +341,8 @@ type RuledSchema interface {
 // an applied null is kept for validation.
 type FillingSchema interface {
 	Fill(obj map[string]any)
+	// HasNulls reports whether obj has nulls that Default drops.
+	HasNulls(obj map[string]any) bool
 }
 
 // A DroppingSchema is a Schema whose Complete keeps values that storage drops, such as empty

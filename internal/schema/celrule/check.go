@@ -17,7 +17,7 @@ import (
 
 // CheckOptions are the options of Check.
 type CheckOptions struct {
-	// Broken has the paths of schemas with errors. Their rules are skipped, and those around them.
+	// Broken has the paths of schemas with errors. Their rules are skipped, and those of the schemas around them.
 	Broken []string
 	// Stored and StoredMessage report whether a rule or a messageExpression was stored before, and so
 	// may use newer features. They may be nil.

@@ -31,7 +31,8 @@ type Mistakes struct {
 	Defaults field.ErrorList
 	// Keywords are used wrongly, each for itself.
 	Keywords field.ErrorList
-	// Broken has the paths of the schemas with Keywords. An error about items can be one of the list.
+	// Broken has the paths of the schemas to which Keywords belong. The path of an error can be deeper: a wrong list is
+	// reported at its items.
 	Broken []string
 	// Unsupported is the error of compiling the schema, or nil.
 	Unsupported error

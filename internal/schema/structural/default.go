@@ -2,6 +2,7 @@ package structural
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/anykind/anykind/internal/object"
 )
@@ -38,7 +39,7 @@ func (n *node) fillObject(obj map[string]any, given bool) {
 			c.fill(v, given)
 		case c.def != nil:
 			obj[k] = object.Clone(c.def)
-		case !given || c.accepts == anyKind && c.limits == nil: // kube-apiserver stores such a null, and drops it when it reads it
+		case !given:
 			delete(obj, k)
 		}
 	}
@@ -58,7 +59,7 @@ func (n *node) dropNulls(v any) {
 	case map[string]any:
 		for k, e := range v {
 			c := n.child(k)
-			if c != nil && e == nil && !c.nullable && c.def == nil {
+			if c.drops(e) {
 				delete(v, k)
 				continue
 			}
@@ -69,6 +70,27 @@ func (n *node) dropNulls(v any) {
 			n.items.dropNulls(e)
 		}
 	}
+}
+
+// drops reports whether dropNulls drops a field with the schema n.
+func (n *node) drops(v any) bool { return n != nil && v == nil && !n.nullable && n.def == nil }
+
+// hasNulls reports whether dropNulls drops something.
+func (n *node) hasNulls(v any) bool {
+	if n == nil {
+		return false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			if c := n.child(k); c.drops(e) || c.hasNulls(e) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, n.items.hasNulls)
+	}
+	return false
 }
 
 // completeDefaults brings the defaults at and below n into the form they have

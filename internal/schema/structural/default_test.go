@@ -94,16 +94,37 @@ func TestDefaultsAreNotShared(t *testing.T) {
 	schematest.Equal(t, "second", second, schematest.Tree(t, `{spec: {l: [a]}}`))
 }
 
-// An applied configuration keeps its nulls, except in metadata, which has a Go type, and where any value is valid.
+// HasNulls finds what Default drops.
+func TestHasNulls(t *testing.T) {
+	s := ofSpec(t, `{type: object, properties: {
+		free: {x-kubernetes-preserve-unknown-fields: true},
+		preset: {type: string, default: x},
+		nullable: {type: string, nullable: true},
+		list: {type: array, items: {type: object, properties: {a: {type: string}}}}}}`)
+	for spec, want := range map[string]bool{
+		`{free: null}`:                        true,
+		`{free: {a: null}}`:                   false,
+		`{preset: null}`:                      false,
+		`{nullable: null, list: [{a: b}]}`:    false,
+		`{list: [{a: b}, {a: null}]}`:         true,
+		`{list: [], unknown: null, free: {}}`: false,
+	} {
+		obj := schematest.Tree(t, `{spec: `+spec+`}`)
+		if got := s.HasNulls(obj); got != want {
+			t.Errorf("%s: %v", spec, got)
+		}
+	}
+}
+
+// An applied configuration keeps its nulls, except in metadata, which has a Go type.
 func TestFill(t *testing.T) {
 	s := ofSpec(t, `{type: object, properties: {
 		a: {type: string},
 		b: {type: string, default: x},
-		free: {x-kubernetes-preserve-unknown-fields: true},
 		o: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}`)
 	obj := schematest.Tree(t, `{
 		metadata: {name: x, labels: {a: null}, annotations: {}, finalizers: null},
-		spec: {a: null, free: null, o: {apiVersion: v1, kind: Pod, metadata: {labels: {}, finalizers: [], annotations: {a: null}}}}}`)
+		spec: {a: null, o: {apiVersion: v1, kind: Pod, metadata: {labels: {}, finalizers: [], annotations: {a: null}}}}}`)
 	s.Fill(obj)
 	schematest.Equal(t, "object", obj, schematest.Tree(t, `{
 		metadata: {name: x, labels: {a: ""}},

@@ -80,7 +80,10 @@ func (s Schema) Default(obj map[string]any) {
 	}
 }
 
-// Fill sets default values and keeps nulls that have no default and are not valid, except in metadata, also that of
+// HasNulls reports whether obj has nulls that Default drops.
+func (s Schema) HasNulls(obj map[string]any) bool { return !s.preserve && s.root.hasNulls(obj) }
+
+// Fill sets default values and keeps nulls without a default, except in metadata, also that of
 // embedded objects, which it brings into form.
 func (s Schema) Fill(obj map[string]any) {
 	coerceMetadata(obj, nil, nil)

@@ -39,13 +39,14 @@ func Compare(theirs, ours *Normal) []Difference {
 		c.add("code", verdict(theirs), verdict(ours))
 		return c.found
 	}
-	c.headers(theirs.Header, ours.Header)
 	their, our := status(theirs.Body), status(ours.Body)
 	if their != nil && our != nil {
 		c.statuses(their, our)
+		c.rejected = len(c.found) > 0
 	} else {
 		c.values("body", theirs.Body, ours.Body)
 	}
+	c.headers(theirs.Header, ours.Header)
 	c.events(theirs.Events, ours.Events)
 	return c.found
 }
@@ -54,7 +55,10 @@ func Compare(theirs, ours *Normal) []Difference {
 // does so at a time of its own.
 const Forgotten = "forgotten"
 
-type comparison struct{ found []Difference }
+type comparison struct {
+	found    []Difference
+	rejected bool // for different reasons: warnings are consequences of them
+}
 
 func (c *comparison) add(place, theirs, ours string) {
 	if len(c.found) < most {
@@ -107,7 +111,7 @@ func (c *comparison) headers(theirs, ours map[string][]string) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if !slices.Equal(theirs[name], ours[name]) {
+		if !slices.Equal(theirs[name], ours[name]) && !(c.rejected && name == "Warning") {
 			c.header(name, theirs[name], ours[name])
 		}
 	}

@@ -57,14 +57,20 @@ func (s *Server) Sent(step wire.Step) {
 			continue
 		}
 		if len(name) > longestPrefix {
-			name = name[:longestPrefix]
+			name = strings.ToValidUTF8(name[:longestPrefix], "")
 		}
-		quoted := strconv.Quote(name) // as in messages
-		for _, prefix := range []string{name, quoted[1 : len(quoted)-1]} {
-			prefix = strings.ReplaceAll(prefix, s.scope, "SCOPE")
-			s.prefixes = append(s.prefixes, regexp.MustCompile(`(`+regexp.QuoteMeta(prefix)+`)[bcdfghjklmnpqrstvwxz2456789]{5}\b`))
+		quoted := strconv.Quote(name)
+		s.generated(name)
+		if quoted = quoted[1 : len(quoted)-1]; quoted != name { // in messages
+			s.generated(quoted)
 		}
 	}
+}
+
+// generated makes names with a prefix comparable.
+func (s *Server) generated(prefix string) {
+	prefix = strings.ReplaceAll(prefix, s.scope, "SCOPE")
+	s.prefixes = append(s.prefixes, regexp.MustCompile(`(`+regexp.QuoteMeta(prefix)+`)[bcdfghjklmnpqrstvwxz2456789]{5}\b`))
 }
 
 // longestPrefix is the maximal length of the part of generateName in a name.
@@ -351,9 +357,9 @@ func (s *Server) text(v string) string {
 	v = timestamp.ReplaceAllStringFunc(v, func(at string) string {
 		t, err := time.Parse(time.RFC3339Nano, at)
 		switch left := time.Until(t); {
-		case err != nil || left < -15*time.Minute || left > 48*time.Hour:
+		case err != nil || left < -15*time.Minute || left > 48*time.Hour || s.wasSent(at):
 			return at
-		case left > 15*time.Minute: // the end of a token, say
+		case left > 14*time.Minute+30*time.Second: // the end of a token, say
 			return fmt.Sprintf("in %d minutes", left.Round(time.Minute)/time.Minute)
 		}
 		_, fraction, _ := strings.Cut(at, ".")

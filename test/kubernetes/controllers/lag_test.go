@@ -101,11 +101,9 @@ func TestEqualRevisions(t *testing.T) {
 	replicaSets := func(ctx context.Context, owner string) (numbers []int64, err error) {
 		all, err := c.AppsV1().ReplicaSets("default").List(ctx, metav1.ListOptions{})
 		for _, r := range all.Items {
-			number, err := strconv.ParseInt(r.Annotations[util.RevisionAnnotation], 10, 64)
-			if err != nil {
-				return nil, err
-			}
 			if metav1.GetControllerOf(&r).Name == owner {
+				number, err := strconv.ParseInt(r.Annotations[util.RevisionAnnotation], 10, 64)
+				must(t, err)
 				numbers = append(numbers, number)
 			}
 		}
