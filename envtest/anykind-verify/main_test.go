@@ -68,12 +68,18 @@ func control(order string) error {
 	}
 }
 
-func TestRun(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "map.yaml")
+// writeMap writes a file with a ConfigMap for the controller.
+func writeMap(t *testing.T) (file string) {
+	file = filepath.Join(t.TempDir(), "map.yaml")
 	yaml := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\n  labels: {mine: 'yes'}\n"
 	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+func TestRun(t *testing.T) {
+	file := writeMap(t)
 	for order, found := range map[string]int{"early": 1, "late": 0} {
 		t.Setenv(programVariable, order)
 		var out, errs bytes.Buffer
@@ -89,11 +95,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "map.yaml")
-	yaml := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\n  labels: {mine: 'yes'}\n"
-	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := writeMap(t)
 	ready := `objects("v1", "ConfigMap").all(m, !has(m.data) || !has(m.data.ready) || objects("v1", "Secret").exists(s, s.metadata.name == m.metadata.name))`
 	for _, tt := range []struct{ order, always, finally, found string }{
 		{"late", ready, `objects("v1", "Secret").size() == 1 && objects("apps/v1beta1", "Gadget").size() == 0`, ""},

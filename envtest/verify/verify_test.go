@@ -78,7 +78,7 @@ func TestEventUnderMutex(t *testing.T) {
 		go func() {
 			close(waits)
 			mu.Lock()
-			mu.Unlock()
+			defer mu.Unlock()
 		}()
 		<-waits
 		runtime.Gosched()
