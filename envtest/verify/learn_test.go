@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +32,28 @@ func TestSettleWithoutWrites(t *testing.T) {
 	})
 	if len(r.Writes) != 1 {
 		t.Errorf("the writes are %q", r.Writes)
+	}
+}
+
+// An object whose name contains a generated one counts: a claim of a StatefulSet has the name of its Pod in its own.
+func TestNamesWithGeneratedParts(t *testing.T) {
+	s := &State{objects: map[identity]*unstructured.Unstructured{}, names: map[identity]string{}}
+	add := func(kind, name, generateName string) {
+		u := &unstructured.Unstructured{}
+		u.SetAPIVersion("v1")
+		u.SetKind(kind)
+		u.SetName(name)
+		u.SetGenerateName(generateName)
+		s.put(u)
+	}
+	base := s.clone()
+	for _, name := range []string{"m-bbbbb", "m-ccccc"} {
+		add("Secret", name, "m-")
+		add("ConfigMap", "of-"+name, "")
+	}
+	got := slices.Sorted(maps.Keys(s.end(base, nil)))
+	if want := "[ConfigMap of-m-*#1 ConfigMap of-m-*#2 Secret m-*#1 Secret m-*#2]"; fmt.Sprint(got) != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

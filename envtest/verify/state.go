@@ -147,7 +147,7 @@ type end map[string]any
 func (s *State) end(base *State, random map[string]bool) end {
 	names := namesOf(s.names, s.objects, random)
 	e := end{}
-	alike := map[string][]string{} // contents of objects with generated names, by key
+	alike := map[string][]string{} // contents of objects whose names are generated or have a generated part, by key
 	for _, id := range sorted(s.objects) {
 		u := s.objects[id]
 		if passing(id.kind) || base.objects[id] == u {
@@ -155,7 +155,7 @@ func (s *State) end(base *State, random map[string]bool) end {
 		}
 		value := names.stable(bare(u))
 		key := names.text(id.String())
-		if _, generated := names.generated[id.name]; generated {
+		if key != id.String() {
 			alike[key] = append(alike[key], compact(value))
 			continue
 		}
@@ -178,13 +178,9 @@ func (s *State) end(base *State, random map[string]bool) end {
 }
 
 // names replaces uids and generated names.
-type names struct {
-	generated map[string]bool
-	replacer  *strings.Replacer
-}
+type names struct{ replacer *strings.Replacer }
 
 func namesOf(all map[identity]string, objects map[identity]*unstructured.Unstructured, random map[string]bool) names {
-	n := names{generated: map[string]bool{}}
 	stands := map[string]string{}
 	for id, begin := range all {
 		switch {
@@ -197,7 +193,6 @@ func namesOf(all map[identity]string, objects map[identity]*unstructured.Unstruc
 	var pairs []string
 	longest := func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }
 	for _, name := range slices.SortedFunc(maps.Keys(stands), longest) { // one can be the beginning of another
-		n.generated[name] = true
 		pairs = append(pairs, name, stands[name])
 	}
 	for id, u := range objects {
@@ -209,8 +204,7 @@ func namesOf(all map[identity]string, objects map[identity]*unstructured.Unstruc
 			pairs = append(pairs, uid, "uid of "+id.kind.Kind+" "+name)
 		}
 	}
-	n.replacer = strings.NewReplacer(pairs...)
-	return n
+	return names{strings.NewReplacer(pairs...)}
 }
 
 var (

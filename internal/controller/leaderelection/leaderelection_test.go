@@ -50,22 +50,23 @@ func (w *world) nominate(name, emulation, strategy string) {
 	w.Wait()
 }
 
-// live runs the components with these candidates for a time: every second, each answers pings, renews the Lease that it
-// holds, and gives up a Lease that another one should hold.
+// live runs the components with these candidates for a time: every second, each renews the Lease that it holds, gives up a
+// Lease that another one should hold, and answers pings. The controller acts on an answer at once, and the component sees
+// that a second later.
 func (w *world) live(d time.Duration, names ...string) {
 	w.T.Helper()
 	for range d / time.Second {
 		for _, name := range names {
-			spec := kind.Tree(w.Get("leasecandidate dev/"+name), "spec")
-			if ping := kind.Text(spec, "pingTime"); ping > kind.Text(spec, "renewTime") {
-				w.Edit("leasecandidate dev/"+name, func(t object.Tree) { kind.Child(t, "spec")["renewTime"] = now() })
-			}
 			switch spec := kind.Tree(w.Get(lease), "spec"); {
 			case kind.Text(spec, "holderIdentity") != name:
 			case kind.Text(spec, "preferredHolder") != "":
 				w.Edit(lease, func(t object.Tree) { kind.Child(t, "spec")["holderIdentity"] = "" })
 			default:
 				w.Edit(lease, func(t object.Tree) { kind.Child(t, "spec")["renewTime"] = now() })
+			}
+			spec := kind.Tree(w.Get("leasecandidate dev/"+name), "spec")
+			if ping := kind.Text(spec, "pingTime"); ping > kind.Text(spec, "renewTime") {
+				w.Edit("leasecandidate dev/"+name, func(t object.Tree) { kind.Child(t, "spec")["renewTime"] = now() })
 			}
 		}
 		w.Sleep(time.Second)
