@@ -238,7 +238,7 @@ func TestRandomRuleVerdicts(t *testing.T) {
 		mistakes := check.Schema(props, field.NewPath(schemaPath))
 		got := wordsOf(mistakes.Errors())
 		if mistakes.Structural() {
-			report := celrule.Check(props, field.NewPath(schemaPath), celrule.CheckOptions{Broken: mistakes.Keywords})
+			report := celrule.Check(props, field.NewPath(schemaPath), celrule.CheckOptions{Broken: mistakes.Broken})
 			got = append(got, wordsOf(report.Errors)...)
 			rules += len(report.Estimates)
 		}
