@@ -36,7 +36,7 @@
 // # How it works
 //
 // Server and program are in one bubble of testing/synctest, with the server of package envtest in memory.
-// Each request of the program, except a write of an Event, and each event of its watches waits at a gate. A scheduler lets one of
+// Each request of the program, except discovery and writes of Events, and each event of its watches waits at a gate. A scheduler lets one of
 // them pass at a time, when all goroutines of the bubble wait, so a plan leads to the same run again. Time
 // passes only when nothing waits at the gate. An hour of backoff costs nothing.
 //

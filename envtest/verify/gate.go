@@ -17,8 +17,8 @@ import (
 	"github.com/anykind/anykind/internal/object/request"
 )
 
-// A gate holds each request of the program, except writes of Events, and each event of its watches, until the scheduler lets it
-// pass. It is an envtest.Effect for all requests of the program.
+// A gate holds each request of the program, except discovery and writes of Events, and each event of its watches, until the
+// scheduler lets it pass. It is an envtest.Effect for all requests of the program.
 type gate struct {
 	mu      sync.Mutex
 	waiting []*call
@@ -60,7 +60,7 @@ const (
 func (g *gate) effect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info := request.InfoOf(r)
-		if recordsEvent(info) {
+		if isBeside(info) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -109,10 +109,11 @@ func (c *call) answer(g *gate, v verdict, next http.Handler, w http.ResponseWrit
 	next.ServeHTTP(&recorder{w, c, g}, c.request)
 }
 
-// recordsEvent reports whether a request writes an Event. It passes at once: an Event is not part of a state, and client-go
-// holds a mutex while it writes one. A bubble would stop for good if another goroutine waited for that mutex.
-func recordsEvent(i request.Info) bool {
-	return i.Resource == "events" && (i.Group == "" || i.Group == "events.k8s.io") && slices.Contains([]string{"create", "update", "patch"}, i.Verb)
+// isBeside reports whether a request concerns no object of a state: it writes an Event, or reads discovery. It passes at once,
+// because clients hold a mutex meanwhile: a bubble would stop for good if another goroutine waited for that mutex.
+func isBeside(i request.Info) bool {
+	records := i.Resource == "events" && (i.Group == "" || i.Group == "events.k8s.io") && slices.Contains([]string{"create", "update", "patch"}, i.Verb)
+	return records || !i.IsResource
 }
 
 // hold adds a request to the waiting ones.
