@@ -2,6 +2,7 @@ package conn
 
 import (
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -36,6 +37,12 @@ type answers struct {
 }
 
 func newAnswers(o *output) *answers { return &answers{output: o, one: make(chan struct{}, 1)} }
+
+// isSocket reports whether the connection is one of the operating system.
+func (a *answers) isSocket() bool {
+	_, ok := a.Conn.(syscall.Conn)
+	return ok
+}
 
 // expect announces an answer.
 func (a *answers) expect() {
