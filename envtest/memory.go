@@ -58,5 +58,8 @@ type addressed struct {
 	at net.Addr
 }
 
+// InMemory tells the server that there are no packets to save.
+func (addressed) InMemory() {}
+
 func (a addressed) LocalAddr() net.Addr  { return a.at }
 func (a addressed) RemoteAddr() net.Addr { return a.at }

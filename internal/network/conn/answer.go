@@ -2,7 +2,6 @@ package conn
 
 import (
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -38,9 +37,9 @@ type answers struct {
 
 func newAnswers(o *output) *answers { return &answers{output: o, one: make(chan struct{}, 1)} }
 
-// isSocket reports whether the connection is one of the operating system.
-func (a *answers) isSocket() bool {
-	_, ok := a.Conn.(syscall.Conn)
+// inMemory reports whether the connection says so, with a method InMemory.
+func (a *answers) inMemory() bool {
+	_, ok := a.Conn.(interface{ InMemory() })
 	return ok
 }
 

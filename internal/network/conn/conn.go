@@ -93,7 +93,7 @@ func ExpectAnswer(ctx context.Context, size int64) {
 	if size == 0 || size > maxBody {
 		return
 	}
-	if a, ok := ctx.Value(answersKey{}).(*answers); ok && a.isSocket() {
+	if a, ok := ctx.Value(answersKey{}).(*answers); ok && !a.inMemory() {
 		a.expect()
 	}
 }
