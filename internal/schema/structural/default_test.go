@@ -94,7 +94,7 @@ func TestDefaultsAreNotShared(t *testing.T) {
 	schematest.Equal(t, "second", second, schematest.Tree(t, `{spec: {l: [a]}}`))
 }
 
-// HasNulls finds what Default drops.
+// HasNulls finds the nulls that Default drops.
 func TestHasNulls(t *testing.T) {
 	s := ofSpec(t, `{type: object, properties: {
 		free: {x-kubernetes-preserve-unknown-fields: true},
