@@ -16,8 +16,8 @@ import (
 	"github.com/anykind/anykind/envtest/verify"
 )
 
-// A condition is a CEL expression. It can call Kubernetes' functions, and objects(apiVersion, kind), which returns the objects
-// of a kind.
+// A condition is a CEL expression. It can call Kubernetes' functions and objects(apiVersion, kind): the list of the objects of
+// a kind.
 type condition struct {
 	text    string
 	program cel.Program

@@ -444,6 +444,15 @@ func (w *write) resolve(ctx context.Context) (err error) {
 	return err
 }
 
+// dropApplied drops the nulls that an apply leaves from the result, as a read does.
+func (w *write) dropApplied() {
+	v := w.target.Version
+	if filling, ok := v.Schema.(resource.FillingSchema); ok && w.options.Applied && w.same && filling.HasNulls(w.object) {
+		w.object, w.same = object.CloneTree(w.object), false
+		v.Schema.Default(w.object)
+	}
+}
+
 // encode encodes the object for the store, and rejects an undecodable one.
 func (w *write) encode(ctx context.Context) (err error) {
 	d, v := w.target.Definition, w.target.Version
@@ -461,6 +470,7 @@ func (w *write) encode(ctx context.Context) (err error) {
 		data, w.same = encode(w.object), true
 	default:
 		data, w.object, w.same, err = stored(ctx, d, v, w.object)
+		w.dropApplied()
 	}
 	if err != nil {
 		return err

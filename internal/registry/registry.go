@@ -123,6 +123,8 @@ type WriteOptions struct {
 	DryRun bool
 	// CreateMissing lets Modify create a missing object, even if the kind forbids that for updates.
 	CreateMissing bool
+	// Applied marks a server-side apply, which can leave nulls.
+	Applied bool
 	// AsStored lets Modify and Delete use the stored version of an object in place of the Target's, so
 	// that no conversion is needed.
 	AsStored bool

@@ -204,14 +204,7 @@ func show(d *resource.Definition, v *resource.Version, t object.Tree) {
 // and whether the two are equal.
 func stored(ctx context.Context, d *resource.Definition, v *resource.Version, t object.Tree) (data []byte, shown object.Tree, same bool, err error) {
 	if v.Storage {
-		data = encode(t)
-		if filling, ok := v.Schema.(resource.FillingSchema); !ok || !filling.HasNulls(t) {
-			return data, t, true, nil
-		}
-		// A read drops the nulls that an apply leaves.
-		shown = object.CloneTree(t)
-		v.Schema.Default(shown)
-		return data, shown, false, nil
+		return encode(t), t, true, nil
 	}
 	s := object.CloneTree(t)
 	object.SetMetaString(s, "resourceVersion", "")

@@ -40,7 +40,7 @@ func Undo(before, after, now object.Tree, force bool) (object.Tree, []Conflict) 
 	return with(result, now, ServerFields()), m.conflicts
 }
 
-// with returns a copy of an object. Its metadata has the given fields of another object, which can be nil.
+// with returns a copy of an object with the given metadata fields of another object. The other object can be nil.
 func with(o, from object.Tree, fields []string) object.Tree {
 	out := object.CloneTree(o)
 	metadata, _ := from["metadata"].(object.Tree)

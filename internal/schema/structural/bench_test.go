@@ -73,6 +73,16 @@ func BenchmarkDefault(b *testing.B) {
 	}
 }
 
+func BenchmarkHasNulls(b *testing.B) {
+	s, obj := ofSpec(b, benchSchema), benchObject(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if s.HasNulls(obj) {
+			b.Fatal("the object has no null")
+		}
+	}
+}
+
 // Everything optional is missing, and every place has an unknown field.
 func BenchmarkComplete(b *testing.B) {
 	s, obj := ofSpec(b, benchSchema), benchObject(b)

@@ -377,7 +377,7 @@ func (h *Handler) apply(w *writeRequest, media codec.Media, force bool) error {
 		return status.BadRequest("error decoding patch: error unmarshaling JSON: while decoding JSON: %v", err)
 	}
 	same := false // the apply changes no field
-	w.options.CreateMissing = true
+	w.options.CreateMissing, w.options.Applied = true, true
 	w.options.Account = nil // Apply updates managedFields itself
 	w.options.Complete = func(t object.Tree) (object.Tree, error) {
 		if len(duplicates) > 0 && w.validation == metav1.FieldValidationStrict {
