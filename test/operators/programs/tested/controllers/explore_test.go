@@ -39,7 +39,7 @@ var known = map[string][]string{
 	// state of the content then counts as old: TestStuckSnapshot.
 	"TestSnapshotController/takes": {"status.readyToUse is false; without faults it is true"},
 	// checkandRemovePVCFinalizer reads the claim from the cache. If that has not seen the finalizer before the snapshot is
-	// deleted, the finalizer stays until the next snapshot of the claim.
+	// deleted, the finalizer stays until the next snapshot of the claim: TestStuckClaim.
 	"TestSnapshotController/replaces": {"snapshot.storage.kubernetes.io/pvc-as-source-protection"},
 	// processSnapshotWithDeletionTimestamp does not look for the content that spec.source names. If the snapshot is deleted
 	// after its content is bound and before its status says so, the finalizer of the content stays: TestStuckContent.
@@ -47,7 +47,7 @@ var known = map[string][]string{
 	// initializeCaches fills the store of groups with snapshots: TestStuckGroup.
 	"TestSnapshotController/groups": {"VolumeGroupSnapshot default/a: status is missing"},
 	// A JobSet that the user resumes before it is suspended has no condition; that is right. One that completes before
-	// the reconciliation after its resumption keeps the condition, since reconcile returns early.
+	// the reconciliation after its resumption keeps the condition, since reconcile returns early: TestStuckJobSet.
 	"TestJobSet/resumes": {"status.conditions[Suspended]"},
 }
 

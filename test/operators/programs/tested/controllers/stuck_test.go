@@ -8,6 +8,7 @@ import (
 	"flag"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	snapshots "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	snapshotscheme "github.com/kubernetes-csi/external-snapshotter/client/v8/clientset/versioned/scheme"
 	"github.com/kubernetes-csi/external-snapshotter/v8/pkg/utils"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -33,54 +35,70 @@ var assets = flag.String("assets", "", "folder with kube-apiserver and etcd, to 
 // A loss loses the response to the first creation of a content, and delays watches of contents until the program has
 // handled the response to the second creation.
 type loss struct {
-	next    http.RoundTripper
 	creates atomic.Int32
 	over    chan struct{}
 	end     sync.Once
 }
 
-func (l *loss) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l *loss) trip(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	if !strings.HasSuffix(r.URL.Path, "/volumesnapshotcontents") {
 		if l.creates.Load() > 1 && strings.Contains(r.URL.Path, "/volumesnapshots/") {
 			l.finish()
 		}
-		return l.next.RoundTrip(r)
+		return next.RoundTrip(r)
 	}
 	number := int32(0)
 	if r.Method == http.MethodPost {
 		number = l.creates.Add(1)
 	}
-	response, err := l.next.RoundTrip(r)
+	response, err := next.RoundTrip(r)
 	switch {
 	case err != nil:
 		return nil, err
 	case number == 1:
 		return nil, errors.Join(errors.New("connection reset"), response.Body.Close())
 	case r.URL.Query().Get("watch") != "":
-		response.Body = &late{response.Body, l}
+		response.Body = &late{response.Body, func() bool { return l.creates.Load() > 0 }, l.over}
 	}
 	return response, nil
 }
 
 func (l *loss) finish() { l.end.Do(func() { close(l.over) }) }
 
-// late is the body of a watch that a loss delays.
+// late is the body of a watch. From begun on, its events wait for over.
 type late struct {
 	io.ReadCloser
-	loss *loss
+	begun func() bool
+	over  <-chan struct{}
 }
 
 func (b *late) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if b.loss.creates.Load() > 0 {
-		<-b.loss.over
+	if b.begun() {
+		<-b.over
 	}
 	return n, err
 }
 
-// realServer starts a server with sockets and in real time: kube-apiserver, or envtest's.
-func realServer(t *testing.T) *rest.Config {
-	crds := []string{directory(t, "github.com/kubernetes-csi/external-snapshotter/client/v8", "config/crd")}
+// A trip answers a request by means of the next RoundTripper.
+type trip func(r *http.Request, next http.RoundTripper) (*http.Response, error)
+
+// by returns a config whose requests are answered by the trip.
+func (f trip) by(config *rest.Config) *rest.Config {
+	c := rest.CopyConfig(config)
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return tripper{f, next} })
+	return c
+}
+
+type tripper struct {
+	trip trip
+	next http.RoundTripper
+}
+
+func (t tripper) RoundTrip(r *http.Request) (*http.Response, error) { return t.trip(r, t.next) }
+
+// realServer starts a server with sockets and in real time, and with the definitions: kube-apiserver, or envtest's.
+func realServer(t *testing.T, crds ...string) *rest.Config {
 	if *assets == "" {
 		return (&envtest.Environment{CRDDirectoryPaths: crds}).StartFor(t)
 	}
@@ -99,17 +117,25 @@ func realServer(t *testing.T) *rest.Config {
 
 // cluster starts a server with a volume that snapshots can be taken of, and returns a client of it.
 func cluster(t *testing.T) (client.Client, *rest.Config) {
-	config := realServer(t)
+	config := realServer(t, directory(t, "github.com/kubernetes-csi/external-snapshotter/client/v8", "config/crd"))
 	c, err := client.New(config, client.Options{Scheme: snapshotScheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
+	create(t, c, aClass(snapshots.VolumeSnapshotContentDelete), aGroupClass())
+	createVolume(t, c, "data")
+	return c, config
+}
+
+// createVolume creates a volume, and a claim that is bound to it.
+func createVolume(t *testing.T, c client.Client, name string) {
+	t.Helper()
 	volume, claim := aVolume()
-	create(t, c, aClass(snapshots.VolumeSnapshotContentDelete), aGroupClass(), volume, claim)
+	volume.Name, claim.Name, claim.Spec.VolumeName, volume.Spec.ClaimRef.Name = name, name, name, name
+	create(t, c, volume, claim)
 	if err := c.Status().Patch(t.Context(), claim, client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Bound"}}`))); err != nil {
 		t.Fatal(err)
 	}
-	return c, config
 }
 
 func create(t *testing.T, c client.Client, objects ...client.Object) {
@@ -144,9 +170,7 @@ func run(t *testing.T, theirs, others *rest.Config) {
 func TestStuckSnapshot(t *testing.T) {
 	c, config := cluster(t)
 	slow := &loss{over: make(chan struct{})}
-	theirs := rest.CopyConfig(config)
-	theirs.Wrap(func(next http.RoundTripper) http.RoundTripper { slow.next = next; return slow })
-	run(t, theirs, config)
+	run(t, trip(slow.trip).by(config), config)
 	t.Cleanup(slow.finish)
 	create(t, c, aSnapshot("a"))
 	until(t, func() bool { return slow.creates.Load() > 1 })
@@ -175,18 +199,22 @@ func TestStuckGroup(t *testing.T) {
 // that lets csi-snapshotter delete it. Without the delay, the content is gone.
 func TestStuckContent(t *testing.T) {
 	c, config := cluster(t)
-	slow := &held{path: "/volumesnapshots/a/status", arrived: make(chan struct{}), over: make(chan struct{})}
-	theirs := rest.CopyConfig(config)
-	theirs.Wrap(func(next http.RoundTripper) http.RoundTripper { slow.next = next; return slow })
-	run(t, theirs, config)
-	release := sync.OnceFunc(func() { close(slow.over) })
+	arrived, over := make(chan struct{}), make(chan struct{})
+	arrives, release := sync.OnceFunc(func() { close(arrived) }), sync.OnceFunc(func() { close(over) })
+	run(t, trip(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/volumesnapshots/a/status") {
+			arrives()
+			<-over
+		}
+		return next.RoundTrip(r)
+	}).by(config), config)
 	t.Cleanup(release)
 	for _, name := range []string{"a", "b"} {
 		create(t, c, aContent(name))
 		create(t, c, aBound(name))
 		if name == "a" {
 			select {
-			case <-slow.arrived:
+			case <-arrived:
 			case <-time.After(time.Minute):
 				t.Fatal("the controller writes no status")
 			}
@@ -208,20 +236,51 @@ func TestStuckContent(t *testing.T) {
 	}
 }
 
-// held delays the requests of a path.
-type held struct {
-	next          http.RoundTripper
-	path          string
-	arrived, over chan struct{}
-	once          sync.Once
-}
-
-func (h *held) RoundTrip(r *http.Request) (*http.Response, error) {
-	if strings.HasSuffix(r.URL.Path, h.path) {
-		h.once.Do(func() { close(h.arrived) })
-		<-h.over
+// The finalizer of a claim stays if the VolumeSnapshot is deleted before the controller sees the finalizer. The next
+// VolumeSnapshot of the claim removes it.
+func TestStuckClaim(t *testing.T) {
+	c, config := cluster(t)
+	var begun atomic.Bool
+	over := make(chan struct{})
+	release := sync.OnceFunc(func() { close(over) })
+	run(t, trip(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/persistentvolumeclaims/data") {
+			begun.Store(true)
+		}
+		response, err := next.RoundTrip(r)
+		if err == nil && strings.HasSuffix(r.URL.Path, "/persistentvolumeclaims") && r.URL.Query().Get("watch") != "" {
+			response.Body = &late{response.Body, begun.Load, over}
+		}
+		return response, err
+	}).by(config), config)
+	t.Cleanup(release)
+	protected := func(name string) bool {
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: meta(name)}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+			t.Error(err)
+		}
+		return slices.Contains(claim.Finalizers, utils.PVCFinalizer)
 	}
-	return h.next.RoundTrip(r)
+	take := func(name, claim string) *snapshots.VolumeSnapshot {
+		s := aSnapshot(name)
+		s.Spec.Source.PersistentVolumeClaimName = &claim
+		create(t, c, s)
+		until(t, func() bool { return isReady(t, c, name) })
+		return s
+	}
+	s := take("a", "data")
+	if err := c.Delete(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	until(t, func() bool { return isGone(t, c, s) })
+	release()
+	createVolume(t, c, "later")
+	take("b", "later") // its claim comes after the late event
+	if !protected("data") {
+		t.Error("the claim has no finalizer: the finding is gone")
+	}
+	take("c", "data")
+	until(t, func() bool { return !protected("data") })
 }
 
 func isGone(t *testing.T, c client.Client, o client.Object) bool {
