@@ -137,13 +137,16 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 		o.world.Output = file
 	}
 	number := 0
-	o.world.Progress = func(p verify.Plan, problem *verify.Problem) {
+	o.world.Progress = func(outcome verify.Outcome) {
 		number++
 		state := "ok"
-		if problem != nil {
-			state = string(problem.Kind)
+		switch {
+		case outcome.Problem != nil:
+			state = string(outcome.Problem.Kind)
+		case len(outcome.Missed) > 0:
+			state = "no effect: " + outcome.Missed.String()
 		}
-		fmt.Fprintf(errs, "%4d  %-50s %s\n", number, p, state)
+		fmt.Fprintf(errs, "%4d  %-50s %s\n", number, outcome.Plan, state)
 	}
 	fmt.Fprintf(errs, "running the program three times without faults\n")
 	report, err := verify.ExploreCommand(ctx, o.world, func(s *verify.Scenario) { o.play(s, steps) })
@@ -158,10 +161,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 			fmt.Fprintf(out, "to repeat it: %s\n\n", quoteAll(again))
 		}
 	}
-	fmt.Fprintf(out, "%d plans for %d writes, %d findings\n", report.Plans, len(report.Writes), len(report.Findings))
-	if report.Exhausted {
-		fmt.Fprintln(out, "no plan is left: all of one fault were run, and all that add one to a plan with a new behaviour")
-	}
+	fmt.Fprintln(out, report)
 	for _, c := range slices.Concat(o.always, o.finally) {
 		for _, kind := range c.empty() {
 			fmt.Fprintf(errs, "no object of %s existed in any state: check the apiVersion and the kind in %s\n", kind, c.text)

@@ -23,6 +23,9 @@ import (
 type Report struct {
 	// Plans is the number of runs with faults, without those that make a plan smaller or repeat it.
 	Plans int
+	// Missed is the number of these plans with a fault whose write, event or input did not come, so that it had no effect. The
+	// order of writes varies in a process of its own, and a fault can prevent the write of another one.
+	Missed int
 	// Writes are the writes of the program in a run without faults. The number of a fault is that of a
 	// write, from 1.
 	Writes []string
@@ -44,6 +47,15 @@ type Finding struct {
 	Shown, Repeated int
 }
 
+// An Outcome is the result of a plan.
+type Outcome struct {
+	Plan Plan
+	// Problem is nil if the plan showed none.
+	Problem *Problem
+	// Missed are the faults of the plan whose write, event or input did not come: they had no effect.
+	Missed Plan
+}
+
 // Run runs the scenario without faults, makes plans from what the program does, and runs it with each of
 // them. The test fails with the problems that it finds.
 func Run(t *testing.T, w World, scenario func(*Scenario)) {
@@ -55,7 +67,19 @@ func Run(t *testing.T, w World, scenario func(*Scenario)) {
 			t.Log(f.repeat(t.Name()))
 		}
 	}
-	t.Logf("%d plans for %d writes", report.Plans, len(report.Writes))
+	t.Log(report)
+}
+
+// String returns a line with the numbers of plans, writes and findings.
+func (r *Report) String() string {
+	text := fmt.Sprintf("%d plans for %d writes, %d findings", r.Plans, len(r.Writes), len(r.Findings))
+	if r.Missed > 0 {
+		text += fmt.Sprintf("; in %d plans, the write, the event or the input of a fault did not come", r.Missed)
+	}
+	if r.Exhausted {
+		text += "; no plan is left"
+	}
+	return text
 }
 
 // Explore is Run, and returns the problems instead of failing the test.
@@ -137,7 +161,28 @@ type explorer struct {
 // of those that were added is next.
 type stem struct {
 	plan       Plan
+	writes     int            // of its run
+	events     map[string]int // of its run, by resource
 	from, next int
+}
+
+func newStem(r *run) stem {
+	s := stem{plan: r.plan, writes: len(r.written), events: map[string]int{}}
+	for resource, events := range r.events {
+		s.events[resource] = len(events)
+	}
+	return s
+}
+
+// reaches reports whether a fault that is added to the plan can have an effect: the run is the same until then.
+func (s *stem) reaches(f Fault) bool {
+	switch traits[f.Kind].of {
+	case ofWrites:
+		return f.At <= s.writes
+	case ofEvents:
+		return f.At <= s.events[f.Resource]+1 // one more can be held
+	}
+	return true
 }
 
 func (x *explorer) explore() error {
@@ -199,8 +244,12 @@ func (x *explorer) combination(singles []Plan) Plan {
 			x.stems = slices.Delete(x.stems, i, i+1)
 			continue
 		}
-		p := slices.Concat(s.plan, singles[(s.from+s.next)%len(singles)])
+		added := singles[(s.from+s.next)%len(singles)]
 		s.next++
+		if x.clock.inMemory() && !s.reaches(added[0]) {
+			continue
+		}
+		p := slices.Concat(s.plan, added)
 		slices.SortFunc(p, func(a, b Fault) int { return strings.Compare(a.String(), b.String()) })
 		if name := p.String(); !p.collides() && !x.tried[name] {
 			x.tried[name] = true
@@ -320,13 +369,17 @@ func (x *explorer) try(p Plan) error {
 	if err != nil {
 		return err
 	}
+	missed := r.missed()
+	if len(missed) > 0 {
+		x.report.Missed++
+	}
 	if x.world.Progress != nil {
-		x.world.Progress(p, r.problem)
+		x.world.Progress(Outcome{p, r.problem, missed})
 	}
 	if b := r.behaviour(); !x.seen[b] && r.problem == nil {
 		x.seen[b] = true
 		if len(p) < maxFaults {
-			x.stems = append(x.stems, stem{plan: p})
+			x.stems = append(x.stems, newStem(r))
 		}
 	}
 	if r.problem == nil || r.problem.Kind == Scene && (p.hastes() || r.loose || len(r.stripped) > 0) {
@@ -391,6 +444,16 @@ func key(p Problem) string { return string(p.Kind) + " " + p.signature }
 
 // behaviour is equal for runs in which the program does the same.
 func (r *run) behaviour() string { return strings.Join(r.written, "\n") }
+
+// missed returns the faults of the plan that had no effect.
+func (r *run) missed() (p Plan) {
+	for i, f := range r.plan {
+		if f.Kind != Shuffle && !r.begun[&r.plan[i]] {
+			p = append(p, f)
+		}
+	}
+	return p
+}
 
 // plans returns the plans with one fault each, for what a run did.
 func plans(r *run) (all []Plan) {

@@ -182,7 +182,7 @@ func (r *run) tryInput() {
 		return
 	}
 	in, original := r.inputs[resource][f.At-1], r.custom
-	r.custom = nil // once
+	r.custom, r.begun[f] = nil, true // once
 	other := original.DeepCopy()
 	in.apply(other)
 	r.tell("fault", fmt.Sprintf("the user applies %s %s", identityOf(other), in))

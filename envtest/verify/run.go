@@ -92,7 +92,7 @@ type run struct {
 	holdUntil time.Time       // zero while the program has other things to do
 	heldSteps int             // requests and events since then
 	stallOver bool            // the user acted during the Stall
-	begun     map[*Fault]bool // a Hurry, a Pause, and faults of events
+	begun     map[*Fault]bool // the faults of the plan whose write, event or input came
 	stale     *staleLists     // after StaleRestart and Rewind
 	past      *pastEvent      // of a Rewind to come
 	cutUntil  time.Time

@@ -423,6 +423,9 @@ func (r *run) call(c *call) {
 	}
 	r.written = append(r.written, c.String())
 	r.conditional()
+	if f != nil {
+		r.begun[f] = true
+	}
 	switch {
 	case f == nil || f.Kind == Hurry || f.Kind == Pause:
 		r.pass(c)

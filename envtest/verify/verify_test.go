@@ -56,8 +56,8 @@ func TestExhausted(t *testing.T) {
 	tried := map[string]int{}
 	r := Explore(t, World{
 		Start: reconciler(named).start, Faults: []FaultKind{CrashBefore, CrashAfter, Fail, LoseResponse}, Plans: 1000, Time: 5 * time.Minute,
-		Progress: func(p Plan, _ *Problem) {
-			names := strings.Fields(p.String())
+		Progress: func(o Outcome) {
+			names := strings.Fields(o.Plan.String())
 			slices.Sort(names)
 			tried[strings.Join(names, " ")]++
 		},
@@ -67,6 +67,48 @@ func TestExhausted(t *testing.T) {
 	})
 	if !r.Exhausted || len(r.Findings) > 0 || r.Plans <= 4*len(r.Writes) || len(tried) != r.Plans {
 		t.Errorf("exhausted: %v, after %d plans, %d of them different; %v", r.Exhausted, r.Plans, len(tried), r.Findings)
+	}
+}
+
+// A fault whose write does not come has no effect, and the report has it.
+func TestMissed(t *testing.T) {
+	r := Explore(t, World{Start: reconciler(named).start, Plan: "crash-after:9 fail:1", Progress: func(o Outcome) {
+		if o.Missed.String() != "crash-after:9" {
+			t.Errorf("missed: %q", o.Missed)
+		}
+	}}, applyOne)
+	if r.Missed != r.Plans || r.Plans == 0 {
+		t.Error(r)
+	}
+}
+
+// A fault that is not added to a plan would have had no effect.
+func TestUnreached(t *testing.T) {
+	defer bubble{t}.begin()()
+	x, singles := learned(t, World{Start: reconciler(children).start}, func(s *Scenario) {
+		applyOne(s)
+		s.Settle()
+		s.Apply(configMap("m", map[string]string{"size": "4"}))
+	})
+	unreached := 0
+	for _, p := range singles {
+		if unreached == 20 {
+			break
+		}
+		r := x.once(t, p)
+		s := newStem(r)
+		for _, f := range singles {
+			if s.reaches(f[0]) {
+				continue
+			}
+			unreached++
+			if more := x.once(t, slices.Concat(p, f)); Story(more.story).String() != Story(r.story).String() {
+				t.Errorf("with %s:\n%s\nand with %s:\n%s", p, Story(r.story), more.plan, Story(more.story))
+			}
+		}
+	}
+	if unreached == 0 {
+		t.Error("each fault can be added to each plan")
 	}
 }
 
@@ -221,19 +263,21 @@ func learned(t *testing.T, w World, play func(*Scenario)) (*explorer, []Plan) {
 	return x, plans(learnt)
 }
 
+// once runs a plan.
+func (x *explorer) once(t *testing.T, p Plan) *run {
+	t.Helper()
+	r, err := x.run(p, x.expect, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // twice runs a plan two times, and expects the same story.
 func (x *explorer) twice(t *testing.T, p Plan, seed uint64) {
 	t.Helper()
 	x.world.Seed = seed
-	a, err := x.run(p, x.expect, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := x.run(p, x.expect, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if one, other := Story(a.story).String(), Story(b.story).String(); one != other {
+	if one, other := Story(x.once(t, p).story).String(), Story(x.once(t, p).story).String(); one != other {
 		t.Errorf("seed %d, %s:\n%s\nand:\n%s", seed, p, one, other)
 	}
 }

@@ -29,8 +29,8 @@ type World struct {
 	// Output receives stdout and stderr of Command. Nil discards them.
 	Output io.Writer
 
-	// Progress is called after each plan, with the problem that it showed, or nil.
-	Progress func(p Plan, problem *Problem)
+	// Progress is called after each plan.
+	Progress func(Outcome)
 
 	// CRDs and CRDDirectoryPaths are the CustomResourceDefinitions of the server.
 	CRDs              []*apiextensionsv1.CustomResourceDefinition
