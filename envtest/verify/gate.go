@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"hash/crc32"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -124,12 +126,26 @@ func (g *gate) hold(r *http.Request, info request.Info) *call {
 	query.Del("timeoutSeconds") // random in informers
 	query.Del("timeout")
 	c.key = strings.Join([]string{c.info.Verb, r.URL.Path, query.Encode()}, " ")
+	c.endInTime()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c.round = g.round
 	g.waiting = append(g.waiting, c)
 	g.signal()
 	return c
+}
+
+// shortestWatch is the least timeoutSeconds of an informer. Informers draw it, up to the double, in the order of their goroutines.
+const shortestWatch = 300
+
+// endInTime makes a watch of an informer end at the same time in each run.
+func (c *call) endInTime() {
+	query := c.request.URL.Query()
+	if n, err := strconv.Atoi(query.Get("timeoutSeconds")); err != nil || n < shortestWatch {
+		return
+	}
+	query.Set("timeoutSeconds", strconv.Itoa(shortestWatch+int(crc32.ChecksumIEEE([]byte(c.key))%shortestWatch)))
+	c.request.URL.RawQuery = query.Encode()
 }
 
 // asJSON makes the request accept JSON alone, if the client understands it, and not compressed: events of watches are read

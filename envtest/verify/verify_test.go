@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/anykind/anykind/internal/object/request"
 )
 
 // A controller that counts in its cache creates too many objects. The plan that shows it has one fault, and
@@ -67,6 +72,19 @@ func TestExhausted(t *testing.T) {
 	})
 	if !r.Exhausted || len(r.Findings) > 0 || r.Plans <= 4*len(r.Writes) || len(tried) != r.Plans {
 		t.Errorf("exhausted: %v, after %d plans, %d of them different; %v", r.Exhausted, r.Plans, len(tried), r.Findings)
+	}
+}
+
+// Informers draw the time at which a watch ends in the order of their goroutines. The run does not depend on it.
+func TestWatchTimeout(t *testing.T) {
+	timeout := func(query string) string {
+		r := httptest.NewRequest(http.MethodGet, "/api/v1/secrets?watch=true&"+query, nil)
+		newGate().hold(r, request.Info{Verb: "watch"})
+		return r.URL.Query().Get("timeoutSeconds")
+	}
+	one, other, short := timeout("timeoutSeconds=300"), timeout("timeoutSeconds=599"), timeout("timeoutSeconds=2")
+	if n, _ := strconv.Atoi(one); one != other || n < 300 || n >= 600 || short != "2" {
+		t.Errorf("%q, %q, %q", one, other, short)
 	}
 }
 
