@@ -161,6 +161,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 			fmt.Fprintf(out, "to repeat it: %s\n\n", quoteAll(again))
 		}
 	}
+	if empty := report.Empty(); empty != nil && err == nil {
+		return 0, empty
+	}
 	fmt.Fprintln(out, report)
 	for _, c := range slices.Concat(o.always, o.finally) {
 		for _, kind := range c.empty() {

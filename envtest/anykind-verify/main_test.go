@@ -94,6 +94,21 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A plan whose write does not come is listed as such, and a program without writes is an error.
+func TestNoEffect(t *testing.T) {
+	file := writeMap(t)
+	t.Setenv(programVariable, "late")
+	var out, errs bytes.Buffer
+	n, err := run(t.Context(), []string{"--plan=crash-after:9", "--quiet=100ms", "--keep", "-f", file, "--", os.Args[0]}, &out, &errs)
+	if err != nil || n > 0 || !strings.Contains(errs.String(), "no effect: crash-after:9") || !strings.Contains(out.String(), "10 plans with a fault without effect") {
+		t.Errorf("%d findings, %v\n%s%s", n, err, &out, &errs)
+	}
+	_, err = run(t.Context(), []string{"--plans=1", "--quiet=100ms", "-f", file, "--", "sleep", "60"}, &out, &errs)
+	if err == nil || !strings.Contains(err.Error(), "the program has written nothing") {
+		t.Error(err)
+	}
+}
+
 func TestConditions(t *testing.T) {
 	file := writeMap(t)
 	ready := `objects("v1", "ConfigMap").all(m, !has(m.data) || !has(m.data.ready) || objects("v1", "Secret").exists(s, s.metadata.name == m.metadata.name))`

@@ -24,10 +24,13 @@ type expectation struct {
 }
 
 // learn compares runs without faults.
-func (x *expectation) learn(runs []*run) {
+func (x *expectation) learn(runs []*run) error {
 	x.random = map[string]bool{}
 	x.ends = runs[0].ends
 	for _, r := range runs[1:] {
+		if len(r.ends) != len(x.ends) {
+			return fmt.Errorf("without faults: the scenario calls Settle %d times in one run and %d times in another", len(x.ends), len(r.ends))
+		}
 		for i, e := range r.ends {
 			more, less := map[string]bool{}, map[string]bool{}
 			for _, d := range compareEnds(x.ends[i], e) {
@@ -57,6 +60,7 @@ func (x *expectation) learn(runs []*run) {
 	for resource, events := range runs[0].events {
 		x.events[resource] = runs[0].stables(events, x)
 	}
+	return nil
 }
 
 // differences returns the differences between an end and the expected one that count.
@@ -147,7 +151,7 @@ var ordinal = regexp.MustCompile(`#\d+$`)
 func compareEnds(want, is end) (all differences) {
 	numbers := map[string][2]number{}
 	for _, key := range namesIn(want, is) {
-		kind, _, _ := strings.Cut(key, " ")
+		kind := kindOf(key)
 		if base := ordinal.ReplaceAllString(key, ""); base != key && (want[key] == nil || is[key] == nil) {
 			numbers[base] = [2]number{countAlike(want, base), countAlike(is, base)}
 			continue
@@ -155,12 +159,14 @@ func compareEnds(want, is end) (all differences) {
 		compareValues(difference{key, kind, want[key], is[key]}, &all)
 	}
 	for _, base := range slices.Sorted(maps.Keys(numbers)) {
-		kind, _, _ := strings.Cut(base, " ")
-		all = append(all, difference{base, kind, numbers[base][0], numbers[base][1]})
+		all = append(all, difference{base, kindOf(base), numbers[base][0], numbers[base][1]})
 	}
 	slices.SortStableFunc(all, func(a, b difference) int { return cmp.Compare(a.object, b.object) })
 	return all
 }
+
+// kindOf returns the kind in a key, without its group.
+func kindOf(key string) string { return key[:strings.IndexAny(key+" ", " .")] }
 
 // namesIn returns the keys of both maps, in order.
 func namesIn(a, b map[string]any) []string {

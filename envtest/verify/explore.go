@@ -3,6 +3,7 @@ package verify
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,16 +24,16 @@ import (
 type Report struct {
 	// Plans is the number of runs with faults, without those that make a plan smaller or repeat it.
 	Plans int
-	// Missed is the number of these plans with a fault whose write, event or input did not come, so that it had no effect. The
-	// order of writes varies in a process of its own, and a fault can prevent the write of another one.
+	// Missed is the number of these plans that showed no problem and have a fault without effect: its write, event or
+	// input did not come. The order of writes varies in a process of its own, and a fault can prevent the write of another one.
 	Missed int
 	// Writes are the writes of the program in a run without faults. The number of a fault is that of a
 	// write, from 1.
 	Writes []string
 	// Findings are the distinct problems.
 	Findings []Finding
-	// Exhausted reports that no plan is left: all of one fault were run, and all that add one to a plan with a new
-	// behaviour. It is false if a Finding or the budget ended the exploration, and with World.Plan.
+	// Exhausted reports that no plan is left: all of one fault were run, and all that add one with an effect to a plan with
+	// a new behaviour. It is false if a Finding or the budget ended the exploration, and with World.Plan.
 	Exhausted bool
 }
 
@@ -52,12 +53,12 @@ type Outcome struct {
 	Plan Plan
 	// Problem is nil if the plan showed none.
 	Problem *Problem
-	// Missed are the faults of the plan whose write, event or input did not come: they had no effect.
+	// Missed are the faults of a plan without a problem that had no effect.
 	Missed Plan
 }
 
 // Run runs the scenario without faults, makes plans from what the program does, and runs it with each of
-// them. The test fails with the problems that it finds.
+// them. The test fails with the problems that it finds, and if there is nothing to verify: see [Report.Empty].
 func Run(t *testing.T, w World, scenario func(*Scenario)) {
 	t.Helper()
 	report := Explore(t, w, scenario)
@@ -67,14 +68,30 @@ func Run(t *testing.T, w World, scenario func(*Scenario)) {
 			t.Log(f.repeat(t.Name()))
 		}
 	}
+	if err := report.Empty(); err != nil {
+		t.Error(err)
+	}
 	t.Log(report)
+}
+
+// Empty returns an error if the program has written nothing without faults, or if no plan was run.
+func (r *Report) Empty() error {
+	switch {
+	case len(r.Findings) > 0:
+		return nil
+	case len(r.Writes) == 0:
+		return errors.New("the program has written nothing: does it watch the objects of the scenario, and may it write?")
+	case r.Plans == 0:
+		return errors.New("no plan was run")
+	}
+	return nil
 }
 
 // String returns a line with the numbers of plans, writes and findings.
 func (r *Report) String() string {
 	text := fmt.Sprintf("%d plans for %d writes, %d findings", r.Plans, len(r.Writes), len(r.Findings))
 	if r.Missed > 0 {
-		text += fmt.Sprintf("; in %d plans, the write, the event or the input of a fault did not come", r.Missed)
+		text += fmt.Sprintf("; %d plans with a fault without effect", r.Missed)
 	}
 	if r.Exhausted {
 		text += "; no plan is left"
@@ -117,7 +134,7 @@ func explore(ctx context.Context, w World, scenario func(*Scenario), c clock) (*
 	}
 	x := &explorer{
 		ctx: ctx, clock: c, world: &w, scenario: scenario, report: &Report{},
-		found: map[string]int{}, rare: map[string]Finding{}, seen: map[string]bool{}, tried: map[string]bool{},
+		found: map[string]int{}, rare: map[string]Finding{}, seen: map[behaviour]bool{}, tried: map[string]bool{},
 	}
 	err := x.explore()
 	for _, key := range slices.Sorted(maps.Keys(x.rare)) {
@@ -150,15 +167,15 @@ type explorer struct {
 	report   *Report
 	random   *rand.Rand
 	end      time.Time
-	found    map[string]int     // signatures of Findings, and their indexes
-	seen     map[string]bool    // behaviours
+	found    map[string]int // signatures of Findings, and their indexes
+	seen     map[behaviour]bool
 	rare     map[string]Finding // problems that no repeated run showed
 	stems    []stem             // plans that showed a new behaviour and no problem
 	tried    map[string]bool    // combined plans
 }
 
 // A stem is a plan to which faults are added: those of the single plans in their order, beginning at index from. The number
-// of those that were added is next.
+// of single plans that were considered is next.
 type stem struct {
 	plan       Plan
 	writes     int            // of its run
@@ -174,7 +191,8 @@ func newStem(r *run) stem {
 	return s
 }
 
-// reaches reports whether a fault that is added to the plan can have an effect: the run is the same until then.
+// reaches reports whether a fault that is added to the plan can have an effect. Until the added fault, the run equals that of the
+// stem.
 func (s *stem) reaches(f Fault) bool {
 	switch traits[f.Kind].of {
 	case ofWrites:
@@ -192,7 +210,6 @@ func (x *explorer) explore() error {
 	if err != nil {
 		return err
 	}
-	x.end = time.Now().Add(orDefault(w.Time, x.clock.durations(w.Quiet).all))
 	x.random = rand.New(rand.NewPCG(w.Seed, 1))
 	if err := x.prepare(); err != nil {
 		return err
@@ -202,6 +219,7 @@ func (x *explorer) explore() error {
 		return err
 	}
 	x.report.Writes = learnt.written
+	x.end = time.Now().Add(orDefault(w.Time, x.clock.durations(w.Quiet).all))
 	if len(only) > 0 {
 		return x.only(only)
 	}
@@ -309,10 +327,14 @@ func (x *explorer) learn() (*run, error) {
 			x.report.Findings = []Finding{{Problem: *r.problem, Story: r.story}}
 			return nil, nil
 		}
-		x.seen[r.behaviour()] = true
 		runs = append(runs, r)
 	}
-	x.expect.learn(runs)
+	if err := x.expect.learn(runs); err != nil {
+		return nil, err
+	}
+	for _, r := range runs {
+		x.seen[r.behaviour(x.expect)] = true
+	}
 	return runs[0], x.follow(runs[0])
 }
 
@@ -376,7 +398,7 @@ func (x *explorer) try(p Plan) error {
 	if x.world.Progress != nil {
 		x.world.Progress(Outcome{p, r.problem, missed})
 	}
-	if b := r.behaviour(); !x.seen[b] && r.problem == nil {
+	if b := r.behaviour(x.expect); !x.seen[b] && r.problem == nil {
 		x.seen[b] = true
 		if len(p) < maxFaults {
 			x.stems = append(x.stems, newStem(r))
@@ -389,17 +411,20 @@ func (x *explorer) try(p Plan) error {
 	i, known := x.found[f.key()]
 	if known {
 		old := &x.report.Findings[i]
-		if len(p) < len(old.Plan) || len(p) == len(old.Plan) && len(f.Story) < len(old.Story) {
-			f.At, f.Shown, f.Repeated = old.At, old.Shown, old.Repeated
+		if len(p) >= len(old.Plan) {
+			return nil
+		}
+		err := x.shrink(&f)
+		if f.At = old.At; f.Shown >= old.Shown {
 			*old = f
 		}
-		return nil
+		return err
 	}
 	if err := x.shrink(&f); err != nil {
 		return err
 	}
-	if f.Shown == 0 && len(x.rare) < maxRare {
-		if _, known := x.rare[f.key()]; !known {
+	if f.Shown == 0 {
+		if _, known := x.rare[f.key()]; !known && len(x.rare) < maxRare {
 			x.rare[f.key()] = f
 		}
 		return nil
@@ -442,11 +467,18 @@ func (f *Finding) key() string { return key(f.Problem) }
 // key is equal for equal problems.
 func key(p Problem) string { return string(p.Kind) + " " + p.signature }
 
-// behaviour is equal for runs in which the program does the same.
-func (r *run) behaviour() string { return strings.Join(r.written, "\n") }
+// A behaviour is equal for runs in which the program does the same.
+type behaviour [sha256.Size]byte
 
-// missed returns the faults of the plan that had no effect.
+func (r *run) behaviour(x *expectation) behaviour {
+	return sha256.Sum256([]byte(strings.Join(r.stables(r.written, x), "\n")))
+}
+
+// missed returns the faults of the plan that had no effect. A run with a problem ends early, and has none.
 func (r *run) missed() (p Plan) {
+	if r.problem != nil {
+		return nil
+	}
 	for i, f := range r.plan {
 		if f.Kind != Shuffle && !r.begun[&r.plan[i]] {
 			p = append(p, f)
@@ -465,13 +497,10 @@ func plans(r *run) (all []Plan) {
 		if r.lists {
 			kinds = append(kinds, StaleRestart)
 		}
-		if len(r.ends) > 1 {
-			kinds = append(kinds, Hurry)
-		}
 		if r.world.Inputs {
 			kinds = append(kinds, Recreate)
 		}
-		for _, k := range []FaultKind{LoseLease, RemoveFinalizers} {
+		for _, k := range []FaultKind{Hurry, LoseLease, RemoveFinalizers} {
 			if slices.Contains(r.sites[k], n+1) {
 				kinds = append(kinds, k)
 			}

@@ -57,11 +57,11 @@ func (r *run) strippable() *object {
 }
 
 // strip removes the finalizers of the program from such an object, as the user. An object that is being deleted is
-// gone then, and the program cannot always clean up.
-func (r *run) strip() {
+// gone then, and the program cannot always clean up. It reports whether there was one.
+func (r *run) strip() bool {
 	u := r.strippable()
 	if u == nil {
-		return
+		return false
 	}
 	id := identityOf(u)
 	var kept, removed []string
@@ -83,4 +83,5 @@ func (r *run) strip() {
 	if err := r.admin.Patch(context.Background(), o, patch); client.IgnoreNotFound(err) != nil {
 		r.fail(Scene, "removing finalizers of %s: %v", id, err)
 	}
+	return true
 }

@@ -114,8 +114,11 @@ func (c *call) answer(g *gate, v verdict, next http.Handler, w http.ResponseWrit
 // isBeside reports whether a request concerns no object of a state: it writes an Event, or reads discovery. It passes at once,
 // because clients hold a mutex meanwhile: a bubble would stop for good if another goroutine waited for that mutex.
 func isBeside(i request.Info) bool {
-	records := i.Resource == "events" && (i.Group == "" || i.Group == "events.k8s.io") && slices.Contains([]string{"create", "update", "patch"}, i.Verb)
-	return records || !i.IsResource
+	return isEvent(i) && slices.Contains([]string{"create", "update", "patch"}, i.Verb) || !i.IsResource
+}
+
+func isEvent(i request.Info) bool {
+	return i.Resource == "events" && (i.Group == "" || i.Group == "events.k8s.io")
 }
 
 // hold adds a request to the waiting ones.
@@ -126,7 +129,7 @@ func (g *gate) hold(r *http.Request, info request.Info) *call {
 	query.Del("timeoutSeconds") // random in informers
 	query.Del("timeout")
 	c.key = strings.Join([]string{c.info.Verb, r.URL.Path, query.Encode()}, " ")
-	c.endInTime()
+	c.fixTimeout()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c.round = g.round
@@ -135,13 +138,14 @@ func (g *gate) hold(r *http.Request, info request.Info) *call {
 	return c
 }
 
-// shortestWatch is the least timeoutSeconds of an informer. Informers draw it, up to the double, in the order of their goroutines.
+// shortestWatch is the least timeoutSeconds of an informer. The greatest one is less than its double.
 const shortestWatch = 300
 
-// endInTime makes a watch of an informer end at the same time in each run.
-func (c *call) endInTime() {
+// fixTimeout makes a watch of an informer end at the same time in each run. An informer draws timeoutSeconds, and the draw depends
+// on the order of goroutines, so a hash of the request replaces it.
+func (c *call) fixTimeout() {
 	query := c.request.URL.Query()
-	if n, err := strconv.Atoi(query.Get("timeoutSeconds")); err != nil || n < shortestWatch {
+	if n, err := strconv.Atoi(query.Get("timeoutSeconds")); err != nil || n < shortestWatch || n >= 2*shortestWatch || !c.info.IsWatch() {
 		return
 	}
 	query.Set("timeoutSeconds", strconv.Itoa(shortestWatch+int(crc32.ChecksumIEEE([]byte(c.key))%shortestWatch)))
@@ -199,7 +203,7 @@ func (g *gate) asked() bool {
 	return len(g.waiting) > 0
 }
 
-// signal wakes the scheduler. g.mu is held.
+// signal wakes the scheduler.
 func (g *gate) signal() {
 	select {
 	case g.arrived <- struct{}{}:
@@ -467,7 +471,7 @@ func (c *call) isWrite() bool {
 	switch {
 	case i.Verb == "get" || i.Verb == "list" || i.Verb == "watch":
 		return false
-	case i.Resource == "events" || i.Resource == "leases" && i.Group == "coordination.k8s.io":
+	case isEvent(i) || i.Resource == "leases" && i.Group == "coordination.k8s.io":
 		return false
 	case slices.Contains(connections, i.Subresource):
 		return false

@@ -159,30 +159,34 @@ func (r *run) schemaOf(gvk schema.GroupVersionKind) (s *apiextensionsv1.JSONSche
 	return nil, ""
 }
 
-// note notes an applied object, and its inputs, with World.Inputs.
+// note notes an applied object, with World.Inputs.
 func (r *run) note(u *object) {
 	if !r.world.Inputs {
 		return
 	}
 	r.latest = u
-	if s, resource := r.schemaOf(u.GroupVersionKind()); s != nil {
-		r.custom, r.inputs[resource] = u, inputs(s, u)
+	if s, _ := r.schemaOf(u.GroupVersionKind()); s != nil {
+		r.custom = u
 	}
 }
 
-// tryInput applies the last applied custom resource with another value of a field, and as it was. Between and
-// afterwards the program settles.
+// tryInput numbers the inputs of the custom resource that was applied last before this Settle. It applies the object with the
+// one of the plan, and as it was. Between and afterwards the program settles.
 func (r *run) tryInput() {
+	original := r.custom
+	if original == nil {
+		return
+	}
+	r.custom = nil // once
+	s, resource := r.schemaOf(original.GroupVersionKind())
+	before := len(r.inputs[resource])
+	r.inputs[resource] = append(r.inputs[resource], inputs(s, original)...)
 	f := r.plan.input()
-	if f == nil || r.custom == nil {
+	if f == nil || resource != f.Resource || f.At <= before || f.At > len(r.inputs[resource]) {
 		return
 	}
-	_, resource := r.schemaOf(r.custom.GroupVersionKind())
-	if resource != f.Resource || f.At > len(r.inputs[resource]) {
-		return
-	}
-	in, original := r.inputs[resource][f.At-1], r.custom
-	r.custom, r.begun[f] = nil, true // once
+	r.begun[f] = true
+	in := r.inputs[resource][f.At-1]
 	other := original.DeepCopy()
 	in.apply(other)
 	r.tell("fault", fmt.Sprintf("the user applies %s %s", identityOf(other), in))
@@ -204,19 +208,20 @@ func (r *run) tryInput() {
 	}
 }
 
-// recreate deletes the last applied object. reapply applies it again.
-func (r *run) recreate() {
+// recreate deletes the last applied object. reapply applies it again. It reports whether there was one.
+func (r *run) recreate() bool {
 	if r.latest == nil || r.again != nil {
-		return
+		return false
 	}
 	if is := r.state.objects[identityOf(r.latest)]; is == nil || is.GetDeletionTimestamp() != nil {
-		return
+		return false
 	}
 	r.tell("fault", fmt.Sprintf("the user deletes %s", identityOf(r.latest)))
 	if err := r.delete(r.latest); err != nil {
 		r.fail(Scene, "deleting %s: %v", identityOf(r.latest), err)
 	}
 	r.again = r.latest
+	return true
 }
 
 // reapply applies a deleted object again when it is gone. It reports whether it did.

@@ -141,6 +141,34 @@ func TestInputsFindTraces(t *testing.T) {
 	}
 }
 
+// The values of each applied state have plans of their own.
+func TestInputsOfEachState(t *testing.T) {
+	defer bubble{t}.begin()()
+	w := World{
+		Start: widgetManager(func(string, bool, *corev1.Secret) {}), CRDs: []*apiextensionsv1.CustomResourceDefinition{widgets()},
+		Inputs: true, Faults: []FaultKind{Input},
+	}
+	once := func(s *Scenario) {
+		s.Apply(widget(map[string]any{"size": int64(2), "color": "red"}))
+		s.Settle()
+	}
+	_, first := learned(t, w, once)
+	x, both := learned(t, w, func(s *Scenario) {
+		once(s)
+		s.Apply(widget(map[string]any{"size": int64(3), "color": "red"}))
+		s.Settle()
+		s.Apply(widget(map[string]any{"size": int64(4), "color": "red"}))
+		s.Delete(widget(nil)) // is no input
+	})
+	if len(first) == 0 || len(both) != 2*len(first) {
+		t.Fatalf("%d and %d plans", len(first), len(both))
+	}
+	last := Plan{{Kind: Input, Resource: both[0][0].Resource, At: len(both)}}
+	if r := x.once(t, last); r.problem != nil || len(r.missed()) > 0 {
+		t.Errorf("%v, missed: %v", r.problem, r.missed())
+	}
+}
+
 // A controller that knows the names of what it has done misses an object that is deleted and made again.
 func TestRecreate(t *testing.T) {
 	byName := planted{life: func() reconciler {

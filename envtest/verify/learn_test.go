@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/anykind/anykind/envtest"
 )
 
 // A Settle lets the program run also if the step before it wrote nothing.
@@ -35,14 +37,91 @@ func TestSettleWithoutWrites(t *testing.T) {
 	}
 }
 
+func emptyState() *State {
+	return &State{objects: map[identity]*unstructured.Unstructured{}, names: map[identity]string{}}
+}
+
+func bareObject(apiVersion, kind, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetAPIVersion(apiVersion)
+	u.SetKind(kind)
+	u.SetName(name)
+	return u
+}
+
+// Two objects with one kind and name in different groups count both.
+func TestKindInTwoGroups(t *testing.T) {
+	s, of := emptyState(), "serving.example.com/v1"
+	base := s.clone()
+	s.put(bareObject("v1", "Service", "x"))
+	s.put(bareObject(of, "Service", "x"))
+	before := s.end(base, nil)
+	other := bareObject(of, "Service", "x")
+	other.Object["spec"] = "new"
+	s.put(other)
+	all := compareEnds(before, s.end(base, nil))
+	if want := `Service.serving.example.com x: spec is "new"; without faults it is missing`; all.String() != want || all[0].field != "Service.spec" {
+		t.Errorf("%s, want %s", all, want)
+	}
+}
+
+// Changes of one object come in any order, and the last one wins.
+func TestOrderOfChanges(t *testing.T) {
+	s := emptyState()
+	one := func(revision int64) *unstructured.Unstructured {
+		u := bareObject("v1", "ConfigMap", "m")
+		u.SetResourceVersion(fmt.Sprint(revision))
+		return u
+	}
+	s.apply(envtest.Change{Revision: 5, After: one(5)})
+	s.apply(envtest.Change{Revision: 4, After: one(4)})
+	if is := s.objects[identityOf(one(5))]; is == nil || is.GetResourceVersion() != "5" {
+		t.Error(is)
+	}
+	s.apply(envtest.Change{Revision: 7, Before: one(6)})
+	s.apply(envtest.Change{Revision: 6, After: one(6)})
+	if len(s.objects) > 0 {
+		t.Error(s.objects)
+	}
+}
+
+// A scenario must have the same number of steps in each run.
+func TestVaryingSettles(t *testing.T) {
+	number := 0
+	_, err := explore(t.Context(), World{Start: reconciler(named).start}, func(s *Scenario) {
+		applyOne(s)
+		if number++; number == 2 {
+			s.Settle()
+		}
+	}, bubble{t})
+	if err == nil || !strings.Contains(err.Error(), "the scenario calls Settle 2 times in one run and 3 times in another") {
+		t.Error(err)
+	}
+}
+
+// The middle of a long story has its faults.
+func TestLongStory(t *testing.T) {
+	s := make(Story, 400)
+	for i := range s {
+		s[i] = Line{Actor: "program", Text: fmt.Sprint("line ", i)}
+	}
+	s[200].Actor = "fault"
+	text := s.String()
+	for line, kept := range map[int]bool{99: true, 150: false, 194: false, 195: true, 200: true, 205: true, 206: false, 399: true} {
+		if strings.Contains(text, fmt.Sprintf("line %d\n", line)) != kept {
+			t.Errorf("line %d: %v\n%s", line, !kept, text)
+		}
+	}
+	if !strings.Contains(text, " 95 lines left out") || !strings.Contains(text, " 174 lines left out") {
+		t.Error(text)
+	}
+}
+
 // An object whose name contains a generated one counts: a claim of a StatefulSet has the name of its Pod in its own.
 func TestNamesWithGeneratedParts(t *testing.T) {
-	s := &State{objects: map[identity]*unstructured.Unstructured{}, names: map[identity]string{}}
+	s := emptyState()
 	add := func(kind, name, generateName string) {
-		u := &unstructured.Unstructured{}
-		u.SetAPIVersion("v1")
-		u.SetKind(kind)
-		u.SetName(name)
+		u := bareObject("v1", kind, name)
 		u.SetGenerateName(generateName)
 		s.put(u)
 	}

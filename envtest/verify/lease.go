@@ -69,12 +69,11 @@ func (r *run) holder(id identity) string {
 }
 
 // loseLease makes the rival take a Lease before a write of the program. The write fails after the time at which the
-// program must have stopped.
-func (r *run) loseLease(c *call) {
+// program must have stopped. It reports whether the program had a Lease.
+func (r *run) loseLease(c *call) bool {
 	id := r.leader()
 	if id == nil || r.lost != nil {
-		r.pass(c)
-		return
+		return false
 	}
 	d := r.leases[*id].duration
 	r.lost = &lostLease{id: *id, began: time.Now(), stops: time.Now().Add(2 * d), until: time.Now().Add(4 * d)}
@@ -83,6 +82,7 @@ func (r *run) loseLease(c *call) {
 		r.fail(Scene, "taking the %s: %v", id, err)
 	}
 	r.delay(c, LoseLease, 2*d+time.Second)
+	return true
 }
 
 // releaseLease ends a LoseLease. It reports whether it did.

@@ -70,8 +70,8 @@ func TestLoseLeaseText(t *testing.T) {
 	if len(r.Findings) != 1 || r.Findings[0].Kind != Deposed || !strings.Contains(r.Findings[0].Text, `the program sends "create secrets default" 31s after it lost the Lease default/maps`) {
 		t.Fatal(r.Findings)
 	}
-	if r := Explore(t, World{Start: reconciler(children).start, Plan: "lose-lease:2"}, applyOne); len(r.Findings) > 0 {
-		t.Error(r.Findings)
+	if r := Explore(t, World{Start: reconciler(children).start, Plan: "lose-lease:2"}, applyOne); len(r.Findings) > 0 || r.Missed != r.Plans {
+		t.Error(r, r.Findings)
 	}
 }
 

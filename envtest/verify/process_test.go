@@ -44,7 +44,7 @@ func TestProcess(t *testing.T) {
 	r := Explore(t, w, applyOne)
 	if len(r.Findings) != 1 || r.Findings[0].Kind != Different || !strings.Contains(r.Findings[0].Text, "Secret default/m is missing") ||
 		!strings.Contains(r.Findings[0].Story.String(), "the program crashes before the response to update configmaps default/m") {
-		t.Errorf("%v", r)
+		t.Error(r, r.Findings)
 	}
 }
 

@@ -67,8 +67,8 @@ type run struct {
 	latest   *object            // the last applied object, with World.Inputs
 	deleted  identity           // the last object that the user deleted
 	again    *object            // one that the user deleted and will apply again
-	inputs   map[string][]input // of applied custom resources, by resource
-	custom   *object            // the last applied custom resource
+	inputs   map[string][]input // of custom resources that a Settle followed, by resource
+	custom   *object            // the custom resource that was applied last since the last Settle
 	restarts int                // after the program ended by itself
 	starts   int
 	last     bool // the scenario is over
@@ -180,12 +180,14 @@ func (r *run) execute(prepared *envtest.Snapshot, scenario func(*Scenario)) (err
 	if err != nil {
 		return errors.Join(err, stop())
 	}
+	r.gate = newGate()
 	defer r.env.Observe(func(c envtest.Change) {
 		r.mu.Lock()
-		defer r.mu.Unlock()
 		r.changes = append(r.changes, c)
+		r.mu.Unlock()
+		r.gate.signal()
 	})()
-	r.gate, r.events, r.begun, r.inputs = newGate(), map[string][]string{}, map[*Fault]bool{}, map[string][]input{}
+	r.events, r.begun, r.inputs = map[string][]string{}, map[*Fault]bool{}, map[string][]input{}
 	r.set, r.stripped, r.leases, r.sites = map[identity][]string{}, map[identity]bool{}, map[identity]leadership{}, map[FaultKind][]int{}
 	r.began, r.changed, r.idle = time.Now(), time.Now(), time.Now()
 	if seed, ok := r.plan.seed(); ok {

@@ -60,8 +60,11 @@ func (r *run) rest(at int) bool {
 		if r.hurry() {
 			return false
 		}
-		if time.Since(began) > r.times.settle && !r.faulty() {
-			r.fail(Endless, "objects still change after %v; the last change: %s", r.times.settle, r.lastChange())
+		if r.faulty() {
+			began = time.Now()
+		}
+		if limit := max(r.times.settle, 5*r.patience()); time.Since(began) > limit {
+			r.fail(Endless, "objects still change after %v; the last change: %s", limit, r.lastChange())
 		}
 		if r.resume() || r.finishLate() || r.releaseLease() || r.step() || r.kubeletActs() || r.reapply() {
 			continue
@@ -423,19 +426,21 @@ func (r *run) call(c *call) {
 	}
 	r.written = append(r.written, c.String())
 	r.conditional()
-	if f != nil {
-		r.begun[f] = true
-	}
 	switch {
 	case f == nil || f.Kind == Hurry || f.Kind == Pause:
 		r.pass(c)
 	case f.Kind == Recreate:
-		r.recreate()
+		r.begun[f] = r.recreate()
 		r.pass(c)
 	case f.Kind == RemoveFinalizers:
-		r.strip()
+		r.begun[f] = r.strip()
 		r.pass(c)
+	case f.Kind == LoseLease:
+		if r.begun[f] = r.loseLease(c); !r.begun[f] {
+			r.pass(c)
+		}
 	default:
+		r.begun[f] = true
 		r.fault(c, f)
 	}
 }
@@ -462,6 +467,9 @@ func (r *run) isNext(number int, without, now []string, text string) bool {
 
 // conditional notes the faults whose condition holds at this write.
 func (r *run) conditional() {
+	if !r.last && !r.deleting() {
+		r.sites[Hurry] = append(r.sites[Hurry], len(r.written))
+	}
 	if r.leader() != nil {
 		r.sites[LoseLease] = append(r.sites[LoseLease], len(r.written))
 	}
@@ -540,8 +548,6 @@ func (r *run) fault(c *call, f *Fault) {
 		r.drain()
 		r.tell("fault", "the response is late: "+c.String())
 		r.delay(c, f.Kind, r.times.slow)
-	case LoseLease:
-		r.loseLease(c)
 	}
 }
 

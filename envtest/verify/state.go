@@ -30,11 +30,12 @@ type State struct {
 	scheme  *runtime.Scheme
 	objects map[identity]*unstructured.Unstructured
 	names   map[identity]string // of all objects so far; the values are generateName
+	changes map[identity]int64  // revisions of the changes that apply has applied
 }
 
 func (s *State) clone() *State {
 	c := *s
-	c.objects, c.names = maps.Clone(s.objects), maps.Clone(s.names)
+	c.objects, c.names, c.changes = maps.Clone(s.objects), maps.Clone(s.names), nil
 	return &c
 }
 
@@ -121,11 +122,23 @@ func convert(u *unstructured.Unstructured, gvk schema.GroupVersionKind, into run
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into)
 }
 
-// apply applies a change.
+// apply applies a change, unless a later one of the object was applied: concurrent changes come in any order.
 func (s *State) apply(c envtest.Change) {
 	s.Revision = max(s.Revision, c.Revision)
+	of := c.After
+	if of == nil {
+		of = c.Before
+	}
+	id := identityOf(of)
+	if c.Revision < s.changes[id] {
+		return
+	}
+	if s.changes == nil {
+		s.changes = map[identity]int64{}
+	}
+	s.changes[id] = c.Revision
 	if c.After == nil {
-		delete(s.objects, identityOf(c.Before))
+		delete(s.objects, id)
 		return
 	}
 	s.put(c.After)
@@ -147,6 +160,10 @@ type end map[string]any
 func (s *State) end(base *State, random map[string]bool) end {
 	names := namesOf(s.names, s.objects, random)
 	e := end{}
+	groups := map[string]int{}
+	for id := range s.objects {
+		groups[id.String()]++
+	}
 	alike := map[string][]string{} // contents of objects whose names are generated or have a generated part, by key
 	for _, id := range sorted(s.objects) {
 		u := s.objects[id]
@@ -154,8 +171,12 @@ func (s *State) end(base *State, random map[string]bool) end {
 			continue
 		}
 		value := names.stable(bare(u))
-		key := names.text(id.String())
-		if key != id.String() {
+		text := id.String()
+		if groups[text] > 1 {
+			text = id.kind.String() + strings.TrimPrefix(text, id.kind.Kind)
+		}
+		key := names.text(text)
+		if key != text {
 			alike[key] = append(alike[key], compact(value))
 			continue
 		}

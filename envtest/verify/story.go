@@ -28,13 +28,24 @@ type Line struct {
 // A Story is what happened in a run, in order.
 type Story []Line
 
-// String returns one line for each Line. The middle of a long Story is left out.
+// String returns one line for each Line. The middle of a long Story is left out, but not the lines around its faults.
 func (s Story) String() string {
-	var out strings.Builder
+	kept := make([]bool, len(s))
 	for i, l := range s {
-		if left := len(s) - storyBegin - storyEnd; left > 0 && i >= storyBegin && i < storyBegin+left {
-			if i == storyBegin {
+		kept[i] = kept[i] || i < storyBegin || i >= len(s)-storyEnd
+		if l.Actor == "fault" {
+			for around := max(i-storyAround, 0); around < min(i+storyAround+1, len(s)); around++ {
+				kept[around] = true
+			}
+		}
+	}
+	var out strings.Builder
+	left := 0
+	for i, l := range s {
+		if !kept[i] {
+			if left++; kept[i+1] {
 				fmt.Fprintf(&out, "%9s  %d lines left out\n", "", left)
+				left = 0
 			}
 			continue
 		}
@@ -56,8 +67,8 @@ func cut(text string) string {
 
 const longest = 240
 
-// A longer Story is cut to this number of lines at its begin and its end.
-const storyBegin, storyEnd = 100, 20
+// A longer Story is cut to this number of lines at its begin, at its end, and before and after each fault.
+const storyBegin, storyEnd, storyAround = 100, 20, 5
 
 // An event is an event of a watch.
 type event struct {

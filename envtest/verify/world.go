@@ -187,6 +187,9 @@ func (s *Scenario) Delete(objects ...client.Object) {
 		}
 		if err == nil {
 			s.run.deleted = identity{gvk.GroupKind(), o.GetNamespace(), o.GetName()}
+			if c := s.run.custom; c != nil && identityOf(c) == s.run.deleted {
+				s.run.custom = nil
+			}
 			s.run.tell("user", fmt.Sprintf("deletes %s", s.run.deleted))
 			err = s.run.delete(o)
 		}

@@ -3,12 +3,12 @@
 package controllers
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -28,26 +28,16 @@ func TestStuckJobSet(t *testing.T) {
 	var resumed atomic.Int32
 	over := make(chan struct{})
 	release := sync.OnceFunc(func() { close(over) })
-	slow := trip(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	slow := wrap(config, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/jobs/late-workers-") && resumed.Add(1) == 2 {
 			<-over
 		}
 		return response, err
 	})
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	for _, start := range []func() error{
-		func() error { return startJobSet(ctx, slow.by(config)) },
-		func() error { return runJobs(ctx, config) },
-	} {
-		running.Go(func() {
-			if err := start(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	t.Cleanup(func() { release(); stop(); running.Wait() })
+	run(t, slow, startJobSet)
+	run(t, config, runJobs)
+	t.Cleanup(release)
 
 	for _, name := range []string{"late", "punctual"} {
 		js := resumable(name)
@@ -62,7 +52,7 @@ func TestStuckJobSet(t *testing.T) {
 		}
 		until(t, func() bool { return has(t, c, name, jobset.JobSetCompleted) })
 	}
-	if has(t, c, "punctual", jobset.JobSetSuspended) || !has(t, c, "late", jobset.JobSetSuspended) {
+	if has(t, c, "punctual", jobset.JobSetSuspended) || within(t, 3*time.Second, func() bool { return !has(t, c, "late", jobset.JobSetSuspended) }) {
 		t.Error("the finding is gone")
 	}
 }

@@ -40,7 +40,7 @@ type loss struct {
 	end     sync.Once
 }
 
-func (l *loss) trip(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+func (l *loss) roundTrip(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	if !strings.HasSuffix(r.URL.Path, "/volumesnapshotcontents") {
 		if l.creates.Load() > 1 && strings.Contains(r.URL.Path, "/volumesnapshots/") {
 			l.finish()
@@ -80,22 +80,22 @@ func (b *late) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A trip answers a request by means of the next RoundTripper.
-type trip func(r *http.Request, next http.RoundTripper) (*http.Response, error)
+// A roundTrip answers a request by means of the next RoundTripper.
+type roundTrip func(r *http.Request, next http.RoundTripper) (*http.Response, error)
 
-// by returns a config whose requests are answered by the trip.
-func (f trip) by(config *rest.Config) *rest.Config {
+// wrap returns a config whose requests are answered by f.
+func wrap(config *rest.Config, f roundTrip) *rest.Config {
 	c := rest.CopyConfig(config)
-	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return tripper{f, next} })
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return wrapped{f, next} })
 	return c
 }
 
-type tripper struct {
-	trip trip
-	next http.RoundTripper
+type wrapped struct {
+	roundTrip roundTrip
+	next      http.RoundTripper
 }
 
-func (t tripper) RoundTrip(r *http.Request) (*http.Response, error) { return t.trip(r, t.next) }
+func (w wrapped) RoundTrip(r *http.Request) (*http.Response, error) { return w.roundTrip(r, w.next) }
 
 // realServer starts a server with sockets and in real time, and with the definitions: kube-apiserver, or envtest's.
 func realServer(t *testing.T, crds ...string) *rest.Config {
@@ -147,21 +147,22 @@ func create(t *testing.T, c client.Client, objects ...client.Object) {
 	}
 }
 
-// run runs snapshot-controller, and the fake of its driver, until the test ends.
-func run(t *testing.T, theirs, others *rest.Config) {
+// runSnapshotter runs snapshot-controller, and the fake of its driver, until the test ends.
+func runSnapshotter(t *testing.T, theirs, others *rest.Config) {
 	must(snapshotscheme.AddToScheme(scheme.Scheme))
+	run(t, theirs, startSnapshotController)
+	run(t, others, runDriver)
+}
+
+// run runs a program until the test ends.
+func run(t *testing.T, config *rest.Config, start func(context.Context, *rest.Config) error) {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for _, p := range []struct {
-		start  func(context.Context, *rest.Config) error
-		config *rest.Config
-	}{{startSnapshotController, theirs}, {runDriver, others}} {
-		running.Go(func() {
-			if err := p.start(ctx, p.config); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	running.Go(func() {
+		if err := start(ctx, config); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Cleanup(func() { stop(); running.Wait() })
 }
 
@@ -170,13 +171,13 @@ func run(t *testing.T, theirs, others *rest.Config) {
 func TestStuckSnapshot(t *testing.T) {
 	c, config := cluster(t)
 	slow := &loss{over: make(chan struct{})}
-	run(t, trip(slow.trip).by(config), config)
+	runSnapshotter(t, wrap(config, slow.roundTrip), config)
 	t.Cleanup(slow.finish)
 	create(t, c, aSnapshot("a"))
 	until(t, func() bool { return slow.creates.Load() > 1 })
 	create(t, c, aSnapshot("b"))
 	until(t, func() bool { return isReady(t, c, "b") })
-	if isReady(t, c, "a") {
+	if within(t, 3*time.Second, func() bool { return isReady(t, c, "a") }) {
 		t.Error("a is ready: the finding is gone")
 	}
 }
@@ -186,11 +187,11 @@ func TestStuckSnapshot(t *testing.T) {
 func TestStuckGroup(t *testing.T) {
 	c, config := cluster(t)
 	create(t, c, aGroup("a"), aGroup("z"), aSnapshot("a"))
-	run(t, config, config)
+	runSnapshotter(t, config, config)
 	until(t, func() bool { return isReady(t, c, "a") && isBound(t, c, "z") })
 	create(t, c, aGroup("y"))
 	until(t, func() bool { return isBound(t, c, "y") })
-	if isBound(t, c, "a") {
+	if within(t, 3*time.Second, func() bool { return isBound(t, c, "a") }) {
 		t.Error("the group a is bound: the finding is gone")
 	}
 }
@@ -201,13 +202,13 @@ func TestStuckContent(t *testing.T) {
 	c, config := cluster(t)
 	arrived, over := make(chan struct{}), make(chan struct{})
 	arrives, release := sync.OnceFunc(func() { close(arrived) }), sync.OnceFunc(func() { close(over) })
-	run(t, trip(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	runSnapshotter(t, wrap(config, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if strings.HasSuffix(r.URL.Path, "/volumesnapshots/a/status") {
 			arrives()
 			<-over
 		}
 		return next.RoundTrip(r)
-	}).by(config), config)
+	}), config)
 	t.Cleanup(release)
 	for _, name := range []string{"a", "b"} {
 		create(t, c, aContent(name))
@@ -243,7 +244,7 @@ func TestStuckClaim(t *testing.T) {
 	var begun atomic.Bool
 	over := make(chan struct{})
 	release := sync.OnceFunc(func() { close(over) })
-	run(t, trip(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	runSnapshotter(t, wrap(config, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/persistentvolumeclaims/data") {
 			begun.Store(true)
 		}
@@ -252,7 +253,7 @@ func TestStuckClaim(t *testing.T) {
 			response.Body = &late{response.Body, begun.Load, over}
 		}
 		return response, err
-	}).by(config), config)
+	}), config)
 	t.Cleanup(release)
 	protected := func(name string) bool {
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: meta(name)}
@@ -276,7 +277,7 @@ func TestStuckClaim(t *testing.T) {
 	release()
 	createVolume(t, c, "later")
 	take("b", "later") // its claim comes after the late event
-	if !protected("data") {
+	if within(t, 3*time.Second, func() bool { return !protected("data") }) {
 		t.Error("the claim has no finalizer: the finding is gone")
 	}
 	take("c", "data")
@@ -301,11 +302,16 @@ func isBound(t *testing.T, c client.Client, name string) bool {
 
 func until(t *testing.T, holds func() bool) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		return holds(), nil
-	}); err != nil {
-		t.Fatal(err)
+	if !within(t, time.Minute, holds) {
+		t.Fatal("the condition does not hold within a minute")
 	}
+}
+
+// within reports whether a condition holds within a time.
+func within(t *testing.T, d time.Duration, holds func() bool) bool {
+	return wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, d, true, func(context.Context) (bool, error) {
+		return holds(), nil
+	}) == nil
 }
 
 func isReady(t *testing.T, c client.Client, name string) bool {
