@@ -118,7 +118,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 	if _, err := exec.LookPath(o.world.Command[0]); err != nil {
 		return 0, err
 	}
-	if err := o.chooseFaults(); err != nil {
+	if err := o.check(); err != nil {
 		return 0, err
 	}
 	if err := o.compile(); err != nil {
@@ -137,7 +137,13 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 		o.world.Output = file
 	}
 	number := 0
+	began := time.Now()
 	o.world.Progress = func(outcome verify.Outcome) {
+		if len(outcome.Plan) == 0 {
+			fmt.Fprintf(errs, "   -  %-50s %v\n", "without faults", time.Since(began).Round(time.Second))
+			began = time.Now()
+			return
+		}
 		number++
 		state := "ok"
 		switch {
@@ -150,15 +156,16 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 	}
 	fmt.Fprintf(errs, "running the program three times without faults\n")
 	report, err := verify.ExploreCommand(ctx, o.world, func(s *verify.Scenario) { o.play(s, steps) })
-	if report == nil {
+	switch {
+	case report == nil:
 		return 0, err
+	case ctx.Err() != nil && report.Plans == 0:
+		return 0, errors.New("interrupted before the first plan")
 	}
-	flags := slices.DeleteFunc(slices.Clone(args[:len(args)-f.NArg()]), func(arg string) bool { return arg == "--" })
 	for _, finding := range report.Findings {
 		fmt.Fprintln(out, finding)
 		if len(finding.Plan) > 0 {
-			again := slices.Concat([]string{f.Name()}, flags, []string{"--plan=" + finding.Plan.String(), "--"}, f.Args())
-			fmt.Fprintf(out, "to repeat it: %s\n\n", quoteAll(again))
+			fmt.Fprintf(out, "to repeat it: %s\n\n", repeat(f, args, finding.Plan))
 		}
 	}
 	if empty := report.Empty(); empty != nil && err == nil {
@@ -173,8 +180,25 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 	return len(report.Findings), err
 }
 
-// chooseFaults sets the kinds of faults of the World.
-func (o *options) chooseFaults() error {
+// repeat returns the command line that runs a plan again.
+func repeat(f *pflag.FlagSet, args []string, p verify.Plan) string {
+	flags := slices.DeleteFunc(slices.Clone(args[:len(args)-f.NArg()]), func(arg string) bool { return arg == "--" })
+	if !f.Changed("plan") {
+		flags = append(flags, "--plan="+p.String())
+	}
+	return quoteAll(slices.Concat([]string{f.Name()}, flags, []string{"--"}, f.Args()))
+}
+
+// check finds mistakes in the flags, and sets the kinds of faults of the World.
+func (o *options) check() error {
+	for _, path := range o.world.CRDDirectoryPaths {
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("--crds: %w", err)
+		}
+	}
+	if _, err := verify.ParsePlan(o.world.Plan); err != nil {
+		return fmt.Errorf("--plan: %w", err)
+	}
 	for _, name := range o.faults {
 		if !slices.Contains(verify.FaultKinds(), verify.FaultKind(name)) {
 			return fmt.Errorf("--faults: %q is none of %v", name, verify.FaultKinds())

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// programVariable makes the test binary a controller: "early" has a bug, "late" has none.
+// programVariable makes the test binary a controller: "early" has a bug, "late" has none, and "idle" writes nothing.
 const programVariable = "VERIFY_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -47,7 +47,7 @@ func control(order string) error {
 			continue
 		}
 		for _, m := range all.Items {
-			if m.Data["ready"] != "" {
+			if m.Data["ready"] != "" || order == "idle" {
 				continue
 			}
 			m.Data = map[string]string{"ready": "yes"}
@@ -103,7 +103,8 @@ func TestNoEffect(t *testing.T) {
 	if err != nil || n > 0 || !strings.Contains(errs.String(), "no effect: crash-after:9") || !strings.Contains(out.String(), "10 plans with a fault without effect") {
 		t.Errorf("%d findings, %v\n%s%s", n, err, &out, &errs)
 	}
-	_, err = run(t.Context(), []string{"--plans=1", "--quiet=100ms", "-f", file, "--", "sleep", "60"}, &out, &errs)
+	t.Setenv(programVariable, "idle")
+	_, err = run(t.Context(), []string{"--plans=1", "--quiet=100ms", "-f", file, "--", os.Args[0]}, &out, &errs)
 	if err == nil || !strings.Contains(err.Error(), "the program has written nothing") {
 		t.Error(err)
 	}
@@ -142,8 +143,8 @@ func TestMistakes(t *testing.T) {
 		"-f missing.yaml -- true":               "missing.yaml: no such file",
 		"-f empty.yaml -- true":                 "empty.yaml: it has no objects",
 		"-f nameless.yaml -- true":              "needs apiVersion and metadata.name",
-		"--crds missing -f map.yaml -- true":    "missing",
-		"--plan wrong -f map.yaml -- sleep 60":  "wrong",
+		"--crds missing -f map.yaml -- true":    "--crds: stat missing: no such file",
+		"--plan wrong -f map.yaml -- sleep 60":  `--plan: "wrong" is no fault`,
 		"--always objects( -f map.yaml -- true": "--always: ERROR: <input>:1:9: Syntax error",
 		"--finally 'a' -f map.yaml -- true":     "--finally: 'a' is of type string, and must be bool",
 		"-f map.yaml -- ./missing":              "no such file",

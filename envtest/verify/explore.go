@@ -14,9 +14,6 @@ import (
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/anykind/anykind/envtest"
 )
 
@@ -48,8 +45,9 @@ type Finding struct {
 	Shown, Repeated int
 }
 
-// An Outcome is the result of a plan.
+// An Outcome is the result of a run.
 type Outcome struct {
+	// Plan is empty for a run without faults.
 	Plan Plan
 	// Problem is nil if the plan showed none.
 	Problem *Problem
@@ -93,8 +91,11 @@ func (r *Report) String() string {
 	if r.Missed > 0 {
 		text += fmt.Sprintf("; %d plans with a fault without effect", r.Missed)
 	}
-	if r.Exhausted {
+	switch {
+	case r.Exhausted:
 		text += "; no plan is left"
+	case len(r.Findings) == 0:
+		text += "; more plans are left"
 	}
 	return text
 }
@@ -281,6 +282,12 @@ func (x *explorer) over() bool {
 	return x.report.Plans >= x.world.plans() || time.Now().After(x.end) || len(x.report.Findings) >= x.world.findings()
 }
 
+func (x *explorer) progress(o Outcome) {
+	if x.world.Progress != nil {
+		x.world.Progress(o)
+	}
+}
+
 // only runs the plan of the World until it shows a problem.
 func (x *explorer) only(p Plan) error {
 	for range attempts {
@@ -315,10 +322,14 @@ func (x *explorer) learn() (*run, error) {
 	x.expect = &expectation{vary: x.world.ignored()}
 	var runs []*run
 	for n := range faultless {
-		r, err := x.run(nil, nil, n)
-		if err != nil {
+		r := &run{world: x.world, variation: n, seed: x.world.Seed + uint64(n)}
+		if len(runs) > 0 && !x.clock.inMemory() {
+			r.like = runs[0].ends
+		}
+		if err := x.execute(r); err != nil {
 			return nil, err
 		}
+		x.progress(Outcome{Problem: r.problem})
 		switch {
 		case r.problem == nil:
 		case r.problem.Kind == Scene:
@@ -376,7 +387,7 @@ func (x *explorer) execute(r *run) (err error) {
 func (r *run) vary() error {
 	for range r.variation {
 		<-time.After(r.times.apart)
-		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "variation"}}
+		l := newLease("default", "variation")
 		if err := errors.Join(r.admin.Create(context.Background(), l), r.admin.Delete(context.Background(), l)); err != nil {
 			return err
 		}
@@ -395,9 +406,7 @@ func (x *explorer) try(p Plan) error {
 	if len(missed) > 0 {
 		x.report.Missed++
 	}
-	if x.world.Progress != nil {
-		x.world.Progress(Outcome{p, r.problem, missed})
-	}
+	x.progress(Outcome{p, r.problem, missed})
 	if b := r.behaviour(x.expect); !x.seen[b] && r.problem == nil {
 		x.seen[b] = true
 		if len(p) < maxFaults {

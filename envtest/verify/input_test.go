@@ -153,11 +153,12 @@ func TestInputsOfEachState(t *testing.T) {
 		s.Settle()
 	}
 	_, first := learned(t, w, once)
+	w.CRDs = []*apiextensionsv1.CustomResourceDefinition{widgets()}
 	x, both := learned(t, w, func(s *Scenario) {
 		once(s)
 		s.Apply(widget(map[string]any{"size": int64(3), "color": "red"}))
 		s.Settle()
-		s.Apply(widget(map[string]any{"size": int64(4), "color": "red"}))
+		s.Apply(widget(map[string]any{"size": int64(1), "color": "red"}))
 		s.Delete(widget(nil)) // is no input
 	})
 	if len(first) == 0 || len(both) != 2*len(first) {

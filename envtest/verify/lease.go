@@ -126,10 +126,13 @@ func (r *run) takeLease() error {
 
 // writeLease gives a Lease to a holder.
 func (r *run) writeLease(id identity, holder string, d time.Duration) error {
-	ctx, l := context.Background(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: id.namespace, Name: id.name}}
-	err := r.admin.Get(ctx, client.ObjectKeyFromObject(l), l)
+	ctx, u, l := context.Background(), newLease(id.namespace, id.name), &coordinationv1.Lease{}
+	err := r.admin.Get(ctx, client.ObjectKeyFromObject(u), u)
 	missing := apierrors.IsNotFound(err)
 	if err != nil && !missing {
+		return err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, l); err != nil {
 		return err
 	}
 	now, seconds, transitions := metav1.NowMicro(), int32(d/time.Second), int32(1)
@@ -137,8 +140,21 @@ func (r *run) writeLease(id identity, holder string, d time.Duration) error {
 		transitions += *l.Spec.LeaseTransitions
 	}
 	l.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now, LeaseTransitions: &transitions}
-	if missing {
-		return r.admin.Create(ctx, l)
+	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&l.Spec)
+	if err != nil {
+		return err
 	}
-	return r.admin.Update(ctx, l)
+	if u.Object["spec"] = spec; missing {
+		return r.admin.Create(ctx, u)
+	}
+	return r.admin.Update(ctx, u)
+}
+
+// newLease returns a Lease that a client of any scheme can write.
+func newLease(namespace, name string) *object {
+	u := &object{}
+	u.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("Lease"))
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
 }

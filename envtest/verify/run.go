@@ -39,6 +39,7 @@ type run struct {
 	seed      uint64
 	plan      Plan
 	expect    *expectation // nil while it is learnt
+	like      []end        // of an earlier run while it is learnt: the same state is an end at once
 
 	env     *envtest.Environment
 	gate    *gate

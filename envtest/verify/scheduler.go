@@ -209,7 +209,10 @@ func (r *run) deadlines() (all []time.Time) {
 
 // asExpected reports whether the state is the one that is expected at a Settle.
 func (r *run) asExpected(at int) bool {
-	return r.expect != nil && at != unknown && len(r.expect.differences(at, r.end())) == 0
+	if r.expect == nil {
+		return at < len(r.like) && len(compareEnds(r.like[at], r.end())) == 0
+	}
+	return at != unknown && len(r.expect.differences(at, r.end())) == 0
 }
 
 func (r *run) end() end {

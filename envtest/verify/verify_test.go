@@ -62,9 +62,11 @@ func TestExhausted(t *testing.T) {
 	r := Explore(t, World{
 		Start: reconciler(named).start, Faults: []FaultKind{CrashBefore, CrashAfter, Fail, LoseResponse}, Plans: 1000, Time: 5 * time.Minute,
 		Progress: func(o Outcome) {
-			names := strings.Fields(o.Plan.String())
-			slices.Sort(names)
-			tried[strings.Join(names, " ")]++
+			if len(o.Plan) > 0 {
+				names := strings.Fields(o.Plan.String())
+				slices.Sort(names)
+				tried[strings.Join(names, " ")]++
+			}
 		},
 	}, func(s *Scenario) {
 		applyOne(s)
@@ -91,7 +93,7 @@ func TestWatchTimeout(t *testing.T) {
 // A fault whose write does not come has no effect, and the report has it.
 func TestMissed(t *testing.T) {
 	r := Explore(t, World{Start: reconciler(named).start, Plan: "crash-after:9 fail:1", Progress: func(o Outcome) {
-		if o.Missed.String() != "crash-after:9" {
+		if len(o.Plan) > 0 && o.Missed.String() != "crash-after:9" {
 			t.Errorf("missed: %q", o.Missed)
 		}
 	}}, applyOne)

@@ -2,16 +2,19 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/anykind/anykind/envtest"
 )
@@ -29,7 +32,7 @@ type World struct {
 	// Output receives stdout and stderr of Command. Nil discards them.
 	Output io.Writer
 
-	// Progress is called after each plan.
+	// Progress is called after each run.
 	Progress func(Outcome)
 
 	// CRDs and CRDDirectoryPaths are the CustomResourceDefinitions of the server.
@@ -173,9 +176,21 @@ func (s *Scenario) Apply(objects ...client.Object) {
 			err = s.run.apply(u)
 		}
 		if err != nil {
-			s.run.fail(Scene, "applying %s %s: %v", o.GetObjectKind().GroupVersionKind().Kind, client.ObjectKeyFromObject(o), err)
+			s.run.fail(Scene, "applying %T %s: %v%s", o, client.ObjectKeyFromObject(o), err, advice(err))
 		}
 	}
+}
+
+// advice returns the way out for the mistakes of a first scenario.
+func advice(err error) string {
+	var failed *apiutil.ErrResourceDiscoveryFailed
+	switch {
+	case runtime.IsNotRegisteredError(err):
+		return ": add the type to World.Scheme"
+	case meta.IsNoMatchError(err), errors.As(err, &failed):
+		return ": add the definition to World.CRDs or World.CRDDirectoryPaths, or by --crds"
+	}
+	return ""
 }
 
 // Delete deletes objects that exist. Dependents are deleted in the background.
