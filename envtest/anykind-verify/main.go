@@ -53,7 +53,7 @@ type options struct {
 	keep  bool
 	log   string
 
-	faults []string
+	faults, samples []string
 
 	invariants, ends []string // expressions
 	always, finally  []*condition
@@ -69,6 +69,7 @@ func (o *options) flags(errs io.Writer) *pflag.FlagSet {
 	f.StringArrayVarP(&o.steps, "filename", "f", nil, "file whose objects a user applies; each further -f is applied after the program has come to rest")
 	f.BoolVar(&o.keep, "keep", false, "do not delete the objects at the end")
 	f.BoolVar(&w.Inputs, "inputs", false, "also change each field of the last custom resource and change it back, and delete objects and apply them again")
+	f.StringArrayVar(&o.samples, "samples", nil, "with --inputs: file with further objects, whose values are tried, too")
 	f.BoolVar(&w.Kubelet, "kubelet", false, "make Pods ready, without containers")
 	f.BoolVar(&w.WithoutWatchList, "without-watch-list", false, "reject watches that begin with a list, as before v1.34: lists can then be old after a restart")
 	f.StringSliceVar(&w.Controllers, "controllers", nil, "controllers of kube-controller-manager that run in the server (default: garbage-collector-controller,namespace-controller)")
@@ -124,6 +125,11 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 	if err := o.compile(); err != nil {
 		return 0, err
 	}
+	samples, err := readAll(o.samples)
+	if err != nil {
+		return 0, err
+	}
+	o.world.Samples = slices.Concat(samples...)
 	steps, err := readAll(o.steps)
 	if err != nil {
 		return 0, err

@@ -142,6 +142,7 @@ func TestMistakes(t *testing.T) {
 		"-- true":                               "a controller needs an object to act on",
 		"-f missing.yaml -- true":               "missing.yaml: no such file",
 		"-f empty.yaml -- true":                 "empty.yaml: it has no objects",
+		"--samples no -f map.yaml -- true":      "no: no such file",
 		"-f nameless.yaml -- true":              "needs apiVersion and metadata.name",
 		"--crds missing -f map.yaml -- true":    "--crds: stat missing: no such file",
 		"--plan wrong -f map.yaml -- sleep 60":  `--plan: "wrong" is no fault`,

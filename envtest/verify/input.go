@@ -29,7 +29,9 @@ func (i input) String() string {
 }
 
 // apply changes a field of an object. Parents that are missing are made.
-func (i input) apply(u *object) { u.Object, _ = changed(u.Object, i.path, i.value).(map[string]any) }
+func (i input) apply(u *object) {
+	u.Object, _ = changed(u.Object, i.path, runtime.DeepCopyJSONValue(i.value)).(map[string]any)
+}
 
 // changed returns the value in with another value at a path. It changes the maps and lists on the way.
 func changed(in any, path []string, value any) any {
@@ -53,13 +55,13 @@ func changed(in any, path []string, value any) any {
 	return fields
 }
 
-// inputs returns other values for the fields of an object, as its schema allows. Status and metadata are no
+// inputs returns other values for the fields of an object, as its schema allows, and those of samples. Status and metadata are no
 // input of a user.
-func inputs(s *apiextensionsv1.JSONSchemaProps, u *object) (all []input) {
+func inputs(s *apiextensionsv1.JSONSchemaProps, u *object, samples []any) (all []input) {
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		if name != "apiVersion" && name != "kind" && name != "metadata" && name != "status" {
 			p := s.Properties[name]
-			all = append(all, inputsOf(&p, []string{name}, u.Object[name])...)
+			all = append(all, inputsOf(&p, []string{name}, u.Object[name], valuesOf(samples, name))...)
 		}
 	}
 	return all
@@ -68,14 +70,28 @@ func inputs(s *apiextensionsv1.JSONSchemaProps, u *object) (all []input) {
 // maxDepth limits the fields that are set in objects which do not have them.
 const maxDepth = 4
 
-// inputsOf returns the inputs of a field with a value, and those of the fields below.
-func inputsOf(s *apiextensionsv1.JSONSchemaProps, path []string, is any) (all []input) {
+// valuesOf returns the values of a field in each sample that has it.
+func valuesOf(samples []any, name string) (all []any) {
+	for _, s := range samples {
+		if fields, ok := s.(map[string]any); ok && fields[name] != nil {
+			all = append(all, fields[name])
+		}
+	}
+	return all
+}
+
+// inputsOf returns the inputs of a field with a value, and those of the fields below. Samples are values of the field in other objects.
+func inputsOf(s *apiextensionsv1.JSONSchemaProps, path []string, is any, samples []any) (all []input) {
 	add := func(values ...any) {
 		for _, v := range values {
-			if !reflect.DeepEqual(v, is) {
+			equal := func(i input) bool { return len(i.path) == len(path) && reflect.DeepEqual(i.value, v) }
+			if !reflect.DeepEqual(v, is) && !slices.ContainsFunc(all, equal) {
 				all = append(all, input{slices.Clone(path), v})
 			}
 		}
+	}
+	if s.Type != "object" || len(s.Properties) == 0 {
+		defer func() { add(samples...) }()
 	}
 	switch {
 	case s.XIntOrString, s.Type == "integer", s.Type == "number":
@@ -88,7 +104,7 @@ func inputsOf(s *apiextensionsv1.JSONSchemaProps, path []string, is any) (all []
 		list, _ := is.([]any)
 		if len(list) > 0 && s.Items != nil && s.Items.Schema != nil {
 			add([]any{}, list[:len(list)-1:len(list)-1])
-			all = append(all, inputsOf(s.Items.Schema, append(slices.Clone(path), "0"), list[0])...)
+			all = append(all, inputsOf(s.Items.Schema, append(slices.Clone(path), "0"), list[0], nil)...)
 		}
 	case s.Type == "object":
 		fields, has := is.(map[string]any)
@@ -97,7 +113,7 @@ func inputsOf(s *apiextensionsv1.JSONSchemaProps, path []string, is any) (all []
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 			p := s.Properties[name]
-			all = append(all, inputsOf(&p, append(slices.Clone(path), name), fields[name])...)
+			all = append(all, inputsOf(&p, append(slices.Clone(path), name), fields[name], valuesOf(samples, name))...)
 			if fields[name] != nil && !slices.Contains(s.Required, name) {
 				all = append(all, input{append(slices.Clone(path), name), nil})
 			}
@@ -159,6 +175,20 @@ func (r *run) schemaOf(gvk schema.GroupVersionKind) (s *apiextensionsv1.JSONSche
 	return nil, ""
 }
 
+// samples returns those of World.Samples that have the kind of an object.
+func (r *run) samples(of *object) (all []any) {
+	for _, o := range r.world.Samples {
+		u, err := r.applied(o)
+		if err != nil {
+			r.fail(Scene, "a sample: %v%s", err, advice(err))
+		}
+		if u.GroupVersionKind() == of.GroupVersionKind() {
+			all = append(all, u.Object)
+		}
+	}
+	return all
+}
+
 // note notes an applied object, with World.Inputs.
 func (r *run) note(u *object) {
 	if !r.world.Inputs {
@@ -180,7 +210,7 @@ func (r *run) tryInput() {
 	r.custom = nil // once
 	s, resource := r.schemaOf(original.GroupVersionKind())
 	before := len(r.inputs[resource])
-	r.inputs[resource] = append(r.inputs[resource], inputs(s, original)...)
+	r.inputs[resource] = append(r.inputs[resource], inputs(s, original, r.samples(original))...)
 	f := r.plan.input()
 	if f == nil || resource != f.Resource || f.At <= before || f.At > len(r.inputs[resource]) {
 		return

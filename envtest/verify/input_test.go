@@ -59,14 +59,40 @@ func widget(spec map[string]any) *unstructured.Unstructured {
 // The inputs of a field are its bounds, the values of its enum, and its absence.
 func TestInputs(t *testing.T) {
 	s := widgets().Spec.Versions[0].Schema.OpenAPIV3Schema
-	var got []string
-	for _, in := range inputs(s, widget(map[string]any{"size": int64(2), "color": "red", "names": []any{"a", "b"}})) {
-		got = append(got, in.String())
+	list := func(samples ...any) string {
+		var got []string
+		for _, in := range inputs(s, widget(map[string]any{"size": int64(2), "color": "red", "names": []any{"a", "b"}}), samples) {
+			got = append(got, in.String())
+		}
+		return strings.Join(got, ", ")
 	}
 	want := `spec.color="blue", without spec.color, spec.names=[], spec.names=["a"], spec.names.0="", spec.names.0="other", ` +
 		`without spec.names, spec.on=true, spec.size=1, spec.size=3`
-	if strings.Join(got, ", ") != want {
-		t.Errorf("%s\nwant %s", strings.Join(got, ", "), want)
+	if got := list(); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	one := widget(map[string]any{"size": int64(7), "color": "blue", "names": []any{"c"}, "unknown": "x"})
+	other := widget(map[string]any{"size": int64(3), "names": []any{"a", "b"}})
+	want = `spec.color="blue", without spec.color, spec.names=[], spec.names=["a"], spec.names.0="", spec.names.0="other", spec.names=["c"], ` +
+		`without spec.names, spec.on=true, spec.size=1, spec.size=3, spec.size=7`
+	if got := list(one.Object, other.Object); got != want {
+		t.Errorf("with samples: %s\nwant %s", got, want)
+	}
+}
+
+// The values of samples are tried. Those that the schema does not allow are rejected.
+func TestSamples(t *testing.T) {
+	named := func(name string, u *unstructured.Unstructured) *unstructured.Unstructured { u.SetName(name); return u }
+	w := World{
+		Start: widgetManager(func(_ string, _ bool, s *corev1.Secret) { metav1.SetMetaDataLabel(&s.ObjectMeta, "a", "b") }),
+		CRDs:  []*apiextensionsv1.CustomResourceDefinition{widgets()}, Inputs: true, Faults: []FaultKind{Input},
+		Samples: []client.Object{named("sample", widget(map[string]any{"size": int64(7), "names": []any{"c", "d"}})), configMap("m", nil)},
+	}
+	r := Explore(t, w, func(s *Scenario) { s.Apply(widget(map[string]any{"size": int64(2), "color": "red"})) })
+	w.Samples, w.CRDs = nil, []*apiextensionsv1.CustomResourceDefinition{widgets()}
+	without := Explore(t, w, func(s *Scenario) { s.Apply(widget(map[string]any{"size": int64(2), "color": "red"})) })
+	if len(r.Findings) > 0 || r.Plans != without.Plans+2 || r.Missed > 0 {
+		t.Errorf("%v, without samples %v; %v", r, without, r.Findings)
 	}
 }
 

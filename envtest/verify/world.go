@@ -66,6 +66,10 @@ type World struct {
 	// also set the finalizer of a living object again.
 	Inputs bool
 
+	// Samples are objects whose values are Inputs, too, such as the manifests from which "anykind crd infer" made the schema. Only
+	// those of the kind of an applied object count.
+	Samples []client.Object
+
 	// Lasting are the kinds of which no object may be replaced by a new one with its name when the program restarts
 	// with an old cache: Rewind. Nil is PersistentVolumeClaim, and "*" is every kind.
 	Lasting []string
