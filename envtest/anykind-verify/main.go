@@ -142,24 +142,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 		defer file.Close()
 		o.world.Output = file
 	}
-	number := 0
-	began := time.Now()
-	o.world.Progress = func(outcome verify.Outcome) {
-		if len(outcome.Plan) == 0 {
-			fmt.Fprintf(errs, "   -  %-50s %v\n", "without faults", time.Since(began).Round(time.Second))
-			began = time.Now()
-			return
-		}
-		number++
-		state := "ok"
-		switch {
-		case outcome.Problem != nil:
-			state = string(outcome.Problem.Kind)
-		case len(outcome.Missed) > 0:
-			state = "no effect: " + outcome.Missed.String()
-		}
-		fmt.Fprintf(errs, "%4d  %-50s %s\n", number, outcome.Plan, state)
-	}
+	o.world.Progress = progress(errs)
 	fmt.Fprintf(errs, "running the program three times without faults\n")
 	report, err := verify.ExploreCommand(ctx, o.world, func(s *verify.Scenario) { o.play(s, steps) })
 	switch {
@@ -184,6 +167,28 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (found int, er
 		}
 	}
 	return len(report.Findings), err
+}
+
+// progress returns a function that prints a line for each run.
+func progress(errs io.Writer) func(verify.Outcome) {
+	number := 0
+	began := time.Now()
+	return func(outcome verify.Outcome) {
+		if len(outcome.Plan) == 0 {
+			fmt.Fprintf(errs, "   -  %-50s %v\n", "without faults", time.Since(began).Round(time.Second))
+			began = time.Now()
+			return
+		}
+		number++
+		state := "ok"
+		switch {
+		case outcome.Problem != nil:
+			state = string(outcome.Problem.Kind)
+		case len(outcome.Missed) > 0:
+			state = "no effect: " + outcome.Missed.String()
+		}
+		fmt.Fprintf(errs, "%4d  %-50s %s\n", number, outcome.Plan, state)
+	}
 }
 
 // repeat returns the command line that runs a plan again.
