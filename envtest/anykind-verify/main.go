@@ -68,8 +68,8 @@ func (o *options) flags(errs io.Writer) *pflag.FlagSet {
 	f.StringSliceVar(&w.CRDDirectoryPaths, "crds", nil, "files and folders of CustomResourceDefinitions")
 	f.StringArrayVarP(&o.steps, "filename", "f", nil, "file whose objects a user applies; each further -f is applied after the program has come to rest")
 	f.BoolVar(&o.keep, "keep", false, "do not delete the objects at the end")
-	f.BoolVar(&w.Inputs, "inputs", false, "also change each field of the last custom resource and change it back, and delete objects and apply them again")
-	f.StringArrayVar(&o.samples, "samples", nil, "with --inputs: file with further objects, whose values are tried, too")
+	f.BoolVar(&w.Inputs, "inputs", false, "also change each field of the last custom resource of each -f and change it back, and delete objects and apply them again")
+	f.StringArrayVar(&o.samples, "samples", nil, "file of further objects: --inputs tries their values as well")
 	f.BoolVar(&w.Kubelet, "kubelet", false, "make Pods ready, without containers")
 	f.BoolVar(&w.WithoutWatchList, "without-watch-list", false, "reject watches that begin with a list, as before v1.34: lists can then be old after a restart")
 	f.StringSliceVar(&w.Controllers, "controllers", nil, "controllers of kube-controller-manager that run in the server (default: garbage-collector-controller,namespace-controller)")
@@ -194,7 +194,7 @@ func progress(errs io.Writer) func(verify.Outcome) {
 // repeat returns the command line that runs a plan again.
 func repeat(f *pflag.FlagSet, args []string, p verify.Plan) string {
 	flags := slices.DeleteFunc(slices.Clone(args[:len(args)-f.NArg()]), func(arg string) bool { return arg == "--" })
-	if !f.Changed("plan") {
+	if f.Lookup("plan").Value.String() != p.String() {
 		flags = append(flags, "--plan="+p.String())
 	}
 	return quoteAll(slices.Concat([]string{f.Name()}, flags, []string{"--"}, f.Args()))
@@ -206,6 +206,9 @@ func (o *options) check() error {
 		if _, err := os.Stat(path); err != nil {
 			return fmt.Errorf("--crds: %w", err)
 		}
+	}
+	if len(o.samples) > 0 && !o.world.Inputs {
+		return errors.New("--samples needs --inputs")
 	}
 	if _, err := verify.ParsePlan(o.world.Plan); err != nil {
 		return fmt.Errorf("--plan: %w", err)

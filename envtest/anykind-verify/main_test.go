@@ -138,19 +138,21 @@ func TestMistakes(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"":                                      "the command of the program is missing",
-		"-- true":                               "a controller needs an object to act on",
-		"-f missing.yaml -- true":               "missing.yaml: no such file",
-		"-f empty.yaml -- true":                 "empty.yaml: it has no objects",
-		"--samples no -f map.yaml -- true":      "no: no such file",
-		"-f nameless.yaml -- true":              "needs apiVersion and metadata.name",
-		"--crds missing -f map.yaml -- true":    "--crds: stat missing: no such file",
-		"--plan wrong -f map.yaml -- sleep 60":  `--plan: "wrong" is no fault`,
-		"--always objects( -f map.yaml -- true": "--always: ERROR: <input>:1:9: Syntax error",
-		"--finally 'a' -f map.yaml -- true":     "--finally: 'a' is of type string, and must be bool",
-		"-f map.yaml -- ./missing":              "no such file",
-		"--plans x":                             "invalid argument",
-		"--faults crash -f map.yaml -- true":    `"crash" is none of [conflict crash-after`,
+		"":                        "the command of the program is missing",
+		"-- true":                 "a controller needs an object to act on",
+		"-f missing.yaml -- true": "missing.yaml: no such file",
+		"-f empty.yaml -- true":   "empty.yaml: it has no objects",
+		"--inputs --samples no -f m.yaml -- true": "no: no such file",
+		"--samples map.yaml -f map.yaml -- true":  "--samples needs --inputs",
+		"--plan fail:0 -f map.yaml -- true":       `--plan: "fail:0" is no fault`,
+		"-f nameless.yaml -- true":                "needs apiVersion and metadata.name",
+		"--crds missing -f map.yaml -- true":      "--crds: stat missing: no such file",
+		"--plan wrong -f map.yaml -- sleep 60":    `--plan: "wrong" is no fault`,
+		"--always objects( -f map.yaml -- true":   "--always: ERROR: <input>:1:9: Syntax error",
+		"--finally 'a' -f map.yaml -- true":       "--finally: 'a' is of type string, and must be bool",
+		"-f map.yaml -- ./missing":                "no such file",
+		"--plans x":                               "invalid argument",
+		"--faults crash -f map.yaml -- true":      `"crash" is none of [conflict crash-after`,
 	} {
 		t.Chdir(dir)
 		var out, errs bytes.Buffer

@@ -32,6 +32,8 @@ type Report struct {
 	// Exhausted reports that no plan is left: all of one fault were run, and all that add one with an effect to a plan with
 	// a new behaviour. It is false if a Finding or the budget ended the exploration, and with World.Plan.
 	Exhausted bool
+
+	alone bool // World.Plan was run
 }
 
 // A Finding is a problem with the smallest plan that shows it.
@@ -94,7 +96,7 @@ func (r *Report) String() string {
 	switch {
 	case r.Exhausted:
 		text += "; no plan is left"
-	case len(r.Findings) == 0:
+	case len(r.Findings) == 0 && !r.alone:
 		text += "; more plans are left"
 	}
 	return text
@@ -135,7 +137,7 @@ func explore(ctx context.Context, w World, scenario func(*Scenario), c clock) (*
 	}
 	x := &explorer{
 		ctx: ctx, clock: c, world: &w, scenario: scenario, report: &Report{},
-		found: map[string]int{}, rare: map[string]Finding{}, seen: map[behaviour]bool{}, tried: map[string]bool{},
+		found: map[string]bool{}, rare: map[string]Finding{}, seen: map[behaviour]bool{}, tried: map[string]bool{},
 	}
 	err := x.explore()
 	for _, key := range slices.Sorted(maps.Keys(x.rare)) {
@@ -168,7 +170,7 @@ type explorer struct {
 	report   *Report
 	random   *rand.Rand
 	end      time.Time
-	found    map[string]int // signatures of Findings, and their indexes
+	found    map[string]bool // keys of Findings
 	seen     map[behaviour]bool
 	rare     map[string]Finding // problems that no repeated run showed
 	stems    []stem             // plans that showed a new behaviour and no problem
@@ -290,6 +292,7 @@ func (x *explorer) progress(o Outcome) {
 
 // only runs the plan of the World until it shows a problem.
 func (x *explorer) only(p Plan) error {
+	x.report.alone = true
 	for range attempts {
 		if err := x.try(p); err != nil || len(x.report.Findings)+len(x.rare) > 0 {
 			return err
@@ -417,17 +420,8 @@ func (x *explorer) try(p Plan) error {
 		return nil
 	}
 	f := Finding{Problem: *r.problem, Plan: p, Story: r.story, At: x.report.Plans}
-	i, known := x.found[f.key()]
-	if known {
-		old := &x.report.Findings[i]
-		if len(p) >= len(old.Plan) {
-			return nil
-		}
-		err := x.shrink(&f)
-		if f.At = old.At; f.Shown >= old.Shown {
-			*old = f
-		}
-		return err
+	if x.found[f.key()] {
+		return nil
 	}
 	if err := x.shrink(&f); err != nil {
 		return err
@@ -439,7 +433,7 @@ func (x *explorer) try(p Plan) error {
 		return nil
 	}
 	delete(x.rare, f.key())
-	x.found[f.key()] = len(x.report.Findings)
+	x.found[f.key()] = true
 	x.report.Findings = append(x.report.Findings, f)
 	return nil
 }

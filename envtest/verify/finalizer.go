@@ -57,7 +57,7 @@ func (r *run) strippable() *object {
 }
 
 // strip removes the finalizers of the program from such an object, as the user. An object that is being deleted is
-// gone then, and the program cannot always clean up. It reports whether there was one.
+// gone then, and the program cannot always clean up. It reports whether it removed any.
 func (r *run) strip() bool {
 	u := r.strippable()
 	if u == nil {

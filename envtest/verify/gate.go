@@ -203,6 +203,14 @@ func (g *gate) asked() bool {
 	return len(g.waiting) > 0
 }
 
+// listen empties arrived. The scheduler looks at all that has come, and then waits.
+func (g *gate) listen() {
+	select {
+	case <-g.arrived:
+	default:
+	}
+}
+
 // signal wakes the scheduler.
 func (g *gate) signal() {
 	select {
@@ -261,10 +269,6 @@ func (g *gate) endWatches(c clock) (resources map[string]bool) {
 func (g *gate) pending() (calls []*call, streams []*stream) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	select {
-	case <-g.arrived:
-	default:
-	}
 	g.round++
 	calls = slices.Clone(g.waiting)
 	for _, s := range g.streams {

@@ -178,13 +178,14 @@ func (r *run) schemaOf(gvk schema.GroupVersionKind) (s *apiextensionsv1.JSONSche
 // samples returns those of World.Samples that have the kind of an object.
 func (r *run) samples(of *object) (all []any) {
 	for _, o := range r.world.Samples {
+		if gvk, err := r.gvk(o); err != nil || gvk != of.GroupVersionKind() {
+			continue
+		}
 		u, err := r.applied(o)
 		if err != nil {
-			r.fail(Scene, "a sample: %v%s", err, advice(err))
+			r.fail(Scene, "a sample: %v", err)
 		}
-		if u.GroupVersionKind() == of.GroupVersionKind() {
-			all = append(all, u.Object)
-		}
+		all = append(all, u.Object)
 	}
 	return all
 }
@@ -201,17 +202,16 @@ func (r *run) note(u *object) {
 }
 
 // tryInput numbers the inputs of the custom resource that was applied last before this Settle. It applies the object with the
-// one of the plan, and as it was. Between and afterwards the program settles.
+// input of the plan, and then the original. Between and afterwards the program settles.
 func (r *run) tryInput() {
-	original := r.custom
-	if original == nil {
+	original, f := r.custom, r.plan.input()
+	if original == nil || r.expect != nil && f == nil {
 		return
 	}
 	r.custom = nil // once
 	s, resource := r.schemaOf(original.GroupVersionKind())
 	before := len(r.inputs[resource])
 	r.inputs[resource] = append(r.inputs[resource], inputs(s, original, r.samples(original))...)
-	f := r.plan.input()
 	if f == nil || resource != f.Resource || f.At <= before || f.At > len(r.inputs[resource]) {
 		return
 	}
@@ -238,7 +238,7 @@ func (r *run) tryInput() {
 	}
 }
 
-// recreate deletes the last applied object. reapply applies it again. It reports whether there was one.
+// recreate deletes the last applied object. reapply applies it again. It reports whether it deleted one.
 func (r *run) recreate() bool {
 	if r.latest == nil || r.again != nil {
 		return false

@@ -63,6 +63,10 @@ func TestKindInTwoGroups(t *testing.T) {
 	if want := `Service.serving.example.com x: spec is "new"; without faults it is missing`; all.String() != want || all[0].field != "Service.spec" {
 		t.Errorf("%s, want %s", all, want)
 	}
+	delete(s.objects, identityOf(other))
+	if want := "Service.serving.example.com x is missing"; compareEnds(before, s.end(base, nil)).String() != want {
+		t.Errorf("%s, want %s", compareEnds(before, s.end(base, nil)), want)
+	}
 }
 
 // Changes of one object come in any order, and the last one wins.
@@ -88,7 +92,7 @@ func TestOrderOfChanges(t *testing.T) {
 // A scenario must have the same number of steps in each run.
 func TestVaryingSettles(t *testing.T) {
 	number := 0
-	_, err := explore(t.Context(), World{Start: reconciler(named).start}, func(s *Scenario) {
+	_, err := explore(context.Background(), World{Start: reconciler(named).start}, func(s *Scenario) {
 		applyOne(s)
 		if number++; number == 2 {
 			s.Settle()

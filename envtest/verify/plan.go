@@ -154,7 +154,7 @@ func ParsePlan(text string) (Plan, error) {
 		if of && len(parts) == 3 {
 			f.Resource = parts[1]
 		}
-		if err != nil || traits[f.Kind].of == 0 || of != (f.Resource != "") || of && len(parts) != 3 || !of && len(parts) != 2 {
+		if err != nil || at < 1 || traits[f.Kind].of == 0 || of != (f.Resource != "") || of && len(parts) != 3 || !of && len(parts) != 2 {
 			return nil, fmt.Errorf("%q is no fault: use KIND:NUMBER, or KIND:RESOURCE:NUMBER for %s, %s, %s, %s, %s and %s", word, Hold, Stall, Miss, Relist, Rewind, Input)
 		}
 		p = append(p, f)

@@ -155,7 +155,7 @@ func (r *run) exited(err error) {
 		panic(stopped{})
 	}
 	if r.restarts++; r.expect == nil || r.restarts > maxRestarts {
-		r.fail(Exits, "its end number %d: %v", r.restarts, err)
+		r.fail(Exits, "exit %d of the program: %v", r.restarts, err)
 	}
 	select { // as a kubelet restarts containers
 	case <-time.After(r.times.restart << (r.restarts - 1)):

@@ -53,6 +53,7 @@ func (r *run) rest(at int) bool {
 		if err := r.ctx.Err(); err != nil {
 			r.fail(Scene, "%v", err)
 		}
+		r.gate.listen()
 		r.drain()
 		if r.returned() {
 			continue
@@ -210,7 +211,9 @@ func (r *run) deadlines() (all []time.Time) {
 // asExpected reports whether the state is the one that is expected at a Settle.
 func (r *run) asExpected(at int) bool {
 	if r.expect == nil {
-		return at < len(r.like) && len(compareEnds(r.like[at], r.end())) == 0
+		return at != unknown && at < len(r.like) && !slices.ContainsFunc(compareEnds(r.like[at], r.end()), func(d difference) bool {
+			return !varies(r.world.ignored(), d.field)
+		})
 	}
 	return at != unknown && len(r.expect.differences(at, r.end())) == 0
 }
@@ -232,7 +235,9 @@ func (r *run) drain() {
 		r.fail(Scene, "one of World.Others: %v", failed)
 	}
 	for _, c := range changes {
-		r.state.apply(c)
+		if !r.state.apply(c) {
+			continue
+		}
 		r.noteLease(c)
 		r.noteFinalizers(c)
 		of := c.After

@@ -30,7 +30,7 @@ type State struct {
 	scheme  *runtime.Scheme
 	objects map[identity]*unstructured.Unstructured
 	names   map[identity]string // of all objects so far; the values are generateName
-	changes map[identity]int64  // revisions of the changes that apply has applied
+	changes map[identity]int64  // revision of the last applied change of each object
 }
 
 func (s *State) clone() *State {
@@ -122,8 +122,9 @@ func convert(u *unstructured.Unstructured, gvk schema.GroupVersionKind, into run
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into)
 }
 
-// apply applies a change, unless a later one of the object was applied: concurrent changes come in any order.
-func (s *State) apply(c envtest.Change) {
+// apply applies a change, unless a later one of the object was applied: concurrent changes come in any order. It reports whether
+// it did.
+func (s *State) apply(c envtest.Change) bool {
 	s.Revision = max(s.Revision, c.Revision)
 	of := c.After
 	if of == nil {
@@ -131,7 +132,7 @@ func (s *State) apply(c envtest.Change) {
 	}
 	id := identityOf(of)
 	if c.Revision < s.changes[id] {
-		return
+		return false
 	}
 	if s.changes == nil {
 		s.changes = map[identity]int64{}
@@ -139,9 +140,10 @@ func (s *State) apply(c envtest.Change) {
 	s.changes[id] = c.Revision
 	if c.After == nil {
 		delete(s.objects, id)
-		return
+	} else {
+		s.put(c.After)
 	}
-	s.put(c.After)
+	return true
 }
 
 // passing reports whether objects of a kind do not belong to an end state: they record what happened.
@@ -159,11 +161,7 @@ type end map[string]any
 // what happened. Names of kinds in random count as generated.
 func (s *State) end(base *State, random map[string]bool) end {
 	names := namesOf(s.names, s.objects, random)
-	e := end{}
-	groups := map[string]int{}
-	for id := range s.objects {
-		groups[id.String()]++
-	}
+	e, keyOf := end{}, s.keys()
 	alike := map[string][]string{} // contents of objects whose names are generated or have a generated part, by key
 	for _, id := range sorted(s.objects) {
 		u := s.objects[id]
@@ -171,10 +169,7 @@ func (s *State) end(base *State, random map[string]bool) end {
 			continue
 		}
 		value := names.stable(bare(u))
-		text := id.String()
-		if groups[text] > 1 {
-			text = id.kind.String() + strings.TrimPrefix(text, id.kind.Kind)
-		}
+		text := keyOf(id)
 		key := names.text(text)
 		if key != text {
 			alike[key] = append(alike[key], compact(value))
@@ -192,10 +187,26 @@ func (s *State) end(base *State, random map[string]bool) end {
 	}
 	for id := range base.objects {
 		if s.objects[id] == nil && !passing(id.kind) {
-			e[id.String()] = deleted
+			e[keyOf(id)] = deleted
 		}
 	}
 	return e
+}
+
+// keys returns a function that names objects in an end. If two groups have had an object of the same kind and name, the name has
+// the group.
+func (s *State) keys() func(identity) string {
+	groups := map[string]int{}
+	for id := range s.names {
+		groups[id.String()]++
+	}
+	return func(id identity) string {
+		text := id.String()
+		if groups[text] > 1 {
+			return id.kind.String() + strings.TrimPrefix(text, id.kind.Kind)
+		}
+		return text
+	}
 }
 
 // names replaces uids and generated names.

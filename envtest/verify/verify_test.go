@@ -81,7 +81,7 @@ func TestExhausted(t *testing.T) {
 func TestWatchTimeout(t *testing.T) {
 	timeout := func(query string) string {
 		r := httptest.NewRequest(http.MethodGet, "/api/v1/secrets?watch=true&"+query, nil)
-		newGate().hold(r, request.Info{Verb: "watch"})
+		newGate().hold(r, request.Info{IsResource: true, Verb: "watch"})
 		return r.URL.Query().Get("timeoutSeconds")
 	}
 	one, other, short := timeout("timeoutSeconds=300"), timeout("timeoutSeconds=599"), timeout("timeoutSeconds=2")

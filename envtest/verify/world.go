@@ -59,14 +59,14 @@ type World struct {
 	// beginning to the end of a run, and must meet the requirements of Start.
 	Others []func(ctx context.Context, config *rest.Config) error
 
-	// Inputs makes plans of a user, too. After a Settle, the user applies a custom resource with another value
+	// Inputs makes plans of a user, too. After a Settle, the user applies the last custom resource with another value
 	// of one field that its schema has, waits, and applies it as before. Before a write of the program, the
 	// user deletes the last applied object, and applies it again. The state must then be the one
 	// without these changes. Leave it off if their traces are right. After RemoveFinalizers, the program must
 	// also set the finalizer of a living object again.
 	Inputs bool
 
-	// Samples are objects whose values are Inputs, too, such as the manifests from which "anykind crd infer" made the schema. Only
+	// Samples are objects whose values Inputs also tries, such as the manifests from which "anykind crd infer" made the schema. Only
 	// those of the kind of an applied object count.
 	Samples []client.Object
 
@@ -180,9 +180,14 @@ func (s *Scenario) Apply(objects ...client.Object) {
 			err = s.run.apply(u)
 		}
 		if err != nil {
-			s.run.fail(Scene, "applying %T %s: %v%s", o, client.ObjectKeyFromObject(o), err, advice(err))
+			s.run.fail(Scene, "applying %s %s: %v%s", typeOf(o), client.ObjectKeyFromObject(o), err, advice(err))
 		}
 	}
+}
+
+// typeOf returns the kind of an object, or its Go type.
+func typeOf(o client.Object) string {
+	return orDefault(o.GetObjectKind().GroupVersionKind().Kind, fmt.Sprintf("%T", o))
 }
 
 // advice returns the way out for the mistakes of a first scenario.
@@ -216,7 +221,7 @@ func (s *Scenario) Delete(objects ...client.Object) {
 			s.run.again = nil
 		}
 		if err != nil {
-			s.run.fail(Scene, "deleting %s %s: %v", gvk.Kind, client.ObjectKeyFromObject(o), err)
+			s.run.fail(Scene, "deleting %s %s: %v%s", typeOf(o), client.ObjectKeyFromObject(o), err, advice(err))
 		}
 	}
 }
