@@ -68,7 +68,7 @@ func (x *expectation) differences(settle int, is end) differences {
 	if settle >= len(x.ends) {
 		return nil
 	}
-	return slices.DeleteFunc(compareEnds(x.ends[settle], is), func(d difference) bool { return varies(x.vary, d.field) })
+	return compareEnds(x.ends[settle], is).without(x.vary)
 }
 
 // varies reports whether a field, or one above it, is among the fields.
@@ -113,6 +113,11 @@ func (d difference) String() string {
 }
 
 type differences []difference
+
+// without leaves out the differences in fields, and in fields below them.
+func (all differences) without(fields map[string]bool) differences {
+	return slices.DeleteFunc(all, func(d difference) bool { return varies(fields, d.field) })
+}
 
 func (all differences) String() string {
 	var out []string

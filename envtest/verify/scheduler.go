@@ -211,9 +211,7 @@ func (r *run) deadlines() (all []time.Time) {
 // asExpected reports whether the state is the one that is expected at a Settle.
 func (r *run) asExpected(at int) bool {
 	if r.expect == nil {
-		return at != unknown && at < len(r.like) && !slices.ContainsFunc(compareEnds(r.like[at], r.end()), func(d difference) bool {
-			return !varies(r.world.ignored(), d.field)
-		})
+		return at != unknown && at < len(r.like) && len(compareEnds(r.like[at], r.end()).without(r.world.ignored())) == 0
 	}
 	return at != unknown && len(r.expect.differences(at, r.end())) == 0
 }
@@ -240,11 +238,7 @@ func (r *run) drain() {
 		}
 		r.noteLease(c)
 		r.noteFinalizers(c)
-		of := c.After
-		if of == nil {
-			of = c.Before
-		}
-		if passing(of.GroupVersionKind().GroupKind()) {
+		if passing(idOf(c).kind) {
 			continue
 		}
 		r.noteChange(c)
@@ -287,7 +281,7 @@ func (r *run) counts(c envtest.Change) bool {
 	var all differences
 	n := names{replacer: strings.NewReplacer()}
 	compareValues(difference{"", c.After.GetKind(), n.stable(bare(c.Before)), n.stable(bare(c.After))}, &all)
-	return slices.ContainsFunc(all, func(d difference) bool { return !varies(ignored, d.field) })
+	return len(all.without(ignored)) > 0
 }
 
 func (r *run) lastChange() string {

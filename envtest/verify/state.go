@@ -122,15 +122,19 @@ func convert(u *unstructured.Unstructured, gvk schema.GroupVersionKind, into run
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into)
 }
 
+// idOf returns the identity of the object of a change.
+func idOf(c envtest.Change) identity {
+	if c.After == nil {
+		return identityOf(c.Before)
+	}
+	return identityOf(c.After)
+}
+
 // apply applies a change, unless a later one of the object was applied: concurrent changes come in any order. It reports whether
 // it did.
 func (s *State) apply(c envtest.Change) bool {
 	s.Revision = max(s.Revision, c.Revision)
-	of := c.After
-	if of == nil {
-		of = c.Before
-	}
-	id := identityOf(of)
+	id := idOf(c)
 	if c.Revision < s.changes[id] {
 		return false
 	}

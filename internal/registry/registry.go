@@ -123,7 +123,7 @@ type WriteOptions struct {
 	DryRun bool
 	// CreateMissing lets Modify create a missing object, even if the kind forbids that for updates.
 	CreateMissing bool
-	// Applied marks a server-side apply, which can leave nulls.
+	// Applied marks a server-side apply. Its result can have nulls.
 	Applied bool
 	// AsStored lets Modify and Delete use the stored version of an object in place of the Target's, so
 	// that no conversion is needed.
